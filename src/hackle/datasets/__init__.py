@@ -1,0 +1,1 @@
+"""Data sets with known factors, loaded by name."""
