@@ -41,9 +41,13 @@ class Factor:
         if self.size < 1:
             raise FactorError(f"factor {self.name!r} has size {self.size}; a factor has at least one value")
         if self.kind not in get_args(Kind):
-            raise FactorError(f"factor {self.name!r} has kind {self.kind!r}; expected one of {', '.join(get_args(Kind))}")
+            raise FactorError(
+                f"factor {self.name!r} has kind {self.kind!r}; expected one of {', '.join(get_args(Kind))}"
+            )
         if self.values is not None and len(self.values) != self.size:
-            raise FactorError(f"factor {self.name!r} has {self.size} values but {len(self.values)} real numbers for them")
+            raise FactorError(
+                f"factor {self.name!r} has {self.size} values but {len(self.values)} real numbers for them"
+            )
 
 
 class FactorGrid:
@@ -73,7 +77,9 @@ class FactorGrid:
         if self._lookup is None:
             self.size = int(np.prod(self.sizes, dtype=object))
             if self.size >= 2**63:
-                raise FactorError("a complete grid of this size cannot be indexed; list the rows that exist (present=…)")
+                raise FactorError(
+                    "a complete grid of this size cannot be indexed; list the rows that exist (present=…)"
+                )
         else:
             self.size = len(self._lookup.rows)
 
@@ -123,14 +129,16 @@ class FactorGrid:
         """The flat index of each row's image, shape (n,)."""
         array = self.check(rows)
         if self._lookup is None:
-            return np.ravel_multi_index(tuple(array.T), self.sizes).astype(np.int64)
+            return np.asarray(np.ravel_multi_index(tuple(array.T), self.sizes), dtype=np.int64)
         return self._lookup.find(array)
 
     def rows(self, index: ArrayLike) -> Rows:
         """The factor row of each flat index, shape (n, f)."""
         flat = np.asarray(index)
         if flat.ndim != 1 or (flat.size and not np.issubdtype(flat.dtype, np.integer)):
-            raise FactorError(f"flat indices have shape {flat.shape} and type {flat.dtype}; expected integers, shape (n,)")
+            raise FactorError(
+                f"flat indices have shape {flat.shape} and type {flat.dtype}; expected integers, shape (n,)"
+            )
         if flat.size and (flat.min() < 0 or flat.max() >= self.size):
             raise FactorError(f"flat indices go from 0 to {self.size - 1}, got {flat.min()} to {flat.max()}")
         if self._lookup is None:
@@ -237,7 +245,9 @@ class _RowLookup:
                 break
         else:
             if n:
-                raise FactorError(f"no two rows differ in exactly {k} factors: such pairs cannot be drawn from this grid")
+                raise FactorError(
+                    f"no two rows differ in exactly {k} factors: such pairs cannot be drawn from this grid"
+                )
         while filled < n:
             candidate = int(rng.integers(len(self.rows)))
             partners = self._partners(candidate, k)

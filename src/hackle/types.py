@@ -5,8 +5,9 @@ Axes: m models, b batch, n samples, h height, w width, c channels, l latents, f 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -14,8 +15,6 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from hackle.factors import FactorGrid
     from hackle.randomness import Stream
 
@@ -52,3 +51,96 @@ class Dataset(Protocol):
         ...
 
     def images_on(self, device: torch.device | str) -> Images: ...
+
+
+@dataclass(frozen=True)
+class Adam:
+    """The optimiser's settings (Kingma & Ba 2015)."""
+
+    learning_rate: float = 1e-4
+    beta1: float = 0.9
+    beta2: float = 0.999
+    epsilon: float = 1e-8
+
+
+class Architecture(Protocol):
+    """A frozen record that builds the networks between images and latents."""
+
+    def encoder(self, shape: tuple[int, int, int], latents: int) -> nn.Module:
+        """Images (b, h, w, c) in [0, 1] to means and logvars, each (b, l)."""
+        ...
+
+    def decoder(self, shape: tuple[int, int, int], latents: int) -> nn.Module:
+        """Latents (b, l) to logits or means of the pixels (b, h, w, c)."""
+        ...
+
+
+class Nets(Protocol):
+    """One model's networks by name, bound to that model's parameters: `nets("encoder", images)`."""
+
+    def __call__(self, name: str, *inputs: Tensor) -> Any: ...
+
+
+@dataclass(frozen=True)
+class Draw:
+    """A random tensor that a phase asks for: normal, uniform, categorical (`high` classes) or permutations."""
+
+    kind: Literal["normal", "uniform", "integers", "permutations"]
+    shape: tuple[int, ...]
+    high: int = 0
+
+
+@dataclass(frozen=True)
+class Step:
+    """What one model sees in one phase of one step."""
+
+    images: Tensor
+    noise: Mapping[str, Tensor]
+    number: Tensor
+    data_size: int
+    carry: Mapping[str, Tensor] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Losses:
+    """What a phase minimises, the named terms to log (scalars or one value per latent), and what later phases need."""
+
+    total: Tensor
+    terms: Mapping[str, Tensor]
+    carry: Mapping[str, Tensor] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Phase:
+    """One update within a step: a fresh batch and noise, a loss, and the networks whose parameters follow its gradient."""
+
+    name: str
+    trains: tuple[str, ...]
+    loss: Callable[[Nets, Step, Any], Losses]
+    draws: Mapping[str, Draw]
+    optimiser: Callable[[Any], Adam]
+    needs_images: bool = True
+
+
+class Method(Protocol):
+    """A frozen record of one method's hyperparameters that says what it trains and how."""
+
+    def networks(self, run: Run, shape: tuple[int, int, int]) -> dict[str, nn.Module]: ...
+
+    def phases(self, run: Run) -> tuple[Phase, ...]: ...
+
+
+@dataclass(frozen=True)
+class Run:
+    """The record of one training: its result depends on these fields alone."""
+
+    method: Method
+    architecture: Architecture
+    dataset: str = "dsprites"
+    seed: int = 0
+    steps: int = 300_000
+    batch_size: int = 64
+    latents: int = 10
+    likelihood: Literal["bernoulli", "gaussian"] = "bernoulli"
+    correlation: float = 0.0
+    optimiser: Adam = Adam()

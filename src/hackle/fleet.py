@@ -1,0 +1,238 @@
+"""Many runs trained as one: the only file that knows about stacking.
+
+Objectives are written for one model. A fleet stacks the parameters of m runs, one row per run, draws each run's batch and
+noise from its own seed, maps the objective over the rows and lets every row follow its own gradient at its own
+hyperparameters. Runs stack when they differ in float fields and seeds alone; a single run is a fleet of one.
+
+A run whose loss is no longer finite is frozen at its last finite update, with the step and the guilty terms noted; the
+other rows never see it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call, vmap
+
+from hackle.randomness import Stream
+from hackle.records import float_fields, record_hash, with_fields
+from hackle.types import Draw, Images, Losses, Phase, Run, Step
+
+State = dict[str, Tensor]
+
+
+def stacking_key(run: Run) -> str:
+    """Runs with equal keys train together: the record with its seed and float fields blanked."""
+    blank = {**dict.fromkeys(float_fields(run), 0.0), "seed": 0}
+    return record_hash(with_fields(run, blank))
+
+
+def group(runs: Iterable[Run]) -> list[list[Run]]:
+    """Runs that stack, together, in the order in which each group's first run comes."""
+    groups: dict[str, list[Run]] = {}
+    for run in runs:
+        groups.setdefault(stacking_key(run), []).append(run)
+    return list(groups.values())
+
+
+def build_networks(run: Run, shape: tuple[int, int, int]) -> dict[str, nn.Module]:
+    """The run's networks with initial weights that depend on its seed alone."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(run.seed)
+        return run.method.networks(run, shape)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where each parameter of one network lies in a flat row."""
+
+    names: tuple[str, ...]
+    shapes: tuple[torch.Size, ...]
+
+    @classmethod
+    def of(cls, network: nn.Module) -> Layout:
+        if any(True for _ in network.buffers()):
+            raise ValueError(
+                "networks with buffers, such as the running averages of batch normalisation, would carry state from one "
+                "batch to the next; use layer normalisation, or batch normalisation without running averages"
+            )
+        named = dict(network.named_parameters())
+        return cls(tuple(named), tuple(value.shape for value in named.values()))
+
+    def flatten(self, network: nn.Module) -> Tensor:
+        return torch.cat([value.detach().reshape(-1) for value in network.parameters()])
+
+    def unflatten(self, rows: Tensor) -> dict[str, Tensor]:
+        """(m, p) to each parameter (m, *shape), or (p,) to each parameter (*shape). Its gradient is one concatenation."""
+        pieces = rows.split([shape.numel() for shape in self.shapes], dim=-1)
+        lead = rows.shape[:-1]
+        return {
+            name: piece.reshape(*lead, *shape)
+            for name, shape, piece in zip(self.names, self.shapes, pieces, strict=True)
+        }
+
+
+class _BoundNets:
+    """One model's networks as functions of their inputs."""
+
+    def __init__(self, modules: Mapping[str, nn.Module], parameters: Mapping[str, dict[str, Tensor]]) -> None:
+        self._modules, self._parameters = modules, parameters
+
+    def __call__(self, name: str, *inputs: Tensor) -> Any:
+        return functional_call(self._modules[name], self._parameters[name], inputs)
+
+
+def _draw(stream: Stream, name: str, draw: Draw) -> Tensor:
+    if draw.kind == "permutations":
+        return stream.permutations(name, *draw.shape)
+    if draw.kind == "integers":
+        return stream.integers(name, draw.shape, draw.high)
+    return getattr(stream, draw.kind)(name, draw.shape)
+
+
+class Fleet:
+    """Runs that stack, their parameters and optimiser states, and the step that trains them all."""
+
+    def __init__(
+        self,
+        runs: Sequence[Run],
+        images: Images,
+        data_size: int,
+        shape: tuple[int, int, int],
+        device: torch.device | str = "cpu",
+    ) -> None:
+        if len({stacking_key(run) for run in runs}) != 1:
+            raise ValueError(
+                "these runs do not stack: they differ in more than seeds and float fields; use group(runs)"
+            )
+        self.runs, self.shape, self.device = list(runs), shape, torch.device(device)
+        self._images, self._data_size = images, data_size
+        self._template = runs[0]
+        self.phases = self._template.method.phases(self._template)
+        self._modules: dict[str, nn.Module] = {}
+        rows: dict[str, list[Tensor]] = {}
+        for run in runs:
+            self._modules = build_networks(run, shape)
+            for name, module in self._modules.items():
+                rows.setdefault(name, []).append(Layout.of(module).flatten(module))
+        self.layouts = {name: Layout.of(module) for name, module in self._modules.items()}
+        self._fields = {
+            path: torch.tensor([float_fields(run)[path] for run in runs], dtype=torch.float32, device=self.device)
+            for path in float_fields(self._template)
+        }
+        self._seeds = torch.tensor([run.seed for run in runs], dtype=torch.int64, device=self.device)
+        self._modules = {name: module.to(self.device) for name, module in self._modules.items()}
+        self.state: State = {}
+        for name, values in rows.items():
+            parameters = torch.stack(values).to(self.device)
+            self.state[f"weights/{name}"] = parameters
+            self.state[f"first/{name}"] = torch.zeros_like(parameters)
+            self.state[f"second/{name}"] = torch.zeros_like(parameters)
+            self.state[f"updates/{name}"] = torch.zeros((), dtype=torch.int64, device=self.device)
+        self.state["step"] = torch.zeros((), dtype=torch.int64, device=self.device)
+        self.state["failed_at"] = torch.full((len(runs),), -1, dtype=torch.int64, device=self.device)
+        self.state["averaged"] = torch.zeros((), dtype=torch.int64, device=self.device)
+
+    def __len__(self) -> int:
+        return len(self.runs)
+
+    @property
+    def step_number(self) -> int:
+        """How many steps have been taken."""
+        return int(self.state["step"])
+
+    def step(self) -> None:
+        """One step: every phase in order, each on fresh batches, for every run that has not failed."""
+        carry: dict[str, Tensor] = {}
+        for position, phase in enumerate(self.phases):
+            carry |= self._take(position, phase, carry)
+        self.state["step"] += 1
+        self.state["averaged"] += 1
+
+    def _take(self, position: int, phase: Phase, carry: dict[str, Tensor]) -> dict[str, Tensor]:
+        stream = Stream(self._seeds, self.state["step"], f"{position}/{phase.name}")
+        batch = self._template.batch_size
+        images = torch.empty((len(self), 0), device=self.device)
+        if phase.needs_images:
+            index = stream.integers("index", (batch,), self._data_size)
+            images = self._images(index, stream).to(torch.float32) / 255
+        noise = {name: _draw(stream, name, draw) for name, draw in phase.draws.items()}
+        leaves = {name: self.state[f"weights/{name}"].detach().requires_grad_() for name in phase.trains}
+        parameters = {
+            name: layout.unflatten(leaves.get(name, self.state[f"weights/{name}"]))
+            for name, layout in self.layouts.items()
+        }
+        losses = vmap(self._one_model(phase), randomness="error")(parameters, images, noise, carry, self._fields)
+        gradients = torch.autograd.grad(losses["total"].sum(), list(leaves.values()))
+        with torch.no_grad():
+            alive = self._note(losses["total"], losses["terms"])
+            settings = phase.optimiser(self._template_with_paths())
+            for name, gradient in zip(leaves, gradients, strict=True):
+                self._adam(name, gradient, settings, alive)
+        return losses["carry"]
+
+    def _one_model(self, phase: Phase) -> Callable[..., dict[str, Any]]:
+        step_number = self.state["step"]
+
+        def loss(parameters: Any, images: Tensor, noise: Any, carry: Any, fields: Any) -> dict[str, Any]:
+            nets = _BoundNets(self._modules, parameters)
+            step = Step(images, noise, step_number, self._data_size, carry)
+            found: Losses = phase.loss(nets, step, with_fields(self._template, fields))
+            return {"total": found.total, "terms": dict(found.terms), "carry": dict(found.carry)}
+
+        return loss
+
+    def _template_with_paths(self) -> Run:
+        """The record with every float field replaced by its stacked values (m, 1)."""
+        return with_fields(self._template, {path: values[:, None] for path, values in self._fields.items()})
+
+    def _note(self, total: Tensor, terms: Mapping[str, Tensor]) -> Tensor:
+        """Add the terms to their running sums and freeze the runs whose loss is not finite. Returns who goes on, (m, 1)."""
+        failed_at = self.state["failed_at"]
+        finite = torch.isfinite(total)
+        for name, value in terms.items():
+            value = value.detach().to(torch.float32)
+            finite = (
+                finite & torch.isfinite(value.flatten(1)).all(1) if value.dim() > 1 else finite & torch.isfinite(value)
+            )
+            key = f"sum/{name}"
+            if key not in self.state:
+                self.state[key] = torch.zeros_like(value)
+            self.state[key] += value
+        failed_at.copy_(torch.where((failed_at < 0) & ~finite, self.state["step"], failed_at))
+        return (failed_at < 0)[:, None]
+
+    def _adam(self, name: str, gradient: Tensor, settings: Any, alive: Tensor) -> None:
+        weights, first, second, updates = (
+            self.state[f"{kind}/{name}"] for kind in ("weights", "first", "second", "updates")
+        )
+        updates += 1
+        gradient = torch.where(alive, gradient, 0.0)
+        first.lerp_(gradient, (1 - settings.beta1).expand_as(first))
+        second.lerp_(gradient.square(), (1 - settings.beta2).expand_as(second))
+        correction1 = 1 - settings.beta1**updates
+        correction2 = 1 - settings.beta2**updates
+        rate = settings.learning_rate * alive / correction1
+        weights.sub_(rate * first / (second.div(correction2).sqrt_() + settings.epsilon))
+
+    def averages(self) -> list[dict[str, list[float] | float]]:
+        """Each run's mean terms since the last call, which this one ends."""
+        count = max(1, int(self.state["averaged"]))
+        sums = {key.removeprefix("sum/"): value for key, value in self.state.items() if key.startswith("sum/")}
+        means = {name: (value / count).tolist() for name, value in sums.items()}
+        for value in sums.values():
+            value.zero_()
+        self.state["averaged"].zero_()
+        return [{name: values[row] for name, values in means.items()} for row in range(len(self))]
+
+    def weights(self, row: int) -> dict[str, Tensor]:
+        """One run's parameters by network and name, on the CPU."""
+        return {
+            f"{network}.{name}": value.detach().cpu().clone()
+            for network, layout in self.layouts.items()
+            for name, value in layout.unflatten(self.state[f"weights/{network}"][row]).items()
+        }

@@ -1,0 +1,80 @@
+"""The layers that networks are built from. Images are (b, h, w, c), channels last."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from hackle.kernels import down, up
+
+LEAK = 0.2
+"""Slope of every leaky ReLU: TensorFlow's default, with which the papers' models were trained."""
+
+
+def glorot_uniform(weight: Tensor, fan_in: int, fan_out: int) -> None:
+    """Fill with U(±√(6 / (fan_in + fan_out))), the default of the framework in which the papers' models were trained."""
+    bound = math.sqrt(6 / (fan_in + fan_out))
+    nn.init.uniform_(weight, -bound, bound)
+
+
+class Linear(nn.Linear):
+    """A fully connected layer, Glorot-initialised with zero bias; He-normal where `he` is set."""
+
+    def __init__(self, inputs: int, outputs: int, *, he: bool = False) -> None:
+        super().__init__(inputs, outputs)
+        if he:
+            nn.init.normal_(self.weight, std=math.sqrt(2 / inputs))
+        else:
+            glorot_uniform(self.weight, inputs, outputs)
+        nn.init.zeros_(self.bias)
+
+
+class Down(nn.Module):
+    """4×4 convolution with stride 2: halves height and width."""
+
+    def __init__(self, inputs: int, outputs: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(4, 4, inputs, outputs))
+        self.bias = nn.Parameter(torch.zeros(outputs))
+        glorot_uniform(self.weight, 16 * inputs, 16 * outputs)
+
+    def forward(self, images: Tensor) -> Tensor:
+        return down(images, self.weight) + self.bias
+
+
+class Up(nn.Module):
+    """4×4 transposed convolution with stride 2: doubles height and width."""
+
+    def __init__(self, inputs: int, outputs: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(4, 4, outputs, inputs))
+        self.bias = nn.Parameter(torch.zeros(outputs))
+        glorot_uniform(self.weight, 16 * inputs, 16 * outputs)
+
+    def forward(self, images: Tensor) -> Tensor:
+        return up(images, self.weight) + self.bias
+
+
+class Reshape(nn.Module):
+    """(b, …) to (b, *shape)."""
+
+    def __init__(self, *shape: int) -> None:
+        super().__init__()
+        self.shape = shape
+
+    def forward(self, values: Tensor) -> Tensor:
+        return values.reshape(values.shape[0], *self.shape)
+
+
+class GaussianHead(nn.Module):
+    """A last fully connected layer that gives means and logvars, each (b, l)."""
+
+    def __init__(self, inputs: int, latents: int) -> None:
+        super().__init__()
+        self.linear = Linear(inputs, 2 * latents)
+
+    def forward(self, features: Tensor) -> tuple[Tensor, Tensor]:
+        means, logvars = self.linear(features).chunk(2, dim=-1)
+        return means, logvars

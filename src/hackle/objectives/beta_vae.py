@@ -1,0 +1,29 @@
+"""β-VAE (Higgins et al. 2017; Kim & Mnih 2018, section 2): reconstruction error + β · KL(q(z|x) ‖ p(z))."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from torch import nn
+
+from hackle.objectives.vae import autoencoder, autoencoder_phase, evidence
+from hackle.types import Losses, Nets, Phase, Run, Step
+
+
+def _loss(nets: Nets, step: Step, run: Any) -> Losses:
+    found = evidence(nets, step, run)
+    return Losses(found.reconstruction + run.method.beta * found.kl, found.terms)
+
+
+@dataclass(frozen=True)
+class BetaVAE:
+    """β-VAE. `beta` weighs the KL term; 1 is the plain VAE."""
+
+    beta: float = 4.0
+
+    def networks(self, run: Run, shape: tuple[int, int, int]) -> dict[str, nn.Module]:
+        return autoencoder(run, shape)
+
+    def phases(self, run: Run) -> tuple[Phase, ...]:
+        return (autoencoder_phase(_loss, run),)

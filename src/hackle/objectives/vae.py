@@ -1,0 +1,86 @@
+"""The variational autoencoder (Kingma & Welling 2014) and what every method built on it shares.
+
+Loss = E_q[−log p(x|z)] + KL(q(z|x) ‖ p(z)): summed over pixels and latents, averaged over the batch. One sample of z per
+image. The KL is that of the factorised posterior; a correlated one adds a constant (Yang et al. 2020, appendix B), which
+moves no gradient and is left out so that curves of different correlations compare.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from hackle.gaussian import kl_per_latent, reparameterise
+from hackle.types import Draw, Losses, Nets, Phase, Run, Step
+
+
+class Evidence(NamedTuple):
+    """The two terms of the evidence bound on one batch and what they were computed from."""
+
+    reconstruction: Tensor
+    kl: Tensor
+    kl_per_latent: Tensor
+    z: Tensor
+    means: Tensor
+    logvars: Tensor
+
+    @property
+    def terms(self) -> dict[str, Tensor]:
+        """What every autoencoder logs."""
+        return {"reconstruction": self.reconstruction, "kl": self.kl, "kl_per_latent": self.kl_per_latent}
+
+
+def negative_log_likelihood(output: Tensor, images: Tensor, likelihood: str) -> Tensor:
+    """−log p(x|z) of each image in nats, shape (b,): Bernoulli with logits and soft targets, or Gaussian with unit variance."""
+    if likelihood == "bernoulli":
+        pixels = F.binary_cross_entropy_with_logits(output, images, reduction="none")
+    else:
+        pixels = 0.5 * (output - images).square() + 0.5 * math.log(2 * math.pi)
+    return pixels.flatten(1).sum(1)
+
+
+def evidence(nets: Nets, step: Step, run: Run) -> Evidence:
+    """Encode, sample, decode one batch."""
+    means, logvars = nets("encoder", step.images)
+    z = reparameterise(means, logvars, step.noise["z"], run.correlation)
+    reconstruction = negative_log_likelihood(nets("decoder", z), step.images, run.likelihood).mean()
+    per_latent = kl_per_latent(means, logvars).mean(0)
+    return Evidence(reconstruction, per_latent.sum(), per_latent, z, means, logvars)
+
+
+def autoencoder(run: Run, shape: tuple[int, int, int]) -> dict[str, nn.Module]:
+    """The encoder and decoder of the run's architecture."""
+    return {
+        "encoder": run.architecture.encoder(shape, run.latents),
+        "decoder": run.architecture.decoder(shape, run.latents),
+    }
+
+
+def posterior_noise(run: Run) -> dict[str, Draw]:
+    """The noise that samples one z for each image of a batch."""
+    return {"z": Draw("normal", (run.batch_size, run.latents))}
+
+
+def autoencoder_phase(loss: Any, run: Run) -> Phase:
+    """The phase that trains encoder and decoder on one batch."""
+    return Phase("autoencoder", ("encoder", "decoder"), loss, posterior_noise(run), lambda run: run.optimiser)
+
+
+def _loss(nets: Nets, step: Step, run: Run) -> Losses:
+    found = evidence(nets, step, run)
+    return Losses(found.reconstruction + found.kl, found.terms)
+
+
+@dataclass(frozen=True)
+class VAE:
+    """The plain variational autoencoder."""
+
+    def networks(self, run: Run, shape: tuple[int, int, int]) -> dict[str, nn.Module]:
+        return autoencoder(run, shape)
+
+    def phases(self, run: Run) -> tuple[Phase, ...]:
+        return (autoencoder_phase(_loss, run),)
