@@ -193,17 +193,19 @@ class Fleet:
     def _note(self, total: Tensor, terms: Mapping[str, Tensor]) -> Tensor:
         """Add the terms to their running sums and freeze the runs whose loss is not finite. Returns who goes on, (m, 1)."""
         failed_at = self.state["failed_at"]
+        going = failed_at < 0
         finite = torch.isfinite(total)
         for name, value in terms.items():
             value = value.detach().to(torch.float32)
-            finite = (
-                finite & torch.isfinite(value.flatten(1)).all(1) if value.dim() > 1 else finite & torch.isfinite(value)
-            )
-            key = f"sum/{name}"
-            if key not in self.state:
-                self.state[key] = torch.zeros_like(value)
-            self.state[key] += value
-        failed_at.copy_(torch.where((failed_at < 0) & ~finite, self.state["step"], failed_at))
+            good = torch.isfinite(value.reshape(len(self), -1)).all(1)
+            finite &= good
+            total_key, broken_key = f"sum/{name}", f"broken/{name}"
+            if total_key not in self.state:
+                self.state[total_key] = torch.zeros_like(value)
+                self.state[broken_key] = torch.zeros_like(good)
+            self.state[total_key] += value
+            self.state[broken_key] |= going & ~good
+        failed_at.copy_(torch.where(going & ~finite, self.state["step"], failed_at))
         return (failed_at < 0)[:, None]
 
     def _adam(self, name: str, gradient: Tensor, settings: Any, alive: Tensor) -> None:
@@ -228,6 +230,12 @@ class Fleet:
             value.zero_()
         self.state["averaged"].zero_()
         return [{name: values[row] for name, values in means.items()} for row in range(len(self))]
+
+    def broken_terms(self, row: int) -> list[str]:
+        """The terms that were not finite when a run failed."""
+        return [
+            key.removeprefix("broken/") for key, value in self.state.items() if key.startswith("broken/") and value[row]
+        ]
 
     def weights(self, row: int) -> dict[str, Tensor]:
         """One run's parameters by network and name, on the CPU."""

@@ -129,6 +129,14 @@ class Method(Protocol):
 
     def phases(self, run: Run) -> tuple[Phase, ...]: ...
 
+    def encode(self, nets: Nets, run: Run, images: Tensor) -> tuple[Tensor, Tensor]:
+        """Means and logvars of the codes, each (b, l), for images in [0, 1]."""
+        ...
+
+    def decode(self, nets: Nets, run: Run, z: Tensor) -> Tensor:
+        """Mean images in [0, 1], (b, h, w, c), for latents (b, l)."""
+        ...
+
 
 @dataclass(frozen=True)
 class Run:

@@ -1,0 +1,149 @@
+"""A trained model: its record, its networks with weights, and what users do with them — encode, decode, save, load."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+from hackle import __version__
+from hackle.fleet import build_networks
+from hackle.nets import ARCHITECTURES
+from hackle.objectives import OBJECTIVES
+from hackle.records import from_json, record_hash, to_json
+from hackle.types import Adam, HackleError, Run
+
+RECORD, WEIGHTS = "run.json", "weights.safetensors"
+_CLASSES: dict[str, type] = {
+    cls.__name__: cls for cls in (Run, Adam, *OBJECTIVES.values(), *ARCHITECTURES.values()) if isinstance(cls, type)
+}
+
+
+class ModelError(HackleError):
+    """A run folder that cannot be read."""
+
+
+def write_record(folder: Path, run: Run, shape: tuple[int, int, int]) -> None:
+    """Write run.json: the record, its hash, the image shape and the version that wrote it."""
+    text = {"hackle": __version__, "hash": record_hash(run), "shape": list(shape), "record": to_json(run)}
+    (folder / RECORD).write_text(json.dumps(text, indent=2) + "\n")
+
+
+def read_record(folder: Path) -> tuple[Run, tuple[int, int, int]]:
+    """The run and the image shape that a run folder holds."""
+    path = folder / RECORD
+    if not path.is_file():
+        raise ModelError(
+            f"{folder} holds no run: there is no {RECORD} in it. Train one with `hackle train … --out {folder}`"
+        )
+    try:
+        content = json.loads(path.read_text())
+        height, width, channels = content["shape"]
+        return from_json(content["record"], _CLASSES), (height, width, channels)
+    except (ValueError, KeyError, TypeError) as error:
+        raise ModelError(f"{path} is not a run record this version can read: {error}") from error
+
+
+class Model:
+    """One trained model.
+
+    Images are uint8 (n, h, w, c) in 0 … 255, or floats in [0, 1]; codes and latents are rows.
+    """
+
+    def __init__(self, run: Run, shape: tuple[int, int, int], weights: dict[str, Tensor] | None = None) -> None:
+        self.run, self.shape = run, shape
+        self.networks = build_networks(run, shape)
+        self.device = torch.device("cpu")
+        if weights is not None:
+            nn.ModuleDict(self.networks).load_state_dict(weights)
+        for network in self.networks.values():
+            network.eval().requires_grad_(False)
+
+    def __repr__(self) -> str:
+        return f"Model({self.run.method}, {self.run.dataset}, seed {self.run.seed}, {self.run.latents} latents)"
+
+    def to(self, device: torch.device | str) -> Model:
+        """Move the networks, and so the work, to a device."""
+        self.device = torch.device(device)
+        for network in self.networks.values():
+            network.to(self.device)
+        return self
+
+    def _nets(self, name: str, *inputs: Tensor) -> Any:
+        return self.networks[name](*inputs)
+
+    def _tensor(self, images: ArrayLike | Tensor) -> Tensor:
+        tensor = (
+            torch.as_tensor(images, device=self.device)
+            if isinstance(images, Tensor)
+            else torch.tensor(np.asarray(images))
+        )
+        if tensor.dim() != 4 or tuple(tensor.shape[1:]) != self.shape:
+            raise ValueError(
+                f"images have shape {tuple(tensor.shape)}; this model takes (n, {', '.join(map(str, self.shape))})"
+            )
+        tensor = tensor.to(self.device)
+        return tensor.to(torch.float32) / 255 if tensor.dtype == torch.uint8 else tensor.to(torch.float32)
+
+    @torch.no_grad()
+    def encode(
+        self, images: ArrayLike | Tensor, *, chunk: int = 512
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """The posterior's means and logvars of each image, each (n, l)."""
+        parts = [
+            self.run.method.encode(self._nets, self.run, self._tensor(images[start : start + chunk]))  # type: ignore[index]
+            for start in range(0, len(images), chunk)  # type: ignore[arg-type]
+        ]
+        means, logvars = (torch.cat(side).cpu().numpy() for side in zip(*parts, strict=True))
+        return means, logvars
+
+    @torch.no_grad()
+    def decode(self, z: ArrayLike, *, chunk: int = 512) -> NDArray[np.float32]:
+        """The mean image in [0, 1] of each latent row, (n, h, w, c)."""
+        rows = torch.tensor(np.asarray(z, dtype=np.float32), device=self.device)
+        if rows.dim() != 2:
+            raise ValueError(f"latents have shape {tuple(rows.shape)}; expected (n, {self.run.latents})")
+        parts = [self.run.method.decode(self._nets, self.run, part) for part in rows.split(chunk)]
+        return torch.cat(parts).cpu().numpy()
+
+    def reconstruct(self, images: ArrayLike | Tensor) -> NDArray[np.float32]:
+        """Decode each image's posterior mean."""
+        return self.decode(self.encode(images)[0])
+
+    def save(self, folder: str | Path) -> Path:
+        """Write the record and the weights into a folder that holds no other run."""
+        folder = Path(folder)
+        if (folder / RECORD).exists():
+            raise ModelError(f"{folder} holds a run already; choose another folder")
+        folder.mkdir(parents=True, exist_ok=True)
+        save_file(self.weights(), folder / WEIGHTS)
+        write_record(folder, self.run, self.shape)
+        return folder
+
+    def weights(self) -> dict[str, Tensor]:
+        """Every parameter by network and name."""
+        return {
+            name: value.detach().cpu().contiguous() for name, value in nn.ModuleDict(self.networks).state_dict().items()
+        }
+
+    @classmethod
+    def load(cls, folder: str | Path) -> Model:
+        """The model that a run folder holds."""
+        folder = Path(folder)
+        run, shape = read_record(folder)
+        path = folder / WEIGHTS
+        if not path.is_file():
+            raise ModelError(
+                f"{folder} holds a run that has not finished: go on with `hackle train --resume --out {folder}`"
+            )
+        try:
+            return cls(run, shape, load_file(path))
+        except (SafetensorError, RuntimeError) as error:
+            raise ModelError(f"{path} is damaged or belongs to another run: {error}") from error
