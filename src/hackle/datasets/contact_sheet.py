@@ -1,0 +1,105 @@
+"""A picture of what each factor changes: one line per factor, the others held, values from left to right.
+
+The held factors have the values of one row drawn at random. In an incomplete grid the row shown for a value is the one
+that shares the most factors with that row, for the exact one may not exist. A set without known factors is shown as images
+drawn at random.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from PIL import Image, ImageDraw, ImageFont
+
+from hackle.datasets.source import DataError
+from hackle.factors import FactorGrid, Rows
+from hackle.types import Dataset
+
+_COLUMNS = 10
+_TILE = 64
+_GAP = 4
+_TEXT = 13
+
+
+def write_contact_sheet(dataset: Dataset, path: Path | str, *, overwrite: bool = False, seed: int = 0) -> Path:
+    """Writes the sheet as a PNG; a file that is there is kept unless told to overwrite it."""
+    path = Path(path)
+    if path.exists() and not overwrite:
+        raise DataError(f"{path} is there already: choose another name, or overwrite it on purpose (--force)")
+    temporary = path.with_name(f".{path.name}.part")
+    try:
+        contact_sheet(dataset, seed=seed).save(temporary, "PNG")
+        os.replace(temporary, path)
+    except OSError as error:
+        raise DataError(f"{path} cannot be written: {error.strerror or error}") from error
+    finally:
+        temporary.unlink(missing_ok=True)
+    return path
+
+
+def contact_sheet(dataset: Dataset, *, seed: int = 0) -> Image.Image:
+    """The sheet as a picture. The seed picks the held row, or the images of a set without factors."""
+    grid, rng = dataset.factors, np.random.default_rng(seed)
+    if grid.observed:
+        held = grid.draw(1, rng)[0]
+        lines = [
+            (f"{factor.name} ({factor.size})", vary(grid, column, held)) for column, factor in enumerate(grid.factors)
+        ]
+    else:
+        drawn = rng.permutation(grid.size)[: _COLUMNS * _COLUMNS]
+        rows = grid.rows(drawn)
+        lines = [("", rows[start : start + _COLUMNS]) for start in range(0, len(rows), _COLUMNS)]
+    return _lay_out([(label, dataset.render(rows, seed=seed)) for label, rows in lines])
+
+
+def vary(grid: FactorGrid, factor: str | int, held: ArrayLike, columns: int = _COLUMNS) -> Rows:
+    """Rows in which one factor goes through its range, in at most `columns` steps, and the others stay held if they can.
+
+    >>> from hackle.factors import Factor
+    >>> vary(FactorGrid([Factor("a", 2), Factor("b", 3)]), "b", [1, 0]).tolist()
+    [[1, 0], [1, 1], [1, 2]]
+    """
+    column = grid.column(factor)
+    size = grid.sizes[column]
+    values = np.unique(np.linspace(0, size - 1, min(columns, size)).round().astype(np.int64))
+    if grid.complete:
+        rows = np.tile(np.asarray(held, dtype=np.int64), (len(values), 1))
+        rows[:, column] = values
+        return rows
+    every = grid.rows(np.arange(grid.size))
+    # Two rows share unobserved factors by accident only, so these count for little.
+    weights = np.array([1.0 if known.observed else 0.5 / len(grid.factors) for known in grid.factors])
+    weights[column] = 0
+    shared = (every == np.asarray(held)) @ weights
+    chosen = [np.flatnonzero(every[:, column] == value) for value in values]
+    return np.stack([every[rows[shared[rows].argmax()]] for rows in chosen if len(rows)])
+
+
+def _lay_out(lines: list[tuple[str, NDArray[np.uint8]]]) -> Image.Image:
+    height, width = lines[0][1].shape[1:3]
+    scale = max(1, _TILE // max(height, width))
+    tile = (width * scale, height * scale)
+    font = ImageFont.load_default(size=_TEXT)
+    label_width = max(round(font.getlength(label)) for label, _ in lines)
+    left = label_width + 2 * _GAP if label_width else _GAP
+    columns = max(len(images) for _, images in lines)
+    sheet = Image.new("RGB", (left + columns * (tile[0] + _GAP), _GAP + len(lines) * (tile[1] + _GAP)), "white")
+    draw = ImageDraw.Draw(sheet)
+    for number, (label, images) in enumerate(lines):
+        top = _GAP + number * (tile[1] + _GAP)
+        draw.text((_GAP, top + tile[1] / 2), label, "black", font, anchor="lm")
+        for column, image in enumerate(images):
+            sheet.paste(
+                _as_picture(image).resize(tile, Image.Resampling.NEAREST), (left + column * (tile[0] + _GAP), top)
+            )
+    return sheet
+
+
+def _as_picture(image: NDArray[np.uint8]) -> Image.Image:
+    """Three or four channels as colours (without the fourth), any other number as the grey of their mean."""
+    if image.shape[2] in (3, 4):
+        return Image.fromarray(np.ascontiguousarray(image[..., :3]))
+    return Image.fromarray(image.mean(axis=2).round().astype(np.uint8))

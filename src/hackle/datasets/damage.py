@@ -1,0 +1,63 @@
+"""Turns what libraries raise on broken files and full disks into errors that name the file and say what to do."""
+
+from __future__ import annotations
+
+import errno
+import struct
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from hackle.datasets.source import DataError
+
+_BROKEN = (
+    OSError,
+    EOFError,
+    ValueError,
+    KeyError,
+    SyntaxError,  # Pillow's word for a broken PNG
+    NotImplementedError,  # zipfile's, for encryption and unknown compression
+    struct.error,
+    zlib.error,
+    tarfile.TarError,
+    zipfile.BadZipFile,
+)
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+_CLOSED = (errno.EACCES, errno.EPERM, errno.EROFS)
+
+
+class DamagedError(DataError):
+    """A file that is damaged, cut short or not of the documented format."""
+
+
+@contextmanager
+def reading(path: Path, expected: str) -> Iterator[None]:
+    """Any failure to read `path` in this block becomes a DamagedError; a full disk is left to `writing`."""
+    try:
+        yield
+    except _BROKEN as error:
+        if isinstance(error, OSError) and error.errno in (*_FULL, *_CLOSED):
+            raise
+        reason = str(error) or type(error).__name__
+        raise DamagedError(
+            f"{path} cannot be read as {expected} ({reason}): it is damaged, cut short or another kind of file"
+        ) from error
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """A full disk or a folder without write permission, met in this block, becomes a DataError."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in _FULL:
+            raise DataError(f"the disk that holds {path} is full: free some space and start again") from error
+        if error.errno in _CLOSED:
+            raise DataError(
+                f"{path} cannot be written ({error.strerror}): make its folder writable, or choose another one with the "
+                "environment variable HACKLE_DATA"
+            ) from error
+        raise

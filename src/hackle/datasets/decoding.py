@@ -1,0 +1,39 @@
+"""Decoding, cropping and resizing pictures to uint8 arrays with Pillow."""
+
+from __future__ import annotations
+
+import io
+import itertools
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+_BATCH = 256
+
+
+def resized(image: Image.Image, size: int) -> NDArray[np.uint8]:
+    """The picture at size × size pixels, by Lanczos's filter over all the pixels it shrinks."""
+    return np.asarray(image.resize((size, size), Image.Resampling.LANCZOS), dtype=np.uint8)
+
+
+def cropped_and_resized(data: bytes, crop: int, size: int) -> NDArray[np.uint8]:
+    """An encoded picture as RGB: its central crop × crop pixels, resized to (size, size, 3)."""
+    with Image.open(io.BytesIO(data)) as image:
+        if min(image.size) < crop:
+            raise ValueError(f"the picture is {image.width}×{image.height}, less than its {crop}×{crop} crop")
+        left, top = (image.width - crop) // 2, (image.height - crop) // 2
+        return resized(image.convert("RGB").crop((left, top, left + crop, top + crop)), size)
+
+
+def decoded(
+    items: Iterable[tuple[int, bytes]], decode: Callable[[bytes], NDArray[np.uint8]]
+) -> Iterator[tuple[tuple[int, ...], NDArray[np.uint8]]]:
+    """(positions, images) in batches, decoded by a few threads: Pillow works outside the interpreter's lock."""
+    items = iter(items)
+    with ThreadPoolExecutor() as pool:
+        while batch := list(itertools.islice(items, _BATCH)):
+            positions, data = zip(*batch, strict=True)
+            yield positions, np.stack(list(pool.map(decode, data)))

@@ -1,0 +1,276 @@
+"""Fetching published files: resumable, verified, put in place in one step.
+
+A file is received as NAME.part beside its place, picked up there after a cut, and renamed only when its size and SHA-256
+are as published. Where no SHA-256 is published, the one of the received file is kept beside it as NAME.sha256 (in the
+format of the sha256sum program), so that later damage shows.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import http.client
+import os
+import shutil
+import time
+import urllib.error
+import urllib.request
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+
+from hackle import __version__
+from hackle.datasets.archives import locate
+from hackle.datasets.damage import writing
+from hackle.datasets.source import DataError, RemoteFile, Source
+
+_CHUNK = 2**20
+_PATIENCE_SECONDS = 60.0
+_RETRIED_CODES = {408, 425, 429, 500, 502, 503, 504}
+
+State = Literal["missing", "verified", "unverified", "damaged"]
+
+
+@dataclass(frozen=True)
+class SourceByHand(Source):
+    """A data set whose owner's terms ask people to fetch it themselves; `steps` says how.
+
+    A file with an empty address cannot be fetched at all; one with an address can, and the steps are told if that fails.
+    """
+
+    steps: str = ""
+
+
+@dataclass(frozen=True)
+class FileState:
+    """What is known of one published file here."""
+
+    path: Path
+    state: State
+    detail: str
+
+
+def data_root(root: Path | str | None = None) -> Path:
+    """Where data sets lie: the argument, else $HACKLE_DATA, else hackle in the user's cache folder."""
+    if root is not None:
+        return Path(root).expanduser()
+    if chosen := os.environ.get("HACKLE_DATA"):
+        return Path(chosen).expanduser()
+    cache = os.environ.get("XDG_CACHE_HOME")
+    return (Path(cache) if cache else Path.home() / ".cache") / "hackle"
+
+
+def present_files(source: Source, root: Path) -> list[Path]:
+    """Where each of a source's files lies, packed or unpacked, or an error that says how to get what is missing."""
+    folder = root / source.name
+    found = [locate(folder, file.name) for file in source.files]
+    paths = [path for path in found if path is not None]
+    if len(paths) == len(found):
+        return paths
+    missing = ", ".join(file.name for file, path in zip(source.files, found, strict=True) if path is None)
+    raise DataError(f"{source.name} is not here: expected {missing} in {folder}. {how_to_get(source)}")
+
+
+def how_to_get(source: Source) -> str:
+    """What to do to have a source's files."""
+    steps = source.steps if isinstance(source, SourceByHand) else ""
+    fetched = f"fetch it with `hackle data fetch {source.name}`" if all(file.address for file in source.files) else ""
+    by_hand = f"{steps}; put the files in that folder" if steps else ""
+    return f"To get it, {', or by hand: '.join(way for way in (fetched, by_hand) if way)}"
+
+
+def fetch_file(file: RemoteFile, folder: Path, *, force: bool = False, attempts: int = 5, pause: float = 1.0) -> Path:
+    """The file in the folder, fetched if it is not there yet.
+
+    A file that is there is kept unless `force` is given: returned if it is as published, refused if it is damaged.
+    `attempts` counts failures in a row without a byte received; `pause` is the seconds before the second attempt, doubled
+    each time.
+    """
+    target = folder / file.name
+    if target.exists() and not force:
+        found = file_state(file, folder)
+        if found.state == "damaged":
+            raise DataError(f"{target} is there but {found.detail}: move it away, or replace it with --force")
+        return target
+    if not file.address:
+        raise DataError(f"{file.name} has no public address and cannot be fetched")
+    with writing(target):
+        folder.mkdir(parents=True, exist_ok=True)
+        part = target.with_name(f"{file.name}.part")
+        _receive(file, part, attempts, pause)
+        digest = _verify_part(file, part)
+        if file.sha256 is None:
+            _record_path(target).write_text(f"{digest}  {file.name}\n")
+        os.replace(part, target)
+        _tag_path(part).unlink(missing_ok=True)
+    return target
+
+
+def file_state(file: RemoteFile, folder: Path) -> FileState:
+    """Whether the file is in the folder and is what was published, or, failing that, what was first fetched."""
+    path = folder / file.name
+    if not path.exists():
+        return _absent(path)
+    size = path.stat().st_size
+    if file.size is not None and size != file.size:
+        return FileState(path, "damaged", f"damaged: {size:,} bytes, {file.size:,} expected")
+    record = _record_path(path)
+    expected = file.sha256 or (record.read_text().split()[0] if record.is_file() and record.stat().st_size else None)
+    if expected is None:
+        return FileState(path, "unverified", "present; no published checksum")
+    actual = sha256(path)
+    if actual != expected:
+        return FileState(path, "damaged", f"damaged: SHA-256 {actual}, {expected} expected")
+    if file.sha256 is None:
+        return FileState(path, "verified", "unchanged since it was fetched; no published checksum")
+    return FileState(path, "verified", "verified")
+
+
+def _absent(path: Path) -> FileState:
+    unpacked, part = locate(path.parent, path.name), path.with_name(f"{path.name}.part")
+    if unpacked is not None:
+        return FileState(unpacked, "unverified", f"unpacked; only {path.name} itself could be verified")
+    if part.exists():
+        return FileState(
+            path, "missing", f"missing; {part.stat().st_size:,} bytes of it received, fetch goes on from there"
+        )
+    return FileState(path, "missing", "missing")
+
+
+def sha256(path: Path) -> str:
+    """The SHA-256 of a file, in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _record_path(path: Path) -> Path:
+    return path.with_name(f"{path.name}.sha256")
+
+
+def _tag_path(part: Path) -> Path:
+    """Keeps the server's mark of the version that a part belongs to, so that two versions are never joined."""
+    return part.with_name(f"{part.name}.tag")
+
+
+def _verify_part(file: RemoteFile, part: Path) -> str:
+    size = part.stat().st_size
+    digest = sha256(part)
+    if file.sha256 in (None, digest) and file.size in (None, size):
+        return digest
+    part.unlink()
+    _tag_path(part).unlink(missing_ok=True)
+    expected = f"SHA-256 {file.sha256}" if file.sha256 else f"{file.size:,} bytes"
+    raise DataError(
+        f"{file.address} did not give the published {file.name}: {size:,} bytes with SHA-256 {digest} came, {expected} "
+        "expected. What came was deleted and nothing put in place; if that happens again, the file has changed or an error "
+        "page comes in its stead"
+    )
+
+
+def _receive(file: RemoteFile, part: Path, attempts: int, pause: float) -> None:
+    """Fills the part until it is whole, picking up after cuts."""
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        DownloadColumn(),
+        TransferSpeedColumn(),
+        TimeRemainingColumn(),
+    )
+    failures = 0
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task(file.name, total=file.size)
+        while True:
+            before = part.stat().st_size if part.exists() else 0
+            try:
+                if _receive_once(file, part, progress, task):
+                    return
+                reason = "the connection was cut"
+            except urllib.error.HTTPError as error:
+                if error.code not in _RETRIED_CODES:
+                    raise DataError(
+                        f"{file.address} answers {error.code} {error.reason}; {file.name} was not fetched"
+                    ) from error
+                reason = f"the server answers {error.code} {error.reason}"
+            except (OSError, http.client.HTTPException) as error:
+                if isinstance(error, OSError) and error.errno in (
+                    errno.ENOSPC,
+                    errno.EDQUOT,
+                    errno.EACCES,
+                    errno.EROFS,
+                ):
+                    raise
+                reason = str(getattr(error, "reason", error)) or type(error).__name__
+            received = part.stat().st_size if part.exists() else 0
+            failures = 1 if received > before else failures + 1
+            if failures >= attempts:
+                raise DataError(
+                    f"{file.name} could not be fetched from {file.address}: {reason}. {received:,} bytes are kept in {part}; "
+                    "run the same command again to go on from there"
+                )
+            time.sleep(pause * 2 ** (failures - 1))
+
+
+def _receive_once(file: RemoteFile, part: Path, progress: Progress, task) -> bool:
+    """One request; whether the part is whole after it."""
+    have = part.stat().st_size if part.exists() else 0
+    tag = _tag_path(part).read_text() if have and _tag_path(part).exists() else ""
+    if file.size is not None and have == file.size:
+        return True
+    headers = {"User-Agent": f"hackle/{__version__}", "Accept-Encoding": "identity"}
+    if have:
+        headers["Range"] = f"bytes={have}-"
+        if tag:
+            headers["If-Range"] = tag
+    try:
+        response = urllib.request.urlopen(
+            urllib.request.Request(file.address, headers=headers), timeout=_PATIENCE_SECONDS
+        )
+    except urllib.error.HTTPError as error:
+        if error.code != 416 or not have:
+            raise
+        # The part already reaches the end that the server knows, or beyond it; then it is no part of this file.
+        if error.headers.get("Content-Range") == f"bytes */{have}":
+            return True
+        part.unlink()
+        return False
+    with response:
+        resumed = response.status == 206
+        if resumed and not response.headers.get("Content-Range", "").startswith(f"bytes {have}-"):
+            part.unlink()
+            return False
+        start = have if resumed else 0
+        length = response.headers.get("Content-Length", "")
+        total = start + int(length) if length.isdigit() else None
+        _check_offer(file, part, total, start)
+        validator = response.headers.get("ETag") or response.headers.get("Last-Modified") or ""
+        _tag_path(part).write_text("" if validator.startswith("W/") else validator)
+        progress.update(task, total=total or file.size, completed=start)
+        with part.open("r+b" if resumed else "wb") as out:
+            out.seek(start)
+            while chunk := response.read(_CHUNK):
+                out.write(chunk)
+                progress.advance(task, len(chunk))
+            out.flush()
+            os.fsync(out.fileno())
+            end = out.tell()
+    return total is None or end == total
+
+
+def _check_offer(file: RemoteFile, part: Path, total: int | None, start: int) -> None:
+    """Refuses, before a byte is kept, a file of another size or one that the disk cannot hold."""
+    if total is not None and file.size is not None and total != file.size:
+        raise DataError(
+            f"{file.address} offers {total:,} bytes, the published {file.name} has {file.size:,}: the file has changed or an "
+            "error page came in its stead; nothing was fetched"
+        )
+    needed = (total or file.size or 0) - start
+    free = shutil.disk_usage(part.parent).free
+    if needed > free:
+        raise DataError(
+            f"{file.name} needs {needed / 1e9:.2f} GB in {part.parent}, {free / 1e9:.2f} GB are free: free some space, or "
+            "choose another folder with the environment variable HACKLE_DATA"
+        )

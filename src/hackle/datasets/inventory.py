@@ -1,0 +1,100 @@
+"""What there is, what is here and whether it is whole: the work behind `hackle data list`, `fetch` and `check`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from hackle.datasets import DATASETS, find
+from hackle.datasets.archives import locate
+from hackle.datasets.fetch import FileState, SourceByHand, State, data_root, fetch_file, file_state, how_to_get
+from hackle.datasets.source import DataError, Source
+
+# Sets that hackle draws itself; a file of theirs is a choice, used where it is there.
+_DRAWN = {"dsprites"}
+# A set is as bad as its worst file.
+_WORST_FIRST: tuple[State, ...] = ("damaged", "missing", "unverified", "verified")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line of the list of data sets; `size` is that of the files to fetch."""
+
+    name: str
+    images: str
+    factors: str
+    licence: str
+    size: str
+    here: str
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a check found: the state of the set, its worst file's, and of each file."""
+
+    name: str
+    state: State
+    files: tuple[FileState, ...]
+
+    def __str__(self) -> str:
+        if not self.files:
+            return f"{self.name}: made by hackle, no files to check"
+        details = [f"\n  {file.path}: {file.detail}" for file in self.files if file.detail != "verified"]
+        return f"{self.name}: {self.state}{''.join(details)}"
+
+
+def entries(root: Path | str | None = None) -> list[Entry]:
+    """Every published data set, and whether its files are here. Nothing is read but the names of files."""
+    return [_entry(known, data_root(root)) for known in DATASETS.values()]
+
+
+def fetch(name: str, root: Path | str | None = None, *, force: bool = False) -> list[Path]:
+    """Fetches the files of a data set that are not here, and says where they lie; `force` fetches all anew."""
+    known = find(name)
+    if not all(file.address for file in known.files):
+        raise DataError(f"{name} has no public address. {how_to_get(known)} ({data_root(root) / name})")
+    try:
+        return [fetch_file(file, data_root(root) / name, force=force) for file in known.files]
+    except DataError as error:
+        if not isinstance(known, SourceByHand):
+            raise
+        raise DataError(f"{error}. By hand: {known.steps}; put the files in {data_root(root) / name}") from error
+
+
+def check(name: str | None = None, root: Path | str | None = None) -> list[Verdict]:
+    """Compares the files of one data set, or of all, with what was published."""
+    wanted = DATASETS.values() if name is None else [find(name)]
+    return [_verdict(known, data_root(root)) for known in wanted]
+
+
+def _entry(known: Source, root: Path) -> Entry:
+    sizes = [file.size for file in known.files]
+    total = sum(size for size in sizes if size is not None)
+    if not sizes:
+        size = "–"
+    else:
+        size = "unknown" if None in sizes else _in_bytes(total)
+    found = [locate(root / known.name, file.name) is not None for file in known.files]
+    if not found or (known.name in _DRAWN and not any(found)):
+        here = "made by hackle"
+    else:
+        here = "yes" if all(found) else ("in part" if any(found) else "no")
+    return Entry(known.name, known.images, known.factors, known.licence, size, here)
+
+
+def _verdict(known: Source, root: Path) -> Verdict:
+    files = tuple(file_state(file, root / known.name) for file in known.files)
+    if known.name in _DRAWN:
+        files = tuple(file for file in files if file.state != "missing")
+    worst: State = "verified"
+    for file in files:
+        worst = min(worst, file.state, key=_WORST_FIRST.index)
+    return Verdict(known.name, worst, files)
+
+
+def _in_bytes(size: int) -> str:
+    """
+    >>> _in_bytes(267_573_662), _in_bytes(1_443_490_838)
+    ('268 MB', '1.4 GB')
+    """
+    return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{max(1, round(size / 1e6))} MB"

@@ -1,0 +1,144 @@
+"""People's own data: a folder of images, or an .npz of images and factors.
+
+An .npz holds `images` (n, h, w) or (n, h, w, c), and may hold `factors` (n,) or (n, f), `factor_names` (f,) and
+`factor_kinds` (f,). Flat index i is image i. See docs/datasets/own.md.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import get_args
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+from rich.console import Console
+from rich.progress import track
+
+from hackle.datasets.arrays import ArrayDataset, grid_of, number_instances, with_instance
+from hackle.datasets.damage import reading
+from hackle.datasets.npz import Npz
+from hackle.datasets.source import DataError
+from hackle.factors import Factor, FactorGrid, Kind, Rows
+
+_ENDINGS = {".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".pgm", ".ppm"}
+_MODES = {"1": "L", "L": "L", "RGB": "RGB", "RGBA": "RGBA", "P": "RGB", "LA": "RGBA", "PA": "RGBA"}
+_KNOWN = ("images", "factors", "factor_names", "factor_kinds")
+
+
+def load(path: Path) -> ArrayDataset:
+    """The data set in an .npz file or a folder of images."""
+    if path.is_dir():
+        return load_folder(path)
+    if path.suffix != ".npz":
+        raise DataError(f"{path} is neither a folder of images nor an .npz file; expected one of the two")
+    return load_npz(path)
+
+
+def load_folder(folder: Path) -> ArrayDataset:
+    """Every image under the folder, in the order of their sorted paths, all of one size; no factor is known."""
+    paths = sorted(path for path in folder.rglob("*") if path.suffix.lower() in _ENDINGS and path.is_file())
+    if not paths:
+        raise DataError(f"{folder} holds no images; expected files ending in {', '.join(sorted(_ENDINGS))}")
+    first = _read_picture(paths[0])
+    images = np.empty((len(paths), *first.shape), dtype=np.uint8)
+    console = Console(stderr=True)
+    tracked = track(paths, f"reading {folder.name}", console=console, transient=True, disable=not console.is_terminal)
+    for number, path in enumerate(tracked):
+        image = _read_picture(path)
+        if image.shape != first.shape:
+            raise DataError(
+                f"{path} is {_size(image)}, {paths[0].name} is {_size(first)}; expected images of one size and one number of "
+                "channels: resize or convert them first"
+            )
+        images[number] = image
+    return ArrayDataset(folder.resolve().name, images, _unlabelled(len(images)))
+
+
+def load_npz(path: Path) -> ArrayDataset:
+    """The images and factors of an .npz file; stored uncompressed, uint8 images are mapped and not read."""
+    archive = Npz(path)
+    if "images" not in archive.names:
+        raise DataError(f"{path} holds {', '.join(archive.names) or 'nothing'}; expected an array called images")
+    if unknown := sorted(set(archive.names) - set(_KNOWN)):
+        raise DataError(f"{path} holds {', '.join(unknown)}, which is not understood; known are {', '.join(_KNOWN)}")
+    images = _as_images(path, archive.read("images"))
+    if "factors" not in archive.names:
+        return ArrayDataset(path.stem, images, _unlabelled(len(images)))
+    table = archive.read("factors")
+    if table.ndim == 1:
+        table = table[:, None]
+    if table.ndim != 2 or len(table) != len(images):
+        raise DataError(f"{path}: factors have shape {table.shape}; expected ({len(images)}, f), one row per image")
+    if table.shape[1] == 0:
+        return ArrayDataset(path.stem, images, _unlabelled(len(images)))
+    names = _texts(path, archive, "factor_names", [f"factor_{column}" for column in range(table.shape[1])])
+    kinds = _texts(path, archive, "factor_kinds", [""] * table.shape[1])
+    coded = [_code(path, *column) for column in zip(names, kinds, table.T, strict=True)]
+    factors: list[Factor] = [factor for factor, _ in coded]
+    rows: Rows = np.stack([codes for _, codes in coded], axis=1)
+    if number_instances(rows).any():
+        factors, rows = with_instance(factors, rows)
+    return ArrayDataset(path.stem, images, grid_of(factors, rows))
+
+
+def _unlabelled(count: int) -> FactorGrid:
+    return FactorGrid([Factor("instance", count, "categorical", observed=False)])
+
+
+def _read_picture(path: Path) -> NDArray[np.uint8]:
+    with reading(path, "an image"), Image.open(path) as image:
+        mode = _MODES.get(image.mode)
+        if mode is None:
+            raise ValueError(f"its pixels are {image.mode}; expected 8-bit grey, RGB or RGBA")
+        array = np.asarray(image.convert(mode), dtype=np.uint8)
+    return array[..., None] if array.ndim == 2 else array
+
+
+def _size(image: NDArray[np.uint8]) -> str:
+    height, width, channels = image.shape
+    return f"{height}×{width} with {channels} channel{'s' * (channels > 1)}"
+
+
+def _as_images(path: Path, images: NDArray) -> NDArray[np.uint8]:
+    if images.ndim == 3:
+        images = images[..., None]
+    if images.ndim != 4 or 0 in images.shape:
+        raise DataError(
+            f"{path}: images have shape {images.shape}; expected (n, height, width) or (n, height, width, channels)"
+        )
+    if images.dtype == np.uint8:
+        return images
+    if images.dtype == np.bool_:
+        return images.astype(np.uint8) * 255
+    if np.issubdtype(images.dtype, np.floating) and images.min() >= 0 and images.max() <= 1:
+        return np.round(images * 255).astype(np.uint8)
+    raise DataError(
+        f"{path}: images are {images.dtype} from {images.min()} to {images.max()}; expected uint8 from 0 to 255, booleans, or "
+        "floating-point numbers from 0 to 1"
+    )
+
+
+def _texts(path: Path, archive: Npz, name: str, default: list[str]) -> list[str]:
+    if name not in archive.names:
+        return default
+    texts = archive.read(name)
+    if texts.dtype.kind != "U" or texts.shape != (len(default),):
+        raise DataError(
+            f"{path}: {name} is {texts.dtype} {texts.shape}; expected one text for each of {len(default)} factors"
+        )
+    return [str(text) for text in texts]
+
+
+def _code(path: Path, name: str, kind: str, column: NDArray) -> tuple[Factor, NDArray[np.int64]]:
+    """A factor and its codes 0 … size − 1, from a column of whole numbers, real numbers or texts."""
+    if column.dtype.kind not in "biufU":
+        raise DataError(f"{path}: factor {name} is {column.dtype}; expected whole numbers, real numbers or texts")
+    if column.dtype.kind == "f" and not np.isfinite(column).all():
+        raise DataError(f"{path}: factor {name} has a value that is not a finite number")
+    if kind and kind not in get_args(Kind):
+        raise DataError(f"{path}: factor {name} has kind {kind!r}; expected one of {', '.join(get_args(Kind))}")
+    values, codes = np.unique(column, return_inverse=True)
+    chosen: Kind = kind or {"U": "categorical", "f": "continuous"}.get(column.dtype.kind, "ordinal")  # type: ignore[assignment]
+    numbers = None if column.dtype.kind == "U" else tuple(float(value) for value in values)
+    return Factor(name, len(values), chosen, values=numbers), codes.reshape(-1).astype(np.int64)

@@ -1,0 +1,121 @@
+"""Turning a published file into one uint8 array on disk, once.
+
+Archives of pictures and compressed arrays are slow to read at random, so the first load writes them as `images.npy`,
+which later loads map into memory, and the factor rows as `rows.npy`. Both lie in a folder `prepared-…` beside the
+published file; its name carries the size and time of that file, so a changed file is prepared anew. The folder is
+written under another name and renamed when it is whole.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.progress import track
+
+from hackle.datasets.damage import DamagedError, reading, writing
+from hackle.datasets.source import DataError
+from hackle.factors import Rows
+
+_FORMAT = 1  # raise when a loader's crop, order or filter changes, so that old prepared folders are left
+
+
+class Build(NamedTuple):
+    """What to write: images of `shape` (n, h, w, c), their factor rows, and the images in parts of any order.
+
+    Each part is a pair of flat indices (k,) and images (k, h, w, c).
+    """
+
+    shape: tuple[int, int, int, int]
+    rows: Rows
+    parts: Iterable[tuple[Iterable[int], NDArray[np.uint8]]]
+
+
+def prepare(sources: Sequence[Path], build: Callable[[], Build]) -> tuple[NDArray[np.uint8], Rows]:
+    """The images, memory-mapped and read-only, and rows that `build` makes from the source files."""
+    folder = sources[0].parent
+    target = folder / f"prepared-{_fingerprint(sources)}"
+    if not target.exists():
+        _write(folder, target, build())
+    with reading(target, f"a prepared folder; delete it and load {folder.name} again"):
+        images = np.load(target / "images.npy", mmap_mode="r", allow_pickle=False)
+        rows = np.load(target / "rows.npy", allow_pickle=False).astype(np.int64)
+    return np.asarray(images), rows
+
+
+def _fingerprint(sources: Sequence[Path]) -> str:
+    # Whole seconds: archives that carry a data folder from machine to machine keep no finer times.
+    facts = [(path.name, path.is_file() and path.stat().st_size, int(path.stat().st_mtime)) for path in sources]
+    return hashlib.sha256(repr((_FORMAT, facts)).encode()).hexdigest()[:12]
+
+
+def _write(folder: Path, target: Path, build: Build) -> None:
+    size = int(np.prod(build.shape, dtype=object))
+    free = shutil.disk_usage(folder).free
+    if size > free:
+        raise DataError(
+            f"{folder.name} needs {size / 1e9:.2f} GB in {folder} for its prepared images, {free / 1e9:.2f} GB are free: "
+            "free some space, or choose another folder with the environment variable HACKLE_DATA"
+        )
+    with writing(target):
+        temporary = Path(tempfile.mkdtemp(prefix="preparing-", dir=folder))
+    try:
+        with writing(target):
+            with (temporary / "rows.npy").open("wb") as file:
+                np.save(file, build.rows.astype(np.int32), allow_pickle=False)
+            with (temporary / "images.npy").open("wb") as file:
+                _write_images(file, build, folder.name)
+            temporary.chmod(0o755)
+            _rename(temporary, target)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+    for stale in folder.glob("prepared-*"):
+        if stale != target:
+            shutil.rmtree(stale, ignore_errors=True)
+
+
+def _write_images(file, build: Build, name: str) -> None:
+    # Plain writes, not a writable memory map: a full disk is then an error to report, not a signal that kills.
+    header = {"descr": "|u1", "fortran_order": False, "shape": build.shape}
+    np.lib.format.write_array_header_1_0(file, header)
+    start, stride = file.tell(), int(np.prod(build.shape[1:]))
+    written = np.zeros(build.shape[0], dtype=bool)
+
+    def images():
+        for positions, part in build.parts:
+            yield from zip(positions, part, strict=True)
+
+    console = Console(stderr=True)
+    for position, image in track(
+        images(),
+        f"preparing {name}",
+        total=build.shape[0],
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    ):
+        if image.shape != build.shape[1:] or image.dtype != np.uint8:
+            raise DamagedError(f"{name}: an image is {image.dtype} {image.shape}; expected uint8 {build.shape[1:]}")
+        file.seek(start + int(position) * stride)
+        file.write(np.ascontiguousarray(image).data)
+        written[position] = True
+    if not written.all():
+        raise DamagedError(f"{name}: image {int(written.argmin())} of {build.shape[0]:,} is missing")
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def _rename(temporary: Path, target: Path) -> None:
+    try:
+        temporary.rename(target)
+    except OSError:
+        if not target.exists():  # else another process prepared the same folder meanwhile, and its copy serves
+            raise
