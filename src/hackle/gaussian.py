@@ -14,6 +14,9 @@ from torch import Tensor
 
 Scalar = float | Tensor
 
+NOISELESS = -20.0
+"""The logvar that stands for no noise at all where an encoder is deterministic: its density is still finite."""
+
 
 def correlate(noise: Tensor, correlation: Scalar) -> Tensor:
     """Turn independent standard normals (…, l) into N(0, Σ), by Σ's symmetric square root.
@@ -30,6 +33,13 @@ def correlate(noise: Tensor, correlation: Scalar) -> Tensor:
 def reparameterise(means: Tensor, logvars: Tensor, noise: Tensor, correlation: Scalar = 0.0) -> Tensor:
     """A sample of the posterior, differentiable in its parameters (Yang et al., Eq. 9 and 12)."""
     return means + torch.exp(0.5 * logvars) * correlate(noise, correlation)
+
+
+def covariance(logvars: Tensor, correlation: Scalar = 0.0) -> Tensor:
+    """diag(s) Σ diag(s), shape (…, l, l)."""
+    deviations = torch.exp(0.5 * logvars)
+    identity = torch.eye(logvars.shape[-1], dtype=logvars.dtype, device=logvars.device)
+    return deviations.unsqueeze(-1) * (identity + correlation * (1 - identity)) * deviations.unsqueeze(-2)
 
 
 def kl_per_latent(means: Tensor, logvars: Tensor) -> Tensor:

@@ -63,6 +63,7 @@ class Adam:
     epsilon: float = 1e-8
 
 
+@runtime_checkable
 class Architecture(Protocol):
     """A frozen record that builds the networks between images and latents."""
 
@@ -72,6 +73,18 @@ class Architecture(Protocol):
 
     def decoder(self, shape: tuple[int, int, int], latents: int) -> nn.Module:
         """Latents (b, l) to logits or means of the pixels (b, h, w, c)."""
+        ...
+
+
+@runtime_checkable
+class AdversarialArchitecture(Protocol):
+    """A frozen record that builds the four networks of an InfoGAN."""
+
+    def adversaries(
+        self, shape: tuple[int, int, int], inputs: int, outputs: int, *, normalised: bool
+    ) -> dict[str, nn.Module]:
+        """`generator` (b, inputs) to images in [0, 1]; `trunk` images to features, batch-normalised or not, and on them
+        `discriminator` to (b,) and `recogniser` to (b, outputs)."""
         ...
 
 
@@ -88,6 +101,14 @@ class Draw:
     kind: Literal["normal", "uniform", "integers", "permutations"]
     shape: tuple[int, ...]
     high: int = 0
+
+    def sample(self, stream: Stream, name: str) -> Tensor:
+        """(m, *shape) from the stream, under this name."""
+        if self.kind == "permutations":
+            return stream.permutations(name, *self.shape)
+        if self.kind == "integers":
+            return stream.integers(name, self.shape, self.high)
+        return getattr(stream, self.kind)(name, self.shape)
 
 
 @dataclass(frozen=True)
@@ -137,13 +158,21 @@ class Method(Protocol):
         """Mean images in [0, 1], (b, h, w, c), for latents (b, l)."""
         ...
 
+    def discrete(self, run: Run) -> tuple[bool, ...]:
+        """Which of the codes are class numbers rather than real numbers."""
+        ...
+
+    def calibrate(self, networks: Mapping[str, nn.Module], run: Run, images: Images, data_size: int) -> None:
+        """Fix in place, after training, what the networks need to treat each image by itself; often nothing."""
+        ...
+
 
 @dataclass(frozen=True)
 class Run:
     """The record of one training: its result depends on these fields alone."""
 
     method: Method
-    architecture: Architecture
+    architecture: Architecture | AdversarialArchitecture
     dataset: str = "dsprites"
     seed: int = 0
     steps: int = 300_000

@@ -1,10 +1,20 @@
-"""Network architectures by name: frozen records that build an encoder and a decoder."""
+"""Network architectures by name: frozen records that build an encoder and a decoder, or an InfoGAN's networks."""
 
+from hackle.nets.adversarial import Adversarial
 from hackle.nets.convolutional import Convolutional
-from hackle.types import Architecture
+from hackle.nets.mlp import MLP
+from hackle.nets.own import Own
+from hackle.nets.sharing import Sharing
+from hackle.nets.split import Split
+from hackle.types import AdversarialArchitecture, Architecture
 
-ARCHITECTURES: dict[str, type[Architecture]] = {
+ARCHITECTURES: dict[str, type[Architecture] | type[AdversarialArchitecture]] = {
+    "adversarial": Adversarial,
     "convolutional": Convolutional,
+    "mlp": MLP,
+    "own": Own,
+    "sharing": Sharing,
+    "split": Split,
 }
 
-__all__ = ["ARCHITECTURES", "Convolutional"]
+__all__ = ["ARCHITECTURES", "MLP", "Adversarial", "Convolutional", "Own", "Sharing", "Split"]

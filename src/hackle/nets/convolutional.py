@@ -1,7 +1,10 @@
-"""The convolutional encoder and decoder of Locatello et al. 2019 (Table 2) and Kim & Mnih 2018 (Tables 1, 2, 3).
+"""The convolutional encoder and decoder of Locatello et al. 2019 (Table 2), Kim & Mnih 2018 (Tables 1, 2, 3) and
+Do & Tran 2020 (Tables 3, 4).
 
-The two differ in the width of the fully connected layer alone: 256, or 128 for 2D Shapes. Neither table names an
-activation after the encoder's fully connected layer; a ReLU stands there, since two linear layers in a row would be one.
+They differ in the width of the fully connected layer alone: 256, or 128 for 2D Shapes. Do & Tran's 4×4 "valid"
+convolutions on 4×4 maps are fully connected layers. The first two do not name an activation after the encoder's fully
+connected layer; a ReLU stands there, as in the third, since two linear layers in a row would be one. The ReLU that the
+third lists after the decoder's last layer is left out: logits must be able to be negative.
 """
 
 from __future__ import annotations
@@ -11,17 +14,29 @@ from dataclasses import dataclass
 from torch import nn
 
 from hackle.nets.layers import Down, GaussianHead, Linear, Reshape, Up
+from hackle.types import HackleError
+
+SIZES = (16, 28, 32, 64, 128, 256)
+"""The sides of images that these networks take."""
 
 
-def halvings(shape: tuple[int, int, int]) -> tuple[int, int]:
-    """How many times images of this shape are halved, and the side that is left: 4, or 7 for 28-pixel images."""
+class ShapeError(HackleError, ValueError):
+    """Images of a shape that an architecture has no networks for."""
+
+
+def halvings(shape: tuple[int, int, int], side: int = 4) -> tuple[int, int]:
+    """How many times images of this shape are halved to reach the given side, and the side: 7 for 28-pixel images.
+
+    >>> halvings((64, 64, 3)), halvings((28, 28, 1))
+    ((4, 4), (2, 7))
+    """
     height, width, channels = shape
-    if height != width or channels not in (1, 3) or height not in (16, 28, 32, 64, 128, 256):
-        raise ValueError(
-            f"networks here take square images of 16, 28, 32, 64, 128 or 256 pixels with 1 or 3 channels, got {shape}; "
-            "resize the images, or give an encoder and a decoder of your own"
+    if height != width or channels not in (1, 3) or height not in SIZES:
+        raise ShapeError(
+            f"these networks take square images of {', '.join(map(str, SIZES))} pixels with 1 or 3 channels, got {shape}; "
+            "resize the images, use the `mlp` architecture, or give an encoder and a decoder of your own"
         )
-    return (2, 7) if height == 28 else (height.bit_length() - 3, 4)
+    return (2, 7) if height == 28 else ((height // side).bit_length() - 1, side)
 
 
 def channel_plan(channels: tuple[int, ...], count: int) -> tuple[int, ...]:
@@ -29,11 +44,20 @@ def channel_plan(channels: tuple[int, ...], count: int) -> tuple[int, ...]:
     return channels[-count:] if count <= len(channels) else channels + channels[-1:] * (count - len(channels))
 
 
+def downward(inputs: int, plan: tuple[int, ...]) -> list[nn.Module]:
+    """A convolution and a ReLU for each number of channels of the plan."""
+    layers: list[nn.Module] = []
+    for before, after in zip((inputs, *plan), plan, strict=False):
+        layers += [Down(before, after), nn.ReLU()]
+    return layers
+
+
 @dataclass(frozen=True)
 class Convolutional:
     """Four 4×4 stride-2 convolutions and a fully connected layer, mirrored in the decoder.
 
-    `channels` holds for 64-pixel images; smaller images leave out the first ones, larger ones repeat the last.
+    `hidden` is the width of the fully connected layer. `channels` holds for 64-pixel images; smaller images leave out the
+    first ones, larger ones repeat the last.
     """
 
     hidden: int = 256
@@ -42,12 +66,13 @@ class Convolutional:
     def encoder(self, shape: tuple[int, int, int], latents: int) -> nn.Module:
         count, side = halvings(shape)
         plan = channel_plan(self.channels, count)
-        layers: list[nn.Module] = []
-        for inputs, outputs in zip((shape[2], *plan), plan, strict=False):
-            layers += [Down(inputs, outputs), nn.ReLU()]
         features = side * side * plan[-1]
         return nn.Sequential(
-            *layers, Reshape(features), Linear(features, self.hidden), nn.ReLU(), GaussianHead(self.hidden, latents)
+            *downward(shape[2], plan),
+            Reshape(features),
+            Linear(features, self.hidden),
+            nn.ReLU(),
+            GaussianHead(self.hidden, latents),
         )
 
     def decoder(self, shape: tuple[int, int, int], latents: int) -> nn.Module:

@@ -1,4 +1,7 @@
-"""The discriminator of FactorVAE (Kim & Mnih 2018, appendix A): an MLP on latents that outputs two logits."""
+"""The discriminator on latents: six layers and two logits in Kim & Mnih 2018 (appendix A), five and one in Do & Tran 2020.
+
+The discriminator table of Locatello et al. 2019 (4b) lists its hidden layer once; their study used six.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +12,10 @@ from torch import nn
 from hackle.nets.layers import LEAK, Linear
 
 
-def latent_discriminator(latents: int, layers: int = 6, width: int = 1000, outputs: int = 2) -> nn.Module:
+def latent_discriminator(latents: int, layers: int = 6, width: int = 1000, logits: int = 2) -> nn.Module:
     """`layers` hidden layers with leaky ReLU. He-normal weights: with smaller ones the early phase of FactorVAE, before
     the discriminator tells anything apart, lasts about five times longer."""
     modules: list[nn.Module] = []
     for inputs, hidden in pairwise([latents] + [width] * layers):
         modules += [Linear(inputs, hidden, he=True), nn.LeakyReLU(LEAK)]
-    return nn.Sequential(*modules, Linear(width, outputs, he=True))
+    return nn.Sequential(*modules, Linear(width, logits, he=True))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from hackle.kernels import down, up
@@ -32,12 +33,16 @@ class Linear(nn.Linear):
 
 
 class Down(nn.Module):
-    """4×4 convolution with stride 2: halves height and width."""
+    """4×4 convolution with stride 2: halves height and width.
 
-    def __init__(self, inputs: int, outputs: int) -> None:
+    With `blocks`, that many convolutions of `outputs` channels each, side by side in the output's channels: block j has
+    channels j·outputs to (j + 1)·outputs, and parameters and initial weights of its own.
+    """
+
+    def __init__(self, inputs: int, outputs: int, blocks: int = 1) -> None:
         super().__init__()
-        self.weight = nn.Parameter(torch.empty(4, 4, inputs, outputs))
-        self.bias = nn.Parameter(torch.zeros(outputs))
+        self.weight = nn.Parameter(torch.empty(4, 4, inputs, blocks * outputs))
+        self.bias = nn.Parameter(torch.zeros(blocks * outputs))
         glorot_uniform(self.weight, 16 * inputs, 16 * outputs)
 
     def forward(self, images: Tensor) -> Tensor:
@@ -55,6 +60,42 @@ class Up(nn.Module):
 
     def forward(self, images: Tensor) -> Tensor:
         return up(images, self.weight) + self.bias
+
+
+class Same(nn.Module):
+    """4×4 convolution with stride 1 that keeps height and width.
+
+    Three rows and columns of zeros must be added. TensorFlow's SAME puts one before and two after; its transposed
+    convolution, the adjoint, two before and one after. The other layers' operator has stride 2, so this one gathers its
+    sixteen taps and multiplies.
+    """
+
+    def __init__(self, inputs: int, outputs: int, *, transposed: bool = False) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(4, 4, inputs, outputs))
+        self.bias = nn.Parameter(torch.zeros(outputs))
+        self.before = 2 if transposed else 1
+        glorot_uniform(self.weight, 16 * inputs, 16 * outputs)
+
+    def forward(self, images: Tensor) -> Tensor:
+        height, width = images.shape[1:3]
+        after = 3 - self.before
+        padded = F.pad(images, (0, 0, self.before, after, self.before, after))
+        taps = [padded[:, i : i + height, j : j + width] for i in range(4) for j in range(4)]
+        return torch.cat(taps, dim=-1) @ self.weight.flatten(0, 2) + self.bias
+
+
+class Blocks(nn.Module):
+    """Fully connected layers side by side, (b, j, inputs) to (b, j, outputs): row j has parameters of its own."""
+
+    def __init__(self, blocks: int, inputs: int, outputs: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(blocks, inputs, outputs))
+        self.bias = nn.Parameter(torch.zeros(blocks, outputs))
+        glorot_uniform(self.weight, inputs, outputs)
+
+    def forward(self, values: Tensor) -> Tensor:
+        return torch.einsum("bji,jio->bjo", values, self.weight) + self.bias
 
 
 class Reshape(nn.Module):

@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from torch import nn
-
-from hackle.objectives.vae import autoencoder, autoencoder_phase, evidence
+from hackle.objectives.vae import Autoencoder, autoencoder_phase, evidence
 from hackle.types import Losses, Nets, Phase, Run, Step
 
 
@@ -17,13 +15,10 @@ def _loss(nets: Nets, step: Step, run: Any) -> Losses:
 
 
 @dataclass(frozen=True)
-class BetaVAE:
+class BetaVAE(Autoencoder):
     """β-VAE. `beta` weighs the KL term; 1 is the plain VAE."""
 
     beta: float = 4.0
-
-    def networks(self, run: Run, shape: tuple[int, int, int]) -> dict[str, nn.Module]:
-        return autoencoder(run, shape)
 
     def phases(self, run: Run) -> tuple[Phase, ...]:
         return (autoencoder_phase(_loss, run),)

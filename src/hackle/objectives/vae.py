@@ -8,14 +8,16 @@ moves no gradient and is left out so that curves of different correlations compa
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from hackle.gaussian import kl_per_latent, reparameterise
-from hackle.types import Draw, Losses, Nets, Phase, Run, Step
+from hackle.types import Architecture, Draw, HackleError, Images, Losses, Nets, Phase, Run, Step
 
 
 class Evidence(NamedTuple):
@@ -52,12 +54,33 @@ def evidence(nets: Nets, step: Step, run: Run) -> Evidence:
     return Evidence(reconstruction, per_latent.sum(), per_latent, z, means, logvars)
 
 
-def autoencoder(run: Run, shape: tuple[int, int, int]) -> dict[str, nn.Module]:
-    """The encoder and decoder of the run's architecture."""
-    return {
-        "encoder": run.architecture.encoder(shape, run.latents),
-        "decoder": run.architecture.decoder(shape, run.latents),
-    }
+class Autoencoder:
+    """What every method with an encoder and a decoder shares."""
+
+    def networks(self, run: Run, shape: tuple[int, int, int]) -> dict[str, nn.Module]:
+        if not isinstance(run.architecture, Architecture):
+            raise HackleError(
+                f"{type(run.method).__name__} needs an encoder and a decoder, which {type(run.architecture).__name__} does "
+                "not build; choose an architecture such as `convolutional`"
+            )
+        return {
+            "encoder": run.architecture.encoder(shape, run.latents),
+            "decoder": run.architecture.decoder(shape, run.latents),
+        }
+
+    def encode(self, nets: Nets, run: Run, images: Tensor) -> tuple[Tensor, Tensor]:
+        means, logvars = nets("encoder", images)
+        return means, logvars
+
+    def decode(self, nets: Nets, run: Run, z: Tensor) -> Tensor:
+        output = nets("decoder", z)
+        return torch.sigmoid(output) if run.likelihood == "bernoulli" else output.clamp(0, 1)
+
+    def discrete(self, run: Run) -> tuple[bool, ...]:
+        return (False,) * run.latents
+
+    def calibrate(self, networks: Mapping[str, nn.Module], run: Run, images: Images, data_size: int) -> None:
+        """Nothing: these networks treat each image by itself from the start."""
 
 
 def posterior_noise(run: Run) -> dict[str, Draw]:
@@ -65,7 +88,7 @@ def posterior_noise(run: Run) -> dict[str, Draw]:
     return {"z": Draw("normal", (run.batch_size, run.latents))}
 
 
-def autoencoder_phase(loss: Any, run: Run) -> Phase:
+def autoencoder_phase(loss: Callable[[Nets, Step, Any], Losses], run: Run) -> Phase:
     """The phase that trains encoder and decoder on one batch."""
     return Phase("autoencoder", ("encoder", "decoder"), loss, posterior_noise(run), lambda run: run.optimiser)
 
@@ -76,11 +99,8 @@ def _loss(nets: Nets, step: Step, run: Run) -> Losses:
 
 
 @dataclass(frozen=True)
-class VAE:
+class VAE(Autoencoder):
     """The plain variational autoencoder."""
-
-    def networks(self, run: Run, shape: tuple[int, int, int]) -> dict[str, nn.Module]:
-        return autoencoder(run, shape)
 
     def phases(self, run: Run) -> tuple[Phase, ...]:
         return (autoencoder_phase(_loss, run),)

@@ -1,0 +1,95 @@
+"""The networks of InfoGAN and InfoWGAN-GP (Kim & Mnih 2018, Tables 4, 5, 6 and appendix H).
+
+Discriminator and recogniser (the tables' encoder Q) share a trunk of convolutions and one fully connected layer. Every
+layer but the first convolution, the outputs and the generator's last is batch-normalised; the trunk of a critic trained
+with a gradient penalty is not, and has layer normalisation in its fully connected layer instead. Normalisation stands
+before the activation, as in the networks of Chen et al. 2016 which the tables follow; the tables leave the order open.
+
+    Table 4 (MNIST)       Adversarial(channels=(64, 128), hidden=1024, leaky_generator=False)
+    Table 5 (2D Shapes)   Adversarial()
+    Table 6 (bigger)      Adversarial(channels=(64, 128, 256), hidden=1024, side=8, flat_layers=2)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torch import nn
+
+from hackle.nets.convolutional import channel_plan, halvings
+from hackle.nets.layers import LEAK, Down, Linear, Reshape, Same, Up
+from hackle.nets.normalisation import BatchNorm
+
+
+@dataclass(frozen=True)
+class Adversarial:
+    """Generator, discriminator and recogniser.
+
+    `channels` of the trunk's halving convolutions (for 64-pixel images, as in `Convolutional`), mirrored in the generator;
+    `hidden` units of the fully connected layers; `side` of the smallest maps; `flat_layers` stride-1 convolutions at that
+    side; `leaky_generator` gives the generator's convolutions leaky ReLU in place of ReLU; `recogniser_hidden` units of
+    the recogniser's own layer.
+    """
+
+    channels: tuple[int, ...] = (32, 32, 64, 64)
+    hidden: int = 128
+    side: int = 4
+    flat_layers: int = 0
+    leaky_generator: bool = True
+    recogniser_hidden: int = 128
+
+    def adversaries(
+        self, shape: tuple[int, int, int], inputs: int, outputs: int, *, normalised: bool
+    ) -> dict[str, nn.Module]:
+        """The four networks; `normalised` says whether the trunk has batch normalisation."""
+        return {
+            "generator": self._generator(shape, inputs),
+            "trunk": self._trunk(shape, normalised),
+            "discriminator": nn.Sequential(Linear(self.hidden, 1), Reshape()),
+            "recogniser": nn.Sequential(
+                Linear(self.hidden, self.recogniser_hidden),
+                BatchNorm(self.recogniser_hidden),
+                nn.LeakyReLU(LEAK),
+                Linear(self.recogniser_hidden, outputs),
+            ),
+        }
+
+    def _trunk(self, shape: tuple[int, int, int], normalised: bool) -> nn.Module:
+        count, side = halvings(shape, self.side)
+        plan = channel_plan(self.channels, count)
+        last = plan[-1]
+        convolutions: list[nn.Module] = [
+            *(Down(before, after) for before, after in zip((shape[2], *plan), plan, strict=False)),
+            *(Same(last, last) for _ in range(self.flat_layers)),
+        ]
+        layers: list[nn.Module] = []
+        for position, (convolution, outputs) in enumerate(
+            zip(convolutions, (*plan, *[last] * self.flat_layers), strict=True)
+        ):
+            layers.append(convolution)
+            if normalised and position:
+                layers.append(BatchNorm(outputs))
+            layers.append(nn.LeakyReLU(LEAK))
+        features = side * side * last
+        normalisation = BatchNorm(self.hidden) if normalised else nn.LayerNorm(self.hidden)
+        return nn.Sequential(
+            *layers, Reshape(features), Linear(features, self.hidden), normalisation, nn.LeakyReLU(LEAK)
+        )
+
+    def _generator(self, shape: tuple[int, int, int], inputs: int) -> nn.Module:
+        count, side = halvings(shape, self.side)
+        plan = channel_plan(self.channels, count)
+        last, features = plan[-1], side * side * plan[-1]
+        layers: list[nn.Module] = [
+            *(Linear(inputs, self.hidden), BatchNorm(self.hidden), nn.ReLU()),
+            *(Linear(self.hidden, features), BatchNorm(features), nn.ReLU()),
+            Reshape(side, side, last),
+        ]
+        for _ in range(self.flat_layers):
+            layers += [Same(last, last, transposed=True), BatchNorm(last), self._upward_activation()]
+        for before, after in zip(plan[:0:-1], plan[-2::-1], strict=True):
+            layers += [Up(before, after), BatchNorm(after), self._upward_activation()]
+        return nn.Sequential(*layers, Up(plan[0], shape[2]), nn.Sigmoid())
+
+    def _upward_activation(self) -> nn.Module:
+        return nn.LeakyReLU(LEAK) if self.leaky_generator else nn.ReLU()

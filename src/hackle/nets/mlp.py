@@ -1,0 +1,35 @@
+"""Fully connected encoder and decoder, for images of any shape."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import pairwise
+
+from torch import nn
+
+from hackle.nets.layers import GaussianHead, Linear, Reshape
+
+
+def _hidden(widths: tuple[int, ...]) -> list[nn.Module]:
+    layers: list[nn.Module] = []
+    for inputs, outputs in pairwise(widths):
+        layers += [Linear(inputs, outputs), nn.ReLU()]
+    return layers
+
+
+@dataclass(frozen=True)
+class MLP:
+    """Fully connected layers of these widths with ReLU, in reverse order in the decoder."""
+
+    widths: tuple[int, ...] = (1200, 1200)
+
+    def encoder(self, shape: tuple[int, int, int], latents: int) -> nn.Module:
+        pixels = math.prod(shape)
+        return nn.Sequential(
+            Reshape(pixels), *_hidden((pixels, *self.widths)), GaussianHead((pixels, *self.widths)[-1], latents)
+        )
+
+    def decoder(self, shape: tuple[int, int, int], latents: int) -> nn.Module:
+        inward = (latents, *reversed(self.widths))
+        return nn.Sequential(*_hidden(inward), Linear(inward[-1], math.prod(shape)), Reshape(*shape))

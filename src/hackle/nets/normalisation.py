@@ -1,0 +1,61 @@
+"""Batch normalisation (Ioffe & Szegedy 2015) whose result, once trained, depends on each image alone.
+
+In training a layer normalises by the mean and variance of its batch and keeps nothing, so that a run depends on its
+record alone. In evaluation it normalises by stored ones. They are parameters which no gradient reaches, saved with the
+weights; `calibrate` sets them after training from one large batch, on which evaluation then agrees with training.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+EPSILON = 1e-5
+"""Added to variances; the value of Ioffe & Szegedy's reference implementations."""
+
+
+class BatchNorm(nn.Module):
+    """Normalise each feature, the last axis, over all the others."""
+
+    def __init__(self, features: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(features))
+        self.bias = nn.Parameter(torch.zeros(features))
+        self.mean = nn.Parameter(torch.zeros(features))
+        self.variance = nn.Parameter(torch.ones(features))
+
+    @staticmethod
+    def moments(values: Tensor) -> tuple[Tensor, Tensor]:
+        """Mean and variance of each feature over the batch."""
+        rows = values.flatten(0, -2)
+        return rows.mean(0), rows.var(0, correction=0)
+
+    def forward(self, values: Tensor) -> Tensor:
+        mean, variance = self.moments(values) if self.training else (self.mean, self.variance)
+        return (values - mean) * torch.rsqrt(variance + EPSILON) * self.weight + self.bias
+
+
+@torch.no_grad()
+def calibrate(network: nn.Module, *inputs: Tensor) -> None:
+    """Store in every batch normalisation of the network the mean and variance that it meets on these inputs.
+
+    >>> layer = BatchNorm(1).eval()
+    >>> calibrate(layer, torch.tensor([[1.0], [3.0]]))
+    >>> layer(torch.tensor([[2.0]])).item()
+    0.0
+    """
+
+    def store(layer: nn.Module, arguments: tuple[Tensor, ...]) -> None:
+        assert isinstance(layer, BatchNorm)
+        mean, variance = layer.moments(arguments[0])
+        layer.mean.copy_(mean)
+        layer.variance.copy_(variance)
+
+    was_training = network.training
+    hooks = [layer.register_forward_pre_hook(store) for layer in network.modules() if isinstance(layer, BatchNorm)]
+    try:
+        network.train()(*inputs)
+    finally:
+        network.train(was_training)
+        for hook in hooks:
+            hook.remove()

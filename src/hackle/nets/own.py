@@ -1,0 +1,106 @@
+"""Networks of your own: any two PyTorch modules as encoder and decoder.
+
+The modules see images channels first, (b, c, h, w). They must hold no buffers and draw no random numbers: so neither
+PyTorch's batch normalisation with running averages nor dropout.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from torch import Tensor, nn
+
+from hackle.types import HackleError
+
+Shape = tuple[int, int, int]
+Factory = Callable[[Shape, int], nn.Module]
+
+
+class OwnNetworkError(HackleError):
+    """A network of the user's that cannot be built or does not give what it should."""
+
+
+def _resolve(factory: Factory | str) -> Factory:
+    """The factory, or the one that a saved record names as `module:name`."""
+    if not isinstance(factory, str):
+        return factory
+    module, _, name = factory.partition(":")
+    found: Any = None
+    try:
+        found = importlib.import_module(module)
+        for part in name.split("."):
+            found = getattr(found, part)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise OwnNetworkError(
+            f"the record names its network {factory!r}, which cannot be imported ({error}); put the module that defines "
+            "it on the Python path"
+        ) from error
+    return found
+
+
+class ChannelsFirstEncoder(nn.Module):
+    """Images (b, h, w, c) through a module that takes (b, c, h, w), to means and logvars."""
+
+    def __init__(self, module: nn.Module, latents: int) -> None:
+        super().__init__()
+        self.module, self.latents = module, latents
+
+    def forward(self, images: Tensor) -> tuple[Tensor, Tensor]:
+        found = self.module(images.permute(0, 3, 1, 2))
+        if isinstance(found, Tensor):
+            found = found.chunk(2, dim=-1)
+        shapes = [tuple(value.shape) for value in found]
+        if shapes != [(len(images), self.latents)] * 2:
+            raise OwnNetworkError(
+                f"the encoder gave {shapes}; expected means and logvars of shape {(len(images), self.latents)} each, "
+                f"or one tensor {(len(images), 2 * self.latents)} to be split in two"
+            )
+        return found[0], found[1]
+
+
+class ChannelsFirstDecoder(nn.Module):
+    """Latents (b, l) through a module that gives (b, c, h, w), to images (b, h, w, c)."""
+
+    def __init__(self, module: nn.Module, shape: Shape) -> None:
+        super().__init__()
+        self.module, self.shape = module, shape
+
+    def forward(self, z: Tensor) -> Tensor:
+        images = self.module(z)
+        height, width, channels = self.shape
+        if tuple(images.shape) != (len(z), channels, height, width):
+            raise OwnNetworkError(
+                f"the decoder gave {tuple(images.shape)}; expected logits of shape {(len(z), channels, height, width)}"
+            )
+        return images.permute(0, 2, 3, 1)
+
+
+@dataclass(frozen=True)
+class Own:
+    """Your own networks. Each factory takes the image shape (h, w, c) and the number of latents, and returns a module.
+
+    The encoder's module returns means and logvars, or one tensor 2l wide that is split in two; the decoder's returns
+    logits (Bernoulli) or means (Gaussian). A factory is a class or function at the top level of a module, so that a
+    saved record can name it; a `module:name` string does as well.
+    """
+
+    make_encoder: Factory | str
+    make_decoder: Factory | str
+
+    def __post_init__(self) -> None:
+        for factory in (self.make_encoder, self.make_decoder):
+            name = factory if isinstance(factory, str) else getattr(factory, "__qualname__", "<unnamed>")
+            if "<" in name or (isinstance(factory, str) and ":" not in factory):
+                raise OwnNetworkError(
+                    f"{name} cannot be told from others in a record; give a class or function defined at the top level "
+                    "of a module"
+                )
+
+    def encoder(self, shape: Shape, latents: int) -> nn.Module:
+        return ChannelsFirstEncoder(_resolve(self.make_encoder)(shape, latents), latents)
+
+    def decoder(self, shape: Shape, latents: int) -> nn.Module:
+        return ChannelsFirstDecoder(_resolve(self.make_decoder)(shape, latents), shape)

@@ -1,0 +1,45 @@
+"""The split encoder (An Information Theoretic Perspective on Disentangled Representation Learning, section 3.2).
+
+The first convolutions serve every latent; the last convolution and two fully connected layers exist once per latent,
+with no parameter shared, and give that latent's mean and logvar. The encoder is no deeper than the plain one. The paper
+gives no widths: here each latent gets the layers that the plain encoder has once, 64 channels and 256 units, and the
+decoder is the plain one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torch import Tensor, nn
+
+from hackle.nets.convolutional import Convolutional, channel_plan, downward, halvings
+from hackle.nets.layers import Blocks, Down
+
+
+class Branches(nn.Module):
+    """One convolution and two fully connected layers for each latent: (b, 2·side, 2·side, c) to means and logvars (b, l)."""
+
+    def __init__(self, inputs: int, channels: int, hidden: int, latents: int, side: int) -> None:
+        super().__init__()
+        self.latents, self.channels, self.positions = latents, channels, side * side
+        self.convolution = Down(inputs, channels, blocks=latents)
+        self.hidden = Blocks(latents, self.positions * channels, hidden)
+        self.head = Blocks(latents, hidden, 2)
+
+    def forward(self, features: Tensor) -> tuple[Tensor, Tensor]:
+        maps = self.convolution(features).relu()
+        maps = maps.reshape(len(maps), self.positions, self.latents, self.channels).transpose(1, 2)
+        values = self.head(self.hidden(maps.flatten(2)).relu())
+        return values[..., 0], values[..., 1]
+
+
+@dataclass(frozen=True)
+class Split(Convolutional):
+    """`Convolutional` with an encoder split after its last but one convolution; each branch has `hidden` units."""
+
+    def encoder(self, shape: tuple[int, int, int], latents: int) -> nn.Module:
+        count, side = halvings(shape)
+        *shared, last = channel_plan(self.channels, count)
+        return nn.Sequential(
+            *downward(shape[2], tuple(shared)), Branches((shape[2], *shared)[-1], last, self.hidden, latents, side)
+        )

@@ -1,0 +1,36 @@
+"""AnnealedVAE (Burgess et al. 2018; Locatello et al. 2019, section 2.3 and Table 3): reconstruction error + γ · |KL − C|.
+
+The capacity C rises linearly from 0 to `c_max` over the first `iteration_threshold` steps and then stays.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from hackle.objectives.vae import Autoencoder, autoencoder_phase, evidence
+from hackle.types import HackleError, Losses, Nets, Phase, Run, Step
+
+
+def _loss(nets: Nets, step: Step, run: Any) -> Losses:
+    found = evidence(nets, step, run)
+    progress = (step.number.to(found.kl.dtype) / run.method.iteration_threshold).clamp(max=1)
+    capacity = run.method.c_max * progress
+    total = found.reconstruction + run.method.gamma * (found.kl - capacity).abs()
+    return Losses(total, {**found.terms, "capacity": capacity})
+
+
+@dataclass(frozen=True)
+class AnnealedVAE(Autoencoder):
+    """AnnealedVAE. `c_max` is the final capacity in nats, `gamma` the weight of the distance to the capacity."""
+
+    c_max: float = 25.0
+    gamma: float = 1000.0
+    iteration_threshold: int = 100_000
+
+    def __post_init__(self) -> None:
+        if self.iteration_threshold < 1:
+            raise HackleError(f"iteration_threshold is {self.iteration_threshold}; expected 1 step or more")
+
+    def phases(self, run: Run) -> tuple[Phase, ...]:
+        return (autoencoder_phase(_loss, run),)

@@ -1,0 +1,80 @@
+"""Divergences of the aggregate posterior by the density-ratio trick (Kim & Mnih 2018, Eq. 3).
+
+A discriminator D learns to tell samples of q(z) from samples of a reference, ∏ q(z_j) or the prior. Then
+KL(q(z) ‖ reference) ≈ E_q(z)[log D(z) − log(1 − D(z))], which the autoencoder can descend.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from hackle.nets.discriminator import latent_discriminator
+from hackle.objectives.vae import Autoencoder
+from hackle.types import Adam, Draw, HackleError, Losses, Nets, Phase, Run, Step
+
+
+def log_density_ratio(logits: Tensor) -> Tensor:
+    """log D − log(1 − D) of each sample, (b,): its one logit, or the difference of its two."""
+    return logits[..., 0] if logits.shape[-1] == 1 else logits[..., 0] - logits[..., 1]
+
+
+def discrimination(real: Tensor, fake: Tensor) -> Losses:
+    """The cross-entropy, halved as in algorithm 2, of a discriminator's log density ratios on q(z) and on the reference."""
+    loss = 0.5 * (F.softplus(-real).mean() + F.softplus(fake).mean())
+    accuracy = 0.5 * ((real > 0).to(real.dtype).mean() + (fake < 0).to(fake.dtype).mean())
+    return Losses(loss, {"discriminator": loss, "discriminator_accuracy": accuracy})
+
+
+def prior_draws(run: Run) -> dict[str, Draw]:
+    """Samples of the prior N(0, I), one for each of a batch."""
+    return {"prior": Draw("normal", (run.batch_size, run.latents))}
+
+
+def discriminate_from_prior(nets: Nets, step: Step, run: Any) -> Losses:
+    """The discriminator's loss where the reference is the prior: the z that the autoencoder just used, against fresh draws."""
+    real, fake = nets("discriminator", step.carry["z"]), nets("discriminator", step.noise["prior"])
+    return discrimination(log_density_ratio(real), log_density_ratio(fake))
+
+
+def discriminator_phase(
+    loss: Callable[[Nets, Step, Any], Losses], draws: dict[str, Draw], *, needs_images: bool
+) -> Phase:
+    """The phase that trains the discriminator, after the autoencoder's."""
+    return Phase(
+        "discriminator",
+        ("discriminator",),
+        loss,
+        draws,
+        lambda run: run.method.discriminator_optimiser,
+        needs_images=needs_images,
+    )
+
+
+@dataclass(frozen=True)
+class DensityRatioMethod(Autoencoder):
+    """An autoencoder with a discriminator on its latents.
+
+    `gamma` weighs the divergence. The discriminator has `discriminator_layers` hidden layers of `discriminator_width`
+    units, 1 or 2 `discriminator_logits` and an optimiser of its own.
+    """
+
+    gamma: float = 1.0
+    discriminator_layers: int = 6
+    discriminator_width: int = 1000
+    discriminator_logits: int = 2
+    discriminator_optimiser: Adam = Adam(learning_rate=1e-4, beta1=0.5, beta2=0.9)
+
+    def __post_init__(self) -> None:
+        if self.discriminator_logits not in (1, 2):
+            raise HackleError(f"discriminator_logits is {self.discriminator_logits}; expected 1 or 2")
+
+    def networks(self, run: Run, shape: tuple[int, int, int]) -> dict[str, nn.Module]:
+        discriminator = latent_discriminator(
+            run.latents, self.discriminator_layers, self.discriminator_width, self.discriminator_logits
+        )
+        return {**super().networks(run, shape), "discriminator": discriminator}

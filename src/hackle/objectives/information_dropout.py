@@ -1,0 +1,35 @@
+"""Information Dropout (Achille & Soatto 2018; Kim & Mnih 2018, Eq. 8): reconstruction error + β · KL(q(z|x) ‖ q(z)).
+
+The mean of that KL over the data is the information I(x; z). Neither paper says how q(z) is found; here it is estimated
+from the batch, by default stratified: that estimate of the information can reach ln N, with N the size of the data set,
+where the minibatch-weighted one stops at ln b and with it its gradient. Nothing ties the scale of z to a prior.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from hackle.objectives.aggregate import Estimator, aggregate_densities
+from hackle.objectives.vae import Autoencoder, autoencoder_phase, evidence
+from hackle.types import Losses, Nets, Phase, Run, Step
+
+
+def _loss(nets: Nets, step: Step, run: Any) -> Losses:
+    found = evidence(nets, step, run)
+    densities = aggregate_densities(
+        found.z, found.means, found.logvars, run.correlation, step.data_size, run.method.estimator
+    )
+    information = densities.information
+    return Losses(found.reconstruction + run.method.beta * information, {**found.terms, "information": information})
+
+
+@dataclass(frozen=True)
+class InformationDropout(Autoencoder):
+    """Information Dropout. `beta` weighs the information; `estimator` says how a batch gives it."""
+
+    beta: float = 1.0
+    estimator: Estimator = "stratified"
+
+    def phases(self, run: Run) -> tuple[Phase, ...]:
+        return (autoencoder_phase(_loss, run),)

@@ -1,0 +1,89 @@
+"""InfoWGAN-GP (Kim & Mnih 2018, appendices G and H, Eq. 16): InfoGAN with a Wasserstein critic and a gradient penalty.
+
+    trunk, critic and Q minimise   E[D(G)] − E[D(x)] + η E[(‖∇D(x̂)‖ − 1)²] − λ L,    x̂ = π x + (1 − π) G,  π ~ U[0, 1],
+    the generator                  −E[D(G)] − λ L.
+
+Eq. 16 adds the penalty to what the critic maximises; it must be subtracted, as in Gulrajani et al. 2017. The paper does not
+say how often the critic learns for each update of the generator: 5 times, as in Gulrajani et al., is the default of
+`critic_updates`. One step of a run is all of these updates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from hackle.objectives.infogan import InfoGANMethod, generate, judge, latent_draws
+from hackle.types import Draw, HackleError, Losses, Nets, Phase, Run, Step
+
+
+def gradient_penalty(critic: Callable[[Tensor], Tensor], images: Tensor) -> Tensor:
+    """The mean of (‖∇D(x)‖ − 1)² over a batch of images, for a critic that scores each image by itself, (b,)."""
+    gradients = torch.func.grad(lambda x: critic(x).sum())(images)
+    # The square root has no derivative at 0; a critic that is flat at an image is left as it is there.
+    squares = gradients.flatten(1).square().sum(1)
+    flat = squares == 0
+    norms = torch.where(flat, 0.0, torch.sqrt(torch.where(flat, 1.0, squares)))
+    return (norms - 1).square().mean()
+
+
+def _critic_loss(nets: Nets, step: Step, run: Any) -> Losses:
+    with torch.no_grad():
+        images, latents = generate(nets, step, run)
+    fake, information = judge(nets, images, latents, run)
+
+    def critic(x: Tensor) -> Tensor:
+        return nets("discriminator", nets("trunk", x))
+
+    share = step.noise["share"][:, None, None, None]
+    penalty = gradient_penalty(critic, share * step.images + (1 - share) * images)
+    wasserstein = critic(step.images).mean() - fake.mean()
+    total = run.method.penalty * penalty - wasserstein - run.method.information * information
+    return Losses(total, {"wasserstein": wasserstein, "gradient_penalty": penalty})
+
+
+def _unlogged_critic_loss(nets: Nets, step: Step, run: Any) -> Losses:
+    """The same for all but the last update of a step, so that the log has one value for each step."""
+    return replace(_critic_loss(nets, step, run), terms={})
+
+
+def _generator_loss(nets: Nets, step: Step, run: Any) -> Losses:
+    images, latents = generate(nets, step, run)
+    fake, information = judge(nets, images, latents, run)
+    generator = -fake.mean()
+    terms = {"generator": generator, "information": information}
+    return Losses(generator - run.method.information * information, terms)
+
+
+@dataclass(frozen=True)
+class InfoWGANGP(InfoGANMethod):
+    """InfoWGAN-GP. `penalty` is η; the critic learns `critic_updates` times in each step, the generator once."""
+
+    penalty: float = 10.0
+    critic_updates: int = 5
+
+    def __post_init__(self) -> None:
+        if self.critic_updates < 1:
+            raise HackleError(f"critic_updates is {self.critic_updates}; expected 1 or more")
+
+    def networks(self, run: Run, shape: tuple[int, int, int]) -> dict[str, nn.Module]:
+        return self.adversaries(run, shape, normalised=False)
+
+    def phases(self, run: Run) -> tuple[Phase, ...]:
+        draws = latent_draws(run, run.batch_size)
+        critic = Phase(
+            "critic",
+            ("trunk", "discriminator", "recogniser"),
+            _critic_loss,
+            {**draws, "share": Draw("uniform", (run.batch_size,))},
+            lambda run: run.method.discriminator_optimiser,
+        )
+        unlogged = replace(critic, loss=_unlogged_critic_loss)
+        generator = Phase(
+            "generator", ("generator",), _generator_loss, draws, lambda run: run.optimiser, needs_images=False
+        )
+        return (*[unlogged] * (self.critic_updates - 1), critic, generator)
