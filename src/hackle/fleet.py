@@ -20,7 +20,7 @@ from torch.func import functional_call, vmap
 
 from hackle.randomness import Stream
 from hackle.records import float_fields, record_hash, with_fields
-from hackle.types import Draw, Images, Losses, Phase, Run, Step
+from hackle.types import Images, Losses, Phase, Run, Step
 
 State = dict[str, Tensor]
 
@@ -86,14 +86,6 @@ class _BoundNets:
         return functional_call(self._modules[name], self._parameters[name], inputs)
 
 
-def _draw(stream: Stream, name: str, draw: Draw) -> Tensor:
-    if draw.kind == "permutations":
-        return stream.permutations(name, *draw.shape)
-    if draw.kind == "integers":
-        return stream.integers(name, draw.shape, draw.high)
-    return getattr(stream, draw.kind)(name, draw.shape)
-
-
 class Fleet:
     """Runs that stack, their parameters and optimiser states, and the step that trains them all."""
 
@@ -110,7 +102,7 @@ class Fleet:
                 "these runs do not stack: they differ in more than seeds and float fields; use group(runs)"
             )
         self.runs, self.shape, self.device = list(runs), shape, torch.device(device)
-        self._images, self._data_size = images, data_size
+        self.images, self.data_size = images, data_size
         self._template = runs[0]
         self.phases = self._template.method.phases(self._template)
         self._modules: dict[str, nn.Module] = {}
@@ -158,9 +150,9 @@ class Fleet:
         batch = self._template.batch_size
         images = torch.empty((len(self), 0), device=self.device)
         if phase.needs_images:
-            index = stream.integers("index", (batch,), self._data_size)
-            images = self._images(index, stream).to(torch.float32) / 255
-        noise = {name: _draw(stream, name, draw) for name, draw in phase.draws.items()}
+            index = stream.integers("index", (batch,), self.data_size)
+            images = self.images(index, stream).to(torch.float32) / 255
+        noise = {name: draw.sample(stream, name) for name, draw in phase.draws.items()}
         leaves = {name: self.state[f"weights/{name}"].detach().requires_grad_() for name in phase.trains}
         parameters = {
             name: layout.unflatten(leaves.get(name, self.state[f"weights/{name}"]))
@@ -180,7 +172,7 @@ class Fleet:
 
         def loss(parameters: Any, images: Tensor, noise: Any, carry: Any, fields: Any) -> dict[str, Any]:
             nets = _BoundNets(self._modules, parameters)
-            step = Step(images, noise, step_number, self._data_size, carry)
+            step = Step(images, noise, step_number, self.data_size, carry)
             found: Losses = phase.loss(nets, step, with_fields(self._template, fields))
             return {"total": found.total, "terms": dict(found.terms), "carry": dict(found.carry)}
 

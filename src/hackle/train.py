@@ -120,12 +120,13 @@ class RunFolder:
             else:
                 flat[name] = value
         path = self.path / CURVES
-        new = not path.exists()
-        with path.open("a", newline="") as file:
-            writer = csv.writer(file)
-            if new:
-                writer.writerow(["step", *flat])
-            writer.writerow([step, *(f"{value:.9g}" for value in flat.values())])
+        row = {"step": str(step)} | {name: f"{value:.9g}" for name, value in flat.items()}
+        if not path.exists():
+            path.write_text(",".join(row) + "\n")
+        with path.open("r+", newline="") as file:
+            columns = file.readline().strip().split(",")
+            file.seek(0, os.SEEK_END)
+            csv.DictWriter(file, columns, lineterminator="\n").writerow(row)
         if self._writer is None:
             from torch.utils.tensorboard import SummaryWriter
 
@@ -321,7 +322,8 @@ def _outcome(fleet: Fleet, row: int, folder: RunFolder | None) -> Model | Diverg
             f"{run.method} with seed {run.seed} diverged at step {failed_at:,}: {terms} not finite; {kept}. "
             "A smaller learning rate or weight often helps"
         )
-    weights = fleet.weights(row)
+    model = Model(run, fleet.shape, fleet.weights(row)).to(fleet.device)
+    run.method.calibrate(model.networks, run, fleet.images, fleet.data_size)
     if folder is not None:
-        folder.finish(weights)
-    return Model(run, fleet.shape, weights)
+        folder.finish(model.weights())
+    return model

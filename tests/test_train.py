@@ -1,0 +1,196 @@
+"""Training: run folders, exact resume whatever the interruption, divergence, and what the folder holds afterwards."""
+
+from __future__ import annotations
+
+import csv
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+import hackle.train as train_module
+from hackle.model import Model
+from hackle.objectives import VAE, BetaVAE, FactorVAE
+from hackle.train import Diverged, TrainingError, fit
+from hackle.types import Run
+from test_fleet import Exploding, small_run
+
+FACTOR = FactorVAE(gamma=5.0, discriminator_width=16)
+
+
+def quiet(run: Any, out: Path | None, squares: Any, **options: Any) -> Any:
+    return fit(run, out=out, dataset=squares, device="cpu", progress=False, **options)
+
+
+def curves(folder: Path) -> list[dict[str, str]]:
+    with (folder / "curves.csv").open() as file:
+        return list(csv.DictReader(file))
+
+
+def assert_equal_weights(first: Path, second: Path) -> None:
+    left, right = load_file(first / "weights.safetensors"), load_file(second / "weights.safetensors")
+    assert left.keys() == right.keys()
+    assert all(torch.equal(left[name], right[name]) for name in left)
+
+
+def test_a_run_folder_holds_record_weights_and_curves(tmp_path: Path, squares: Any) -> None:
+    run = small_run(FACTOR, steps=12)
+    model = quiet(run, tmp_path / "run", squares, log_every=5)
+    names = {path.name for path in (tmp_path / "run").iterdir()}
+    assert {"run.json", "weights.safetensors", "curves.csv"} <= names
+    assert any(name.startswith("events.out.tfevents") for name in names)
+    assert "checkpoint.safetensors" not in names
+    rows = curves(tmp_path / "run")
+    assert [row["step"] for row in rows] == ["5", "10", "12"]
+    wanted = {"reconstruction", "kl", "kl_per_latent_0", "kl_per_latent_2", "total_correlation"}
+    assert wanted | {"discriminator", "discriminator_accuracy"} <= rows[0].keys()
+    kl = sum(float(rows[0][f"kl_per_latent_{latent}"]) for latent in range(3))
+    assert kl == pytest.approx(float(rows[0]["kl"]), rel=1e-5)
+    loaded = Model.load(tmp_path / "run")
+    assert loaded.run == run
+    assert all(torch.equal(value, loaded.weights()[name]) for name, value in model.weights().items())
+
+
+def test_the_loss_goes_down(squares: Any, tmp_path: Path) -> None:
+    quiet(small_run(VAE(), steps=150), tmp_path / "run", squares, log_every=50)
+    rows = curves(tmp_path / "run")
+    assert float(rows[-1]["reconstruction"]) < 0.8 * float(rows[0]["reconstruction"])
+
+
+def stop_after(monkeypatch: pytest.MonkeyPatch, steps: int) -> None:
+    """Ask for a stop, as Ctrl-C does, once so many steps were taken."""
+    original = train_module.Fleet.step
+
+    def step(self: Any) -> None:
+        original(self)
+        if self.step_number == steps:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(train_module.Fleet, "step", step)
+
+
+@pytest.mark.parametrize("method", [BetaVAE(4.0), FACTOR])
+@pytest.mark.parametrize("stop", [1, 7, 10])
+def test_stopping_and_resuming_changes_nothing(
+    method: Any, stop: int, tmp_path: Path, squares: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = small_run(method, steps=13)
+    quiet(run, tmp_path / "whole", squares, log_every=5)
+    with monkeypatch.context() as patch:
+        stop_after(patch, stop)
+        with pytest.raises(TrainingError, match=f"stopped at step {stop}"):
+            quiet(run, tmp_path / "parts", squares, log_every=5)
+    assert (tmp_path / "parts" / "checkpoint.safetensors").is_file()
+    quiet(run, tmp_path / "parts", squares, log_every=5, resume=True)
+    assert_equal_weights(tmp_path / "whole", tmp_path / "parts")
+    assert curves(tmp_path / "whole") == curves(tmp_path / "parts")
+
+
+def test_a_killed_run_resumes_to_the_same_weights(tmp_path: Path, squares: Any) -> None:
+    run = small_run(FACTOR, steps=150)
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[1])\n"
+        "from pathlib import Path\n"
+        "from conftest import Squares\n"
+        "from test_train import FACTOR, quiet\n"
+        "from test_fleet import small_run\n"
+        "quiet(small_run(FACTOR, steps=150), Path(sys.argv[2]), Squares(), log_every=3, checkpoint_seconds=0.0)\n"
+    )
+    folder = tmp_path / "killed"
+    process = subprocess.Popen([sys.executable, "-c", code, str(Path(__file__).parent), str(folder)])
+    deadline = time.monotonic() + 120
+    while not (folder / "checkpoint.safetensors").exists() and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.01)
+    process.kill()
+    process.wait()
+    assert not (folder / "weights.safetensors").exists(), "the run ended before it could be killed"
+    quiet(run, folder, squares, log_every=3, resume=True)
+    quiet(run, tmp_path / "whole", squares, log_every=3)
+    assert_equal_weights(folder, tmp_path / "whole")
+    assert curves(folder) == curves(tmp_path / "whole")
+
+
+def test_several_runs_train_together_into_folders_of_their_own(tmp_path: Path, squares: Any) -> None:
+    runs = [small_run(BetaVAE(beta), seed=seed) for seed, beta in enumerate((1.0, 4.0))] + [small_run(VAE())]
+    models = quiet(runs, tmp_path, squares)
+    assert [model.run for model in models] == runs
+    assert len(list(tmp_path.iterdir())) == 3
+    again = quiet(runs, tmp_path, squares, resume=True)
+    assert all(
+        torch.equal(value, second.weights()[name])
+        for first, second in zip(models, again, strict=True)
+        for name, value in first.weights().items()
+    )
+
+
+def test_nothing_is_overwritten(tmp_path: Path, squares: Any) -> None:
+    run = small_run(VAE())
+    quiet(run, tmp_path / "run", squares)
+    with pytest.raises(TrainingError, match="--resume"):
+        quiet(run, tmp_path / "run", squares)
+    with pytest.raises(TrainingError, match="another run"):
+        quiet(small_run(VAE(), seed=1), tmp_path / "run", squares, resume=True)
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.txt").write_text("precious")
+    with pytest.raises(TrainingError, match="not empty"):
+        quiet(run, tmp_path / "mine", squares)
+
+
+def test_a_damaged_checkpoint_is_named(tmp_path: Path, squares: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = small_run(VAE(), steps=9)
+    with monkeypatch.context() as patch:
+        stop_after(patch, 4)
+        with pytest.raises(TrainingError):
+            quiet(run, tmp_path / "run", squares)
+    checkpoint = tmp_path / "run" / "checkpoint.safetensors"
+    checkpoint.write_bytes(checkpoint.read_bytes()[:-100])
+    with pytest.raises(TrainingError, match=r"checkpoint\.safetensors is damaged"):
+        quiet(run, tmp_path / "run", squares, resume=True)
+
+
+def test_a_full_disk_leaves_the_old_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "checkpoint.safetensors"
+    train_module.write_atomically({"a": torch.ones(3)}, path)
+
+    def full(tensors: Any, target: Path, metadata: Any) -> None:
+        target.write_bytes(b"half")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(train_module, "save_file", full)
+    with pytest.raises(TrainingError, match="No space left"):
+        train_module.write_atomically({"a": torch.zeros(3)}, path)
+    assert torch.equal(load_file(path)["a"], torch.ones(3))
+    assert [entry.name for entry in tmp_path.iterdir()] == ["checkpoint.safetensors"]
+
+
+def test_divergence_names_step_term_and_checkpoint(tmp_path: Path, squares: Any) -> None:
+    run = small_run(Exploding(7.0), steps=20)
+    with pytest.raises(Diverged, match=r"diverged at step 7: kl not finite; last good checkpoint: step 6"):
+        quiet(run, tmp_path / "run", squares, log_every=3, checkpoint_seconds=0.0)
+    runs = [small_run(Exploding(at), steps=20) for at in (7.0, 1e9)]
+    models = quiet(runs, None, squares)
+    assert models[0] is None
+    assert models[1].run == runs[1]
+
+
+def test_training_works_off_the_main_thread(squares: Any) -> None:
+    found: list[Any] = []
+    worker = threading.Thread(target=lambda: found.append(quiet(small_run(VAE()), None, squares)))
+    worker.start()
+    worker.join()
+    assert isinstance(found[0], Model)
+
+
+def test_long_runs_on_a_cpu_are_announced(squares: Any, capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(train_module, "LONG_RUN_SECONDS", 0.0)
+    run = Run(VAE(), small_run(VAE()).architecture, steps=40, batch_size=4, latents=2)
+    fit(run, dataset=squares, device="cpu")
+    assert "hours on this CPU" in " ".join(capsys.readouterr().err.split())
