@@ -1,0 +1,74 @@
+"""Black-and-white images kept as bits, eight pixels to the byte, and drawn from them on any device.
+
+An image of 64×64 pixels is 64 words of 64 bits; bit c of word r is the pixel in row r and column c. The whole of dSprites
+takes 360 MiB so, an eighth of its bytes, and a batch is unpacked where it is needed. On CUDA with Triton one fused kernel
+gathers and unpacks; everywhere else PyTorch does, to the same bytes.
+"""
+
+from __future__ import annotations
+
+import functools
+from importlib import import_module
+from importlib.util import find_spec
+from types import ModuleType
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from hackle.randomness import Stream
+
+SIDE = 64
+
+
+def pack(images: NDArray[np.uint8]) -> NDArray[np.int64]:
+    """(n, 64) words for images (n, 64, 64) of zeros and ones.
+
+    >>> pack(np.eye(64, dtype=np.uint8)[None])[0, :3]
+    array([1, 2, 4])
+    """
+    return np.packbits(images, axis=-1, bitorder="little").view("<i8")[..., 0]
+
+
+@functools.cache
+def _pixels_of_byte(device: torch.device) -> Tensor:
+    """For each byte its eight pixels, 0 or 255 each, as one 64-bit word."""
+    pixels = (torch.arange(256)[:, None] >> torch.arange(8)) & 1
+    return (pixels * 255).to(torch.uint8).view(torch.int64).flatten().to(device)
+
+
+def unpack(words: Tensor) -> Tensor:
+    """uint8 pixels (…, 64, 64), 0 or 255, for words (…, 64).
+
+    >>> unpack(torch.tensor([[5] + 63 * [0]]))[0, 0, :4]
+    tensor([255,   0, 255,   0], dtype=torch.uint8)
+    """
+    octets = words.contiguous().view(torch.uint8).flatten()
+    pixels = _pixels_of_byte(words.device).index_select(0, octets.int())
+    return pixels.view(torch.uint8).view(*words.shape, SIDE)
+
+
+def gather(words: Tensor, index: Tensor) -> Tensor:
+    """The words (…, 64) of the images at flat indices of any shape."""
+    return words.index_select(0, index.flatten()).view(*index.shape, SIDE)
+
+
+def fused_kernels(device: torch.device) -> ModuleType | None:
+    """`sprite_kernels` where it can run: on CUDA, with Triton installed."""
+    if device.type != "cuda" or find_spec("triton") is None:
+        return None
+    return import_module("hackle.datasets.sprite_kernels")
+
+
+class BitImages:
+    """White sprites on black, (m, b, 64, 64, 1), from the words (n, 64) of n images."""
+
+    def __init__(self, words: Tensor) -> None:
+        self.words = words
+        self._kernels = fused_kernels(words.device)
+
+    def __call__(self, index: Tensor, stream: Stream) -> Tensor:
+        if self._kernels is not None:
+            return self._kernels.plain(self.words, index)
+        return unpack(gather(self.words, index)).unsqueeze(-1)

@@ -1,0 +1,135 @@
+"""Color-dSprites, Noisy-dSprites and Scream-dSprites (Locatello et al. 2019, appendix D): sprites in random surroundings.
+
+Factors are those of dSprites; everything else is drawn anew every time an image is, so two images of one factor row
+differ. With v in [0, 1] for a channel's value and u for a number uniform in [0, 1):
+
+    color    v = (1 + u) / 2 on the sprite, 0 beside it; one u for each channel of each image
+    noisy    v = 1 on the sprite, u beside it; one u for each channel of each pixel
+    scream   v = (p + u) / 2 beside the sprite, 1 − (p + u) / 2 on it; p is a random 64×64 patch of Munch's painting, one u
+             for each channel of each image
+
+The painting is shrunk to fit into 350×274 pixels (width, height) with its proportions kept, as the authors' library does.
+
+Departures. Images are bytes: color rounds 255 v, noise and shade are uniform bytes, scream rounds the mean of two bytes
+up. Every patch of the painting can be drawn; the authors' library never reaches those at its right and lower edge.
+
+Random numbers come four 32-bit words to an image (color: red, green, blue, unused; scream: patch, red, green, blue), or as
+the bytes of 3,072 words, lowest byte first, in the order of the image's bytes (noisy).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import torch
+from PIL import Image
+from torch import Tensor
+
+from hackle.datasets.bits import SIDE, fused_kernels, gather, unpack
+from hackle.datasets.damage import reading
+from hackle.datasets.dsprites import Sprites, SpriteStore
+from hackle.datasets.source import DataError, RemoteFile, Source
+from hackle.randomness import Stream
+
+_FITS = (350, 274)
+_ADDRESS = "https://upload.wikimedia.org/wikipedia/commons/f/f4/The_Scream.jpg"
+
+
+def colour(sprites: Tensor, stream: Stream) -> Tensor:
+    """Sprites (m, b, 64, 64), 0 or 255, in a random colour: (m, b, 64, 64, 3)."""
+    words = stream.words("colour", sprites.shape[1] * 4).view(*sprites.shape[:2], 1, 1, 4)[..., :3]
+    return sprites[..., None] & ((((words >> 8) * 255) >> 25) + 128).to(torch.uint8)
+
+
+def noise(sprites: Tensor, stream: Stream) -> Tensor:
+    """Sprites (m, b, 64, 64), 0 or 255, on random bytes: (m, b, 64, 64, 3)."""
+    words = stream.words("noise", sprites.shape[1] * SIDE * SIDE * 3 // 4)
+    return words.to(torch.int32).view(torch.uint8).view(*sprites.shape, 3) | sprites[..., None]
+
+
+def scream(sprites: Tensor, stream: Stream, painting: Tensor) -> Tensor:
+    """Sprites (m, b, 64, 64), 0 or 255, inverted out of patches of a painting (h, w, 3): (m, b, 64, 64, 3)."""
+    words = stream.words("scream", sprites.shape[1] * 4).view(*sprites.shape[:2], 4)
+    down, across = painting.shape[0] - SIDE + 1, painting.shape[1] - SIDE + 1
+    corner = (words[..., :1] * (down * across)) >> 32
+    side = torch.arange(SIDE, device=sprites.device)
+    rows, columns = corner // across + side, corner % across + side
+    patches = painting[rows[..., :, None], columns[..., None, :]]
+    shades = (words[..., None, None, 1:] >> 24).to(torch.int16)
+    return ((patches + shades + 1) >> 1).to(torch.uint8) ^ sprites[..., None]
+
+
+class VariantImages:
+    """Images (m, b, 64, 64, 3) of one kind, from the words (n, 64) of n sprites."""
+
+    def __init__(self, words: Tensor, kind: str, painting: Tensor | None = None) -> None:
+        self.words = words
+        self.kind = kind
+        self._kernels = fused_kernels(words.device)
+        self._paint: Callable[[Tensor, Stream], Tensor] = {"colour": colour, "noise": noise, "scream": scream}[kind]
+        self._size, self._slides = (SIDE, SIDE), None
+        if painting is not None:
+            painting = painting.to(words.device)
+            self._paint = partial(scream, painting=painting)
+            self._size = (painting.shape[0], painting.shape[1])
+            if self._kernels is not None:
+                self._slides = self._kernels.sliding_words(painting)
+
+    def __call__(self, index: Tensor, stream: Stream) -> Tensor:
+        if len(stream.seeds) != len(index):
+            raise ValueError(f"indices for {len(index)} models but a stream for {len(stream.seeds)}; expected one each")
+        if self._kernels is not None:
+            return self._kernels.variant(self.words, index, stream, self.kind, self._slides, self._size)
+        return self._paint(unpack(gather(self.words, index)), stream)
+
+
+def read_painting(root: Path) -> Tensor:
+    """The Scream from the data folder, (h, w, 3), shrunk to fit into 350×274 pixels."""
+    places = [root / folder / "scream.jpg" for folder in ("scream-dsprites", "scream")]
+    path = next((place for place in places if place.exists()), None)
+    if path is None:
+        raise DataError(
+            f"scream-dsprites needs a picture of Munch's The Scream at {places[0]} and there is none. "
+            f"Fetch it with `hackle data fetch scream-dsprites`, or save {_ADDRESS} there"
+        )
+    with reading(path, f"a picture; save {_ADDRESS} there"), Image.open(path) as picture:
+        picture.thumbnail(_FITS)
+        painting = np.array(picture.convert("RGB"))
+    if min(painting.shape[:2]) < SIDE:
+        raise DataError(
+            f"{path}, shrunk to fit into {_FITS[0]}×{_FITS[1]}, has {painting.shape[1]}×{painting.shape[0]} pixels; "
+            f"expected at least {SIDE}×{SIDE}. Save {_ADDRESS} there"
+        )
+    return torch.from_numpy(painting)
+
+
+def _load(name: str, kind: str, root: Path) -> Sprites:
+    painting = read_painting(root) if kind == "scream" else None
+    return Sprites(name, 3, SpriteStore(root / "dsprites"), partial(VariantImages, kind=kind, painting=painting))
+
+
+def _source(name: str, kind: str, summary: str, *files: RemoteFile) -> Source:
+    return Source(
+        name=name,
+        summary=summary,
+        images="737,280 of 64×64×3, each drawn anew",
+        factors="shape 3, scale 6, orientation 40, x 32, y 32",
+        licence="Apache-2.0 (dSprites)" + ("; the painting is in the public domain" if files else ""),
+        load=partial(_load, name, kind),
+        files=files,
+    )
+
+
+SOURCES = (
+    _source("color-dsprites", "colour", "dSprites in a random colour"),
+    _source("noisy-dsprites", "noise", "dSprites on random noise"),
+    _source(
+        "scream-dsprites",
+        "scream",
+        "dSprites inverted out of random patches of The Scream",
+        RemoteFile("scream.jpg", _ADDRESS, sha256=None, size=None),
+    ),
+)
