@@ -23,6 +23,7 @@ from hackle.records import float_fields, record_hash, with_fields
 from hackle.types import Images, Losses, Phase, Run, Step
 
 State = dict[str, Tensor]
+_WARM_UP = 3
 
 
 def stacking_key(run: Run) -> str:
@@ -126,6 +127,8 @@ class Fleet:
             self.state[f"second/{name}"] = torch.zeros_like(parameters)
             self.state[f"updates/{name}"] = torch.zeros((), dtype=torch.int64, device=self.device)
         self.state["step"] = torch.zeros((), dtype=torch.int64, device=self.device)
+        self._graph: torch.cuda.CUDAGraph | None = None
+        self._steps_as_written = 0
         self.state["failed_at"] = torch.full((len(runs),), -1, dtype=torch.int64, device=self.device)
         self.state["averaged"] = torch.zeros((), dtype=torch.int64, device=self.device)
 
@@ -138,7 +141,24 @@ class Fleet:
         return int(self.state["step"])
 
     def step(self) -> None:
-        """One step: every phase in order, each on fresh batches, for every run that has not failed."""
+        """One step: every phase in order, each on fresh batches, for every run that has not failed.
+
+        On CUDA the first steps run as written and warm everything up; then the step is captured once as a graph, which
+        leaves the CPU out of it. Sets whose batches are picked on the host cannot be captured.
+        """
+        if self._graph is not None:
+            self._graph.replay()
+            return
+        self._take_step()
+        self._steps_as_written += 1
+        on_host = getattr(self.images, "on_host", False)
+        if self.device.type == "cuda" and self._steps_as_written == _WARM_UP and not on_host:
+            graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(graph):
+                self._take_step()
+            self._graph = graph
+
+    def _take_step(self) -> None:
         carry: dict[str, Tensor] = {}
         for position, phase in enumerate(self.phases):
             carry |= self._take(position, phase, carry)

@@ -113,6 +113,28 @@ class Model:
         parts = [self.run.method.decode(self._nets, self.run, part) for part in rows.split(chunk)]
         return torch.cat(parts).cpu().numpy()
 
+    @property
+    def likelihood(self) -> str:
+        """bernoulli or gaussian: what the decoder's output parameterises."""
+        return self.run.likelihood
+
+    @property
+    def has_likelihood(self) -> bool:
+        """Whether images have a likelihood under the model: autoencoders do, GANs do not."""
+        return "decoder" in self.networks
+
+    @torch.no_grad()
+    def posterior(self, images: ArrayLike | Tensor) -> tuple[Tensor, Tensor]:
+        """Means and logvars as tensors on the model's device, for those who compute on."""
+        return self.run.method.encode(self._nets, self.run, self._tensor(images))
+
+    @torch.no_grad()
+    def output(self, z: Tensor) -> Tensor:
+        """The decoder's output, logits or means of the pixels, for latents (b, l)."""
+        if not self.has_likelihood:
+            raise ModelError(f"{type(self.run.method).__name__} has no decoder: images have no likelihood under it")
+        return self._nets("decoder", z.to(self.device, torch.float32))
+
     def reconstruct(self, images: ArrayLike | Tensor) -> NDArray[np.float32]:
         """Decode each image's posterior mean."""
         return self.decode(self.encode(images)[0])

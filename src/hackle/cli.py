@@ -1,0 +1,419 @@
+"""The command line: few verbs, each a function whose arguments are its options."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import tyro
+from rich.console import Console
+from rich.table import Table
+from tyro.conf import Positional
+
+from hackle import __version__
+from hackle.types import HackleError
+
+SUMMARY = """\
+hackle — train, score, compare and look at disentangled representations
+
+  hackle train METHOD   train one model; `hackle train --help` lists the methods
+  hackle score DIR      score a trained model with every metric that fits
+  hackle show DIR       write pictures of a trained model: traversals, reconstructions, samples
+  hackle data           list, fetch, check and show data sets
+  hackle demo           train, score and draw a small FactorVAE on dSprites, with a page to open
+
+Each verb has its own --help. Data sets lie under --root, or $HACKLE_DATA, or the user's cache."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run one verb and turn what the user can mend into a message and exit code 1."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    if not words or words[0] in ("-h", "--help"):
+        print(SUMMARY)
+        return
+    if words[0] == "--version":
+        print(f"hackle {__version__}")
+        return
+    verbs: dict[str, Callable[[list[str]], None]] = {
+        "train": _train,
+        "score": lambda rest: _cli(score_command, "score", rest),
+        "show": lambda rest: _cli(show_command, "show", rest),
+        "data": _data,
+        "demo": lambda rest: _cli(demo_command, "demo", rest),
+    }
+    try:
+        if words[0] not in verbs:
+            raise HackleError(f"no verb {words[0]!r}; {_nearest(words[0], verbs)}")
+        verbs[words[0]](words[1:])
+    except (HackleError, ValueError) as error:
+        Console(stderr=True).print(
+            f"[bold red]hackle:[/bold red] {error}", markup=True, highlight=False, soft_wrap=True
+        )
+        raise SystemExit(1) from (None if isinstance(error, HackleError) else error)
+
+
+def _nearest(word: str, known: Any) -> str:
+    near = difflib.get_close_matches(word, list(known), 1)
+    return f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
+
+
+def _cli(function: Callable[..., Any], name: str, words: Sequence[str]) -> Any:
+    return tyro.cli(function, prog=f"hackle {name}", args=list(words))
+
+
+@dataclasses.dataclass(frozen=True)
+class TrainOptions:
+    """What every method's training takes besides the method's own options."""
+
+    dataset: str
+    """Name of a data set (`hackle data list`), or path of a folder of images or of an .npz file."""
+    steps: int
+    """Number of updates of the main networks."""
+    seed: int
+    """Everything random in the run follows from it."""
+    batch_size: int
+    """Images in a batch."""
+    latents: int
+    """Dimensions of the representation."""
+    likelihood: Literal["bernoulli", "gaussian"]
+    """What the decoder's output means: logits of pixels, or their means with unit variance."""
+    correlation: float
+    """Correlation σ of the posterior's noise, from 0 (factorised) to below 1."""
+    learning_rate: float
+    """Adam's step size for the main networks."""
+    architecture: str
+    """Networks: `hackle train --help` lists them."""
+    out: Path | None = None
+    """The run's folder; without it the model is trained and forgotten."""
+    resume: bool = False
+    """Go on from the checkpoint in --out."""
+    root: Path | None = None
+    """Where data sets lie."""
+    device: str | None = None
+    """cpu or cuda; the best one that is here if not given."""
+    log_every: int = 100
+    """Steps between two points of the curves."""
+
+
+def _train(words: list[str]) -> None:
+    from hackle.nets import ARCHITECTURES
+    from hackle.objectives import OBJECTIVES
+    from hackle.presets import PRESETS
+    from hackle.train import fit
+
+    if words[:1] in ([], ["-h"], ["--help"]):
+        print(
+            "usage: hackle train METHOD [--preset NAME] [--dataset NAME] [--steps N] [--seed S] [--out DIR] [options]\n"
+            "       hackle train --resume --out DIR\n\n"
+            f"methods:        {', '.join(OBJECTIVES)}\n"
+            f"presets:        {', '.join(PRESETS)}\n"
+            f"architectures:  {', '.join(ARCHITECTURES)}\n\n"
+            "`hackle train METHOD --help` explains that method's options."
+        )
+        return
+    if words[0].startswith("-"):
+        _resume(words)
+        return
+    method = words[0]
+    if method not in OBJECTIVES:
+        raise HackleError(f"no method {method!r}; {_nearest(method, OBJECTIVES)}")
+    preset, rest = _take_option(words[1:], "--preset", "locatello2019")
+    if preset not in PRESETS:
+        raise HackleError(f"no preset {preset!r}; {_nearest(preset, PRESETS)}")
+    dataset, rest = _take_option(rest, "--dataset", "dsprites")
+    default = PRESETS[preset](method, dataset)
+    names = {name for name, cls in ARCHITECTURES.items() if isinstance(default.architecture, cls)}
+    options = TrainOptions(
+        dataset=dataset,
+        steps=default.steps,
+        seed=default.seed,
+        batch_size=default.batch_size,
+        latents=default.latents,
+        likelihood=default.likelihood,
+        correlation=default.correlation,
+        learning_rate=default.optimiser.learning_rate,
+        architecture=names.pop() if names else type(default.architecture).__name__,
+    )
+    chosen_name = options.architecture
+
+    def command(
+        method: Annotated[Any, tyro.conf.OmitArgPrefixes], options: tyro.conf.OmitArgPrefixes[TrainOptions]
+    ) -> tuple[Any, TrainOptions]:
+        return method, options
+
+    command.__annotations__ = {
+        "method": tyro.conf.OmitArgPrefixes[type(default.method)],
+        "options": tyro.conf.OmitArgPrefixes[TrainOptions],
+    }
+    command.__defaults__ = (default.method, options)
+    command.__doc__ = f"{type(default.method).__doc__}\n\nDefaults are those of the preset {preset}."
+    chosen, options = tyro.cli(command, prog=f"hackle train {method}", args=rest)
+    if options.architecture not in ARCHITECTURES:
+        raise HackleError(f"no architecture {options.architecture!r}; {_nearest(options.architecture, ARCHITECTURES)}")
+    architecture = (
+        default.architecture if options.architecture == chosen_name else ARCHITECTURES[options.architecture]()
+    )
+    run = dataclasses.replace(
+        default,
+        method=chosen,
+        architecture=architecture,
+        dataset=options.dataset,
+        steps=options.steps,
+        seed=options.seed,
+        batch_size=options.batch_size,
+        latents=options.latents,
+        likelihood=options.likelihood,
+        correlation=options.correlation,
+        optimiser=dataclasses.replace(default.optimiser, learning_rate=options.learning_rate),
+    )
+    fit(
+        run,
+        out=options.out,
+        root=options.root,
+        device=options.device,
+        resume=options.resume,
+        log_every=options.log_every,
+    )
+    if options.out is not None:
+        Console().print(f"trained: {options.out}   next: hackle score {options.out}", highlight=False)
+
+
+def _take_option(words: Sequence[str], option: str, default: str) -> tuple[str, list[str]]:
+    """The value of an option that decides the others' defaults, and the words without it."""
+    rest, value = [], default
+    remaining = iter(words)
+    for word in remaining:
+        if word == option:
+            value = next(remaining, None)
+            if value is None:
+                raise HackleError(f"{option} needs a value")
+        elif word.startswith(f"{option}="):
+            value = word.split("=", 1)[1]
+        else:
+            rest.append(word)
+    return value, rest
+
+
+def _resume(words: list[str]) -> None:
+    def command(out: Path, resume: bool = False, root: Path | None = None, device: str | None = None) -> None:
+        """Go on with the run that a folder holds.
+
+        Args:
+            out: The run's folder.
+            resume: Must be given: it says that you mean the run in the folder.
+            root: Where data sets lie.
+            device: cpu or cuda; the best one that is here if not given.
+        """
+        from hackle.model import read_record
+        from hackle.train import fit
+
+        if not resume:
+            raise HackleError("name a method (`hackle train --help`), or add --resume to go on with the run in --out")
+        fit(read_record(out)[0], out=out, root=root, device=device, resume=True)
+
+    _cli(command, "train", words)
+
+
+def print_scores(scores: Any) -> None:
+    """The score table on the terminal."""
+    table = Table(box=None, header_style="bold")
+    for column in ("metric", "codes", "score", "ceiling", "better"):
+        table.add_column(column, justify="right" if column in ("score", "ceiling") else "left")
+    for row in scores.to_dict("records"):
+        interval = "" if row["low"] != row["low"] else f"  [{row['low']:.3f}, {row['high']:.3f}]"
+        ceiling = "" if row["ceiling"] != row["ceiling"] else f"{row['ceiling']:.3f}"
+        table.add_row(row["metric"], row["representation"], f"{row['score']:.3f}{interval}", ceiling, row["better"])
+    console = Console()
+    console.print(table)
+    for note in dict.fromkeys(note for note in scores["note"] if note):
+        console.print(f"[yellow]note:[/yellow] {note}", highlight=False)
+
+
+def score_command(
+    directory: Positional[Path],
+    metrics: str = "all",
+    protocol: str = "locatello2019",
+    fraction: float = 1.0,
+    seed: int = 0,
+    bootstrap: int = 0,
+    ceilings: bool = True,
+    whole_mixture: bool = False,
+    json: Path | None = None,
+    parquet: Path | None = None,
+    page: Path | None = None,
+    root: Path | None = None,
+    device: str | None = None,
+    overwrite: bool = False,
+) -> None:
+    """Score a trained model. The table is printed and kept as scores.json in the run's folder.
+
+    Args:
+        directory: The run's folder.
+        metrics: "all", or names separated by commas.
+        protocol: locatello2019, disentanglement_lib, kim2018, do2020 or yang2020.
+        fraction: Score on this fraction of the protocol's points, for a quick look.
+        seed: Seed of the draws.
+        bootstrap: Number of resamplings for 95% intervals; 0 gives none.
+        ceilings: Also show what perfect codes reach.
+        whole_mixture: Sampled informations use every image of the plan as mixture; slower.
+        json: Where to write the table as JSON instead.
+        parquet: Where to write the table as Parquet, too.
+        page: Where to write an HTML page with the scores and pictures, too.
+        root: Where data sets lie.
+        device: cpu or cuda; the best one that is here if not given.
+        overwrite: Replace files that are there already.
+    """
+    from hackle.datasets import load
+    from hackle.model import Model
+    from hackle.protocols import protocol as find_protocol
+    from hackle.report import write_run_page
+    from hackle.score import score
+    from hackle.train import default_device
+
+    target = json or directory / "scores.json"
+    for path in (target, parquet, page):
+        if path is not None and path.exists() and not overwrite:
+            raise HackleError(f"{path} is there already; add --overwrite to replace it, or choose another name")
+    model = Model.load(directory).to(device or default_device())
+    dataset = load(model.run.dataset, root)
+    settings = find_protocol(protocol)
+    scores = score(
+        model,
+        dataset,
+        metrics,
+        settings if fraction == 1.0 else settings.smaller(fraction),
+        seed,
+        bootstrap=bootstrap,
+        ceilings=ceilings,
+        whole_mixture=whole_mixture,
+        progress=True,
+    )
+    scores.to_json(target, orient="records", indent=2)
+    if parquet is not None:
+        scores.to_parquet(parquet, index=False)
+    if page is not None:
+        write_run_page(model, dataset, scores, page, folder=directory)
+    print_scores(scores)
+    Console().print(f"kept in {target}", highlight=False)
+
+
+def show_command(
+    directory: Positional[Path],
+    out: Path | None = None,
+    seed: int = 0,
+    image: int = 0,
+    root: Path | None = None,
+    overwrite: bool = False,
+) -> None:
+    """Write pictures of a trained model: overview with traversals sorted by KL, samples, a map of two latents, histograms,
+    and an animation.
+
+    Args:
+        directory: The run's folder.
+        out: Where the pictures go; a folder `pictures` in the run's folder if not given.
+        seed: Seed of the images shown.
+        image: Which of the images shown the traversals start from.
+        root: Where data sets lie.
+        overwrite: Replace pictures that are there already.
+    """
+    from hackle.datasets import load
+    from hackle.model import Model
+    from hackle.pictures import show
+
+    model = Model.load(directory)
+    for path in show(
+        model, load(model.run.dataset, root), out or directory / "pictures", seed=seed, image=image, overwrite=overwrite
+    ):
+        print(path)
+
+
+def _data(words: list[str]) -> None:
+    from hackle.datasets import load
+    from hackle.datasets.contact_sheet import write_contact_sheet
+    from hackle.datasets.inventory import check, entries, fetch
+
+    def list_command(root: Path | None = None) -> None:
+        """Every data set with its size, factors, licence and whether it is here.
+
+        Args:
+            root: Where data sets lie.
+        """
+        table = Table(box=None, header_style="bold")
+        for field in ("name", "images", "factors", "licence", "download", "here"):
+            table.add_column(field, overflow="fold", no_wrap=field == "name")
+        for entry in entries(root):
+            table.add_row(entry.name, entry.images, entry.factors, entry.licence, entry.size, entry.here)
+        Console().print(table)
+
+    def fetch_command(name: Positional[str], root: Path | None = None, force: bool = False) -> None:
+        """Download a data set: resumes a broken download, verifies it and puts it in place in one step.
+
+        Args:
+            name: The data set.
+            root: Where data sets lie.
+            force: Fetch anew what is here already.
+        """
+        for path in fetch(name, root, force=force):
+            print(path)
+
+    def check_command(name: Positional[str | None] = None, root: Path | None = None) -> None:
+        """Verify the files that are here against what was published. Exit code 1 where one is damaged.
+
+        Args:
+            name: One data set; every one if not given.
+            root: Where data sets lie.
+        """
+        verdicts = check(name, root)
+        for verdict in verdicts:
+            print(verdict)
+        if any(verdict.state == "damaged" for verdict in verdicts):
+            raise SystemExit(1)
+
+    def show_data_command(
+        name: Positional[str],
+        out: Path | None = None,
+        root: Path | None = None,
+        seed: int = 0,
+        force: bool = False,
+    ) -> None:
+        """Write a picture of how each factor varies.
+
+        Args:
+            name: The data set, or the path of your own.
+            out: The PNG file; NAME.png here if not given.
+            root: Where data sets lie.
+            seed: Which images are shown.
+            force: Replace a file that is there already.
+        """
+        path = out or Path(f"{Path(name).stem}.png")
+        print(write_contact_sheet(load(name, root), path, overwrite=force, seed=seed))
+
+    commands = {"list": list_command, "fetch": fetch_command, "check": check_command, "show": show_data_command}
+    if words[:1] in ([], ["-h"], ["--help"]):
+        print("usage: hackle data {list, fetch NAME, check [NAME], show NAME} [options]; each has its own --help")
+        return
+    if words[0] not in commands:
+        raise HackleError(f"no `data {words[0]}`; {_nearest(words[0], commands)}")
+    _cli(commands[words[0]], f"data {words[0]}", words[1:])
+
+
+def demo_command(
+    out: Path = Path("demo"), root: Path | None = None, steps: int = 1500, overwrite: bool = False
+) -> None:
+    """Train a small FactorVAE on dSprites, score it with every metric that fits, and write pictures and a page.
+
+    Args:
+        out: The folder for the run, pictures and page.
+        root: Where data sets lie.
+        steps: Number of updates.
+        overwrite: Start anew where the folder holds an earlier demo.
+    """
+    from hackle.demo import run_demo
+
+    scores, page = run_demo(out, root=root, steps=steps, overwrite=overwrite)
+    print_scores(scores)
+    Console().print(f"\nopen [bold]{page.resolve()}[/bold] in a browser", highlight=False, soft_wrap=True)
