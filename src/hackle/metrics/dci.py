@@ -1,0 +1,170 @@
+"""Disentanglement, completeness and informativeness (Eastwood & Williams 2018).
+
+A predictor of each factor from all codes, standardised, gives the importance R_ij ≥ 0 of code i for factor j. With
+p_i· = R_i· / Σ_j R_ij and p_·j = R_·j / Σ_i R_ij,
+
+    disentanglement  D = Σ_i ρ_i (1 − H_K(p_i·)),      ρ_i = Σ_j R_ij / Σ_ij R_ij,  entropy in base K, the number of factors
+    completeness     C = (1/K) Σ_j (1 − H_d(p_·j)),    entropy in base d, the number of codes
+    informativeness  mean over factors of how well they are predicted on test rows
+
+(Locatello et al. 2019, appendix B). Rows or columns of zeros contribute 0. With a single factor every code with importance is
+disentangled (1), with a single code every factor is complete (1). Predictors:
+
+- `"l1-svm"`: Locatello et al. 2019: linear SVM, L1 penalty, C = 1. R_ij is the mean of |w_i| over the one-against-rest
+  machines of factor j (the paper does not say how classes are combined; a mean does not favour factors with many values).
+- `"gbt"`: disentanglement_lib: gradient-boosted trees, see `hackle.metrics.trees`.
+- `"random-forest"`: scikit-learn's default forest, seed 0.
+- `"lasso"`: Do & Tran 2020 (§4): |w_i| of a Lasso with α = 0.002 on the factor's numbers, standardised. Their order counts, so
+  leave out categorical factors. Informativeness is 1 − RMSE / RMSE of the training mean, at least 0.
+
+Informativeness is test accuracy for the three classifiers. Constant codes are left out and not counted in d; with no
+other codes D = C = 0 and informativeness is that of the most frequent class or the mean.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import Lasso
+from sklearn.svm import LinearSVC
+
+from hackle.metrics.checks import (
+    Classes,
+    MetricError,
+    Table,
+    TestPair,
+    check_choice,
+    check_matrix,
+    check_pair,
+    check_split,
+    standardise,
+)
+from hackle.metrics.trees import fit_boosted_trees
+
+
+class DCIScores(NamedTuple):
+    """The three scores, each between 0 and 1."""
+
+    disentanglement: float
+    completeness: float
+    informativeness: float
+
+
+class Importance(NamedTuple):
+    """What the predictors found: the importance matrix (c, f) and each factor's informativeness (f,).
+
+    Rows are the varying codes and columns the factors with more than one value.
+    """
+
+    matrix: NDArray[np.float64]
+    informativeness: NDArray[np.float64]
+
+
+def dci_scores(
+    codes: ArrayLike, factors: ArrayLike, *, test: TestPair | None = None, predictor: str = "l1-svm"
+) -> DCIScores:
+    """Disentanglement, completeness and informativeness of codes (n, c) and factors (n, f).
+
+    `test` holds other codes and factors on which informativeness is taken; without it the training rows are.
+
+    >>> grid = np.stack(np.meshgrid(np.arange(2), np.arange(2)), axis=-1).reshape(-1, 2)
+    >>> dci_scores(np.repeat(grid, 5, axis=0) * 1.0, np.repeat(grid, 5, axis=0))
+    DCIScores(disentanglement=1.0, completeness=1.0, informativeness=1.0)
+    """
+    importance, informativeness = dci_importance(codes, factors, test=test, predictor=predictor)
+    disentanglement, completeness = dci_from_importance(importance) if len(importance) else (0.0, 0.0)
+    return DCIScores(disentanglement, completeness, float(informativeness.mean()))
+
+
+def dci_from_importance(importance: ArrayLike) -> tuple[float, float]:
+    """Disentanglement and completeness of an importance matrix (c, f), whose entries are not negative.
+
+    >>> disentanglement, completeness = dci_from_importance([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.0, 1.0]])
+    >>> disentanglement, round(completeness, 6)
+    (1.0, 0.5)
+    """
+    matrix = check_matrix(importance, "importances")
+    total = matrix.sum()
+    if total == 0:
+        return 0.0, 0.0
+    weights = matrix.sum(axis=1) / total
+    return float(weights @ disentanglement_per_code(matrix)), float(completeness_per_factor(matrix).mean())
+
+
+def disentanglement_per_code(importance: ArrayLike) -> NDArray[np.float64]:
+    """1 − H(row) in base f for each row of an importance matrix (c, f); 0 for a row of zeros."""
+    return _concentration(check_matrix(importance, "importances"))
+
+
+def completeness_per_factor(importance: ArrayLike) -> NDArray[np.float64]:
+    """1 − H(column) in base c for each column of an importance matrix (c, f); 0 for a column of zeros."""
+    return _concentration(check_matrix(importance, "importances").T)
+
+
+def dci_importance(
+    codes: ArrayLike, factors: ArrayLike, *, test: TestPair | None = None, predictor: str = "l1-svm"
+) -> Importance:
+    """The importance matrix behind the scores; arguments as for `dci_scores`."""
+    check_choice(predictor, (*_CLASSIFIERS, "lasso"), "predictor")
+    if predictor == "lasso":
+        return _lasso_importance(codes, factors, test)
+    split = check_split(codes, factors, test)
+    train, held_out = standardise(split.codes, split.test_codes)
+    fit = _CLASSIFIERS[predictor] if train.shape[1] else _most_frequent
+    matrix, accuracies = np.empty((train.shape[1], split.factors.shape[1])), np.empty(split.factors.shape[1])
+    for column, (classes, test_classes) in enumerate(zip(split.factors.T, split.test_factors.T, strict=True)):
+        matrix[:, column], predicted = fit(train, classes, held_out)
+        accuracies[column] = np.mean(predicted == test_classes)
+    return Importance(matrix, accuracies)
+
+
+def _concentration(matrix: Table) -> NDArray[np.float64]:
+    """1 − the normalised entropy of each row."""
+    sums = matrix.sum(axis=1, keepdims=True)
+    shares = np.divide(matrix, sums, out=np.zeros_like(matrix), where=sums > 0)
+    logs = np.log(shares, out=np.zeros_like(shares), where=shares > 0)
+    entropy = -(shares * logs).sum(axis=1) / np.log(max(matrix.shape[1], 2))
+    return np.where(sums[:, 0] > 0, np.clip(1.0 - entropy, 0.0, 1.0), 0.0)
+
+
+def _l1_svm(train: Table, classes: Classes, held_out: Table) -> tuple[NDArray, Classes]:
+    machine = LinearSVC(penalty="l1", C=1.0, max_iter=10_000, random_state=0).fit(train, classes)
+    return np.abs(machine.coef_).mean(axis=0), np.asarray(machine.predict(held_out))
+
+
+def _boosted_trees(train: Table, classes: Classes, held_out: Table) -> tuple[NDArray, Classes]:
+    trees = fit_boosted_trees(train, classes)
+    return trees.importance, trees.predict(held_out)
+
+
+def _random_forest(train: Table, classes: Classes, held_out: Table) -> tuple[NDArray, Classes]:
+    forest = RandomForestClassifier(random_state=0).fit(train, classes)
+    return forest.feature_importances_, forest.predict(held_out)
+
+
+def _most_frequent(train: Table, classes: Classes, held_out: Table) -> tuple[NDArray, Classes]:
+    return np.zeros(train.shape[1]), np.full(len(held_out), np.bincount(classes).argmax())
+
+
+_CLASSIFIERS = {"l1-svm": _l1_svm, "gbt": _boosted_trees, "random-forest": _random_forest}
+
+
+def _lasso_importance(codes: ArrayLike, factors: ArrayLike, test: TestPair | None) -> Importance:
+    pair = check_pair(codes, factors, test)
+    train, held_out = standardise(pair.codes, pair.test_codes)
+    values, test_values = standardise(pair.factors.astype(np.float64), pair.test_factors.astype(np.float64))
+    # The training mean is 0, so this is the error of predicting it.
+    reference = np.sqrt(np.mean(test_values**2, axis=0))
+    if not values.shape[1] or (reference == 0).any():
+        raise MetricError(
+            "a factor does not vary in the training or test rows; expected at least one, and that it varies"
+        )
+    if not train.shape[1]:
+        return Importance(np.zeros((0, values.shape[1])), np.zeros(values.shape[1]))
+    fits = [Lasso(alpha=0.002, max_iter=10_000).fit(train, column) for column in values.T]
+    predicted = np.stack([np.asarray(lasso.predict(held_out)) for lasso in fits], axis=1)
+    error = np.sqrt(np.mean((predicted - test_values) ** 2, axis=0))
+    return Importance(np.abs([lasso.coef_ for lasso in fits]).T, np.maximum(0.0, 1.0 - error / reference))

@@ -1,0 +1,77 @@
+"""Explicitness (Ridgeway & Mozer 2018), as Locatello et al. 2019, appendix B, compute it.
+
+For each value of a factor a logistic regression (scikit-learn's default penalty, L2 with C = 1) separates it from the rest
+of the training codes, standardised. The test probabilities of a row are scaled to sum to 1 over the values, as
+scikit-learn's `predict_proba` does, and each value's area under the ROC curve is taken. The score is the mean over
+values, then over factors. The ceiling is 1; chance is 0.5, which codes that all are constant score.
+
+A value that does not occur in the test rows, or that is all there is in them, has no area and is left out. Departure:
+the solver runs until it converges, where scikit-learn's default stops after 100 iterations.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import log_expit, logsumexp
+from scipy.stats import rankdata
+from sklearn.linear_model import LogisticRegression
+
+from hackle.metrics.checks import Classes, MetricError, Table, TestPair, check_split, standardise
+
+
+def explicitness_score(codes: ArrayLike, factors: ArrayLike, *, test: TestPair | None = None) -> float:
+    """The mean area under the ROC curve, 0 to 1, of reading the factors (n, f) from the codes (n, c).
+
+    `test` holds other codes and factors on which areas are taken; without it the training rows are.
+
+    >>> grid = np.stack(np.meshgrid(np.arange(2), np.arange(2)), axis=-1).reshape(-1, 2)
+    >>> explicitness_score(np.repeat(grid, 5, axis=0) * 1.0, np.repeat(grid, 5, axis=0))
+    1.0
+    """
+    return float(explicitness_per_factor(codes, factors, test=test).mean())
+
+
+def explicitness_per_factor(
+    codes: ArrayLike, factors: ArrayLike, *, test: TestPair | None = None
+) -> NDArray[np.float64]:
+    """Each factor's mean area, (f,), for factors with more than one training value; arguments as above."""
+    split = check_split(codes, factors, test)
+    train, held_out = standardise(split.codes, split.test_codes)
+    areas = np.empty(split.factors.shape[1])
+    for column, (classes, test_classes) in enumerate(zip(split.factors.T, split.test_factors.T, strict=True)):
+        values = [v for v in range(classes.max() + 1) if 0 < np.sum(test_classes == v) < len(test_classes)]
+        if not values:
+            raise MetricError(
+                f"the test rows hold no training value of scored factor {column} beside another value, so no ROC curve "
+                "exists; expected test rows with at least two of its values"
+            )
+        positive = test_classes[:, None] == np.array(values)
+        areas[column] = roc_areas(_log_probabilities(train, classes, held_out)[:, values], positive).mean()
+    return areas
+
+
+def roc_areas(scores: Table, positive: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """The area under each column's ROC curve: the chance that a positive row outscores another row, ties counting half.
+
+    >>> roc_areas(np.array([[0.1], [0.4], [0.8], [0.4]]), np.array([[False], [True], [True], [False]]))
+    array([0.875])
+    """
+    count = positive.sum(axis=0)
+    ranks = np.where(positive, rankdata(scores, axis=0), 0.0).sum(axis=0)
+    return (ranks - count * (count + 1) / 2) / (count * (len(positive) - count))
+
+
+def _log_probabilities(train: Table, classes: Classes, held_out: Table) -> Table:
+    """One column for each class: the logarithm of its probability, which cannot vanish where the probability would."""
+    if not train.shape[1]:
+        return np.zeros((len(held_out), classes.max() + 1))
+    # Of two values one machine is enough: the other's is its mirror image.
+    binary = classes.max() == 1
+    logits = []
+    for value in [1] if binary else range(classes.max() + 1):
+        machine = LogisticRegression(max_iter=10_000).fit(train, classes == value)
+        logits.append(machine.decision_function(held_out))
+    logits = np.stack([-logits[0], logits[0]] if binary else logits, axis=1)
+    scores = log_expit(logits)
+    return scores - logsumexp(scores, axis=1, keepdims=True)

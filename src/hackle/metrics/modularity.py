@@ -1,0 +1,58 @@
+"""Modularity (Ridgeway & Mozer 2018), as Locatello et al. 2019, appendix B, compute it.
+
+With m_{if} the information of code i, cut in 20 equal-width bins, on factor f, and θ_i = max_f m_{if} at f*,
+
+    modularity = mean over codes of  1 − Σ_{f ≠ f*} m_{if}² / (θ_i² (N − 1)).
+
+A code that varies but has no information on any factor counts 0; a constant code is left out, so that adding one changes
+nothing. With a single factor every informative code is modular and counts 1. Codes that all are constant score 0.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hackle.information.discrete import bin_codes, discrete_mutual_information
+from hackle.metrics.checks import check_bins, check_codes, check_factors, check_matrix, scored_factors, varying
+
+
+def modularity_score(codes: ArrayLike, factors: ArrayLike, *, bins: int = 20) -> float:
+    """The modularity of codes (n, c) with respect to discrete factors (n, f), between 0 and 1.
+
+    >>> grid = np.stack(np.meshgrid(np.arange(4), np.arange(4)), axis=-1).reshape(-1, 2)
+    >>> round(modularity_score(grid * 1.0, grid, bins=4), 6)
+    1.0
+    """
+    codes = check_codes(codes)
+    factors = check_factors(factors, len(codes))
+    factors = factors[:, scored_factors(factors)]
+    bins = check_bins(bins, len(codes))
+    kept = varying(codes)
+    if not kept.any():
+        return 0.0
+    information = discrete_mutual_information(bin_codes(codes[:, kept], bins), factors)
+    return modularity_from_information(information)
+
+
+def modularity_from_information(information: ArrayLike) -> float:
+    """The mean modularity from the informations (c, f) of codes on factors.
+
+    >>> round(modularity_from_information([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]]), 4)
+    0.6667
+    """
+    return float(modularity_per_code(information).mean())
+
+
+def modularity_per_code(information: ArrayLike) -> NDArray[np.float64]:
+    """Each code's modularity, (c,), from the informations (c, f) of codes on factors.
+
+    >>> modularity_per_code([[1.0, 0.0], [1.0, 1.0], [0.0, 0.0]])
+    array([1., 0., 0.])
+    """
+    information = check_matrix(information, "informations")
+    top = information.max(axis=1, keepdims=True)
+    # Shares of the largest entry, because squares of tiny informations would vanish.
+    share = np.divide(information, top, out=np.zeros_like(information), where=top > 0)
+    others = (share**2).sum(axis=1) - 1.0
+    return np.where(top[:, 0] > 0, 1.0 - others / max(information.shape[1] - 1, 1), 0.0)
