@@ -46,7 +46,7 @@ def tiny(monkeypatch):
 
 def pixels(rows):
     """Zeros and ones, (n, 64, 64)."""
-    return unpack(torch.from_numpy(rasterise(np.array(rows)))).numpy() // 255
+    return unpack(torch.from_numpy(rasterise(np.array(rows))))[..., 0].numpy() // 255
 
 
 def write_archive(path, **arrays):
@@ -136,7 +136,7 @@ def test_first_and_last_orientation_are_the_same_image():
 
 
 def test_no_sprite_touches_the_outermost_pixels(words):
-    ever = unpack(torch.from_numpy(np.bitwise_or.reduce(words, axis=0)[None]))[0].numpy()
+    ever = unpack(torch.from_numpy(np.bitwise_or.reduce(words, axis=0)[None]))[0, :, :, 0].numpy()
     rows, columns = np.nonzero(ever)
     assert (rows.min(), rows.max(), columns.min(), columns.max()) == (2, 61, 2, 61)
 
@@ -149,9 +149,11 @@ def test_x_moves_right_and_y_moves_down():
 
 def test_packing_and_unpacking_are_inverse():
     images = np.random.default_rng(1).integers(0, 2, (7, 64, 64), dtype=np.uint8)
-    assert np.array_equal(unpack(torch.from_numpy(pack(images))).numpy(), images * 255)
+    words = torch.from_numpy(pack(images))
+    assert np.array_equal(unpack(words)[..., 0].numpy(), images * 255)
+    assert np.array_equal(unpack(words, channels=3).numpy(), np.repeat(images[..., None], 3, axis=-1) * 255)
     index = torch.tensor([[3, 0], [6, 6]])
-    assert np.array_equal(unpack(gather(torch.from_numpy(pack(images)), index)).numpy(), images[index] * 255)
+    assert np.array_equal(unpack(gather(words, index))[..., 0].numpy(), images[index] * 255)
 
 
 def test_data_set_follows_the_contract_and_renders_without_drawing_the_whole_set(tmp_path):

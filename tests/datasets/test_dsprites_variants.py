@@ -170,13 +170,13 @@ def test_scream_shades_are_uniform():
 
 @pytest.mark.parametrize("paint", [colour, noise], ids=lambda paint: paint.__name__)
 def test_painting_functions_agree_with_the_images(paint):
-    sprites = torch.full((1, 2, 64, 64), 255, dtype=torch.uint8)
+    sprites = torch.full((1, 2, 64, 64, 3), 255, dtype=torch.uint8)
     stream = Stream.of([3], step=5, purpose="test")
     assert torch.equal(paint(sprites, stream)[0], draw(FULL, paint.__name__, 2))
 
 
 def test_scream_function_agrees_with_the_images(painting):
-    sprites = torch.zeros((1, 2, 64, 64), dtype=torch.uint8)
+    sprites = torch.zeros((1, 2, 64, 64, 3), dtype=torch.uint8)
     images = scream(sprites, Stream.of([3], step=5, purpose="test"), painting)
     assert torch.equal(images[0], draw(EMPTY, "scream", 2, painting))
 

@@ -32,21 +32,21 @@ def pack(images: NDArray[np.uint8]) -> NDArray[np.int64]:
 
 
 @functools.cache
-def _pixels_of_byte(device: torch.device) -> Tensor:
-    """For each byte its eight pixels, 0 or 255 each, as one 64-bit word."""
-    pixels = (torch.arange(256)[:, None] >> torch.arange(8)) & 1
-    return (pixels * 255).to(torch.uint8).view(torch.int64).flatten().to(device)
+def _pixels_of_byte(channels: int, device: torch.device) -> Tensor:
+    """For each byte its eight pixels, 0 or 255 in every channel, as so many 64-bit words."""
+    pixels = ((torch.arange(256)[:, None] >> torch.arange(8)) & 1) * 255
+    return pixels.to(torch.uint8).repeat_interleave(channels, dim=1).view(torch.int64).to(device)
 
 
-def unpack(words: Tensor) -> Tensor:
-    """uint8 pixels (…, 64, 64), 0 or 255, for words (…, 64).
+def unpack(words: Tensor, channels: int = 1) -> Tensor:
+    """uint8 pixels (…, 64, 64, channels), 0 or 255, for words (…, 64).
 
-    >>> unpack(torch.tensor([[5] + 63 * [0]]))[0, 0, :4]
+    >>> unpack(torch.tensor([[5] + 63 * [0]]))[0, 0, :4, 0]
     tensor([255,   0, 255,   0], dtype=torch.uint8)
     """
     octets = words.contiguous().view(torch.uint8).flatten()
-    pixels = _pixels_of_byte(words.device).index_select(0, octets.int())
-    return pixels.view(torch.uint8).view(*words.shape, SIDE)
+    pixels = _pixels_of_byte(channels, words.device).index_select(0, octets.int())
+    return pixels.view(torch.uint8).view(*words.shape, SIDE, channels)
 
 
 def gather(words: Tensor, index: Tensor) -> Tensor:
@@ -71,4 +71,4 @@ class BitImages:
     def __call__(self, index: Tensor, stream: Stream) -> Tensor:
         if self._kernels is not None:
             return self._kernels.plain(self.words, index)
-        return unpack(gather(self.words, index)).unsqueeze(-1)
+        return unpack(gather(self.words, index))

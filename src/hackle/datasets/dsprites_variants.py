@@ -38,28 +38,38 @@ _FITS = (350, 274)
 _ADDRESS = "https://upload.wikimedia.org/wikipedia/commons/f/f4/The_Scream.jpg"
 
 
+def _words(name: str, sprites: Tensor, stream: Stream) -> Tensor:
+    """Four words for each image, (m, b, 4)."""
+    return stream.words(name, sprites.shape[1] * 4).view(*sprites.shape[:2], 4)
+
+
+def _rows(colours: Tensor) -> Tensor:
+    """Colours (m, b, 3) as rows of 64 pixels of one colour, (m, b, 1, 192): long runs of bytes are fast to combine."""
+    return colours.repeat(1, 1, SIDE).unsqueeze(2)
+
+
 def colour(sprites: Tensor, stream: Stream) -> Tensor:
-    """Sprites (m, b, 64, 64), 0 or 255, in a random colour: (m, b, 64, 64, 3)."""
-    words = stream.words("colour", sprites.shape[1] * 4).view(*sprites.shape[:2], 1, 1, 4)[..., :3]
-    return sprites[..., None] & ((((words >> 8) * 255) >> 25) + 128).to(torch.uint8)
+    """Sprites (m, b, 64, 64, 3), 0 or 255, in a random colour."""
+    colours = (((_words("colour", sprites, stream)[..., :3] >> 8) * 255) >> 25) + 128
+    return (sprites.flatten(3) & _rows(colours.to(torch.uint8))).view(sprites.shape)
 
 
 def noise(sprites: Tensor, stream: Stream) -> Tensor:
-    """Sprites (m, b, 64, 64), 0 or 255, on random bytes: (m, b, 64, 64, 3)."""
-    words = stream.words("noise", sprites.shape[1] * SIDE * SIDE * 3 // 4)
-    return words.to(torch.int32).view(torch.uint8).view(*sprites.shape, 3) | sprites[..., None]
+    """Sprites (m, b, 64, 64, 3), 0 or 255, on random bytes."""
+    words = stream.words("noise", sprites[0].numel() // 4)
+    return words.to(torch.int32).view(torch.uint8).view(sprites.shape) | sprites
 
 
 def scream(sprites: Tensor, stream: Stream, painting: Tensor) -> Tensor:
-    """Sprites (m, b, 64, 64), 0 or 255, inverted out of patches of a painting (h, w, 3): (m, b, 64, 64, 3)."""
-    words = stream.words("scream", sprites.shape[1] * 4).view(*sprites.shape[:2], 4)
-    down, across = painting.shape[0] - SIDE + 1, painting.shape[1] - SIDE + 1
-    corner = (words[..., :1] * (down * across)) >> 32
-    side = torch.arange(SIDE, device=sprites.device)
-    rows, columns = corner // across + side, corner % across + side
-    patches = painting[rows[..., :, None], columns[..., None, :]]
-    shades = (words[..., None, None, 1:] >> 24).to(torch.int16)
-    return ((patches + shades + 1) >> 1).to(torch.uint8) ^ sprites[..., None]
+    """Sprites (m, b, 64, 64, 3), 0 or 255, inverted out of patches of a painting (h, w, 3)."""
+    words = _words("scream", sprites, stream)
+    width = painting.shape[1]
+    down, across = painting.shape[0] - SIDE + 1, width - SIDE + 1
+    corner = (words[..., 0] * (down * across)) >> 32
+    every_patch = painting.contiguous().as_strided((down, across, SIDE, SIDE * 3), (width * 3, 3, width * 3, 1))
+    patches = every_patch[corner // across, corner % across].to(torch.int16)
+    mixed = (patches + _rows((words[..., 1:] >> 24).to(torch.int16)) + 1) >> 1
+    return mixed.to(torch.uint8).view(sprites.shape) ^ sprites
 
 
 class VariantImages:
@@ -83,7 +93,7 @@ class VariantImages:
             raise ValueError(f"indices for {len(index)} models but a stream for {len(stream.seeds)}; expected one each")
         if self._kernels is not None:
             return self._kernels.variant(self.words, index, stream, self.kind, self._slides, self._size)
-        return self._paint(unpack(gather(self.words, index)), stream)
+        return self._paint(unpack(gather(self.words, index), channels=3), stream)
 
 
 def read_painting(root: Path) -> Tensor:
