@@ -1,0 +1,93 @@
+"""Networks of the user's own: channels first, any PyTorch module, named in the record."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from hackle.fleet import Fleet
+from hackle.nets import Own
+from hackle.nets.own import OwnNetworkError
+from hackle.objectives import VAE
+from hackle.records import from_json, record_hash, to_json
+from hackle.types import Adam, Run
+
+
+class Encoder(nn.Module):
+    def __init__(self, shape: tuple[int, int, int], latents: int) -> None:
+        super().__init__()
+        self.convolution = nn.Conv2d(shape[2], 4, 4, stride=4)
+        self.means, self.logvars = nn.Linear(64, latents), nn.Linear(64, latents)
+
+    def forward(self, images: Tensor) -> tuple[Tensor, Tensor]:
+        features = self.convolution(images).relu().flatten(1)
+        return self.means(features), self.logvars(features)
+
+
+def flat_encoder(shape: tuple[int, int, int], latents: int) -> nn.Module:
+    return nn.Sequential(nn.Flatten(), nn.Linear(16 * 16 * shape[2], 2 * latents))
+
+
+def decoder(shape: tuple[int, int, int], latents: int) -> nn.Module:
+    height, width, channels = shape
+    return nn.Sequential(nn.Linear(latents, channels * height * width), nn.Unflatten(1, (channels, height, width)))
+
+
+def wide_encoder(shape: tuple[int, int, int], latents: int) -> nn.Module:
+    return flat_encoder(shape, latents + 1)
+
+
+def flat_decoder(shape: tuple[int, int, int], latents: int) -> nn.Module:
+    return nn.Linear(latents, 256)
+
+
+@pytest.mark.parametrize("factory", [Encoder, flat_encoder])
+def test_images_arrive_channels_first(factory: Any) -> None:
+    architecture = Own(factory, decoder)
+    images = torch.rand(3, 16, 16, 3)
+    own: Any = architecture.encoder((16, 16, 3), 4)
+    means, logvars = own(images)
+    found = own.module(images.permute(0, 3, 1, 2))
+    expected = found if isinstance(found, tuple) else found.chunk(2, dim=1)
+    assert torch.equal(means, expected[0]) and torch.equal(logvars, expected[1])
+    back: Any = architecture.decoder((16, 16, 3), 4)
+    assert torch.equal(back(means), back.module(means).permute(0, 2, 3, 1))
+
+
+def test_own_networks_train_stacked_as_alone(squares: Any) -> None:
+    runs = [
+        Run(VAE(), Own(Encoder, decoder), "squares", seed, batch_size=5, latents=2, optimiser=Adam(1e-3))
+        for seed in range(2)
+    ]
+    together = Fleet(runs, squares.images_on("cpu"), len(squares.factors), squares.shape)
+    alone = Fleet(runs[1:], squares.images_on("cpu"), len(squares.factors), squares.shape)
+    for fleet in (together, alone):
+        for _ in range(3):
+            fleet.step()
+    for name, value in alone.weights(0).items():
+        torch.testing.assert_close(together.weights(1)[name], value, rtol=1e-5, atol=1e-6)
+
+
+def test_a_record_names_its_networks_and_finds_them_again() -> None:
+    run = Run(VAE(), Own(Encoder, decoder))
+    data = to_json(run)
+    assert data["architecture"]["make_encoder"] == f"{__name__}:Encoder"
+    again = from_json(data, {cls.__name__: cls for cls in (Run, VAE, Own, Adam)})
+    assert record_hash(again) == record_hash(run)
+    means, _ = again.architecture.encoder((16, 16, 1), 4)(torch.rand(2, 16, 16, 1))
+    assert means.shape == (2, 4)
+
+
+def test_what_goes_wrong_is_said() -> None:
+    with pytest.raises(OwnNetworkError, match="top level"):
+        Own(lambda shape, latents: flat_encoder(shape, latents), decoder)
+    with pytest.raises(OwnNetworkError, match="Python path"):
+        Own("no_such_module:Encoder", decoder).encoder((16, 16, 1), 4)
+    images = torch.rand(2, 16, 16, 1)
+    with pytest.raises(OwnNetworkError, match=r"expected means and logvars of shape \(2, 4\)"):
+        Own(wide_encoder, decoder).encoder((16, 16, 1), 4)(images)
+    with pytest.raises(OwnNetworkError, match=r"expected logits of shape \(2, 1, 16, 16\)"):
+        Own(flat_encoder, flat_decoder).decoder((16, 16, 1), 4)(torch.rand(2, 4))
