@@ -14,8 +14,8 @@ from hackle.randomness import Stream
 from hackle.randomness import philox as reference_philox
 
 KINDS = ("colour", "noise", "scream")
-# Seeds and steps beyond 32 bits, and a negative seed, so that every counter and key word matters.
-SEEDS = [5, 2**40 + 3, -7]
+# Seeds and steps beyond 32 bits, up to the largest seed, so that every counter and key word matters.
+SEEDS = [5, 2**40 + 3, 2**63 - 1]
 STEP = 2**33 + 11
 PAINTING = torch.from_numpy(np.random.default_rng(0).integers(0, 256, (70, 81, 3), dtype=np.uint8))
 WORDS = torch.from_numpy(np.random.default_rng(1).integers(-(2**63), 2**63, (9, 64), dtype=np.int64))
