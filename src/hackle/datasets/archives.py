@@ -96,10 +96,20 @@ def _tar_members(path: Path) -> Iterator[tuple[str, int, Read]]:
             with reading(path, "a tar archive"):
                 member = archive.next()
             if member is None:
+                _require_end_mark(path, archive)
                 return
             _refuse_escape(path, member.name, plain=member.isreg() or member.isdir())
             if member.isreg():
                 yield member.name, member.size, lambda member=member: read(member)
+
+
+def _require_end_mark(path: Path, archive: tarfile.TarFile) -> None:
+    """A tar ends with a block of zeros; tarfile takes any other end, such as a cut between two members, for the same."""
+    with reading(path, "a tar archive"):
+        assert archive.fileobj is not None
+        archive.fileobj.seek(archive.offset)
+        if archive.fileobj.read(tarfile.BLOCKSIZE) != bytes(tarfile.BLOCKSIZE):
+            raise EOFError("it has no end mark")
 
 
 def _refuse_escape(path: Path, name: str, *, plain: bool) -> None:

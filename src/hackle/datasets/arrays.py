@@ -74,6 +74,8 @@ def _fits(images: NDArray[np.uint8], device: torch.device) -> bool:
 class _Gathered:
     """Images that stay on the host; each batch is picked there and sent through pinned memory."""
 
+    on_host = True
+
     def __init__(self, images: NDArray[np.uint8], device: torch.device) -> None:
         self._images, self._device = images, device
 

@@ -24,7 +24,7 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeR
 
 from hackle import __version__
 from hackle.datasets.archives import locate
-from hackle.datasets.damage import writing
+from hackle.datasets.damage import human_size, writing
 from hackle.datasets.source import DataError, RemoteFile, Source
 
 _CHUNK = 2**20
@@ -271,6 +271,6 @@ def _check_offer(file: RemoteFile, part: Path, total: int | None, start: int) ->
     free = shutil.disk_usage(part.parent).free
     if needed > free:
         raise DataError(
-            f"{file.name} needs {needed / 1e9:.2f} GB in {part.parent}, {free / 1e9:.2f} GB are free: free some space, or "
+            f"{file.name} needs {human_size(needed)} in {part.parent}, {human_size(free)} are free: free some space, or "
             "choose another folder with the environment variable HACKLE_DATA"
         )

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from hackle.datasets import DATASETS, find
 from hackle.datasets.archives import locate
+from hackle.datasets.damage import human_size
 from hackle.datasets.fetch import FileState, SourceByHand, State, data_root, fetch_file, file_state, how_to_get
 from hackle.datasets.source import DataError, Source
 
@@ -73,7 +74,7 @@ def _entry(known: Source, root: Path) -> Entry:
     if not sizes:
         size = "–"
     else:
-        size = "unknown" if None in sizes else _in_bytes(total)
+        size = "unknown" if None in sizes else human_size(total)
     found = [locate(root / known.name, file.name) is not None for file in known.files]
     if not found or (known.name in _DRAWN and not any(found)):
         here = "made by hackle"
@@ -86,15 +87,5 @@ def _verdict(known: Source, root: Path) -> Verdict:
     files = tuple(file_state(file, root / known.name) for file in known.files)
     if known.name in _DRAWN:
         files = tuple(file for file in files if file.state != "missing")
-    worst: State = "verified"
-    for file in files:
-        worst = min(worst, file.state, key=_WORST_FIRST.index)
-    return Verdict(known.name, worst, files)
-
-
-def _in_bytes(size: int) -> str:
-    """
-    >>> _in_bytes(267_573_662), _in_bytes(1_443_490_838)
-    ('268 MB', '1.4 GB')
-    """
-    return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{max(1, round(size / 1e6))} MB"
+    worst = min((_WORST_FIRST.index(file.state) for file in files), default=-1)
+    return Verdict(known.name, _WORST_FIRST[worst], files)

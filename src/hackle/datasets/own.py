@@ -73,6 +73,8 @@ def load_npz(path: Path) -> ArrayDataset:
     if table.shape[1] == 0:
         return ArrayDataset(path.stem, images, _unlabelled(len(images)))
     names = _texts(path, archive, "factor_names", [f"factor_{column}" for column in range(table.shape[1])])
+    if len(set(names)) != len(names):
+        raise DataError(f"{path}: factor names must differ, got {', '.join(names)}")
     kinds = _texts(path, archive, "factor_kinds", [""] * table.shape[1])
     coded = [_code(path, *column) for column in zip(names, kinds, table.T, strict=True)]
     factors: list[Factor] = [factor for factor, _ in coded]

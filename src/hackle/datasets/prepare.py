@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.progress import track
 
-from hackle.datasets.damage import DamagedError, reading, writing
+from hackle.datasets.damage import DamagedError, human_size, reading, writing
 from hackle.datasets.source import DataError
 from hackle.factors import Rows
 
@@ -62,7 +62,7 @@ def _write(folder: Path, target: Path, build: Build) -> None:
     free = shutil.disk_usage(folder).free
     if size > free:
         raise DataError(
-            f"{folder.name} needs {size / 1e9:.2f} GB in {folder} for its prepared images, {free / 1e9:.2f} GB are free: "
+            f"{folder.name} needs {human_size(size)} in {folder} for its prepared images, {human_size(free)} are free: "
             "free some space, or choose another folder with the environment variable HACKLE_DATA"
         )
     with writing(target):

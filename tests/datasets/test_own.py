@@ -1,0 +1,206 @@
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from PIL import Image
+
+from hackle.datasets import load
+from hackle.datasets.source import DataError
+
+
+def noise(*shape: int) -> np.ndarray:
+    return np.random.default_rng(0).integers(0, 256, size=shape, dtype=np.uint8)
+
+
+def save(path: Path, **content: object) -> Path:
+    np.savez(path / "mine.npz", **content)  # type: ignore[arg-type]
+    return path / "mine.npz"
+
+
+# NaN and infinity are refused, see below; every other number must come back.
+finite = {
+    32: st.floats(width=32, allow_nan=False, allow_infinity=False),
+    64: st.floats(allow_nan=False, allow_infinity=False),
+}
+columns = st.one_of(
+    st.sampled_from(["int8", "uint8", "int64", "uint64", "bool"]).map(lambda dtype: (dtype, None)),
+    st.sampled_from([("float32", finite[32]), ("float64", finite[64]), ("U2", st.text("ab", max_size=2))]),
+)
+
+
+@st.composite
+def contents(draw: st.DrawFn) -> dict[str, np.ndarray]:
+    count = draw(st.integers(1, 8))
+    channels = draw(st.sampled_from([(), (1,), (2,), (3,), (5,)]))
+    shape = (count, draw(st.integers(1, 5)), draw(st.integers(1, 5)), *channels)
+    content = {"images": draw(arrays(np.uint8, shape))}
+    if draw(st.booleans()):
+        dtype, elements = draw(columns)
+        factors = draw(st.sampled_from([(count,), (count, 1), (count, 2), (count, 4), (count, 0)]))
+        content["factors"] = draw(arrays(dtype, factors, elements=elements))
+    return content
+
+
+@settings(max_examples=100, deadline=None)
+@given(contents(), st.booleans())
+def test_any_npz_comes_back_image_by_image(content: dict[str, np.ndarray], compressed: bool) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "mine.npz"
+        (np.savez_compressed if compressed else np.savez)(path, **content)  # type: ignore[arg-type]
+        dataset = load(path)
+        images = content["images"] if content["images"].ndim == 4 else content["images"][..., None]
+        index = np.arange(len(images))
+        rows = dataset.factors.rows(index)
+        np.testing.assert_array_equal(dataset.render(rows), images)
+        np.testing.assert_array_equal(dataset.factors.index(rows), index)
+        factors = content.get("factors", np.empty((len(images), 0)))
+        table = factors[:, None] if factors.ndim == 1 else factors
+        for column, factor in zip(range(table.shape[1]), dataset.factors.factors, strict=False):
+            assert factor.size == len(np.unique(table[:, column]))
+            if factor.values is not None:
+                shown = np.array(factor.values)[rows[:, column]]
+                np.testing.assert_array_equal(shown, table[:, column].astype(np.float64))
+
+
+def test_names_kinds_and_values(tmp_path: Path) -> None:
+    path = save(
+        tmp_path,
+        images=noise(4, 8, 8, 3),
+        factors=np.array([[0.5, 10.0], [0.5, 20.0], [1.5, 10.0], [1.5, 20.0]]),
+        factor_names=np.array(["weight", "angle"]),
+        factor_kinds=np.array(["continuous", "cyclic"]),
+    )
+    dataset = load(path)
+    assert dataset.name == "mine"
+    grid = dataset.factors
+    assert grid.complete
+    assert grid.names == ("weight", "angle")
+    assert grid.kinds == ("continuous", "cyclic")
+    assert [factor.values for factor in grid.factors] == [(0.5, 1.5), (10.0, 20.0)]
+
+
+@pytest.mark.parametrize(
+    ("column", "kind"),
+    [(np.array([3, 5]), "ordinal"), (np.array([0.1, 0.2]), "continuous"), (np.array(["a", "b"]), "categorical")],
+)
+def test_kinds_follow_from_the_numbers_unless_given(column: np.ndarray, kind: str, tmp_path: Path) -> None:
+    assert load(save(tmp_path, images=noise(2, 4, 4), factors=column)).factors.kinds == (kind,)
+
+
+def test_equal_rows_get_an_unobserved_instance(tmp_path: Path) -> None:
+    grid = load(save(tmp_path, images=noise(3, 4, 4), factors=np.array([1, 0, 1]))).factors
+    assert grid.names == ("factor_0", "instance")
+    assert grid.observed == (0,)
+    assert grid.rows(np.arange(3)).tolist() == [[1, 0], [0, 0], [1, 1]]
+
+
+def test_without_factors_only_an_unobserved_instance_is_known(tmp_path: Path) -> None:
+    grid = load(save(tmp_path, images=noise(5, 4, 4))).factors
+    assert (grid.names, grid.sizes, grid.observed) == (("instance",), (5,), ())
+
+
+def test_booleans_and_fractions_become_bytes(tmp_path: Path) -> None:
+    flags = np.array([[[True, False]]])
+    assert load(save(tmp_path, images=flags)).render([[0]]).ravel().tolist() == [255, 0]
+    assert load(save(tmp_path, images=np.array([[[0.0, 0.5, 1.0]]]))).render([[0]]).ravel().tolist() == [0, 128, 255]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ({"pictures": noise(2, 4, 4)}, "expected an array called images"),
+        ({"images": noise(2, 4, 4), "labels": np.zeros(2)}, "labels, which is not understood"),
+        ({"images": noise(4, 4)}, r"expected \(n, height, width\)"),
+        ({"images": noise(0, 4, 4)}, r"expected \(n, height, width\)"),
+        ({"images": noise(2, 4, 4).astype(np.int32)}, "expected uint8 from 0 to 255"),
+        ({"images": np.full((1, 2, 2), 1.5)}, "from 1.5 to 1.5"),
+        ({"images": np.full((1, 2, 2), np.nan)}, "expected uint8"),
+        ({"images": noise(2, 4, 4), "factors": np.zeros((3, 1))}, r"expected \(2, f\)"),
+        ({"images": noise(2, 4, 4), "factors": np.array([0.0, np.nan])}, "not a finite number"),
+        ({"images": noise(2, 4, 4), "factors": np.array([1j, 2j])}, "expected whole numbers"),
+        ({"images": noise(2, 4, 4), "factors": np.array([{}, {}], dtype=object)}, "never loaded"),
+        (
+            {"images": noise(2, 4, 4), "factors": np.arange(2), "factor_names": np.array(["a", "b"])},
+            "one text for each of 1",
+        ),
+        ({"images": noise(2, 4, 4), "factors": np.arange(2), "factor_names": np.array([1])}, "one text for each"),
+        ({"images": noise(2, 4, 4), "factors": np.arange(2), "factor_kinds": np.array(["round"])}, "kind 'round'"),
+        ({"images": noise(2, 4, 4), "factors": np.zeros((2, 2)), "factor_names": np.array(["a", "a"])}, "must differ"),
+    ],
+)
+def test_what_an_npz_lacks_is_said(content: dict[str, object], message: str, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=message):
+        load(save(tmp_path, **content))
+
+
+@pytest.mark.parametrize("data", [b"", b"PK\x03\x04 not really a zip", b"\x93NUMPY"])
+def test_another_kind_of_file_is_refused(data: bytes, tmp_path: Path) -> None:
+    (tmp_path / "mine.npz").write_bytes(data)
+    with pytest.raises(DataError, match=r"mine\.npz"):
+        load(tmp_path / "mine.npz")
+
+
+def test_an_npz_cut_short_is_refused(tmp_path: Path) -> None:
+    path = save(tmp_path, images=noise(20, 8, 8))
+    path.write_bytes(path.read_bytes()[:700])
+    with pytest.raises(DataError, match=r"mine\.npz"):
+        load(path)
+
+
+def test_other_endings_are_refused(tmp_path: Path) -> None:
+    np.save(tmp_path / "mine.npy", noise(2, 2, 2))
+    with pytest.raises(DataError, match=r"neither a folder of images nor an \.npz"):
+        load(tmp_path / "mine.npy")
+
+
+def write_pictures(folder: Path, mode: str = "RGB") -> np.ndarray:
+    """Pictures named out of order, one in a folder of its own, and a file that is no picture."""
+    channels = {"L": (), "RGB": (3,), "RGBA": (4,)}[mode]
+    images = noise(3, 5, 7, *channels)
+    (folder / "b").mkdir(parents=True)
+    for image, name in zip(images, ["a.png", "b/x.PNG", "c.png"], strict=True):
+        Image.fromarray(image).save(folder / name, "PNG")
+    (folder / "notes.txt").write_text("not a picture")
+    return images.reshape(3, 5, 7, -1)
+
+
+@pytest.mark.parametrize("mode", ["L", "RGB", "RGBA"])
+def test_a_folder_gives_its_pictures_in_the_order_of_their_paths(mode: str, tmp_path: Path) -> None:
+    images = write_pictures(tmp_path / "cats", mode)
+    dataset = load(tmp_path / "cats")
+    assert dataset.name == "cats"
+    assert dataset.factors.observed == ()
+    np.testing.assert_array_equal(dataset.render(dataset.factors.rows(np.arange(3))), images)
+
+
+def test_pictures_of_two_sizes_are_refused(tmp_path: Path) -> None:
+    write_pictures(tmp_path / "cats")
+    Image.new("RGB", (9, 5)).save(tmp_path / "cats" / "c.png")
+    with pytest.raises(DataError, match=r"c\.png is 5×9 with 3 channels, a\.png is 5×7 with 3 channels"):
+        load(tmp_path / "cats")
+
+
+@pytest.mark.parametrize("data", [b"", b"GIF89a broken", b"\x89PNG\r\n\x1a\n" + bytes(30)])
+def test_a_broken_picture_is_named(data: bytes, tmp_path: Path) -> None:
+    write_pictures(tmp_path / "cats")
+    (tmp_path / "cats" / "b" / "x.PNG").write_bytes(data)
+    with pytest.raises(DataError, match=r"x\.PNG cannot be read as an image"):
+        load(tmp_path / "cats")
+
+
+def test_a_picture_of_sixteen_bits_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "deep").mkdir()
+    Image.fromarray(np.zeros((4, 4), np.uint16)).save(tmp_path / "deep" / "a.png")
+    with pytest.raises(DataError, match="8-bit grey, RGB or RGBA"):
+        load(tmp_path / "deep")
+
+
+def test_a_folder_without_pictures_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="holds no images"):
+        load(tmp_path)
