@@ -160,7 +160,14 @@ _LOCATELLO_DATA = (
     *("dsprites", "color-dsprites", "noisy-dsprites", "scream-dsprites"),
     *("smallnorb", "cars3d", "shapes3d"),
 )
-_LOCATELLO_MIDDLE = {"beta-vae": 4, "annealed-vae": 25, "factor-vae": 30, "dip-vae-i": 5, "dip-vae-ii": 5, "beta-tcvae": 6}
+_LOCATELLO_MIDDLE = {
+    "beta-vae": 4,
+    "annealed-vae": 25,
+    "factor-vae": 30,
+    "dip-vae-i": 5,
+    "dip-vae-ii": 5,
+    "beta-tcvae": 6,
+}
 
 
 def locatello2019(method: str, dataset: str, strength: float | None = None) -> Run:

@@ -59,7 +59,8 @@ def test_initial_weights_have_the_stated_spread() -> None:
     }
     for layer, bound in bounds.items():
         weight, bias = layer.weight, layer.bias
-        assert isinstance(weight, Tensor) and isinstance(bias, Tensor)
+        assert isinstance(weight, Tensor)
+        assert isinstance(bias, Tensor)
         assert weight.abs().max() <= bound
         # A uniform on ±bound has standard deviation bound/√3; 2,048 or more weights hold it to 5 %.
         assert weight.std().item() == pytest.approx(bound / math.sqrt(3), rel=0.05)

@@ -52,7 +52,8 @@ def test_images_arrive_channels_first(factory: Any) -> None:
     means, logvars = own(images)
     found = own.module(images.permute(0, 3, 1, 2))
     expected = found if isinstance(found, tuple) else found.chunk(2, dim=1)
-    assert torch.equal(means, expected[0]) and torch.equal(logvars, expected[1])
+    assert torch.equal(means, expected[0])
+    assert torch.equal(logvars, expected[1])
     back: Any = architecture.decoder((16, 16, 3), 4)
     assert torch.equal(back(means), back.module(means).permute(0, 2, 3, 1))
 

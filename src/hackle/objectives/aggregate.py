@@ -49,7 +49,7 @@ def log_weights(batch: int, data_size: int, estimator: Estimator, like: Tensor) 
         return like.new_full((batch, batch), -math.log(batch))
     own = torch.eye(batch, dtype=torch.bool, device=like.device)
     others = math.log((data_size - 1) / (data_size * (batch - 1))) if batch > 1 and data_size > 1 else -math.inf
-    return torch.where(own, -math.log(data_size), others).to(like.dtype)
+    return torch.where(own, like.new_full((), -math.log(data_size)), like.new_full((), others))
 
 
 def aggregate_densities(

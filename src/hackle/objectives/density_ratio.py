@@ -74,7 +74,10 @@ class DensityRatioMethod(Autoencoder):
             raise HackleError(f"discriminator_logits is {self.discriminator_logits}; expected 1 or 2")
 
     def networks(self, run: Run, shape: tuple[int, int, int]) -> dict[str, nn.Module]:
-        discriminator = latent_discriminator(
-            run.latents, self.discriminator_layers, self.discriminator_width, self.discriminator_logits
-        )
-        return {**super().networks(run, shape), "discriminator": discriminator}
+        # The autoencoder first, so that a seed gives every method the same initial encoder and decoder.
+        return {
+            **super().networks(run, shape),
+            "discriminator": latent_discriminator(
+                run.latents, self.discriminator_layers, self.discriminator_width, self.discriminator_logits
+            ),
+        }

@@ -1,0 +1,96 @@
+"""Batch estimates of the aggregate posterior against exact mixtures on tiny data."""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations
+
+import pytest
+import torch
+from torch import Tensor
+from torch.distributions import Categorical, MixtureSameFamily, MultivariateNormal, Normal
+
+from hackle.gaussian import covariance, reparameterise
+from hackle.objectives.aggregate import Estimator, aggregate_densities, log_weights
+
+N, LATENTS = 6, 3
+ESTIMATORS: list[Estimator] = ["minibatch-weighted", "stratified"]
+
+
+@pytest.fixture
+def data() -> tuple[Tensor, Tensor, Tensor]:
+    """Means and logvars of a data set of six, and noise."""
+    generator = torch.Generator().manual_seed(0)
+    means, logvars, noise = torch.randn(3, N, LATENTS, dtype=torch.float64, generator=generator).unbind()
+    return means, 0.5 * logvars - 1, noise
+
+
+def exact(z: Tensor, means: Tensor, logvars: Tensor, correlation: float) -> tuple[Tensor, Tensor]:
+    """log q(z) and log q(z_k) of the mixture over the whole data set, by PyTorch's distributions."""
+    weights = Categorical(torch.ones(len(means), dtype=torch.float64))
+    joint = MixtureSameFamily(weights, MultivariateNormal(means, covariance(logvars, correlation)))
+    marginals = [
+        MixtureSameFamily(weights, Normal(means[:, k], (0.5 * logvars[:, k]).exp())).log_prob(z[:, k])
+        for k in range(LATENTS)
+    ]
+    return joint.log_prob(z), torch.stack(marginals, dim=1)
+
+
+@pytest.mark.parametrize("correlation", [0.0, 0.6])
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_exact_when_the_batch_is_the_data_set(data: tuple, estimator: Estimator, correlation: float) -> None:
+    means, logvars, noise = data
+    z = reparameterise(means, logvars, noise, correlation)
+    found = aggregate_densities(z, means, logvars, torch.tensor(correlation), N, estimator)
+    joint, marginals = exact(z, means, logvars, correlation)
+    own = MultivariateNormal(means, covariance(logvars, correlation)).log_prob(z)
+    torch.testing.assert_close(found.joint, joint, rtol=1e-7, atol=1e-7)
+    torch.testing.assert_close(found.marginals, marginals, rtol=1e-7, atol=1e-7)
+    torch.testing.assert_close(found.total_correlation, (joint - marginals.sum(1)).mean(), rtol=1e-7, atol=1e-7)
+    torch.testing.assert_close(found.information, (own - joint).mean(), rtol=1e-7, atol=1e-7)
+
+
+@pytest.mark.parametrize("batch", [2, 3, 5])
+def test_stratified_is_unbiased(data: tuple, batch: int) -> None:
+    """Over every batch that holds image 0, the mean of the estimated densities at its z is the exact density."""
+    means, logvars, noise = data
+    z = reparameterise(means, logvars, noise)
+    joint, marginals = exact(z, means, logvars, 0.0)
+    found = []
+    for others in combinations(range(1, N), batch - 1):
+        rows = [0, *others]
+        found.append(aggregate_densities(z[rows], means[rows], logvars[rows], 0.0, N, "stratified"))
+    mean_joint = torch.stack([one.joint[0] for one in found]).exp().mean()
+    mean_marginals = torch.stack([one.marginals[0] for one in found]).exp().mean(0)
+    torch.testing.assert_close(mean_joint, joint[0].exp(), rtol=1e-10, atol=1e-12)
+    torch.testing.assert_close(mean_marginals, marginals[0].exp(), rtol=1e-10, atol=1e-12)
+
+
+def test_minibatch_weighted_is_the_batchs_own_mixture(data: tuple) -> None:
+    """Kim & Mnih, Eq. 6, whatever the size of the data set."""
+    means, logvars, noise = (value[:4] for value in data)
+    z = reparameterise(means, logvars, noise)
+    found = aggregate_densities(z, means, logvars, 0.0, 10_000, "minibatch-weighted")
+    joint, marginals = exact(z, means, logvars, 0.0)
+    torch.testing.assert_close(found.joint, joint, rtol=1e-10, atol=1e-10)
+    torch.testing.assert_close(found.marginals, marginals, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+@pytest.mark.parametrize(("batch", "size"), [(1, 1), (1, 10), (2, 2), (7, 7), (64, 737_280)])
+def test_weights_sum_to_one(estimator: Estimator, batch: int, size: int) -> None:
+    weights = log_weights(batch, size, estimator, torch.empty(0, dtype=torch.float64)).exp()
+    expected = 1 / size if estimator == "stratified" and batch == 1 else 1.0
+    torch.testing.assert_close(weights.sum(1), torch.full((batch,), expected, dtype=torch.float64))
+    if estimator == "stratified":
+        torch.testing.assert_close(weights.diagonal(), torch.full((batch,), 1 / size, dtype=torch.float64))
+
+
+def test_how_much_information_each_estimator_can_see() -> None:
+    """Posteriors that never overlap: every image is told from every other, I(x; z) = ln N."""
+    means = 1000.0 * torch.arange(4, dtype=torch.float64)[:, None].expand(4, 2)
+    found = {
+        estimator: aggregate_densities(means, means, torch.zeros_like(means), 0.0, 500, estimator).information.item()
+        for estimator in ESTIMATORS
+    }
+    assert found == pytest.approx({"minibatch-weighted": math.log(4), "stratified": math.log(500)})
