@@ -91,22 +91,13 @@ class _Resident:
     """Images that lie on the device."""
 
     def __init__(self, images: NDArray[np.uint8], device: torch.device) -> None:
-        self._shape = images.shape[1:]
-        self._rows = torch.empty((len(images), int(np.prod(self._shape))), dtype=torch.uint8, device=device)
-        step = max(1, _UPLOAD_BYTES // self._rows.shape[1])
+        self._images = torch.empty(images.shape, dtype=torch.uint8, device=device)
+        step = max(1, _UPLOAD_BYTES // images[0].nbytes)
         for start in range(0, len(images), step):
-            part = np.array(images[start : start + step]).reshape(-1, self._rows.shape[1])
-            self._rows[start : start + len(part)] = torch.from_numpy(part)
-        # The gather moves one element per thread, so rows are picked as the widest words that divide them.
-        words = next(word for word in _WORDS if self._rows.shape[1] % word.itemsize == 0)
-        self._words = self._rows.view(words)
+            self._images[start : start + step] = torch.from_numpy(np.array(images[start : start + step]))
 
     def __call__(self, index: Tensor, stream: Stream) -> Tensor:
-        picked = self._words.index_select(0, index.reshape(-1))
-        return picked.view(torch.uint8).view(*index.shape, *self._shape)
-
-
-_WORDS = (torch.int64, torch.int32, torch.int16, torch.uint8)
+        return self._images[index]
 
 
 def grid_of(factors: Sequence[Factor], rows: Rows) -> FactorGrid:
