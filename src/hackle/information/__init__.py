@@ -1,1 +1,37 @@
+"""Entropies, mutual informations and total correlations: by counting, quantisation, sampling and Gaussian fit."""
 
+from hackle.information.discrete import bin_codes, discrete_entropy, discrete_mutual_information
+from hackle.information.factor_information import FactorInformation, factor_information, posterior_information
+from hackle.information.posterior import PosteriorError, Posteriors
+from hackle.information.quantised import Bins, OutOfRangeWarning, Quantised, quantise
+from hackle.information.sampled import Draws, SaturatedEstimateWarning, draw
+from hackle.information.total_correlation import (
+    batch_total_correlation,
+    covariance_total_correlation,
+    density_ratio_total_correlation,
+    gaussian_total_correlation,
+    monte_carlo_total_correlation,
+)
+
+__all__ = [
+    "Bins",
+    "Draws",
+    "FactorInformation",
+    "OutOfRangeWarning",
+    "PosteriorError",
+    "Posteriors",
+    "Quantised",
+    "SaturatedEstimateWarning",
+    "batch_total_correlation",
+    "bin_codes",
+    "covariance_total_correlation",
+    "density_ratio_total_correlation",
+    "discrete_entropy",
+    "discrete_mutual_information",
+    "draw",
+    "factor_information",
+    "gaussian_total_correlation",
+    "monte_carlo_total_correlation",
+    "posterior_information",
+    "quantise",
+]

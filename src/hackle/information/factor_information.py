@@ -1,0 +1,109 @@
+"""The information I(z_i; y_k) of codes on factors, over the posteriors q(z|x) and not over their means alone.
+
+Do & Tran 2020, section 3.3: p(z_i, y_k) = (1/N) Σ_n q(z_i|x_n) p(y_k|x_n), where each point has one known value of y_k. The
+code is quantised (the default) or sampled; a continuous factor is cut in equal-width bins.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple, TypedDict, Unpack
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hackle.information.discrete import discrete_entropy
+from hackle.information.posterior import Floats, PosteriorError, Posteriors, label_factors
+from hackle.information.quantised import Bins, quantise, quantised_factor_information
+from hackle.information.sampled import Device, sampled_factor_information
+
+Estimator = Literal["quantised", "sampled"]
+
+
+class FactorOptions(TypedDict, total=False):
+    """How to estimate. See `factor_information`."""
+
+    estimator: Estimator
+    bins: int
+    bounds: tuple[float, float]
+    factor_bins: int
+    balanced: bool
+    samples: int
+    seed: int
+    device: Device
+
+
+class FactorInformation(NamedTuple):
+    """Informations in nats and the entropies that bound them."""
+
+    information: Floats
+    """I(z_i; y_k), (c, f)."""
+    code_entropies: Floats
+    """H(z_i), (c,): of the quantised code, or the differential entropy where it was sampled."""
+    factor_entropies: Floats
+    """H(y_k), (f,); 0 for a factor with a single value."""
+    bins: Bins
+    estimator: Estimator
+
+    @property
+    def quantised_entropies(self) -> Floats:
+        """H(z_i) of the quantised codes, (c,): a sampled entropy less the logarithm of the bin width (A.11)."""
+        return self.code_entropies - (np.log(self.bins.width) if self.estimator == "sampled" else 0.0)
+
+    @property
+    def varying(self) -> NDArray[np.bool_]:
+        """Which factors have more than one value, (f,). The others say nothing and are left out of every score."""
+        varying = self.factor_entropies > 0
+        if not varying.any():
+            raise PosteriorError(
+                "every factor has a single value; expected one with two values or more to score against"
+            )
+        return varying
+
+
+def factor_information(
+    means: ArrayLike,
+    logvars: ArrayLike,
+    factors: ArrayLike,
+    *,
+    estimator: Estimator = "quantised",
+    bins: int = 100,
+    bounds: tuple[float, float] = (-4.0, 4.0),
+    factor_bins: int = 20,
+    balanced: bool = False,
+    samples: int = 1,
+    seed: int = 0,
+    device: Device = None,
+) -> FactorInformation:
+    """Informations of codes on factors, to be computed once and scored by RMIG, JEMMIG, MIG and modularity.
+
+    `factors` (n, f): integers are values, floats are continuous and cut in `factor_bins` bins. `balanced` gives all
+    values of a factor the same probability in place of their frequency. `samples`, `seed` and `device` serve the sampled
+    estimator: draws for each point, their seed, and where to compute.
+    """
+    points, cut = Posteriors(means, logvars), Bins(bins, bounds)
+    labels = label_factors(factors, len(points), factor_bins)
+    if estimator == "quantised":
+        quantised = quantise(points, cut, labels)
+        information, entropies = quantised_factor_information(quantised, balanced=balanced), quantised.entropies
+    elif estimator == "sampled":
+        information, entropies = sampled_factor_information(
+            points, labels, balanced=balanced, samples=samples, seed=seed, device=device
+        )
+    else:
+        raise PosteriorError(f"estimator is {estimator!r}; expected quantised or sampled")
+    values = labels.max(axis=0) + 1
+    factor_entropies = np.log(values) if balanced else discrete_entropy(labels)
+    return FactorInformation(information, entropies, factor_entropies, cut, estimator)
+
+
+def posterior_information(
+    means: ArrayLike, logvars: ArrayLike, factors: ArrayLike, **options: Unpack[FactorOptions]
+) -> Floats:
+    """The matrix I(z_i; y_k), (c, f), in nats, of codes with posteriors `means`, `logvars` (n, c) on factors (n, f).
+
+    >>> means = np.array([[-2.0, 0.0], [-2.0, 0.0], [2.0, 0.0], [2.0, 0.0]])
+    >>> posterior_information(means, np.full((4, 2), -9.0), [[0, 0], [0, 1], [1, 0], [1, 1]]).round(3)
+    array([[0.693, 0.   ],
+           [0.   , 0.   ]])
+    """
+    return factor_information(means, logvars, factors, **options).information

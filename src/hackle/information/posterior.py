@@ -1,0 +1,139 @@
+"""The posteriors q(z|x) of n points: Gaussians with means and logvars (n, c), all with one correlation.
+
+Their average over the points is the aggregate posterior q(z), and every information here is one between z and the index
+of the point. The covariance of a point's posterior is diag(s) Σ diag(s) with s = exp(logvars / 2) and
+Σ = (1 − σ) I + σ 11ᵀ (Yang et al. 2020, Eq. 11 and 12); σ is the correlation, and 0 means factorised.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+
+from hackle.gaussian import correlation_divergence, log_density, log_density_per_latent, reparameterise
+from hackle.information.discrete import bin_codes
+
+Floats = NDArray[np.float64]
+
+# Beyond e^±25 a standard deviation is that of a diverged or a deterministic encoder, and z/s loses its digits in float64.
+_LARGEST_LOGVAR = 50.0
+
+
+class PosteriorError(ValueError):
+    """Means, logvars or factors that no information can be computed from."""
+
+
+class LogDensities(NamedTuple):
+    """Logarithms of densities at m draws of z. Those that were not asked for are empty."""
+
+    joint: Floats
+    """Of all codes together, (m,)."""
+    without: Floats
+    """Of all codes but one, (m, c)."""
+    marginal: Floats
+    """Of each code alone, (m, c)."""
+
+
+class Posteriors:
+    """n checked posteriors of c codes.
+
+    >>> Posteriors([[0.0, 1.0], [2.0, 3.0]], [[0.0, 0.0], [-1.0, -1.0]], correlation=0.5).codes
+    2
+    """
+
+    def __init__(self, means: ArrayLike, logvars: ArrayLike, correlation: float = 0.0) -> None:
+        self.means, self.logvars, self.correlation = _matrix(means, "means"), _matrix(logvars, "logvars"), correlation
+        if self.means.shape != self.logvars.shape:
+            raise PosteriorError(
+                f"means have shape {self.means.shape} but logvars {self.logvars.shape}; expected a logvar for each mean"
+            )
+        if len(self.means) < 2:
+            raise PosteriorError("1 point has no information to tell it from others; expected at least 2 rows")
+        largest = self.logvars.flat[np.abs(self.logvars).argmax()]
+        if abs(largest) > _LARGEST_LOGVAR:
+            raise PosteriorError(
+                f"logvars reach {largest:g}; expected −{_LARGEST_LOGVAR:g} to {_LARGEST_LOGVAR:g}: for deterministic "
+                "codes give a small variance, such as a logvar of −20"
+            )
+        if not 0.0 <= correlation < 1.0:
+            raise PosteriorError(f"correlation is {correlation}; expected 0 (factorised) up to, not including, 1")
+
+    def __len__(self) -> int:
+        return len(self.means)
+
+    @property
+    def codes(self) -> int:
+        return self.means.shape[1]
+
+    def select(self, subset: Sequence[int]) -> Posteriors:
+        """The posteriors of some codes alone; what remains of Σ has the same correlation."""
+        chosen = list(subset)
+        if not chosen or len(set(chosen)) != len(chosen) or not set(chosen) <= set(range(self.codes)):
+            raise PosteriorError(f"subset is {chosen}; expected different codes out of 0 to {self.codes - 1}")
+        return Posteriors(self.means[:, chosen], self.logvars[:, chosen], self.correlation)
+
+    def repeat(self, samples: int) -> Posteriors:
+        """Every point `samples` times in a row."""
+        if samples < 1:
+            raise PosteriorError(f"samples is {samples}; expected at least 1 draw for each point")
+        return Posteriors(self.means.repeat(samples, axis=0), self.logvars.repeat(samples, axis=0), self.correlation)
+
+    def draw(self, seed: int) -> Floats:
+        """One draw of z from each posterior, (n, c)."""
+        noise = torch.from_numpy(generator(seed, "posterior noise").standard_normal(self.means.shape))
+        z = reparameterise(torch.from_numpy(self.means), torch.from_numpy(self.logvars), noise, self.correlation)
+        return z.numpy()
+
+    def log_densities(self, z: Floats) -> LogDensities:
+        """log q(z|x) of each row of z under its own point's posterior."""
+        z_, means, logvars = (torch.from_numpy(values) for values in (z, self.means, self.logvars))
+        joint = log_density(z_, means, logvars, self.correlation)
+        without = np.zeros_like(z)
+        for code in range(self.codes if self.codes > 1 else 0):
+            others = [other for other in range(self.codes) if other != code]
+            part = log_density(z_[:, others], means[:, others], logvars[:, others], self.correlation)
+            without[:, code] = part.numpy()
+        return LogDensities(joint.numpy(), without, log_density_per_latent(z_, means, logvars).numpy())
+
+    @property
+    def total_correlation(self) -> float:
+        """KL(q(z|x) ‖ Π q(z_i|x)) = −½ ln det Σ, the same for every point."""
+        return float(correlation_divergence(self.correlation, self.codes))
+
+
+def generator(seed: int, purpose: str) -> np.random.Generator:
+    """Random numbers for one purpose, other than those of `default_rng(seed)`, by which the means may have been made."""
+    return np.random.default_rng([seed, zlib.crc32(purpose.encode())])
+
+
+def label_factors(factors: ArrayLike, n: int, factor_bins: int) -> NDArray[np.int64]:
+    """Factors (n, f) as labels 0, 1, …: integers, booleans and strings by value, floats cut in equal-width bins.
+
+    >>> label_factors([[5, 7], [9, 7]], n=2, factor_bins=20)
+    array([[0, 0],
+           [1, 0]])
+    """
+    table = np.asarray(factors)
+    if table.ndim != 2 or len(table) != n or table.shape[1] == 0:
+        raise PosteriorError(f"factors have shape {table.shape}; expected ({n}, f), a row for each row of means")
+    if np.issubdtype(table.dtype, np.floating):
+        table = bin_codes(_matrix(table, "factors"), factor_bins)
+    return np.stack([np.unique(column, return_inverse=True)[1] for column in table.T], axis=1).astype(np.int64)
+
+
+def _matrix(values: ArrayLike, name: str) -> Floats:
+    array = np.asarray(values)
+    if array.ndim != 2 or array.size == 0:
+        raise PosteriorError(f"{name} have shape {array.shape}; expected (n, c) with a sample in each row")
+    if not (np.issubdtype(array.dtype, np.floating) or np.issubdtype(array.dtype, np.integer)):
+        raise PosteriorError(f"{name} are {array.dtype}; expected real numbers")
+    array = np.ascontiguousarray(array, dtype=np.float64)
+    if not np.isfinite(array).all():
+        row, column = np.argwhere(~np.isfinite(array))[0]
+        raise PosteriorError(f"{name} hold {array[row, column]} in row {row}, column {column}; expected finite numbers")
+    return array

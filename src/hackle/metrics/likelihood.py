@@ -1,0 +1,185 @@
+"""Likelihoods and divergences of variational autoencoders: what 002 and 001 report beside disentanglement.
+
+`importance_weighted_bound` is the bound on log p(x) of Kim & Mnih 2018, appendix E (Burda et al. 2016, 5000 particles):
+
+    log p(x) ≥ E log (1/K) Σ_k p(x|z_k) p(z_k) / q(z_k|x),     z_k ~ q(z|x),    p(z) = N(0, I)
+
+which rises to log p(x) with K and for K = 1 is the ELBO. Everything is in nats, summed over pixels, one value for each
+image; the mean over images is what the papers print. Weights are averaged in float64. Noise comes from a stream that
+each image owns, so a value does not depend on the chunk size or on the images that follow. `correlation` is the σ of the
+posterior's noise.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from numpy.typing import ArrayLike, NDArray
+from torch import Tensor
+
+from hackle.gaussian import correlation_divergence, kl_per_latent, log_density, reparameterise
+from hackle.information.posterior import Floats, Posteriors
+from hackle.metrics.checks import MetricError, check_choice
+from hackle.randomness import Stream
+
+
+class Autoencoder(Protocol):
+    """A model of images: a posterior for each image, and pixels for each z."""
+
+    @property
+    def likelihood(self) -> str:
+        """bernoulli (the decoder gives logits) or gaussian (it gives means; the variance is 1)."""
+        ...
+
+    def encode(self, images: Tensor) -> tuple[Tensor, Tensor]:
+        """Means and logvars, each (b, l), of images (b, …) in [0, 1]."""
+        ...
+
+    def decode(self, z: Tensor) -> Tensor:
+        """Logits or means of the pixels, (b, …), for z (b, l)."""
+        ...
+
+
+class KLDivergence(NamedTuple):
+    """KL(q(z|x) ‖ N(0, I)) averaged over points."""
+
+    per_code: Floats
+    """Of each code's own posterior, (c,)."""
+    total: float
+    """Of all together: the sum, and −½ ln det Σ more where the noise is correlated (Yang et al. 2020, appendix B)."""
+
+
+def kl_divergence(means: ArrayLike, logvars: ArrayLike, *, correlation: float = 0.0) -> KLDivergence:
+    """The divergence from the prior of posteriors with `means` and `logvars` (n, c).
+
+    >>> round(kl_divergence([[1.0] * 10] * 2, [[0.0] * 10] * 2).total, 6)
+    5.0
+    """
+    points = Posteriors(means, logvars, correlation)
+    per_code = kl_per_latent(torch.from_numpy(points.means), torch.from_numpy(points.logvars)).mean(0).numpy()
+    return KLDivergence(per_code, float(per_code.sum()) + points.total_correlation)
+
+
+def active_units(means: ArrayLike, logvars: ArrayLike, *, threshold: float = 0.01) -> NDArray[np.bool_]:
+    """Which codes, (c,), have not collapsed to the prior: their mean KL(q(z_j|x) ‖ p(z_j)) exceeds `threshold` nats.
+
+    >>> active_units([[0.0, 2.0], [0.0, -2.0]], [[0.0, -4.0], [0.0, -4.0]])
+    array([False,  True])
+    """
+    return kl_divergence(means, logvars).per_code > threshold
+
+
+def importance_weighted_bound(
+    model: Autoencoder,
+    images: ArrayLike | Tensor,
+    *,
+    particles: int = 5000,
+    seed: int = 0,
+    correlation: float = 0.0,
+    chunk: int = 1024,
+) -> Floats:
+    """The bound on log p(x) of each image, (n,), from `particles` draws of z; `chunk` are decoded at a time."""
+    bounds = []
+    for part in _decoded(model, images, particles, seed, correlation, chunk):
+        prior = log_density(part.z, torch.zeros_like(part.z), torch.zeros_like(part.z))
+        posterior = log_density(part.z, part.means[:, None], part.logvars[:, None], correlation)
+        weights = part.log_likelihood + prior - posterior
+        bounds.append(torch.logsumexp(weights, dim=1) - math.log(particles))
+    return torch.cat(bounds).cpu().numpy()
+
+
+def reconstruction_error(
+    model: Autoencoder,
+    images: ArrayLike | Tensor,
+    *,
+    samples: int = 1,
+    seed: int = 0,
+    correlation: float = 0.0,
+    chunk: int = 1024,
+) -> Floats:
+    """E[−log p(x|z)] of each image, (n,), over `samples` draws of z from its posterior."""
+    parts = _decoded(model, images, samples, seed, correlation, chunk)
+    return torch.cat([-part.log_likelihood.mean(1) for part in parts]).cpu().numpy()
+
+
+def elbo(
+    model: Autoencoder,
+    images: ArrayLike | Tensor,
+    *,
+    samples: int = 1,
+    seed: int = 0,
+    correlation: float = 0.0,
+    chunk: int = 1024,
+) -> Floats:
+    """The evidence lower bound of each image, (n,): E[log p(x|z)] over `samples` draws less the exact KL."""
+    bounds = []
+    for part in _decoded(model, images, samples, seed, correlation, chunk):
+        constant = float(correlation_divergence(correlation, part.means.shape[1]))
+        bounds.append(part.log_likelihood.mean(1) - kl_per_latent(part.means, part.logvars).sum(1) - constant)
+    return torch.cat(bounds).cpu().numpy()
+
+
+class _Decoded(NamedTuple):
+    """Some images' posteriors (b, l), draws z (b, draws, l) and log p(x|z) (b, draws), all float64."""
+
+    means: Tensor
+    logvars: Tensor
+    z: Tensor
+    log_likelihood: Tensor
+
+
+@torch.no_grad()
+def _decoded(
+    model: Autoencoder, images: ArrayLike | Tensor, draws: int, seed: int, correlation: float, chunk: int
+) -> Iterator[_Decoded]:
+    """A few images at a time with `draws` decoded draws each, at most `chunk` through the decoder at once."""
+    check_choice(model.likelihood, ("bernoulli", "gaussian"), "likelihood")
+    if draws < 1 or chunk < 1:
+        raise MetricError(f"{draws} draws of z in chunks of {chunk}; expected at least 1 of each")
+    if not 0.0 <= correlation < 1.0:
+        raise MetricError(f"correlation is {correlation}; expected 0 (factorised) up to, not including, 1")
+    pixels = _pixels(images)
+    block = max(1, chunk // draws)
+    for start in range(0, len(pixels), block):
+        batch = pixels[start : start + block]
+        means, logvars = model.encode(batch)
+        owners = torch.arange(start, start + len(batch), device=means.device)
+        stream = Stream(owners, torch.tensor(seed, device=means.device), "likelihood")
+        noise = stream.normal("z", (draws, means.shape[1])).double()
+        z = reparameterise(means.double()[:, None], logvars.double()[:, None], noise, correlation)
+        image = torch.arange(len(batch), device=means.device).repeat_interleave(draws)
+        parts = [
+            _log_likelihood(model.decode(part.to(means.dtype)), batch[which], model.likelihood)
+            for part, which in zip(z.flatten(0, 1).split(chunk), image.split(chunk), strict=True)
+        ]
+        yield _Decoded(means.double(), logvars.double(), z, torch.cat(parts).view(len(batch), draws))
+
+
+def _log_likelihood(output: Tensor, images: Tensor, likelihood: str) -> Tensor:
+    """log p(x|z) of each row, (b,); grey pixels count as soft targets of the Bernoulli likelihood."""
+    if output.shape != images.shape:
+        raise MetricError(
+            f"the decoder gives shape {tuple(output.shape[1:])} for images of shape {tuple(images.shape[1:])}; "
+            "expected as many pixels in the same order"
+        )
+    output, images = output.double(), images.double()
+    if likelihood == "bernoulli":
+        pixels = -F.binary_cross_entropy_with_logits(output, images, reduction="none")
+    else:
+        pixels = -0.5 * (output - images).square() - 0.5 * math.log(2 * math.pi)
+    return pixels.flatten(1).sum(1)
+
+
+def _pixels(images: ArrayLike | Tensor) -> Tensor:
+    pixels = images if isinstance(images, Tensor) else torch.as_tensor(np.asarray(images))
+    if pixels.dim() < 2 or pixels.numel() == 0:
+        raise MetricError(f"images have shape {tuple(pixels.shape)}; expected (n, …) with an image in each row")
+    pixels = pixels / 255 if pixels.dtype == torch.uint8 else pixels
+    if not pixels.is_floating_point() or not bool(((pixels >= 0) & (pixels <= 1)).all()):
+        raise MetricError("images hold values outside [0, 1]; expected floats in [0, 1] or uint8 in 0 … 255")
+    return pixels

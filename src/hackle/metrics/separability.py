@@ -1,0 +1,136 @@
+"""SEPIN@k, WSEPIN, INDIN@k and WINDIN (Do & Tran 2020, section 3.2): information that no other code shares.
+
+    separate_i    = I(x; z_i | z_{≠i})                       = I(x; z) − I(x; z_{≠i})            (Eq. 8)
+    independent_i = I(x; z_i) − I(z_i; z_{≠i})               = separate_i − I(z_i; z_{≠i} | x)   (Eq. 9)
+
+    SEPIN@k = mean of the k largest separate_i         WSEPIN = Σ ρ_i separate_i,   ρ_i = I(x; z_i) / Σ_j I(x; z_j)
+    INDIN@k = mean of the k largest independent_i      WINDIN = Σ ρ_i independent_i
+
+Higher is better; in nats, without a fixed ceiling. The densities of many codes together can only be sampled; the weights
+ρ are quantised. For a factorised encoder I(z_i; z_{≠i}|x) = 0, so INDIN = SEPIN and WINDIN = WSEPIN by definition. For
+noise with correlation σ it is the constant −½ ln(det Σ_c / det Σ_{c−1}).
+
+With n points in the mixture both I(x; z) and I(x; z_{≠i}) stop at ln n. A good encoder reaches it, and separate_i, their
+difference, falls to 0: `saturated` and a SaturatedEstimateWarning say so, and a larger `mixture` is the remedy. Codes
+without any information at all have WSEPIN = WINDIN = 0.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, TypedDict, Unpack
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from hackle.gaussian import correlation_divergence
+from hackle.information.posterior import Floats, PosteriorError, Posteriors
+from hackle.information.quantised import Bins, quantise
+from hackle.information.sampled import Device, Mixture, draw, mixture_of
+
+
+class SeparabilityOptions(TypedDict, total=False):
+    """How to estimate. See `separable_information`."""
+
+    correlation: float
+    bins: int
+    bounds: tuple[float, float]
+    mixture: Mixture | None
+    samples: int
+    seed: int
+    device: Device
+
+
+class SeparableInformation(NamedTuple):
+    """What each code says about the data, alone and beyond the others, in nats; the four scores read nothing else."""
+
+    informativeness: Floats
+    """I(x; z_i), (c,)."""
+    separate: Floats
+    """I(x; z_i | z_{≠i}), (c,)."""
+    independent: Floats
+    """I(x; z_i) − I(z_i; z_{≠i}), (c,)."""
+    entropies: Floats
+    """H(z_i) of the quantised codes, (c,), which normalise separate information to at most 1."""
+    total: float
+    """I(x; z)."""
+    ceiling: float
+    """ln N, the most that a mixture of N points lets `total` be."""
+    saturated: bool
+    """Whether `total` is so near the ceiling that separate and independent are underestimates."""
+
+    def sepin(self, k: int = 3) -> float:
+        return _top_mean(self.separate, k)
+
+    def wsepin(self) -> float:
+        return float(self._weights @ self.separate)
+
+    def indin(self, k: int = 3) -> float:
+        return _top_mean(self.independent, k)
+
+    def windin(self) -> float:
+        return float(self._weights @ self.independent)
+
+    @property
+    def _weights(self) -> Floats:
+        total = self.informativeness.sum()
+        return self.informativeness / total if total > 0 else np.zeros_like(self.informativeness)
+
+
+def separable_information(
+    means: ArrayLike,
+    logvars: ArrayLike,
+    *,
+    correlation: float = 0.0,
+    bins: int = 100,
+    bounds: tuple[float, float] = (-4.0, 4.0),
+    mixture: Mixture | None = None,
+    samples: int = 1,
+    seed: int = 0,
+    device: Device = None,
+) -> SeparableInformation:
+    """Everything that SEPIN, WSEPIN, INDIN and WINDIN need, computed once, from posteriors with means and logvars (n, c).
+
+    `correlation` is the σ of the posteriors' noise. `mixture` is the pair of means and logvars over which q(z) is
+    averaged, the points themselves by default; it must contain them. `samples` draws of z are taken from each point
+    by `seed`; `device` computes their densities. `bins` and `bounds` cut the codes for the weights.
+    """
+    points = Posteriors(means, logvars, correlation)
+    draws = draw(points, mixture=mixture, samples=samples, seed=seed, without=True, device=device)
+    draws.warn("I(z; x), from which separable information is subtracted,", draws.total)
+    quantised = quantise(mixture_of(points, mixture), Bins(bins, bounds))
+    given_x = points.total_correlation - float(correlation_divergence(correlation, points.codes - 1))
+    return SeparableInformation(
+        informativeness=quantised.information,
+        separate=draws.conditional,
+        independent=draws.conditional - given_x,
+        entropies=quantised.entropies,
+        total=draws.total,
+        ceiling=draws.ceiling,
+        saturated=bool(draws.saturated(draws.total)),
+    )
+
+
+def sepin_score(means: ArrayLike, logvars: ArrayLike, k: int = 3, **options: Unpack[SeparabilityOptions]) -> float:
+    """SEPIN@k: the mean of the k largest I(x; z_i | z_{≠i}). Options are those of `separable_information`."""
+    return separable_information(means, logvars, **options).sepin(k)
+
+
+def wsepin_score(means: ArrayLike, logvars: ArrayLike, **options: Unpack[SeparabilityOptions]) -> float:
+    """WSEPIN: I(x; z_i | z_{≠i}) averaged with the codes' informativeness as weights."""
+    return separable_information(means, logvars, **options).wsepin()
+
+
+def indin_score(means: ArrayLike, logvars: ArrayLike, k: int = 3, **options: Unpack[SeparabilityOptions]) -> float:
+    """INDIN@k: the mean of the k largest I(x; z_i) − I(z_i; z_{≠i})."""
+    return separable_information(means, logvars, **options).indin(k)
+
+
+def windin_score(means: ArrayLike, logvars: ArrayLike, **options: Unpack[SeparabilityOptions]) -> float:
+    """WINDIN: I(x; z_i) − I(z_i; z_{≠i}) averaged with the codes' informativeness as weights."""
+    return separable_information(means, logvars, **options).windin()
+
+
+def _top_mean(values: Floats, k: int) -> float:
+    if not 1 <= k <= len(values):
+        raise PosteriorError(f"k is {k}; expected 1 to {len(values)}, the number of codes")
+    return float(np.sort(values)[-k:].mean())
