@@ -1,38 +1,116 @@
 """Scores of codes and posteriors: pure functions of arrays, samples in rows."""
 
+from hackle.information import (
+    FactorInformation,
+    OutOfRangeWarning,
+    PosteriorError,
+    SaturatedEstimateWarning,
+    batch_total_correlation,
+    covariance_total_correlation,
+    density_ratio_total_correlation,
+    factor_information,
+    gaussian_total_correlation,
+    monte_carlo_total_correlation,
+    posterior_information,
+)
 from hackle.metrics.beta_vae import beta_vae_score
 from hackle.metrics.checks import MetricError
+from hackle.metrics.consistency import Consistency, consistency
+from hackle.metrics.correlation import correlation_matrix, sampled_correlation_matrix
 from hackle.metrics.dci import DCIScores, dci_from_importance, dci_importance, dci_scores
 from hackle.metrics.downstream import downstream_accuracy, statistical_efficiency
 from hackle.metrics.entangle import cosine_rotation, entangle, householder_rotation
 from hackle.metrics.explicitness import explicitness_per_factor, explicitness_score
 from hackle.metrics.factor_vae import code_scale, factor_vae_score
+from hackle.metrics.informativeness import informativeness, total_information
+from hackle.metrics.isolation_gap import IsolationGap, isolation_gap
+from hackle.metrics.jemmig import jemmig, jemmig_from_information, jemmig_per_factor
+from hackle.metrics.likelihood import (
+    Autoencoder,
+    KLDivergence,
+    active_units,
+    elbo,
+    importance_weighted_bound,
+    kl_divergence,
+    reconstruction_error,
+)
 from hackle.metrics.mig import mig_from_information, mig_per_factor, mig_score
+from hackle.metrics.misjed import misjed
 from hackle.metrics.modularity import modularity_from_information, modularity_per_code, modularity_score
+from hackle.metrics.posterior_mig import posterior_mig_score
+from hackle.metrics.rmig import rmig_from_information, rmig_per_factor, rmig_score
 from hackle.metrics.sap import sap_matrix, sap_score
+from hackle.metrics.separability import (
+    SeparableInformation,
+    indin_score,
+    separable_information,
+    sepin_score,
+    windin_score,
+    wsepin_score,
+)
 
 __all__ = [
+    "Autoencoder",
+    "Consistency",
     "DCIScores",
+    "FactorInformation",
+    "IsolationGap",
+    "KLDivergence",
     "MetricError",
+    "OutOfRangeWarning",
+    "PosteriorError",
+    "SaturatedEstimateWarning",
+    "SeparableInformation",
+    "active_units",
+    "batch_total_correlation",
     "beta_vae_score",
     "code_scale",
+    "consistency",
+    "correlation_matrix",
     "cosine_rotation",
+    "covariance_total_correlation",
     "dci_from_importance",
     "dci_importance",
     "dci_scores",
+    "density_ratio_total_correlation",
     "downstream_accuracy",
+    "elbo",
     "entangle",
     "explicitness_per_factor",
     "explicitness_score",
+    "factor_information",
     "factor_vae_score",
+    "gaussian_total_correlation",
     "householder_rotation",
+    "importance_weighted_bound",
+    "indin_score",
+    "informativeness",
+    "isolation_gap",
+    "jemmig",
+    "jemmig_from_information",
+    "jemmig_per_factor",
+    "kl_divergence",
     "mig_from_information",
     "mig_per_factor",
     "mig_score",
+    "misjed",
     "modularity_from_information",
     "modularity_per_code",
     "modularity_score",
+    "monte_carlo_total_correlation",
+    "posterior_information",
+    "posterior_mig_score",
+    "reconstruction_error",
+    "rmig_from_information",
+    "rmig_per_factor",
+    "rmig_score",
+    "sampled_correlation_matrix",
     "sap_matrix",
     "sap_score",
+    "separable_information",
+    "sepin_score",
     "statistical_efficiency",
+    "total_information",
+    "windin_score",
+    "wsepin_score",
 ]
