@@ -7,9 +7,10 @@ just the rows it was given, in the order of its images.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -38,8 +39,8 @@ class Factor:
     values: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
-        if self.size < 1:
-            raise FactorError(f"factor {self.name!r} has size {self.size}; a factor has at least one value")
+        if not 1 <= self.size <= 2**31:
+            raise FactorError(f"factor {self.name!r} has size {self.size}; expected at least one value, at most 2³¹")
         if self.kind not in get_args(Kind):
             raise FactorError(
                 f"factor {self.name!r} has kind {self.kind!r}; expected one of {', '.join(get_args(Kind))}"
@@ -75,13 +76,19 @@ class FactorGrid:
         self.observed: tuple[int, ...] = tuple(i for i, factor in enumerate(self.factors) if factor.observed)
         self._lookup = None if present is None else _RowLookup(self.check(present), self.sizes, self.names)
         if self._lookup is None:
-            self.size = int(np.prod(self.sizes, dtype=object))
+            self.size = math.prod(self.sizes)
             if self.size >= 2**63:
                 raise FactorError(
-                    "a complete grid of this size cannot be indexed; list the rows that exist (present=…)"
+                    f"a complete grid of {self.size:.1e} combinations is too large to be indexed; list the rows that "
+                    "exist (present=…)"
                 )
+            self._strides = np.array([math.prod(self.sizes[column + 1 :]) for column in range(len(self.sizes))])
+            spread = np.array(self.sizes) > 1
         else:
             self.size = len(self._lookup.rows)
+            spread = (self._lookup.rows != self._lookup.rows[0]).any(axis=0)
+        self.varying: tuple[int, ...] = tuple(np.flatnonzero(spread).tolist())
+        """The columns of the factors that take more than one value among the rows that exist."""
 
     @property
     def complete(self) -> bool:
@@ -129,7 +136,7 @@ class FactorGrid:
         """The flat index of each row's image, shape (n,)."""
         array = self.check(rows)
         if self._lookup is None:
-            return np.asarray(np.ravel_multi_index(tuple(array.T), self.sizes), dtype=np.int64)
+            return array @ self._strides
         return self._lookup.find(array)
 
     def rows(self, index: ArrayLike) -> Rows:
@@ -142,7 +149,7 @@ class FactorGrid:
         if flat.size and (flat.min() < 0 or flat.max() >= self.size):
             raise FactorError(f"flat indices go from 0 to {self.size - 1}, got {flat.min()} to {flat.max()}")
         if self._lookup is None:
-            return np.stack(np.unravel_index(flat, self.sizes), axis=1).astype(np.int64)
+            return flat.astype(np.int64)[:, None] // self._strides % np.array(self.sizes)
         return self._lookup.rows[flat]
 
     def draw(self, n: int, rng: np.random.Generator) -> Rows:
@@ -178,14 +185,13 @@ class FactorGrid:
         In a complete grid the first row, the set of k factors and their new values are each uniform. In an incomplete
         grid the first row is uniform over the rows that have a partner, the partner uniform among its partners.
         """
-        able = [column for column, size in enumerate(self.sizes) if size > 1]
-        if not 1 <= k <= len(able):
-            raise FactorError(f"pairs can differ in 1 to {len(able)} factors here, not {k}")
+        if not 1 <= k <= len(self.varying):
+            raise FactorError(f"pairs can differ in 1 to {len(self.varying)} factors here, not {k}")
         if self._lookup is not None:
             return self._lookup.pairs(n, k, rng)
         first = self.draw(n, rng)
-        chosen = np.argsort(rng.random((n, len(able))), axis=1)[:, :k]
-        columns = np.array(able)[chosen]
+        chosen = np.argsort(rng.random((n, len(self.varying))), axis=1)[:, :k]
+        columns = np.array(self.varying)[chosen]
         sizes = np.array(self.sizes)[columns]
         shift = rng.integers(1, sizes)
         second = first.copy()
@@ -194,8 +200,21 @@ class FactorGrid:
         return first, second
 
 
+def _fold(rows: Rows, sizes: Sequence[int]) -> tuple[list[NDArray[np.int64]], NDArray[np.int64]]:
+    """Number the distinct rows: a dense key for each row, and the sorted table of each column's step towards it.
+
+    Keys are made dense after every column, so they stay below the number of rows and never overflow.
+    """
+    tables: list[NDArray[np.int64]] = []
+    key = np.zeros(len(rows), dtype=np.int64)
+    for column, size in enumerate(sizes):
+        table, key = np.unique(key * size + rows[:, column], return_inverse=True)
+        tables.append(table)
+    return tables, key
+
+
 class _RowLookup:
-    """Finds rows among those that exist: each column folds into the key, and keys are kept dense so they never overflow."""
+    """Finds rows among those that exist."""
 
     def __init__(self, rows: Rows, sizes: tuple[int, ...], names: tuple[str, ...]) -> None:
         if not len(rows):
@@ -203,20 +222,15 @@ class _RowLookup:
         self.rows = rows.copy()
         self.rows.setflags(write=False)
         self.sizes, self.names = sizes, names
-        self._tables: list[NDArray[np.int64]] = []
-        key = np.zeros(len(rows), dtype=np.int64)
-        for column, size in enumerate(sizes):
-            table, key = np.unique(key * size + rows[:, column], return_inverse=True)
-            self._tables.append(table)
-        self._position = np.empty(len(table), dtype=np.int64)
-        self._position[key] = np.arange(len(rows))
-        if len(table) != len(rows):
-            counts = np.bincount(key)
-            twice = rows[np.flatnonzero(key == counts.argmax())[0]]
+        self._tables, key = _fold(rows, sizes)
+        counts = np.bincount(key)
+        if counts.max() > 1:
+            twice = rows[np.argmax(key == counts.argmax())]
             raise FactorError(
                 f"row {twice.tolist()} is present {counts.max()} times; add an unobserved factor (an instance number) "
                 "that tells its images apart"
             )
+        self._position = np.argsort(key)
 
     def find(self, rows: Rows) -> NDArray[np.int64]:
         key = np.zeros(len(rows), dtype=np.int64)
@@ -238,23 +252,68 @@ class _RowLookup:
         return np.flatnonzero(mask)
 
     def pairs(self, n: int, k: int, rng: np.random.Generator) -> tuple[Rows, Rows]:
-        first, second = np.empty((n, self.rows.shape[1]), np.int64), np.empty((n, self.rows.shape[1]), np.int64)
-        filled = 0
-        for candidate in rng.permutation(len(self.rows)) if n else []:
-            if len(self._partners(candidate, k)):
-                break
-        else:
-            if n:
-                raise FactorError(
-                    f"no two rows differ in exactly {k} factors: such pairs cannot be drawn from this grid"
-                )
-        while filled < n:
-            candidate = int(rng.integers(len(self.rows)))
-            partners = self._partners(candidate, k)
-            if len(partners):
-                first[filled], second[filled] = self.rows[candidate], self.rows[rng.choice(partners)]
-                filled += 1
-        return first, second
+        partners = _Partners(self.rows, self.sizes, k)
+        able = partners.nearby > 0
+        first, second = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
+        waiting = np.arange(n)
+        while len(waiting):
+            if not able.any():
+                raise FactorError(f"no two rows differ in exactly {k} factors: such pairs cannot be drawn here")
+            first[waiting] = rng.choice(np.flatnonzero(able), size=len(waiting))
+            second[waiting] = partners.draw(first[waiting], rng)
+            waiting = waiting[second[waiting] < 0]
+            able[first[waiting]] = False
+        return self.rows[first], self.rows[second]
 
-    def _partners(self, candidate: int, k: int) -> NDArray[np.int64]:
-        return np.flatnonzero((self.rows != self.rows[candidate]).sum(axis=1) == k)
+
+class _Partners:
+    """Finds the rows that differ from a given row in exactly k factors.
+
+    Cut the columns into k + 1 blocks: k differences leave one of them untouched. So every partner shares a block with the
+    given row, and `nearby` counts the rows that do (those that share several, several times).
+    """
+
+    _GUESSES = 16
+
+    def __init__(self, rows: Rows, sizes: Sequence[int], k: int) -> None:
+        self._k = k
+        self._columns = np.ascontiguousarray(rows.T, dtype=np.min_scalar_type(max(sizes)))
+        self._blocks: list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]] = []
+        self.nearby = np.zeros(len(rows), dtype=np.int64)
+        for block in np.array_split(np.arange(len(sizes)), k + 1):
+            key = _fold(rows[:, block], [sizes[column] for column in block])[1]
+            edges = np.concatenate([[0], np.cumsum(np.bincount(key))])
+            self._blocks.append((key, edges, np.argsort(key)))
+            self.nearby += np.diff(edges)[key] - 1
+
+    def draw(self, rows: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+        """For each row a partner, uniform among its partners, or −1 where it has none.
+
+        Where partners are plenty a few guesses find one for most rows at once; a right guess is a uniform partner. What
+        is left is looked up, each distinct row once.
+        """
+        drawn = np.full(len(rows), -1)
+        left = np.arange(len(rows))
+        for _ in range(self._GUESSES):
+            guess = rng.integers(len(self.nearby), size=len(left))
+            right = self._differ(self._columns.take(guess, axis=1), self._columns.take(rows[left], axis=1))
+            drawn[left[right]] = guess[right]
+            left = left[~right]
+        left = left[np.argsort(rows[left])]
+        for same in np.split(left, np.flatnonzero(np.diff(rows[left])) + 1) if len(left) else []:
+            partners = self.of(int(rows[same[0]]))
+            if len(partners):
+                drawn[same] = rng.choice(partners, size=len(same))
+        return drawn
+
+    def of(self, row: int) -> NDArray[np.int64]:
+        """All partners of a row."""
+        this = self._columns[:, [row]]
+        # Many rows are compared faster in memory order, all of them, than by picking out those that share a block.
+        if self.nearby[row] > len(self.nearby) // 50:
+            return np.flatnonzero(self._differ(self._columns, this))
+        near = np.concatenate([order[edges[key[row]] : edges[key[row] + 1]] for key, edges, order in self._blocks])
+        return np.unique(near[self._differ(self._columns.take(near, axis=1), this)])
+
+    def _differ(self, columns: NDArray[Any], others: NDArray[Any]) -> NDArray[np.bool_]:
+        return (columns != others).sum(axis=0, dtype=np.min_scalar_type(len(columns))) == self._k

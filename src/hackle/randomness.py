@@ -8,8 +8,11 @@ device or a restart. Integers and uniforms are identical everywhere; normals agr
 from __future__ import annotations
 
 import math
+import operator
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import SupportsIndex
 
 import torch
 from torch import Tensor
@@ -17,6 +20,21 @@ from torch import Tensor
 _WORD = 0xFFFFFFFF
 _MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
 _WEYL = (0x9E3779B9, 0xBB67AE85)
+
+
+def check_seed(seed: SupportsIndex) -> int:
+    """The seed as a plain integer: a whole number from 0 to 2⁶³ − 1, which every generator tells apart.
+
+    >>> check_seed(7)
+    7
+    """
+    try:
+        number = operator.index(seed)
+    except TypeError:
+        number = -1
+    if not 0 <= number < 2**63:
+        raise ValueError(f"seed is {seed!r}; expected a whole number from 0 to 2⁶³ − 1")
+    return number
 
 
 def _multiply(a: int, b: Tensor) -> tuple[Tensor, Tensor]:
@@ -42,7 +60,8 @@ class Stream:
     """Random tensors for m models at one step and for one purpose.
 
     `seeds` has shape (m,), `step` is a scalar tensor; both are int64 on the device that the draws land on. Every draw has
-    m as its leading axis. Draws from one stream under different names are independent.
+    m as its leading axis. Draws under different names are independent; two draws under one name share their bits, so
+    every draw gets a name of its own. Nothing else enters: row i of a draw is what seed i alone would give.
 
     >>> Stream.of([7, 8], step=3, purpose="batch").integers("index", (2,), 100).shape
     torch.Size([2, 2])
@@ -53,9 +72,12 @@ class Stream:
     purpose: str = ""
 
     @classmethod
-    def of(cls, seeds: list[int], step: int = 0, purpose: str = "", device: torch.device | str = "cpu") -> Stream:
-        make = lambda value: torch.tensor(value, dtype=torch.int64, device=device)  # noqa: E731
-        return cls(make(seeds), make(step), purpose)
+    def of(
+        cls, seeds: Sequence[SupportsIndex], step: int = 0, purpose: str = "", device: torch.device | str = "cpu"
+    ) -> Stream:
+        """The stream of these seeds, each from 0 to 2⁶³ − 1."""
+        numbers = torch.tensor([check_seed(seed) for seed in seeds], dtype=torch.int64, device=device)
+        return cls(numbers, torch.tensor(step, dtype=torch.int64, device=device), purpose)
 
     def words(self, name: str, count: int) -> Tensor:
         """(m, count) uniform 32-bit integers as int64."""
@@ -71,26 +93,25 @@ class Stream:
     def uniform(self, name: str, shape: tuple[int, ...]) -> Tensor:
         """(m, *shape) float32 numbers in [0, 1), multiples of 2⁻²⁴ and so exact on every device."""
         words = self.words(name, math.prod(shape))
-        return ((words >> 8).to(torch.float32) * 2.0**-24).view(-1, *shape)
+        return ((words >> 8).to(torch.float32) * 2.0**-24).view(len(self.seeds), *shape)
 
     def integers(self, name: str, shape: tuple[int, ...], high: int) -> Tensor:
-        """(m, *shape) int64 numbers in [0, high), high ≤ 2³¹; the bias of the scaling is below high/2³²."""
+        """(m, *shape) int64 numbers in [0, high), high ≤ 2³¹; scaling moves each one's probability by less than 2⁻³²."""
         if not 1 <= high <= 2**31:
             raise ValueError(f"high is {high}; expected 1 to 2³¹")
-        return ((self.words(name, math.prod(shape)) * high) >> 32).view(-1, *shape)
+        return ((self.words(name, math.prod(shape)) * high) >> 32).view(len(self.seeds), *shape)
 
     def normal(self, name: str, shape: tuple[int, ...]) -> Tensor:
-        """(m, *shape) standard normal float32 numbers, by Box and Muller's transform."""
+        """(m, *shape) standard normal float32 numbers, by Box and Muller's transform; 24 bits end the tails at ±5.77."""
         count = math.prod(shape)
         pairs = -(-count // 2)
-        words = self.words(name, 2 * pairs).view(-1, 2, pairs)
+        words = self.words(name, 2 * pairs).view(len(self.seeds), 2, pairs)
         radius = torch.sqrt(-2.0 * torch.log(((words[:, 0] >> 8).to(torch.float32) + 1.0) * 2.0**-24))
         angle = (words[:, 1] >> 8).to(torch.float32) * (2.0**-24 * 2 * math.pi)
         both = torch.cat([radius * torch.cos(angle), radius * torch.sin(angle)], dim=1)
-        return both[:, :count].view(-1, *shape)
+        return both[:, :count].view(len(self.seeds), *shape)
 
     def permutations(self, name: str, rows: int, columns: int) -> Tensor:
         """(m, rows, columns) int64: in each column an independent uniform permutation of 0 … rows − 1."""
-        keys = self.words(name, rows * columns).view(-1, rows, columns)
-        position = torch.arange(rows, device=keys.device)[:, None]
-        return torch.argsort((keys << 24) | position, dim=1)
+        keys = self.words(name, rows * columns).view(len(self.seeds), rows, columns)
+        return torch.argsort(keys, dim=1, stable=True)
