@@ -207,9 +207,9 @@ def _receive(file: RemoteFile, part: Path, attempts: int, pause: float) -> None:
             received = part.stat().st_size if part.exists() else 0
             failures = 1 if received > before else failures + 1
             if failures >= attempts:
+                kept = f"{received:,} bytes are kept in {part}; run the same command again to go on from there"
                 raise DataError(
-                    f"{file.name} could not be fetched from {file.address}: {reason}. {received:,} bytes are kept in {part}; "
-                    "run the same command again to go on from there"
+                    f"{file.name} could not be fetched from {file.address}: {reason}. {kept if received else 'Nothing came'}"
                 )
             time.sleep(pause * 2 ** (failures - 1))
 
