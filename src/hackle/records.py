@@ -1,4 +1,7 @@
-"""Run records as data: to and from JSON, their hash, and their float fields, which are what a fleet stacks."""
+"""Run records as data: to and from JSON, their hash, and their float fields, which are what a fleet stacks.
+
+A record is a frozen dataclass of numbers, strings, tuples, other records, and classes or functions known by their name.
+"""
 
 from __future__ import annotations
 
@@ -12,31 +15,63 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
+def _is_record(value: Any) -> bool:
+    return dataclasses.is_dataclass(value) and not isinstance(value, type)
+
+
+def _is_float(field: dataclasses.Field[Any]) -> bool:
+    return field.type in ("float", float)
+
+
 def to_json(record: Any) -> Any:
-    """A frozen dataclass as plain data; nested records carry their class name so that they can be read back."""
-    if dataclasses.is_dataclass(record) and not isinstance(record, type):
-        fields = {field.name: to_json(getattr(record, field.name)) for field in dataclasses.fields(record)}
-        return {"type": type(record).__name__, **fields}
+    """A record as plain data; nested records carry their class name so that they can be read back.
+
+    Float fields are written as floats, so that β = 4 and β = 4.0 are one record. A class or function becomes
+    `module:name`, a string from which whoever holds the record may import it again.
+    """
+    if _is_record(record):
+        plain: dict[str, Any] = {"type": type(record).__name__}
+        for field in dataclasses.fields(record):
+            if field.name == "type":
+                raise TypeError(
+                    f"{plain['type']} has a field called type, the key that names its class; rename the field"
+                )
+            value = getattr(record, field.name)
+            plain[field.name] = to_json(float(value) if _is_float(field) and isinstance(value, int) else value)
+        return plain
     if isinstance(record, tuple | list):
         return [to_json(item) for item in record]
     if record is None or isinstance(record, str | bool | int | float):
         return record
-    if callable(record):
-        return f"{record.__module__}:{record.__qualname__}"
-    raise TypeError(f"a record cannot hold {type(record).__name__}: {record!r}")
+    name = getattr(record, "__qualname__", "<unnamed>")
+    if callable(record) and "<" not in name:
+        return f"{record.__module__}:{name}"
+    raise TypeError(
+        f"a record cannot hold {type(record).__name__}: {record!r}; expected Python's own numbers and strings, tuples, "
+        "records, or a class or function from the top level of a module"
+    )
 
 
 def from_json(data: Any, classes: Mapping[str, type]) -> Any:
     """The record that `to_json` wrote. `classes` maps the class names that may occur to the classes."""
     if isinstance(data, dict):
-        fields = dict(data)
-        name = fields.pop("type", None)
+        values = dict(data)
+        name = values.pop("type", None)
         if name not in classes:
             raise ValueError(f"unknown record type {name!r}; known are {', '.join(sorted(classes))}")
-        known = {field.name for field in dataclasses.fields(classes[name])}
-        if unknown := fields.keys() - known:
+        fields = {field.name: field for field in dataclasses.fields(classes[name])}
+        if unknown := values.keys() - fields.keys():
             raise ValueError(f"{name} has no field {', '.join(sorted(unknown))}; it was written by another version")
-        return classes[name](**{key: from_json(value, classes) for key, value in fields.items()})
+        missing = [
+            field.name
+            for field in fields.values()
+            if field.name not in values
+            and field.default is dataclasses.MISSING
+            and field.default_factory is dataclasses.MISSING
+        ]
+        if missing:
+            raise ValueError(f"{name} lacks {', '.join(missing)}; it is incomplete or was written by another version")
+        return classes[name](**{key: from_json(value, classes) for key, value in values.items()})
     if isinstance(data, list):
         return tuple(from_json(item, classes) for item in data)
     return data
@@ -53,20 +88,20 @@ def float_fields(record: Any, prefix: str = "") -> dict[str, float]:
     found: dict[str, float] = {}
     for field in dataclasses.fields(record):
         value = getattr(record, field.name)
-        if dataclasses.is_dataclass(value):
+        if _is_record(value):
             found |= float_fields(value, f"{prefix}{field.name}.")
-        elif field.type in ("float", float):
+        elif _is_float(field):
             found[prefix + field.name] = float(value)
     return found
 
 
-def with_fields(record: T, values: Mapping[str, Any], prefix: str = "") -> T:
+def with_fields(record: T, values: Mapping[str, Any]) -> T:
     """A copy of the record with the fields at these dotted paths replaced, by tensors too: fields are not checked again."""
     changed = copy.copy(record)
-    for field in dataclasses.fields(record):  # type: ignore[arg-type]
-        value = getattr(record, field.name)
-        if dataclasses.is_dataclass(value):
-            object.__setattr__(changed, field.name, with_fields(value, values, f"{prefix}{field.name}."))
-        elif prefix + field.name in values:
-            object.__setattr__(changed, field.name, values[prefix + field.name])
+    names = [field.name for field in dataclasses.fields(record)] if _is_record(record) else []  # type: ignore[arg-type]
+    for path, value in values.items():
+        name, _, rest = path.partition(".")
+        if name not in names:
+            raise ValueError(f"{type(record).__name__} has no field {path!r}; it has {', '.join(names) or 'none'}")
+        object.__setattr__(changed, name, with_fields(getattr(changed, name), {rest: value}) if rest else value)
     return changed
