@@ -1,3 +1,35 @@
 """Train, score, compare and look at disentangled representations."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 __version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from hackle import metrics
+    from hackle.datasets import load
+    from hackle.model import Model
+    from hackle.pictures import show
+    from hackle.score import score
+    from hackle.train import fit
+    from hackle.types import Run
+
+__all__ = ["Model", "Run", "__version__", "fit", "load", "metrics", "score", "show"]
+
+# Imported when first used: PyTorch and scikit-learn take seconds that `hackle --help` should not.
+_HOMES = {
+    "Model": "hackle.model",
+    "Run": "hackle.types",
+    "fit": "hackle.train",
+    "load": "hackle.datasets",
+    "score": "hackle.score",
+    "show": "hackle.pictures",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    if name == "metrics":
+        return import_module("hackle.metrics")
+    raise AttributeError(f"module 'hackle' has no attribute {name!r}")

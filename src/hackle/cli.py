@@ -102,7 +102,7 @@ class TrainOptions:
 def _train(words: list[str]) -> None:
     from hackle.nets import ARCHITECTURES
     from hackle.objectives import OBJECTIVES
-    from hackle.presets import PRESETS
+    from hackle.presets import PRESETS, default_run
     from hackle.train import fit
 
     if words[:1] in ([], ["-h"], ["--help"]):
@@ -121,11 +121,11 @@ def _train(words: list[str]) -> None:
     method = words[0]
     if method not in OBJECTIVES:
         raise HackleError(f"no method {method!r}; {_nearest(method, OBJECTIVES)}")
-    preset, rest = _take_option(words[1:], "--preset", "locatello2019")
-    if preset not in PRESETS:
+    preset, rest = _take_option(words[1:], "--preset", "none")
+    if preset not in (*PRESETS, "none"):
         raise HackleError(f"no preset {preset!r}; {_nearest(preset, PRESETS)}")
     dataset, rest = _take_option(rest, "--dataset", "dsprites")
-    default = PRESETS[preset](method, dataset)
+    default = default_run(method, dataset) if preset == "none" else PRESETS[preset](method, dataset, None)
     names = {name for name, cls in ARCHITECTURES.items() if isinstance(default.architecture, cls)}
     options = TrainOptions(
         dataset=dataset,
@@ -140,17 +140,17 @@ def _train(words: list[str]) -> None:
     )
     chosen_name = options.architecture
 
-    def command(
-        method: Annotated[Any, tyro.conf.OmitArgPrefixes], options: tyro.conf.OmitArgPrefixes[TrainOptions]
-    ) -> tuple[Any, TrainOptions]:
+    def command(method: Any, options: Any) -> tuple[Any, TrainOptions]:
         return method, options
 
+    without_prefix = tyro.conf.arg(name="")
     command.__annotations__ = {
-        "method": tyro.conf.OmitArgPrefixes[type(default.method)],
-        "options": tyro.conf.OmitArgPrefixes[TrainOptions],
+        "method": Annotated[type(default.method), without_prefix],
+        "options": Annotated[TrainOptions, without_prefix],
     }
     command.__defaults__ = (default.method, options)
-    command.__doc__ = f"{type(default.method).__doc__}\n\nDefaults are those of the preset {preset}."
+    source = "hackle's own; --preset NAME takes a paper's" if preset == "none" else f"those of the preset {preset}"
+    command.__doc__ = f"{type(default.method).__doc__}\n\nThe defaults shown are {source}."
     chosen, options = tyro.cli(command, prog=f"hackle train {method}", args=rest)
     if options.architecture not in ARCHITECTURES:
         raise HackleError(f"no architecture {options.architecture!r}; {_nearest(options.architecture, ARCHITECTURES)}")
@@ -179,7 +179,7 @@ def _train(words: list[str]) -> None:
         log_every=options.log_every,
     )
     if options.out is not None:
-        Console().print(f"trained: {options.out}   next: hackle score {options.out}", highlight=False)
+        Console().print(f"trained: {options.out}\nnext: hackle score {options.out}", highlight=False, soft_wrap=True)
 
 
 def _take_option(words: Sequence[str], option: str, default: str) -> tuple[str, list[str]]:
@@ -298,7 +298,7 @@ def score_command(
     if page is not None:
         write_run_page(model, dataset, scores, page, folder=directory)
     print_scores(scores)
-    Console().print(f"kept in {target}", highlight=False)
+    Console().print(f"kept in {target}", highlight=False, soft_wrap=True)
 
 
 def show_command(

@@ -67,6 +67,10 @@ class Evaluation:
     def posteriors(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         return self.posterior.means(self.plan.train), self.posterior.logvars(self.plan.train)
 
+    @cached_property
+    def factor_information(self) -> metrics.FactorInformation:
+        return metrics.factor_information(*self.posteriors, self.factors, bins=self.protocol.posterior_bins)
+
     @property
     def mixture(self) -> tuple[NDArray[np.float32], NDArray[np.float32]] | None:
         """The posteriors that mixtures are made of where not those evaluated: every image of the plan."""
@@ -197,10 +201,9 @@ def _separability(e: Evaluation) -> dict[str, float]:
 
 
 def _interpretability(e: Evaluation) -> dict[str, float]:
-    found = metrics.factor_information(*e.posteriors, e.factors, bins=e.protocol.posterior_bins)
     return {
-        "rmig": float(metrics.rmig_from_information(found).mean()),
-        "posterior_modularity": metrics.modularity_from_information(found.information),
+        "rmig": metrics.rmig_from_information(e.factor_information),
+        "posterior_modularity": metrics.modularity_from_information(e.factor_information.information),
     }
 
 
@@ -255,9 +258,7 @@ METRICS: dict[str, Metric] = {
     "gaussian_tc": Metric(lambda e: metrics.gaussian_total_correlation(e.codes), "lower", needs=(), ceiling=False),
     "separability": Metric(_separability, needs=(), on="posterior", ceiling=False),
     "interpretability": Metric(_interpretability, on="posterior"),
-    "jemmig": Metric(
-        lambda e: metrics.jemmig(*e.posteriors, e.factors, bins=e.protocol.posterior_bins), "lower", on="posterior"
-    ),
+    "jemmig": Metric(lambda e: metrics.jemmig_from_information(e.factor_information), "lower", on="posterior"),
     "posterior_mig": Metric(
         lambda e: metrics.posterior_mig_score(*e.posteriors, e.factors, bins=e.protocol.posterior_bins), on="posterior"
     ),

@@ -20,7 +20,7 @@ from typing import Any
 
 import torch
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
@@ -258,12 +258,10 @@ def _train(
 
     columns = (
         TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.completed:,.0f}/{task.total:,.0f} steps · {task.fields[rate]}"),
-        TimeElapsedColumn(),
-        TextColumn("· left"),
-        TimeRemainingColumn(),
-        TextColumn("{task.fields[losses]}"),
+        BarColumn(bar_width=12),
+        TextColumn("{task.completed:,.0f}/{task.total:,.0f} · {task.fields[rate]} ·"),
+        TimeRemainingColumn(compact=True),
+        TextColumn("left {task.fields[losses]}"),
     )
     name = type(fleet.runs[0].method).__name__
     started, saved = time.monotonic(), time.monotonic()
@@ -281,9 +279,11 @@ def _train(
                     if folder is not None:
                         folder.log(done, averages[row])
                 rate = (done - first) * len(fleet) / (time.monotonic() - started)
-                losses = f"reconstruction {averages[0].get('reconstruction', float('nan')):.1f}"
-                if "kl" in averages[0]:
-                    losses += f" kl {averages[0]['kl']:.2f}"
+                losses = " ".join(
+                    f"{name.replace('_', ' ')} {value:.4g}"
+                    for name, value in list(averages[0].items())[:3]
+                    if isinstance(value, float)
+                )
                 bar.update(task, completed=done, rate=f"{rate:,.1f}/s", losses=losses)
                 if bool((fleet.state["failed_at"] >= 0).all()):
                     break

@@ -1,0 +1,116 @@
+"""The command line as a user types it: from training to pictures, and what it says when something is wrong."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from hackle.cli import main
+
+
+@pytest.fixture()
+def own_data(tmp_path: Path, squares: Any) -> Path:
+    rows = squares.factors.rows(np.arange(len(squares.factors)))
+    path = tmp_path / "squares.npz"
+    np.savez(path, images=squares.render(rows), factors=rows, factor_names=np.array(squares.factors.names))
+    return path
+
+
+def test_train_score_show(own_data: Path, tmp_path: Path, capsys: Any) -> None:
+    run = tmp_path / "run"
+    words = f"train beta-vae --dataset {own_data} --steps 3 --beta 2 --latents 3 --seed 5 --out {run} --device cpu"
+    main(words.split())
+    record = json.loads((run / "run.json").read_text())["record"]
+    assert record["method"] == {"type": "BetaVAE", "beta": 2.0}
+    assert (record["seed"], record["latents"], record["steps"]) == (5, 3, 3)
+    table = tmp_path / "scores.parquet"
+    page = tmp_path / "page.html"
+    main(f"score {run} --metrics mig,kl --fraction 0.05 --parquet {table} --page {page} --device cpu".split())
+    assert set(pd.read_parquet(table)["metric"]) == {"mig", "kl", "active_units"}
+    assert json.loads((run / "scores.json").read_text())[0]["protocol"] == "locatello2019 × 0.05"
+    text = page.read_text()
+    assert "BetaVAE" in text
+    assert "http" not in text.replace("http-equiv", "")
+    main(f"show {run}".split())
+    assert (run / "pictures" / "overview.png").is_file()
+    out = capsys.readouterr().out
+    assert "mig" in out
+    assert "overview.png" in out
+    main(f"train --resume --out {run} --device cpu".split())
+
+
+def test_method_options_and_presets(capsys: Any) -> None:
+    with pytest.raises(SystemExit):
+        main(["train", "factor-vae", "--help"])
+    text = " ".join(capsys.readouterr().out.split())
+    assert "--gamma" in text
+    assert "--discriminator-optimiser.learning-rate" in text
+    assert "hackle's own" in text
+    with pytest.raises(SystemExit):
+        main(["train", "factor-vae", "--preset", "kim2018", "--help"])
+    assert "those of the preset kim2018" in " ".join(capsys.readouterr().out.split())
+    main(["train", "--help"])
+    text = capsys.readouterr().out
+    assert "infowgan-gp" in text
+    assert "kim2018" in text
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("trian", "did you mean train"),
+        ("train beta-va", "did you mean beta-vae"),
+        ("train vae --preset kim2019", "did you mean kim2018"),
+        ("train vae --dataset dsprite --device cpu", "dsprites"),
+        ("train vae --dataset", "--dataset needs a value"),
+        ("train --out nowhere", "--resume"),
+        ("score nowhere", "no run.json"),
+        ("data fetch mnits", "mnist"),
+        ("data frobnicate", "there are list"),
+    ],
+)
+def test_mistakes_get_an_answer(words: str, message: str, capsys: Any, tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HACKLE_DATA", str(tmp_path))
+    with pytest.raises(SystemExit) as stopped:
+        main(words.split())
+    assert stopped.value.code == 1
+    assert message in " ".join(capsys.readouterr().err.split())
+    assert not list(tmp_path.iterdir())
+
+
+def test_data_list_check_and_show(own_data: Path, tmp_path: Path, capsys: Any, monkeypatch: Any) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    main(["data", "list", "--root", str(tmp_path)])
+    text = capsys.readouterr().out
+    assert "dsprites" in text
+    assert "made by hackle" in text
+    main(["data", "check", "--root", str(tmp_path)])
+    assert "shapes3d: missing" in capsys.readouterr().out
+    picture = tmp_path / "sheet.png"
+    main(["data", "show", str(own_data), "--out", str(picture)])
+    assert picture.is_file()
+    with pytest.raises(SystemExit):
+        main(["data", "show", str(own_data), "--out", str(picture)])
+
+
+def test_nothing_is_overwritten_unasked(own_data: Path, tmp_path: Path, capsys: Any) -> None:
+    run = tmp_path / "run"
+    main(f"train vae --dataset {own_data} --steps 1 --latents 2 --out {run} --device cpu".split())
+    main(f"score {run} --metrics kl --fraction 0.01 --device cpu".split())
+    with pytest.raises(SystemExit):
+        main(f"score {run} --metrics kl --fraction 0.01 --device cpu".split())
+    assert "--overwrite" in " ".join(capsys.readouterr().err.split())
+    main(f"score {run} --metrics kl --fraction 0.01 --device cpu --overwrite".split())
+
+
+def test_help_and_version(capsys: Any) -> None:
+    main([])
+    assert "hackle train METHOD" in capsys.readouterr().out
+    main(["--version"])
+    assert capsys.readouterr().out.startswith("hackle ")

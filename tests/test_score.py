@@ -1,0 +1,132 @@
+"""Scoring: perfect codes reach their ceilings, each image is encoded once, what does not fit is left out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from test_fleet import small_run
+
+from hackle.datasets.arrays import ArrayDataset
+from hackle.factors import Factor, FactorGrid
+from hackle.model import Model
+from hackle.objectives import VAE
+from hackle.plans import PlanSizes
+from hackle.protocols import PROTOCOLS, Protocol, protocol
+from hackle.score import METRICS, ScoreError, choose_metrics, score
+from hackle.types import HackleError
+
+TINY = Protocol("tiny", PlanSizes(400, 200, 200, 100, 16, 200, 100, 16), bins=8, posterior_bins=40)
+FAST = [name for name, metric in METRICS.items() if not metric.slow]
+
+
+class Oracle:
+    """Knows the factors of the squares from their pixels; counts the images it sees."""
+
+    def __init__(self, squares: Any, posterior: bool = False, mix: np.ndarray | None = None) -> None:
+        rows = squares.factors.rows(np.arange(len(squares.factors)))
+        images = squares.render(rows)
+        self.known = {image.tobytes(): row for image, row in zip(images, rows, strict=True)}
+        self.scale = rows.mean(axis=0), rows.std(axis=0)
+        self.posterior, self.mix, self.seen = posterior, mix, 0
+
+    def __call__(self, images: np.ndarray) -> Any:
+        self.seen += len(images)
+        codes = (np.array([self.known[image.tobytes()] for image in images]) - self.scale[0]) / self.scale[1]
+        codes = codes if self.mix is None else codes @ self.mix
+        return (codes, np.full_like(codes, 2 * np.log(0.01))) if self.posterior else codes
+
+
+def test_perfect_codes_reach_the_ceiling_of_every_metric(squares: Any) -> None:
+    table = score(Oracle(squares, posterior=True), squares, FAST, TINY, representations=("mean",))
+    bounded = table[table["ceiling"].notna()]
+    assert {"beta_vae", "factor_vae", "mig", "sap", "dci_disentanglement", "modularity", "explicitness", "rmig", "jemmig"} <= set(
+        bounded["metric"]
+    )
+    np.testing.assert_allclose(bounded["score"], bounded["ceiling"], atol=1e-6)
+    scores = table.set_index("metric")["score"]
+    assert scores["factor_vae"] == 1.0
+    assert scores["mig"] > 0.9
+    assert scores["active_units"] == 3
+
+
+def test_mixed_codes_fall_below_the_ceiling(squares: Any) -> None:
+    mix = np.linalg.qr(np.random.default_rng(0).normal(size=(3, 3)))[0]
+    table = score(Oracle(squares, posterior=True, mix=mix), squares, "mig,dci,modularity,interpretability", TINY)
+    table = table[(table["representation"] != "sampled") & (table["metric"] != "dci_informativeness")]
+    assert (table["score"] < table["ceiling"] - 0.1).all()
+
+
+def test_each_image_is_encoded_once(squares: Any) -> None:
+    oracle = Oracle(squares)
+    score(oracle, squares, "beta_vae,factor_vae,mig", TINY, ceilings=False)
+    assert oracle.seen <= len(squares.factors)
+
+
+def test_codes_alone_are_scored_without_posterior_metrics(squares: Any) -> None:
+    table = score(Oracle(squares), squares, FAST, TINY, ceilings=False)
+    assert set(table["representation"]) == {"mean"}
+    assert "rmig" not in set(table["metric"])
+    assert table["ceiling"].isna().all()
+
+
+def test_means_and_samples_are_both_scored_and_seeds_repeat(squares: Any) -> None:
+    model = Model(small_run(VAE()), squares.shape)
+    first, second, other = (score(model, squares, "mig,gaussian_tc", TINY, seed) for seed in (0, 0, 1))
+    assert list(first["representation"]) == ["mean", "sampled"] * 2
+    assert first.drop(columns="seconds").equals(second.drop(columns="seconds"))
+    assert not np.array_equal(first["score"], other["score"])
+
+
+def test_a_model_is_scored_with_every_metric(squares: Any) -> None:
+    table = score(Model(small_run(VAE()), squares.shape), squares, "all", TINY, ceilings=False)
+    assert {"reconstruction", "elbo", "kl", "wsepin", "rmig", "mig"} <= set(table["metric"])
+    assert np.isfinite(table["score"]).all()
+    scores = table.set_index("metric")["score"]
+    assert scores["elbo"] == pytest.approx(-scores["reconstruction"] - scores["kl"], rel=0.2)
+
+
+def test_bootstrap_intervals_hold_the_score(squares: Any) -> None:
+    noise = np.random.default_rng(0)
+    oracle = Oracle(squares)
+    table = score(
+        lambda images: oracle(images) + noise.normal(size=(len(images), 3)), squares, "mig", TINY, bootstrap=30, ceilings=False
+    )
+    row = table.iloc[0]
+    # Resampling with replacement repeats points, which raises estimated information, so the interval may sit a little high.
+    assert row["low"] - 0.05 < row["score"] < row["high"]
+    assert row["high"] - row["low"] > 0
+
+
+def test_sets_without_factors_get_what_needs_none() -> None:
+    images = np.random.default_rng(0).integers(0, 255, (300, 16, 16, 1), dtype=np.uint8)
+    plain = ArrayDataset("plain", images, FactorGrid([Factor("instance", 300, observed=False)]))
+    table = score(Model(small_run(VAE()), plain.shape), plain, "all", TINY)
+    assert {"gaussian_tc", "wsepin", "kl", "reconstruction"} <= set(table["metric"])
+    assert "mig" not in set(table["metric"])
+
+
+def test_incomplete_grids_are_scored() -> None:
+    rng = np.random.default_rng(0)
+    rows = np.unique(rng.integers(0, (4, 5), size=(14, 2)), axis=0)
+    grid = FactorGrid([Factor("a", 4), Factor("b", 5)], present=rows)
+    images = np.zeros((len(rows), 16, 16, 1), np.uint8)
+    images[:, 0, 0, 0], images[:, 0, 1, 0] = rows.T * 10
+    table = score(lambda batch: batch[:, 0, :2, 0].astype(float), ArrayDataset("own", images, grid), "factor_vae,mig", TINY)
+    assert table.set_index("metric")["score"]["factor_vae"] > 0.9
+
+
+def test_unknown_names_suggest_the_nearest() -> None:
+    with pytest.raises(ScoreError, match="did you mean factor_vae"):
+        choose_metrics("factorvae")
+    with pytest.raises(HackleError, match="locatello2019"):
+        protocol("nonsense")
+
+
+def test_smaller_protocols_say_so() -> None:
+    small = PROTOCOLS["locatello2019"].smaller(0.1)
+    assert small.sizes.train == 1000
+    assert small.name == "locatello2019 × 0.1"
+    assert replace(small, name="locatello2019", sizes=PROTOCOLS["locatello2019"].sizes) == PROTOCOLS["locatello2019"]
