@@ -12,8 +12,11 @@ import operator
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import SupportsIndex
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, SupportsIndex
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -37,14 +40,14 @@ def check_seed(seed: SupportsIndex) -> int:
     return number
 
 
-def _multiply(a: int, b: Tensor) -> tuple[Tensor, Tensor]:
+def _multiply(a: int, b: Any) -> tuple[Any, Any]:
     """High and low 32 bits of a·b; the wrap-around of int64 leaves exactly the low 64 bits of the product."""
     product = b * a
     return (product >> 32) & _WORD, product & _WORD
 
 
-def philox(counter: tuple[Tensor, Tensor, Tensor, Tensor], key: tuple[Tensor, Tensor]) -> tuple[Tensor, ...]:
-    """Four 32-bit words, as int64 tensors, from four counter words and two key words of broadcastable shapes."""
+def philox(counter: tuple[Any, Any, Any, Any], key: tuple[Any, Any]) -> tuple[Any, ...]:
+    """Four 32-bit words from four counter words and two key words: int64 arrays of broadcastable shapes, or integers."""
     a, b, c, d = counter
     left, right = key
     for _ in range(10):
@@ -79,16 +82,20 @@ class Stream:
         numbers = torch.tensor([check_seed(seed) for seed in seeds], dtype=torch.int64, device=device)
         return cls(numbers, torch.tensor(step, dtype=torch.int64, device=device), purpose)
 
+    def tag(self, name: str) -> int:
+        """The 32-bit number that tells the draws of this purpose and name from all others."""
+        return zlib.crc32(f"{self.purpose}/{name}".encode())
+
     def words(self, name: str, count: int) -> Tensor:
-        """(m, count) uniform 32-bit integers as int64."""
-        blocks = -(-count // 4)
-        position = torch.arange(blocks, device=self.seeds.device)
-        seeds = self.seeds[:, None]
-        tag = torch.full_like(position, zlib.crc32(f"{self.purpose}/{name}".encode()))
-        step = self.step.expand_as(position)
-        counter = (position & _WORD, tag, step & _WORD, (step >> 32) & _WORD)
-        words = philox(counter, (seeds & _WORD, (seeds >> 32) & _WORD))
-        return torch.stack(torch.broadcast_tensors(*words), dim=-1).flatten(1)[:, :count]
+        """(m, count) uniform 32-bit integers as int64: by one kernel on CUDA, elsewhere by NumPy on the CPU."""
+        device = self.seeds.device
+        if device.type == "cuda" and find_spec("triton") is not None:
+            return import_module("hackle.randomness_kernel").words(self.seeds, self.step, self.tag(name), count)
+        position = np.arange(-(-count // 4))
+        seeds, step = self.seeds.cpu().numpy()[:, None], int(self.step)
+        counter = (position, self.tag(name), step & _WORD, (step >> 32) & _WORD)
+        found = np.stack(philox(counter, (seeds & _WORD, (seeds >> 32) & _WORD)), axis=-1)
+        return torch.from_numpy(found.reshape(len(seeds), 4 * len(position))[:, :count]).to(device)
 
     def uniform(self, name: str, shape: tuple[int, ...]) -> Tensor:
         """(m, *shape) float32 numbers in [0, 1), multiples of 2⁻²⁴ and so exact on every device."""
