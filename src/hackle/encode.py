@@ -10,10 +10,11 @@ import torch
 from numpy.typing import NDArray
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from torch import Tensor
 
 from hackle.gaussian import reparameterise
 from hackle.model import Model
-from hackle.randomness import Stream
+from hackle.randomness import Stream, check_seed
 from hackle.types import Dataset, HackleError
 
 Encoder = Callable[[NDArray[np.uint8]], Any]
@@ -41,45 +42,75 @@ class Codebook:
         """How many codes an image has."""
         return self._means.shape[1]
 
+    def _places(self, index: NDArray[np.int64]) -> NDArray[np.int64]:
+        places = np.minimum(np.searchsorted(self.index, index), len(self.index) - 1)
+        if not np.array_equal(self.index[places], index):
+            absent = np.asarray(index)[self.index[places] != index].ravel()[0]
+            raise EncodingError(f"image {absent} has not been encoded; encode every image of the plan (plan.images)")
+        return places
+
     def means(self, index: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Codes (*index.shape, c)."""
-        return self._means[np.searchsorted(self.index, index)]
+        """Codes (*index.shape, c) of the images at flat indices of any shape."""
+        return self._means[self._places(index)]
 
     def logvars(self, index: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Logarithms of the posteriors' variances, (*index.shape, c)."""
         if self._logvars is None:
             raise EncodingError("this encoder gives codes, not posteriors: return (means, logvars) to score posteriors")
-        return self._logvars[np.searchsorted(self.index, index)]
+        return self._logvars[self._places(index)]
 
     def sampled(self, correlation: float, seed: int) -> Codebook:
-        """One sample of each image's posterior in place of its mean."""
+        """One sample of each image's posterior in place of its mean. An image's noise depends on it and the seed alone."""
         if self._logvars is None:
-            raise EncodingError("codes without posteriors cannot be sampled")
-        noise = np.random.default_rng([seed, 77]).standard_normal(self._means.shape, dtype=np.float32)
-        tensors = (torch.from_numpy(array) for array in (self._means, self._logvars, noise))
-        return Codebook(self.index, reparameterise(*tensors, correlation).numpy(), None)
+            raise EncodingError("codes without posteriors cannot be sampled: return (means, logvars) to sample them")
+        noise = _stream_of_images(torch.from_numpy(self.index), seed, "sample").normal("posterior", (self.width,))
+        means, logvars = torch.from_numpy(self._means), torch.from_numpy(self._logvars)
+        return Codebook(self.index, reparameterise(means, logvars, noise, correlation).numpy(), None)
+
+
+def _stream_of_images(index: Tensor, seed: int, purpose: str) -> Stream:
+    """A stream with a row for each image, whose draws are functions of the seed and the image: the image is the key."""
+    return Stream(index, torch.tensor(check_seed(seed), device=index.device), purpose)
+
+
+def _array(part: Any) -> NDArray[np.float32]:
+    if part is None:
+        raise EncodingError("the encoder returned nothing; expected codes, or a pair (means, logvars)")
+    if isinstance(part, Tensor):
+        part = part.detach().float().cpu().numpy()
+    try:
+        return np.asarray(part, dtype=np.float32)
+    except (TypeError, ValueError) as error:
+        raise EncodingError(
+            f"the encoder returned {type(part).__name__}, which is no array of numbers ({error}); expected codes, or a "
+            "pair (means, logvars)"
+        ) from error
 
 
 def _split(answer: Any, images: int) -> tuple[NDArray[np.float32], NDArray[np.float32] | None]:
+    """Means and logvars of an encoder's answer, or codes and None."""
     pair = answer if isinstance(answer, tuple) else (answer, None)
     if len(pair) != 2:
         raise EncodingError(f"the encoder returned {len(pair)} arrays; expected codes, or a pair (means, logvars)")
-    means, logvars = (
-        None
-        if part is None
-        else np.asarray(part.detach().cpu() if isinstance(part, torch.Tensor) else part, np.float32)
-        for part in pair
-    )
-    if (
-        means is None
-        or means.ndim != 2
-        or len(means) != images
-        or (logvars is not None and logvars.shape != means.shape)
-    ):
-        shape = None if means is None else means.shape
+    means, logvars = _array(pair[0]), None if pair[1] is None else _array(pair[1])
+    if means.ndim != 2 or len(means) != images:
         raise EncodingError(
-            f"the encoder returned codes of shape {shape} for {images} images; expected ({images}, codes)"
+            f"the encoder returned codes of shape {means.shape} for {images} images; expected ({images}, codes)"
         )
+    if logvars is not None and logvars.shape != means.shape:
+        raise EncodingError(f"the encoder returned logvars of shape {logvars.shape} for means of shape {means.shape}")
     return means, logvars
+
+
+def _join(parts: list[NDArray[np.float32]], name: str, index: NDArray[np.int64]) -> NDArray[np.float32]:
+    widths = {part.shape[1] for part in parts}
+    if len(widths) > 1:
+        raise EncodingError(f"the encoder returned {min(widths)} {name} for some images and {max(widths)} for others")
+    joined = np.concatenate(parts)
+    if not np.isfinite(joined).all():
+        bad = int(index[np.flatnonzero(~np.isfinite(joined).all(axis=1))[0]])
+        raise EncodingError(f"the encoder gives {name} that are not finite, first for image {bad}")
+    return joined
 
 
 def encode_images(
@@ -91,22 +122,28 @@ def encode_images(
     chunk: int = 2048,
     progress: bool = False,
 ) -> Codebook:
-    """Encode the images at sorted, distinct flat indices, a chunk at a time. Stochastic sets draw their noise by the seed."""
+    """Encode the images at flat indices, each once however often it is named, `chunk` of them at a time.
+
+    Stochastic sets draw each image's noise by the seed and the image, so that chunks do not change it.
+    """
+    index = np.unique(np.asarray(index, dtype=np.int64))
+    if not len(index):
+        raise EncodingError("there are no images to encode: the index is empty")
     device = encoder.device if isinstance(encoder, Model) else torch.device("cpu")
     images = dataset.images_on(device)
-    parts: list[tuple[NDArray[np.float32], NDArray[np.float32] | None]] = []
+    means: list[NDArray[np.float32]] = []
+    logvars: list[NDArray[np.float32]] = []
     columns = (TextColumn("encoding"), BarColumn(), TextColumn("{task.completed:,.0f}/{task.total:,.0f} images"))
     with Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True, quiet=not progress)) as bar:
         task = bar.add_task("encoding", total=len(index))
-        for number, part in enumerate(torch.from_numpy(index).split(chunk)):
-            stream = Stream.of([seed], step=number, purpose="encode", device=device)
-            batch = images(part[None].to(device), stream)[0]
+        for part in torch.from_numpy(index).to(device).split(chunk):
+            batch = images(part[:, None], _stream_of_images(part, seed, "encode"))[:, 0]
             answer = encoder.encode(batch) if isinstance(encoder, Model) else encoder(batch.numpy())
-            parts.append(_split(answer, len(part)))
+            codes, spread = _split(answer, len(part))
+            means.append(codes)
+            if spread is not None:
+                logvars.append(spread)
             bar.advance(task, len(part))
-    means = np.concatenate([part for part, _ in parts])
-    spread = [part for _, part in parts if part is not None]
-    if not np.isfinite(means).all():
-        bad = int(index[np.flatnonzero(~np.isfinite(means).all(axis=1))[0]])
-        raise EncodingError(f"the encoder gives codes that are not finite, first for image {bad}")
-    return Codebook(index, means, np.concatenate(spread) if spread else None)
+    if logvars and len(logvars) < len(means):
+        raise EncodingError("the encoder returned (means, logvars) for some images and plain codes for others")
+    return Codebook(index, _join(means, "codes", index), _join(logvars, "logvars", index) if logvars else None)

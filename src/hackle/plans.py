@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hackle.factors import FactorError, FactorGrid, Rows
+from hackle.randomness import check_seed
 
 
 class Groups(NamedTuple):
@@ -23,8 +24,8 @@ class Groups(NamedTuple):
 
 
 def scored_factors(grid: FactorGrid) -> tuple[int, ...]:
-    """The observed factors with more than one value: those that a score can speak of."""
-    return tuple(column for column in grid.observed if grid.sizes[column] > 1)
+    """The observed factors that take more than one value: those that a score can speak of."""
+    return tuple(column for column in grid.observed if column in grid.varying)
 
 
 def independent(grid: FactorGrid, n: int, rng: np.random.Generator) -> NDArray[np.int64]:
@@ -33,7 +34,10 @@ def independent(grid: FactorGrid, n: int, rng: np.random.Generator) -> NDArray[n
 
 
 def holding_one(grid: FactorGrid, groups: int, size: int, rng: np.random.Generator) -> Groups:
-    """Groups whose images share the value of one factor; factor and value are drawn uniformly for each group."""
+    """Groups whose images share the value of one factor; factor and value are drawn uniformly for each group.
+
+    The images of a group are drawn independently from those that have the value, so one may come twice.
+    """
     columns = scored_factors(grid)
     if not columns:
         raise FactorError("no observed factor has more than one value: nothing can be held")
@@ -50,16 +54,23 @@ def holding_one(grid: FactorGrid, groups: int, size: int, rng: np.random.Generat
 def _holding_one_of_those_present(
     grid: FactorGrid, held: NDArray[np.int64], size: int, rng: np.random.Generator
 ) -> Groups:
-    """The value held is drawn from those that occur; the group then from the images that have it."""
+    """The value held is drawn from those that occur; the group then from the images that have it.
+
+    A value that a single image has would make a group of copies, in which nothing varies and no factor can be told from
+    another; so values of two or more images come first, and the others serve only where a factor has none but them.
+    """
     rows = grid.rows(np.arange(grid.size))
-    members: dict[int, list[NDArray[np.int64]]] = {}
     index = np.empty((len(held), size), dtype=np.int64)
-    for group, column in enumerate(held):
-        if column not in members:
-            order = np.argsort(rows[:, column], kind="stable")
-            members[column] = np.split(order, np.flatnonzero(np.diff(rows[order, column])) + 1)
-        having = members[column][rng.integers(len(members[column]))]
-        index[group] = having[rng.integers(len(having), size=size)]
+    for column in np.unique(held):
+        groups = np.flatnonzero(held == column)
+        order = np.argsort(rows[:, column])
+        _, starts, counts = np.unique(rows[order, column], return_index=True, return_counts=True)
+        shared = counts > 1
+        if shared.any():
+            starts, counts = starts[shared], counts[shared]
+        value = rng.integers(len(starts), size=len(groups))
+        member = rng.integers(counts[value, None], size=(len(groups), size))
+        index[groups] = order[starts[value, None] + member]
     return Groups(index, held)
 
 
@@ -99,9 +110,9 @@ def draw_plan(grid: FactorGrid, sizes: PlanSizes, seed: int) -> Plan:
     """The plan of a protocol. A pair group of `pairs` pairs holds 2 · pairs images: first halves, then second halves.
 
     Every part has a generator of its own, so that changing one size leaves the other parts as they were. Sets without an
-    observed factor get independent draws alone.
+    observed factor that varies get independent draws alone.
     """
-    streams = [np.random.default_rng([seed, part]) for part in range(6)]
+    streams = [np.random.default_rng(child) for child in np.random.SeedSequence(check_seed(seed)).spawn(6)]
     train, test = independent(grid, sizes.train, streams[0]), independent(grid, sizes.test, streams[1])
     if not scored_factors(grid):
         return Plan(train, test, None, None, None, None)
