@@ -139,3 +139,21 @@ def test_rows_hold_every_parameter_once() -> None:
     assert row.shape == (3 * 5 + 5 + 5 * 2 + 2,)
     for name, value in layout.unflatten(row).items():
         assert torch.equal(value, dict(network.named_parameters())[name])
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("method", [VAE(), FactorVAE(gamma=5.0, discriminator_width=16)])
+def test_cuda_follows_the_cpu_through_graph_replays(method: Any, squares: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
+    runs = [small_run(method, seed=seed) for seed in range(2)]
+    here = trained(runs, squares, steps=12)
+    there = Fleet(runs, squares.images_on("cuda"), len(squares.factors), squares.shape, "cuda")
+    for _ in range(12):
+        there.step()
+    assert there._graph is not None
+    assert there.step_number == 12
+    for row in range(2):
+        for name, value in here.weights(row).items():
+            torch.testing.assert_close(there.weights(row)[name], value, rtol=1e-3, atol=1e-4, msg=name)
+    # The running sums go on through replays, too.
+    assert there.averages()[0]["kl"] == pytest.approx(here.averages()[0]["kl"], rel=1e-3)
