@@ -157,10 +157,8 @@ def reference_training(dataset: Dataset, steps: int) -> dict[str, float]:
         "steps per second": steps / seconds,
         "reconstruction": curves["reconstruction"],
         "kl": curves["kl"],
-        **{
-            f"best latent's share of {name}": float(share)
-            for name, share in zip(dataset.factors.names, shares, strict=True)
-        },
+        **dict(zip((f"best latent's share of {name}" for name in dataset.factors.names), shares.tolist(), strict=True)),
+        **dict(zip((f"R² of {name} from latents" for name in dataset.factors.names), told.tolist(), strict=True)),
     }
 
 
