@@ -151,7 +151,7 @@ def reference_training(dataset: Dataset, steps: int) -> dict[str, float]:
     information = discrete_mutual_information(bin_codes(means, 20), rows).max(axis=0)
     shares = information / np.log(np.array(dataset.factors.sizes))
     neighbours = KNeighborsRegressor(5).fit(means[:20_000], rows[:20_000])
-    told = r2_score(rows[20_000:], neighbours.predict(means[20_000:]), multioutput="raw_values")
+    told = np.asarray(r2_score(rows[20_000:], neighbours.predict(means[20_000:]), multioutput="raw_values"))
     return {
         "steps": steps,
         "steps per second": steps / seconds,
