@@ -15,11 +15,13 @@ from pathlib import Path
 import pytest
 
 from hackle.datasets import fetch as fetching
-from hackle.datasets.fetch import data_root, fetch_file, file_state
+from hackle.datasets.fetch import data_root, fetch_file
 from hackle.datasets.source import DataError, RemoteFile
+from hackle.datasets.verify import file_state
 
 CONTENT = bytes(range(256)) * 1024
 DIGEST = hashlib.sha256(CONTENT).hexdigest()
+MD5 = hashlib.md5(CONTENT).hexdigest()
 
 
 @dataclass
@@ -289,9 +291,32 @@ def test_without_a_published_checksum_the_fetched_one_is_recorded(server: Server
     path = fetch_file(file, tmp_path)
     assert (tmp_path / "file.bin.sha256").read_text() == f"{DIGEST}  file.bin\n"
     found = file_state(file, tmp_path)
-    assert (found.state, found.detail) == ("verified", "unchanged since it was fetched; no published checksum")
+    assert found.state == "verified"
+    assert found.detail == "unchanged since it was fetched (SHA-256); no published checksum"
     path.write_bytes(CONTENT[::-1])
     assert file_state(file, tmp_path).state == "damaged"
+    (tmp_path / "file.bin.sha256").write_text("\n")
+    assert file_state(file, tmp_path).detail == "present; no published checksum"
+
+
+def test_an_md5_verifies_where_no_sha256_is_published(server: Server, tmp_path: Path) -> None:
+    file = RemoteFile("file.bin", server.address, None, None, md5=MD5)
+    path = fetch_file(file, tmp_path)
+    assert names(tmp_path) == ["file.bin"]
+    assert file_state(file, tmp_path).detail == "verified by MD5"
+    path.write_bytes(CONTENT[::-1])
+    reversed_md5 = hashlib.md5(CONTENT[::-1]).hexdigest()
+    assert file_state(file, tmp_path).detail == f"damaged: MD5 {reversed_md5}, {MD5} expected"
+    server.does.content = CONTENT[::-1]
+    with pytest.raises(DataError, match=f"262,144 bytes with MD5 {reversed_md5} came, MD5 {MD5} expected"):
+        fetch_file(file, tmp_path, force=True)
+    assert names(tmp_path) == ["file.bin"]
+
+
+def test_a_sha256_goes_before_an_md5(server: Server, tmp_path: Path) -> None:
+    file = RemoteFile("file.bin", server.address, DIGEST, None, md5="0" * 32)
+    fetch_file(file, tmp_path)
+    assert file_state(file, tmp_path).detail == "verified by SHA-256"
 
 
 def test_states_of_a_file(server: Server, tmp_path: Path) -> None:

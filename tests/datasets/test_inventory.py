@@ -51,12 +51,13 @@ def test_fetch_check_damage_and_fetch_again(small_mnist: Path) -> None:
     assert inventory.check("mnist", small_mnist)[0].state == "missing"
     paths = inventory.fetch("mnist", small_mnist)
     assert here(small_mnist)["mnist"] == "yes"
-    assert [str(verdict) for verdict in inventory.check("mnist", small_mnist)] == ["mnist: verified"]
+    assert [str(verdict) for verdict in inventory.check("mnist", small_mnist)] == ["mnist: verified by SHA-256"]
     content = paths[0].read_bytes()
     paths[0].write_bytes(b"\0" + content[1:])
     (verdict,) = inventory.check("mnist", small_mnist)
     assert verdict.state == "damaged"
     assert f"{paths[0]}: damaged: SHA-256" in str(verdict)
+    assert f"{paths[1]}: verified by SHA-256" in str(verdict)
     assert hashlib.sha256(content).hexdigest() in str(verdict)
     with pytest.raises(DataError, match="--force"):
         inventory.fetch("mnist", small_mnist)
@@ -78,6 +79,7 @@ def test_check_goes_through_all(tmp_path: Path) -> None:
     assert str(verdicts["rooms3d"]) == "rooms3d: made by hackle, no files to check"
     assert str(verdicts["dsprites"]) == "dsprites: made by hackle, no files to check"
     assert verdicts["shapes3d"].state == "missing"
+    assert str(verdicts["mnist"]) == "mnist: missing"
 
 
 def test_a_set_that_hackle_makes_needs_no_fetching(tmp_path: Path) -> None:

@@ -29,7 +29,8 @@ def test_every_source_says_what_it_is(source: Source) -> None:
     assert all([source.summary, source.images, source.factors, source.licence])
     for file in source.files:
         assert Path(file.name).name == file.name
-        assert file.sha256 is None or (len(file.sha256) == 64 and set(file.sha256) <= set("0123456789abcdef"))
+        for digest, length in ((file.sha256, 64), (file.md5, 32)):
+            assert digest is None or (len(digest) == length and set(digest) <= set("0123456789abcdef"))
         assert file.size is None or file.size > 0
         assert file.address.startswith(("https://", "http://")) or not file.address
 

@@ -1,14 +1,12 @@
 """Fetching published files: resumable, verified, put in place in one step.
 
-A file is received as NAME.part beside its place, picked up there after a cut, and renamed only when its size and SHA-256
-are as published. Where no SHA-256 is published, the one of the received file is kept beside it as NAME.sha256 (in the
-format of the sha256sum program), so that later damage shows.
+A file is received as NAME.part beside its place, picked up there after a cut, and renamed only when its size and checksum
+are as published.
 """
 
 from __future__ import annotations
 
 import errno
-import hashlib
 import http.client
 import os
 import shutil
@@ -17,7 +15,6 @@ import urllib.error
 import urllib.request
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
@@ -25,13 +22,12 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeR
 from hackle import __version__
 from hackle.datasets.archives import locate
 from hackle.datasets.damage import human_size, writing
-from hackle.datasets.source import DataError, RemoteFile, Source
+from hackle.datasets.source import Checksum, DataError, RemoteFile, Source
+from hackle.datasets.verify import checksum_of, file_state, record
 
 _CHUNK = 2**20
 _PATIENCE_SECONDS = 60.0
 _RETRIED_CODES = {408, 425, 429, 500, 502, 503, 504}
-
-State = Literal["missing", "verified", "unverified", "damaged"]
 
 
 @dataclass(frozen=True)
@@ -42,15 +38,6 @@ class SourceByHand(Source):
     """
 
     steps: str = ""
-
-
-@dataclass(frozen=True)
-class FileState:
-    """What is known of one published file here."""
-
-    path: Path
-    state: State
-    detail: str
 
 
 def data_root(root: Path | str | None = None) -> Path:
@@ -101,53 +88,12 @@ def fetch_file(file: RemoteFile, folder: Path, *, force: bool = False, attempts:
         folder.mkdir(parents=True, exist_ok=True)
         part = target.with_name(f"{file.name}.part")
         _receive(file, part, attempts, pause)
-        digest = _verify_part(file, part)
-        if file.sha256 is None:
-            _record_path(target).write_text(f"{digest}  {file.name}\n")
+        checksum = _verify_part(file, part)
+        if file.checksum is None:
+            record(target, checksum)
         os.replace(part, target)
         _tag_path(part).unlink(missing_ok=True)
     return target
-
-
-def file_state(file: RemoteFile, folder: Path) -> FileState:
-    """Whether the file is in the folder and is what was published, or, failing that, what was first fetched."""
-    path = folder / file.name
-    if not path.exists():
-        return _absent(path)
-    size = path.stat().st_size
-    if file.size is not None and size != file.size:
-        return FileState(path, "damaged", f"damaged: {size:,} bytes, {file.size:,} expected")
-    record = _record_path(path)
-    expected = file.sha256 or (record.read_text().split()[0] if record.is_file() and record.stat().st_size else None)
-    if expected is None:
-        return FileState(path, "unverified", "present; no published checksum")
-    actual = sha256(path)
-    if actual != expected:
-        return FileState(path, "damaged", f"damaged: SHA-256 {actual}, {expected} expected")
-    if file.sha256 is None:
-        return FileState(path, "verified", "unchanged since it was fetched; no published checksum")
-    return FileState(path, "verified", "verified")
-
-
-def _absent(path: Path) -> FileState:
-    unpacked, part = locate(path.parent, path.name), path.with_name(f"{path.name}.part")
-    if unpacked is not None:
-        return FileState(unpacked, "unverified", f"unpacked; only {path.name} itself could be verified")
-    if part.exists():
-        return FileState(
-            path, "missing", f"missing; {part.stat().st_size:,} bytes of it received, fetch goes on from there"
-        )
-    return FileState(path, "missing", "missing")
-
-
-def sha256(path: Path) -> str:
-    """The SHA-256 of a file, in hexadecimal."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _record_path(path: Path) -> Path:
-    return path.with_name(f"{path.name}.sha256")
 
 
 def _tag_path(part: Path) -> Path:
@@ -155,18 +101,17 @@ def _tag_path(part: Path) -> Path:
     return part.with_name(f"{part.name}.tag")
 
 
-def _verify_part(file: RemoteFile, part: Path) -> str:
+def _verify_part(file: RemoteFile, part: Path) -> Checksum:
     size = part.stat().st_size
-    digest = sha256(part)
-    if file.sha256 in (None, digest) and file.size in (None, size):
-        return digest
+    checksum = checksum_of(part, file.checksum.algorithm if file.checksum else "SHA-256")
+    if file.checksum in (None, checksum) and file.size in (None, size):
+        return checksum
     part.unlink()
     _tag_path(part).unlink(missing_ok=True)
-    expected = f"SHA-256 {file.sha256}" if file.sha256 else f"{file.size:,} bytes"
     raise DataError(
-        f"{file.address} did not give the published {file.name}: {size:,} bytes with SHA-256 {digest} came, {expected} "
-        "expected. What came was deleted and nothing put in place; if that happens again, the file has changed or an error "
-        "page comes in its stead"
+        f"{file.address} did not give the published {file.name}: {size:,} bytes with {checksum} came, "
+        f"{file.checksum or f'{file.size:,} bytes'} expected. What came was deleted and nothing put in place; if that "
+        "happens again, the file has changed or an error page comes in its stead"
     )
 
 

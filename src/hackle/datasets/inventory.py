@@ -8,8 +8,9 @@ from pathlib import Path
 from hackle.datasets import DATASETS, find
 from hackle.datasets.archives import locate
 from hackle.datasets.damage import human_size
-from hackle.datasets.fetch import FileState, SourceByHand, State, data_root, fetch_file, file_state, how_to_get
+from hackle.datasets.fetch import SourceByHand, data_root, fetch_file, how_to_get
 from hackle.datasets.source import DataError, Source
+from hackle.datasets.verify import FileState, State, file_state
 
 # Sets that hackle draws itself; a file of theirs is a choice, used where it is there.
 _DRAWN = {"dsprites"}
@@ -40,8 +41,10 @@ class Verdict:
     def __str__(self) -> str:
         if not self.files:
             return f"{self.name}: made by hackle, no files to check"
-        details = [f"\n  {file.path}: {file.detail}" for file in self.files if file.detail != "verified"]
-        return f"{self.name}: {self.state}{''.join(details)}"
+        details = {file.detail for file in self.files}
+        if len(details) == 1 and self.state in ("verified", "missing"):
+            return f"{self.name}: {details.pop()}"
+        return "\n  ".join([f"{self.name}: {self.state}", *(f"{file.path}: {file.detail}" for file in self.files)])
 
 
 def entries(root: Path | str | None = None) -> list[Entry]:

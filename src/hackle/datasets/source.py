@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -19,14 +20,35 @@ class DataError(HackleError):
     """A data set that is not here, damaged or not of the expected format."""
 
 
+class Checksum(NamedTuple):
+    """What a file hashes to, in hexadecimal."""
+
+    algorithm: Literal["SHA-256", "MD5"]
+    digest: str
+
+    def __str__(self) -> str:
+        return f"{self.algorithm} {self.digest}"
+
+
 @dataclass(frozen=True)
 class RemoteFile:
-    """A file to fetch: where it lies, what it must hash to and the name it gets under the data set's folder."""
+    """A file to fetch: where it lies, what it must hash to and the name it gets under the data set's folder.
+
+    An MD5 finds damage, not forgery: it is for files of which nobody recorded the SHA-256.
+    """
 
     name: str
     address: str
     sha256: str | None
     size: int | None
+    md5: str | None = None
+
+    @property
+    def checksum(self) -> Checksum | None:
+        """The best checksum known of the published file."""
+        if self.sha256 is not None:
+            return Checksum("SHA-256", self.sha256)
+        return None if self.md5 is None else Checksum("MD5", self.md5)
 
 
 @dataclass(frozen=True)
