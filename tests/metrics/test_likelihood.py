@@ -27,12 +27,12 @@ class Linear:
     likelihood: str = "gaussian"
     rows: list[int] = field(default_factory=list)
 
-    def encode(self, images):
+    def posterior(self, images):
         precision = 1 + self.weights.square().sum(0)
         means = (images.flatten(1) - 0.3) @ self.weights / precision
         return means, (self.widen - torch.log(precision)).expand_as(means)
 
-    def decode(self, z):
+    def output(self, z):
         self.rows.append(len(z))
         return (z @ self.weights.T + 0.3).view(-1, 3, 2)
 
@@ -98,7 +98,7 @@ def test_the_bound_uses_the_correlated_posteriors_density():
 
 def test_elbo_is_minus_reconstruction_error_less_kl():
     model = linear(widen=0.5)
-    means, logvars = model.encode(IMAGES)
+    means, logvars = model.posterior(IMAGES)
     total = kl_divergence(means.numpy(), logvars.numpy()).total
     error = reconstruction_error(model, IMAGES, samples=3, seed=9)
     assert elbo(model, IMAGES, samples=3, seed=9).mean() == pytest.approx(-error.mean() - total, abs=1e-9)
@@ -112,10 +112,10 @@ class Coin:
     def __init__(self, logit: float) -> None:
         self.logit = logit
 
-    def encode(self, images):
+    def posterior(self, images):
         return torch.zeros(len(images), 1), torch.zeros(len(images), 1)
 
-    def decode(self, z):
+    def output(self, z):
         return torch.full((len(z), 4), self.logit)
 
 

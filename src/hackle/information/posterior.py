@@ -103,7 +103,7 @@ class Posteriors:
     @property
     def total_correlation(self) -> float:
         """KL(q(z|x) ‖ Π q(z_i|x)) = −½ ln det Σ, the same for every point."""
-        return float(correlation_divergence(self.correlation, self.codes))
+        return float(correlation_divergence(self.correlation, self.codes)) + 0.0  # not −0.0
 
 
 def generator(seed: int, purpose: str) -> np.random.Generator:

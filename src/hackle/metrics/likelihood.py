@@ -29,18 +29,18 @@ from hackle.randomness import Stream
 
 
 class Autoencoder(Protocol):
-    """A model of images: a posterior for each image, and pixels for each z."""
+    """A model of images, such as `hackle.Model`: a posterior for each image, and pixels for each z."""
 
     @property
     def likelihood(self) -> str:
         """bernoulli (the decoder gives logits) or gaussian (it gives means; the variance is 1)."""
         ...
 
-    def encode(self, images: Tensor) -> tuple[Tensor, Tensor]:
+    def posterior(self, images: Tensor) -> tuple[Tensor, Tensor]:
         """Means and logvars, each (b, l), of images (b, …) in [0, 1]."""
         ...
 
-    def decode(self, z: Tensor) -> Tensor:
+    def output(self, z: Tensor) -> Tensor:
         """Logits or means of the pixels, (b, …), for z (b, l)."""
         ...
 
@@ -147,14 +147,15 @@ def _decoded(
     block = max(1, chunk // draws)
     for start in range(0, len(pixels), block):
         batch = pixels[start : start + block]
-        means, logvars = model.encode(batch)
+        means, logvars = model.posterior(batch)
+        batch = batch.to(means.device)
         owners = torch.arange(start, start + len(batch), device=means.device)
         stream = Stream(owners, torch.tensor(seed, device=means.device), "likelihood")
         noise = stream.normal("z", (draws, means.shape[1])).double()
         z = reparameterise(means.double()[:, None], logvars.double()[:, None], noise, correlation)
         image = torch.arange(len(batch), device=means.device).repeat_interleave(draws)
         parts = [
-            _log_likelihood(model.decode(part.to(means.dtype)), batch[which], model.likelihood)
+            _log_likelihood(model.output(part.to(means.dtype)), batch[which], model.likelihood)
             for part, which in zip(z.flatten(0, 1).split(chunk), image.split(chunk), strict=True)
         ]
         yield _Decoded(means.double(), logvars.double(), z, torch.cat(parts).view(len(batch), draws))
