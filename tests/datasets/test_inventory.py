@@ -39,12 +39,8 @@ def test_entries_say_what_is_here(tmp_path: Path) -> None:
 
 def test_entries_give_the_size_of_the_files() -> None:
     sizes = {entry.name: entry.size for entry in inventory.entries()}
-    assert (sizes["shapes3d"], sizes["celeba"], sizes["cars3d"], sizes["rooms3d"]) == (
-        "268 MB",
-        "1.5 GB",
-        "unknown",
-        "–",
-    )
+    assert (sizes["shapes3d"], sizes["celeba"], sizes["cars3d"]) == ("268 MB", "1.5 GB", "unknown")
+    assert sizes["rooms3d"] == sizes["dsprites"] == "–"
 
 
 def test_fetch_check_damage_and_fetch_again(small_mnist: Path) -> None:
@@ -80,6 +76,16 @@ def test_check_goes_through_all(tmp_path: Path) -> None:
     assert str(verdicts["dsprites"]) == "dsprites: made by hackle, no files to check"
     assert verdicts["shapes3d"].state == "missing"
     assert str(verdicts["mnist"]) == "mnist: missing"
+
+
+def test_an_optional_file_counts_where_it_is_there(tmp_path: Path) -> None:
+    (file,) = DATASETS["dsprites"].files
+    (tmp_path / "dsprites").mkdir()
+    (tmp_path / "dsprites" / file.name).write_bytes(b"not the archive")
+    assert here(tmp_path)["dsprites"] == "yes"
+    (verdict,) = inventory.check("dsprites", tmp_path)
+    assert verdict.state == "damaged"
+    assert f"{file.md5} expected" in str(verdict)
 
 
 def test_a_set_that_hackle_makes_needs_no_fetching(tmp_path: Path) -> None:

@@ -17,9 +17,9 @@ from hackle.datasets.archives import members
 from hackle.datasets.arrays import ArrayDataset, grid_of, with_instance
 from hackle.datasets.damage import reading
 from hackle.datasets.decoding import cropped_and_resized, decoded
-from hackle.datasets.fetch import SourceByHand, present_files
+from hackle.datasets.fetch import present_files
 from hackle.datasets.prepare import Build, prepare
-from hackle.datasets.source import RemoteFile
+from hackle.datasets.source import RemoteFile, Source
 from hackle.factors import Factor, Rows
 
 _CROP, _SIZE = 148, 64
@@ -77,7 +77,7 @@ def _build(archive: Path, names: list[str], rows: Rows) -> Build:
     return Build((len(names), _SIZE, _SIZE, 3), rows, parts())
 
 
-SOURCE = SourceByHand(
+SOURCE = Source(
     name="celeba",
     summary="CelebA: photographs of faces with 40 attributes",
     images="202,599 of 64×64×3",

@@ -232,4 +232,5 @@ SOURCE = Source(
             md5="7da33b31b13a06f4b04a70402ce90c2e",
         ),
     ),
+    optional=True,
 )

@@ -16,8 +16,8 @@ import torch
 
 from hackle.datasets.arrays import ArrayDataset
 from hackle.datasets.damage import DamagedError, reading
-from hackle.datasets.fetch import SourceByHand, present_files
-from hackle.datasets.source import RemoteFile
+from hackle.datasets.fetch import present_files
+from hackle.datasets.source import RemoteFile, Source
 from hackle.factors import Factor, FactorGrid
 
 _FILE = RemoteFile("basel_face_renders.pth", "", None, None)
@@ -50,7 +50,7 @@ def _has_form(faces: torch.Tensor) -> bool:
     return faces.dtype == torch.uint8 and faces.ndim == 6 and faces.shape[4:] == (64, 64) and faces.numel() > 0
 
 
-SOURCE = SourceByHand(
+SOURCE = Source(
     name="faces3d",
     summary="3D Faces: renderings of the Basel Face Model",
     images="127,050 of 64×64×1",

@@ -13,7 +13,6 @@ import shutil
 import time
 import urllib.error
 import urllib.request
-from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
@@ -28,16 +27,6 @@ from hackle.datasets.verify import checksum_of, file_state, record
 _CHUNK = 2**20
 _PATIENCE_SECONDS = 60.0
 _RETRIED_CODES = {408, 425, 429, 500, 502, 503, 504}
-
-
-@dataclass(frozen=True)
-class SourceByHand(Source):
-    """A data set whose owner's terms ask people to fetch it themselves; `steps` says how.
-
-    A file with an empty address cannot be fetched at all; one with an address can, and the steps are told if that fails.
-    """
-
-    steps: str = ""
 
 
 def data_root(root: Path | str | None = None) -> Path:
@@ -63,9 +52,8 @@ def present_files(source: Source, root: Path) -> list[Path]:
 
 def how_to_get(source: Source) -> str:
     """What to do to have a source's files."""
-    steps = source.steps if isinstance(source, SourceByHand) else ""
     fetched = f"fetch it with `hackle data fetch {source.name}`" if all(file.address for file in source.files) else ""
-    by_hand = f"{steps}; put the files in that folder" if steps else ""
+    by_hand = f"{source.steps}; put the files in that folder" if source.steps else ""
     return f"To get it, {', or by hand: '.join(way for way in (fetched, by_hand) if way)}"
 
 

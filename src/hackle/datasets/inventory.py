@@ -8,19 +8,17 @@ from pathlib import Path
 from hackle.datasets import DATASETS, find
 from hackle.datasets.archives import locate
 from hackle.datasets.damage import human_size
-from hackle.datasets.fetch import SourceByHand, data_root, fetch_file, how_to_get
+from hackle.datasets.fetch import data_root, fetch_file, how_to_get
 from hackle.datasets.source import DataError, Source
 from hackle.datasets.verify import FileState, State, file_state
 
-# Sets that hackle draws itself; a file of theirs is a choice, used where it is there.
-_DRAWN = {"dsprites"}
 # A set is as bad as its worst file.
 _WORST_FIRST: tuple[State, ...] = ("damaged", "missing", "unverified", "verified")
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One line of the list of data sets; `size` is that of the files to fetch."""
+    """One line of the list of data sets; `size` is that of the files that have to be fetched."""
 
     name: str
     images: str
@@ -60,7 +58,7 @@ def fetch(name: str, root: Path | str | None = None, *, force: bool = False) -> 
     try:
         return [fetch_file(file, data_root(root) / name, force=force) for file in known.files]
     except DataError as error:
-        if not isinstance(known, SourceByHand):
+        if not known.steps:
             raise
         raise DataError(f"{error}. By hand: {known.steps}; put the files in {data_root(root) / name}") from error
 
@@ -74,12 +72,12 @@ def check(name: str | None = None, root: Path | str | None = None) -> list[Verdi
 def _entry(known: Source, root: Path) -> Entry:
     sizes = [file.size for file in known.files]
     total = sum(size for size in sizes if size is not None)
-    if not sizes:
+    if not sizes or known.optional:
         size = "–"
     else:
         size = "unknown" if None in sizes else human_size(total)
     found = [locate(root / known.name, file.name) is not None for file in known.files]
-    if not found or (known.name in _DRAWN and not any(found)):
+    if not found or (known.optional and not any(found)):
         here = "made by hackle"
     else:
         here = "yes" if all(found) else ("in part" if any(found) else "no")
@@ -88,7 +86,7 @@ def _entry(known: Source, root: Path) -> Entry:
 
 def _verdict(known: Source, root: Path) -> Verdict:
     files = tuple(file_state(file, root / known.name) for file in known.files)
-    if known.name in _DRAWN:
+    if known.optional:
         files = tuple(file for file in files if file.state != "missing")
     worst = min((_WORST_FIRST.index(file.state) for file in files), default=-1)
     return Verdict(known.name, _WORST_FIRST[worst], files)

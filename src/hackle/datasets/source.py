@@ -53,7 +53,11 @@ class RemoteFile:
 
 @dataclass(frozen=True)
 class Source:
-    """One data set by name. `files` is empty where nothing needs fetching."""
+    """One data set by name. `files` is empty where nothing needs fetching.
+
+    A file with an empty address cannot be fetched. `steps` says how to get the files by hand, where their owner's terms
+    ask for it. `optional` files are a choice: used where they are there, while without them hackle makes the set itself.
+    """
 
     name: str
     summary: str
@@ -62,6 +66,8 @@ class Source:
     licence: str
     load: Callable[[Path], Dataset]
     files: tuple[RemoteFile, ...] = ()
+    steps: str = ""
+    optional: bool = False
 
 
 def render_rows(
