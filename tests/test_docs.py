@@ -1,0 +1,75 @@
+"""The documentation tells the truth: every ```python block runs, page by page, in a folder of its own.
+
+The blocks of a page share one namespace, in order. There is no way to mark a block as not to be run: what is not meant to
+run is no python block but text, a console session (```console, ```pycon) or the like.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+FENCE = re.compile(r"^(?P<indent> *)(?P<mark>`{3,}|~{3,})(?P<info>[^`\n]*)$")
+
+
+def blocks(text: str) -> list[tuple[str, int, str]]:
+    """Info string, first line number and content of each fenced block of a page."""
+    found: list[tuple[str, int, str]] = []
+    lines = text.splitlines()
+    at = 0
+    while at < len(lines):
+        opening = FENCE.match(lines[at])
+        at += 1
+        if opening is None:
+            continue
+        start, closing = at, re.compile(rf"^ *{opening['mark'][0]}{{{len(opening['mark'])},}} *$")
+        while at < len(lines) and not closing.match(lines[at]):
+            at += 1
+        if at == len(lines):
+            raise ValueError(f"the block that opens in line {start} is never closed")
+        indent = len(opening["indent"])
+        content = "\n".join(line[indent:] if line[:indent].isspace() else line for line in lines[start:at])
+        found.append((opening["info"].strip(), start + 1, content))
+        at += 1
+    return found
+
+
+@pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_the_python_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = ModuleType("page")
+    monkeypatch.setitem(sys.modules, "page", module)
+    monkeypatch.chdir(tmp_path)
+    for info, line, content in blocks(page.read_text(encoding="utf-8")):
+        assert not info.startswith("py") or info in ("python", "pycon"), (
+            f"{page.name}:{line} is marked {info!r}; python blocks are run, so mark what is not to run as text"
+        )
+        if info == "python":
+            # Blank lines before the block give its errors the line numbers of the page.
+            exec(compile("\n" * (line - 1) + content, str(page), "exec"), module.__dict__)
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
+
+
+def test_blocks_are_found_with_their_lines() -> None:
+    page = "text\n```python\na = 1\n\nb = 2\n```\n- item\n\n  ```text\n  no\n  ```\n````python\n```\n````\n"
+    assert blocks(page) == [("python", 3, "a = 1\n\nb = 2"), ("text", 10, "no"), ("python", 13, "```")]
+    with pytest.raises(ValueError, match="opens in line 2 is never closed"):
+        blocks("text\n```python\na = 1\n")
+
+
+def test_errors_in_a_page_are_errors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("```python\nx = 1\n```\n\n```python\nassert x == 2\n```\n")
+    with pytest.raises(AssertionError) as caught:
+        test_the_python_of_a_page_runs(page, tmp_path, monkeypatch)
+    assert caught.traceback[-1].lineno == 5
+    page.write_text("```python no-run\nx = 1\n```\n")
+    with pytest.raises(AssertionError, match="is marked 'python no-run'"):
+        test_the_python_of_a_page_runs(page, tmp_path, monkeypatch)
