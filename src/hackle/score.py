@@ -260,7 +260,10 @@ METRICS: dict[str, Metric] = {
     "interpretability": Metric(_interpretability, on="posterior"),
     "jemmig": Metric(lambda e: metrics.jemmig_from_information(e.factor_information), "lower", on="posterior"),
     "posterior_mig": Metric(
-        lambda e: metrics.posterior_mig_score(*e.posteriors, e.factors, bins=e.protocol.posterior_bins), on="posterior"
+        lambda e: metrics.posterior_mig_score(
+            *e.posteriors, e.factors, bins=e.protocol.posterior_bins, estimator="quantised"
+        ),
+        on="posterior",
     ),
     "misjed": Metric(_misjed, "lower", needs=(), on="posterior", ceiling=False),
     "monte_carlo_tc": Metric(
