@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -84,6 +85,16 @@ def digits(index: Tensor, stream: object) -> Tensor:
 def test_the_registry_and_these_tests_name_the_same_methods(name: str) -> None:
     assert type(METHODS[name]) is OBJECTIVES[name]
     assert METHODS.keys() == OBJECTIVES.keys()
+
+
+@every_method
+def test_it_has_a_page(name: str) -> None:
+    pages = Path(__file__).parents[2] / "docs" / "methods"
+    assert f"({name}.md)" in (pages / "index.md").read_text()
+    page = (pages / f"{name}.md").read_text()
+    arguments = [field.name for field in fields(OBJECTIVES[name])]  # type: ignore[arg-type]
+    assert all(f"`{argument}`" in page for argument in arguments), arguments
+    assert type(METHODS[name]).__name__ in page
 
 
 @every_method
@@ -187,3 +198,19 @@ def test_no_network_holds_state_between_batches() -> None:
     for name in OBJECTIVES:
         networks = build_networks(run_of(name), (16, 16, 1))
         assert not list(nn.ModuleDict(networks).buffers())
+
+
+@pytest.mark.gpu
+@every_method
+def test_cuda_follows_the_cpu(name: str, squares: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Through whatever a fleet makes of its steps there, such as one graph that it replays."""
+    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
+    runs = [run_of(name, seed) for seed in range(2)]
+    here = fleet_of(runs, squares.images_on("cpu"), len(squares.factors), squares.shape, 6)
+    there = Fleet(runs, squares.images_on("cuda"), len(squares.factors), squares.shape, "cuda")
+    for _ in range(6):
+        there.step()
+    for expected, found in zip(here.averages(), there.averages(), strict=True):
+        assert found.keys() == expected.keys()
+        for term, value in expected.items():
+            assert found[term] == pytest.approx(value, rel=1e-2, abs=1e-2), term
