@@ -1,9 +1,18 @@
-"""Gradient-boosted trees with scikit-learn's default settings, fitted by LightGBM.
+"""Gradient-boosted trees (Friedman 2001) with scikit-learn's default settings, grown by LightGBM's histograms.
 
-Scikit-learn's GradientBoostingClassifier grows, in each of 100 rounds at learning rate 0.1, one tree of depth 3 for every
-class. For 10,000 samples and a factor with 40 values that takes minutes. LightGBM grows the same trees from
-histograms of at most 255 bins in seconds. Departures: splits and importances count the second-order gain of the loss, where
-scikit-learn splits by the variance of the gradients. Rounds, depth, learning rate and unlimited leaves are the same.
+Each of 100 rounds grows one regression tree of depth 3 for every class k on the residuals r_k = 1[y = k] − p_k, splitting
+where the squared residuals fall most, and gives leaf l the step
+
+    0.1 · (K − 1)/K · Σ_l r_k / Σ_l |r_k| (1 − |r_k|).
+
+That is what scikit-learn's GradientBoostingClassifier does, and a code's importance is, as there, its share of the fall in
+squared residuals. LightGBM's own objective would choose splits by second-order gain instead, which gives other importances;
+so it is handed residuals with unit curvature, and the steps are computed here. Two classes need no case of their own:
+their two trees mirror each other.
+
+One departure makes this some thirty times as fast: splits lie between 63 quantiles of each code, not between all of its
+values. With far more noise than signal scikit-learn's exact splits memorise single rows, which these cannot; a coarse
+histogram keeps the importances closest.
 """
 
 from __future__ import annotations
@@ -12,24 +21,28 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import softmax
 
 from hackle.metrics.checks import Classes, Table
 
 if TYPE_CHECKING:
     from lightgbm import Booster
 
+_ROUNDS = 100
+_RATE = 0.1
+_LEAVES = 8
 _SETTINGS = {
-    "learning_rate": 0.1,
+    "objective": "none",
     "max_depth": 3,
-    "num_leaves": 8,
+    "num_leaves": _LEAVES,
+    "max_bin": 63,
     "min_data_in_leaf": 1,
     "min_data_in_bin": 1,
-    "max_bin": 255,
-    # Every sample has its say in where the bins lie, and sums run in a fixed order: the same trees on every machine.
+    "min_sum_hessian_in_leaf": 0.5,  # with unit curvature, half a row
     "feature_pre_filter": False,
+    # Sums run in a fixed order, so that the trees are the same whatever the number of threads.
     "deterministic": True,
     "force_row_wise": True,
-    "seed": 0,
     "verbose": -1,
 }
 
@@ -38,24 +51,40 @@ class BoostedTrees(NamedTuple):
     """A fitted classifier of codes."""
 
     booster: Booster
+    start: NDArray[np.float64]
+    """The logarithm of each class's frequency, (k,), to which the trees add."""
     importance: NDArray[np.float64]
-    """Each code's share, (c,), of the total gain; zeros if no split gained anything."""
+    """Each code's share, (c,), of the fall in squared residuals; zeros if no split brought any."""
 
     def predict(self, codes: Table) -> Classes:
         """The predicted class of each row, (n,)."""
-        probabilities = np.asarray(self.booster.predict(codes))
-        if probabilities.ndim == 1:
-            return (probabilities > 0.5).astype(np.int64)
-        return np.argmax(probabilities, axis=1)
+        return np.argmax(np.asarray(self.booster.predict(codes)) + self.start, axis=1)
 
 
 def fit_boosted_trees(codes: Table, classes: Classes) -> BoostedTrees:
     """Trees that predict classes 0 … k − 1, all of which occur, k ≥ 2, from codes (n, c)."""
     import lightgbm
 
-    count = int(classes.max()) + 1
-    objective = {"objective": "binary"} if count == 2 else {"objective": "multiclass", "num_class": count}
-    data = lightgbm.Dataset(codes, label=classes, params=_SETTINGS, free_raw_data=True)
-    booster = lightgbm.train({**_SETTINGS, **objective}, data, num_boost_round=100)
+    n, count = len(classes), int(classes.max()) + 1
+    settings = {**_SETTINGS, "num_class": count}
+    booster = lightgbm.Booster(settings, lightgbm.Dataset(codes, label=classes, params=settings))
+    start = np.log(np.bincount(classes) / n)
+    scores = np.repeat(start[:, None], n, axis=1)
+    target = np.arange(count)[:, None] == classes
+    curvature = np.ones(n * count, dtype=np.float32)
+    for index in range(_ROUNDS):
+        residual = (target - softmax(scores, axis=0)).ravel()
+        gradient = -residual.astype(np.float32)
+        finished = booster.update(fobj=lambda _scores, _data, gradient=gradient: (gradient, curvature))
+        if finished:
+            break
+        leaves = np.asarray(booster.predict(codes, pred_leaf=True, start_iteration=index, num_iteration=1))
+        cell = (leaves.T.astype(np.int64) + _LEAVES * np.arange(count)[:, None]).ravel()
+        size = np.abs(residual)
+        total, weight = (np.bincount(cell, each, _LEAVES * count) for each in (residual, size * (1 - size)))
+        step = _RATE * (count - 1) / count * np.divide(total, weight, out=np.zeros_like(total), where=weight > 1e-150)
+        scores += step[cell].reshape(count, n)
+        for tree, leaf in np.argwhere(step.reshape(count, _LEAVES)):
+            booster.set_leaf_output(index * count + tree, leaf, float(step[tree * _LEAVES + leaf]))
     gain = booster.feature_importance("gain")
-    return BoostedTrees(booster, gain / gain.sum() if gain.sum() > 0 else np.zeros(len(gain)))
+    return BoostedTrees(booster, start, gain / gain.sum() if gain.sum() > 0 else np.zeros(len(gain)))

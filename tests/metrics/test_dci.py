@@ -1,0 +1,123 @@
+"""DCI against its formulas, known matrices, the exact L1 machine and each predictor's own facts."""
+
+import math
+
+import numpy as np
+import pytest
+import references
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from samples import disentangled, imperfect, make_sample, values
+
+from hackle.metrics import MetricError, dci_from_importance, dci_importance, dci_scores
+from hackle.metrics.dci import completeness_per_factor, disentanglement_per_code
+
+FIVE = 5 * np.eye(5)
+SPREAD = 1 - math.log(2) / math.log(10)
+
+
+@pytest.mark.parametrize(
+    ("importance", "disentanglement", "completeness"),
+    [
+        (FIVE, 1.0, 1.0),
+        ([[1, 0], [0, 1], [0, 0]], 1.0, 1.0),
+        (np.zeros((10, 10)), 0.0, 0.0),
+        (np.vstack([FIVE, FIVE]), 1.0, SPREAD),
+        (np.hstack([FIVE, FIVE]), SPREAD, 1.0),
+        (np.ones((3, 4)), 0.0, 0.0),
+        ([[2.0], [1.0]], 1.0, 1 - (math.log(3) - 2 / 3 * math.log(2)) / math.log(2)),
+        ([[2.0, 1.0]], 1 - (math.log(3) - 2 / 3 * math.log(2)) / math.log(2), 1.0),
+    ],
+)
+def test_known_matrices(importance, disentanglement, completeness):
+    assert dci_from_importance(importance) == pytest.approx((disentanglement, completeness))
+
+
+@given(st.integers(0, 2**32), st.integers(2, 6), st.integers(2, 5))
+@settings(deadline=None, max_examples=60)
+def test_matrices_agree_with_the_formula(seed, codes, factors):
+    rng = np.random.default_rng(seed)
+    matrix = rng.random((codes, factors)) * (rng.random((codes, factors)) < 0.7)
+    assert dci_from_importance(matrix) == pytest.approx(references.dci_of_matrix(matrix), abs=1e-12)
+
+
+def test_disentanglement_weighs_codes_by_importance_and_completeness_weighs_factors_alike():
+    matrix = [[3.0, 0.0], [0.5, 0.5]]
+    np.testing.assert_allclose(disentanglement_per_code(matrix), [1, 0])
+    disentanglement, completeness = dci_from_importance(matrix)
+    assert disentanglement == pytest.approx(0.75)
+    assert completeness == pytest.approx(completeness_per_factor(matrix).mean())
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_the_l1_machine_finds_the_exact_weights(seed):
+    s = make_sample(imperfect, rows=300, seed=seed)
+    found = dci_importance(s.codes, s.factors).matrix
+    expected = references.l1_svm_importance(s.codes, s.factors)
+    # The machines stop at a tolerance of 1e-4 of their start.
+    np.testing.assert_allclose(found, expected, atol=0.005 * expected.max())
+    assert dci_from_importance(found) == pytest.approx(dci_from_importance(expected), abs=1e-3)
+
+
+@pytest.mark.parametrize("predictor", ["l1-svm", "gbt", "random-forest", "lasso"])
+def test_every_predictor_tells_good_codes_from_mixtures(predictor):
+    good = make_sample(disentangled, rows=400)
+    mixture = np.random.default_rng(0).normal(size=(4, 4))
+    mixed = good.map_codes(lambda codes: codes @ mixture)
+    high = dci_scores(good.codes, good.factors, test=good.test, predictor=predictor)
+    low = dci_scores(mixed.codes, mixed.factors, test=mixed.test, predictor=predictor)
+    # A random forest offers each split two of the four codes, so even perfect codes share importance.
+    least = 0.6 if predictor == "random-forest" else 0.8
+    assert high.disentanglement > least
+    assert high.completeness > least
+    assert low.disentanglement < high.disentanglement - 0.25
+    assert low.completeness < high.completeness - 0.25
+
+
+@pytest.mark.parametrize("predictor", ["gbt", "random-forest"])
+def test_tree_importances_are_shares(predictor):
+    s = make_sample(imperfect, rows=200)
+    found = dci_importance(s.codes, s.factors, predictor=predictor)
+    np.testing.assert_allclose(found.matrix.sum(axis=0), 1)
+    # Trees see their own training rows here, and remember them.
+    assert (found.informativeness > 0.95).all()
+
+
+def test_informativeness_is_the_accuracy_on_test_rows():
+    s = make_sample(imperfect)
+    factors = np.random.default_rng(0).integers(0, 4, size=s.test_factors.shape)
+    chance = dci_scores(s.codes, s.factors, test=(s.test_codes, factors % s.factors.max(axis=0))).informativeness
+    assert dci_scores(s.codes, s.factors, test=s.test).informativeness > chance + 0.2
+
+
+def test_the_lasso_reads_numbers_and_takes_continuous_factors():
+    rng = np.random.default_rng(0)
+    factors = rng.random((500, 2))
+    scores = dci_scores(factors * [2.0, -3.0], factors, predictor="lasso")
+    # The penalty shrinks each standardised weight from 1 to 0.998, which is all the error there is.
+    assert scores == pytest.approx((1.0, 1.0, 0.998), abs=2e-3)
+    noise = dci_scores(rng.random((500, 2)), factors, test=(rng.random((500, 2)), factors), predictor="lasso")
+    assert noise.informativeness == pytest.approx(0.0, abs=0.01)
+
+
+def test_the_lasso_minimises_its_objective():
+    s = make_sample(imperfect, rows=150)
+    x, _ = references.standardised(s.codes, s.codes)
+    y, _ = references.standardised(values(s.factors), values(s.factors))
+    found = dci_importance(s.codes, s.factors, predictor="lasso").matrix
+    for k in range(y.shape[1]):
+        # Subgradient conditions of |y − xw|² / 2n + α|w|₁, with the signs of the weights tried through the residual.
+        signs = np.sign(np.linalg.lstsq(x, y[:, k], rcond=None)[0])
+        slope = x.T @ (y[:, k] - x @ (found[:, k] * signs)) / len(x)
+        used = found[:, k] > 0.01
+        np.testing.assert_allclose((slope * signs)[used], 0.002, atol=2e-4)
+
+
+def test_wrong_arguments_are_refused():
+    s = make_sample(imperfect, rows=50)
+    with pytest.raises(MetricError, match="expected one of l1-svm, gbt, random-forest, lasso"):
+        dci_scores(s.codes, s.factors, predictor="svm")
+    with pytest.raises(MetricError, match="negative"):
+        dci_from_importance([[-1.0, 0.0]])
+    with pytest.raises(MetricError, match="does not vary in the training or test rows"):
+        dci_scores(s.codes, s.factors, test=(s.codes, s.factors * 0 + s.factors.mean(axis=0)), predictor="lasso")

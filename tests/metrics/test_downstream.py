@@ -1,0 +1,63 @@
+"""Downstream accuracy and efficiency against scikit-learn's cross-validation and known cases."""
+
+import warnings
+
+import numpy as np
+import pytest
+from samples import disentangled, imperfect, make_sample
+from sklearn.linear_model import LogisticRegressionCV
+from sklearn.model_selection import KFold
+
+from hackle.metrics import MetricError, downstream_accuracy, statistical_efficiency
+
+
+def test_the_cross_validated_regression_is_scikit_learns():
+    s = make_sample(imperfect, rows=300)
+    expected = []
+    for v, v_test in zip(s.factors[:, :2].T, s.test_factors[:, :2].T, strict=True):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)
+            model = LogisticRegressionCV(Cs=10, cv=KFold(5), max_iter=10_000).fit(s.codes, v)
+        expected.append(model.score(s.test_codes, v_test))
+    found = downstream_accuracy(s.codes, s.factors[:, :2], s.test_codes, s.test_factors[:, :2])
+    assert found == pytest.approx(np.mean(expected), abs=0.02)
+
+
+@pytest.mark.parametrize("classifier", ["logistic-cv", "gbt"])
+@pytest.mark.parametrize(("rows", "least"), [(2, 0.1), (10, 0.25), (60, 0.8)])
+def test_very_few_training_rows_are_enough(classifier, rows, least):
+    s = make_sample(disentangled, rows=200)
+    factors = s.factors[:rows, :2].copy()
+    factors[0], factors[1] = 0, 1
+    accuracy = downstream_accuracy(s.codes[:rows], factors, s.test_codes, s.test_factors[:, :2], classifier=classifier)
+    assert least < accuracy <= 1
+
+
+def test_a_fold_whose_rest_has_a_single_value_is_survived():
+    codes = np.arange(10.0)[:, None]
+    factors = (np.arange(10) >= 8).astype(int)[:, None]
+    assert downstream_accuracy(codes, factors, codes, factors) >= 0.8
+
+
+@pytest.mark.parametrize("classifier", ["logistic-cv", "gbt"])
+def test_more_training_rows_help(classifier):
+    s = make_sample(imperfect, rows=600)
+    efficiency = statistical_efficiency(
+        s.codes, s.factors[:, :2], s.test_codes, s.test_factors[:, :2], few=15, many=400, classifier=classifier
+    )
+    few, many = (
+        downstream_accuracy(s.codes[:n], s.factors[:n, :2], s.test_codes, s.test_factors[:, :2], classifier=classifier)
+        for n in (15, 400)
+    )
+    assert efficiency == few / many
+    assert 0.2 < efficiency < 0.97
+
+
+def test_wrong_arguments_are_refused():
+    s = make_sample(imperfect, rows=50)
+    with pytest.raises(MetricError, match="expected one of logistic-cv, gbt"):
+        downstream_accuracy(s.codes, s.factors, *s.test, classifier="mlp")
+    with pytest.raises(MetricError, match="at least 10000 rows"):
+        statistical_efficiency(s.codes, s.factors, *s.test)
+    with pytest.raises(MetricError, match="no test row is predicted rightly"):
+        statistical_efficiency(s.codes, s.factors, s.test_codes, s.test_factors + 50, few=20, many=50, classifier="gbt")
