@@ -8,6 +8,8 @@ import socket
 import threading
 from collections import namedtuple
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -35,6 +37,8 @@ class Behaviour:
     cuts: list[int] = field(default_factory=list)  # bytes to send before hanging up, for the first requests
     errors: list[int] = field(default_factory=list)  # codes to answer the first requests with
     wrong_range: bool = False
+    pause: threading.Event | None = None  # what to wait for in the middle of the body
+    paused: threading.Event = field(default_factory=threading.Event)
     asked: list[str | None] = field(default_factory=list)
 
 
@@ -71,6 +75,11 @@ class Handler(BaseHTTPRequestHandler):
         if does.tag:
             self.send_header("ETag", does.tag)
         self.end_headers()
+        if does.pause is not None:
+            self.wfile.write(body[:1000])
+            body = body[1000:]
+            does.paused.set()
+            does.pause.wait(10)
         self.wfile.write(body[: does.cuts.pop(0)] if does.cuts else body)
 
 
@@ -233,6 +242,35 @@ def test_too_little_space_is_said_before_fetching(
     with pytest.raises(DataError, match=r"needs 262 kB in .*, 1 kB are free.* HACKLE_DATA"):
         fetch_file(remote(server), tmp_path)
     assert names(tmp_path) == []
+
+
+def test_a_second_fetch_of_the_same_file_stops_and_harms_nothing(server: Server, tmp_path: Path) -> None:
+    server.does.pause = threading.Event()
+    with ThreadPoolExecutor(1) as pool:
+        try:
+            first = pool.submit(fetch_file, remote(server), tmp_path)
+            assert server.does.paused.wait(10)
+            for force in (False, True):
+                with pytest.raises(DataError, match=r"file\.bin is being fetched by process \d+ on .*: let it finish"):
+                    fetch_file(remote(server), tmp_path, force=force)
+        finally:
+            server.does.pause.set()
+        assert first.result(10).read_bytes() == CONTENT
+    assert server.does.asked == [None]
+    assert names(tmp_path) == ["file.bin"]
+
+
+def test_a_file_that_another_process_put_in_place_is_not_fetched_again(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @contextmanager
+    def late(path: Path, busy: object) -> Iterator[bool]:
+        (tmp_path / "file.bin").write_bytes(CONTENT)
+        yield True
+
+    monkeypatch.setattr(fetching, "locked", late)
+    assert fetch_file(remote(server), tmp_path).read_bytes() == CONTENT
+    assert server.does.asked == []
 
 
 class FullDisk:

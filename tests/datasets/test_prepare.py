@@ -2,12 +2,18 @@ from __future__ import annotations
 
 import errno
 import os
+import subprocess
+import sys
+import threading
+import time
 from collections import namedtuple
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from hackle.datasets import locks
 from hackle.datasets import prepare as module
 from hackle.datasets.damage import DamagedError
 from hackle.datasets.prepare import Build, prepare
@@ -102,7 +108,53 @@ def test_an_interrupted_preparation_leaves_nothing_behind(published: Path) -> No
     assert names(published) == ["toys.bin"]
 
 
-def test_another_process_that_was_faster_wins(published: Path) -> None:
+def test_a_second_preparation_waits_for_the_first_and_uses_its_images(
+    published: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    started = threading.Event()
+
+    def parts():
+        started.set()
+        deadline = time.monotonic() + 10
+        while "waiting for process" not in capsys.readouterr().err:
+            assert time.monotonic() < deadline, "the second preparation does not wait"
+            time.sleep(0.01)
+        yield range(3), IMAGES
+
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(prepare, [published], lambda: Build((3, 2, 2, 1), ROWS, parts()))
+        assert started.wait(10)
+        second = pool.submit(prepare, [published], lambda: pytest.fail("prepared twice"))
+        for images, _ in (first.result(10), second.result(10)):
+            np.testing.assert_array_equal(images, IMAGES)
+    assert names(published) == ["prepared", "toys.bin"]
+
+
+def test_what_a_killed_preparation_left_is_removed(published: Path) -> None:
+    killed = f"""
+import os
+from pathlib import Path
+from hackle.datasets.prepare import Build, prepare
+import numpy as np
+
+def parts():
+    yield [0], np.zeros((1, 2, 2, 1), np.uint8)
+    os.kill(os.getpid(), 9)
+
+prepare([Path({str(published)!r})], lambda: Build((3, 2, 2, 1), np.zeros((3, 1), int), parts()))
+"""
+    assert subprocess.run([sys.executable, "-c", killed], check=False).returncode == -9
+    assert names(published) == ["preparing", "preparing.lock", "toys.bin"]
+    images, _ = prepare([published], build)
+    np.testing.assert_array_equal(images, IMAGES)
+    assert names(published) == ["prepared", "toys.bin"]
+
+
+def test_where_nothing_can_be_locked_the_faster_wins_and_others_are_left_alone(
+    published: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(locks, "fcntl", None)
+
     def parts():
         prepare([published], build)  # as another process would, meanwhile
         yield range(3), 255 - IMAGES

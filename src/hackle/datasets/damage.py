@@ -35,12 +35,17 @@ class DamagedError(DataError):
 
 @contextmanager
 def reading(path: Path, expected: str) -> Iterator[None]:
-    """Any failure to read `path` in this block becomes a DamagedError; a full disk is left to `writing`."""
+    """A failure to read `path` in this block becomes a DamagedError, or a DataError if the file may not be read.
+
+    A full disk is left to `writing`.
+    """
     try:
         yield
     except _BROKEN as error:
-        if isinstance(error, OSError) and error.errno in (*_FULL, *_CLOSED):
+        if isinstance(error, OSError) and error.errno in _FULL:
             raise
+        if isinstance(error, OSError) and error.errno in _CLOSED:
+            raise DataError(f"{path} cannot be read ({error.strerror}): change its permissions") from error
         reason = str(error) or type(error).__name__
         raise DamagedError(
             f"{path} cannot be read as {expected} ({reason}): it is damaged, cut short or another kind of file"

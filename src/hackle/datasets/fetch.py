@@ -1,7 +1,7 @@
 """Fetching published files: resumable, verified, put in place in one step.
 
 A file is received as NAME.part beside its place, picked up there after a cut, and renamed only when its size and checksum
-are as published.
+are as published. NAME.lock keeps a second process from writing to the same part.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeR
 from hackle import __version__
 from hackle.datasets.archives import locate
 from hackle.datasets.damage import human_size, writing
+from hackle.datasets.locks import locked
 from hackle.datasets.source import Checksum, DataError, RemoteFile, Source
 from hackle.datasets.verify import checksum_of, file_state, record
 
@@ -66,21 +67,32 @@ def fetch_file(file: RemoteFile, folder: Path, *, force: bool = False, attempts:
     """
     target = folder / file.name
     if target.exists() and not force:
-        found = file_state(file, folder)
-        if found.state == "damaged":
-            raise DataError(f"{target} is there but {found.detail}: move it away, or replace it with --force")
-        return target
+        return _kept(file, target)
     if not file.address:
         raise DataError(f"{file.name} has no public address and cannot be fetched")
+
+    def busy(holder: str) -> None:
+        raise DataError(f"{target} is being fetched by {holder}: let it finish, or end it, and start again")
+
     with writing(target):
         folder.mkdir(parents=True, exist_ok=True)
-        part = target.with_name(f"{file.name}.part")
-        _receive(file, part, attempts, pause)
-        checksum = _verify_part(file, part)
-        if file.checksum is None:
-            record(target, checksum)
-        os.replace(part, target)
-        _tag_path(part).unlink(missing_ok=True)
+        with locked(target.with_name(f"{file.name}.lock"), busy):
+            if target.exists() and not force:  # another process fetched it since
+                return _kept(file, target)
+            part = target.with_name(f"{file.name}.part")
+            _receive(file, part, attempts, pause)
+            checksum = _verify_part(file, part)
+            if file.checksum is None:
+                record(target, checksum)
+            os.replace(part, target)
+            _tag_path(part).unlink(missing_ok=True)
+    return target
+
+
+def _kept(file: RemoteFile, target: Path) -> Path:
+    found = file_state(file, target.parent)
+    if found.state == "damaged":
+        raise DataError(f"{target} is there but {found.detail}: move it away, or replace it with --force")
     return target
 
 

@@ -3,7 +3,8 @@
 Archives of pictures and compressed arrays are slow to read at random, so the first load writes them as `images.npy`,
 which later loads map into memory, and the factor rows as `rows.npy`. Both lie in a folder `prepared-…` beside the
 published file; its name carries the size and time of that file, so a changed file is prepared anew. The folder is
-written under another name and renamed when it is whole.
+written as `preparing-…` and renamed when it is whole. A second process waits for the first; what a killed one left behind
+is removed by the next.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,6 +24,7 @@ from rich.console import Console
 from rich.progress import track
 
 from hackle.datasets.damage import DamagedError, human_size, reading, writing
+from hackle.datasets.locks import locked
 from hackle.datasets.source import DataError
 from hackle.factors import Rows
 
@@ -44,7 +47,7 @@ def prepare(sources: Sequence[Path], build: Callable[[], Build]) -> tuple[NDArra
     folder = sources[0].parent
     target = folder / f"prepared-{_fingerprint(sources)}"
     if not target.exists():
-        _write(folder, target, build())
+        _prepare(folder, target, build)
     with reading(target, f"a prepared folder; delete it and load {folder.name} again"):
         images = np.load(target / "images.npy", mmap_mode="r", allow_pickle=False)
         rows = np.load(target / "rows.npy", allow_pickle=False).astype(np.int64)
@@ -55,6 +58,20 @@ def _fingerprint(sources: Sequence[Path]) -> str:
     # Whole seconds: archives that carry a data folder from machine to machine keep no finer times.
     facts = [(path.name, path.is_file() and path.stat().st_size, int(path.stat().st_mtime)) for path in sources]
     return hashlib.sha256(repr((_FORMAT, facts)).encode()).hexdigest()[:12]
+
+
+def _prepare(folder: Path, target: Path, build: Callable[[], Build]) -> None:
+    def busy(holder: str) -> None:
+        Console(stderr=True).print(f"waiting for {holder} to prepare {folder.name}", soft_wrap=True, highlight=False)
+
+    with ExitStack() as stack:
+        with writing(target):
+            alone = stack.enter_context(locked(folder / "preparing.lock", busy))
+        if alone:
+            for left_over in folder.glob("preparing-*"):
+                shutil.rmtree(left_over, ignore_errors=True)
+        if not target.exists():
+            _write(folder, target, build())
 
 
 def _write(folder: Path, target: Path, build: Build) -> None:
@@ -117,5 +134,5 @@ def _rename(temporary: Path, target: Path) -> None:
     try:
         temporary.rename(target)
     except OSError:
-        if not target.exists():  # else another process prepared the same folder meanwhile, and its copy serves
+        if not target.exists():  # else, on a disk that cannot lock, another process was faster and its copy serves
             raise
