@@ -7,8 +7,9 @@ import math
 import numpy as np
 import pytest
 import torch
+from triton_in_numpy import emulate
 
-from hackle.datasets import raycast, rooms3d
+from hackle.datasets import raycast, rooms3d, rooms3d_kernel
 from hackle.datasets.raycast import FLOOR, OBJECT, WALL, WHITE, Capsule, Cube, Cylinder, Rays, Sphere, View, cast
 from hackle.datasets.rooms3d import GEOMETRIES, GEOMETRY_FILE, ORIENTATIONS, SCALES, SHAPES, load
 from hackle.factors import FactorError
@@ -259,6 +260,17 @@ def test_images_take_indices_of_any_layout(dataset):
     assert images.shape == (3, 5, 64, 64, 3)
     rows = dataset.factors.rows(index.T.flatten().numpy())
     np.testing.assert_array_equal(images.flatten(0, 1).numpy(), dataset.render(rows))
+
+
+def test_kernel_writes_the_bytes_of_pytorch(dataset, monkeypatch):
+    emulate(monkeypatch, rooms3d_kernel)
+    images = dataset.images_on("cpu")
+    for shape in ((2, 3), (3, 0)):
+        index = torch.randint(480_000, shape, generator=torch.Generator().manual_seed(0))
+        expected = images(index, Stream.of([0] * shape[0]))
+        found = torch.empty_like(expected)
+        rooms3d_kernel.render(images.weights, images.colours, index, found)
+        assert torch.equal(found, expected)
 
 
 def test_wrong_rows_are_named(dataset):

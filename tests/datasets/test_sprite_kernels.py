@@ -1,12 +1,11 @@
 """The Triton kernels against PyTorch, byte for byte: run on a GPU, and elsewhere one program after another in NumPy."""
 
-import itertools
-from typing import Any
-
 import numpy as np
 import pytest
 import torch
+from triton_in_numpy import Block, emulate
 
+from hackle import randomness_kernel
 from hackle.datasets import sprite_kernels
 from hackle.datasets.bits import BitImages
 from hackle.datasets.dsprites_variants import VariantImages
@@ -21,100 +20,9 @@ PAINTING = torch.from_numpy(np.random.default_rng(0).integers(0, 256, (70, 81, 3
 WORDS = torch.from_numpy(np.random.default_rng(1).integers(-(2**63), 2**63, (9, 64), dtype=np.int64))
 
 
-class Block(np.ndarray):
-    """A Triton value: an array of one type that never mixes signed with unsigned."""
-
-    def to(self, dtype, bitcast=False):
-        assert not bitcast or np.dtype(dtype).itemsize == self.itemsize
-        return self.astype(dtype)
-
-    def __array_ufunc__(self, ufunc, method, *inputs, **options):
-        kinds = {value.dtype.kind for value in inputs if isinstance(value, np.ndarray)} - {"b"}
-        assert len(kinds) <= 1, f"{ufunc.__name__} of {[getattr(value, 'dtype', value) for value in inputs]}"
-        plain = [value.view(np.ndarray) if isinstance(value, Block) else value for value in inputs]
-        return np.asarray(getattr(ufunc, method)(*plain, **options)).view(Block)
-
-
-class Pointer:
-    def __init__(self, memory, offset=None):
-        self.memory = memory
-        self.offset = np.zeros(1, np.int32).view(Block) if offset is None else offset
-
-    def __add__(self, other):
-        return Pointer(self.memory, self.offset + other)
-
-    def place(self):
-        offset = self.offset.view(np.ndarray)
-        assert offset.min() >= 0
-        assert offset.max() < len(self.memory)
-        return offset
-
-
-class Language:
-    """As much of triton.language as the kernels use. Scalars are arrays of one element, which wrap around silently."""
-
-    int32, int64, uint32, uint64 = np.int32, np.int64, np.uint32, np.uint64
-    static_range = range
-
-    def __init__(self, program):
-        self.program = program
-
-    def program_id(self, axis):
-        return np.array([self.program[axis]], np.int32).view(Block)
-
-    def arange(self, start, end):
-        assert (end - start) & (end - start - 1) == 0
-        return np.arange(start, end, dtype=np.int32).view(Block)
-
-    def load(self, pointer):
-        return pointer.memory[pointer.place()].view(Block)
-
-    def store(self, pointer, value):
-        assert value.dtype == pointer.memory.dtype
-        pointer.memory[pointer.place()] = value
-
-    def where(self, condition, one, other):
-        return np.where(condition, one, other).view(Block)
-
-    def umulhi(self, one, other):
-        assert one.dtype == np.uint32
-        return ((one.astype(np.uint64) * np.uint64(other)) >> np.uint64(32)).astype(np.uint32)
-
-    def interleave(self, one, other):
-        return np.stack([one, other], axis=-1).reshape(-1).view(Block)
-
-
-class Launcher:
-    """Runs a kernel's Python source for every program of the grid."""
-
-    def __init__(self, kernel, monkeypatch):
-        self.kernel: Any = getattr(kernel, "fn", kernel)
-        self.monkeypatch = monkeypatch
-
-    def __getitem__(self, grid):
-        def launch(*arguments, **constants) -> None:
-            for program in itertools.product(*map(range, grid)):
-                self.monkeypatch.setattr(sprite_kernels, "tl", Language(program))
-                self.kernel(*map(self.convert, arguments), **constants)
-
-        return launch
-
-    @staticmethod
-    def convert(argument):
-        if isinstance(argument, torch.Tensor):
-            return Pointer(argument.view(-1).numpy())
-        if isinstance(argument, int):
-            return np.array([argument], np.int32 if -(2**31) <= argument < 2**31 else np.int64).view(Block)
-        return argument
-
-
 @pytest.fixture
 def emulated(monkeypatch):
-    for name in ("philox", "sprite_words", "channel_words"):
-        function = getattr(sprite_kernels, name)
-        monkeypatch.setattr(sprite_kernels, name, getattr(function, "fn", function))
-    for name in ("plain_kernel", "variant_kernel"):
-        monkeypatch.setattr(sprite_kernels, name, Launcher(getattr(sprite_kernels, name), monkeypatch))
+    emulate(monkeypatch, randomness_kernel, sprite_kernels)
     return sprite_kernels
 
 
@@ -147,8 +55,7 @@ def test_scream_kernel_stays_within_small_paintings(emulated, size):
     assert torch.equal(images, VariantImages(WORDS, "scream", painting)(index, stream))
 
 
-def test_philox_in_the_kernel_is_that_of_the_streams(emulated, monkeypatch):
-    monkeypatch.setattr(sprite_kernels, "tl", Language(()))
+def test_philox_in_the_kernel_is_that_of_the_streams(emulated):
     words = np.random.default_rng(4).integers(0, 2**32, (6, 100), dtype=np.uint32)
     found = emulated.philox(*words.view(Block))
     expected = reference_philox(

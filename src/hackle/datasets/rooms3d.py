@@ -17,12 +17,13 @@ from __future__ import annotations
 
 import colorsys
 import hashlib
-import importlib.util
 import os
 import uuid
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
 from io import BytesIO
 from pathlib import Path
 
@@ -33,7 +34,6 @@ from rich.console import Console
 from rich.progress import Progress
 from torch import Tensor
 
-from hackle.datasets import rooms3d_kernel
 from hackle.datasets.raycast import MATERIALS, Capsule, Cube, Cylinder, Solid, Sphere, View, cast
 from hackle.datasets.source import Source, render_rows
 from hackle.factors import Factor, FactorGrid
@@ -90,8 +90,8 @@ class Rooms3D:
         """A renderer on the device, which keeps 8 MB of weights there."""
         device = torch.device(device)
         fill = render_chunks
-        if device.type == "cuda" and importlib.util.find_spec("triton"):
-            fill = rooms3d_kernel.render
+        if device.type == "cuda" and find_spec("triton") is not None:
+            fill = import_module("hackle.datasets.rooms3d_kernel").render
         return RoomImages(torch.from_numpy(self.weights).to(device).flatten(1, 2), colour_table().to(device), fill)
 
 

@@ -8,43 +8,14 @@ Without Triton, as in PyTorch's wheels for the CPU, the kernels stay the plain f
 
 from __future__ import annotations
 
-import zlib
-from importlib import import_module
-from importlib.util import find_spec
-from typing import Any
-
 import torch
 from torch import Tensor
 
 from hackle.randomness import Stream
-
-_present = find_spec("triton") is not None
-triton: Any = import_module("triton") if _present else None
-tl: Any = import_module("triton.language") if _present else None
+from hackle.randomness_kernel import jit, philox, tl
 
 
-def _jit(function: Any) -> Any:
-    return triton.jit(function) if _present else function
-
-
-@_jit
-def philox(a, b, c, d, left, right):
-    """`hackle.randomness.philox` in 32-bit arithmetic."""
-    for _ in tl.static_range(10):
-        high_a = tl.umulhi(a, 0xD2511F53)
-        high_c = tl.umulhi(c, 0xCD9E8D57)
-        low_a = a * 0xD2511F53
-        low_c = c * 0xCD9E8D57
-        a = high_c ^ b ^ left
-        c = high_a ^ d ^ right
-        b = low_c
-        d = low_a
-        left = left + 0x9E3779B9
-        right = right + 0xBB67AE85
-    return a, b, c, d
-
-
-@_jit
+@jit
 def sprite_words(bits, word):
     """Four bytes of a three-channel image, 0xFF where the sprite is: they belong to one pixel and to the next one."""
     pixel = word * 4 // 3
@@ -55,7 +26,7 @@ def sprite_words(bits, word):
     return ((-here & first) | (-there & ~first)).to(tl.uint32, bitcast=True)
 
 
-@_jit
+@jit
 def channel_words(red, green, blue, word):
     """Four bytes of an image of one colour: word 0 begins with red, word 1 with green, word 2 with blue."""
     from_red = red | (green << 8) | (blue << 16) | (red << 24)
@@ -64,7 +35,7 @@ def channel_words(red, green, blue, word):
     return tl.where(word % 3 == 0, from_red, tl.where(word % 3 == 1, from_green, from_blue))
 
 
-@_jit
+@jit
 def plain_kernel(out, bits, index):
     image = tl.program_id(0).to(tl.int64)
     word = tl.arange(0, 1024)
@@ -74,7 +45,7 @@ def plain_kernel(out, bits, index):
     tl.store(out + image * 1024 + word, ((four * 0x204081) & 0x01010101) * 255)
 
 
-@_jit
+@jit
 def variant_kernel(
     out,
     bits,
@@ -162,7 +133,7 @@ def variant(
                 index.contiguous(),
                 stream.seeds.contiguous(),
                 stream.step,
-                zlib.crc32(f"{stream.purpose}/{kind}".encode()),
+                stream.tag(kind),
                 index.shape[1],
                 slides,
                 0 if slides is None else slides.shape[1],
