@@ -17,7 +17,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call, vmap
+from torch.utils._pytree import tree_map
 
+from hackle.kernels.adam import adam_step
 from hackle.randomness import Stream
 from hackle.records import float_fields, record_hash, with_fields
 from hackle.types import Images, Losses, Phase, Run, Step
@@ -78,13 +80,17 @@ class Layout:
 
 
 class _BoundNets:
-    """One model's networks as functions of their inputs."""
+    """One model's networks as functions of their inputs, which compute in the run's number format and answer in float32."""
 
-    def __init__(self, modules: Mapping[str, nn.Module], parameters: Mapping[str, dict[str, Tensor]]) -> None:
-        self._modules, self._parameters = modules, parameters
+    def __init__(
+        self, modules: Mapping[str, nn.Module], parameters: Mapping[str, dict[str, Tensor]], number_format: torch.dtype
+    ) -> None:
+        self._modules, self._parameters, self._format = modules, parameters, number_format
 
     def __call__(self, name: str, *inputs: Tensor) -> Any:
-        return functional_call(self._modules[name], self._parameters[name], inputs)
+        given = tuple(value.to(self._format) for value in inputs)
+        answer = functional_call(self._modules[name], self._parameters[name], given)
+        return tree_map(lambda value: value.to(torch.float32), answer)
 
 
 class Fleet:
@@ -191,7 +197,7 @@ class Fleet:
         step_number = self.state["step"]
 
         def loss(parameters: Any, images: Tensor, noise: Any, carry: Any, fields: Any) -> dict[str, Any]:
-            nets = _BoundNets(self._modules, parameters)
+            nets = _BoundNets(self._modules, parameters, getattr(torch, self._template.precision))
             step = Step(images, noise, step_number, self.data_size, carry)
             found: Losses = phase.loss(nets, step, with_fields(self._template, fields))
             return {"total": found.total, "terms": dict(found.terms), "carry": dict(found.carry)}
@@ -221,17 +227,10 @@ class Fleet:
         return (failed_at < 0)[:, None]
 
     def _adam(self, name: str, gradient: Tensor, settings: Any, alive: Tensor) -> None:
-        weights, first, second, updates = (
-            self.state[f"{kind}/{name}"] for kind in ("weights", "first", "second", "updates")
-        )
+        state = (self.state[f"{kind}/{name}"] for kind in ("weights", "first", "second", "updates"))
+        weights, first, second, updates = state
         updates += 1
-        gradient = torch.where(alive, gradient, 0.0)
-        first.lerp_(gradient, (1 - settings.beta1).expand_as(first))
-        second.lerp_(gradient.square(), (1 - settings.beta2).expand_as(second))
-        correction1 = 1 - settings.beta1**updates
-        correction2 = 1 - settings.beta2**updates
-        rate = settings.learning_rate * alive / correction1
-        weights.sub_(rate * first / (second.div(correction2).sqrt_() + settings.epsilon))
+        adam_step(weights, gradient, first, second, updates, settings, alive)
 
     def averages(self) -> list[dict[str, list[float] | float]]:
         """Each run's mean terms since the last call, which this one ends."""

@@ -38,8 +38,8 @@ def philox(a, b, c, d, left, right):
 
 @jit
 def words_kernel(out, seeds, step, tag, count, BLOCK: tl.constexpr):  # pyright: ignore[reportInvalidTypeForm]
-    model = tl.program_id(1).to(tl.int64)
-    position = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    model = tl.program_id(0).to(tl.int64)
+    position = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     seed = tl.load(seeds + model)
     now = tl.load(step)
     a, b, c, d = philox(
@@ -62,7 +62,7 @@ def words(seeds: Tensor, step: Tensor, tag: int, count: int) -> Tensor:
     out = torch.empty(len(seeds), count, dtype=torch.int64, device=seeds.device)
     if out.numel():
         block = 128
-        grid = (triton.cdiv(triton.cdiv(count, 4), block), len(seeds))
+        grid = (len(seeds), triton.cdiv(triton.cdiv(count, 4), block))
         with torch.cuda.device_of(seeds):
             words_kernel[grid](out, seeds, step, tag, count, BLOCK=block)
     return out

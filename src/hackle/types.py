@@ -14,6 +14,8 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
 
+from hackle.randomness import check_seed
+
 if TYPE_CHECKING:
     from hackle.factors import FactorGrid
     from hackle.randomness import Stream
@@ -180,4 +182,8 @@ class Run:
     latents: int = 10
     likelihood: Literal["bernoulli", "gaussian"] = "bernoulli"
     correlation: float = 0.0
+    precision: Literal["float32", "bfloat16"] = "float32"
     optimiser: Adam = Adam()
+
+    def __post_init__(self) -> None:
+        check_seed(self.seed)

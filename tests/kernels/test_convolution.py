@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -9,7 +11,7 @@ from torch import Tensor
 from torch.autograd import gradcheck, gradgradcheck
 from torch.func import vmap
 
-from hackle.kernels import down, taps, up
+from hackle.kernels import down, down_layer, taps, up, up_layer
 
 
 def random(*shape: int, seed: int = 0) -> Tensor:
@@ -100,3 +102,33 @@ def test_gradients_under_vmap_equal_each_alone() -> None:
 def test_odd_sides_are_refused() -> None:
     with pytest.raises(ValueError, match="must be even"):
         down(random(1, 7, 7, 1), random(4, 4, 1, 1))
+
+
+@pytest.mark.parametrize("slope", [0.0, 0.2, 1.0])
+@pytest.mark.parametrize("layer", [down_layer, up_layer])
+def test_layers_are_operator_bias_and_leaky_relu(layer: Callable[..., Tensor], slope: float) -> None:
+    images, weight = (
+        (random(2, 4, 4, 3), random(4, 4, 3, 2)) if layer is down_layer else (random(2, 2, 2, 2), random(4, 4, 3, 2))
+    )
+    operator = down if layer is down_layer else up
+    bias = random(2 if layer is down_layer else 3)
+    torch.testing.assert_close(layer(images, weight, bias, slope), F.leaky_relu(operator(images, weight) + bias, slope))
+    arguments = [value.requires_grad_() for value in (images, weight, bias)]
+    assert gradcheck(lambda *given: layer(*given, slope), arguments)
+    assert gradgradcheck(lambda *given: layer(*given, slope), arguments)
+
+
+def test_stacked_layers_have_biases_of_their_own() -> None:
+    x, weight, bias = random(3, 2, 4, 4, 2), random(3, 4, 4, 2, 5), random(3, 5)
+    stacked = vmap(lambda x, weight, bias: down_layer(x, weight, bias, 0.0))(x, weight, bias)
+    for model in range(3):
+        torch.testing.assert_close(stacked[model], down_layer(x[model], weight[model], bias[model], 0.0))
+
+
+def test_images_in_bfloat16_leave_weight_gradients_in_float32() -> None:
+    x = random(2, 4, 4, 3).to(torch.bfloat16).requires_grad_()
+    weight, bias = random(4, 4, 3, 2).float().requires_grad_(), random(2).float().requires_grad_()
+    output = down_layer(x, weight, bias, 0.0)
+    assert output.dtype == torch.bfloat16
+    gradients = torch.autograd.grad(output.float().sum(), (x, weight, bias))
+    assert [gradient.dtype for gradient in gradients] == [torch.bfloat16, torch.float32, torch.float32]

@@ -6,16 +6,31 @@
 
 Each is linear in both arguments and each one's gradients are the other two, so second derivatives (a gradient penalty)
 need nothing more. Images are (b, h, w, c), channels last; a leading axis m, given or added by `torch.func.vmap`, stacks
-models with weights of their own.
+models with weights of their own. Images may be in bfloat16 while weights and their gradients stay in float32.
+
+`down_layer` and `up_layer` add a bias and a leaky ReLU. On CUDA both are part of the kernel, and so is the derivative of
+the leaky ReLU in the gradients' kernels, which saves most of a layer's memory traffic. Off CUDA PyTorch does it all.
 """
 
 from __future__ import annotations
 
+from importlib import import_module
+from importlib.util import find_spec
+from types import ModuleType
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+
+_KERNEL_FORMATS = (torch.float32, torch.bfloat16, torch.float16)
+
+
+def _kernels(images: Tensor) -> ModuleType | None:
+    """The Triton kernels where they run."""
+    if images.is_cuda and images.dtype in _KERNEL_FORMATS and find_spec("triton") is not None:
+        return import_module("hackle.kernels.triton_convolution")
+    return None
 
 
 def _planes(images: Tensor) -> Tensor:
@@ -23,16 +38,16 @@ def _planes(images: Tensor) -> Tensor:
     return images.permute(0, 3, 1, 2)
 
 
-def _filters(weight: Tensor) -> Tensor:
-    return weight.permute(3, 2, 0, 1).contiguous(memory_format=torch.channels_last)
+def _filters(weight: Tensor, like: Tensor) -> Tensor:
+    return weight.to(like.dtype).permute(3, 2, 0, 1).contiguous(memory_format=torch.channels_last)
 
 
 def _down_one(x: Tensor, weight: Tensor) -> Tensor:
-    return F.conv2d(_planes(x), _filters(weight), stride=2, padding=1).permute(0, 2, 3, 1)
+    return F.conv2d(_planes(x), _filters(weight, x), stride=2, padding=1).permute(0, 2, 3, 1)
 
 
 def _up_one(y: Tensor, weight: Tensor) -> Tensor:
-    return F.conv_transpose2d(_planes(y), _filters(weight), stride=2, padding=1).permute(0, 2, 3, 1)
+    return F.conv_transpose2d(_planes(y), _filters(weight, y), stride=2, padding=1).permute(0, 2, 3, 1)
 
 
 def _taps_one(x: Tensor, y: Tensor) -> Tensor:
@@ -41,89 +56,89 @@ def _taps_one(x: Tensor, y: Tensor) -> Tensor:
     gradient = torch.ops.aten.convolution_backward(
         _planes(y), _planes(x), like, None, twos, ones, ones, False, zeros, 1, [False, True, False]
     )[1]
-    return gradient.permute(2, 3, 1, 0)
+    return gradient.permute(2, 3, 1, 0).to(torch.promote_types(x.dtype, torch.float32))
 
 
-def _over_models(operator: Any, first: Tensor, second: Tensor, single: int) -> Tensor:
-    """The operator for one model, or for each model of a stack."""
-    if first.dim() == single:
-        return operator(first, second)
+def _each_model(operator: Any, first: Tensor, second: Tensor) -> Tensor:
+    """The operator for each model of a stack, by PyTorch."""
     if len(first) == 1:
         return operator(first[0], second[0]).unsqueeze(0)
     return torch.stack([operator(a, b) for a, b in zip(first, second, strict=True)])
 
 
-def _stack(size: int, dims: tuple[int | None, ...], tensors: tuple[Tensor, ...]) -> list[Tensor]:
-    return [
-        tensor.unsqueeze(0).expand(size, *tensor.shape) if dim is None else tensor.movedim(dim, 0)
-        for tensor, dim in zip(tensors, dims, strict=True)
-    ]
+def _run(name: str, operator: Any, first: Tensor, second: Tensor) -> Tensor:
+    """An operator on one model or on a stack, wherever its tensors are."""
+    if first.dim() == 4:
+        return _run(name, operator, first.unsqueeze(0), second.unsqueeze(0)).squeeze(0)
+    kernels = _kernels(first)
+    if kernels is None:
+        return _each_model(operator, first, second)
+    return kernels.taps(first, second)[0] if name == "taps" else getattr(kernels, name)(first, second)
 
 
-class _Bilinear(torch.autograd.Function):
+def _stack(size: int, dims: tuple[int | None, ...], arguments: tuple[Any, ...]) -> list[Any]:
+    """Tensors with their models first, each repeated where all models share it; other arguments as they are."""
+    stacked = []
+    for argument, dim in zip(arguments, dims, strict=True):
+        if isinstance(argument, Tensor):
+            argument = argument.unsqueeze(0).expand(size, *argument.shape) if dim is None else argument.movedim(dim, 0)
+        stacked.append(argument)
+    return stacked
+
+
+class _Operator(torch.autograd.Function):
     """What the three operators share: both arguments are kept for the gradients, and mapping stacks them."""
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
         ctx.save_for_backward(*inputs)
 
-    @classmethod
-    def mapped(cls, info: Any, in_dims: tuple[int | None, ...], *tensors: Tensor) -> tuple[Tensor, int]:
-        return cls.apply(*_stack(info.batch_size, in_dims, tensors)), 0  # type: ignore[no-any-return]
 
-
-class _Down(_Bilinear):
+class _Down(_Operator):
     @staticmethod
     def forward(x: Tensor, weight: Tensor) -> Tensor:
-        return _over_models(_down_one, x, weight, single=4)
+        return _run("down", _down_one, x, weight)
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
         (x, weight), (grad,) = ctx.saved_tensors, grads
-        return (
-            up(grad, weight) if ctx.needs_input_grad[0] else None,
-            taps(x, grad) if ctx.needs_input_grad[1] else None,
-        )
+        needs_x, needs_weight = ctx.needs_input_grad
+        return up(grad, weight) if needs_x else None, taps(x, grad).to(weight.dtype) if needs_weight else None
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, *tensors: Any) -> Any:
-        return _Down.mapped(info, in_dims, *tensors)
+        return _Down.apply(*_stack(info.batch_size, in_dims, tensors)), 0
 
 
-class _Up(_Bilinear):
+class _Up(_Operator):
     @staticmethod
     def forward(y: Tensor, weight: Tensor) -> Tensor:
-        return _over_models(_up_one, y, weight, single=4)
+        return _run("up", _up_one, y, weight)
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
         (y, weight), (grad,) = ctx.saved_tensors, grads
-        return (
-            down(grad, weight) if ctx.needs_input_grad[0] else None,
-            taps(grad, y) if ctx.needs_input_grad[1] else None,
-        )
+        needs_y, needs_weight = ctx.needs_input_grad
+        return down(grad, weight) if needs_y else None, taps(grad, y).to(weight.dtype) if needs_weight else None
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, *tensors: Any) -> Any:
-        return _Up.mapped(info, in_dims, *tensors)
+        return _Up.apply(*_stack(info.batch_size, in_dims, tensors)), 0
 
 
-class _Taps(_Bilinear):
+class _Taps(_Operator):
     @staticmethod
     def forward(x: Tensor, y: Tensor) -> Tensor:
-        return _over_models(_taps_one, x, y, single=4)
+        return _run("taps", _taps_one, x, y)
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
         (x, y), (grad,) = ctx.saved_tensors, grads
-        return (
-            up(y, grad) if ctx.needs_input_grad[0] else None,
-            down(x, grad) if ctx.needs_input_grad[1] else None,
-        )
+        return up(y, grad) if ctx.needs_input_grad[0] else None, down(x, grad) if ctx.needs_input_grad[1] else None
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, *tensors: Any) -> Any:
-        return _Taps.mapped(info, in_dims, *tensors)
+        return _Taps.apply(*_stack(info.batch_size, in_dims, tensors)), 0
 
 
 def down(x: Tensor, weight: Tensor) -> Tensor:
@@ -139,5 +154,97 @@ def up(y: Tensor, weight: Tensor) -> Tensor:
 
 
 def taps(x: Tensor, y: Tensor) -> Tensor:
-    """The weight gradient of `down` at input x for the output gradient y: (4, 4, c, o)."""
+    """The weight gradient of `down` at input x for the output gradient y: (4, 4, c, o), in float32 or better."""
     return _Taps.apply(x, y)  # type: ignore[no-any-return]
+
+
+def _finish(values: Tensor, bias: Tensor, slope: float) -> Tensor:
+    """Bias, per model and channel, and leaky ReLU."""
+    values = values + bias.to(values.dtype).reshape(*bias.shape[:-1], 1, 1, 1, bias.shape[-1])
+    return values if slope == 1.0 else F.leaky_relu(values, slope)
+
+
+def _through(grad: Tensor, output: Tensor, slope: float) -> Tensor:
+    """A gradient before the leaky ReLU, from the one behind it."""
+    return grad if slope == 1.0 else torch.where(output > 0, grad, grad * slope)
+
+
+def _bias_gradient(grad: Tensor, bias: Tensor) -> Tensor:
+    return grad.sum(dim=(-4, -3, -2), dtype=torch.promote_types(grad.dtype, torch.float32)).to(bias.dtype)
+
+
+class _Layer(torch.autograd.Function):
+    """An operator with bias and leaky ReLU; the output is kept, since it tells where the leaky ReLU was active."""
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        x, weight, bias, slope = inputs
+        ctx.save_for_backward(x, weight, bias, output)
+        ctx.slope = slope
+
+
+class _DownLayer(_Layer):
+    @staticmethod
+    def forward(x: Tensor, weight: Tensor, bias: Tensor, slope: float) -> Tensor:
+        kernels = _kernels(x) if x.dim() == 5 else None
+        if kernels is not None:
+            return kernels.down(x, weight, bias, slope)
+        return _finish(_run("down", _down_one, x, weight), bias, slope)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        (x, weight, bias, output), (grad,) = ctx.saved_tensors, grads
+        needs_x = ctx.needs_input_grad[0]
+        # A graph of the gradient itself is only asked for in second derivatives, which the plain operators give.
+        kernels = _kernels(grad) if grad.dim() == 5 and not torch.is_grad_enabled() else None
+        if kernels is None:
+            grad = _through(grad, output, ctx.slope)
+            weight_grad = taps(x, grad).to(weight.dtype)
+            return up(grad, weight) if needs_x else None, weight_grad, _bias_gradient(grad, bias), None
+        gate = None if ctx.slope == 1.0 else output
+        weight_grad, bias_grad = kernels.taps(x, grad, y_gate=gate, gate_slope=ctx.slope, bias="y")
+        x_grad = kernels.up(grad, weight, gate=gate, gate_slope=ctx.slope) if needs_x else None
+        return x_grad, weight_grad, bias_grad, None
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, *arguments: Any) -> Any:
+        return _DownLayer.apply(*_stack(info.batch_size, in_dims, arguments)), 0
+
+
+class _UpLayer(_Layer):
+    @staticmethod
+    def forward(y: Tensor, weight: Tensor, bias: Tensor, slope: float) -> Tensor:
+        kernels = _kernels(y) if y.dim() == 5 else None
+        if kernels is not None:
+            return kernels.up(y, weight, bias, slope)
+        return _finish(_run("up", _up_one, y, weight), bias, slope)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        (y, weight, bias, output), (grad,) = ctx.saved_tensors, grads
+        needs_y = ctx.needs_input_grad[0]
+        kernels = _kernels(grad) if grad.dim() == 5 and not torch.is_grad_enabled() else None
+        if kernels is None:
+            grad = _through(grad, output, ctx.slope)
+            weight_grad = taps(grad, y).to(weight.dtype)
+            return down(grad, weight) if needs_y else None, weight_grad, _bias_gradient(grad, bias), None
+        gate = None if ctx.slope == 1.0 else output
+        weight_grad, bias_grad = kernels.taps(grad, y, x_gate=gate, gate_slope=ctx.slope, bias="x")
+        y_grad = kernels.down(grad, weight, gate=gate, gate_slope=ctx.slope) if needs_y else None
+        return y_grad, weight_grad, bias_grad, None
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, *arguments: Any) -> Any:
+        return _UpLayer.apply(*_stack(info.batch_size, in_dims, arguments)), 0
+
+
+def down_layer(x: Tensor, weight: Tensor, bias: Tensor, slope: float = 1.0) -> Tensor:
+    """`down` plus bias (o,), through a leaky ReLU: slope 0 is ReLU, 1 leaves values as they are."""
+    if x.shape[-3] % 2 or x.shape[-2] % 2:
+        raise ValueError(f"down halves the image, so height and width must be even; got {tuple(x.shape[-3:-1])}")
+    return _DownLayer.apply(x, weight, bias, slope)  # type: ignore[no-any-return]
+
+
+def up_layer(y: Tensor, weight: Tensor, bias: Tensor, slope: float = 1.0) -> Tensor:
+    """`up` plus bias (c,), through a leaky ReLU: slope 0 is ReLU, 1 leaves values as they are."""
+    return _UpLayer.apply(y, weight, bias, slope)  # type: ignore[no-any-return]

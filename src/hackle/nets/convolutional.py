@@ -10,6 +10,7 @@ third lists after the decoder's last layer is left out: logits must be able to b
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 from torch import nn
 
@@ -45,11 +46,8 @@ def channel_plan(channels: tuple[int, ...], count: int) -> tuple[int, ...]:
 
 
 def downward(inputs: int, plan: tuple[int, ...]) -> list[nn.Module]:
-    """A convolution and a ReLU for each number of channels of the plan."""
-    layers: list[nn.Module] = []
-    for before, after in zip((inputs, *plan), plan, strict=False):
-        layers += [Down(before, after), nn.ReLU()]
-    return layers
+    """A convolution with ReLU for each number of channels of the plan."""
+    return [Down(before, after, slope=0.0) for before, after in zip((inputs, *plan), plan, strict=False)]
 
 
 @dataclass(frozen=True)
@@ -79,15 +77,13 @@ class Convolutional:
         count, side = halvings(shape)
         plan = channel_plan(self.channels, count)
         features = side * side * plan[-1]
-        layers: list[nn.Module] = []
-        outward = (*plan[-2::-1], shape[2])
-        for inputs, outputs in zip((plan[-1], *outward), outward, strict=False):
-            layers += [Up(inputs, outputs), nn.ReLU()]
+        inward = plan[::-1]
         return nn.Sequential(
             Linear(latents, self.hidden),
             nn.ReLU(),
             Linear(self.hidden, features),
             nn.ReLU(),
             Reshape(side, side, plan[-1]),
-            *layers[:-1],
+            *(Up(before, after, slope=0.0) for before, after in pairwise(inward)),
+            Up(inward[-1], shape[2]),
         )

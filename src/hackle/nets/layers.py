@@ -1,4 +1,7 @@
-"""The layers that networks are built from. Images are (b, h, w, c), channels last."""
+"""The layers that networks are built from. Images are (b, h, w, c), channels last.
+
+Layers compute in the number format of what they are given; their parameters stay float32.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from hackle.kernels import down, up
+from hackle.kernels import down_layer, up_layer
 
 LEAK = 0.2
 """Slope of every leaky ReLU: TensorFlow's default, with which the papers' models were trained."""
@@ -31,35 +34,40 @@ class Linear(nn.Linear):
             glorot_uniform(self.weight, inputs, outputs)
         nn.init.zeros_(self.bias)
 
+    def forward(self, values: Tensor) -> Tensor:
+        return F.linear(values, self.weight.to(values.dtype), self.bias.to(values.dtype))
+
 
 class Down(nn.Module):
-    """4×4 convolution with stride 2: halves height and width.
+    """4×4 convolution with stride 2: halves height and width. A leaky ReLU follows: slope 0 is ReLU, 1 none.
 
     With `blocks`, that many convolutions of `outputs` channels each, side by side in the output's channels: block j has
     channels j·outputs to (j + 1)·outputs, and parameters and initial weights of its own.
     """
 
-    def __init__(self, inputs: int, outputs: int, blocks: int = 1) -> None:
+    def __init__(self, inputs: int, outputs: int, blocks: int = 1, *, slope: float = 1.0) -> None:
         super().__init__()
+        self.slope = slope
         self.weight = nn.Parameter(torch.empty(4, 4, inputs, blocks * outputs))
         self.bias = nn.Parameter(torch.zeros(blocks * outputs))
         glorot_uniform(self.weight, 16 * inputs, 16 * outputs)
 
     def forward(self, images: Tensor) -> Tensor:
-        return down(images, self.weight) + self.bias
+        return down_layer(images, self.weight, self.bias, self.slope)
 
 
 class Up(nn.Module):
-    """4×4 transposed convolution with stride 2: doubles height and width."""
+    """4×4 transposed convolution with stride 2: doubles height and width. A leaky ReLU follows: slope 0 is ReLU, 1 none."""
 
-    def __init__(self, inputs: int, outputs: int) -> None:
+    def __init__(self, inputs: int, outputs: int, *, slope: float = 1.0) -> None:
         super().__init__()
+        self.slope = slope
         self.weight = nn.Parameter(torch.empty(4, 4, outputs, inputs))
         self.bias = nn.Parameter(torch.zeros(outputs))
         glorot_uniform(self.weight, 16 * inputs, 16 * outputs)
 
     def forward(self, images: Tensor) -> Tensor:
-        return up(images, self.weight) + self.bias
+        return up_layer(images, self.weight, self.bias, self.slope)
 
 
 class Same(nn.Module):
@@ -82,7 +90,7 @@ class Same(nn.Module):
         after = 3 - self.before
         padded = F.pad(images, (0, 0, self.before, after, self.before, after))
         taps = [padded[:, i : i + height, j : j + width] for i in range(4) for j in range(4)]
-        return torch.cat(taps, dim=-1) @ self.weight.flatten(0, 2) + self.bias
+        return torch.cat(taps, dim=-1) @ self.weight.flatten(0, 2).to(images.dtype) + self.bias.to(images.dtype)
 
 
 class Blocks(nn.Module):
@@ -95,7 +103,7 @@ class Blocks(nn.Module):
         glorot_uniform(self.weight, inputs, outputs)
 
     def forward(self, values: Tensor) -> Tensor:
-        return torch.einsum("bji,jio->bjo", values, self.weight) + self.bias
+        return torch.einsum("bji,jio->bjo", values, self.weight.to(values.dtype)) + self.bias.to(values.dtype)
 
 
 class Reshape(nn.Module):

@@ -31,8 +31,9 @@ class BatchNorm(nn.Module):
         return rows.mean(0), rows.var(0, correction=0)
 
     def forward(self, values: Tensor) -> Tensor:
-        mean, variance = self.moments(values) if self.training else (self.mean, self.variance)
-        return (values - mean) * torch.rsqrt(variance + EPSILON) * self.weight + self.bias
+        exact = values.to(torch.promote_types(values.dtype, torch.float32))
+        mean, variance = self.moments(exact) if self.training else (self.mean, self.variance)
+        return ((exact - mean) * torch.rsqrt(variance + EPSILON) * self.weight + self.bias).to(values.dtype)
 
 
 @torch.no_grad()

@@ -22,12 +22,12 @@ class Branches(nn.Module):
     def __init__(self, inputs: int, channels: int, hidden: int, latents: int, side: int) -> None:
         super().__init__()
         self.latents, self.channels, self.positions = latents, channels, side * side
-        self.convolution = Down(inputs, channels, blocks=latents)
+        self.convolution = Down(inputs, channels, blocks=latents, slope=0.0)
         self.hidden = Blocks(latents, self.positions * channels, hidden)
         self.head = Blocks(latents, hidden, 2)
 
     def forward(self, features: Tensor) -> tuple[Tensor, Tensor]:
-        maps = self.convolution(features).relu()
+        maps = self.convolution(features)
         maps = maps.reshape(len(maps), self.positions, self.latents, self.channels).transpose(1, 2)
         values = self.head(self.hidden(maps.flatten(2)).relu())
         return values[..., 0], values[..., 1]

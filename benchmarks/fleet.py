@@ -1,0 +1,115 @@
+"""Model-steps per second of stacked training, beside the plain loop of one model in the same process.
+
+One model-step is one step of one model: batch 64, dSprites 64×64×1 unless said otherwise, every phase of the method, data
+drawn on the device. Memory is the peak per stacked model.
+
+Run on CUDA: python benchmarks/fleet.py [--tilings FILE] [--profile]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from benchmarks.training import compare
+from hackle.datasets import load
+from hackle.fleet import Fleet
+from hackle.nets import Convolutional, Split
+from hackle.objectives import OBJECTIVES
+from hackle.presets import default_run
+from hackle.types import Dataset, Run
+
+CASES: list[tuple[str, str, str, int]] = [
+    ("beta-vae", "dsprites", "convolutional", 64),
+    ("beta-vae", "dsprites", "convolutional", 300),
+    ("annealed-vae", "dsprites", "convolutional", 64),
+    ("dip-vae-i", "dsprites", "convolutional", 64),
+    ("dip-vae-ii", "dsprites", "convolutional", 64),
+    ("beta-tcvae", "dsprites", "convolutional", 64),
+    ("factor-vae", "dsprites", "convolutional", 64),
+    ("beta-vae", "rooms3d", "convolutional", 64),
+    ("beta-vae", "dsprites", "split", 64),
+    ("infowgan-gp", "dsprites", "adversarial", 64),
+]
+
+
+def fleet_of(
+    method: str, dataset: Dataset, architecture: str, models: int, precision: str, seconds: float
+) -> dict[str, Any]:
+    default = default_run(method, dataset.name)
+    networks = {"convolutional": Convolutional(), "split": Split(), "adversarial": default.architecture}[architecture]
+    runs = [
+        Run(OBJECTIVES[method](), networks, dataset.name, seed=seed, latents=default.latents, precision=precision)  # type: ignore
+        for seed in range(models)
+    ]
+    torch.cuda.empty_cache()
+    torch.cuda.reset_peak_memory_stats()
+    before = torch.cuda.memory_allocated()
+    fleet = Fleet(runs, dataset.images_on("cuda"), len(dataset.factors), dataset.shape, "cuda")
+    for _ in range(6):
+        fleet.step()
+    torch.cuda.synchronize()
+    started, steps = time.perf_counter(), 0
+    while time.perf_counter() - started < seconds:
+        for _ in range(5):
+            fleet.step()
+        torch.cuda.synchronize()
+        steps += 5
+    rate = steps * models / (time.perf_counter() - started)
+    megabytes = (torch.cuda.max_memory_allocated() - before) / models / 2**20
+    return {"model-steps/s": rate, "MiB per model": megabytes, "failed": int((fleet.state["failed_at"] >= 0).sum())}
+
+
+def profile(dataset: Dataset) -> None:
+    runs = [Run(OBJECTIVES["beta-vae"](), Convolutional(), seed=seed, precision="bfloat16") for seed in range(64)]
+    fleet = Fleet(runs, dataset.images_on("cuda"), len(dataset.factors), dataset.shape, "cuda")
+    for _ in range(2):
+        fleet.step()
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as found:
+        fleet._take_step()
+        torch.cuda.synchronize()
+    print(found.key_averages().table(sort_by="cuda_time_total", row_limit=40, max_name_column_width=70))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tilings", type=Path, default=None, help="what tune_kernels.py wrote")
+    parser.add_argument("--precision", default="bfloat16")
+    parser.add_argument("--seconds", type=float, default=3.0)
+    parser.add_argument("--profile", action="store_true")
+    parser.add_argument("--root", default=None)
+    options = parser.parse_args()
+    if not torch.cuda.is_available():
+        print("the fleet's figures are taken on CUDA; there is none here")
+        return
+    if options.tilings is not None:
+        from hackle.kernels import triton_convolution as kernels
+
+        for key, tiling in json.loads(options.tilings.read_text()).items():
+            operator, c, o = key.split(",")
+            kernels.TILINGS[operator, int(c), int(o)] = kernels.Tiling(*tiling)
+    datasets = {name: load(name, options.root) for name in ("dsprites", "rooms3d")}
+    if options.profile:
+        profile(datasets["dsprites"])
+    found: dict[str, Any] = {"plain loop": compare(datasets["dsprites"], "cuda", 300)}
+    print(
+        f"plain loop {found['plain loop']['plain']:.0f} steps/s, hackle alone {found['plain loop']['hackle']:.0f}",
+        flush=True,
+    )
+    for method, name, architecture, models in CASES:
+        title = f"{method}, {name}, {architecture}, {models} models"
+        try:
+            found[title] = fleet_of(method, datasets[name], architecture, models, options.precision, options.seconds)
+        except Exception as error:
+            found[title] = {"error": f"{type(error).__name__}: {error}"[:300]}
+        print(title, found[title], flush=True)
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()

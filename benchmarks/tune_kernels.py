@@ -1,0 +1,108 @@
+"""Find the fastest tiling of each convolution kernel for the layers in use: bfloat16, 64 stacked models, batch 64.
+
+Tilings are compiled by several processes first, then timed one after another. Prints a table in the form of
+`hackle.kernels.triton_convolution.TILINGS` and microseconds per model.
+
+Run on CUDA: python benchmarks/tune_kernels.py [--out FILE]
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import multiprocessing
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import torch
+
+MODELS, BATCH = 64, 64
+LAYERS = [(64, 1, 32), (64, 3, 32), (32, 32, 32), (16, 32, 64), (8, 64, 64)]
+CHOICES = {
+    "down": list(itertools.product((64, 128, 256), (4, 8), (2, 3, 4))),
+    "up": list(itertools.product((64, 128, 256), (4, 8), (2, 3, 4))),
+    "taps": list(itertools.product((32, 64, 128, 256), (4, 8), (2, 3, 4))),
+}
+
+
+def works(layer: tuple[int, int, int], models: int) -> Iterator[tuple[str, Callable[[], object]]]:
+    """Each operator as training runs it: forward with bias and ReLU, and the gradients behind a ReLU."""
+    from hackle.kernels import triton_convolution as kernels
+
+    side, c, o = layer
+    x = torch.randn(models, BATCH, side, side, c, device="cuda").to(torch.bfloat16)
+    y = torch.randn(models, BATCH, side // 2, side // 2, o, device="cuda").to(torch.bfloat16)
+    weight = torch.randn(models, 4, 4, c, o, device="cuda")
+    of_x, of_y = torch.randn(models, c, device="cuda"), torch.randn(models, o, device="cuda")
+    yield "down", lambda: (kernels.down(x, weight, of_y, 0.0), kernels.down(x, weight, gate=x, gate_slope=0.0))
+    yield "up", lambda: (kernels.up(y, weight, of_x, 0.0), kernels.up(y, weight, gate=y, gate_slope=0.0))
+    yield "taps", lambda: kernels.taps(x, y, y_gate=y, gate_slope=0.0, bias="y")
+
+
+def compile_some(job: tuple[tuple[int, int, int], str, tuple[int, int, int]]) -> None:
+    from hackle.kernels import triton_convolution as kernels
+
+    layer, operator, tiling = job
+    kernels.TILINGS[operator, layer[1], layer[2]] = kernels.Tiling(*tiling)
+    for name, work in works(layer, 1):
+        if name == operator:
+            try:
+                work()
+            except Exception as error:
+                print(f"{operator} {layer} {tiling}: {type(error).__name__}", flush=True)
+
+
+def microseconds(work: Callable[[], object], repeats: int = 10) -> float:
+    for _ in range(2):
+        work()
+    start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    start.record()
+    for _ in range(repeats):
+        work()
+    end.record()
+    end.synchronize()
+    return start.elapsed_time(end) * 1000 / repeats / MODELS
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, default=None)
+    options = parser.parse_args()
+    if not torch.cuda.is_available():
+        print("kernels are tuned on CUDA; there is none here")
+        return
+    jobs = [
+        (layer, operator, tiling) for layer in LAYERS for operator, tilings in CHOICES.items() for tiling in tilings
+    ]
+    with multiprocessing.get_context("spawn").Pool(14) as pool:
+        pool.map(compile_some, jobs, chunksize=6)
+    from hackle.kernels import triton_convolution as kernels
+
+    best: dict[str, tuple[float, tuple[int, int, int]]] = {}
+    for layer in LAYERS:
+        for operator, work in works(layer, MODELS):
+            times = []
+            for tiling in CHOICES[operator]:
+                kernels.TILINGS[operator, layer[1], layer[2]] = kernels.Tiling(*tiling)
+                try:
+                    times.append((microseconds(work), tiling))
+                except Exception:
+                    torch.cuda.synchronize()
+            times.sort()
+            key = f"{operator},{layer[1]},{layer[2]}"
+            best[key] = times[0]
+            kernels.TILINGS[operator, layer[1], layer[2]] = kernels.Tiling(*times[0][1])
+            runners = ", ".join(f"{tiling} {time:.2f}" for time, tiling in times[1:4])
+            print(
+                f"{layer} {operator:5s} {times[0][0]:6.2f} µs {times[0][1]}   then {runners}; worst {times[-1][0]:.2f}",
+                flush=True,
+            )
+    found = {key: list(tiling) for key, (_, tiling) in best.items()}
+    print(json.dumps(found))
+    if options.out is not None:
+        options.out.write_text(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,363 @@
+"""The convolution triad for stacks of models, in Triton. The contract is that of `hackle.kernels.convolution`.
+
+Every tensor has a leading model axis and channels last. Products are taken in the images' number format and summed in
+float32; weights stay float32 in memory and are rounded as they are loaded. Bias and leaky ReLU are applied as results are
+stored. `gate` is the stored result of a leaky ReLU whose derivative scales a gradient as it is loaded.
+
+Sums run in an order that depends on the layer alone, never on how many models are stacked: a model's numbers are the same
+bits in any fleet. Layers with fewer than 16 channels on the image side fold the 16 taps into the summed axis, since
+matrix units want at least 16.
+"""
+
+# Triton reads annotations as values, and its kernels name sizes as the formulas do.
+# pyright: reportInvalidTypeForm=false
+# ruff: noqa: E741
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from hackle.randomness_kernel import jit, tl, triton
+
+POSITIONS_PER_SPLIT = 8192
+"""Positions that one program of the weight gradient sums; parts are then added in order."""
+
+
+@jit
+def _leaky(values, slope):
+    return tl.where(values > 0, values, values * slope)
+
+
+@jit
+def _down_kernel(
+    x, w, bias, gate, y, total, w_stride, b_stride, slope, gate_slope,
+    H: tl.constexpr, W: tl.constexpr, C: tl.constexpr, O: tl.constexpr,
+    BC: tl.constexpr, BO: tl.constexpr, BM: tl.constexpr,
+    BIAS: tl.constexpr, GATE: tl.constexpr, PRECISION: tl.constexpr,
+):  # fmt: skip
+    """y[p, o] = Σ_{t, c} x[2p − 1 + t, c] w[t, c, o] for a block of output positions and output channels."""
+    model = tl.program_id(1).to(tl.int64)
+    m = tl.program_id(0) * BM + tl.arange(0, BM)
+    o = tl.program_id(2) * BO + tl.arange(0, BO)
+    h: tl.constexpr = H // 2
+    ww: tl.constexpr = W // 2
+    ox = m % ww
+    oy = (m // ww) % h
+    image = m // (ww * h)
+    inside = m < total
+    xb = x + model * total * 4 * C
+    gb = gate + model * total * 4 * C
+    wb = w + model * w_stride
+    acc = tl.zeros((BM, BO), tl.float32)
+    if C < 16:
+        k = tl.arange(0, BC)
+        tap = k // C
+        iy = 2 * oy[:, None] - 1 + tap[None, :] // 4
+        ix = 2 * ox[:, None] - 1 + tap[None, :] % 4
+        ok = inside[:, None] & (tap < 16)[None, :] & (iy >= 0) & (iy < H) & (ix >= 0) & (ix < W)
+        at = ((image[:, None] * H + iy) * W + ix) * C + (k % C)[None, :]
+        tile = tl.load(xb + at, mask=ok, other=0.0)
+        if GATE:
+            tile = tl.where(tl.load(gb + at, mask=ok, other=0.0) > 0, tile, (tile * gate_slope).to(tile.dtype))
+        weights = tl.load(wb + k[:, None] * O + o[None, :], mask=(tap < 16)[:, None] & (o < O)[None, :], other=0.0)
+        acc = tl.dot(tile, weights.to(tile.dtype), acc, input_precision=PRECISION)
+    else:
+        c = tl.arange(0, BC)
+        for tap in range(16):
+            iy = 2 * oy - 1 + tap // 4
+            ix = 2 * ox - 1 + tap % 4
+            ok = inside & (iy >= 0) & (iy < H) & (ix >= 0) & (ix < W)
+            row = ((image * H + iy) * W + ix) * C
+            for start in tl.static_range(0, C, BC):
+                channel = start + c
+                at = row[:, None] + channel[None, :]
+                mask = ok[:, None] & (channel < C)[None, :]
+                tile = tl.load(xb + at, mask=mask, other=0.0)
+                if GATE:
+                    tile = tl.where(
+                        tl.load(gb + at, mask=mask, other=0.0) > 0, tile, (tile * gate_slope).to(tile.dtype)
+                    )
+                weights = tl.load(
+                    wb + (tap * C + channel[:, None]) * O + o[None, :],
+                    mask=(channel < C)[:, None] & (o < O)[None, :],
+                    other=0.0,
+                )
+                acc = tl.dot(tile, weights.to(tile.dtype), acc, input_precision=PRECISION)
+    if BIAS:
+        acc += tl.load(bias + model * b_stride + o, mask=o < O, other=0.0)[None, :]
+    acc = _leaky(acc, slope)
+    at = model * total * O + m[:, None] * O + o[None, :]
+    tl.store(y + at, acc.to(y.dtype.element_ty), mask=inside[:, None] & (o < O)[None, :])
+
+
+@jit
+def _up_kernel(
+    y, w, bias, gate, x, total, w_stride, b_stride, slope, gate_slope,
+    H: tl.constexpr, W: tl.constexpr, C: tl.constexpr, O: tl.constexpr,
+    BC: tl.constexpr, BO: tl.constexpr, BM: tl.constexpr, WIDE: tl.constexpr,
+    BIAS: tl.constexpr, GATE: tl.constexpr, PRECISION: tl.constexpr,
+):  # fmt: skip
+    """x[2p + phase, c] = Σ_{t, o} y[q, o] w[t, c, o] over the inputs q and taps t that meet there; (H, W) is y's size.
+
+    With 16 channels or more a program writes one of the four phases of its positions, from four taps. With fewer it
+    writes all four, as columns of one product over the 3×3 neighbourhood.
+    """
+    model = tl.program_id(1).to(tl.int64)
+    o = tl.arange(0, BO)
+    yb = y + model * total * O
+    gb = gate + model * total * O
+    wb = w + model * w_stride
+    xb = x + model * total * 4 * C
+    if C < 16:
+        m = tl.program_id(0) * BM + tl.arange(0, BM)
+        column = tl.arange(0, BC)
+        c = column % WIDE
+        phase = column // WIDE
+        real = (c < C) & (phase < 4)
+    else:
+        m = (tl.program_id(0) // 4) * BM + tl.arange(0, BM)
+        phase = tl.program_id(0) % 4
+        c = tl.program_id(2) * BC + tl.arange(0, BC)
+        real = c < C
+    xx = m % W
+    yy = (m // W) % H
+    image = m // (W * H)
+    inside = m < total
+    py = phase // 2
+    px = phase % 2
+    acc = tl.zeros((BM, BC), tl.float32)
+    taps: tl.constexpr = 9 if C < 16 else 4
+    for t in range(taps):
+        if C < 16:
+            dy = t // 3 - 1
+            dx = t % 3 - 1
+        else:
+            dy = py - t // 2
+            dx = px - t % 2
+        ky = py + 1 - 2 * dy
+        kx = px + 1 - 2 * dx
+        iy = yy + dy
+        ix = xx + dx
+        ok = inside & (iy >= 0) & (iy < H) & (ix >= 0) & (ix < W)
+        row = ((image * H + iy) * W + ix) * O
+        used = real & (ky >= 0) & (ky < 4) & (kx >= 0) & (kx < 4)
+        for start in tl.static_range(0, O, BO):
+            channel = start + o
+            at = row[:, None] + channel[None, :]
+            mask = ok[:, None] & (channel < O)[None, :]
+            tile = tl.load(yb + at, mask=mask, other=0.0)
+            if GATE:
+                tile = tl.where(tl.load(gb + at, mask=mask, other=0.0) > 0, tile, (tile * gate_slope).to(tile.dtype))
+            weights = tl.load(
+                wb + ((ky * 4 + kx) * C + c)[None, :] * O + channel[:, None],
+                mask=used[None, :] & (channel < O)[:, None],
+                other=0.0,
+            )
+            acc = tl.dot(tile, weights.to(tile.dtype), acc, input_precision=PRECISION)
+    if BIAS:
+        acc += tl.load(bias + model * b_stride + c, mask=real, other=0.0)[None, :]
+    acc = _leaky(acc, slope)
+    if C < 16:
+        row = (image[:, None] * 2 * H + 2 * yy[:, None] + py[None, :]) * 2 * W + 2 * xx[:, None] + px[None, :]
+    else:
+        row = ((image * 2 * H + 2 * yy + py) * 2 * W + 2 * xx + px)[:, None]
+    tl.store(xb + row * C + c[None, :], acc.to(x.dtype.element_ty), mask=inside[:, None] & real[None, :])
+
+
+@jit
+def _taps_kernel(
+    x, y, x_gate, y_gate, dw, db, total, gate_slope, splits,
+    H: tl.constexpr, W: tl.constexpr, C: tl.constexpr, O: tl.constexpr,
+    BC: tl.constexpr, BO: tl.constexpr, BK: tl.constexpr, PER_SPLIT: tl.constexpr,
+    PROGRAMS_PER_O: tl.constexpr,
+    X_GATE: tl.constexpr, Y_GATE: tl.constexpr, BIAS: tl.constexpr, PRECISION: tl.constexpr,
+):  # fmt: skip
+    """dw[t, c, o] = Σ_p x[2p − 1 + t, c] y[p, o] over one split of the positions.
+
+    BIAS "y" also sums y, in the program of tap 0. BIAS "x" also sums x: the four middle taps meet each of its pixels once.
+    """
+    model = tl.program_id(1).to(tl.int64)
+    split = tl.program_id(2)
+    h: tl.constexpr = H // 2
+    ww: tl.constexpr = W // 2
+    k = tl.arange(0, BC)
+    if C < 16:
+        o_block = tl.program_id(0)
+        tap = k // C
+        c = k % C
+        real = tap < 16
+    else:
+        o_block = tl.program_id(0) // PROGRAMS_PER_O
+        tap = tl.program_id(0) % 16 + tl.zeros((BC,), tl.int32)
+        c = tl.program_id(0) % PROGRAMS_PER_O // 16 * BC + k
+        real = c < C
+    o = o_block * BO + tl.arange(0, BO)
+    ky = tap // 4
+    kx = tap % 4
+    xb = x + model * total * 4 * C
+    xg = x_gate + model * total * 4 * C
+    yb = y + model * total * O
+    yg = y_gate + model * total * O
+    acc = tl.zeros((BC, BO), tl.float32)
+    x_sum = tl.zeros((BC,), tl.float32)
+    y_sum = tl.zeros((BO,), tl.float32)
+    for start in range(0, PER_SPLIT, BK):
+        p = split * PER_SPLIT + start + tl.arange(0, BK)
+        inside = p < total
+        ox = p % ww
+        oy = (p // ww) % h
+        image = p // (ww * h)
+        iy = 2 * oy[None, :] - 1 + ky[:, None]
+        ix = 2 * ox[None, :] - 1 + kx[:, None]
+        ok = real[:, None] & inside[None, :] & (iy >= 0) & (iy < H) & (ix >= 0) & (ix < W)
+        at = ((image[None, :] * H + iy) * W + ix) * C + c[:, None]
+        left = tl.load(xb + at, mask=ok, other=0.0)
+        if X_GATE:
+            left = tl.where(tl.load(xg + at, mask=ok, other=0.0) > 0, left, (left * gate_slope).to(left.dtype))
+        at = p[:, None] * O + o[None, :]
+        mask = inside[:, None] & (o < O)[None, :]
+        right = tl.load(yb + at, mask=mask, other=0.0)
+        if Y_GATE:
+            right = tl.where(tl.load(yg + at, mask=mask, other=0.0) > 0, right, (right * gate_slope).to(right.dtype))
+        acc = tl.dot(left, right, acc, input_precision=PRECISION)
+        if BIAS == "x":
+            x_sum += tl.sum(left.to(tl.float32), 1)
+        if BIAS == "y":
+            y_sum += tl.sum(right.to(tl.float32), 0)
+    part = (model * splits + split) * 16 * C
+    row = tap * C + c
+    tl.store(dw + (part + row[:, None]) * O + o[None, :], acc, mask=real[:, None] & (o < O)[None, :])
+    if BIAS == "x":
+        middle = (o_block == 0) & real & (ky >= 1) & (ky <= 2) & (kx >= 1) & (kx <= 2)
+        slot = (ky - 1) * 2 + kx - 1
+        tl.store(db + ((model * splits + split) * 4 + slot) * C + c, x_sum, mask=middle)
+    if BIAS == "y":
+        leads = tl.program_id(0) % PROGRAMS_PER_O == 0
+        tl.store(db + (model * splits + split) * O + o, y_sum, mask=leads & (o < O))
+
+
+class Tiling(NamedTuple):
+    """How a kernel is cut: positions in a block, warps that work on it, loads in flight."""
+
+    positions: int
+    warps: int
+    stages: int
+
+
+TILINGS: dict[tuple[str, int, int], Tiling] = {}
+"""Measured choices by operator and the channels on its image and feature side; others take the default."""
+
+
+def _tiling(operator: str, c: int, o: int) -> Tiling:
+    return TILINGS.get((operator, c, o), Tiling(128, 4, 3))
+
+
+def _power(count: int) -> int:
+    return max(16, triton.next_power_of_2(count))
+
+
+def _precision(images: Tensor) -> str:
+    return "ieee" if images.dtype == torch.float32 else "tf32"
+
+
+def _rows(stacked: Tensor) -> Tensor:
+    """Parameters (m, …) whose models may lie apart but each of which is whole."""
+    return stacked if stacked[0].is_contiguous() else stacked.contiguous()
+
+
+def down(
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    slope: float = 1.0,
+    gate: Tensor | None = None,
+    gate_slope: float = 1.0,
+) -> Tensor:
+    """Leaky ReLU of the convolution and bias: (m, b, h, w, c), (m, 4, 4, c, o) to (m, b, h/2, w/2, o)."""
+    models, batch, height, width, c = x.shape
+    o = weight.shape[-1]
+    x, weight = x.contiguous(), _rows(weight)
+    gate = x if gate is None else gate.contiguous()
+    y = torch.empty(models, batch, height // 2, width // 2, o, dtype=x.dtype, device=x.device)
+    total = batch * (height // 2) * (width // 2)
+    bc = _power(16 * c) if c < 16 else min(_power(c), 64)
+    bo = min(_power(o), 128)
+    bm, warps, stages = _tiling("down", c, o)
+    with torch.cuda.device_of(x):
+        _down_kernel[(triton.cdiv(total, bm), models, triton.cdiv(o, bo))](
+            x, weight, weight if bias is None else _rows(bias), gate, y, total,
+            weight.stride(0), 0 if bias is None else _rows(bias).stride(0), slope, gate_slope,
+            H=height, W=width, C=c, O=o, BC=bc, BO=bo, BM=bm,
+            BIAS=bias is not None, GATE=gate is not x, PRECISION=_precision(x), num_warps=warps, num_stages=stages,
+        )  # fmt: skip
+    return y
+
+
+def up(
+    y: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    slope: float = 1.0,
+    gate: Tensor | None = None,
+    gate_slope: float = 1.0,
+) -> Tensor:
+    """Leaky ReLU of the transposed convolution and bias: (m, b, h, w, o), (m, 4, 4, c, o) to (m, b, 2h, 2w, c)."""
+    models, batch, height, width, o = y.shape
+    c = weight.shape[-2]
+    y, weight = y.contiguous(), _rows(weight)
+    gate = y if gate is None else gate.contiguous()
+    x = torch.empty(models, batch, 2 * height, 2 * width, c, dtype=y.dtype, device=y.device)
+    total = batch * height * width
+    small = c < 16
+    wide = triton.next_power_of_2(c)
+    bc = _power(4 * wide) if small else min(_power(c), 128)
+    bo = min(_power(o), 64)
+    bm, warps, stages = _tiling("up", c, o)
+    with torch.cuda.device_of(y):
+        _up_kernel[(triton.cdiv(total, bm) * (1 if small else 4), models, 1 if small else triton.cdiv(c, bc))](
+            y, weight, weight if bias is None else _rows(bias), gate, x, total,
+            weight.stride(0), 0 if bias is None else _rows(bias).stride(0), slope, gate_slope,
+            H=height, W=width, C=c, O=o, BC=bc, BO=bo, BM=bm, WIDE=wide,
+            BIAS=bias is not None, GATE=gate is not y, PRECISION=_precision(y), num_warps=warps, num_stages=stages,
+        )  # fmt: skip
+    return x
+
+
+def taps(
+    x: Tensor,
+    y: Tensor,
+    *,
+    x_gate: Tensor | None = None,
+    y_gate: Tensor | None = None,
+    gate_slope: float = 1.0,
+    bias: str = "",
+) -> tuple[Tensor, Tensor | None]:
+    """The weight gradient (m, 4, 4, c, o) in float32, and the sum over positions of x or y, whichever `bias` names."""
+    models, batch, height, width, c = x.shape
+    o = y.shape[-1]
+    x, y = x.contiguous(), y.contiguous()
+    x_gate, y_gate = (x if x_gate is None else x_gate.contiguous()), (y if y_gate is None else y_gate.contiguous())
+    total = batch * (height // 2) * (width // 2)
+    bk, warps, stages = _tiling("taps", c, o)
+    per_split = min(POSITIONS_PER_SPLIT, triton.cdiv(total, bk) * bk)
+    splits = triton.cdiv(total, per_split)
+    small = c < 16
+    dw = torch.empty(models, splits, 4, 4, c, o, dtype=torch.float32, device=x.device)
+    db = torch.empty(models, splits, 4 * c if bias == "x" else o, dtype=torch.float32, device=x.device)
+    bc = _power(16 * c) if small else min(_power(c), 64)
+    bo = min(_power(o), 64)
+    programs_per_o = 1 if small else 16 * triton.cdiv(c, bc)
+    with torch.cuda.device_of(x):
+        _taps_kernel[(triton.cdiv(o, bo) * programs_per_o, models, splits)](
+            x, y, x_gate, y_gate, dw, db, total, gate_slope, splits,
+            H=height, W=width, C=c, O=o, BC=bc, BO=bo, BK=bk, PER_SPLIT=per_split, PROGRAMS_PER_O=programs_per_o,
+            X_GATE=x_gate is not x, Y_GATE=y_gate is not y, BIAS=bias,
+            PRECISION=_precision(x), num_warps=warps, num_stages=stages,
+        )  # fmt: skip
+    sums = None
+    if bias:
+        sums = db.view(models, -1, c).sum(1) if bias == "x" else db.sum(1)
+    return (dw[:, 0] if splits == 1 else dw.sum(1)), sums
