@@ -126,9 +126,9 @@ def measure_cuda(root: Path) -> dict[str, float]:
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
-        (root / "scream").mkdir()
+        (root / "scream-dsprites").mkdir()
         pixels = np.random.default_rng(0).integers(0, 256, (600, 476, 3), dtype=np.uint8)
-        Image.fromarray(pixels).save(root / "scream" / "scream.jpg")
+        Image.fromarray(pixels).save(root / "scream-dsprites" / "scream.jpg")
         facts = measure_set(root)
         cuda = torch.cuda.is_available()
         rates = measure_cuda(root) if cuda else measure_cpu(root)

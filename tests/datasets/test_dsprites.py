@@ -3,6 +3,7 @@
 import errno
 import hashlib
 import json
+import os
 import warnings
 import zipfile
 from pathlib import Path
@@ -244,7 +245,7 @@ def test_full_disk_keeps_what_was_there(tmp_path, small, monkeypatch):
     def full(*_):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(dsprites.os, "replace", full)
+    monkeypatch.setattr(os, "replace", full)
     with pytest.warns(UserWarning, match="No space left"), pytest.warns(UserWarning, match="damaged"):
         assert len(dsprites.load(tmp_path).store.whole) == small.size
     assert path.read_bytes() == b"something else"

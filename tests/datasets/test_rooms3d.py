@@ -355,7 +355,8 @@ def test_damaged_cache_is_mended(dataset, root, tmp_path, monkeypatch, damage):
     path.parent.mkdir()
     path.write_bytes({"truncated": whole[:-1], "flipped": bytes(flipped), "empty": b"", "foreign": b"hello"}[damage])
     monkeypatch.setattr(rooms3d, "cast_geometry", lambda: dataset.weights.copy())
-    np.testing.assert_array_equal(load(tmp_path).weights, dataset.weights)
+    with pytest.warns(UserWarning, match="damaged"):
+        np.testing.assert_array_equal(load(tmp_path).weights, dataset.weights)
     assert path.read_bytes() == whole
     assert [file.name for file in path.parent.iterdir()] == [GEOMETRY_FILE]
 
@@ -363,7 +364,7 @@ def test_damaged_cache_is_mended(dataset, root, tmp_path, monkeypatch, damage):
 def test_unwritable_folder_is_a_warning(dataset, tmp_path, monkeypatch):
     (tmp_path / "rooms3d").write_text("a file where the folder should be")
     monkeypatch.setattr(rooms3d, "cast_geometry", lambda: dataset.weights)
-    with pytest.warns(UserWarning, match="cannot keep rooms3d's geometry in"):
+    with pytest.warns(UserWarning, match="cannot keep rooms3d in"):
         loaded = load(tmp_path)
     np.testing.assert_array_equal(loaded.weights, dataset.weights)
 
@@ -372,9 +373,10 @@ def test_other_arithmetic_is_a_warning(dataset, tmp_path, monkeypatch):
     other = dataset.weights.copy()
     other[7, 3, 3, 1] ^= 1
     monkeypatch.setattr(rooms3d, "cast_geometry", lambda: other)
-    with pytest.warns(UserWarning, match="single grey levels"):
-        loaded = load(tmp_path)
-    np.testing.assert_array_equal(loaded.weights, other)
+    for _ in range(2):
+        with pytest.warns(UserWarning, match="single grey levels"):
+            loaded = load(tmp_path)
+        np.testing.assert_array_equal(loaded.weights, other)
 
 
 @pytest.mark.gpu

@@ -12,15 +12,10 @@ Factors are those of the archive in its order, last fastest, less the colour, wh
 from __future__ import annotations
 
 import functools
-import os
-import warnings
 import zipfile
-import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
-from uuid import uuid4
 
 import numpy as np
 import torch
@@ -29,11 +24,12 @@ from torch import Tensor
 
 from hackle.datasets.bits import SIDE, BitImages, gather, pack
 from hackle.datasets.damage import DamagedError, reading
+from hackle.datasets.kept import kept
 from hackle.datasets.npz import Npz
-from hackle.datasets.source import DataError, RemoteFile, Source
+from hackle.datasets.progress import progress
+from hackle.datasets.source import DataError, RemoteFile, Source, render_index
 from hackle.datasets.sprite_raster import ORIENTATIONS, POSITIONS, SCALES, rasterise, sheet
 from hackle.factors import Factor, FactorGrid
-from hackle.randomness import Stream
 from hackle.types import Images
 
 FACTORS = FactorGrid(
@@ -50,18 +46,10 @@ OFFICIAL = "dsprites_ndarray_co1sh3sc6or40x32y32_64x64.npz"
 REGENERATED = "regenerated-v1.bits"
 
 
-def _progress(steps: Sequence[Any], title: str) -> Iterable[Any]:
-    from rich.console import Console
-    from rich.progress import track
-
-    console = Console(stderr=True)
-    return track(steps, title, console=console, transient=True, disable=not console.is_terminal)
-
-
 def regenerate() -> NDArray[np.int64]:
     """The words (737280, 64) of every image, drawn from the geometry."""
     words = np.empty((*FACTORS.sizes, SIDE), np.int64)
-    for polygon in _progress(list(np.ndindex(*FACTORS.sizes[:3])), "Drawing dSprites"):
+    for polygon in progress(list(np.ndindex(*FACTORS.sizes[:3])), "drawing dsprites"):
         words[polygon] = sheet(*polygon)
     return words.reshape(-1, SIDE)
 
@@ -103,56 +91,11 @@ def read_official(path: Path) -> NDArray[np.int64]:
             raise DamagedError(f"{path} does not run through all combinations of factors with the last one fastest")
         words, step = np.empty((FACTORS.size, SIDE), np.int64), 1024
         with archive.stream("imgs") as (stream, _):
-            for start in _progress(range(0, len(words), step), "Reading dSprites"):
+            for start in progress(range(0, len(words), step), "reading dsprites"):
                 images = np.frombuffer(stream.read(step * SIDE * SIDE), np.uint8).reshape(-1, SIDE, SIDE)
                 if images.max() > 1:
                     raise DamagedError(f"{path} has pixels of {images.max()}; expected zeros and ones")
                 words[start : start + step] = pack(images)
-    return words
-
-
-def _read_kept(path: Path) -> NDArray[np.int64] | None:
-    """The words kept in a file, mapped into memory; None where it cannot be read, is short or has a wrong checksum."""
-    size = FACTORS.size * SIDE * 8
-    try:
-        if path.stat().st_size != size + 4:
-            return None
-        words = np.memmap(path, "<i8", mode="c", shape=(FACTORS.size, SIDE))
-        (checksum,) = np.fromfile(path, "<u4", offset=size)
-    except OSError:
-        return None
-    return words if zlib.crc32(words.data) == checksum else None
-
-
-def _write_kept(path: Path, words: NDArray[np.int64]) -> None:
-    """Puts the words and their checksum in place at once: a full disk or a crash leaves no half-written file there."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f"{path.name}.{uuid4().hex}")
-    try:
-        with draft.open("xb") as file:
-            file.write(words.data)
-            file.write(zlib.crc32(words.data).to_bytes(4, "little"))
-        os.replace(draft, path)
-    finally:
-        draft.unlink(missing_ok=True)
-
-
-def _kept(path: Path, produce: Callable[[], NDArray[np.int64]]) -> NDArray[np.int64]:
-    """The words from the file, or produced and put there. Where they cannot be put there, memory has to do."""
-    if path.exists():
-        words = _read_kept(path)
-        if words is not None:
-            return words
-        warnings.warn(f"{path} is damaged or cannot be read; it is made again", stacklevel=2)
-    words = produce()
-    try:
-        _write_kept(path, words)
-    except OSError as error:
-        warnings.warn(
-            f"cannot keep dSprites in {path.parent} ({error}); it stays in memory and is made again next time. "
-            f"To keep it, choose a data folder that can be written to and has {words.nbytes >> 20} MiB left",
-            stacklevel=2,
-        )
     return words
 
 
@@ -163,16 +106,16 @@ class SpriteStore:
         archive = folder / OFFICIAL
         self.regenerated = not archive.exists()
         if self.regenerated:
-            self._kept = folder / REGENERATED
-            self._produce = regenerate
+            self._path = folder / REGENERATED
+            self._make = regenerate
         else:
-            self._kept = folder / f"official-{check_official(archive)}.bits"
-            self._produce = functools.partial(read_official, archive)
+            self._path = folder / f"official-{check_official(archive)}.bits"
+            self._make = functools.partial(read_official, archive)
 
     @functools.cached_property
     def whole(self) -> Tensor:
         """Every image, (737280, 64), on the CPU."""
-        return torch.from_numpy(_kept(self._kept, self._produce))
+        return torch.from_numpy(kept(self._path, "dSprites", self._make, (FACTORS.size, SIDE), "<i8"))
 
     def of(self, rows: ArrayLike) -> Tensor:
         """The images of some factor rows, (n, 64): drawn on the spot unless the whole set is in memory."""
@@ -193,12 +136,7 @@ class Sprites:
 
     def render(self, rows: ArrayLike, *, seed: int = 0) -> NDArray[np.uint8]:
         words = self.store.of(rows)
-        images = self._images(words)
-        parts = [
-            images(part[None], Stream.of([seed], step=number, purpose="render"))[0].numpy()
-            for number, part in enumerate(torch.arange(len(words)).split(4096))
-        ]
-        return np.concatenate(parts)
+        return render_index(self._images(words), torch.arange(len(words)), seed)
 
     def images_on(self, device: torch.device | str) -> Images:
         return self._images(self.store.whole.to(device))

@@ -31,6 +31,7 @@ from torch import Tensor
 from hackle.datasets.bits import SIDE, fused_kernels, gather, unpack
 from hackle.datasets.damage import reading
 from hackle.datasets.dsprites import Sprites, SpriteStore
+from hackle.datasets.fetch import present_files
 from hackle.datasets.source import DataError, RemoteFile, Source
 from hackle.randomness import Stream
 
@@ -98,13 +99,7 @@ class VariantImages:
 
 def read_painting(root: Path) -> Tensor:
     """The Scream from the data folder, (h, w, 3), shrunk to fit into 350×274 pixels."""
-    places = [root / folder / "scream.jpg" for folder in ("scream-dsprites", "scream")]
-    path = next((place for place in places if place.exists()), None)
-    if path is None:
-        raise DataError(
-            f"scream-dsprites needs a picture of Munch's The Scream at {places[0]} and there is none. "
-            f"Fetch it with `hackle data fetch scream-dsprites`, or save {_ADDRESS} there"
-        )
+    (path,) = present_files(SOURCES[-1], root)
     with reading(path, f"a picture; save {_ADDRESS} there"), Image.open(path) as picture:
         picture.thumbnail(_FITS)
         painting = np.array(picture.convert("RGB"))
@@ -121,7 +116,7 @@ def _load(name: str, kind: str, root: Path) -> Sprites:
     return Sprites(name, 3, SpriteStore(root / "dsprites"), partial(VariantImages, kind=kind, painting=painting))
 
 
-def _source(name: str, kind: str, summary: str, *files: RemoteFile) -> Source:
+def _source(name: str, kind: str, summary: str, *files: RemoteFile, steps: str = "") -> Source:
     return Source(
         name=name,
         summary=summary,
@@ -130,6 +125,7 @@ def _source(name: str, kind: str, summary: str, *files: RemoteFile) -> Source:
         licence="Apache-2.0 (dSprites)" + ("; the painting is in the public domain" if files else ""),
         load=partial(_load, name, kind),
         files=files,
+        steps=steps,
     )
 
 
@@ -141,5 +137,6 @@ SOURCES = (
         "scream",
         "dSprites inverted out of random patches of The Scream",
         RemoteFile("scream.jpg", _ADDRESS, sha256=None, size=None),
+        steps="save a picture of Munch's The Scream as scream.jpg",
     ),
 )

@@ -12,12 +12,11 @@ from typing import get_args
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
-from rich.console import Console
-from rich.progress import track
 
 from hackle.datasets.arrays import ArrayDataset, grid_of, number_instances, with_instance
 from hackle.datasets.damage import reading
 from hackle.datasets.npz import Npz
+from hackle.datasets.progress import progress
 from hackle.datasets.source import DataError
 from hackle.factors import Factor, FactorGrid, Kind, Rows
 
@@ -42,9 +41,7 @@ def load_folder(folder: Path) -> ArrayDataset:
         raise DataError(f"{folder} holds no images; expected files ending in {', '.join(sorted(_ENDINGS))}")
     first = _read_picture(paths[0])
     images = np.empty((len(paths), *first.shape), dtype=np.uint8)
-    console = Console(stderr=True)
-    tracked = track(paths, f"reading {folder.name}", console=console, transient=True, disable=not console.is_terminal)
-    for number, path in enumerate(tracked):
+    for number, path in enumerate(progress(paths, f"reading {folder.name}")):
         image = _read_picture(path)
         if image.shape != first.shape:
             raise DataError(

@@ -21,10 +21,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
-from rich.progress import track
 
 from hackle.datasets.damage import DamagedError, human_size, reading, writing
 from hackle.datasets.locks import locked
+from hackle.datasets.progress import progress
 from hackle.datasets.source import DataError
 from hackle.factors import Rows
 
@@ -110,15 +110,7 @@ def _write_images(file, build: Build, name: str) -> None:
         for positions, part in build.parts:
             yield from zip(positions, part, strict=True)
 
-    console = Console(stderr=True)
-    for position, image in track(
-        images(),
-        f"preparing {name}",
-        total=build.shape[0],
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    ):
+    for position, image in progress(images(), f"preparing {name}", build.shape[0]):
         if image.shape != build.shape[1:] or image.dtype != np.uint8:
             raise DamagedError(f"{name}: an image is {image.dtype} {image.shape}; expected uint8 {build.shape[1:]}")
         file.seek(start + int(position) * stride)

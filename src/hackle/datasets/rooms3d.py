@@ -17,23 +17,20 @@ from __future__ import annotations
 
 import colorsys
 import hashlib
-import os
-import uuid
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
-from io import BytesIO
 from pathlib import Path
 
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
-from rich.console import Console
-from rich.progress import Progress
 from torch import Tensor
 
+from hackle.datasets.kept import kept
+from hackle.datasets.progress import progress
 from hackle.datasets.raycast import MATERIALS, Capsule, Cube, Cylinder, Solid, Sphere, View, cast
 from hackle.datasets.source import Source, render_rows
 from hackle.factors import Factor, FactorGrid
@@ -52,8 +49,8 @@ SCALES = tuple(np.linspace(0.75, 1.25, 8).tolist())
 ORIENTATIONS = tuple(np.linspace(-30.0, 30.0, 15).tolist())
 GEOMETRIES = len(SCALES) * len(SHAPES) * len(ORIENTATIONS)
 
-GEOMETRY_FILE = "geometry-v1.npy"
-GEOMETRY_SHA256 = "5df456ac1ee85b119e249cce368c4c71ed04b9a2d44eba55c5ab4b264855f460"
+GEOMETRY_FILE = "geometry-v1.weights"
+GEOMETRY_SHA256 = "9edc82e8cd7f624022ed7fef266e4b5b4aa737fd78d00961adc57f35918f365a"
 
 # How many images to render at a time without the kernel. On the CPU their weights as float32, 4 MiB, stay in the cache.
 _CPU_CHUNK, _CUDA_CHUNK = 64, 4096
@@ -136,61 +133,32 @@ def colour_table() -> Tensor:
 def cast_geometry() -> NDArray[np.uint8]:
     """The weights of every scale, shape and orientation, cast anew, which takes about two seconds."""
     weights = np.empty((len(SCALES), len(SHAPES), len(ORIENTATIONS), SIDE * SIDE, len(MATERIALS)), dtype=np.uint8)
-    console = Console(stderr=True)
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
-        for o, orientation in enumerate(progress.track(ORIENTATIONS, description="casting rooms3d")):
-            view = View.at(orientation, SIDE)
-            for s, scale in enumerate(SCALES):
-                for k, solid in enumerate(SHAPES.values()):
-                    weights[s, k, o] = np.floor(256 * cast(view, solid.scaled(scale)) + 0.5)
+    for o, orientation in enumerate(progress(ORIENTATIONS, "casting rooms3d")):
+        view = View.at(orientation, SIDE)
+        for s, scale in enumerate(SCALES):
+            for k, solid in enumerate(SHAPES.values()):
+                weights[s, k, o] = np.floor(256 * cast(view, solid.scaled(scale)) + 0.5)
     return weights.reshape(GEOMETRIES, SIDE, SIDE, len(MATERIALS))
 
 
 def load(root: Path) -> Rooms3D:
-    """The data set, with its geometry from root/rooms3d/geometry-v1.npy, or cast and written there."""
-    path = Path(root) / Rooms3D.name / GEOMETRY_FILE
-    try:
-        stored = path.read_bytes()
-    except OSError:
-        stored = b""
-    if hashlib.sha256(stored).hexdigest() == GEOMETRY_SHA256:
-        return Rooms3D(np.load(BytesIO(stored)))
-    weights = cast_geometry()
-    buffer = BytesIO()
-    np.lib.format.write_array(buffer, weights, version=(1, 0))
-    if hashlib.sha256(buffer.getvalue()).hexdigest() != GEOMETRY_SHA256:
+    """The data set, with its geometry from the folder `rooms3d` of the data folder, or cast and kept there."""
+    path = root / Rooms3D.name / GEOMETRY_FILE
+    weights = kept(path, "rooms3d", cast_geometry, (GEOMETRIES, SIDE, SIDE, len(MATERIALS)), np.uint8)
+    if hashlib.sha256(weights.data).hexdigest() != GEOMETRY_SHA256:
         warnings.warn(
-            "this machine's arithmetic casts rooms3d a little differently from the published geometry: images may differ "
-            "in single grey levels from those on other machines",
-            stacklevel=2,
-        )
-    try:
-        _write(path, buffer.getvalue())
-    except OSError as error:
-        warnings.warn(
-            f"cannot keep rooms3d's geometry in {path} ({error}); it is cast anew on every load, which takes seconds. "
-            "Choose a data folder that can be written",
+            f"the geometry in {path} differs a little from the published one, because the machine that cast it has another "
+            "arithmetic: images may differ in single grey levels from those on other machines",
             stacklevel=2,
         )
     return Rooms3D(weights)
 
 
-def _write(path: Path, content: bytes) -> None:
-    """Puts the file in place whole or not at all, whatever else writes it at the same time."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f"{path.name}.{uuid.uuid4().hex}")
-    try:
-        temporary.write_bytes(content)
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
 SOURCE = Source(
     name=Rooms3D.name,
     summary="hackle's own ray-cast rooms with the factors of 3D Shapes; its own pictures, nothing to download",
-    images="480,000 of 64 × 64 × 3",
-    factors="floor hue 10, wall hue 10, object hue 10, scale 8, shape 4, orientation 15",
+    images="480,000 of 64×64×3",
+    factors="floor_hue 10, wall_hue 10, object_hue 10, scale 8, shape 4, orientation 15",
     licence="MIT",
     load=load,
 )

@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
+from torch import Tensor
 
 from hackle.factors import FactorGrid
 from hackle.randomness import Stream
@@ -70,11 +71,13 @@ class Source:
     optional: bool = False
 
 
-def render_rows(
-    images: Images, factors: FactorGrid, rows: ArrayLike, seed: int, chunk: int = 4096
-) -> NDArray[np.uint8]:
-    """A data set's `render`, from its images on the CPU, a chunk at a time."""
-    index = torch.from_numpy(factors.index(rows))
+def render_rows(images: Images, factors: FactorGrid, rows: ArrayLike, seed: int) -> NDArray[np.uint8]:
+    """A data set's `render`, from its images on the CPU."""
+    return render_index(images, torch.from_numpy(factors.index(rows)), seed)
+
+
+def render_index(images: Images, index: Tensor, seed: int, chunk: int = 4096) -> NDArray[np.uint8]:
+    """Images (n, h, w, c) on the CPU for flat indices (n,), a chunk at a time."""
     parts = [
         images(part[None], Stream.of([seed], step=number, purpose="render"))[0].numpy()
         for number, part in enumerate(index.split(chunk))

@@ -1,0 +1,17 @@
+"""The progress bar of long work: on standard error, only in a terminal, gone when the work is done."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TypeVar
+
+from rich.console import Console
+from rich.progress import track
+
+T = TypeVar("T")
+
+
+def progress(steps: Iterable[T], title: str, total: int | None = None) -> Iterable[T]:
+    """The steps, one after another, under a bar; `total` is their number where the steps do not know it."""
+    console = Console(stderr=True)
+    return track(steps, title, total, console=console, transient=True, disable=not console.is_terminal)
