@@ -31,13 +31,19 @@ def works(layer: tuple[int, int, int], models: int) -> Iterator[tuple[str, Calla
     from hackle.kernels import triton_convolution as kernels
 
     side, c, o = layer
-    x = torch.randn(models, BATCH, side, side, c, device="cuda").to(torch.bfloat16)
-    y = torch.randn(models, BATCH, side // 2, side // 2, o, device="cuda").to(torch.bfloat16)
+    x, also_x = (torch.randn(models, BATCH, side, side, c, device="cuda").to(torch.bfloat16) for _ in range(2))
+    y, also_y = (
+        torch.randn(models, BATCH, side // 2, side // 2, o, device="cuda").to(torch.bfloat16) for _ in range(2)
+    )
     weight = torch.randn(models, 4, 4, c, o, device="cuda")
     of_x, of_y = torch.randn(models, c, device="cuda"), torch.randn(models, o, device="cuda")
-    yield "down", lambda: (kernels.down(x, weight, of_y, 0.0), kernels.down(x, weight, gate=x, gate_slope=0.0))
-    yield "up", lambda: (kernels.up(y, weight, of_x, 0.0), kernels.up(y, weight, gate=y, gate_slope=0.0))
-    yield "taps", lambda: kernels.taps(x, y, y_gate=y, gate_slope=0.0, bias="y")
+    yield "down", lambda: (kernels.down(x, weight, of_y, 0.0), kernels.down(x, weight, slope=0.0, gate=also_y))
+    if c < 16:
+        # The image side: nothing goes back through it.
+        yield "up", lambda: kernels.up(y, weight, of_x, 1.0)
+    else:
+        yield "up", lambda: (kernels.up(y, weight, of_x, 0.0), kernels.up(y, weight, slope=0.0, gate=also_x))
+    yield "taps", lambda: kernels.taps(x, y)
 
 
 def compile_some(job: tuple[tuple[int, int, int], str, tuple[int, int, int]]) -> None:

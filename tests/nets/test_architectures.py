@@ -149,7 +149,7 @@ def test_a_split_encoders_latents_share_no_parameter_of_their_branches() -> None
             blocks = gradient.movedim(-1, 0).unflatten(0, (latents, channels)) if "convolution" in name else gradient
             touched = [bool(block.any()) for block in blocks]
             assert touched == [other == latent for other in range(latents)], name
-        (shared,) = torch.autograd.grad(output, encoder[0].weight, retain_graph=True)
+        (shared,) = torch.autograd.grad(output, encoder[0][0].weight, retain_graph=True)
         assert shared.any()
 
 

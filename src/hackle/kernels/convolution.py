@@ -8,12 +8,13 @@ Each is linear in both arguments and each one's gradients are the other two, so 
 need nothing more. Images are (b, h, w, c), channels last; a leading axis m, given or added by `torch.func.vmap`, stacks
 models with weights of their own. Images may be in bfloat16 while weights and their gradients stay in float32.
 
-`down_layer` and `up_layer` add a bias and a leaky ReLU. On CUDA both are part of the kernel, and so is the derivative of
-the leaky ReLU in the gradients' kernels, which saves most of a layer's memory traffic. Off CUDA PyTorch does it all.
+`down_layer` and `up_layer` add a bias and a leaky ReLU. `tower` is several such layers in a row; on CUDA bias, leaky ReLU and
+its derivative are then part of the kernels, which saves most of the memory traffic. Off CUDA PyTorch does it all.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
@@ -22,6 +23,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 _KERNEL_FORMATS = (torch.float32, torch.bfloat16, torch.float16)
 
@@ -73,7 +75,7 @@ def _run(name: str, operator: Any, first: Tensor, second: Tensor) -> Tensor:
     kernels = _kernels(first)
     if kernels is None:
         return _each_model(operator, first, second)
-    return kernels.taps(first, second)[0] if name == "taps" else getattr(kernels, name)(first, second)
+    return kernels.taps(first, second) if name == "taps" else getattr(kernels, name)(first, second)[0]
 
 
 def _stack(size: int, dims: tuple[int | None, ...], arguments: tuple[Any, ...]) -> list[Any]:
@@ -186,25 +188,14 @@ class _Layer(torch.autograd.Function):
 class _DownLayer(_Layer):
     @staticmethod
     def forward(x: Tensor, weight: Tensor, bias: Tensor, slope: float) -> Tensor:
-        kernels = _kernels(x) if x.dim() == 5 else None
-        if kernels is not None:
-            return kernels.down(x, weight, bias, slope)
         return _finish(_run("down", _down_one, x, weight), bias, slope)
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
-        (x, weight, bias, output), (grad,) = ctx.saved_tensors, grads
-        needs_x = ctx.needs_input_grad[0]
-        # A graph of the gradient itself is only asked for in second derivatives, which the plain operators give.
-        kernels = _kernels(grad) if grad.dim() == 5 and not torch.is_grad_enabled() else None
-        if kernels is None:
-            grad = _through(grad, output, ctx.slope)
-            weight_grad = taps(x, grad).to(weight.dtype)
-            return up(grad, weight) if needs_x else None, weight_grad, _bias_gradient(grad, bias), None
-        gate = None if ctx.slope == 1.0 else output
-        weight_grad, bias_grad = kernels.taps(x, grad, y_gate=gate, gate_slope=ctx.slope, bias="y")
-        x_grad = kernels.up(grad, weight, gate=gate, gate_slope=ctx.slope) if needs_x else None
-        return x_grad, weight_grad, bias_grad, None
+        x, weight, bias, output = ctx.saved_tensors
+        grad = _through(grads[0], output, ctx.slope)
+        x_grad = up(grad, weight) if ctx.needs_input_grad[0] else None
+        return x_grad, taps(x, grad).to(weight.dtype), _bias_gradient(grad, bias), None
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, *arguments: Any) -> Any:
@@ -214,24 +205,14 @@ class _DownLayer(_Layer):
 class _UpLayer(_Layer):
     @staticmethod
     def forward(y: Tensor, weight: Tensor, bias: Tensor, slope: float) -> Tensor:
-        kernels = _kernels(y) if y.dim() == 5 else None
-        if kernels is not None:
-            return kernels.up(y, weight, bias, slope)
         return _finish(_run("up", _up_one, y, weight), bias, slope)
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
-        (y, weight, bias, output), (grad,) = ctx.saved_tensors, grads
-        needs_y = ctx.needs_input_grad[0]
-        kernels = _kernels(grad) if grad.dim() == 5 and not torch.is_grad_enabled() else None
-        if kernels is None:
-            grad = _through(grad, output, ctx.slope)
-            weight_grad = taps(grad, y).to(weight.dtype)
-            return down(grad, weight) if needs_y else None, weight_grad, _bias_gradient(grad, bias), None
-        gate = None if ctx.slope == 1.0 else output
-        weight_grad, bias_grad = kernels.taps(grad, y, x_gate=gate, gate_slope=ctx.slope, bias="x")
-        y_grad = kernels.down(grad, weight, gate=gate, gate_slope=ctx.slope) if needs_y else None
-        return y_grad, weight_grad, bias_grad, None
+        y, weight, bias, output = ctx.saved_tensors
+        grad = _through(grads[0], output, ctx.slope)
+        y_grad = down(grad, weight) if ctx.needs_input_grad[0] else None
+        return y_grad, taps(grad, y).to(weight.dtype), _bias_gradient(grad, bias), None
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, *arguments: Any) -> Any:
@@ -248,3 +229,76 @@ def down_layer(x: Tensor, weight: Tensor, bias: Tensor, slope: float = 1.0) -> T
 def up_layer(y: Tensor, weight: Tensor, bias: Tensor, slope: float = 1.0) -> Tensor:
     """`up` plus bias (c,), through a leaky ReLU: slope 0 is ReLU, 1 leaves values as they are."""
     return _UpLayer.apply(y, weight, bias, slope)  # type: ignore[no-any-return]
+
+
+class _Tower(torch.autograd.Function):
+    """Layers in a row on CUDA. The result of every layer is an answer, kept for the gradients; the last one is the result.
+
+    Going back, the kernel that makes a layer's gradient also applies the derivative of the leaky ReLU before it and sums
+    what is left into the gradient of that leaky ReLU's bias.
+    """
+
+    @staticmethod
+    def forward(upward: bool, slope: float, last_slope: float, x: Tensor, *parameters: Tensor) -> tuple[Tensor, ...]:
+        if x.dim() == 4:
+            stacked = _Tower.forward(upward, slope, last_slope, x[None], *(value[None] for value in parameters))
+            return tuple(result[0] for result in stacked)
+        kernels = _kernels(x)
+        assert kernels is not None
+        operator = kernels.up if upward else kernels.down
+        results: list[Tensor] = []
+        for number in range(0, len(parameters), 2):
+            weight, bias = parameters[number : number + 2]
+            given = results[-1] if results else x
+            results.append(operator(given, weight, bias, last_slope if number == len(parameters) - 2 else slope)[0])
+        return tuple(results)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        ctx.upward, ctx.slope, ctx.last_slope, x, *parameters = inputs
+        ctx.layers = len(output)
+        ctx.save_for_backward(x, *output, *parameters[::2])
+        ctx.mark_non_differentiable(*output[:-1])
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, *grads: Any) -> Any:
+        saved, layers = ctx.saved_tensors, ctx.layers
+        alone = saved[0].dim() == 4
+        values, weights = (
+            [value[None] if alone else value for value in part] for part in (saved[: layers + 1], saved[layers + 1 :])
+        )
+        kernels = _kernels(values[0])
+        assert kernels is not None
+        operator = kernels.down if ctx.upward else kernels.up
+        grad = _through(grads[-1][None] if alone else grads[-1], values[-1], ctx.last_slope)
+        bias_grad = grad.sum(dim=(1, 2, 3), dtype=torch.float32)
+        found: list[Tensor] = []
+        for layer in reversed(range(layers)):
+            given = values[layer]
+            found += [bias_grad, kernels.taps(grad, given) if ctx.upward else kernels.taps(given, grad)]
+            if layer:
+                grad, bias_grad = operator(grad, weights[layer], slope=ctx.slope, gate=given)
+        x_grad = operator(grad, weights[0])[0] if ctx.needs_input_grad[3] else None
+        answers = [x_grad, *reversed(found)]
+        if alone:
+            answers = [None if answer is None else answer[0] for answer in answers]
+        return None, None, None, *answers
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, *arguments: Any) -> Any:
+        results = _Tower.apply(*_stack(info.batch_size, in_dims, arguments))
+        return results, (0,) * len(results)
+
+
+def tower(
+    x: Tensor, parameters: Sequence[tuple[Tensor, Tensor]], *, upward: bool, slope: float = 0.0, last_slope: float = 0.0
+) -> Tensor:
+    """Layers in a row, each a weight and a bias: `down_layer`s, or upward `up_layer`s. The last has a slope of its own."""
+    if _kernels(x) is not None:
+        flat = [value for pair in parameters for value in pair]
+        return _Tower.apply(upward, slope, last_slope, x, *flat)[-1]  # type: ignore[index]
+    layer = up_layer if upward else down_layer
+    for weight, bias in parameters[:-1]:
+        x = layer(x, weight, bias, slope)
+    return layer(x, *parameters[-1], last_slope)

@@ -1,8 +1,9 @@
 """The convolution triad for stacks of models, in Triton. The contract is that of `hackle.kernels.convolution`.
 
 Every tensor has a leading model axis and channels last. Products are taken in the images' number format and summed in
-float32; weights stay float32 in memory and are rounded as they are loaded. Bias and leaky ReLU are applied as results are
-stored. `gate` is the stored result of a leaky ReLU whose derivative scales a gradient as it is loaded.
+float32; weights stay float32 in memory and are rounded as they are loaded. What follows a product is done as its result is
+stored: bias and leaky ReLU going forward, and going back the derivative of the leaky ReLU before it, whose own stored result
+is the `gate`, with the sums over positions that are the bias's gradient.
 
 Sums run in an order that depends on the layer alone, never on how many models are stacked: a model's numbers are the same
 bits in any fleet. Layers with fewer than 16 channels on the image side fold the 16 taps into the summed axis, since
@@ -33,7 +34,7 @@ def _leaky(values, slope):
 
 @jit
 def _down_kernel(
-    x, w, bias, gate, y, total, w_stride, b_stride, slope, gate_slope,
+    x, w, bias, gate, y, sums, total, w_stride, b_stride, slope,
     H: tl.constexpr, W: tl.constexpr, C: tl.constexpr, O: tl.constexpr,
     BC: tl.constexpr, BO: tl.constexpr, BM: tl.constexpr,
     BIAS: tl.constexpr, GATE: tl.constexpr, PRECISION: tl.constexpr,
@@ -49,7 +50,6 @@ def _down_kernel(
     image = m // (ww * h)
     inside = m < total
     xb = x + model * total * 4 * C
-    gb = gate + model * total * 4 * C
     wb = w + model * w_stride
     acc = tl.zeros((BM, BO), tl.float32)
     if C < 16:
@@ -58,10 +58,7 @@ def _down_kernel(
         iy = 2 * oy[:, None] - 1 + tap[None, :] // 4
         ix = 2 * ox[:, None] - 1 + tap[None, :] % 4
         ok = inside[:, None] & (tap < 16)[None, :] & (iy >= 0) & (iy < H) & (ix >= 0) & (ix < W)
-        at = ((image[:, None] * H + iy) * W + ix) * C + (k % C)[None, :]
-        tile = tl.load(xb + at, mask=ok, other=0.0)
-        if GATE:
-            tile = tl.where(tl.load(gb + at, mask=ok, other=0.0) > 0, tile, (tile * gate_slope).to(tile.dtype))
+        tile = tl.load(xb + ((image[:, None] * H + iy) * W + ix) * C + (k % C)[None, :], mask=ok, other=0.0)
         weights = tl.load(wb + k[:, None] * O + o[None, :], mask=(tap < 16)[:, None] & (o < O)[None, :], other=0.0)
         acc = tl.dot(tile, weights.to(tile.dtype), acc, input_precision=PRECISION)
     else:
@@ -73,29 +70,29 @@ def _down_kernel(
             row = ((image * H + iy) * W + ix) * C
             for start in tl.static_range(0, C, BC):
                 channel = start + c
-                at = row[:, None] + channel[None, :]
                 mask = ok[:, None] & (channel < C)[None, :]
-                tile = tl.load(xb + at, mask=mask, other=0.0)
-                if GATE:
-                    tile = tl.where(
-                        tl.load(gb + at, mask=mask, other=0.0) > 0, tile, (tile * gate_slope).to(tile.dtype)
-                    )
+                tile = tl.load(xb + row[:, None] + channel[None, :], mask=mask, other=0.0)
                 weights = tl.load(
                     wb + (tap * C + channel[:, None]) * O + o[None, :],
                     mask=(channel < C)[:, None] & (o < O)[None, :],
                     other=0.0,
                 )
                 acc = tl.dot(tile, weights.to(tile.dtype), acc, input_precision=PRECISION)
+    at = model * total * O + m[:, None] * O + o[None, :]
+    mask = inside[:, None] & (o < O)[None, :]
     if BIAS:
         acc += tl.load(bias + model * b_stride + o, mask=o < O, other=0.0)[None, :]
-    acc = _leaky(acc, slope)
-    at = model * total * O + m[:, None] * O + o[None, :]
-    tl.store(y + at, acc.to(y.dtype.element_ty), mask=inside[:, None] & (o < O)[None, :])
+        acc = _leaky(acc, slope)
+    if GATE:
+        acc = tl.where(tl.load(gate + at, mask=mask, other=0.0) > 0, acc, acc * slope)
+        part = (model * tl.num_programs(0) + tl.program_id(0)) * O + o
+        tl.store(sums + part, tl.sum(tl.where(mask, acc, 0.0), 0), mask=o < O)
+    tl.store(y + at, acc.to(y.dtype.element_ty), mask=mask)
 
 
 @jit
 def _up_kernel(
-    y, w, bias, gate, x, total, w_stride, b_stride, slope, gate_slope,
+    y, w, bias, gate, x, sums, total, w_stride, b_stride, slope,
     H: tl.constexpr, W: tl.constexpr, C: tl.constexpr, O: tl.constexpr,
     BC: tl.constexpr, BO: tl.constexpr, BM: tl.constexpr, WIDE: tl.constexpr,
     BIAS: tl.constexpr, GATE: tl.constexpr, PRECISION: tl.constexpr,
@@ -108,9 +105,7 @@ def _up_kernel(
     model = tl.program_id(1).to(tl.int64)
     o = tl.arange(0, BO)
     yb = y + model * total * O
-    gb = gate + model * total * O
     wb = w + model * w_stride
-    xb = x + model * total * 4 * C
     if C < 16:
         m = tl.program_id(0) * BM + tl.arange(0, BM)
         column = tl.arange(0, BC)
@@ -149,61 +144,61 @@ def _up_kernel(
             at = row[:, None] + channel[None, :]
             mask = ok[:, None] & (channel < O)[None, :]
             tile = tl.load(yb + at, mask=mask, other=0.0)
-            if GATE:
-                tile = tl.where(tl.load(gb + at, mask=mask, other=0.0) > 0, tile, (tile * gate_slope).to(tile.dtype))
             weights = tl.load(
                 wb + ((ky * 4 + kx) * C + c)[None, :] * O + channel[:, None],
                 mask=used[None, :] & (channel < O)[:, None],
                 other=0.0,
             )
             acc = tl.dot(tile, weights.to(tile.dtype), acc, input_precision=PRECISION)
-    if BIAS:
-        acc += tl.load(bias + model * b_stride + c, mask=real, other=0.0)[None, :]
-    acc = _leaky(acc, slope)
     if C < 16:
         row = (image[:, None] * 2 * H + 2 * yy[:, None] + py[None, :]) * 2 * W + 2 * xx[:, None] + px[None, :]
     else:
         row = ((image * 2 * H + 2 * yy + py) * 2 * W + 2 * xx + px)[:, None]
-    tl.store(xb + row * C + c[None, :], acc.to(x.dtype.element_ty), mask=inside[:, None] & real[None, :])
+    at = model * total * 4 * C + row * C + c[None, :]
+    mask = inside[:, None] & real[None, :]
+    if BIAS:
+        acc += tl.load(bias + model * b_stride + c, mask=real, other=0.0)[None, :]
+        acc = _leaky(acc, slope)
+    if GATE:
+        acc = tl.where(tl.load(gate + at, mask=mask, other=0.0) > 0, acc, acc * slope)
+        part = model * tl.num_programs(0) + tl.program_id(0)
+        if C < 16:
+            part = part * 4 + phase
+        tl.store(sums + part * C + c, tl.sum(tl.where(mask, acc, 0.0), 0), mask=real)
+    tl.store(x + at, acc.to(x.dtype.element_ty), mask=mask)
 
 
 @jit
 def _taps_kernel(
-    x, y, x_gate, y_gate, dw, db, total, gate_slope, splits,
+    x, y, dw, total, splits,
     H: tl.constexpr, W: tl.constexpr, C: tl.constexpr, O: tl.constexpr,
-    BC: tl.constexpr, BO: tl.constexpr, BK: tl.constexpr, PER_SPLIT: tl.constexpr,
-    PROGRAMS_PER_O: tl.constexpr,
-    X_GATE: tl.constexpr, Y_GATE: tl.constexpr, BIAS: tl.constexpr, PRECISION: tl.constexpr,
+    TAPS: tl.constexpr, ROWS: tl.constexpr, BO: tl.constexpr, BK: tl.constexpr, PER_SPLIT: tl.constexpr,
+    PROGRAMS_PER_O: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     """dw[t, c, o] = Σ_p x[2p − 1 + t, c] y[p, o] over one split of the positions.
 
-    BIAS "y" also sums y, in the program of tap 0. BIAS "x" also sums x: the four middle taps meet each of its pixels once.
+    A program's rows are TAPS taps of all channels, or with TAPS 0 a block of one tap's channels.
     """
     model = tl.program_id(1).to(tl.int64)
     split = tl.program_id(2)
     h: tl.constexpr = H // 2
     ww: tl.constexpr = W // 2
-    k = tl.arange(0, BC)
-    if C < 16:
-        o_block = tl.program_id(0)
-        tap = k // C
-        c = k % C
-        real = tap < 16
+    row = tl.arange(0, ROWS)
+    position = tl.program_id(0) % PROGRAMS_PER_O
+    o = tl.program_id(0) // PROGRAMS_PER_O * BO + tl.arange(0, BO)
+    if TAPS > 0:
+        tap = position * TAPS + row // C
+        c = row % C
+        real = (row < TAPS * C) & (tap < 16)
     else:
-        o_block = tl.program_id(0) // PROGRAMS_PER_O
-        tap = tl.program_id(0) % 16 + tl.zeros((BC,), tl.int32)
-        c = tl.program_id(0) % PROGRAMS_PER_O // 16 * BC + k
+        tap = position % 16 + tl.zeros((ROWS,), tl.int32)
+        c = position // 16 * ROWS + row
         real = c < C
-    o = o_block * BO + tl.arange(0, BO)
     ky = tap // 4
     kx = tap % 4
     xb = x + model * total * 4 * C
-    xg = x_gate + model * total * 4 * C
     yb = y + model * total * O
-    yg = y_gate + model * total * O
-    acc = tl.zeros((BC, BO), tl.float32)
-    x_sum = tl.zeros((BC,), tl.float32)
-    y_sum = tl.zeros((BO,), tl.float32)
+    acc = tl.zeros((ROWS, BO), tl.float32)
     for start in range(0, PER_SPLIT, BK):
         p = split * PER_SPLIT + start + tl.arange(0, BK)
         inside = p < total
@@ -213,30 +208,11 @@ def _taps_kernel(
         iy = 2 * oy[None, :] - 1 + ky[:, None]
         ix = 2 * ox[None, :] - 1 + kx[:, None]
         ok = real[:, None] & inside[None, :] & (iy >= 0) & (iy < H) & (ix >= 0) & (ix < W)
-        at = ((image[None, :] * H + iy) * W + ix) * C + c[:, None]
-        left = tl.load(xb + at, mask=ok, other=0.0)
-        if X_GATE:
-            left = tl.where(tl.load(xg + at, mask=ok, other=0.0) > 0, left, (left * gate_slope).to(left.dtype))
-        at = p[:, None] * O + o[None, :]
-        mask = inside[:, None] & (o < O)[None, :]
-        right = tl.load(yb + at, mask=mask, other=0.0)
-        if Y_GATE:
-            right = tl.where(tl.load(yg + at, mask=mask, other=0.0) > 0, right, (right * gate_slope).to(right.dtype))
+        left = tl.load(xb + ((image[None, :] * H + iy) * W + ix) * C + c[:, None], mask=ok, other=0.0)
+        right = tl.load(yb + p[:, None] * O + o[None, :], mask=inside[:, None] & (o < O)[None, :], other=0.0)
         acc = tl.dot(left, right, acc, input_precision=PRECISION)
-        if BIAS == "x":
-            x_sum += tl.sum(left.to(tl.float32), 1)
-        if BIAS == "y":
-            y_sum += tl.sum(right.to(tl.float32), 0)
-    part = (model * splits + split) * 16 * C
-    row = tap * C + c
-    tl.store(dw + (part + row[:, None]) * O + o[None, :], acc, mask=real[:, None] & (o < O)[None, :])
-    if BIAS == "x":
-        middle = (o_block == 0) & real & (ky >= 1) & (ky <= 2) & (kx >= 1) & (kx <= 2)
-        slot = (ky - 1) * 2 + kx - 1
-        tl.store(db + ((model * splits + split) * 4 + slot) * C + c, x_sum, mask=middle)
-    if BIAS == "y":
-        leads = tl.program_id(0) % PROGRAMS_PER_O == 0
-        tl.store(db + (model * splits + split) * O + o, y_sum, mask=leads & (o < O))
+    at = ((model * splits + split) * 16 * C + tap * C + c)[:, None] * O + o[None, :]
+    tl.store(dw + at, acc, mask=real[:, None] & (o < O)[None, :])
 
 
 class Tiling(NamedTuple):
@@ -252,7 +228,7 @@ TILINGS: dict[tuple[str, int, int], Tiling] = {}
 
 
 def _tiling(operator: str, c: int, o: int) -> Tiling:
-    return TILINGS.get((operator, c, o), Tiling(128, 4, 3))
+    return TILINGS.get((operator, c, o), Tiling(64, 4, 2))
 
 
 def _power(count: int) -> int:
@@ -269,95 +245,81 @@ def _rows(stacked: Tensor) -> Tensor:
 
 
 def down(
-    x: Tensor,
-    weight: Tensor,
-    bias: Tensor | None = None,
-    slope: float = 1.0,
-    gate: Tensor | None = None,
-    gate_slope: float = 1.0,
-) -> Tensor:
-    """Leaky ReLU of the convolution and bias: (m, b, h, w, c), (m, 4, 4, c, o) to (m, b, h/2, w/2, o)."""
+    x: Tensor, weight: Tensor, bias: Tensor | None = None, slope: float = 1.0, gate: Tensor | None = None
+) -> tuple[Tensor, Tensor | None]:
+    """The convolution (m, b, h, w, c), (m, 4, 4, c, o) to (m, b, h/2, w/2, o).
+
+    With a bias (m, o) a leaky ReLU follows. With a gate, shaped like the result, the result is scaled by the leaky ReLU's
+    derivative where the gate is its output, and the second answer is the result's sum over positions, (m, o).
+    """
     models, batch, height, width, c = x.shape
     o = weight.shape[-1]
     x, weight = x.contiguous(), _rows(weight)
-    gate = x if gate is None else gate.contiguous()
     y = torch.empty(models, batch, height // 2, width // 2, o, dtype=x.dtype, device=x.device)
     total = batch * (height // 2) * (width // 2)
+    bm, warps, stages = _tiling("down", c, o)
     bc = _power(16 * c) if c < 16 else min(_power(c), 64)
     bo = min(_power(o), 128)
-    bm, warps, stages = _tiling("down", c, o)
+    programs = triton.cdiv(total, bm)
+    sums = torch.empty(models, 0 if gate is None else programs, o, device=x.device)
     with torch.cuda.device_of(x):
-        _down_kernel[(triton.cdiv(total, bm), models, triton.cdiv(o, bo))](
-            x, weight, weight if bias is None else _rows(bias), gate, y, total,
-            weight.stride(0), 0 if bias is None else _rows(bias).stride(0), slope, gate_slope,
+        _down_kernel[(programs, models, triton.cdiv(o, bo))](
+            x, weight, weight if bias is None else _rows(bias), x if gate is None else gate.contiguous(), y, sums, total,
+            weight.stride(0), 0 if bias is None else _rows(bias).stride(0), slope,
             H=height, W=width, C=c, O=o, BC=bc, BO=bo, BM=bm,
-            BIAS=bias is not None, GATE=gate is not x, PRECISION=_precision(x), num_warps=warps, num_stages=stages,
+            BIAS=bias is not None, GATE=gate is not None, PRECISION=_precision(x), num_warps=warps, num_stages=stages,
         )  # fmt: skip
-    return y
+    return y, None if gate is None else sums.sum(1)
 
 
 def up(
-    y: Tensor,
-    weight: Tensor,
-    bias: Tensor | None = None,
-    slope: float = 1.0,
-    gate: Tensor | None = None,
-    gate_slope: float = 1.0,
-) -> Tensor:
-    """Leaky ReLU of the transposed convolution and bias: (m, b, h, w, o), (m, 4, 4, c, o) to (m, b, 2h, 2w, c)."""
+    y: Tensor, weight: Tensor, bias: Tensor | None = None, slope: float = 1.0, gate: Tensor | None = None
+) -> tuple[Tensor, Tensor | None]:
+    """The transposed convolution (m, b, h, w, o), (m, 4, 4, c, o) to (m, b, 2h, 2w, c); bias and gate as in `down`."""
     models, batch, height, width, o = y.shape
     c = weight.shape[-2]
     y, weight = y.contiguous(), _rows(weight)
-    gate = y if gate is None else gate.contiguous()
     x = torch.empty(models, batch, 2 * height, 2 * width, c, dtype=y.dtype, device=y.device)
     total = batch * height * width
-    small = c < 16
-    wide = triton.next_power_of_2(c)
+    bm, warps, stages = _tiling("up", c, o)
+    small, wide = c < 16, triton.next_power_of_2(c)
     bc = _power(4 * wide) if small else min(_power(c), 128)
     bo = min(_power(o), 64)
-    bm, warps, stages = _tiling("up", c, o)
+    programs = triton.cdiv(total, bm) * (1 if small else 4)
+    sums = torch.empty(models, 0 if gate is None else programs * (4 if small else 1), c, device=y.device)
     with torch.cuda.device_of(y):
-        _up_kernel[(triton.cdiv(total, bm) * (1 if small else 4), models, 1 if small else triton.cdiv(c, bc))](
-            y, weight, weight if bias is None else _rows(bias), gate, x, total,
-            weight.stride(0), 0 if bias is None else _rows(bias).stride(0), slope, gate_slope,
+        _up_kernel[(programs, models, 1 if small else triton.cdiv(c, bc))](
+            y, weight, weight if bias is None else _rows(bias), y if gate is None else gate.contiguous(), x, sums, total,
+            weight.stride(0), 0 if bias is None else _rows(bias).stride(0), slope,
             H=height, W=width, C=c, O=o, BC=bc, BO=bo, BM=bm, WIDE=wide,
-            BIAS=bias is not None, GATE=gate is not y, PRECISION=_precision(y), num_warps=warps, num_stages=stages,
+            BIAS=bias is not None, GATE=gate is not None, PRECISION=_precision(y), num_warps=warps, num_stages=stages,
         )  # fmt: skip
-    return x
+    return x, None if gate is None else sums.sum(1)
 
 
-def taps(
-    x: Tensor,
-    y: Tensor,
-    *,
-    x_gate: Tensor | None = None,
-    y_gate: Tensor | None = None,
-    gate_slope: float = 1.0,
-    bias: str = "",
-) -> tuple[Tensor, Tensor | None]:
-    """The weight gradient (m, 4, 4, c, o) in float32, and the sum over positions of x or y, whichever `bias` names."""
+def taps(x: Tensor, y: Tensor) -> Tensor:
+    """The weight gradient (m, 4, 4, c, o) in float32, for x (m, b, h, w, c) and y (m, b, h/2, w/2, o)."""
     models, batch, height, width, c = x.shape
     o = y.shape[-1]
     x, y = x.contiguous(), y.contiguous()
-    x_gate, y_gate = (x if x_gate is None else x_gate.contiguous()), (y if y_gate is None else y_gate.contiguous())
     total = batch * (height // 2) * (width // 2)
     bk, warps, stages = _tiling("taps", c, o)
     per_split = min(POSITIONS_PER_SPLIT, triton.cdiv(total, bk) * bk)
     splits = triton.cdiv(total, per_split)
-    small = c < 16
-    dw = torch.empty(models, splits, 4, 4, c, o, dtype=torch.float32, device=x.device)
-    db = torch.empty(models, splits, 4 * c if bias == "x" else o, dtype=torch.float32, device=x.device)
-    bc = _power(16 * c) if small else min(_power(c), 64)
     bo = min(_power(o), 64)
-    programs_per_o = 1 if small else 16 * triton.cdiv(c, bc)
+    if c < 16:
+        taps, rows, programs = 16, _power(16 * c), 1
+    elif c <= 64 and c == triton.next_power_of_2(c):
+        taps = 128 // c
+        rows, programs = 128, 16 // taps
+    else:
+        taps, rows = 0, min(_power(c), 64)
+        programs = 16 * triton.cdiv(c, rows)
+    dw = torch.empty(models, splits, 4, 4, c, o, dtype=torch.float32, device=x.device)
     with torch.cuda.device_of(x):
-        _taps_kernel[(triton.cdiv(o, bo) * programs_per_o, models, splits)](
-            x, y, x_gate, y_gate, dw, db, total, gate_slope, splits,
-            H=height, W=width, C=c, O=o, BC=bc, BO=bo, BK=bk, PER_SPLIT=per_split, PROGRAMS_PER_O=programs_per_o,
-            X_GATE=x_gate is not x, Y_GATE=y_gate is not y, BIAS=bias,
-            PRECISION=_precision(x), num_warps=warps, num_stages=stages,
+        _taps_kernel[(triton.cdiv(o, bo) * programs, models, splits)](
+            x, y, dw, total, splits,
+            H=height, W=width, C=c, O=o, TAPS=taps, ROWS=rows, BO=bo, BK=bk, PER_SPLIT=per_split,
+            PROGRAMS_PER_O=programs, PRECISION=_precision(x), num_warps=warps, num_stages=stages,
         )  # fmt: skip
-    sums = None
-    if bias:
-        sums = db.view(models, -1, c).sum(1) if bias == "x" else db.sum(1)
-    return (dw[:, 0] if splits == 1 else dw.sum(1)), sums
+    return dw[:, 0] if splits == 1 else dw.sum(1)

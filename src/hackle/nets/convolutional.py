@@ -10,11 +10,10 @@ third lists after the decoder's last layer is left out: logits must be able to b
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
 
 from torch import nn
 
-from hackle.nets.layers import Down, GaussianHead, Linear, Reshape, Up
+from hackle.nets.layers import DownTower, GaussianHead, Linear, Reshape, UpTower
 from hackle.types import HackleError
 
 SIZES = (16, 28, 32, 64, 128, 256)
@@ -45,11 +44,6 @@ def channel_plan(channels: tuple[int, ...], count: int) -> tuple[int, ...]:
     return channels[-count:] if count <= len(channels) else channels + channels[-1:] * (count - len(channels))
 
 
-def downward(inputs: int, plan: tuple[int, ...]) -> list[nn.Module]:
-    """A convolution with ReLU for each number of channels of the plan."""
-    return [Down(before, after, slope=0.0) for before, after in zip((inputs, *plan), plan, strict=False)]
-
-
 @dataclass(frozen=True)
 class Convolutional:
     """Four 4×4 stride-2 convolutions and a fully connected layer, mirrored in the decoder.
@@ -66,7 +60,7 @@ class Convolutional:
         plan = channel_plan(self.channels, count)
         features = side * side * plan[-1]
         return nn.Sequential(
-            *downward(shape[2], plan),
+            DownTower(shape[2], plan),
             Reshape(features),
             Linear(features, self.hidden),
             nn.ReLU(),
@@ -77,13 +71,11 @@ class Convolutional:
         count, side = halvings(shape)
         plan = channel_plan(self.channels, count)
         features = side * side * plan[-1]
-        inward = plan[::-1]
         return nn.Sequential(
             Linear(latents, self.hidden),
             nn.ReLU(),
             Linear(self.hidden, features),
             nn.ReLU(),
             Reshape(side, side, plan[-1]),
-            *(Up(before, after, slope=0.0) for before, after in pairwise(inward)),
-            Up(inward[-1], shape[2]),
+            UpTower(*plan[::-1], shape[2]),
         )

@@ -6,12 +6,13 @@ Layers compute in the number format of what they are given; their parameters sta
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from hackle.kernels import down_layer, up_layer
+from hackle.kernels import down_layer, tower, up_layer
 
 LEAK = 0.2
 """Slope of every leaky ReLU: TensorFlow's default, with which the papers' models were trained."""
@@ -68,6 +69,29 @@ class Up(nn.Module):
 
     def forward(self, images: Tensor) -> Tensor:
         return up_layer(images, self.weight, self.bias, self.slope)
+
+
+class DownTower(nn.Sequential):
+    """Convolutions with ReLU, one for each number of channels of the plan. No second derivatives on CUDA."""
+
+    def __init__(self, inputs: int, plan: tuple[int, ...]) -> None:
+        super().__init__(*(Down(before, after, slope=0.0) for before, after in pairwise((inputs, *plan))))
+
+    def forward(self, images: Tensor) -> Tensor:
+        return tower(images, [(layer.weight, layer.bias) for layer in self], upward=False)  # type: ignore[misc]
+
+
+class UpTower(nn.Sequential):
+    """Transposed convolutions, each but the last with ReLU: from the plan's first number of channels to its last."""
+
+    def __init__(self, *plan: int) -> None:
+        super().__init__(
+            *(Up(before, after, slope=0.0) for before, after in pairwise(plan[:-1])), Up(plan[-2], plan[-1])
+        )
+
+    def forward(self, images: Tensor) -> Tensor:
+        parameters = [(layer.weight, layer.bias) for layer in self]
+        return tower(images, parameters, upward=True, last_slope=1.0)  # type: ignore[arg-type]
 
 
 class Same(nn.Module):

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from hackle.nets.convolutional import Convolutional, ShapeError, channel_plan, downward, halvings
-from hackle.nets.layers import Down
+from hackle.nets.convolutional import Convolutional, ShapeError, channel_plan, halvings
+from hackle.nets.layers import Down, DownTower
 
 
 class _Evened(nn.Module):
@@ -45,7 +45,7 @@ class Sharing(Convolutional):
             )
         count, side = halvings(shape)
         plan = channel_plan(self.channels, count)
-        layers = downward(shape[2], plan)
+        layers: list[nn.Module] = [DownTower(shape[2], plan)]
         if side == 7:
-            layers += [_Evened(), *downward(plan[-1], plan[-1:])]
+            layers += [_Evened(), DownTower(plan[-1], plan[-1:])]
         return nn.Sequential(*layers, Down(plan[-1], latents // 2), _Flattened())

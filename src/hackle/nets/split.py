@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from torch import Tensor, nn
 
-from hackle.nets.convolutional import Convolutional, channel_plan, downward, halvings
-from hackle.nets.layers import Blocks, Down
+from hackle.nets.convolutional import Convolutional, channel_plan, halvings
+from hackle.nets.layers import Blocks, Down, DownTower
 
 
 class Branches(nn.Module):
@@ -41,5 +41,5 @@ class Split(Convolutional):
         count, side = halvings(shape)
         *shared, last = channel_plan(self.channels, count)
         return nn.Sequential(
-            *downward(shape[2], tuple(shared)), Branches((shape[2], *shared)[-1], last, self.hidden, latents, side)
+            DownTower(shape[2], tuple(shared)), Branches((shape[2], *shared)[-1], last, self.hidden, latents, side)
         )
