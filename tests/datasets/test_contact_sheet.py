@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from hackle.datasets import load
 from hackle.datasets.arrays import ArrayDataset
 from hackle.datasets.contact_sheet import contact_sheet, vary, write_contact_sheet
 from hackle.datasets.source import DataError
@@ -52,6 +53,16 @@ def test_a_set_without_factors_shows_images_at_random() -> None:
     sheet = np.asarray(contact_sheet(ArrayDataset("own", images, grid)))
     shown = {int(sheet[4 + 68 * y + 30, 4 + 68 * x + 30, 0]) for y in range(3) for x in range(10)}
     assert shown == {8 * value for value in range(30)}
+
+
+def test_lines_of_a_stochastic_set_do_not_repeat_its_noise(tmp_path: Path) -> None:
+    sheet = np.asarray(contact_sheet(load("color-dsprites", tmp_path)))
+    first = sheet.shape[1] - 10 * 68
+    tiles = [
+        sheet[4 + 68 * line : 68 + 68 * line, first + 68 * column :][:, :64] for line in range(5) for column in (0, 1)
+    ]
+    colours = {tuple(tile[tile.any(axis=2)][0].tolist()) for tile in tiles}
+    assert len(colours) == 10
 
 
 def test_the_sheet_is_the_same_for_the_same_seed() -> None:

@@ -52,7 +52,10 @@ def contact_sheet(dataset: Dataset, *, seed: int = 0) -> Image.Image:
         drawn = rng.permutation(grid.size)[: _COLUMNS * _COLUMNS]
         rows = grid.rows(drawn)
         lines = [("", rows[start : start + _COLUMNS]) for start in range(0, len(rows), _COLUMNS)]
-    return _lay_out([(label, dataset.render(rows, seed=seed)) for label, rows in lines])
+    # All in one call, so that a stochastic set draws each image for itself and not the same noise in every line.
+    images = dataset.render(np.concatenate([rows for _, rows in lines]), seed=seed)
+    ends = np.cumsum([len(rows) for _, rows in lines])
+    return _lay_out(list(zip([label for label, _ in lines], np.split(images, ends[:-1]), strict=True)))
 
 
 def vary(grid: FactorGrid, factor: str | int, held: ArrayLike, columns: int = _COLUMNS) -> Rows:

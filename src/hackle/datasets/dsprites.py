@@ -159,7 +159,7 @@ SOURCE = Source(
     summary="White squares, ellipses and hearts on black; regenerated, nothing to download",
     images="737,280 of 64×64×1",
     factors="shape 3, scale 6, orientation 40, x 32, y 32",
-    licence="Apache-2.0 (the official archive)",
+    licence="Apache-2.0",
     load=load,
     files=(
         RemoteFile(

@@ -131,9 +131,9 @@ def _source(name: str, kind: str, summary: str, *files: RemoteFile, steps: str =
     return Source(
         name=name,
         summary=summary,
-        images="737,280 of 64×64×3, each drawn anew",
+        images="737,280 of 64×64×3",
         factors="shape 3, scale 6, orientation 40, x 32, y 32",
-        licence="Apache-2.0 (dSprites)" + ("; the painting is in the public domain" if files else ""),
+        licence="Apache-2.0",
         load=partial(_load, name, kind),
         files=files,
         steps=steps,
@@ -141,12 +141,12 @@ def _source(name: str, kind: str, summary: str, *files: RemoteFile, steps: str =
 
 
 SOURCES = (
-    _source("color-dsprites", "colour", "dSprites in a random colour"),
-    _source("noisy-dsprites", "noise", "dSprites on random noise"),
+    _source("color-dsprites", "colour", "dSprites in a random colour, drawn anew each time"),
+    _source("noisy-dsprites", "noise", "dSprites on random noise, drawn anew each time"),
     _source(
         "scream-dsprites",
         "scream",
-        "dSprites inverted out of random patches of The Scream",
+        "dSprites inverted out of random patches of The Scream, drawn anew each time",
         RemoteFile("scream.jpg", _ADDRESS, sha256=None, size=None),
         steps="save a picture of Munch's The Scream as scream.jpg",
     ),

@@ -18,7 +18,7 @@ _WORST_FIRST: tuple[State, ...] = ("damaged", "missing", "unverified", "verified
 
 @dataclass(frozen=True)
 class Entry:
-    """One line of the list of data sets; `size` is that of the files that have to be fetched."""
+    """One line of the list of data sets; `size` is that of the files to fetch, if any have to be."""
 
     name: str
     images: str
@@ -71,11 +71,12 @@ def check(name: str | None = None, root: Path | str | None = None) -> list[Verdi
 
 def _entry(known: Source, root: Path) -> Entry:
     sizes = [file.size for file in known.files]
-    total = sum(size for size in sizes if size is not None)
     if not sizes or known.optional:
         size = "–"
+    elif not all(file.address for file in known.files):
+        size = "by hand"
     else:
-        size = "unknown" if None in sizes else human_size(total)
+        size = "size unknown" if None in sizes else human_size(sum(size for size in sizes if size is not None))
     found = [locate(root / known.name, file.name) is not None for file in known.files]
     if not found or (known.optional and not any(found)):
         here = "made by hackle"

@@ -54,7 +54,7 @@ class RemoteFile:
 
 @dataclass(frozen=True)
 class Source:
-    """One data set by name. `files` is empty where nothing needs fetching.
+    """One data set by name. `files` is empty where nothing needs fetching; `factors` names the observed ones.
 
     A file with an empty address cannot be fetched. `steps` says how to get the files by hand, where their owner's terms
     ask for it. `optional` files are a choice: used where they are there, while without them hackle makes the set itself.
