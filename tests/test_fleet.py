@@ -136,7 +136,8 @@ def test_rows_hold_every_parameter_once() -> None:
     network = nn.Sequential(nn.Linear(3, 5), nn.Linear(5, 2))
     layout = Layout.of(network)
     row = layout.flatten(network)
-    assert row.shape == (3 * 5 + 5 + 5 * 2 + 2,)
+    assert row.shape == (16 + 16 + 16 + 16,)
+    assert row.count_nonzero() == 3 * 5 + 5 + 5 * 2 + 2
     for name, value in layout.unflatten(row).items():
         assert torch.equal(value, dict(network.named_parameters())[name])
 

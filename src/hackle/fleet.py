@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.func import functional_call, vmap
 from torch.utils._pytree import tree_map
@@ -51,7 +52,10 @@ def build_networks(run: Run, shape: tuple[int, int, int]) -> dict[str, nn.Module
 
 @dataclass(frozen=True)
 class Layout:
-    """Where each parameter of one network lies in a flat row."""
+    """Where each parameter of one network lies in a flat row.
+
+    Each starts at a multiple of 16 numbers, so that kernels can load it in wide words; the gaps hold zeros.
+    """
 
     names: tuple[str, ...]
     shapes: tuple[torch.Size, ...]
@@ -66,17 +70,20 @@ class Layout:
         named = dict(network.named_parameters())
         return cls(tuple(named), tuple(value.shape for value in named.values()))
 
+    @property
+    def _lengths(self) -> list[int]:
+        """Of each parameter and of the gap behind it, in turn."""
+        return [length for shape in self.shapes for length in (shape.numel(), -shape.numel() % 16)]
+
     def flatten(self, network: nn.Module) -> Tensor:
-        return torch.cat([value.detach().reshape(-1) for value in network.parameters()])
+        values = [value.detach().reshape(-1) for value in network.parameters()]
+        return torch.cat([F.pad(value, (0, -len(value) % 16)) for value in values])
 
     def unflatten(self, rows: Tensor) -> dict[str, Tensor]:
-        """(m, p) to each parameter (m, *shape), or (p,) to each parameter (*shape). Its gradient is one concatenation."""
-        pieces = rows.split([shape.numel() for shape in self.shapes], dim=-1)
-        lead = rows.shape[:-1]
-        return {
-            name: piece.reshape(*lead, *shape)
-            for name, shape, piece in zip(self.names, self.shapes, pieces, strict=True)
-        }
+        """(m, p) to each parameter (m, *shape), or (p,) to each (*shape). Its gradient is one concatenation."""
+        pieces = rows.split(self._lengths, dim=-1)[::2]
+        named = zip(self.names, self.shapes, pieces, strict=True)
+        return {name: piece.reshape(*rows.shape[:-1], *shape) for name, shape, piece in named}
 
 
 class _BoundNets:

@@ -272,7 +272,7 @@ class _Tower(torch.autograd.Function):
         assert kernels is not None
         operator = kernels.down if ctx.upward else kernels.up
         grad = _through(grads[-1][None] if alone else grads[-1], values[-1], ctx.last_slope)
-        bias_grad = grad.sum(dim=(1, 2, 3), dtype=torch.float32)
+        bias_grad = kernels.add_parts(grad.flatten(1, 3))
         found: list[Tensor] = []
         for layer in reversed(range(layers)):
             given = values[layer]

@@ -62,22 +62,18 @@ def _down_kernel(
         weights = tl.load(wb + k[:, None] * O + o[None, :], mask=(tap < 16)[:, None] & (o < O)[None, :], other=0.0)
         acc = tl.dot(tile, weights.to(tile.dtype), acc, input_precision=PRECISION)
     else:
-        c = tl.arange(0, BC)
-        for tap in range(16):
+        blocks: tl.constexpr = (C + BC - 1) // BC
+        for number in range(16 * blocks):
+            tap = number // blocks
+            c = number % blocks * BC + tl.arange(0, BC)
             iy = 2 * oy - 1 + tap // 4
             ix = 2 * ox - 1 + tap % 4
             ok = inside & (iy >= 0) & (iy < H) & (ix >= 0) & (ix < W)
-            row = ((image * H + iy) * W + ix) * C
-            for start in tl.static_range(0, C, BC):
-                channel = start + c
-                mask = ok[:, None] & (channel < C)[None, :]
-                tile = tl.load(xb + row[:, None] + channel[None, :], mask=mask, other=0.0)
-                weights = tl.load(
-                    wb + (tap * C + channel[:, None]) * O + o[None, :],
-                    mask=(channel < C)[:, None] & (o < O)[None, :],
-                    other=0.0,
-                )
-                acc = tl.dot(tile, weights.to(tile.dtype), acc, input_precision=PRECISION)
+            at = (((image * H + iy) * W + ix) * C)[:, None] + c[None, :]
+            tile = tl.load(xb + at, mask=ok[:, None] & (c < C)[None, :], other=0.0)
+            at = (tap * C + c[:, None]) * O + o[None, :]
+            weights = tl.load(wb + at, mask=(c < C)[:, None] & (o < O)[None, :], other=0.0)
+            acc = tl.dot(tile, weights.to(tile.dtype), acc, input_precision=PRECISION)
     at = model * total * O + m[:, None] * O + o[None, :]
     mask = inside[:, None] & (o < O)[None, :]
     if BIAS:
@@ -103,7 +99,6 @@ def _up_kernel(
     writes all four, as columns of one product over the 3×3 neighbourhood.
     """
     model = tl.program_id(1).to(tl.int64)
-    o = tl.arange(0, BO)
     yb = y + model * total * O
     wb = w + model * w_stride
     if C < 16:
@@ -125,7 +120,10 @@ def _up_kernel(
     px = phase % 2
     acc = tl.zeros((BM, BC), tl.float32)
     taps: tl.constexpr = 9 if C < 16 else 4
-    for t in range(taps):
+    blocks: tl.constexpr = (O + BO - 1) // BO
+    for number in range(taps * blocks):
+        t = number // blocks
+        o = number % blocks * BO + tl.arange(0, BO)
         if C < 16:
             dy = t // 3 - 1
             dx = t % 3 - 1
@@ -137,19 +135,12 @@ def _up_kernel(
         iy = yy + dy
         ix = xx + dx
         ok = inside & (iy >= 0) & (iy < H) & (ix >= 0) & (ix < W)
-        row = ((image * H + iy) * W + ix) * O
+        at = (((image * H + iy) * W + ix) * O)[:, None] + o[None, :]
+        tile = tl.load(yb + at, mask=ok[:, None] & (o < O)[None, :], other=0.0)
         used = real & (ky >= 0) & (ky < 4) & (kx >= 0) & (kx < 4)
-        for start in tl.static_range(0, O, BO):
-            channel = start + o
-            at = row[:, None] + channel[None, :]
-            mask = ok[:, None] & (channel < O)[None, :]
-            tile = tl.load(yb + at, mask=mask, other=0.0)
-            weights = tl.load(
-                wb + ((ky * 4 + kx) * C + c)[None, :] * O + channel[:, None],
-                mask=used[None, :] & (channel < O)[:, None],
-                other=0.0,
-            )
-            acc = tl.dot(tile, weights.to(tile.dtype), acc, input_precision=PRECISION)
+        at = ((ky * 4 + kx) * C + c)[None, :] * O + o[:, None]
+        weights = tl.load(wb + at, mask=used[None, :] & (o < O)[:, None], other=0.0)
+        acc = tl.dot(tile, weights.to(tile.dtype), acc, input_precision=PRECISION)
     if C < 16:
         row = (image[:, None] * 2 * H + 2 * yy[:, None] + py[None, :]) * 2 * W + 2 * xx[:, None] + px[None, :]
     else:
@@ -215,6 +206,34 @@ def _taps_kernel(
     tl.store(dw + at, acc, mask=real[:, None] & (o < O)[None, :])
 
 
+@jit
+def _sum_kernel(parts, out, width, count: tl.constexpr, BN: tl.constexpr, BW: tl.constexpr):
+    model = tl.program_id(0).to(tl.int64)
+    column = tl.program_id(1) * BW + tl.arange(0, BW)
+    acc = tl.zeros((BW,), tl.float32)
+    for start in range(0, count, BN):
+        row = start + tl.arange(0, BN)
+        at = (model * count + row[:, None]) * width + column[None, :]
+        acc += tl.sum(
+            tl.load(parts + at, mask=(row < count)[:, None] & (column < width)[None, :], other=0.0).to(tl.float32), 0
+        )
+    tl.store(out + model * width + column, acc, mask=column < width)
+
+
+def add_parts(parts: Tensor) -> Tensor:
+    """The sum over the second axis of (m, n, …) in float32, in an order that does not depend on m."""
+    models, count = parts.shape[:2]
+    parts = parts.contiguous()
+    width = parts[0, 0].numel()
+    out = torch.empty(models, *parts.shape[2:], dtype=torch.float32, device=parts.device)
+    wide = min(128, _power(width))
+    with torch.cuda.device_of(parts):
+        _sum_kernel[(models, triton.cdiv(width, wide))](
+            parts, out, width, count=count, BN=max(1, min(triton.next_power_of_2(count), 4096 // wide)), BW=wide
+        )
+    return out
+
+
 class Tiling(NamedTuple):
     """How a kernel is cut: positions in a block, warps that work on it, loads in flight."""
 
@@ -223,12 +242,29 @@ class Tiling(NamedTuple):
     stages: int
 
 
-TILINGS: dict[tuple[str, int, int], Tiling] = {}
-"""Measured choices by operator and the channels on its image and feature side; others take the default."""
+TILINGS: dict[tuple[str, int, int], Tiling] = {
+    ("down", 1, 32): Tiling(256, 4, 4),
+    ("up", 1, 32): Tiling(256, 4, 2),
+    ("taps", 1, 32): Tiling(256, 4, 3),
+    ("down", 3, 32): Tiling(256, 4, 2),
+    ("up", 3, 32): Tiling(256, 4, 3),
+    ("taps", 3, 32): Tiling(128, 4, 3),
+    ("down", 32, 32): Tiling(256, 4, 3),
+    ("up", 32, 32): Tiling(256, 4, 2),
+    ("taps", 32, 32): Tiling(32, 4, 3),
+    ("down", 32, 64): Tiling(128, 4, 3),
+    ("up", 32, 64): Tiling(128, 4, 2),
+    ("taps", 32, 64): Tiling(128, 8, 4),
+    ("down", 64, 64): Tiling(256, 8, 2),
+    ("up", 64, 64): Tiling(256, 4, 2),
+    ("taps", 64, 64): Tiling(128, 8, 4),
+}
+"""Measured choices for bfloat16 by operator and the channels on its image and feature side; others take the default."""
 
 
-def _tiling(operator: str, c: int, o: int) -> Tiling:
-    return TILINGS.get((operator, c, o), Tiling(64, 4, 2))
+def _tiling(operator: str, c: int, o: int, images: Tensor) -> Tiling:
+    default = Tiling(64, 4, 2)
+    return TILINGS.get((operator, c, o), default) if images.dtype == torch.bfloat16 else default
 
 
 def _power(count: int) -> int:
@@ -257,7 +293,7 @@ def down(
     x, weight = x.contiguous(), _rows(weight)
     y = torch.empty(models, batch, height // 2, width // 2, o, dtype=x.dtype, device=x.device)
     total = batch * (height // 2) * (width // 2)
-    bm, warps, stages = _tiling("down", c, o)
+    bm, warps, stages = _tiling("down", c, o, x)
     bc = _power(16 * c) if c < 16 else min(_power(c), 64)
     bo = min(_power(o), 128)
     programs = triton.cdiv(total, bm)
@@ -269,7 +305,7 @@ def down(
             H=height, W=width, C=c, O=o, BC=bc, BO=bo, BM=bm,
             BIAS=bias is not None, GATE=gate is not None, PRECISION=_precision(x), num_warps=warps, num_stages=stages,
         )  # fmt: skip
-    return y, None if gate is None else sums.sum(1)
+    return y, None if gate is None else add_parts(sums)
 
 
 def up(
@@ -281,7 +317,7 @@ def up(
     y, weight = y.contiguous(), _rows(weight)
     x = torch.empty(models, batch, 2 * height, 2 * width, c, dtype=y.dtype, device=y.device)
     total = batch * height * width
-    bm, warps, stages = _tiling("up", c, o)
+    bm, warps, stages = _tiling("up", c, o, y)
     small, wide = c < 16, triton.next_power_of_2(c)
     bc = _power(4 * wide) if small else min(_power(c), 128)
     bo = min(_power(o), 64)
@@ -294,7 +330,7 @@ def up(
             H=height, W=width, C=c, O=o, BC=bc, BO=bo, BM=bm, WIDE=wide,
             BIAS=bias is not None, GATE=gate is not None, PRECISION=_precision(y), num_warps=warps, num_stages=stages,
         )  # fmt: skip
-    return x, None if gate is None else sums.sum(1)
+    return x, None if gate is None else add_parts(sums)
 
 
 def taps(x: Tensor, y: Tensor) -> Tensor:
@@ -303,7 +339,7 @@ def taps(x: Tensor, y: Tensor) -> Tensor:
     o = y.shape[-1]
     x, y = x.contiguous(), y.contiguous()
     total = batch * (height // 2) * (width // 2)
-    bk, warps, stages = _tiling("taps", c, o)
+    bk, warps, stages = _tiling("taps", c, o, x)
     per_split = min(POSITIONS_PER_SPLIT, triton.cdiv(total, bk) * bk)
     splits = triton.cdiv(total, per_split)
     bo = min(_power(o), 64)
@@ -322,4 +358,4 @@ def taps(x: Tensor, y: Tensor) -> Tensor:
             H=height, W=width, C=c, O=o, TAPS=taps, ROWS=rows, BO=bo, BK=bk, PER_SPLIT=per_split,
             PROGRAMS_PER_O=programs, PRECISION=_precision(x), num_warps=warps, num_stages=stages,
         )  # fmt: skip
-    return dw[:, 0] if splits == 1 else dw.sum(1)
+    return dw[:, 0] if splits == 1 else add_parts(dw)
