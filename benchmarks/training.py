@@ -86,7 +86,9 @@ class PlainVAE(nn.Module):
 
 def compare(dataset: Dataset, device: str, steps: int) -> dict[str, float]:
     """Steps per second of both, their ratio, and the largest relative difference of their losses."""
-    run = Run(BetaVAE(BETA), Convolutional(), steps=steps)
+    # What `hackle train` chooses: bfloat16 on CUDA, float32 elsewhere.
+    precision = "bfloat16" if device == "cuda" else "float32"
+    run = Run(BetaVAE(BETA), Convolutional(), steps=steps, precision=precision)
     fleet = Fleet([run], dataset.images_on(device), len(dataset.factors), dataset.shape, device)
     host = dataset.images_on("cpu")
     plain = PlainVAE()

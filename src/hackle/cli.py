@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import torch
 import tyro
 from rich.console import Console
 from rich.table import Table
@@ -87,6 +88,8 @@ class TrainOptions:
     """Adam's step size for the main networks."""
     architecture: str
     """Networks: `hackle train --help` lists them."""
+    precision: Literal["auto", "float32", "bfloat16"] = "auto"
+    """Number format of the networks' arithmetic; auto is bfloat16 on CUDA and float32 elsewhere. Weights stay float32."""
     out: Path | None = None
     """The run's folder; without it the model is trained and forgotten."""
     resume: bool = False
@@ -103,7 +106,7 @@ def _train(words: list[str]) -> None:
     from hackle.nets import ARCHITECTURES
     from hackle.objectives import OBJECTIVES
     from hackle.presets import PRESETS, default_run
-    from hackle.train import fit
+    from hackle.train import default_device, fit
 
     if words[:1] in ([], ["-h"], ["--help"]):
         print(
@@ -154,9 +157,15 @@ def _train(words: list[str]) -> None:
     chosen, options = tyro.cli(command, prog=f"hackle train {method}", args=rest)
     if options.architecture not in ARCHITECTURES:
         raise HackleError(f"no architecture {options.architecture!r}; {_nearest(options.architecture, ARCHITECTURES)}")
+    if options.architecture == "own":
+        raise HackleError("networks of your own are given in Python: see docs/networks.md")
     architecture = (
         default.architecture if options.architecture == chosen_name else ARCHITECTURES[options.architecture]()
     )
+    device = torch.device(options.device) if options.device is not None else default_device()
+    precision = options.precision
+    if precision == "auto":
+        precision = "bfloat16" if device.type == "cuda" else "float32"
     run = dataclasses.replace(
         default,
         method=chosen,
@@ -168,13 +177,14 @@ def _train(words: list[str]) -> None:
         latents=options.latents,
         likelihood=options.likelihood,
         correlation=options.correlation,
+        precision=precision,
         optimiser=dataclasses.replace(default.optimiser, learning_rate=options.learning_rate),
     )
     fit(
         run,
         out=options.out,
         root=options.root,
-        device=options.device,
+        device=device,
         resume=options.resume,
         log_every=options.log_every,
     )

@@ -23,7 +23,7 @@ from torch import Tensor
 
 from hackle.randomness_kernel import jit, tl, triton
 
-POSITIONS_PER_SPLIT = 8192
+POSITIONS_PER_SPLIT = 1024
 """Positions that one program of the weight gradient sums; parts are then added in order."""
 
 

@@ -41,6 +41,7 @@ class AdversarialAutoencoder(DensityRatioMethod):
     """Adversarial autoencoder. `gamma` weighs KL(q(z) ‖ p(z)); `deterministic` leaves out the encoder's noise."""
 
     deterministic: bool = False
+    """Encode without noise: only the means are used."""
 
     def phases(self, run: Run) -> tuple[Phase, ...]:
         return (

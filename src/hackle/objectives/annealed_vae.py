@@ -25,8 +25,11 @@ class AnnealedVAE(Autoencoder):
     """AnnealedVAE. `c_max` is the final capacity in nats, `gamma` the weight of the distance to the capacity."""
 
     c_max: float = 25.0
+    """The capacity C in nats that is reached at the end."""
     gamma: float = 1000.0
+    """Weight of the distance between KL and capacity."""
     iteration_threshold: int = 100_000
+    """Steps over which the capacity grows from 0."""
 
     def __post_init__(self) -> None:
         if self.iteration_threshold < 1:

@@ -30,7 +30,9 @@ class BetaTCVAE(Autoencoder):
     """β-TCVAE. `beta` weighs the total correlation, 1 being the plain VAE; `estimator` says how a batch gives it."""
 
     beta: float = 6.0
+    """Weight of the total correlation; 1 is the plain VAE."""
     estimator: Estimator = "minibatch-weighted"
+    """How q(z) is estimated from a batch."""
 
     def phases(self, run: Run) -> tuple[Phase, ...]:
         return (autoencoder_phase(_loss, run),)

@@ -19,6 +19,7 @@ class BetaVAE(Autoencoder):
     """β-VAE. `beta` weighs the KL term; 1 is the plain VAE."""
 
     beta: float = 4.0
+    """Weight of the KL term; 1 is the plain VAE."""
 
     def phases(self, run: Run) -> tuple[Phase, ...]:
         return (autoencoder_phase(_loss, run),)

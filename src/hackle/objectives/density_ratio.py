@@ -64,10 +64,15 @@ class DensityRatioMethod(Autoencoder):
     """
 
     gamma: float = 1.0
+    """Weight of the divergence that the discriminator estimates."""
     discriminator_layers: int = 6
+    """Hidden layers of the discriminator."""
     discriminator_width: int = 1000
+    """Units in each of them."""
     discriminator_logits: int = 2
+    """Outputs of the discriminator: two logits, or one."""
     discriminator_optimiser: Adam = Adam(learning_rate=1e-4, beta1=0.5, beta2=0.9)
+    """The discriminator's own Adam."""
 
     def __post_init__(self) -> None:
         if self.discriminator_logits not in (1, 2):

@@ -56,7 +56,9 @@ class DIPVAEI(Autoencoder):
     """DIP-VAE-I. `off_diagonal` is λ_od, `diagonal` λ_d; both 0 is the plain VAE."""
 
     off_diagonal: float = 5.0
+    """Weight λ_od of the squared covariances."""
     diagonal: float = 50.0
+    """Weight λ_d of the squared distances of the variances from 1."""
 
     def phases(self, run: Run) -> tuple[Phase, ...]:
         return (autoencoder_phase(_loss_i, run),)
@@ -67,7 +69,9 @@ class DIPVAEII(Autoencoder):
     """DIP-VAE-II. `off_diagonal` is λ_od, `diagonal` λ_d; both 0 is the plain VAE."""
 
     off_diagonal: float = 5.0
+    """Weight λ_od of the squared covariances."""
     diagonal: float = 5.0
+    """Weight λ_d of the squared distances of the variances from 1."""
 
     def phases(self, run: Run) -> tuple[Phase, ...]:
         return (autoencoder_phase(_loss_ii, run),)

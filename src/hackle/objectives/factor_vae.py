@@ -50,6 +50,7 @@ class FactorVAE(DensityRatioMethod):
     """FactorVAE. `gamma` weighs the total correlation; 0 is the plain VAE."""
 
     gamma: float = 35.0
+    """Weight of the total correlation; 0 is the plain VAE."""
 
     def phases(self, run: Run) -> tuple[Phase, ...]:
         draws = {**posterior_noise(run), "permutations": Draw("permutations", (run.batch_size, run.latents))}

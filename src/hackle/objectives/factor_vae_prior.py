@@ -31,6 +31,7 @@ class FactorVAEPrior(DensityRatioMethod):
     """FactorVAE against the prior. `gamma` weighs KL(q(z) ‖ p(z)); 0 is the plain VAE."""
 
     gamma: float = 35.0
+    """Weight of KL(q(z) ‖ p(z)); 0 is the plain VAE."""
 
     def phases(self, run: Run) -> tuple[Phase, ...]:
         return (

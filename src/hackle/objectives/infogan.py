@@ -141,9 +141,13 @@ class InfoGANMethod:
     """
 
     information: float = 1.0
+    """Weight λ of the mutual information between codes and images."""
     categories: tuple[int, ...] = (10,)
+    """Classes of each categorical code."""
     noise: int = 62
+    """Number of noise variables."""
     discriminator_optimiser: Adam = Adam(learning_rate=1e-4, beta1=0.5, beta2=0.999)
+    """Adam of the discriminator and the recogniser."""
 
     def adversaries(self, run: Run, shape: tuple[int, int, int], *, normalised: bool) -> dict[str, nn.Module]:
         """The four networks; `normalised` says whether the trunk has batch normalisation."""

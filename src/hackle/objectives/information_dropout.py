@@ -29,7 +29,9 @@ class InformationDropout(Autoencoder):
     """Information Dropout. `beta` weighs the information; `estimator` says how a batch gives it."""
 
     beta: float = 1.0
+    """Weight of KL(q(z|x) ‖ q(z))."""
     estimator: Estimator = "stratified"
+    """How q(z) is estimated from a batch."""
 
     def phases(self, run: Run) -> tuple[Phase, ...]:
         return (autoencoder_phase(_loss, run),)

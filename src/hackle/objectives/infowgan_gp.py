@@ -64,7 +64,9 @@ class InfoWGANGP(InfoGANMethod):
     """InfoWGAN-GP. `penalty` is η; the critic learns `critic_updates` times in each step, the generator once."""
 
     penalty: float = 10.0
+    """Weight η of the gradient penalty."""
     critic_updates: int = 5
+    """Updates of the critic for each one of the generator."""
 
     def __post_init__(self) -> None:
         if self.critic_updates < 1:
