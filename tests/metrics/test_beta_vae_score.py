@@ -62,5 +62,7 @@ def test_wrong_arguments_are_refused():
         beta_vae_score(s.differences, s.held[:5])
     with pytest.raises(MetricError, match="test differences have 2 codes"):
         beta_vae_score(s.differences, s.held, test=(s.differences[:, :2], s.held))
+    with pytest.raises(MetricError, match="divide the codes by their standard deviation"):
+        beta_vae_score(s.differences * 1e6, s.held)
     with pytest.raises(MetricError, match="same factor is held"):
         beta_vae_score(s.differences, np.zeros_like(s.held))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from samples import Sample, disentangled, imperfect, make_sample
 
-from hackle.metrics import beta_vae, dci, downstream, explicitness, factor_vae, mig, modularity, sap
+from hackle.metrics import beta_vae, dci, downstream, explicitness, factor_vae, mig, modularity, sap, trees
 from hackle.metrics.checks import MetricError
 from hackle.metrics.entangle import entangle, householder_rotation
 
@@ -34,7 +34,7 @@ SCORES = {
     "explicitness_score": lambda s: explicitness.explicitness_score(s.codes, s.factors, test=s.test),
     "downstream_accuracy": lambda s: downstream.downstream_accuracy(s.codes, s.factors, *s.test, classifier="gbt"),
     "statistical_efficiency": lambda s: downstream.statistical_efficiency(
-        s.codes, s.factors, *s.test, few=60, many=300, classifier="gbt"
+        s.codes, s.factors, *s.test, few=30, many=120, classifier="gbt"
     ),
 }
 
@@ -46,8 +46,8 @@ TOLERANCE = {
     "dci_scores completeness": 0.002,
     "dci_scores informativeness": 0.005,
     "dci_scores gbt disentanglement": 0.02,
-    "dci_scores lasso disentanglement": 1e-6,
-    "dci_scores lasso informativeness": 1e-6,
+    "dci_scores lasso disentanglement": 1e-4,
+    "dci_scores lasso informativeness": 1e-4,
     "explicitness_score": 1e-3,
     "downstream_accuracy": 0.03,
     "statistical_efficiency": 0.03,
@@ -63,6 +63,12 @@ INFORMATIVENESS = {
 PAIRWISE = {"beta_vae_score", "factor_vae_score"}
 
 every_score = pytest.mark.parametrize("name", SCORES)
+
+
+@pytest.fixture(autouse=True)
+def few_rounds(monkeypatch):
+    """The properties of boosted trees do not depend on how many there are."""
+    monkeypatch.setattr(trees, "_ROUNDS", 20)
 
 
 @pytest.fixture(scope="module")
@@ -237,3 +243,29 @@ def test_values_missing_from_training_or_test_rows_are_survived(name, sample):
         test_factors=sample.test_factors[test],
     )
     assert 0.0 < SCORES[name](missing) <= 1.5
+
+
+STRANGE = {
+    "repeated": lambda codes: codes[:, [0, 0, 0]],
+    "rounded": np.round,
+    "huge": lambda codes: codes * 1e200,
+    "tiny": lambda codes: codes * 1e-200,
+    "far away": lambda codes: codes + 1e9,
+    "with an outlier": lambda codes: np.vstack([codes[:1] * 1e8, codes[1:]]),
+    "single precision": lambda codes: codes.astype(np.float32),
+    "one alone": lambda codes: codes[:, :1],
+}
+
+
+@every_score
+@pytest.mark.parametrize("kind", STRANGE)
+def test_strange_codes_end_in_a_number_or_a_sentence(name, kind):
+    strange = make_sample(imperfect, rows=120, groups=40, group_size=4).map_codes(STRANGE[kind])
+    try:
+        value = SCORES[name](strange)
+    except MetricError as error:
+        # The one score whose classifier depends on the size of the codes.
+        assert name == "beta_vae_score"
+        assert "divide the codes" in str(error)  # noqa: PT017
+    else:
+        assert 0.0 <= value < 1.5

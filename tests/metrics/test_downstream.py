@@ -53,6 +53,13 @@ def test_more_training_rows_help(classifier):
     assert 0.2 < efficiency < 0.97
 
 
+def test_the_size_of_codes_does_not_matter():
+    s = make_sample(imperfect, rows=100)
+    moved = downstream_accuracy(s.codes * 1e-9 + 1, s.factors[:, :1], s.test_codes * 1e-9 + 1, s.test_factors[:, :1])
+    expected = downstream_accuracy(s.codes, s.factors[:, :1], s.test_codes, s.test_factors[:, :1])
+    assert moved == pytest.approx(expected, abs=0.021)
+
+
 def test_wrong_arguments_are_refused():
     s = make_sample(imperfect, rows=50)
     with pytest.raises(MetricError, match="expected one of logistic-cv, gbt"):

@@ -82,6 +82,15 @@ def test_scales_are_square_roots_of_the_papers_variance():
     np.testing.assert_allclose(code_scale(codes, discrete=np.array([False, True])) ** 2, expected)
 
 
+@pytest.mark.parametrize("size", [1e-200, 1e200])
+def test_the_size_of_codes_does_not_matter(size):
+    s = make_sample(imperfect, group_size=8)
+    expected = factor_vae_score(s.groups, s.held, code_scale(s.codes), minimum_variance=0)
+    scale = code_scale(s.codes * size)
+    np.testing.assert_allclose(scale, code_scale(s.codes) * size)
+    assert factor_vae_score(s.groups * size, s.held, scale, minimum_variance=0) == expected
+
+
 def test_wrong_arguments_are_refused():
     s = make_sample(imperfect, rows=50, groups=20, group_size=4)
     scale = code_scale(s.codes)
@@ -92,6 +101,7 @@ def test_wrong_arguments_are_refused():
         ((s.groups, s.held, -scale), {}, "7 standard deviations"),
         ((s.groups, np.zeros_like(s.held), scale), {}, "same factor is held"),
         ((s.groups, s.held, scale), {"active": np.ones(7)}, "7 bools"),
+        ((s.groups, s.held, scale), {"minimum_variance": -1.0}, "zero or more"),
         ((s.groups, s.held, scale), {"discrete": np.ones(3, dtype=bool)}, "7 bools"),
         ((s.groups, s.held, scale), {"test": (s.groups[:, :, :2], s.held)}, "test groups have 2 codes"),
     ]:

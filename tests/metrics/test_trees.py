@@ -57,3 +57,4 @@ def test_codes_without_information_have_finite_importances():
     codes = np.array([[0.0], [0.0], [1.0], [1.0]])
     trees = fit_boosted_trees(codes, np.array([0, 1, 0, 1]))
     np.testing.assert_array_equal(trees.importance, [0.0])
+    assert trees.predict(codes).shape == (4,)

@@ -32,6 +32,9 @@ from hackle.metrics.checks import (
     varying,
 )
 
+_WIDEST = 1e4
+"""Differences that span more than this defeat the solver's line search."""
+
 
 def beta_vae_score(
     differences: ArrayLike,
@@ -64,6 +67,11 @@ def beta_vae_score(
     classes, test_classes = name_classes(names, test_names)
     if classes.max() == 0:
         raise MetricError("the same factor is held in every group; expected groups that hold two factors or more")
+    if np.ptp(points, axis=0).max() > _WIDEST:
+        raise MetricError(
+            f"differences span {np.ptp(points, axis=0).max():.3g}; the penalty and step of the classifiers suit codes of "
+            "ordinary size: divide the codes by their standard deviation"
+        )
     kept = varying(points)
     if not kept.any():
         predicted = np.full(len(test_points), np.bincount(classes).argmax())
@@ -75,7 +83,9 @@ def beta_vae_score(
 
 
 def _logistic(points: Table, classes: Classes, test_points: Table) -> Classes:
-    return LogisticRegression(max_iter=10_000).fit(points, classes).predict(test_points)
+    # The intercept is free of penalty, so centring leaves the solution alone and spares the solver a poor start.
+    centre = points.mean(axis=0)
+    return LogisticRegression(max_iter=10_000).fit(points - centre, classes).predict(test_points - centre)
 
 
 def _adagrad(points: Table, classes: Classes, test_points: Table, seed: int, iterations: int = 10_000) -> Classes:

@@ -164,7 +164,7 @@ def _lasso_importance(codes: ArrayLike, factors: ArrayLike, test: TestPair | Non
         )
     if not train.shape[1]:
         return Importance(np.zeros((0, values.shape[1])), np.zeros(values.shape[1]))
-    fits = [Lasso(alpha=0.002, tol=1e-8, max_iter=10_000).fit(train, column) for column in values.T]
+    fits = [Lasso(alpha=0.002, tol=1e-6, max_iter=10_000).fit(train, column) for column in values.T]
     predicted = np.stack([np.asarray(lasso.predict(held_out)) for lasso in fits], axis=1)
     error = np.sqrt(np.mean((predicted - test_values) ** 2, axis=0))
     return Importance(np.abs([lasso.coef_ for lasso in fits]).T, np.maximum(0.0, 1.0 - error / reference))

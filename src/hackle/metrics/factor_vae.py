@@ -65,15 +65,17 @@ def factor_vae_score(
     classes, test_classes = name_classes(names, test_names)
     if classes.max() == 0:
         raise MetricError("the same factor is held in every group; expected groups that hold two factors or more")
+    if not minimum_variance >= 0:
+        raise MetricError(f"minimum_variance is {minimum_variance}; expected zero or more, the usual protocol has 0.05")
     gini = _mask(discrete, count, "discrete")
-    variance = _check_scale(scale, count) ** 2
-    voting = (variance >= minimum_variance) & (variance > 0) & varying(codes.reshape(-1, count))
+    deviation = _check_scale(scale, count)
+    voting = (deviation >= np.sqrt(minimum_variance)) & (deviation > 0) & varying(codes.reshape(-1, count))
     voting &= _mask(True if active is None else active, count, "active")
     if not voting.any():
         return 0.0
     columns = np.flatnonzero(voting)
-    votes = _votes(codes, variance, columns, gini)
-    test_votes = votes if test is None else _votes(test_codes, variance, columns, gini)
+    votes = _votes(codes, deviation, columns, gini)
+    test_votes = votes if test is None else _votes(test_codes, deviation, columns, gini)
     table = np.zeros((len(columns), classes.max() + 1), dtype=np.int64)
     np.add.at(table, (votes, classes), 1)
     decision = np.where(table.any(axis=1), table.argmax(axis=1), -2)  # −1 already stands for an unknown factor
@@ -88,12 +90,18 @@ def code_scale(codes: ArrayLike, *, discrete: ArrayLike | bool = False) -> NDArr
     """
     table = check_codes(codes)
     gini = _mask(discrete, table.shape[1], "discrete")
-    return np.sqrt(_variances(table[None], gini)[0] * varying(table))
+    kept = varying(table)
+    # In units of the range, because the squares of very large codes would leave the range of float64.
+    spread = np.where(kept, np.ptp(table, axis=0), 1.0)
+    deviation = np.sqrt(_variances((table / spread)[None], gini)[0])
+    return np.where(kept, deviation * np.where(gini, 1.0, spread), 0.0)
 
 
-def _votes(codes: Table, variance: NDArray, columns: NDArray, gini: NDArray) -> Classes:
+def _votes(codes: Table, deviation: NDArray, columns: NDArray, gini: NDArray) -> Classes:
     """For each group, the position among the voting columns of the code that varies least."""
-    return np.argmin(_variances(codes[:, :, columns], gini[columns]) / variance[columns], axis=1)
+    gini, deviation = gini[columns], deviation[columns]
+    variances = _variances(codes[:, :, columns] / np.where(gini, 1.0, deviation), gini)
+    return np.argmin(variances / np.where(gini, deviation, 1.0) ** 2, axis=1)
 
 
 def _variances(codes: Table, gini: NDArray) -> Table:
