@@ -19,7 +19,18 @@ ROOT = Path(hackle.__file__).parent
 LAYERS = {
     "ground": ("randomness_kernel", "randomness", "records", "factors", "types", "gaussian"),
     "parts": ("kernels", "datasets", "nets", "objectives", "information", "metrics"),
-    "one model": ("fleet", "model", "train", "plans", "encode", "protocols", "presets", "pictures", "score"),
+    "one model": (
+        "fleet",
+        "model",
+        "train",
+        "plans",
+        "encode",
+        "protocols",
+        "presets",
+        "pictures",
+        "evaluation",
+        "scoring",
+    ),
     "many models": ("studies", "store", "engine"),
     "reading results": ("claims", "figures", "report", "explorer"),
     "surface": ("demo", "cli", "__main__"),
@@ -36,7 +47,7 @@ TRAINING = {
     "train",
     "plans",
     "encode",
-    "score",
+    "scoring",
     "engine",
 }
 # What a room must not import although it stands later.
@@ -164,9 +175,9 @@ def test_every_way_to_import_is_seen(source: str, names: list[str]) -> None:
         ),
         ("from hackle.datasets import load", "metrics/mig.py", "metrics keeps apart from datasets"),
         ("from ..nets import MLP", "datasets/own.py", "nets stands after datasets"),
-        ("import hackle.cli", "score.py", "cli stands after score"),
-        ("from hackle.brew import tea", "score.py", "brew has no place yet"),
-        ("import hackle", "score.py", "the public surface"),
+        ("import hackle.cli", "scoring.py", "cli stands after scoring"),
+        ("from hackle.brew import tea", "scoring.py", "brew has no place yet"),
+        ("import hackle", "scoring.py", "the public surface"),
     ],
 )
 def test_wrong_imports_are_reported(source: str, place: str, message: str) -> None:
@@ -178,4 +189,4 @@ def test_right_imports_are_not_reported() -> None:
     source = (
         "from hackle import __version__\nfrom hackle.types import Run\nfrom hackle.encode import Codebook\nimport torch"
     )
-    assert wrong_imports(source, ROOT / "score.py") == []
+    assert wrong_imports(source, ROOT / "scoring.py") == []

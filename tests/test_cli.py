@@ -13,7 +13,7 @@ import pytest
 from hackle.cli import main
 
 
-@pytest.fixture()
+@pytest.fixture
 def own_data(tmp_path: Path, squares: Any) -> Path:
     rows = squares.factors.rows(np.arange(len(squares.factors)))
     path = tmp_path / "squares.npz"

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from test_fleet import small_run
 
 from hackle.model import Model, ModelError, read_record
 from hackle.objectives import VAE, BetaVAE
+from test_fleet import small_run
 
 
-@pytest.fixture()
+@pytest.fixture
 def model(squares: Any) -> Model:
     return Model(small_run(BetaVAE(2.0), correlation=0.25), squares.shape)
 

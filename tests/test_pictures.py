@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
-from test_fleet import small_run
 
 from hackle.model import Model
 from hackle.objectives import VAE
@@ -27,6 +26,7 @@ from hackle.pictures import (
     show,
     traversals,
 )
+from test_fleet import small_run
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from hackle.datasets import load
     from hackle.model import Model
     from hackle.pictures import show
-    from hackle.score import score
+    from hackle.scoring import score
     from hackle.train import fit
     from hackle.types import Run
 
@@ -22,7 +22,7 @@ _HOMES = {
     "Run": "hackle.types",
     "fit": "hackle.train",
     "load": "hackle.datasets",
-    "score": "hackle.score",
+    "score": "hackle.scoring",
     "show": "hackle.pictures",
 }
 

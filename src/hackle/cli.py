@@ -281,7 +281,7 @@ def score_command(
     from hackle.model import Model
     from hackle.protocols import protocol as find_protocol
     from hackle.report import write_run_page
-    from hackle.score import score
+    from hackle.scoring import score
     from hackle.train import default_device
 
     target = json or directory / "scores.json"

@@ -20,7 +20,7 @@ from hackle.pictures import show
 from hackle.protocols import PROTOCOLS
 from hackle.records import record_hash
 from hackle.report import write_run_page
-from hackle.score import score
+from hackle.scoring import score
 from hackle.train import fit
 from hackle.types import Adam, HackleError, Run
 

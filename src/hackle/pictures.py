@@ -31,7 +31,7 @@ class PictureError(HackleError):
     """A picture that would overwrite another, or cannot be drawn."""
 
 
-def to_bytes(images: NDArray[np.floating] | Picture) -> Picture:
+def to_bytes(images: NDArray) -> Picture:
     """Images in [0, 1] as uint8; uint8 images as they are."""
     if images.dtype == np.uint8:
         return np.asarray(images)

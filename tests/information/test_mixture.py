@@ -19,7 +19,7 @@ def slow(z, points: Posteriors, codes: list[int]) -> float:
         scales = np.exp(0.5 * logvar[codes])
         covariance = np.outer(scales, scales) * (np.eye(len(codes)) * (1 - points.correlation) + points.correlation)
         terms.append(multivariate_normal(mean[codes], covariance).logpdf(z[codes]))  # type: ignore[arg-type]
-    return float(logsumexp(terms) - math.log(len(terms)))
+    return float(np.asarray(logsumexp(terms))) - math.log(len(terms))
 
 
 def example(correlation: float, n: int = 40, codes: int = 4, seed: int = 0) -> Posteriors:

@@ -1,13 +1,7 @@
-"""Scoring: one plan, one encoding, every metric that fits, each beside the ceiling of perfect codes.
-
-Metrics are functions of arrays in `hackle.metrics`; here each is told where in a plan its arrays lie. Codes are scored as
-posterior means and as samples of the posterior; metrics of posteriors see means and logvars.
-"""
+"""What metrics see: each is a function of arrays in `hackle.metrics`, and here told where in a plan its arrays lie."""
 
 from __future__ import annotations
 
-import time
-import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -15,22 +9,16 @@ from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
-import pandas as pd
 import torch
 from numpy.typing import NDArray
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 import hackle.metrics as metrics
-from hackle.encode import Codebook, Encoder, encode_images
+from hackle.encode import Codebook
+from hackle.factors import FactorGrid
 from hackle.model import Model
-from hackle.plans import Groups, Plan, draw_plan, rows_of, scored_factors
+from hackle.plans import Groups, Plan, rows_of, scored_factors
 from hackle.protocols import Protocol
-from hackle.protocols import protocol as find_protocol
 from hackle.types import Dataset, HackleError
-
-PERFECT_LOGVAR = 2 * np.log(0.01)
-"""Perfect posteriors, for ceilings: means at the standardised factors, standard deviation 0.01."""
 
 
 class ScoreError(HackleError):
@@ -39,17 +27,22 @@ class ScoreError(HackleError):
 
 @dataclass
 class Evaluation:
-    """The arrays that metrics see: one representation of the images of one plan."""
+    """The arrays that metrics see: one representation of the images of one plan.
 
-    dataset: Dataset
+    discrete: which codes are class numbers. model and dataset serve the metrics that decode images.
+    """
+
+    grid: FactorGrid
     plan: Plan
     protocol: Protocol
     codebook: Codebook
     posterior: Codebook
-    model: Model | Encoder
+    discrete: bool | tuple[bool, ...] = False
     correlation: float = 0.0
     seed: int = 0
     whole_mixture: bool = False
+    model: Model | None = None
+    dataset: Dataset | None = None
 
     @cached_property
     def codes(self) -> NDArray[np.float32]:
@@ -57,11 +50,11 @@ class Evaluation:
 
     @cached_property
     def factors(self) -> NDArray[np.int64]:
-        return rows_of(self.dataset.factors, self.plan.train)
+        return rows_of(self.grid, self.plan.train)
 
     @cached_property
     def test(self) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-        return self.codebook.means(self.plan.test), rows_of(self.dataset.factors, self.plan.test)
+        return self.codebook.means(self.plan.test), rows_of(self.grid, self.plan.test)
 
     @cached_property
     def posteriors(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
@@ -81,22 +74,13 @@ class Evaluation:
     @property
     def device(self) -> torch.device | None:
         """Where heavy sums run: beside the model, if that is on an accelerator."""
-        on_accelerator = isinstance(self.model, Model) and self.model.device.type != "cpu"
-        return self.model.device if on_accelerator else None  # type: ignore[union-attr]
-
-    @property
-    def discrete(self) -> bool | tuple[bool, ...]:
-        """Which codes are class numbers."""
-        whole = isinstance(self.model, Model) and self.codebook.width == len(
-            self.model.run.method.discrete(self.model.run)
-        )
-        return self.model.run.method.discrete(self.model.run) if whole else False  # type: ignore[union-attr]
+        return self.model.device if self.model is not None and self.model.device.type != "cpu" else None
 
     def decoding(self, images: int = 1000) -> tuple[Model, NDArray[np.uint8]]:
         """The model and the first images of the test part."""
-        assert isinstance(self.model, Model)
-        rows = self.dataset.factors.rows(self.plan.test[:images])
-        return self.model, self.dataset.render(rows, seed=self.seed)
+        assert self.model is not None
+        assert self.dataset is not None
+        return self.model, self.dataset.render(self.grid.rows(self.plan.test[:images]), seed=self.seed)
 
     def groups(self, groups: Groups | None) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
         """Codes (g, size, c) of groups and the factor each holds."""
@@ -133,6 +117,7 @@ class Metric:
 
     needs: `factors` where the data set must have observed ones, `model` where images must be decoded.
     on: whether it sees codes, means or samples alike, or posteriors. slow: left out of "all" because it takes minutes.
+    heavy: faster on the model's accelerator than on a CPU core.
     """
 
     compute: Callable[[Evaluation], float | dict[str, float]]
@@ -141,6 +126,15 @@ class Metric:
     on: Literal["codes", "posterior"] = "codes"
     ceiling: bool = True
     slow: bool = False
+    heavy: bool = False
+
+    def fits(self, evaluation: Evaluation) -> bool:
+        """Whether the data set and the model have what it needs."""
+        if "factors" in self.needs and not scored_factors(evaluation.grid):
+            return False
+        if "model" in self.needs and (evaluation.model is None or not evaluation.model.has_likelihood):
+            return False
+        return self.on == "codes" or evaluation.posterior.has_posterior
 
 
 def _beta_vae(e: Evaluation) -> float:
@@ -166,8 +160,8 @@ def _factor_vae(e: Evaluation) -> float:
 def _dci(e: Evaluation) -> dict[str, float]:
     kept = [
         position
-        for position, column in enumerate(scored_factors(e.dataset.factors))
-        if not (e.protocol.dci_skips_categorical and e.dataset.factors.kinds[column] == "categorical")
+        for position, column in enumerate(scored_factors(e.grid))
+        if not (e.protocol.dci_skips_categorical and e.grid.kinds[column] == "categorical")
     ]
     test_codes, test_factors = e.test
     found = metrics.dci_scores(
@@ -256,7 +250,7 @@ METRICS: dict[str, Metric] = {
     "modularity": Metric(lambda e: metrics.modularity_score(e.codes, e.factors, bins=e.protocol.bins)),
     "explicitness": Metric(lambda e: metrics.explicitness_score(e.codes, e.factors, test=e.test)),
     "gaussian_tc": Metric(lambda e: metrics.gaussian_total_correlation(e.codes), "lower", needs=(), ceiling=False),
-    "separability": Metric(_separability, needs=(), on="posterior", ceiling=False),
+    "separability": Metric(_separability, needs=(), on="posterior", ceiling=False, heavy=True),
     "interpretability": Metric(_interpretability, on="posterior"),
     "jemmig": Metric(lambda e: metrics.jemmig_from_information(e.factor_information), "lower", on="posterior"),
     "posterior_mig": Metric(
@@ -274,8 +268,8 @@ METRICS: dict[str, Metric] = {
         ceiling=False,
     ),
     "kl": Metric(_kl, "neither", needs=(), on="posterior", ceiling=False),
-    "reconstruction": Metric(_reconstruction, "neither", needs=("model",), on="posterior", ceiling=False),
-    "iwae": Metric(_iwae, "higher", needs=("model",), on="posterior", ceiling=False, slow=True),
+    "reconstruction": Metric(_reconstruction, "neither", needs=("model",), on="posterior", ceiling=False, heavy=True),
+    "iwae": Metric(_iwae, "higher", needs=("model",), on="posterior", ceiling=False, slow=True, heavy=True),
     "downstream_logistic_cv": Metric(_downstream("logistic-cv"), slow=True),
     "downstream_gbt": Metric(_downstream("gbt"), slow=True),
 }
@@ -292,146 +286,3 @@ def choose_metrics(wanted: str | Iterable[str]) -> dict[str, Metric]:
             hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(METRICS)}"
             raise ScoreError(f"no metric {name!r}; {hint}")
     return {name: METRICS[name] for name in names}
-
-
-def perfect_codebook(dataset: Dataset, plan: Plan) -> Codebook:
-    """Codes that are the factors themselves, standardised, with narrow posteriors: what ceilings are computed from."""
-    index = plan.images
-    factors = rows_of(dataset.factors, index).astype(np.float32)
-    means = (factors - factors.mean(axis=0)) / factors.std(axis=0)
-    return Codebook(index, means, np.full_like(means, PERFECT_LOGVAR))
-
-
-def _compute(metric: Metric, evaluation: Evaluation, name: str) -> tuple[dict[str, float], float, str]:
-    """A metric's scores by name, the seconds they took and what it warned of."""
-    started = time.perf_counter()
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        found = metric.compute(evaluation)
-    notes = "; ".join(
-        dict.fromkeys(str(warning.message) for warning in caught if issubclass(warning.category, UserWarning))
-    )
-    scores = found if isinstance(found, dict) else {name: found}
-    return {key: float(value) for key, value in scores.items()}, time.perf_counter() - started, notes
-
-
-def _intervals(metric: Metric, evaluation: Evaluation, name: str, bootstrap: int) -> dict[str, tuple[float, float]]:
-    """Percentile intervals (95%) of a metric over plans resampled from the plan."""
-    rng = np.random.default_rng([evaluation.seed, 5])
-    draws = [_compute(metric, evaluation.resampled(rng), name)[0] for _ in range(bootstrap)]
-    return {key: tuple(np.percentile([draw[key] for draw in draws], [2.5, 97.5])) for key in draws[0]} if draws else {}
-
-
-def score(
-    model: Model | Encoder,
-    dataset: Dataset,
-    metrics: str | Iterable[str] = "all",
-    protocol: str | Protocol = "locatello2019",
-    seed: int = 0,
-    *,
-    representations: tuple[Literal["mean", "sampled"], ...] = ("mean", "sampled"),
-    ceilings: bool = True,
-    bootstrap: int = 0,
-    whole_mixture: bool = False,
-    progress: bool = False,
-) -> pd.DataFrame:
-    """Score a model, or any function from uint8 images to codes, with every metric that fits.
-
-    metrics: "all", or names of `METRICS` as a list or separated by commas. protocol: a name of `PROTOCOLS` or one of your
-    own. Each image of the plan is encoded once. representations: codes are posterior means, samples of the posterior, or
-    both. ceilings: also score perfect codes on the same plan. bootstrap: resamplings for 95% intervals; 0 gives none.
-    whole_mixture: sampled informations use every image of the plan as their mixture, not just those evaluated: slower, and
-    worth it where a note says that an estimate is saturated.
-
-    The table has a row per score and representation: metric, representation, score, ceiling, low, high, better (higher,
-    lower or neither), protocol, seed, seconds and note (what an estimator warned of, such as saturation).
-    """
-    chosen, settings = choose_metrics(metrics), find_protocol(protocol)
-    plan = draw_plan(dataset.factors, settings.sizes, seed)
-    posterior = encode_images(model, dataset, plan.images, seed=seed, progress=progress)
-    correlation = float(model.run.correlation) if isinstance(model, Model) else 0.0
-    evaluations = {
-        "mean": Evaluation(dataset, plan, settings, posterior, posterior, model, correlation, seed, whole_mixture)
-    }
-    if posterior.has_posterior and "sampled" in representations:
-        evaluations["sampled"] = replace(evaluations["mean"], codebook=posterior.sampled(correlation, seed))
-    has_factors = bool(scored_factors(dataset.factors))
-    best = None
-    if ceilings and has_factors:
-        perfect = perfect_codebook(dataset, plan)
-        best = Evaluation(dataset, plan, settings, perfect, perfect, model, 0.0, seed)
-    rows: list[dict[str, Any]] = []
-    columns = (
-        TextColumn("scoring"),
-        BarColumn(),
-        TextColumn("{task.description}"),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True, quiet=not progress)) as bar:
-        task = bar.add_task("", total=len(chosen))
-        for name, metric in chosen.items():
-            bar.update(task, description=name)
-            rows += _score_one(name, metric, evaluations, best, representations, has_factors, bootstrap)
-            bar.advance(task)
-    table = pd.DataFrame(rows, columns=_COLUMNS)
-    return table.assign(protocol=settings.name, seed=seed)
-
-
-_COLUMNS = [
-    "metric",
-    "representation",
-    "score",
-    "ceiling",
-    "low",
-    "high",
-    "better",
-    "protocol",
-    "seed",
-    "seconds",
-    "note",
-]
-
-
-def _score_one(
-    name: str,
-    metric: Metric,
-    evaluations: dict[str, Evaluation],
-    best: Evaluation | None,
-    representations: tuple[str, ...],
-    has_factors: bool,
-    bootstrap: int,
-) -> list[dict[str, Any]]:
-    """The rows of one metric, none where it does not fit."""
-    mean = evaluations["mean"]
-    if "factors" in metric.needs and not has_factors:
-        return []
-    if "model" in metric.needs and not (isinstance(mean.model, Model) and mean.model.has_likelihood):
-        return []
-    if metric.on == "posterior":
-        if not mean.posterior.has_posterior:
-            return []
-        scored = {"posterior": mean}
-    else:
-        scored = {key: value for key, value in evaluations.items() if key in representations}
-    top = _compute(metric, best, name)[0] if best is not None and metric.ceiling else {}
-    rows = []
-    for representation, evaluation in scored.items():
-        found, seconds, note = _compute(metric, evaluation, name)
-        intervals = _intervals(metric, evaluation, name, bootstrap)
-        for key, value in found.items():
-            low, high = intervals.get(key, (float("nan"), float("nan")))
-            rows.append(
-                {
-                    "metric": key,
-                    "representation": representation,
-                    "score": value,
-                    "ceiling": top.get(key, float("nan")),
-                    "low": low,
-                    "high": high,
-                    "better": metric.better,
-                    "seconds": seconds,
-                    "note": note,
-                }
-            )
-    return rows

@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
-from test_fleet import small_run
 
 from hackle.datasets.arrays import ArrayDataset
 from hackle.factors import Factor, FactorGrid
@@ -15,8 +15,9 @@ from hackle.model import Model
 from hackle.objectives import VAE
 from hackle.plans import PlanSizes
 from hackle.protocols import PROTOCOLS, Protocol, protocol
-from hackle.score import METRICS, ScoreError, choose_metrics, score
+from hackle.scoring import METRICS, ScoreError, choose_metrics, score, score_many
 from hackle.types import HackleError
+from test_fleet import small_run
 
 TINY = Protocol("tiny", PlanSizes(400, 200, 200, 100, 16, 200, 100, 16), bins=8, posterior_bins=40)
 FAST = [name for name, metric in METRICS.items() if not metric.slow]
@@ -39,14 +40,26 @@ class Oracle:
         return (codes, np.full_like(codes, 2 * np.log(0.01))) if self.posterior else codes
 
 
+def by_name(table: Any, column: str = "score") -> dict[str, float]:
+    return dict(zip(table["metric"], table[column].astype(float), strict=True))
+
+
 def test_perfect_codes_reach_the_ceiling_of_every_metric(squares: Any) -> None:
     table = score(Oracle(squares, posterior=True), squares, FAST, TINY, representations=("mean",))
     bounded = table[table["ceiling"].notna()]
-    assert {"beta_vae", "factor_vae", "mig", "sap", "dci_disentanglement", "modularity", "explicitness", "rmig", "jemmig"} <= set(
-        bounded["metric"]
-    )
+    assert {
+        "beta_vae",
+        "factor_vae",
+        "mig",
+        "sap",
+        "dci_disentanglement",
+        "modularity",
+        "explicitness",
+        "rmig",
+        "jemmig",
+    } <= set(bounded["metric"])
     np.testing.assert_allclose(bounded["score"], bounded["ceiling"], atol=1e-6)
-    scores = table.set_index("metric")["score"]
+    scores = by_name(table)
     assert scores["factor_vae"] == 1.0
     assert scores["mig"] > 0.9
     assert scores["active_units"] == 3
@@ -56,7 +69,8 @@ def test_mixed_codes_fall_below_the_ceiling(squares: Any) -> None:
     mix = np.linalg.qr(np.random.default_rng(0).normal(size=(3, 3)))[0]
     table = score(Oracle(squares, posterior=True, mix=mix), squares, "mig,dci,modularity,interpretability", TINY)
     table = table[(table["representation"] != "sampled") & (table["metric"] != "dci_informativeness")]
-    assert (table["score"] < table["ceiling"] - 0.1).all()
+    ceilings = by_name(table, "ceiling")
+    assert all(value < ceilings[name] - 0.1 for name, value in by_name(table).items())
 
 
 def test_each_image_is_encoded_once(squares: Any) -> None:
@@ -69,7 +83,7 @@ def test_codes_alone_are_scored_without_posterior_metrics(squares: Any) -> None:
     table = score(Oracle(squares), squares, FAST, TINY, ceilings=False)
     assert set(table["representation"]) == {"mean"}
     assert "rmig" not in set(table["metric"])
-    assert table["ceiling"].isna().all()
+    assert all(np.isnan(value) for value in by_name(table, "ceiling").values())
 
 
 def test_means_and_samples_are_both_scored_and_seeds_repeat(squares: Any) -> None:
@@ -83,8 +97,8 @@ def test_means_and_samples_are_both_scored_and_seeds_repeat(squares: Any) -> Non
 def test_a_model_is_scored_with_every_metric(squares: Any) -> None:
     table = score(Model(small_run(VAE()), squares.shape), squares, "all", TINY, ceilings=False)
     assert {"reconstruction", "elbo", "kl", "wsepin", "rmig", "mig"} <= set(table["metric"])
-    assert np.isfinite(table["score"]).all()
-    scores = table.set_index("metric")["score"]
+    assert all(np.isfinite(value) for value in by_name(table).values())
+    scores = by_name(table)
     assert scores["elbo"] == pytest.approx(-scores["reconstruction"] - scores["kl"], rel=0.2)
 
 
@@ -92,12 +106,16 @@ def test_bootstrap_intervals_hold_the_score(squares: Any) -> None:
     noise = np.random.default_rng(0)
     oracle = Oracle(squares)
     table = score(
-        lambda images: oracle(images) + noise.normal(size=(len(images), 3)), squares, "mig", TINY, bootstrap=30, ceilings=False
+        lambda images: oracle(images) + noise.normal(size=(len(images), 3)),
+        squares,
+        "mig",
+        TINY,
+        bootstrap=30,
+        ceilings=False,
     )
-    row = table.iloc[0]
+    value, low, high = (by_name(table, column)["mig"] for column in ("score", "low", "high"))
     # Resampling with replacement repeats points, which raises estimated information, so the interval may sit a little high.
-    assert row["low"] - 0.05 < row["score"] < row["high"]
-    assert row["high"] - row["low"] > 0
+    assert low - 0.05 < value < high
 
 
 def test_sets_without_factors_get_what_needs_none() -> None:
@@ -114,8 +132,10 @@ def test_incomplete_grids_are_scored() -> None:
     grid = FactorGrid([Factor("a", 4), Factor("b", 5)], present=rows)
     images = np.zeros((len(rows), 16, 16, 1), np.uint8)
     images[:, 0, 0, 0], images[:, 0, 1, 0] = rows.T * 10
-    table = score(lambda batch: batch[:, 0, :2, 0].astype(float), ArrayDataset("own", images, grid), "factor_vae,mig", TINY)
-    assert table.set_index("metric")["score"]["factor_vae"] > 0.9
+    table = score(
+        lambda batch: batch[:, 0, :2, 0].astype(float), ArrayDataset("own", images, grid), "factor_vae,mig", TINY
+    )
+    assert by_name(table)["factor_vae"] > 0.9
 
 
 def test_unknown_names_suggest_the_nearest() -> None:
@@ -130,3 +150,15 @@ def test_smaller_protocols_say_so() -> None:
     assert small.sizes.train == 1000
     assert small.name == "locatello2019 × 0.1"
     assert replace(small, name="locatello2019", sizes=PROTOCOLS["locatello2019"].sizes) == PROTOCOLS["locatello2019"]
+
+
+def test_many_models_score_as_each_would_alone(squares: Any) -> None:
+    models = [Model(small_run(VAE(), seed=seed), squares.shape) for seed in range(2)]
+    together = list(score_many(models, squares, "mig,dci,kl,separability", TINY, workers=1))
+    for model, table in zip(models, together, strict=True):
+        alone = score(model, squares, "mig,dci,kl,separability", TINY)
+        order = ["metric", "representation"]
+        left, right = (
+            found.sort_values(order).drop(columns="seconds").reset_index(drop=True) for found in (table, alone)
+        )
+        pd.testing.assert_frame_equal(left, right)

@@ -1,0 +1,266 @@
+"""Scoring: one plan, one encoding, every metric that fits, each beside the ceiling of perfect codes.
+
+Codes are scored as posterior means and as samples of the posterior; metrics of posteriors see means and logvars. Many models
+are scored on one plan by several processes, while the next model is being encoded.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
+from multiprocessing import get_context
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+import torch
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from hackle.encode import Codebook, Encoder, encode_images
+from hackle.evaluation import METRICS, Evaluation, Metric, ScoreError, choose_metrics
+from hackle.factors import FactorGrid
+from hackle.model import Model
+from hackle.plans import Plan, draw_plan, rows_of, scored_factors
+from hackle.protocols import Protocol
+from hackle.protocols import protocol as find_protocol
+from hackle.types import Dataset
+
+__all__ = ["METRICS", "ScoreError", "choose_metrics", "score", "score_many"]
+
+Representation = Literal["mean", "sampled"]
+PERFECT_LOGVAR = 2 * np.log(0.01)
+"""Perfect posteriors, for ceilings: means at the standardised factors, standard deviation 0.01."""
+_COLUMNS = (
+    *("metric", "representation", "score", "ceiling", "low", "high"),
+    *("better", "protocol", "seed", "seconds", "note"),
+)
+
+
+def perfect_codebook(grid: FactorGrid, plan: Plan) -> Codebook:
+    """Codes that are the factors themselves, standardised, with narrow posteriors: what ceilings are computed from."""
+    index = plan.images
+    factors = rows_of(grid, index).astype(np.float32)
+    means = (factors - factors.mean(axis=0)) / factors.std(axis=0)
+    return Codebook(index, means, np.full_like(means, PERFECT_LOGVAR))
+
+
+def _compute(metric: Metric, evaluation: Evaluation, name: str) -> tuple[dict[str, float], float, str]:
+    """A metric's scores by name, the seconds they took and what it warned of."""
+    started = time.perf_counter()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found = metric.compute(evaluation)
+    said = [str(warning.message) for warning in caught if issubclass(warning.category, UserWarning)]
+    scores = found if isinstance(found, dict) else {name: found}
+    seconds = time.perf_counter() - started
+    return {key: float(value) for key, value in scores.items()}, seconds, "; ".join(dict.fromkeys(said))
+
+
+def _intervals(metric: Metric, evaluation: Evaluation, name: str, bootstrap: int) -> dict[str, tuple[float, float]]:
+    """Percentile intervals (95%) of a metric over plans resampled from the plan."""
+    rng = np.random.default_rng([evaluation.seed, 5])
+    draws = [_compute(metric, evaluation.resampled(rng), name)[0] for _ in range(bootstrap)]
+    if not draws:
+        return {}
+    return {key: tuple(np.percentile([draw[key] for draw in draws], [2.5, 97.5])) for key in draws[0]}
+
+
+@dataclass(frozen=True)
+class Scoring:
+    """Everything about scoring that models share, small enough to send to another process."""
+
+    grid: FactorGrid
+    plan: Plan
+    protocol: Protocol
+    names: tuple[str, ...]
+    seed: int
+    representations: tuple[Representation, ...]
+    bootstrap: int = 0
+    whole_mixture: bool = False
+
+    def ceilings(self, names: Iterable[str]) -> dict[str, float]:
+        """What perfect codes score under these metrics; nothing where no factor is observed."""
+        if not scored_factors(self.grid):
+            return {}
+        perfect = perfect_codebook(self.grid, self.plan)
+        evaluation = Evaluation(self.grid, self.plan, self.protocol, perfect, perfect, seed=self.seed)
+        found: dict[str, float] = {}
+        for name in names:
+            if METRICS[name].ceiling:
+                found |= _compute(METRICS[name], evaluation, name)[0]
+        return found
+
+    def evaluations(self, evaluation: Evaluation) -> dict[Representation, Evaluation]:
+        """The representations to score: a codebook without posteriors has no samples."""
+        found: dict[Representation, Evaluation] = {"mean": evaluation}
+        if evaluation.posterior.has_posterior and "sampled" in self.representations:
+            codebook = evaluation.posterior.sampled(evaluation.correlation, self.seed)
+            found["sampled"] = replace(evaluation, codebook=codebook)
+        return found
+
+    def rows(self, name: str, evaluations: Mapping[Representation, Evaluation]) -> list[dict[str, Any]]:
+        """The rows of one metric, none where it does not fit."""
+        metric, mean = METRICS[name], evaluations["mean"]
+        if not metric.fits(mean):
+            return []
+        scored: Mapping[str, Evaluation] = {"posterior": mean}
+        if metric.on == "codes":
+            scored = {key: value for key, value in evaluations.items() if key in self.representations}
+        found = []
+        for representation, evaluation in scored.items():
+            scores, seconds, note = _compute(metric, evaluation, name)
+            intervals = _intervals(metric, evaluation, name, self.bootstrap)
+            for key, value in scores.items():
+                low, high = intervals.get(key, (float("nan"), float("nan")))
+                row = {"metric": key, "representation": representation, "score": value, "low": low, "high": high}
+                found.append({**row, "better": metric.better, "seconds": seconds, "note": note})
+        return found
+
+    def table(self, rows: Sequence[dict[str, Any]], ceilings: Mapping[str, float]) -> pd.DataFrame:
+        """The rows as the table that users get."""
+        table = pd.DataFrame(rows, columns=list(_COLUMNS))
+        ceiling = [ceilings.get(name, float("nan")) for name in table["metric"]]
+        return table.assign(ceiling=ceiling, protocol=self.protocol.name, seed=self.seed)
+
+    def evaluation(self, model: Model | Encoder, dataset: Dataset, progress: bool) -> Evaluation:
+        """Encode the plan's images, each once."""
+        posterior = encode_images(model, dataset, self.plan.images, seed=self.seed, progress=progress)
+        common = {"seed": self.seed, "whole_mixture": self.whole_mixture, "dataset": dataset}
+        shared = (self.grid, self.plan, self.protocol, posterior, posterior)
+        if not isinstance(model, Model):
+            return Evaluation(*shared, **common)
+        discrete = model.run.method.discrete(model.run)
+        return Evaluation(*shared, discrete, float(model.run.correlation), model=model, **common)
+
+
+def _prepare(
+    dataset: Dataset,
+    metrics: str | Iterable[str],
+    protocol: str | Protocol,
+    seed: int,
+    representations: tuple[Representation, ...],
+    bootstrap: int = 0,
+    whole_mixture: bool = False,
+) -> Scoring:
+    settings = find_protocol(protocol)
+    plan = draw_plan(dataset.factors, settings.sizes, seed)
+    names = tuple(choose_metrics(metrics))
+    return Scoring(dataset.factors, plan, settings, names, seed, representations, bootstrap, whole_mixture)
+
+
+def _bar(what: str, shown: bool) -> Progress:
+    columns = (
+        TextColumn(what),
+        BarColumn(bar_width=20),
+        TextColumn("{task.completed}/{task.total} {task.description}"),
+    )
+    return Progress(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=Console(stderr=True, quiet=not shown))
+
+
+def score(
+    model: Model | Encoder,
+    dataset: Dataset,
+    metrics: str | Iterable[str] = "all",
+    protocol: str | Protocol = "locatello2019",
+    seed: int = 0,
+    *,
+    representations: tuple[Representation, ...] = ("mean", "sampled"),
+    ceilings: bool = True,
+    bootstrap: int = 0,
+    whole_mixture: bool = False,
+    progress: bool = False,
+) -> pd.DataFrame:
+    """Score a model, or any function from uint8 images to codes, with every metric that fits.
+
+    metrics: "all", or names of `METRICS` as a list or separated by commas. protocol: a name of `PROTOCOLS` or one of your
+    own. Each image of the plan is encoded once. representations: codes are posterior means, samples of the posterior, or
+    both. ceilings: also score perfect codes on the same plan. bootstrap: resamplings for 95% intervals; 0 gives none.
+    whole_mixture: sampled informations use every image of the plan as their mixture, not just those evaluated: slower, and
+    worth it where a note says that an estimate is saturated.
+
+    The table has a row per score and representation: metric, representation, score, ceiling, low, high, better (higher,
+    lower or neither), protocol, seed, seconds and note (what an estimator warned of, such as saturation).
+    """
+    scoring = _prepare(dataset, metrics, protocol, seed, representations, bootstrap, whole_mixture)
+    evaluations = scoring.evaluations(scoring.evaluation(model, dataset, progress))
+    rows: list[dict[str, Any]] = []
+    best: dict[str, float] = {}
+    with _bar("scoring", progress) as bar:
+        task = bar.add_task("", total=len(scoring.names))
+        for name in scoring.names:
+            bar.update(task, description=name)
+            rows += scoring.rows(name, evaluations)
+            if ceilings and METRICS[name].fits(evaluations["mean"]):
+                best |= scoring.ceilings([name])
+            bar.advance(task)
+    return scoring.table(rows, best)
+
+
+_shared: Scoring | None = None
+"""In a worker process: what all its jobs share."""
+
+
+def _start_worker(scoring: Scoring) -> None:
+    global _shared
+    torch.set_num_threads(1)
+    _shared = scoring
+
+
+def _ceilings_job(names: tuple[str, ...]) -> dict[str, float]:
+    assert _shared is not None
+    return _shared.ceilings(names)
+
+
+def _rows_job(
+    names: Sequence[str], posterior: Codebook, discrete: bool | tuple[bool, ...], correlation: float
+) -> list[dict[str, Any]]:
+    assert _shared is not None
+    shared = (_shared.grid, _shared.plan, _shared.protocol, posterior, posterior)
+    evaluation = Evaluation(*shared, discrete, correlation, _shared.seed, _shared.whole_mixture)
+    evaluations = _shared.evaluations(evaluation)
+    return [row for name in names for row in _shared.rows(name, evaluations)]
+
+
+def score_many(
+    models: Sequence[Model],
+    dataset: Dataset,
+    metrics: str | Iterable[str] = "all",
+    protocol: str | Protocol = "locatello2019",
+    seed: int = 0,
+    *,
+    representations: tuple[Representation, ...] = ("mean", "sampled"),
+    ceilings: bool = True,
+    workers: int | None = None,
+    progress: bool = False,
+) -> Iterator[pd.DataFrame]:
+    """The table that `score` gives for each model in turn, all on one plan.
+
+    While `workers` processes (as many as there are cores, if not said) compute metrics of models already encoded, the
+    next model is encoded; metrics that run best on the model's accelerator stay in this process.
+    """
+    scoring = _prepare(dataset, metrics, protocol, seed, representations)
+    here = [name for name in scoring.names if METRICS[name].heavy or "model" in METRICS[name].needs]
+    there = [name for name in scoring.names if name not in here]
+    count = workers or os.cpu_count() or 1
+    with (
+        ProcessPoolExecutor(count, get_context("spawn"), _start_worker, (scoring,)) as pool,
+        _bar("models", progress) as bar,
+    ):
+        task = bar.add_task("", total=len(models))
+        best = [pool.submit(_ceilings_job, (name,)) for name in there] if ceilings else []
+        waiting = []
+        for model in models:
+            evaluation = scoring.evaluation(model, dataset, False)
+            sent = (evaluation.posterior, evaluation.discrete, evaluation.correlation)
+            job = pool.submit(_rows_job, there, *sent)
+            evaluations = scoring.evaluations(evaluation)
+            waiting.append((job, [row for name in here for row in scoring.rows(name, evaluations)]))
+        top = {key: value for part in best for key, value in part.result().items()}
+        for job, own in waiting:
+            yield scoring.table(job.result() + own, top)
+            bar.advance(task)
