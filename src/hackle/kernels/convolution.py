@@ -44,12 +44,14 @@ def _filters(weight: Tensor, like: Tensor) -> Tensor:
     return weight.to(like.dtype).permute(3, 2, 0, 1).contiguous(memory_format=torch.channels_last)
 
 
-def _down_one(x: Tensor, weight: Tensor) -> Tensor:
-    return F.conv2d(_planes(x), _filters(weight, x), stride=2, padding=1).permute(0, 2, 3, 1)
+def _down_one(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    bias = None if bias is None else bias.to(x.dtype)
+    return F.conv2d(_planes(x), _filters(weight, x), bias, stride=2, padding=1).permute(0, 2, 3, 1)
 
 
-def _up_one(y: Tensor, weight: Tensor) -> Tensor:
-    return F.conv_transpose2d(_planes(y), _filters(weight, y), stride=2, padding=1).permute(0, 2, 3, 1)
+def _up_one(y: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    bias = None if bias is None else bias.to(y.dtype)
+    return F.conv_transpose2d(_planes(y), _filters(weight, y), bias, stride=2, padding=1).permute(0, 2, 3, 1)
 
 
 def _taps_one(x: Tensor, y: Tensor) -> Tensor:
@@ -61,21 +63,21 @@ def _taps_one(x: Tensor, y: Tensor) -> Tensor:
     return gradient.permute(2, 3, 1, 0).to(torch.promote_types(x.dtype, torch.float32))
 
 
-def _each_model(operator: Any, first: Tensor, second: Tensor) -> Tensor:
+def _each_model(operator: Any, *stacked: Tensor) -> Tensor:
     """The operator for each model of a stack, by PyTorch."""
-    if len(first) == 1:
-        return operator(first[0], second[0]).unsqueeze(0)
-    return torch.stack([operator(a, b) for a, b in zip(first, second, strict=True)])
+    if len(stacked[0]) == 1:
+        return operator(*(value[0] for value in stacked)).unsqueeze(0)
+    return torch.stack([operator(*given) for given in zip(*stacked, strict=True)])
 
 
-def _run(name: str, operator: Any, first: Tensor, second: Tensor) -> Tensor:
-    """An operator on one model or on a stack, wherever its tensors are."""
-    if first.dim() == 4:
-        return _run(name, operator, first.unsqueeze(0), second.unsqueeze(0)).squeeze(0)
-    kernels = _kernels(first)
+def _run(name: str, operator: Any, *given: Tensor) -> Tensor:
+    """An operator, with a bias or without, on one model or on a stack, wherever its tensors are."""
+    if given[0].dim() == 4:
+        return _run(name, operator, *(value.unsqueeze(0) for value in given)).squeeze(0)
+    kernels = _kernels(given[0])
     if kernels is None:
-        return _each_model(operator, first, second)
-    return kernels.taps(first, second) if name == "taps" else getattr(kernels, name)(first, second)[0]
+        return _each_model(operator, *given)
+    return kernels.taps(*given) if name == "taps" else getattr(kernels, name)(*given)[0]
 
 
 def _stack(size: int, dims: tuple[int | None, ...], arguments: tuple[Any, ...]) -> list[Any]:
@@ -160,15 +162,19 @@ def taps(x: Tensor, y: Tensor) -> Tensor:
     return _Taps.apply(x, y)  # type: ignore[no-any-return]
 
 
-def _finish(values: Tensor, bias: Tensor, slope: float) -> Tensor:
-    """Bias, per model and channel, and leaky ReLU."""
-    values = values + bias.to(values.dtype).reshape(*bias.shape[:-1], 1, 1, 1, bias.shape[-1])
-    return values if slope == 1.0 else F.leaky_relu(values, slope)
+def _leaky(values: Tensor, slope: float) -> Tensor:
+    if slope == 1.0:
+        return values
+    return torch.relu(values) if slope == 0.0 else F.leaky_relu(values, slope)
 
 
 def _through(grad: Tensor, output: Tensor, slope: float) -> Tensor:
     """A gradient before the leaky ReLU, from the one behind it."""
-    return grad if slope == 1.0 else torch.where(output > 0, grad, grad * slope)
+    if slope == 1.0:
+        return grad
+    if slope == 0.0:
+        return torch.ops.aten.threshold_backward(grad, output, 0.0)
+    return torch.ops.aten.leaky_relu_backward(grad, output, slope, True)
 
 
 def _bias_gradient(grad: Tensor, bias: Tensor) -> Tensor:
@@ -188,7 +194,7 @@ class _Layer(torch.autograd.Function):
 class _DownLayer(_Layer):
     @staticmethod
     def forward(x: Tensor, weight: Tensor, bias: Tensor, slope: float) -> Tensor:
-        return _finish(_run("down", _down_one, x, weight), bias, slope)
+        return _leaky(_run("down", _down_one, x, weight, bias), slope)
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
@@ -205,7 +211,7 @@ class _DownLayer(_Layer):
 class _UpLayer(_Layer):
     @staticmethod
     def forward(y: Tensor, weight: Tensor, bias: Tensor, slope: float) -> Tensor:
-        return _finish(_run("up", _up_one, y, weight), bias, slope)
+        return _leaky(_run("up", _up_one, y, weight, bias), slope)
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
