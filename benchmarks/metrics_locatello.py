@@ -8,13 +8,15 @@ summed over threads, much less.
 Scikit-learn's trees need minutes, so the comparison takes one factor with 6 and one with 32 values, at full size; with
 `--all` it takes every factor.
 
-Run: OMP_NUM_THREADS=1 python benchmarks/metrics_locatello.py [--all]
+Run: OMP_NUM_THREADS=1 python benchmarks/metrics_locatello.py [--all] [--codes FILE]
+
+`--codes` takes codes and factors of a trained model from an .npz, as benchmarks/scoring.py writes it, for the trees.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
-import sys
 import time
 from collections.abc import Callable
 from typing import Any
@@ -123,10 +125,14 @@ def protocol() -> dict[str, list[float]]:
     return seconds
 
 
-def boosted_trees(columns: list[int]) -> dict[str, object]:
+def boosted_trees(columns: list[int], file: str | None) -> dict[str, object]:
     """Boosted trees for some factors, scikit-learn's and these, fitted and tested one after the other."""
     rng = np.random.default_rng(0)
     (codes, factors), (test_codes, test_factors) = points(TRAIN, rng), points(TEST, rng)
+    if file is not None:
+        with np.load(file, allow_pickle=False) as found:
+            codes, test_codes = np.split(found["codes"].astype(np.float64), [TRAIN])
+            factors, test_factors = np.split(found["factors"], [TRAIN])
 
     def ours(classes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         trees = fit_boosted_trees(codes, classes)
@@ -170,9 +176,14 @@ def boosted_trees(columns: list[int]) -> dict[str, object]:
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--all", action="store_true")
+    parser.add_argument("--codes", default=None)
+    options = parser.parse_args()
     seconds = protocol()
-    columns = list(range(len(SIZES))) if "--all" in sys.argv[1:] else [1, 3]
-    print(json.dumps({"benchmark": "metrics_locatello", "seconds": seconds, "boosted_trees": boosted_trees(columns)}))
+    columns = list(range(len(SIZES))) if options.all else [1, 3]
+    trees = boosted_trees(columns, options.codes)
+    print(json.dumps({"benchmark": "metrics_locatello", "seconds": seconds, "boosted_trees": trees}))
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ import hackle
 ROOT = Path(hackle.__file__).parent
 
 LAYERS = {
-    "ground": ("randomness_kernel", "randomness", "records", "factors", "types", "gaussian"),
+    "ground": ("allocator", "randomness_kernel", "randomness", "records", "factors", "types", "gaussian"),
     "parts": ("kernels", "datasets", "nets", "objectives", "information", "metrics"),
     "one model": (
         "fleet",

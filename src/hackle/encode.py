@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from torch import Tensor
 
+from hackle.allocator import keep_freed_memory
 from hackle.gaussian import reparameterise
 from hackle.model import Model
 from hackle.randomness import Stream, check_seed
@@ -129,6 +130,7 @@ def encode_images(
     index = np.unique(np.asarray(index, dtype=np.int64))
     if not len(index):
         raise EncodingError("there are no images to encode: the index is empty")
+    keep_freed_memory()
     device = encoder.device if isinstance(encoder, Model) else torch.device("cpu")
     images = dataset.images_on(device)
     means: list[NDArray[np.float32]] = []

@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from torch.func import functional_call, vmap
 from torch.utils._pytree import tree_map
 
+from hackle.allocator import keep_freed_memory
 from hackle.kernels.adam import adam_step
 from hackle.randomness import Stream
 from hackle.records import float_fields, record_hash, with_fields
@@ -115,6 +116,7 @@ class Fleet:
             raise ValueError(
                 "these runs do not stack: they differ in more than seeds and float fields; use group(runs)"
             )
+        keep_freed_memory()
         self.runs, self.shape, self.device = list(runs), shape, torch.device(device)
         self.images, self.data_size = images, data_size
         self._template = runs[0]

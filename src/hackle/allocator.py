@@ -1,0 +1,26 @@
+"""Keep freed memory for the next step.
+
+A training step on the CPU allocates and frees the same large activations as the one before. The C library's allocator gives
+each back to the system and faults it in again, page by page, which costs a fifth of a step and half of an encoding.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from functools import cache
+
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
+_LARGEST = 2**31 - 1
+
+
+@cache
+def keep_freed_memory() -> bool:
+    """Tell glibc, once per process, to reuse large blocks; elsewhere do nothing. Returns whether it listened."""
+    if not sys.platform.startswith("linux"):
+        return False
+    try:
+        mallopt = ctypes.CDLL(None).mallopt
+    except (OSError, AttributeError):
+        return False
+    return bool(mallopt(_MMAP_THRESHOLD, _LARGEST) and mallopt(_TRIM_THRESHOLD, _LARGEST))
