@@ -120,7 +120,7 @@ def encode_images(
     index: NDArray[np.int64],
     *,
     seed: int = 0,
-    chunk: int = 2048,
+    chunk: int | None = None,
     progress: bool = False,
 ) -> Codebook:
     """Encode the images at flat indices, each once however often it is named, `chunk` of them at a time.
@@ -133,6 +133,7 @@ def encode_images(
     keep_freed_memory()
     device = encoder.device if isinstance(encoder, Model) else torch.device("cpu")
     images = dataset.images_on(device)
+    chunk = chunk or (2048 if device.type == "cpu" else 16_384)
     means: list[NDArray[np.float32]] = []
     logvars: list[NDArray[np.float32]] = []
     columns = (TextColumn("encoding"), BarColumn(), TextColumn("{task.completed:,.0f}/{task.total:,.0f} images"))

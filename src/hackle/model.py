@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
+from torch.utils._pytree import tree_map
 
 from hackle import __version__
 from hackle.fleet import build_networks
@@ -77,7 +78,15 @@ class Model:
         return self
 
     def _nets(self, name: str, *inputs: Tensor) -> Any:
-        return self.networks[name](*inputs)
+        """A network's answer in float32; on an accelerator it computes in the number format that the run trained in."""
+        if self.device.type != "cpu":
+            inputs = tuple(value.to(getattr(torch, self.run.precision)) for value in inputs)
+        return tree_map(lambda value: value.to(torch.float32), self.networks[name](*inputs))
+
+    @property
+    def _chunk(self) -> int:
+        """Images at a time: what fits a cache, or what fills a device."""
+        return 512 if self.device.type == "cpu" else 16_384
 
     def _tensor(self, images: ArrayLike | Tensor) -> Tensor:
         tensor = (
@@ -105,12 +114,12 @@ class Model:
         return means, logvars
 
     @torch.no_grad()
-    def decode(self, z: ArrayLike, *, chunk: int = 512) -> NDArray[np.float32]:
-        """The mean image in [0, 1] of each latent row, (n, h, w, c)."""
+    def decode(self, z: ArrayLike, *, chunk: int | None = None) -> NDArray[np.float32]:
+        """The mean image in [0, 1] of each latent row, (n, h, w, c), `chunk` at a time."""
         rows = torch.tensor(np.asarray(z, dtype=np.float32), device=self.device)
         if rows.dim() != 2:
             raise ValueError(f"latents have shape {tuple(rows.shape)}; expected (n, {self.run.latents})")
-        parts = [self.run.method.decode(self._nets, self.run, part) for part in rows.split(chunk)]
+        parts = [self.run.method.decode(self._nets, self.run, part) for part in rows.split(chunk or self._chunk)]
         return torch.cat(parts).cpu().numpy()
 
     @property
