@@ -367,8 +367,11 @@ def _data(words: list[str]) -> None:
             root: Where data sets lie.
             force: Fetch anew what is here already.
         """
-        for path in fetch(name, root, force=force):
+        paths = fetch(name, root, force=force)
+        for path in paths:
             print(path)
+        if not paths:
+            print(f"{name} is made by hackle: there is nothing to fetch")
 
     def check_command(name: Positional[str | None] = None, root: Path | None = None) -> None:
         """Verify the files that are here against what was published. Exit code 1 where one is damaged.
@@ -412,7 +415,7 @@ def _data(words: list[str]) -> None:
 
 
 def demo_command(
-    out: Path = Path("demo"), root: Path | None = None, steps: int = 1500, overwrite: bool = False
+    out: Path = Path("demo"), root: Path | None = None, steps: int = 1000, overwrite: bool = False
 ) -> None:
     """Train a small FactorVAE on dSprites, score it with every metric that fits, and write pictures and a page.
 

@@ -39,7 +39,7 @@ def demo_run(steps: int) -> Run:
 
 
 def run_demo(
-    out: Path, *, root: Path | None = None, steps: int = 1500, overwrite: bool = False
+    out: Path, *, root: Path | None = None, steps: int = 1000, overwrite: bool = False
 ) -> tuple[pd.DataFrame, Path]:
     """Train, score, draw and write the page; an interrupted demo goes on where it stopped. Returns scores and page."""
     folder, run = out / "run", demo_run(steps)

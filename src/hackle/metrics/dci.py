@@ -10,7 +10,7 @@ p_i· = R_i· / Σ_j R_ij and p_·j = R_·j / Σ_i R_ij,
 (Locatello et al. 2019, appendix B). Rows or columns of zeros contribute 0. With a single factor every code with importance is
 disentangled (1), with a single code every factor is complete (1). Predictors:
 
-- `"l1-svm"`: Locatello et al. 2019: linear SVM, L1 penalty, C = 1. R_ij is the mean of |w_i| over the one-against-rest
+- `"l1-svm"`: Locatello et al. 2019: linear SVM, L1 penalty, C = 1, see `hackle.metrics.linear`. R_ij is the mean of |w_i| over the one-against-rest
   machines of factor j (the paper does not say how classes are combined; a mean does not favour factors with many values).
 - `"gbt"`: disentanglement_lib: gradient-boosted trees, see `hackle.metrics.trees`.
 - `"random-forest"`: scikit-learn's default forest, seed 0.
@@ -29,7 +29,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import Lasso
-from sklearn.svm import LinearSVC
 
 from hackle.metrics.checks import (
     Classes,
@@ -42,6 +41,7 @@ from hackle.metrics.checks import (
     check_split,
     standardise,
 )
+from hackle.metrics.linear import fit_l1_machines
 from hackle.metrics.trees import fit_boosted_trees
 
 
@@ -131,8 +131,8 @@ def _concentration(matrix: Table) -> NDArray[np.float64]:
 
 
 def _l1_svm(train: Table, classes: Classes, held_out: Table) -> tuple[NDArray, Classes]:
-    machine = LinearSVC(penalty="l1", C=1.0, max_iter=10_000, random_state=0).fit(train, classes)
-    return np.abs(machine.coef_).mean(axis=0), np.asarray(machine.predict(held_out))
+    machines = fit_l1_machines(train, classes)
+    return np.abs(machines.weights).mean(axis=0), machines.predict(held_out)
 
 
 def _boosted_trees(train: Table, classes: Classes, held_out: Table) -> tuple[NDArray, Classes]:
