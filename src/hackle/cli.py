@@ -16,7 +16,7 @@ from rich.table import Table
 from tyro.conf import Positional
 
 from hackle import __version__
-from hackle.types import HackleError
+from hackle.types import Architecture, HackleError
 
 SUMMARY = """\
 hackle — train, score, compare and look at disentangled representations
@@ -89,7 +89,8 @@ class TrainOptions:
     architecture: str
     """Networks: `hackle train --help` lists them."""
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
-    """Number format of the networks' arithmetic; auto is bfloat16 on CUDA and float32 elsewhere. Weights stay float32."""
+    """Number format of the networks' arithmetic; auto is bfloat16 for autoencoders on CUDA, else float32. Weights stay
+    float32."""
     out: Path | None = None
     """The run's folder; without it the model is trained and forgotten."""
     resume: bool = False
@@ -165,7 +166,8 @@ def _train(words: list[str]) -> None:
     device = torch.device(options.device) if options.device is not None else default_device()
     precision = options.precision
     if precision == "auto":
-        precision = "bfloat16" if device.type == "cuda" else "float32"
+        autoencoder = isinstance(architecture, Architecture)
+        precision = "bfloat16" if device.type == "cuda" and autoencoder else "float32"
     run = dataclasses.replace(
         default,
         method=chosen,

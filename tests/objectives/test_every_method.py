@@ -75,6 +75,23 @@ def fleet_of(runs: list[Run], images: Any, size: int, shape: tuple[int, int, int
     return fleet
 
 
+@every_method
+def test_bfloat16_arithmetic_stays_near_float32(name: str, squares: Any) -> None:
+    runs = [replace(run_of(name), precision=precision) for precision in ("float32", "bfloat16")]
+    exact, rounded = (
+        fleet_of([run], squares.images_on("cpu"), len(squares.factors), squares.shape, steps=2).averages()[0]
+        for run in runs
+    )
+    assert exact.keys() == rounded.keys()
+    for term in exact:
+        # Eight bits of mantissa, amplified by sums of many terms; an accuracy counts samples and may flip a few.
+        wanted, found = torch.tensor(exact[term]), torch.tensor(rounded[term])
+        tolerance = 0.35 if "accuracy" in term else 0.05
+        torch.testing.assert_close(
+            found, wanted, rtol=0.05, atol=tolerance, msg=lambda text, term=term: f"{term}: {text}"
+        )
+
+
 def digits(index: Tensor, stream: object) -> Tensor:
     """Twenty fixed 28-pixel images in colour."""
     pixels = torch.rand(20, 28, 28, 3, generator=torch.Generator().manual_seed(0))

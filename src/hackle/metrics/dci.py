@@ -10,8 +10,9 @@ p_i· = R_i· / Σ_j R_ij and p_·j = R_·j / Σ_i R_ij,
 (Locatello et al. 2019, appendix B). Rows or columns of zeros contribute 0. With a single factor every code with importance is
 disentangled (1), with a single code every factor is complete (1). Predictors:
 
-- `"l1-svm"`: Locatello et al. 2019: linear SVM, L1 penalty, C = 1, see `hackle.metrics.linear`. R_ij is the mean of |w_i| over the one-against-rest
-  machines of factor j (the paper does not say how classes are combined; a mean does not favour factors with many values).
+- `"l1-svm"`: Locatello et al. 2019: linear SVM, L1 penalty, C = 1, see `hackle.metrics.linear`. R_ij is the mean of |w_i|
+  over the one-against-rest machines of factor j (the paper does not say how classes are combined; a mean does not favour
+  factors with many values).
 - `"gbt"`: disentanglement_lib: gradient-boosted trees, see `hackle.metrics.trees`.
 - `"random-forest"`: scikit-learn's default forest, seed 0.
 - `"lasso"`: Do & Tran 2020 (§4): |w_i| of a Lasso with α = 0.002 on the factor's numbers, standardised. Their order counts, so

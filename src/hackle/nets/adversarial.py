@@ -18,7 +18,7 @@ from torch import nn
 
 from hackle.nets.convolutional import channel_plan, halvings
 from hackle.nets.layers import LEAK, Down, Linear, Reshape, Same, Up
-from hackle.nets.normalisation import BatchNorm
+from hackle.nets.normalisation import BatchNorm, LayerNorm
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Adversarial:
                 layers.append(BatchNorm(outputs))
             layers.append(nn.LeakyReLU(LEAK))
         features = side * side * last
-        normalisation = BatchNorm(self.hidden) if normalised else nn.LayerNorm(self.hidden)
+        normalisation = BatchNorm(self.hidden) if normalised else LayerNorm(self.hidden)
         return nn.Sequential(
             *layers, Reshape(features), Linear(features, self.hidden), normalisation, nn.LeakyReLU(LEAK)
         )

@@ -36,6 +36,13 @@ class BatchNorm(nn.Module):
         return ((exact - mean) * torch.rsqrt(variance + EPSILON) * self.weight + self.bias).to(values.dtype)
 
 
+class LayerNorm(nn.LayerNorm):
+    """Normalise each row over its features (Ba et al. 2016), in float32 whatever the number format around it."""
+
+    def forward(self, values: Tensor) -> Tensor:
+        return super().forward(values.to(self.weight.dtype)).to(values.dtype)
+
+
 @torch.no_grad()
 def calibrate(network: nn.Module, *inputs: Tensor) -> None:
     """Store in every batch normalisation of the network the mean and variance that it meets on these inputs.
