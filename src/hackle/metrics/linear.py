@@ -149,20 +149,22 @@ def _descend_coordinates(v: Array, quadratic: Array, target: Array) -> None:
 
 
 def _solve_signed(v: Array, quadratic: Array, target: Array) -> None:
-    """Moves, in place, to the minimum over weights that keep their signs, or up to the first that becomes zero."""
-    signs = np.sign(v)
-    used = np.abs(signs)
-    system = quadratic * used[:, :, None] * used[:, None, :]
+    """Moves, in place, to the minimum over the used weights, with their signs; a weight that reaches zero stays there."""
     diagonal = np.arange(v.shape[1])
-    # Copies of a code make H singular. A larger diagonal shortens the move and leaves where it ends up, a slope of 0.
-    system[:, diagonal, diagonal] = np.where(used > 0, system[:, diagonal, diagonal] * (1 + 1e-10), 1.0)
-    slope = (_times(quadratic, v) - target + signs) * used
-    move = -np.linalg.solve(system, slope[..., None])[..., 0]
-    crossing = (v + move) * signs < 0
-    shares = np.divide(-v, move, out=np.ones_like(v), where=crossing)
-    share = shares.min(axis=1, keepdims=True)
-    v += share * move
-    v[crossing & (shares == share)] = 0.0
+    crossing = np.ones(v.shape, dtype=bool)
+    while crossing.any():
+        signs = np.sign(v)
+        used = signs != 0
+        system = np.where(used[:, :, None] & used[:, None, :], quadratic, 0.0)
+        # Copies of a code make H singular. A larger diagonal shortens the move; where it ends, the slope is still 0.
+        system[:, diagonal, diagonal] = np.where(used, system[:, diagonal, diagonal] * (1 + 1e-10), 1.0)
+        slope = np.where(used, _times(quadratic, v) - target + signs, 0.0)
+        move = -np.linalg.solve(system, slope[..., None])[..., 0]
+        crossing = (v + move) * signs < 0
+        shares = np.divide(-v, move, out=np.ones_like(v), where=crossing)
+        share = shares.min(axis=1, keepdims=True)
+        v += share * move
+        v[crossing & (shares == share)] = 0.0
 
 
 def _search(w: Array, step: Array, slope: Array, slack: Array, change: Array, C: float) -> tuple[Array, Array]:
