@@ -18,8 +18,10 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 import torch
+from numpy.typing import NDArray
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from threadpoolctl import threadpool_limits
 
 from hackle.encode import Codebook, Encoder, encode_images
 from hackle.evaluation import METRICS, Evaluation, Metric, ScoreError, choose_metrics
@@ -41,9 +43,8 @@ _COLUMNS = (
 )
 
 
-def perfect_codebook(grid: FactorGrid, plan: Plan) -> Codebook:
+def perfect_codebook(grid: FactorGrid, index: NDArray[np.int64]) -> Codebook:
     """Codes that are the factors themselves, standardised, with narrow posteriors: what ceilings are computed from."""
-    index = plan.images
     factors = rows_of(grid, index).astype(np.float32)
     means = (factors - factors.mean(axis=0)) / factors.std(axis=0)
     return Codebook(index, means, np.full_like(means, PERFECT_LOGVAR))
@@ -76,6 +77,7 @@ class Scoring:
 
     grid: FactorGrid
     plan: Plan
+    images: NDArray[np.int64]
     protocol: Protocol
     names: tuple[str, ...]
     seed: int
@@ -87,7 +89,7 @@ class Scoring:
         """What perfect codes score under these metrics; nothing where no factor is observed."""
         if not scored_factors(self.grid):
             return {}
-        perfect = perfect_codebook(self.grid, self.plan)
+        perfect = perfect_codebook(self.grid, self.images)
         evaluation = Evaluation(self.grid, self.plan, self.protocol, perfect, perfect, seed=self.seed)
         found: dict[str, float] = {}
         for name in names:
@@ -129,7 +131,7 @@ class Scoring:
 
     def evaluation(self, model: Model | Encoder, dataset: Dataset, progress: bool) -> Evaluation:
         """Encode the plan's images, each once."""
-        posterior = encode_images(model, dataset, self.plan.images, seed=self.seed, progress=progress)
+        posterior = encode_images(model, dataset, self.images, seed=self.seed, progress=progress)
         common = {"seed": self.seed, "whole_mixture": self.whole_mixture, "dataset": dataset}
         shared = (self.grid, self.plan, self.protocol, posterior, posterior)
         if not isinstance(model, Model):
@@ -150,7 +152,7 @@ def _prepare(
     settings = find_protocol(protocol)
     plan = draw_plan(dataset.factors, settings.sizes, seed)
     names = tuple(choose_metrics(metrics))
-    return Scoring(dataset.factors, plan, settings, names, seed, representations, bootstrap, whole_mixture)
+    return Scoring(dataset.factors, plan, plan.images, settings, names, seed, representations, bootstrap, whole_mixture)
 
 
 def _bar(what: str, shown: bool) -> Progress:
@@ -206,8 +208,10 @@ _shared: Scoring | None = None
 
 
 def _start_worker(scoring: Scoring) -> None:
+    """One thread for each process: with one pool of threads per process and library they would all wait for each other."""
     global _shared
     torch.set_num_threads(1)
+    threadpool_limits(1)
     _shared = scoring
 
 
