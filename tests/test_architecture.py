@@ -33,7 +33,7 @@ LAYERS = {
     ),
     "many models": ("studies", "store", "engine"),
     "reading results": ("claims", "figures", "report", "explorer"),
-    "surface": ("demo", "cli", "__main__"),
+    "surface": ("demo", "cli_words", "cli_data", "cli", "__main__"),
 }
 ORDER = [room for rooms in LAYERS.values() for room in rooms]
 

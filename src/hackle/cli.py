@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -16,6 +15,8 @@ from rich.table import Table
 from tyro.conf import Positional
 
 from hackle import __version__
+from hackle.cli_data import data_commands
+from hackle.cli_words import nearest, run_command
 from hackle.types import Architecture, HackleError
 
 SUMMARY = """\
@@ -41,29 +42,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
         return
     verbs: dict[str, Callable[[list[str]], None]] = {
         "train": _train,
-        "score": lambda rest: _cli(score_command, "score", rest),
-        "show": lambda rest: _cli(show_command, "show", rest),
-        "data": _data,
-        "demo": lambda rest: _cli(demo_command, "demo", rest),
+        "score": lambda rest: run_command(score_command, "score", rest),
+        "show": lambda rest: run_command(show_command, "show", rest),
+        "data": data_commands,
+        "demo": lambda rest: run_command(demo_command, "demo", rest),
     }
     try:
         if words[0] not in verbs:
-            raise HackleError(f"no verb {words[0]!r}; {_nearest(words[0], verbs)}")
+            raise HackleError(f"no verb {words[0]!r}; {nearest(words[0], verbs)}")
         verbs[words[0]](words[1:])
     except (HackleError, ValueError) as error:
         Console(stderr=True).print(
             f"[bold red]hackle:[/bold red] {error}", markup=True, highlight=False, soft_wrap=True
         )
         raise SystemExit(1) from (None if isinstance(error, HackleError) else error)
-
-
-def _nearest(word: str, known: Any) -> str:
-    near = difflib.get_close_matches(word, list(known), 1)
-    return f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
-
-
-def _cli(function: Callable[..., Any], name: str, words: Sequence[str]) -> Any:
-    return tyro.cli(function, prog=f"hackle {name}", args=list(words))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -124,10 +116,10 @@ def _train(words: list[str]) -> None:
         return
     method = words[0]
     if method not in OBJECTIVES:
-        raise HackleError(f"no method {method!r}; {_nearest(method, OBJECTIVES)}")
+        raise HackleError(f"no method {method!r}; {nearest(method, OBJECTIVES)}")
     preset, rest = _take_option(words[1:], "--preset", "none")
     if preset not in (*PRESETS, "none"):
-        raise HackleError(f"no preset {preset!r}; {_nearest(preset, PRESETS)}")
+        raise HackleError(f"no preset {preset!r}; {nearest(preset, PRESETS)}")
     dataset, rest = _take_option(rest, "--dataset", "dsprites")
     default = default_run(method, dataset) if preset == "none" else PRESETS[preset](method, dataset, None)
     names = {name for name, cls in ARCHITECTURES.items() if isinstance(default.architecture, cls)}
@@ -157,7 +149,7 @@ def _train(words: list[str]) -> None:
     command.__doc__ = f"{type(default.method).__doc__}\n\nThe defaults shown are {source}."
     chosen, options = tyro.cli(command, prog=f"hackle train {method}", args=rest)
     if options.architecture not in ARCHITECTURES:
-        raise HackleError(f"no architecture {options.architecture!r}; {_nearest(options.architecture, ARCHITECTURES)}")
+        raise HackleError(f"no architecture {options.architecture!r}; {nearest(options.architecture, ARCHITECTURES)}")
     if options.architecture == "own":
         raise HackleError("networks of your own are given in Python: see docs/networks.md")
     architecture = (
@@ -227,7 +219,7 @@ def _resume(words: list[str]) -> None:
             raise HackleError("name a method (`hackle train --help`), or add --resume to go on with the run in --out")
         fit(read_record(out)[0], out=out, root=root, device=device, resume=True)
 
-    _cli(command, "train", words)
+    run_command(command, "train", words)
 
 
 def print_scores(scores: Any) -> None:
@@ -341,79 +333,6 @@ def show_command(
         model, load(model.run.dataset, root), out or directory / "pictures", seed=seed, image=image, overwrite=overwrite
     ):
         print(path)
-
-
-def _data(words: list[str]) -> None:
-    from hackle.datasets import load
-    from hackle.datasets.contact_sheet import write_contact_sheet
-    from hackle.datasets.inventory import check, entries, fetch
-
-    def list_command(root: Path | None = None) -> None:
-        """Every data set with its size, factors, licence and whether it is here.
-
-        Args:
-            root: Where data sets lie.
-        """
-        table = Table(box=None, header_style="bold")
-        for field in ("name", "images", "factors", "licence", "download", "here"):
-            table.add_column(field, overflow="fold", no_wrap=field == "name")
-        for entry in entries(root):
-            table.add_row(entry.name, entry.images, entry.factors, entry.licence, entry.size, entry.here)
-        Console().print(table)
-
-    def fetch_command(name: Positional[str], root: Path | None = None, force: bool = False) -> None:
-        """Download a data set: resumes a broken download, verifies it and puts it in place in one step.
-
-        Args:
-            name: The data set.
-            root: Where data sets lie.
-            force: Fetch anew what is here already.
-        """
-        paths = fetch(name, root, force=force)
-        for path in paths:
-            print(path)
-        if not paths:
-            print(f"{name} is made by hackle: there is nothing to fetch")
-
-    def check_command(name: Positional[str | None] = None, root: Path | None = None) -> None:
-        """Verify the files that are here against what was published. Exit code 1 where one is damaged.
-
-        Args:
-            name: One data set; every one if not given.
-            root: Where data sets lie.
-        """
-        verdicts = check(name, root)
-        for verdict in verdicts:
-            print(verdict)
-        if any(verdict.state == "damaged" for verdict in verdicts):
-            raise SystemExit(1)
-
-    def show_data_command(
-        name: Positional[str],
-        out: Path | None = None,
-        root: Path | None = None,
-        seed: int = 0,
-        force: bool = False,
-    ) -> None:
-        """Write a picture of how each factor varies.
-
-        Args:
-            name: The data set, or the path of your own.
-            out: The PNG file; NAME.png here if not given.
-            root: Where data sets lie.
-            seed: Which images are shown.
-            force: Replace a file that is there already.
-        """
-        path = out or Path(f"{Path(name).stem}.png")
-        print(write_contact_sheet(load(name, root), path, overwrite=force, seed=seed))
-
-    commands = {"list": list_command, "fetch": fetch_command, "check": check_command, "show": show_data_command}
-    if words[:1] in ([], ["-h"], ["--help"]):
-        print("usage: hackle data {list, fetch NAME, check [NAME], show NAME} [options]; each has its own --help")
-        return
-    if words[0] not in commands:
-        raise HackleError(f"no `data {words[0]}`; {_nearest(words[0], commands)}")
-    _cli(commands[words[0]], f"data {words[0]}", words[1:])
 
 
 def demo_command(
