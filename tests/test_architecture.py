@@ -31,9 +31,9 @@ LAYERS = {
         "evaluation",
         "scoring",
     ),
-    "many models": ("studies", "store", "engine"),
+    "many models": ("tables", "studies", "store", "engine"),
     "reading results": ("claims", "figures", "report", "explorer"),
-    "surface": ("demo", "cli_words", "cli_data", "cli", "__main__"),
+    "surface": ("demo", "cli_words", "cli_data", "cli_study", "cli_results", "cli_explore", "cli", "__main__"),
 }
 ORDER = [room for rooms in LAYERS.values() for room in rooms]
 
