@@ -20,7 +20,7 @@ from hackle.objectives import (
     InfoGAN,
     InfoWGANGP,
 )
-from hackle.presets import _SWEPT, PRESETS, STRENGTHS, PresetError, method_at, preset
+from hackle.presets import PRESETS, STRENGTHS, SWEPT, PresetError, method_at, preset
 from hackle.types import Adam, Run
 
 KIM_ADAM = Adam(1e-4, 0.9, 0.999)
@@ -138,8 +138,8 @@ def test_locatellos_table_3(method: str) -> None:
 
 
 def test_every_method_with_a_weight_takes_a_strength() -> None:
-    assert _SWEPT.keys() | {"vae"} == OBJECTIVES.keys()
-    for name, fields in _SWEPT.items():
+    assert SWEPT.keys() | {"vae"} == OBJECTIVES.keys()
+    for name, fields in SWEPT.items():
         method = method_at(name, 3.0)
         assert getattr(method, fields[0]) == 3.0
     with pytest.raises(PresetError, match="no weight to set"):

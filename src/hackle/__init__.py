@@ -11,10 +11,11 @@ if TYPE_CHECKING:
     from hackle.model import Model
     from hackle.pictures import show
     from hackle.scoring import score
+    from hackle.store import results
     from hackle.train import fit
     from hackle.types import Run
 
-__all__ = ["Model", "Run", "__version__", "fit", "load", "metrics", "score", "show"]
+__all__ = ["Model", "Run", "__version__", "fit", "load", "metrics", "results", "score", "show"]
 
 # Imported when first used: PyTorch and scikit-learn take seconds that `hackle --help` should not.
 _HOMES = {
@@ -22,6 +23,7 @@ _HOMES = {
     "Run": "hackle.types",
     "fit": "hackle.train",
     "load": "hackle.datasets",
+    "results": "hackle.store",
     "score": "hackle.scoring",
     "show": "hackle.pictures",
 }

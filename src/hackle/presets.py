@@ -17,7 +17,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from typing import Any
 
-from hackle.nets import Adversarial, Convolutional, Split
+from hackle.nets import ARCHITECTURES, Adversarial, Convolutional, Split
 from hackle.objectives import OBJECTIVES
 from hackle.types import Adam, HackleError, Method, Run
 
@@ -38,7 +38,7 @@ STRENGTHS: dict[str, tuple[float, ...]] = {
 }
 """The six regularisation strengths of each method in Locatello et al. 2019, Table 3."""
 
-_SWEPT: dict[str, tuple[str, ...]] = {
+SWEPT: dict[str, tuple[str, ...]] = {
     "adversarial-autoencoder": ("gamma",),
     "annealed-vae": ("c_max",),
     "beta-tcvae": ("beta",),
@@ -51,6 +51,7 @@ _SWEPT: dict[str, tuple[str, ...]] = {
     "information-dropout": ("beta",),
     "infowgan-gp": ("information",),
 }
+"""The weight that studies sweep, by method; where there are two, the second follows the first."""
 
 
 def method_at(name: str, strength: float | None = None, **fields: Any) -> Method:
@@ -64,13 +65,33 @@ def method_at(name: str, strength: float | None = None, **fields: Any) -> Method
     if name not in OBJECTIVES:
         raise PresetError(f"no method {name!r}; there are {', '.join(sorted(OBJECTIVES))}")
     if strength is not None:
-        if name not in _SWEPT:
+        if name not in SWEPT:
             raise PresetError(f"{name} has no weight to set; leave the strength out")
-        first, *rest = _SWEPT[name]
+        first, *rest = SWEPT[name]
         fields[first] = float(strength)
         for field in rest:
             fields[field] = float(strength) * (10 if name == "dip-vae-i" else 1)
     return OBJECTIVES[name](**fields)
+
+
+def method_name(method: Any) -> str:
+    """The method's name on the command line; a record of one's own goes by its class."""
+    return next((name for name, cls in OBJECTIVES.items() if type(method) is cls), type(method).__name__)
+
+
+def architecture_name(architecture: Any) -> str:
+    """The architecture's name on the command line; a record of one's own goes by its class."""
+    return next((name for name, cls in ARCHITECTURES.items() if type(architecture) is cls), type(architecture).__name__)
+
+
+def strength_of(method: Any) -> float:
+    """The one weight of a method that studies sweep, NaN where it has none.
+
+    >>> strength_of(method_at("dip-vae-i", 2.0))
+    2.0
+    """
+    name = method_name(method)
+    return float(getattr(method, SWEPT[name][0])) if name in SWEPT else math.nan
 
 
 def _check(preset: str, kind: str, value: str, known: Collection[str]) -> None:

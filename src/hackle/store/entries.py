@@ -1,0 +1,203 @@
+"""One run's rows, as they go into a store and come out of it: the one way in for training, merging and repairing."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import sqlite3
+import zlib
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hackle import __version__
+from hackle.presets import architecture_name, method_name, strength_of
+from hackle.records import record_hash, to_json
+from hackle.store.blobs import Blob, pack, pack_curves
+from hackle.store.schema import StoreError
+from hackle.tables import RUN_COLUMNS, Outcome
+
+Measure = tuple[str, str, str, int]
+"""Metric, representation, protocol and the seed of the scoring: what identifies a score of a run."""
+SCORE_DTYPE = np.dtype(
+    [("run", "i4"), ("measure", "i4"), *((name, "f8") for name in ("score", "low", "high", "seconds", "note"))]
+)
+
+
+@dataclass(frozen=True)
+class Score:
+    """One score of a run."""
+
+    better: str
+    score: float | None
+    low: float | None
+    high: float | None
+    seconds: float | None
+    note: str
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Everything that is stored of one run, but for ceilings, which belong to data sets."""
+
+    run: dict[str, Any]
+    scores: dict[Measure, Score]
+    curves: list[Blob]
+    arrays: list[Blob]
+
+
+def _finite(value: Any) -> float | None:
+    """SQLite has no NaN: it is stored as nothing."""
+    return None if value is None or math.isnan(value) else float(value)
+
+
+def entry_of(outcome: Outcome, study: str) -> Entry:
+    """A run that has just ended as the rows to store."""
+    run = outcome.run
+    row = {
+        "run": record_hash(run),
+        "study": study,
+        "status": outcome.status,
+        "reason": outcome.reason,
+        "dataset": run.dataset,
+        "method": method_name(run.method),
+        "strength": _finite(strength_of(run.method)),
+        "architecture": architecture_name(run.architecture),
+        **{name: getattr(run, name) for name in ("seed", "steps", "batch_size", "latents", "likelihood")},
+        "correlation": float(run.correlation),
+        "precision": run.precision,
+        "record": json.dumps(to_json(run), sort_keys=True, separators=(",", ":")),
+        "version": __version__,
+        "device": outcome.device,
+        "training_seconds": _finite(outcome.training_seconds),
+        "scoring_seconds": _finite(outcome.scoring_seconds),
+        "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+    scores: dict[Measure, Score] = {}
+    for score in outcome.scores:
+        key = (score["metric"], score["representation"], score["protocol"], int(score["seed"]))
+        if key in scores:
+            raise StoreError(f"run {row['run']} has two scores for {', '.join(map(str, key))}; expected one")
+        value, low, high, seconds = (_finite(score.get(name)) for name in ("score", "low", "high", "seconds"))
+        scores[key] = Score(score["better"], value, low, high, seconds, score.get("note") or "")
+    arrays = [pack(name, np.asarray(array)) for name, array in outcome.arrays.items()]
+    return Entry(row, scores, pack_curves(outcome.curves), arrays)
+
+
+def ceilings_of(outcome: Outcome) -> set[tuple[str, str, int, str, float]]:
+    """Data set, protocol, seed and metric with what perfect codes score there."""
+    return {
+        (outcome.run.dataset, score["protocol"], int(score["seed"]), score["metric"], float(score["ceiling"]))
+        for score in outcome.scores
+        if _finite(score.get("ceiling")) is not None
+    }
+
+
+def score_array(connection: sqlite3.Connection, run: int | None = None) -> NDArray[Any]:
+    """The rows of `scores`, of one run or all, by run and measure."""
+    where, values = ("WHERE run = ?", (run,)) if run is not None else ("", ())
+    cursor = connection.execute(
+        f"SELECT run, measure, score, low, high, seconds, note FROM scores {where} ORDER BY run, measure", values
+    )
+    return np.fromiter(cursor, SCORE_DTYPE)
+
+
+def checksum(rows: NDArray[Any]) -> int:
+    """A checksum of one run's scores, whatever its number in the file."""
+    rows = rows.copy()
+    rows["run"] = 0
+    return zlib.crc32(rows.tobytes())
+
+
+def is_record_of(record: str, run: str) -> bool:
+    """Whether this text of a record is the one that the hash was made of."""
+    return hashlib.sha256(record.encode()).hexdigest()[:16] == run
+
+
+def insert(connection: sqlite3.Connection, entry: Entry) -> None:
+    """Write the rows of a run that is not stored yet; within a transaction of the caller."""
+    columns = (*RUN_COLUMNS, "checksum")
+    run = connection.execute(
+        f"INSERT INTO runs ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})",
+        [*(entry.run[name] for name in RUN_COLUMNS), 0],
+    ).lastrowid
+    assert run is not None
+    insert_details(connection, run, entry)
+
+
+def insert_details(connection: sqlite3.Connection, run: int, entry: Entry) -> None:
+    """Write scores, curves and arrays of the run with this number, and the checksum of its scores."""
+    for (metric, representation, protocol, seed), score in entry.scores.items():
+        measure = _number(
+            connection,
+            "measures",
+            {"metric": metric, "representation": representation, "protocol": protocol, "scoring_seed": seed},
+            {"better": score.better},
+        )
+        note = _number(connection, "notes", {"note": score.note}) if score.note else None
+        connection.execute(
+            "INSERT INTO scores VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (run, measure, score.score, score.low, score.high, score.seconds, note),
+        )
+    for table, blobs in (("curves", entry.curves), ("arrays", entry.arrays)):
+        connection.executemany(
+            f"INSERT INTO {table} VALUES (?, ?, ?, ?, ?)",
+            [(blob.name, run, blob.dtype, blob.shape, blob.data) for blob in blobs],
+        )
+    connection.execute("UPDATE runs SET checksum = ? WHERE id = ?", (checksum(score_array(connection, run)), run))
+
+
+def _number(
+    connection: sqlite3.Connection, table: str, key: dict[str, Any], others: dict[str, Any] | None = None
+) -> int:
+    """The number of a row of a table of names, which is made if it is new."""
+    where = " AND ".join(f"{name} = ?" for name in key)
+    found = connection.execute(f"SELECT id FROM {table} WHERE {where}", list(key.values())).fetchone()
+    if found is not None:
+        return found[0]
+    row = {**key, **(others or {})}
+    cursor = connection.execute(
+        f"INSERT INTO {table} ({', '.join(row)}) VALUES ({', '.join('?' * len(row))})", list(row.values())
+    )
+    assert cursor.lastrowid is not None
+    return cursor.lastrowid
+
+
+def read_entry(connection: sqlite3.Connection, run: int) -> Entry:
+    """The rows of the run with this number; `StoreError` where they are not what was written."""
+    values = connection.execute(f"SELECT {', '.join(RUN_COLUMNS)}, checksum FROM runs WHERE id = ?", (run,)).fetchone()
+    row = dict(zip((*RUN_COLUMNS, "checksum"), values, strict=True))
+    if not is_record_of(row["record"], row["run"]) or row.pop("checksum") != checksum(score_array(connection, run)):
+        raise StoreError(f"run {row['run']} is not what was written")
+    scores = {
+        tuple(key): Score(*rest)
+        for *key, better, score, low, high, seconds, note in connection.execute(
+            "SELECT metric, representation, protocol, scoring_seed, better, score, low, high, seconds, "
+            "coalesce(note_text.note, '') FROM scores JOIN measures ON measures.id = scores.measure "
+            "LEFT JOIN notes AS note_text ON note_text.id = scores.note WHERE run = ? ORDER BY measure",
+            (run,),
+        )
+        for rest in [(better, score, low, high, seconds, note)]
+    }
+    blobs = {
+        table: [
+            Blob(*blob)
+            for blob in connection.execute(f"SELECT name, dtype, shape, data FROM {table} WHERE run = ?", (run,))
+        ]
+        for table in ("curves", "arrays")
+    }
+    return Entry(row, scores, **blobs)  # type: ignore[arg-type]
+
+
+def without(entry: Entry, other: Entry) -> Entry:
+    """What an entry has that another of the same run has not."""
+    return replace(
+        entry,
+        scores={key: score for key, score in entry.scores.items() if key not in other.scores},
+        curves=[blob for blob in entry.curves if blob.name not in {known.name for known in other.curves}],
+        arrays=[blob for blob in entry.arrays if blob.name not in {known.name for known in other.arrays}],
+    )

@@ -1,0 +1,57 @@
+"""The frame of all scores from the store's numbered rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from hackle.tables import SCORE_COLUMNS
+
+_OF_RUN = SCORE_COLUMNS[1 : SCORE_COLUMNS.index("metric")]
+
+
+def score_frame(rows: NDArray[Any], runs: Any, measures: Any, notes: Any, ceilings: Any) -> pd.DataFrame:
+    """`SCORE_COLUMNS` from numbers of runs and measures; names stay categories, so that a million rows read at once."""
+    measures = measures.sort_values(["protocol", "scoring_seed", "metric", "representation"], ignore_index=True)
+    run, measure = _position(runs["id"], rows["run"]), _position(measures["id"], rows["measure"])
+    order = np.argsort(run * max(1, len(measures)) + measure, kind="stable")
+    run, measure, rows = run[order], measure[order], rows[order]
+    columns: dict[str, Any] = {"run": _taken(runs["run"], run)}
+    columns |= {name: _taken(runs[name], run) for name in _OF_RUN}
+    columns |= {name: _taken(measures[name].astype("category"), measure) for name in ("metric", "representation")}
+    columns |= {name: _taken(measures[name].astype("category"), measure) for name in ("better", "protocol")}
+    columns["scoring_seed"] = measures["scoring_seed"].to_numpy(np.int64)[measure]
+    columns |= {name: rows[name] for name in ("score", "low", "high", "seconds")}
+    columns["ceiling"] = _ceiling(runs["dataset"], measures, ceilings)[
+        runs["dataset"].cat.codes.to_numpy()[run], measure
+    ]
+    texts = pd.Categorical(["", *notes["note"]])
+    written = np.isfinite(rows["note"])
+    which = np.zeros(len(rows), np.int64)
+    which[written] = 1 + _position(notes["id"], rows["note"][written].astype(np.int64))
+    columns["note"] = texts.take(which)
+    return pd.DataFrame({name: columns[name] for name in SCORE_COLUMNS}, copy=False)
+
+
+def _position(numbers: Any, wanted: NDArray[Any]) -> NDArray[np.int64]:
+    """Where each wanted number stands in a column of numbers."""
+    values = numbers.to_numpy(np.int64)
+    place = np.zeros(int(values.max(initial=0)) + 1, np.int64)
+    place[values] = np.arange(len(values))
+    return place[wanted]
+
+
+def _taken(column: Any, index: NDArray[np.int64]) -> Any:
+    return column.array.take(index)
+
+
+def _ceiling(datasets: Any, measures: Any, ceilings: Any) -> NDArray[np.float64]:
+    """The ceiling of each data set under each measure, NaN where there is none."""
+    keys = zip(*(ceilings[name] for name in ("dataset", "protocol", "scoring_seed", "metric")), strict=True)
+    known = dict(zip(keys, ceilings["ceiling"], strict=True))
+    scored = list(zip(*(measures[name] for name in ("protocol", "scoring_seed", "metric")), strict=True))
+    table = [[known.get((name, *measure), np.nan) for measure in scored] for name in datasets.cat.categories]
+    return np.array(table, np.float64).reshape(len(datasets.cat.categories), len(measures))

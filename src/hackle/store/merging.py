@@ -1,0 +1,147 @@
+"""Stores put together, taken out and mended."""
+
+from __future__ import annotations
+
+import math
+import os
+import sqlite3
+import zlib
+from contextlib import closing, suppress
+from pathlib import Path
+
+from hackle.store.blobs import unpack
+from hackle.store.entries import Entry, insert, insert_details, read_entry, without
+from hackle.store.results import Store
+from hackle.store.schema import FILE, StoreError, connect, create_tables, explained
+
+_CEILING_TOLERANCE = 1e-6
+
+
+def merge(folder: str | Path, other: str | Path) -> tuple[int, int]:
+    """Add the runs of another folder's store to a folder's own, in one transaction; the other is only read.
+
+    A run that both hold is the same where its status and every score that both have agree; it then gains what only the
+    other has. One that differs is refused by name, and nothing is changed. Timings, devices and versions may differ.
+    Returns how many runs were added and how many both held.
+    """
+    if Path(folder).resolve() == Path(other).resolve():
+        raise StoreError(f"{folder} cannot be merged with itself; name two folders")
+    added = shared = 0
+    with Store.open(other) as source, Store.create_or_open(folder) as target:
+        source.check()
+        target.check()
+        with explained(source.path), target.transaction() as connection:
+            _merge_ceilings(source.connection, connection)
+            stored = dict(connection.execute("SELECT run, id FROM runs"))
+            for number, run in source.connection.execute("SELECT id, run FROM runs ORDER BY id").fetchall():
+                entry = read_entry(source.connection, number)
+                if run not in stored:
+                    insert(connection, entry)
+                    added += 1
+                    continue
+                own = read_entry(connection, stored[run])
+                _refuse_conflict(own, entry, target.folder, source.folder)
+                insert_details(connection, stored[run], without(entry, own))
+                shared += 1
+    return added, shared
+
+
+def _refuse_conflict(own: Entry, entry: Entry, folder: Path, other: Path) -> None:
+    name = f"run {own.run['run']} ({own.run['method']} on {own.run['dataset']}, seed {own.run['seed']})"
+    if own.run["status"] != entry.run["status"]:
+        raise StoreError(
+            f"{name} is {own.run['status']} in {folder} and {entry.run['status']} in {other}; nothing was merged"
+        )
+    for key in own.scores.keys() & entry.scores.keys():
+        if own.scores[key].score != entry.scores[key].score:
+            raise StoreError(
+                f"{name} has {key[0]} ({key[1]}, {key[2]}) {own.scores[key].score} in {folder} and "
+                f"{entry.scores[key].score} in {other}; nothing was merged. Keep one of the two, or read them apart"
+            )
+
+
+def _merge_ceilings(source: sqlite3.Connection, target: sqlite3.Connection) -> None:
+    known = {tuple(key): ceiling for *key, ceiling in target.execute("SELECT * FROM ceilings")}
+    for *key, ceiling in source.execute("SELECT * FROM ceilings").fetchall():
+        own = known.get(tuple(key))
+        if own is None:
+            target.execute("INSERT INTO ceilings VALUES (?, ?, ?, ?, ?)", (*key, ceiling))
+        elif not math.isclose(own, ceiling, rel_tol=_CEILING_TOLERANCE, abs_tol=_CEILING_TOLERANCE):
+            dataset, protocol, seed, metric = key
+            raise StoreError(
+                f"perfect codes of {dataset} score {own} and {ceiling} in {metric} ({protocol}, seed {seed}): the two "
+                "stores were scored on different data or by different versions; nothing was merged"
+            )
+
+
+def export(folder: str | Path, out: str | Path, *, overwrite: bool = False) -> list[Path]:
+    """Write scores.parquet, runs.parquet and curves.parquet (run, term, step, value) into a folder."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    out = Path(out)
+    paths = [out / f"{name}.parquet" for name in ("scores", "runs", "curves")]
+    for path in paths:
+        if path.exists() and not overwrite:
+            raise StoreError(f"{path} is there already; add --overwrite to replace it, or choose another folder")
+    with Store.open(folder) as store:
+        tables, terms = store.tables(), store.curve_terms()
+    out.mkdir(parents=True, exist_ok=True)
+    partial = [path.with_name(path.name + ".partial") for path in paths]
+    tables.scores.to_parquet(partial[0], index=False)
+    tables.runs.to_parquet(partial[1], index=False)
+    columns = pa.schema({"run": pa.string(), "term": pa.string(), "step": pa.int64(), "value": pa.float64()})
+    with pq.ParquetWriter(partial[2], columns) as writer:
+        # Term by term: the curves of thousands of runs together would not fit in memory.
+        for term in terms:
+            frame = tables.curve(term).assign(term=term)
+            writer.write_table(pa.Table.from_pandas(frame, columns, preserve_index=False))
+    for path, new in zip(paths, partial, strict=True):
+        os.replace(new, path)
+    return paths
+
+
+def repair(folder: str | Path) -> tuple[int, int, Path]:
+    """Set a damaged store aside and put a new one with every run that is whole in its place.
+
+    The others are found missing when the study is started again, and trained anew. Returns how many runs were kept, how many
+    of those that could be named were not, and where the damaged file lies now.
+    """
+    folder = Path(folder)
+    path, fresh = folder / FILE, folder / f"{FILE}.repairing"
+    if not path.is_file():
+        raise StoreError(f"{folder} holds no results: there is no {FILE} in it")
+    aside = next(name for n in range(1, 1000) if not (name := folder / f"{FILE}.damaged-{n}").exists())
+    fresh.unlink(missing_ok=True)
+    kept = lost = 0
+    with closing(connect(path)) as damaged, closing(connect(fresh)) as new, explained(fresh):
+        create_tables(new, "")
+        new.execute("BEGIN IMMEDIATE")
+        for number in _numbers(damaged):
+            try:
+                entry = read_entry(damaged, number)
+                for blob in (*entry.curves, *entry.arrays):
+                    unpack(blob.dtype, blob.shape, blob.data)
+            except (sqlite3.DatabaseError, StoreError, zlib.error, ValueError, TypeError):
+                lost += 1
+                continue
+            insert(new, entry)
+            kept += 1
+        with suppress(sqlite3.DatabaseError):
+            _merge_ceilings(damaged, new)
+        new.execute("COMMIT")
+    os.replace(path, aside)
+    os.replace(fresh, path)
+    return kept, lost, aside
+
+
+def _numbers(damaged: sqlite3.Connection) -> list[int]:
+    """The numbers of the runs that a damaged file still lists, by whichever of its trees can be read."""
+    found: set[int] = set()
+    for source in ("runs NOT INDEXED", "runs INDEXED BY sqlite_autoindex_runs_1", "scores", "curves", "arrays"):
+        column = "id" if source.startswith("runs") else "run"
+        # A damaged page ends the walk; what came before it counts, and the other trees know the rest.
+        with suppress(sqlite3.DatabaseError):
+            for (number,) in damaged.execute(f"SELECT {column} FROM {source}"):
+                found.add(number)
+    return sorted(found)

@@ -1,0 +1,225 @@
+"""Reading and writing the results of a study.
+
+with Store.create_or_open("study") as store:
+    store.add(outcome)                        # one transaction: the whole run or nothing of it
+tables = hackle.store.read("study")           # what claims, figures and reports see
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from hackle.store.blobs import unpack
+from hackle.store.entries import ceilings_of, checksum, entry_of, insert, is_record_of, score_array
+from hackle.store.frames import score_frame
+from hackle.store.schema import (
+    FILE,
+    StoreError,
+    check_version,
+    connect,
+    create_tables,
+    damage_advice,
+    explained,
+)
+from hackle.tables import RUN_COLUMNS, Outcome, Tables
+
+_WORDS = ("study", "status", "dataset", "method", "architecture", "likelihood", "precision", "version", "device")
+
+
+class Store:
+    """The results of one study: the file `results.sqlite` in its folder."""
+
+    def __init__(self, folder: Path, connection: sqlite3.Connection, study: str) -> None:
+        self.folder, self.path, self.study = folder, folder / FILE, study
+        self.connection = connection
+
+    @classmethod
+    def create_or_open(cls, folder: str | Path, study: str = "") -> Store:
+        """The store of a folder to write to, made if there is none. `study` is noted beside the runs added."""
+        folder = Path(folder)
+        path = folder / FILE
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StoreError(f"cannot make the folder {folder}: {error}; choose another") from error
+        with explained(path):
+            connection = connect(path)
+            try:
+                create_tables(connection, study)
+            except BaseException:
+                connection.close()
+                raise
+        return cls._checked(folder, connection, study)
+
+    @classmethod
+    def open(cls, folder: str | Path) -> Store:
+        """The store of a folder to read from; opening and reading it never changes what it holds."""
+        folder = Path(folder)
+        path = folder / FILE
+        if not path.is_file():
+            raise StoreError(f"{folder} holds no results: there is no {FILE} in it. `hackle study run` makes them")
+        with explained(path):
+            # Not opened read-only: whoever reads first after a crash must roll back what was half-written.
+            connection = connect(path)
+            connection.execute("PRAGMA query_only = ON")
+        return cls._checked(folder, connection, "")
+
+    @classmethod
+    def _checked(cls, folder: Path, connection: sqlite3.Connection, study: str) -> Store:
+        try:
+            with explained(folder / FILE):
+                check_version(connection, folder / FILE)
+        except BaseException:
+            connection.close()
+            raise
+        return cls(folder, connection, study)
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self.connection.close()
+
+    @contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """Everything that is written within is stored, or nothing is."""
+        with explained(self.path):
+            self.connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield self.connection
+                self.connection.execute("COMMIT")
+            except BaseException:
+                self.connection.rollback()
+                raise
+
+    @contextmanager
+    def _snapshot(self) -> Iterator[sqlite3.Connection]:
+        """What is stored now, whatever is added meanwhile."""
+        with explained(self.path):
+            self.connection.execute("BEGIN")
+            try:
+                yield self.connection
+            finally:
+                self.connection.rollback()
+
+    def known(self) -> dict[str, str]:
+        """The runs that are stored, by hash: "done" or "failed"."""
+        with explained(self.path):
+            return dict(self.connection.execute("SELECT run, status FROM runs"))
+
+    def add(self, outcome: Outcome, *, replace_failed: bool = False) -> None:
+        """Store a run with its scores, ceilings, curves and arrays: all of it, durably, or nothing.
+
+        A run that is stored already is refused; with `replace_failed` a run stored as failed gives way to the new outcome.
+        Ceilings belong to data set, protocol, seed and metric: the first one stored stands.
+        """
+        entry = entry_of(outcome, self.study)
+        with self.transaction() as connection:
+            name = entry.run["run"]
+            stored = connection.execute("SELECT id, status FROM runs WHERE run = ?", (name,)).fetchone()
+            if stored is not None and not (replace_failed and stored[1] == "failed"):
+                raise StoreError(
+                    f"{self.path} holds run {name} already ({stored[1]}); a run is stored once. Ask `known()` first"
+                )
+            if stored is not None:
+                connection.execute("DELETE FROM runs WHERE id = ?", (stored[0],))
+            insert(connection, entry)
+            connection.executemany(
+                "INSERT OR IGNORE INTO ceilings VALUES (?, ?, ?, ?, ?)", sorted(ceilings_of(outcome))
+            )
+
+    def tables(self) -> Tables:
+        """Everything that is stored. Rows are ordered by what they describe, not by when they were added."""
+        with self._snapshot() as connection:
+            runs = pd.read_sql_query(f"SELECT id, {', '.join(RUN_COLUMNS)} FROM runs", connection)
+            rows = score_array(connection)
+            measures = pd.read_sql_query("SELECT * FROM measures", connection)
+            notes = pd.read_sql_query("SELECT * FROM notes", connection)
+            ceilings = pd.read_sql_query("SELECT * FROM ceilings", connection)
+        runs = runs.sort_values(["dataset", "method", "strength", "seed", "run"], ignore_index=True)
+        for name in ("strength", "training_seconds", "scoring_seconds"):
+            runs[name] = runs[name].astype(np.float64)
+        for name in ("run", *_WORDS):
+            runs[name] = runs[name].astype("category")
+        scores = score_frame(rows, runs, measures, notes, ceilings)
+        return Tables(
+            scores=scores,
+            runs=pd.DataFrame(runs[list(RUN_COLUMNS)]),
+            curve=lambda term: _curve(self.folder, term),
+            array=lambda name: _arrays(self.folder, "arrays", name),
+        )
+
+    def curve_terms(self) -> list[str]:
+        """The terms that any run's curves have."""
+        with explained(self.path):
+            found = self.connection.execute("SELECT DISTINCT name FROM curves WHERE name != 'step' ORDER BY name")
+            return [name for (name,) in found]
+
+    def check(self) -> None:
+        """Raise `StoreError` where the file is not what was written: a damaged page, record or score."""
+        with self._snapshot() as connection:
+            verdict = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+            if verdict != "ok":
+                raise StoreError(f"{self.path}: {verdict}; {damage_advice(self.path)}")
+            records = connection.execute("SELECT id, run, record, checksum FROM runs ORDER BY id").fetchall()
+            rows = score_array(connection)
+        starts = np.searchsorted(rows["run"], [number for number, *_ in records] + [np.iinfo(np.int32).max])
+        for position, (_, run, record, written) in enumerate(records):
+            if not is_record_of(record, run) or checksum(rows[starts[position] : starts[position + 1]]) != written:
+                raise StoreError(f"{self.path}: run {run} is not what was written; {damage_advice(self.path)}")
+
+
+def _arrays(folder: Path, table: str, name: str) -> dict[str, NDArray[Any]]:
+    """One array of every run that has it, by hash."""
+    with Store.open(folder) as store, explained(store.path):
+        cursor = store.connection.execute(
+            f"SELECT runs.run, dtype, shape, data FROM {table} JOIN runs ON runs.id = {table}.run WHERE name = ? "
+            "ORDER BY runs.id",
+            (name,),
+        )
+        try:
+            return {run: unpack(dtype, shape, data) for run, dtype, shape, data in cursor}
+        except (zlib.error, ValueError) as error:
+            raise StoreError(f"{store.path}: {name} of a run: {error}; {damage_advice(store.path)}") from error
+
+
+def _curve(folder: Path, term: str) -> pd.DataFrame:
+    """One term's curve of every run that has it: run, step, value."""
+    values = _arrays(folder, "curves", term)
+    steps: Mapping[str, NDArray[Any]] = _arrays(folder, "curves", "step") if values else {}
+    names = pd.Categorical(list(values))
+    lengths = [len(value) for value in values.values()]
+    none = [np.empty(0)]
+    return pd.DataFrame(
+        {
+            "run": names.take(np.repeat(np.arange(len(names)), lengths)),
+            "step": np.concatenate([steps[run] for run in values] or none).astype(np.int64),
+            "value": np.concatenate(list(values.values()) or none).astype(np.float64),
+        }
+    )
+
+
+def read(folder: str | Path) -> Tables:
+    """The results in a study's folder."""
+    with closing(Store.open(folder)) as store:
+        return store.tables()
+
+
+def results(folder: str | Path) -> pd.DataFrame:
+    """The scores in a study's folder, a row per run, representation, metric and protocol."""
+    return read(folder).scores

@@ -1,0 +1,177 @@
+"""The file that holds a study's results: its tables, how it is opened, and what its errors mean.
+
+One SQLite file, written by one process at a time. The rollback journal is used rather than a write-ahead log: between two
+runs the file is whole by itself, may be copied, and may lie on a network folder. `synchronous = FULL` makes a run that
+was added survive a power cut; adding takes milliseconds where training takes minutes, so durability costs nothing here.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from hackle.types import HackleError
+
+FILE = "results.sqlite"
+SCHEMA = 1
+"""Version of the tables below, in the file's `user_version`."""
+APPLICATION = 0x48434B4C
+"""Marks the file as a store of hackle ("HCKL"), in its `application_id`."""
+
+_TABLES = """
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE runs (
+    id INTEGER PRIMARY KEY,
+    run TEXT NOT NULL UNIQUE,
+    study TEXT NOT NULL,
+    status TEXT NOT NULL CHECK (status IN ('done', 'failed')),
+    reason TEXT NOT NULL,
+    dataset TEXT NOT NULL,
+    method TEXT NOT NULL,
+    strength REAL,
+    architecture TEXT NOT NULL,
+    seed INTEGER NOT NULL,
+    steps INTEGER NOT NULL,
+    batch_size INTEGER NOT NULL,
+    latents INTEGER NOT NULL,
+    likelihood TEXT NOT NULL,
+    correlation REAL NOT NULL,
+    precision TEXT NOT NULL,
+    record TEXT NOT NULL,
+    version TEXT NOT NULL,
+    device TEXT NOT NULL,
+    training_seconds REAL,
+    scoring_seconds REAL,
+    finished TEXT NOT NULL,
+    checksum INTEGER NOT NULL
+);
+CREATE TABLE measures (
+    id INTEGER PRIMARY KEY,
+    metric TEXT NOT NULL,
+    representation TEXT NOT NULL,
+    better TEXT NOT NULL,
+    protocol TEXT NOT NULL,
+    scoring_seed INTEGER NOT NULL,
+    UNIQUE (metric, representation, protocol, scoring_seed)
+);
+CREATE TABLE notes (id INTEGER PRIMARY KEY, note TEXT NOT NULL UNIQUE);
+CREATE TABLE scores (
+    run INTEGER NOT NULL REFERENCES runs ON DELETE CASCADE,
+    measure INTEGER NOT NULL REFERENCES measures,
+    score REAL,
+    low REAL,
+    high REAL,
+    seconds REAL,
+    note INTEGER REFERENCES notes,
+    PRIMARY KEY (run, measure)
+) WITHOUT ROWID;
+CREATE TABLE ceilings (
+    dataset TEXT NOT NULL,
+    protocol TEXT NOT NULL,
+    scoring_seed INTEGER NOT NULL,
+    metric TEXT NOT NULL,
+    ceiling REAL NOT NULL,
+    PRIMARY KEY (dataset, protocol, scoring_seed, metric)
+) WITHOUT ROWID;
+CREATE TABLE curves (
+    name TEXT NOT NULL,
+    run INTEGER NOT NULL REFERENCES runs ON DELETE CASCADE,
+    dtype TEXT NOT NULL,
+    shape TEXT NOT NULL,
+    data BLOB NOT NULL,
+    PRIMARY KEY (name, run)
+) WITHOUT ROWID;
+CREATE TABLE arrays (
+    name TEXT NOT NULL,
+    run INTEGER NOT NULL REFERENCES runs ON DELETE CASCADE,
+    dtype TEXT NOT NULL,
+    shape TEXT NOT NULL,
+    data BLOB NOT NULL,
+    PRIMARY KEY (name, run)
+) WITHOUT ROWID;
+CREATE INDEX curves_of_run ON curves (run);
+CREATE INDEX arrays_of_run ON arrays (run);
+CREATE VIEW results AS
+    SELECT r.run, r.dataset, r.method, r.strength, r.architecture, r.seed, r.steps, r.batch_size, r.latents,
+        r.likelihood, r.correlation, r.precision, m.metric, m.representation, s.score, c.ceiling, s.low, s.high, m.better,
+        m.protocol, m.scoring_seed, s.seconds, coalesce(n.note, '') AS note
+    FROM scores s JOIN runs r ON r.id = s.run JOIN measures m ON m.id = s.measure LEFT JOIN notes n ON n.id = s.note
+        LEFT JOIN ceilings c ON c.dataset = r.dataset AND c.protocol = m.protocol
+            AND c.scoring_seed = m.scoring_seed AND c.metric = m.metric;
+"""
+
+
+class StoreError(HackleError):
+    """Results that cannot be read or written."""
+
+
+@contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """SQLite's errors as sentences that say what to do."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        text = str(error)
+        if "locked" in text or "busy" in text:
+            advice = "another process is writing it: wait until it has finished, or end it"
+        elif "full" in text or "disk I/O" in text:
+            advice = (
+                "nothing of this run was stored, and what was stored before is whole: free some space and start the "
+                "study again, it goes on where it stopped"
+            )
+        elif "readonly" in text or "unable to open" in text:
+            advice = "check that the folder exists and that you may write in it"
+        elif isinstance(error, sqlite3.DatabaseError) and ("malformed" in text or "not a database" in text):
+            advice = damage_advice(path)
+        else:
+            advice = "`hackle study status` tells whether the file is whole"
+        raise StoreError(f"{path}: {text}; {advice}") from error
+
+
+def damage_advice(path: Path) -> str:
+    """What to do about a damaged file."""
+    return (
+        f"the file is damaged. `hackle study repair {path.parent}` sets it aside and keeps every run that is whole; "
+        "then start the study again, which trains the others anew"
+    )
+
+
+def connect(path: Path) -> sqlite3.Connection:
+    """A connection that leaves transactions to us."""
+    connection = sqlite3.connect(path, timeout=60.0, isolation_level=None, check_same_thread=False)
+    connection.execute("PRAGMA foreign_keys = ON")
+    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute("PRAGMA cache_size = -65536")
+    return connection
+
+
+def create_tables(connection: sqlite3.Connection, study: str) -> None:
+    """Make a new file's tables, in one transaction; a file that has them is left alone."""
+    connection.execute("PRAGMA page_size = 8192")
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        if not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+            for statement in filter(str.strip, _TABLES.split(";\n")):
+                connection.execute(statement)
+            connection.execute("INSERT INTO meta VALUES ('study', ?)", (study,))
+            connection.execute(f"PRAGMA application_id = {APPLICATION}")
+            connection.execute(f"PRAGMA user_version = {SCHEMA}")
+        connection.execute("COMMIT")
+    except BaseException:
+        connection.rollback()
+        raise
+
+
+def check_version(connection: sqlite3.Connection, path: Path) -> None:
+    """Refuse a file that is not a store, or whose tables a newer hackle made."""
+    application = connection.execute("PRAGMA application_id").fetchone()[0]
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    if application != APPLICATION:
+        raise StoreError(f"{path} is not a store of hackle; choose another folder, or move the file away")
+    if version > SCHEMA:
+        raise StoreError(
+            f"{path} has schema {version}, and this hackle knows schemas up to {SCHEMA}: it was written by a newer "
+            "hackle. Nothing was changed; install that version, or choose another folder"
+        )
