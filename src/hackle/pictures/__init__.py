@@ -1,0 +1,46 @@
+"""Pictures of one model: what each latent does, what it says about the factors, and what the model makes of its prior."""
+
+from hackle.pictures.captured import Captured, Response, importance, response
+from hackle.pictures.gallery import Gallery, show
+from hackle.pictures.look import SPAN, Axis, Look, PictureError, axes_of
+from hackle.pictures.plots import captured_figure, histograms, overview, responses_figure, top_latents_figure
+from hackle.pictures.tiles import Picture, mosaic, save_picture, to_bytes
+from hackle.pictures.views import (
+    animation,
+    interpolation,
+    pair_map,
+    reconstructions,
+    samples,
+    top_latents,
+    traversals,
+)
+
+__all__ = [
+    "SPAN",
+    "Axis",
+    "Captured",
+    "Gallery",
+    "Look",
+    "Picture",
+    "PictureError",
+    "Response",
+    "animation",
+    "axes_of",
+    "captured_figure",
+    "histograms",
+    "importance",
+    "interpolation",
+    "mosaic",
+    "overview",
+    "pair_map",
+    "reconstructions",
+    "response",
+    "responses_figure",
+    "samples",
+    "save_picture",
+    "show",
+    "to_bytes",
+    "top_latents",
+    "top_latents_figure",
+    "traversals",
+]

@@ -1,0 +1,137 @@
+"""Every view of a model at once: as figures in a notebook, or as files in a folder."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator, Mapping
+from html import escape
+from io import BytesIO
+from pathlib import Path
+from typing import Any, overload
+
+import numpy as np
+from PIL import Image
+
+from hackle.datasets import load
+from hackle.model import Model
+from hackle.pictures.captured import Captured, importance, response
+from hackle.pictures.look import Look, PictureError
+from hackle.pictures.plots import captured_figure, histograms, overview, responses_figure, top_latents_figure
+from hackle.pictures.tiles import mosaic, save_picture
+from hackle.pictures.views import animation, interpolation, pair_map, samples
+from hackle.plans import scored_factors
+from hackle.types import Dataset
+
+_FACTOR_VIEWS = ("captured", "top_latents", "responses")
+_VIEWS = ("overview", "samples", "pair", "interpolation", "histograms", *_FACTOR_VIEWS)
+
+
+class Gallery(Mapping[str, Any]):
+    """The views of one model by name: matplotlib figures, or pictures as uint8 arrays. A notebook shows them all."""
+
+    def __init__(self, views: Mapping[str, Any]) -> None:
+        self._views = dict(views)
+
+    def __getitem__(self, name: str) -> Any:
+        return self._views[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._views)
+
+    def __len__(self) -> int:
+        return len(self._views)
+
+    def __repr__(self) -> str:
+        return f"Gallery({', '.join(self)})"
+
+    def save(self, name: str, path: Path | BytesIO) -> None:
+        """Write one view as PNG."""
+        view = self._views[name]
+        if not isinstance(view, np.ndarray):
+            view.savefig(path, format="png")
+        elif isinstance(path, Path):
+            save_picture(view, path)
+        else:
+            Image.fromarray(view).save(path, "png")
+
+    def _repr_html_(self) -> str:
+        parts = []
+        for name in self:
+            buffer = BytesIO()
+            self.save(name, buffer)
+            data = base64.b64encode(buffer.getvalue()).decode()
+            parts.append(
+                f"<figure><figcaption>{escape(name.replace('_', ' '))}</figcaption>"
+                f'<img alt="{escape(name)}" style="max-width: 100%" src="data:image/png;base64,{data}"></figure>'
+            )
+        return "".join(parts)
+
+
+def views_of(look: Look, dataset: Dataset, *, seed: int = 0, image: int = 0) -> Gallery:
+    """Every view of a look. Those that compare codes with factors are left out where no factor is known."""
+    first, second = look.order[0], look.order[min(1, len(look.order) - 1)]
+    other = image + 1 if image + 1 < len(look.images) else 0
+    views: dict[str, Any] = {
+        "overview": overview(look, image),
+        "samples": mosaic(samples(look, seed=seed)),
+        "pair": mosaic(pair_map(look, int(first), int(second), image)),
+        "interpolation": mosaic(interpolation(look, image, other)[None]),
+        "histograms": histograms(look, seed),
+    }
+    columns = scored_factors(dataset.factors)
+    if columns:
+        captured = Captured.of(look, dataset.factors)
+        views["captured"] = captured_figure(look, captured, importance(look, dataset.factors))
+        views["top_latents"] = top_latents_figure(look, captured, image=image)
+        found = [response(look.model, dataset, look.rows[image], column) for column in columns]
+        views["responses"] = responses_figure(look, found)
+    return Gallery(views)
+
+
+@overload
+def show(
+    model: Model, dataset: Dataset | None = None, folder: None = None, *, seed: int = 0, image: int = 0
+) -> Gallery: ...
+@overload
+def show(
+    model: Model,
+    dataset: Dataset | None,
+    folder: str | Path,
+    *,
+    seed: int = 0,
+    image: int = 0,
+    overwrite: bool = False,
+) -> list[Path]: ...
+def show(
+    model: Model,
+    dataset: Dataset | None = None,
+    folder: str | Path | None = None,
+    *,
+    seed: int = 0,
+    image: int = 0,
+    overwrite: bool = False,
+) -> Gallery | list[Path]:
+    """Every view of a model: traversals, reconstructions, samples, a map of two latents, an interpolation, histograms, and
+    where factors are known what the codes say about them.
+
+    dataset: the one that the model was trained on, if not given. folder: where to write the views as PNG and an animation
+    as GIF, giving their paths; without it a `Gallery` comes back, which a notebook displays. seed: which images are shown.
+    image: which of them the traversals start from.
+    """
+    dataset = load(model.run.dataset) if dataset is None else dataset
+    if folder is None:
+        return views_of(Look.of(model, dataset, seed=seed), dataset, seed=seed, image=image)
+    folder = Path(folder)
+    known = _VIEWS if scored_factors(dataset.factors) else tuple(name for name in _VIEWS if name not in _FACTOR_VIEWS)
+    paths = [*(folder / f"{name}.png" for name in known), folder / "traversals.gif"]
+    present = [path.name for path in paths if path.exists()]
+    if present and not overwrite:
+        raise PictureError(f"{folder} holds {', '.join(present)} already; add --overwrite, or choose another folder")
+    folder.mkdir(parents=True, exist_ok=True)
+    look = Look.of(model, dataset, seed=seed)
+    gallery = views_of(look, dataset, seed=seed, image=image)
+    for name, path in zip(known, paths, strict=False):
+        gallery.save(name, path)
+    head, *tail = [Image.fromarray(frame) for frame in animation(look)]
+    head.save(paths[-1], save_all=True, append_images=tail, duration=80, loop=0)
+    return paths

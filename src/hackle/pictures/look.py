@@ -1,0 +1,113 @@
+"""What the pictures of a model are made from: its codes' priors, some images and their posteriors.
+
+A code's prior is N(0, 1), or, for an InfoGAN, U[−1, 1] or uniform over classes (Chen et al. 2016). Codes are ordered by the
+KL of their posterior to it. Against U[−1, 1] that is ln 2 − H(q), against k classes ln k − H(q), where q is what the
+recogniser gives; the first counts a posterior's mass outside the interval as if it lay inside, so it is taken as at least 0.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from hackle.gaussian import kl_per_latent
+from hackle.model import Model
+from hackle.objectives.infogan import InfoGANMethod
+from hackle.pictures.tiles import Picture
+from hackle.types import Dataset, HackleError
+
+SPAN = 2.0
+"""Traversals go from −SPAN to SPAN, two standard deviations of the prior to either side."""
+
+
+class PictureError(HackleError):
+    """A picture that would overwrite another, or cannot be drawn."""
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One code: its prior, and how many classes it has where it is categorical."""
+
+    prior: Literal["normal", "uniform", "categorical"]
+    classes: int = 0
+
+    def values(self, columns: int) -> NDArray[np.float32]:
+        """The values of a traversal, (columns,): across two deviations, the interval, or the classes."""
+        if self.prior == "categorical":
+            return np.linspace(0, self.classes - 1, columns).round().astype(np.float32)
+        reach = SPAN if self.prior == "normal" else 1.0
+        return np.linspace(-reach, reach, columns, dtype=np.float32)
+
+    def sweep(self, frames: int) -> NDArray[np.float32]:
+        """The values of a loop that goes out and back, (frames,)."""
+        turn = np.sin(np.linspace(0, 2 * np.pi, frames, endpoint=False))
+        if self.prior == "categorical":
+            return np.floor((turn + 1) / 2 * (self.classes - 1e-6)).astype(np.float32)
+        return (turn * (SPAN if self.prior == "normal" else 1.0)).astype(np.float32)
+
+    def draw(self, n: int, rng: np.random.Generator) -> NDArray[np.float32]:
+        """n draws of the prior, (n,)."""
+        if self.prior == "categorical":
+            return rng.integers(self.classes, size=n).astype(np.float32)
+        if self.prior == "uniform":
+            return rng.uniform(-1, 1, size=n).astype(np.float32)
+        return rng.standard_normal(n, dtype=np.float32)
+
+
+def axes_of(model: Model) -> tuple[Axis, ...]:
+    """The model's codes, in order."""
+    method = model.run.method
+    if isinstance(method, InfoGANMethod):
+        return (Axis("uniform"),) * model.run.latents + tuple(Axis("categorical", size) for size in method.categories)
+    return (Axis("normal"),) * model.run.latents
+
+
+def _kl(axes: tuple[Axis, ...], means: NDArray[np.float32], logvars: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Mean KL of each code's posterior to its prior, in nats."""
+    found = kl_per_latent(torch.from_numpy(means).double(), torch.from_numpy(logvars).double()).mean(0).numpy()
+    for code, axis in enumerate(axes):
+        if axis.prior == "categorical":
+            found[code] = math.log(axis.classes)
+        elif axis.prior == "uniform":
+            entropies = 0.5 * (math.log(2 * math.pi * math.e) + logvars[:, code].astype(np.float64))
+            found[code] = max(0.0, float(math.log(2) - entropies.mean()))
+    return found
+
+
+@dataclass(frozen=True)
+class Look:
+    """Some images with their factor rows and posteriors, and the latents from most to least used."""
+
+    model: Model
+    images: Picture
+    rows: NDArray[np.int64]
+    means: NDArray[np.float32]
+    logvars: NDArray[np.float32]
+    axes: tuple[Axis, ...]
+    kl: NDArray[np.float64]
+    order: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, model: Model, dataset: Dataset, *, n: int = 1000, seed: int = 0) -> Look:
+        """Encode n random images of the data set."""
+        rows = dataset.factors.draw(n, np.random.default_rng(seed))
+        images = dataset.render(rows, seed=seed)
+        means, logvars = model.encode(images)
+        axes = axes_of(model)
+        kl = _kl(axes, means, logvars)
+        return cls(model, images, rows, means, logvars, axes, kl, np.argsort(-kl, kind="stable"))
+
+    @property
+    def continuous(self) -> NDArray[np.int64]:
+        """The codes that are real numbers."""
+        return np.flatnonzero([axis.prior != "categorical" for axis in self.axes])
+
+    def draws(self, seed: int = 0) -> NDArray[np.float32]:
+        """One sample of each image's posterior, (n, l): draws of the aggregate posterior q(z)."""
+        noise = np.random.default_rng(seed).standard_normal(self.means.shape, dtype=np.float32)
+        return (self.means + np.exp(0.5 * self.logvars) * noise).astype(np.float32)

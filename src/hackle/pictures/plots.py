@@ -1,0 +1,139 @@
+"""Views of one model that need text, drawn by matplotlib.
+
+Histograms of q(z_j) against the prior follow Kim & Mnih 2018, Fig. 40; the latents that say most about a factor Do & Tran
+2020, Fig. 12 and 16.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hackle.pictures.captured import Captured, Response
+from hackle.pictures.look import Look
+from hackle.pictures.tiles import mosaic
+from hackle.pictures.views import reconstructions, top_latents, traversals
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+BLUE, SKY, VERMILION = "#0072B2", "#56B4E9", "#D55E00"
+
+
+def _labelled(rows: NDArray, labels: list[str]) -> Figure:
+    """Rows of images, each with its label."""
+    from matplotlib.figure import Figure
+
+    height, columns = rows.shape[:2]
+    sheet = mosaic(rows)
+    figure = Figure(figsize=(columns * 0.62 + 1.6, height * 0.62), dpi=150, layout="constrained")
+    axes = figure.subplots()
+    axes.imshow(sheet, interpolation="nearest")
+    step = sheet.shape[0] / height
+    axes.set_yticks([step * (row + 0.5) for row in range(height)], labels, fontsize=8)
+    axes.set_xticks([])
+    axes.tick_params(length=0)
+    for side in axes.spines.values():
+        side.set_visible(False)
+    return figure
+
+
+def overview(look: Look, image: int = 0, columns: int = 11) -> Figure:
+    """Originals, reconstructions, then a traversal of each latent labelled with its KL, most used first."""
+    rows = np.concatenate([reconstructions(look, columns), traversals(look, image, columns)])
+    labels = [f"z{latent}  KL {look.kl[latent]:.2f}" for latent in look.order]
+    return _labelled(rows, ["original", "reconstruction", *labels])
+
+
+def top_latents_figure(look: Look, captured: Captured, top: int = 3, image: int = 0) -> Figure:
+    """For each factor the traversals of the latents that say most about it, labelled with that information in nats."""
+    rows = top_latents(look, captured, top, image)
+    labels = [
+        f"{name}  z{latent}  {captured.posterior_information[latent, factor]:.2f}"
+        for factor, name in enumerate(captured.factors)
+        for latent in captured.ranking[: rows.shape[1], factor]
+    ]
+    return _labelled(rows.reshape(-1, *rows.shape[2:]), labels)
+
+
+def histograms(look: Look, seed: int = 0) -> Figure:
+    """Samples of q(z_j) for each latent, most used first, with the prior's density drawn over them."""
+    from matplotlib.figure import Figure
+
+    z = look.draws(seed)
+    count = len(look.order)
+    columns = min(5, count)
+    rows = -(-count // columns)
+    figure = Figure(figsize=(columns * 1.9, rows * 1.5), dpi=150, layout="constrained")
+    panels = figure.subplots(rows, columns, squeeze=False).ravel()
+    for panel, latent in zip(panels, look.order, strict=False):
+        axis = look.axes[latent]
+        if axis.prior == "categorical":
+            shares = np.bincount(look.means[:, latent].astype(int), minlength=axis.classes) / len(look.means)
+            panel.bar(np.arange(axis.classes), shares, color=SKY)
+            panel.axhline(1 / axis.classes, color=VERMILION, linewidth=1)
+        else:
+            grid = np.linspace(-4, 4, 401)
+            normal = np.exp(-0.5 * grid**2) / np.sqrt(2 * np.pi)
+            density = normal if axis.prior == "normal" else np.where(np.abs(grid) <= 1, 0.5, 0.0)
+            panel.hist(z[:, latent], bins=40, range=(-4, 4), density=True, color=SKY)
+            panel.plot(grid, density, color=VERMILION, linewidth=1)
+        panel.set_title(f"z{latent}  KL {look.kl[latent]:.2f}", fontsize=8)
+        panel.set_yticks([])
+        panel.tick_params(labelsize=7)
+    for panel in panels[count:]:
+        panel.set_visible(False)
+    return figure
+
+
+def _heat_map(axes: Axes, matrix: NDArray, title: str, columns: list[str], rows: list[str]) -> None:
+    axes.imshow(matrix, cmap="Blues", vmin=0, aspect="auto")
+    axes.set_title(title, fontsize=9)
+    axes.set_xticks(range(len(columns)), columns, fontsize=7, rotation=45, ha="right")
+    axes.set_yticks(range(len(rows)), rows, fontsize=7)
+    if matrix.size <= 150:
+        top = np.nanmax(matrix) if np.isfinite(matrix).any() else 0.0
+        for (row, column), value in np.ndenumerate(matrix):
+            if np.isfinite(value):
+                ink = "white" if value > 0.6 * top else "black"
+                axes.text(column, row, f"{value:.2f}", ha="center", va="center", fontsize=6, color=ink)
+
+
+def captured_figure(look: Look, captured: Captured, importance: NDArray) -> Figure:
+    """Heat maps, latents from most to least used: information on factors as in MIG and RMIG, importance, MISJED."""
+    from matplotlib.figure import Figure
+
+    order = look.order
+    names, factors = [f"z{latent}" for latent in order], list(captured.factors)
+    figure = Figure(figsize=(9.5, 0.5 * len(order) + 5.0), dpi=150, layout="constrained")
+    panels = figure.subplots(2, 2)
+    _heat_map(panels[0, 0], captured.information[order], "information of means, nats (MIG)", factors, names)
+    _heat_map(
+        panels[0, 1], captured.posterior_information[order], "information of posteriors, nats (RMIG)", factors, names
+    )
+    _heat_map(panels[1, 0], importance[order], "importance for predicting (DCI)", factors, names)
+    _heat_map(panels[1, 1], captured.misjed[np.ix_(order, order)], "MISJED of pairs", names, names)
+    return figure
+
+
+def responses_figure(look: Look, responses: list[Response]) -> Figure:
+    """A panel for each latent and factor: the latent's mean and deviation while that factor alone moves."""
+    from matplotlib.figure import Figure
+
+    rows, columns = len(look.order), len(responses)
+    figure = Figure(figsize=(columns * 1.5 + 0.6, rows * 0.8 + 0.4), dpi=150, layout="constrained")
+    panels = figure.subplots(rows, columns, squeeze=False, sharex="col", sharey="row")
+    for row, latent in enumerate(look.order):
+        for column, found in enumerate(responses):
+            panel, mean, spread = panels[row, column], found.means[:, latent], found.deviations[:, latent]
+            panel.fill_between(found.values, mean - spread, mean + spread, color=SKY, alpha=0.35, linewidth=0)
+            panel.plot(found.values, mean, color=BLUE, linewidth=1.2)
+            panel.tick_params(labelsize=6)
+            if row == 0:
+                panel.set_title(found.factor, fontsize=8)
+            if column == 0:
+                panel.set_ylabel(f"z{latent}", fontsize=8)
+    return figure

@@ -1,0 +1,38 @@
+"""Images laid side by side. Pictures are uint8 arrays (height, width, 3)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+Picture = NDArray[np.uint8]
+
+
+def to_bytes(images: NDArray) -> Picture:
+    """Images in [0, 1] as uint8; uint8 images as they are."""
+    if images.dtype == np.uint8:
+        return np.asarray(images)
+    return (np.clip(images, 0, 1) * 255).round().astype(np.uint8)
+
+
+def mosaic(images: NDArray, *, gap: int = 2, background: int = 255) -> Picture:
+    """Images (rows, columns, h, w, c) as one picture with gaps between them."""
+    tiles = to_bytes(images)
+    rows, columns, height, width, channels = tiles.shape
+    if channels == 1:
+        tiles = tiles.repeat(3, axis=-1)
+    sheet = np.full((rows * (height + gap) + gap, columns * (width + gap) + gap, 3), background, np.uint8)
+    for row in range(rows):
+        for column in range(columns):
+            top, left = gap + row * (height + gap), gap + column * (width + gap)
+            sheet[top : top + height, left : left + width] = tiles[row, column]
+    return sheet
+
+
+def save_picture(picture: Picture, path: Path, scale: int = 1) -> None:
+    """Write a PNG, each pixel `scale` pixels wide."""
+    image = Image.fromarray(picture)
+    image.resize((image.width * scale, image.height * scale), Image.Resampling.NEAREST).save(path)

@@ -1,0 +1,89 @@
+"""Views of one model as decoded images: reconstructions, traversals, samples, maps of two latents, interpolations.
+
+The layouts follow the papers: traversals sorted by KL as in Kim & Mnih 2018, Fig. 6; maps of two latents as in Yang et al.
+2020, Fig. 3; the latents that say most about a factor as in Do & Tran 2020, Fig. 12 and 16.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hackle.objectives.infogan import InfoGANMethod
+from hackle.pictures.captured import Captured
+from hackle.pictures.look import Look
+from hackle.pictures.tiles import Picture, mosaic
+
+Images = NDArray[np.float32]
+
+
+def _decode(look: Look, z: NDArray[np.float32]) -> Images:
+    """Latents (…, l) as images (…, h, w, c)."""
+    decoded = look.model.decode(z.reshape(-1, z.shape[-1]))
+    return decoded.reshape(*z.shape[:-1], *decoded.shape[1:])
+
+
+def _moved(look: Look, image: int, latents: NDArray[np.int64], columns: int) -> Images:
+    z = np.broadcast_to(look.means[image], (len(latents), columns, look.means.shape[1])).copy()
+    for row, latent in enumerate(latents):
+        z[row, :, latent] = look.axes[latent].values(columns)
+    return _decode(look, z)
+
+
+def traversals(look: Look, image: int = 0, columns: int = 11) -> Images:
+    """Decoded images (latents, columns, h, w, c): each row moves one latent of an image's mean, most used latent first."""
+    return _moved(look, image, look.order, columns)
+
+
+def top_latents(look: Look, captured: Captured, top: int = 3, image: int = 0, columns: int = 11) -> Images:
+    """Traversals (factors, top, columns, h, w, c) of the latents that say most about each factor."""
+    chosen = captured.ranking[:top].T
+    found = _moved(look, image, chosen.ravel(), columns)
+    return found.reshape(*chosen.shape, *found.shape[1:])
+
+
+def pair_map(look: Look, first: int, second: int, image: int = 0, side: int = 9) -> Images:
+    """Decoded images (side, side, h, w, c): one latent moves down the rows, another along the columns."""
+    z = np.broadcast_to(look.means[image], (side, side, look.means.shape[1])).copy()
+    z[:, :, first] = look.axes[first].values(side)[:, None]
+    z[:, :, second] = look.axes[second].values(side)[None, :]
+    return _decode(look, z)
+
+
+def interpolation(look: Look, first: int = 0, second: int = 1, columns: int = 11) -> Images:
+    """Images (columns, h, w, c) decoded along the straight line between two images' means; classes change half-way."""
+    share = np.linspace(0, 1, columns, dtype=np.float32)[:, None]
+    start, end = look.means[first], look.means[second]
+    z = (1 - share) * start + share * end
+    for code, axis in enumerate(look.axes):
+        if axis.prior == "categorical":
+            z[:, code] = np.where(share[:, 0] < 0.5, start[code], end[code])
+    return _decode(look, z)
+
+
+def samples(look: Look, rows: int = 8, columns: int = 8, seed: int = 0) -> Images:
+    """Images decoded from the prior, (rows, columns, h, w, c)."""
+    rng = np.random.default_rng(seed)
+    z = np.stack([axis.draw(rows * columns, rng) for axis in look.axes], axis=1)
+    method = look.model.run.method
+    if isinstance(method, InfoGANMethod):
+        z = np.concatenate([z, rng.standard_normal((len(z), method.noise), dtype=np.float32)], axis=1)
+    return _decode(look, z.reshape(rows, columns, -1))
+
+
+def reconstructions(look: Look, columns: int = 11) -> Images:
+    """Originals above their reconstructions, (2, columns, h, w, c) in [0, 1]."""
+    columns = min(columns, len(look.images))
+    originals = look.images[:columns].astype(np.float32) / np.float32(255)
+    return np.stack([originals, look.model.decode(look.means[:columns])])
+
+
+def animation(look: Look, images: int = 4, frames: int = 24) -> list[Picture]:
+    """Frames of a loop in which every latent (columns, most used first) of several images (rows) sweeps out and back."""
+    images = min(images, len(look.images))
+    count = len(look.order)
+    z = np.broadcast_to(look.means[:images, None, None], (images, count, frames, look.means.shape[1])).copy()
+    for column, latent in enumerate(look.order):
+        z[:, column, :, latent] = look.axes[latent].sweep(frames)
+    decoded = _decode(look, z)
+    return [mosaic(decoded[:, :, frame]) for frame in range(frames)]
