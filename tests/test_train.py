@@ -17,6 +17,7 @@ import torch
 from safetensors.torch import load_file
 
 import hackle.train as train_module
+from hackle.fleet import Fleet
 from hackle.model import Model
 from hackle.objectives import VAE, BetaVAE, FactorVAE
 from hackle.train import Diverged, TrainingError, fit
@@ -67,14 +68,14 @@ def test_the_loss_goes_down(squares: Any, tmp_path: Path) -> None:
 
 def stop_after(monkeypatch: pytest.MonkeyPatch, steps: int) -> None:
     """Ask for a stop, as Ctrl-C does, once so many steps were taken."""
-    original = train_module.Fleet.step
+    original = Fleet.step
 
     def step(self: Any) -> None:
         original(self)
         if self.step_number == steps:
             os.kill(os.getpid(), signal.SIGINT)
 
-    monkeypatch.setattr(train_module.Fleet, "step", step)
+    monkeypatch.setattr(Fleet, "step", step)
 
 
 @pytest.mark.parametrize("method", [BetaVAE(4.0), FACTOR])
@@ -164,7 +165,7 @@ def test_a_full_disk_leaves_the_old_checkpoint(tmp_path: Path, monkeypatch: pyte
         target.write_bytes(b"half")
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(train_module, "save_file", full)
+    monkeypatch.setattr("hackle.train.checkpoints.save_file", full)
     with pytest.raises(TrainingError, match="No space left"):
         train_module.write_atomically({"a": torch.zeros(3)}, path)
     assert torch.equal(load_file(path)["a"], torch.ones(3))

@@ -1,0 +1,184 @@
+"""Training: runs that stack become fleets, fleets go through one loop, and folders hold what comes of it.
+
+A run folder holds `run.json` (the record), `weights.safetensors` (the result), `curves.csv` and TensorBoard events (every
+term, averaged between log points). While a run trains alone its checkpoint lies there too; those of fleets lie in the
+folder `fleets` beside their runs' folders. Since batches and noise are functions of seed and step, a run resumed from any
+checkpoint ends bit-identical on the CPU with one never interrupted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from hackle.datasets import load
+from hackle.fleet import group
+from hackle.model import Model
+from hackle.records import record_hash
+from hackle.train.checkpoints import Shelf, write_atomically
+from hackle.train.errors import DamagedCheckpoint, Diverged, Stopped, TrainingError
+from hackle.train.folder import RunFolder
+from hackle.train.loop import Pace, Point, Trained, Watch, last_good_step, train_runs
+from hackle.train.size import choose_fleet_size, cut
+from hackle.types import Dataset, Run
+
+__all__ = [
+    "DamagedCheckpoint",
+    "Diverged",
+    "Pace",
+    "RunFolder",
+    "Shelf",
+    "Stopped",
+    "Trained",
+    "TrainingError",
+    "Watch",
+    "choose_fleet_size",
+    "cut",
+    "default_device",
+    "fit",
+    "train_runs",
+    "write_atomically",
+]
+
+FLEETS = "fleets"
+LONG_RUN_SECONDS = 30 * 60
+
+
+def default_device() -> torch.device:
+    """A CUDA device where there is one, else the CPU."""
+    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def fit(
+    runs: Run | Sequence[Run],
+    *,
+    out: str | Path | None = None,
+    dataset: Dataset | None = None,
+    root: str | Path | None = None,
+    device: torch.device | str | None = None,
+    resume: bool = False,
+    log_every: int = 100,
+    checkpoint_seconds: float = 60.0,
+    fleet_size: int | None = None,
+    tensorboard: bool = True,
+    progress: bool = True,
+) -> Any:
+    """Train one run to a `Model`, or several to a list of models; runs that stack train together.
+
+    out: the run's folder, or the folder that holds one folder per run, named by the run's hash; None keeps nothing.
+    dataset: a data set of your own instead of the one that the runs name. root: where data sets lie.
+    resume: go on from the checkpoints under `out`. log_every: steps between two points of the curves.
+    checkpoint_seconds: between two checkpoints. fleet_size: the most runs that train together; None takes as many as the
+    free memory holds. tensorboard: write the curves for TensorBoard, too.
+    A run that diverges raises `Diverged` when it trains alone; among others it comes back as None and the others go on.
+    """
+    if fleet_size is not None and fleet_size < 1:
+        raise TrainingError(f"fleet_size is {fleet_size}; expected 1 or more, or None")
+    alone = isinstance(runs, Run)
+    members = [runs] if isinstance(runs, Run) else list(runs)
+    place = None if out is None else Path(out)
+    paths = {record_hash(run): place if alone else place / record_hash(run) for run in members} if place else {}
+    shelf = None
+    if place is not None:
+        shelf = Shelf(place, alone=True) if alone else Shelf(place / FLEETS)
+    target = torch.device(device) if device is not None else default_device()
+    pace, results = Pace(log_every, checkpoint_seconds), {}
+    try:
+        with _shown(progress, target) as watch:
+            for together in group(members):
+                data = dataset if dataset is not None else load(together[0].dataset, root)
+                folders = {
+                    record_hash(run): RunFolder(paths[record_hash(run)], run, data.shape, tensorboard=tensorboard)
+                    for run in together
+                    if paths
+                }
+                results |= _fit_group(together, data, target, pace, watch, shelf, folders, resume, fleet_size)
+        if alone and results[record_hash(runs)].model is None:
+            raise _diverged(results[record_hash(runs)], shelf)
+        if shelf is not None:
+            shelf.discard(results)
+    finally:
+        if shelf is not None:
+            shelf.close()
+    models = [results[record_hash(run)].model for run in members]
+    return models[0] if alone else models
+
+
+def _fit_group(
+    runs: Sequence[Run],
+    data: Dataset,
+    device: torch.device,
+    pace: Pace,
+    watch: Watch,
+    shelf: Shelf | None,
+    folders: dict[str, RunFolder],
+    resume: bool,
+    fleet_size: int | None,
+) -> dict[str, Trained]:
+    """Train the runs of one group that have not finished yet."""
+    for folder in folders.values():
+        folder.claim(resume)
+    done = {
+        key: Trained(folder.run, Model.load(folder.path).to(device))
+        for key, folder in folders.items()
+        if folder.finished
+    }
+    left = [run for run in runs if record_hash(run) not in done]
+    for fleet in cut(left, fleet_size or choose_fleet_size(left, data, device)) if left else []:
+        for found in train_runs(fleet, data, device, pace, watch, shelf=shelf, folders=folders):
+            done[record_hash(found.run)] = found
+    return done
+
+
+def _diverged(result: Trained, shelf: Shelf | None) -> Diverged:
+    run, kept = result.run, "no checkpoint was written before that"
+    if shelf is not None and (good := last_good_step(shelf, record_hash(run))) is not None:
+        kept = f"last good checkpoint: step {good[0]:,} in {good[1]}"
+    return Diverged(
+        f"{run.method} with seed {run.seed} {result.failure}; {kept}. A smaller learning rate or weight often helps"
+    )
+
+
+@contextmanager
+def _shown(progress: bool, device: torch.device) -> Iterator[Watch]:
+    """A bar of the fleet that trains, and lines above it."""
+    console = Console(stderr=True, quiet=not progress)
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=12),
+        TextColumn("{task.completed:,.0f}/{task.total:,.0f} · {task.fields[rate]} ·"),
+        TimeRemainingColumn(compact=True),
+        TextColumn("left {task.fields[losses]}"),
+    )
+    with Progress(*columns, console=console) as bar:
+        task = bar.add_task("", total=1, rate="", losses="", visible=False)
+
+        def begin(runs: Sequence[Run], step: int) -> None:
+            name = f"{type(runs[0].method).__name__} × {len(runs)}"
+            bar.reset(task, total=runs[0].steps, completed=step, description=name, rate="", losses="", visible=True)
+
+        def say(line: str) -> None:
+            console.print(f"[yellow]{line}[/yellow]", highlight=False, soft_wrap=True)
+
+        def point(point: Point) -> None:
+            losses = " ".join(
+                f"{name.replace('_', ' ')} {value:.4g}"
+                for name, value in list(point.first.items())[:3]
+                if isinstance(value, float)
+            )
+            bar.update(task, completed=point.step, rate=f"{point.rate:,.1f}/s", losses=losses)
+
+        def early(steps: int, seconds: float) -> None:
+            if seconds > LONG_RUN_SECONDS:
+                say(
+                    f"{steps:,} steps will take about {seconds / 3600:.1f} hours on this {device.type.upper()}; "
+                    "Ctrl-C leaves a checkpoint, fewer --steps or a GPU shorten it"
+                )
+
+        yield Watch(begin, early, point, say)

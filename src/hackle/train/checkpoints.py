@@ -1,0 +1,244 @@
+"""Checkpoints of whole fleets, written beside the training and found again by the runs that they hold.
+
+A checkpoint is one safetensors file: the fleet's state with a row per run, its curves, and as metadata the runs' hashes,
+the step and a checksum. The state is copied (on CUDA into pinned memory, in stream order, so that training goes on at
+once) and a thread writes the copy. The file before it is kept as `….previous.safetensors`. Whoever resumes asks for the
+runs it wants, and gets the newest rows that are whole, however the fleet was cut when they were written.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+import zlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+from hackle.train.curves import STEPS, Curves
+from hackle.train.errors import DamagedCheckpoint, TrainingError
+
+NAME = "checkpoint"
+
+
+def write_atomically(tensors: dict[str, Tensor], path: Path, metadata: dict[str, str] | None = None) -> None:
+    """Write a safetensors file in one step: whoever reads it sees the old file or the new one, never a part.
+
+    A checksum of the contents goes into the metadata.
+    """
+    partial = path.with_name(path.name + ".partial")
+    whole = {name: value.contiguous() for name, value in tensors.items()}
+    try:
+        save_file(whole, partial, {**(metadata or {}), "checksum": _checksum(whole)})
+        os.replace(partial, path)
+    except (OSError, SafetensorError) as error:
+        partial.unlink(missing_ok=True)
+        raise TrainingError(
+            f"could not write {path}: {error}. Nothing was overwritten; free some space and resume"
+        ) from error
+
+
+def read_whole(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """The tensors and metadata of a file that `write_atomically` wrote, if its checksum holds."""
+    try:
+        with safe_open(path, framework="pt") as file:
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            metadata = file.metadata() or {}
+    except (SafetensorError, OSError) as error:
+        raise DamagedCheckpoint(f"{path} is damaged ({error})") from error
+    if metadata.get("checksum") not in (None, _checksum(tensors)):
+        raise DamagedCheckpoint(f"{path} is damaged: its contents do not match their checksum")
+    return tensors, metadata
+
+
+def _checksum(tensors: Mapping[str, Tensor]) -> str:
+    value = 0
+    for name in sorted(tensors):
+        value = zlib.crc32(tensors[name].reshape(-1).view(torch.uint8).numpy().data, zlib.crc32(name.encode(), value))
+    return f"{value:08x}"
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The state of a fleet's runs after a step, on the CPU. seconds: what each run has cost so far."""
+
+    runs: tuple[str, ...]
+    state: dict[str, Tensor]
+    seconds: float = 0.0
+
+    @property
+    def step(self) -> int:
+        return int(self.state["step"])
+
+    def only(self, runs: Sequence[str]) -> Snapshot:
+        """The rows of these runs, in this order."""
+        rows = torch.tensor([self.runs.index(run) for run in runs])
+        cut = {name: value[rows] if _has_rows(name, value) else value for name, value in self.state.items()}
+        return Snapshot(tuple(runs), cut, self.seconds)
+
+    def joined(self, other: Snapshot) -> Snapshot:
+        """The rows of both, which stand at the same step."""
+        state = {
+            name: torch.cat([value, other.state[name]]) if _has_rows(name, value) else value
+            for name, value in self.state.items()
+        }
+        return Snapshot(self.runs + other.runs, state, max(self.seconds, other.seconds))
+
+    def fits(self, other: Snapshot) -> bool:
+        """Whether both stand at the same step and took their curves' points at the same steps."""
+        points = [snapshot.state.get(STEPS, torch.zeros(0)).tolist() for snapshot in (self, other)]
+        return self.step == other.step and points[0] == points[1]
+
+    @property
+    def curves(self) -> Curves:
+        return Curves.of(self.state)
+
+
+def _has_rows(name: str, value: Tensor) -> bool:
+    return value.dim() > 0 and name != STEPS
+
+
+def _copy_to_host(state: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], Callable[[], None]]:
+    """A copy of the state as it is now, and a function that waits until the copy is there."""
+    devices = {value.device for value in state.values() if value.device.type == "cuda"}
+    copies = {
+        name: torch.empty(value.shape, dtype=value.dtype, pin_memory=value.device.type == "cuda").copy_(
+            value.detach(), non_blocking=True
+        )
+        for name, value in state.items()
+    }
+    events = [torch.cuda.current_stream(device).record_event() for device in devices]
+
+    def wait() -> None:
+        for event in events:
+            event.synchronize()
+
+    return copies, wait
+
+
+class Shelf:
+    """The checkpoints in one folder. `alone`: the folder is one run's own, and its file has a plain name."""
+
+    def __init__(self, folder: Path, *, alone: bool = False) -> None:
+        self.folder, self._alone = folder, alone
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="checkpoint")
+        self._writing: Future[None] | None = None
+        self.seconds = 0.0
+        """What the last checkpoint took to write."""
+
+    def path(self, runs: Iterable[str]) -> Path:
+        """Where a fleet of these runs keeps its newest checkpoint."""
+        key = "" if self._alone else "-" + hashlib.sha256(",".join(sorted(runs)).encode()).hexdigest()[:16]
+        return self.folder / f"{NAME}{key}.safetensors"
+
+    @property
+    def busy(self) -> bool:
+        """Whether the last checkpoint is still being written."""
+        return self._writing is not None and not self._writing.done()
+
+    def save(self, snapshot: Snapshot) -> None:
+        """Copy the state and have it written. An error of the write before this one is raised here."""
+        self.wait()
+        state, ready = _copy_to_host(snapshot.state)
+        self._writing = self._thread.submit(self._write, Snapshot(snapshot.runs, state, snapshot.seconds), ready)
+
+    def _write(self, snapshot: Snapshot, ready: Callable[[], None]) -> None:
+        started = time.monotonic()
+        ready()
+        self.folder.mkdir(parents=True, exist_ok=True)
+        path = self.path(snapshot.runs)
+        new = path.with_name(path.name + ".new")
+        known = {"runs": json.dumps(snapshot.runs), "step": str(snapshot.step), "seconds": repr(snapshot.seconds)}
+        write_atomically(snapshot.state, new, known)
+        if path.exists():
+            os.replace(path, _previous(path))
+        os.replace(new, path)
+        self.seconds = time.monotonic() - started
+
+    def wait(self) -> None:
+        """Until nothing is being written; raises what went wrong."""
+        if self._writing is not None:
+            writing, self._writing = self._writing, None
+            writing.result()
+
+    def close(self) -> None:
+        self._thread.shutdown(wait=True)
+
+    def latest(self, runs: Sequence[str], say: Callable[[str], None] = lambda line: None) -> list[Snapshot]:
+        """The newest whole rows of each of these runs that has any, those that stand at the same step together.
+
+        A damaged file is passed over for an older one, with a line to `say`. Where there is none `DamagedCheckpoint` is
+        raised, if the damaged file is known to be this fleet's.
+        """
+        wanted, found, damaged = set(runs), [], []
+        for path, members in self._by_age(damaged):
+            if not wanted & set(members):
+                continue
+            try:
+                state, known = read_whole(path)
+            except DamagedCheckpoint as error:
+                damaged.append((path, error))
+                continue
+            mine = [run for run in runs if run in wanted and run in members]
+            found.append(Snapshot(tuple(members), state, float(known["seconds"])).only(mine))
+            wanted -= set(mine)
+        for path, error in damaged:
+            if wanted and path in (self.path(runs), _previous(self.path(runs))):
+                raise DamagedCheckpoint(f"{error}; delete it to start its runs anew") from error
+            say(f"{error}; going on from an older checkpoint or from the start")
+        return _together(found, runs)
+
+    def _by_age(self, damaged: list[tuple[Path, DamagedCheckpoint]]) -> list[tuple[Path, list[str]]]:
+        """Every checkpoint with the hashes of its runs, the furthest step first."""
+        listed = []
+        for path in sorted(self.folder.glob(f"{NAME}*.safetensors")):
+            try:
+                with safe_open(path, framework="pt") as file:
+                    known = file.metadata()
+                listed.append((int(known["step"]), path, json.loads(known["runs"])))
+            except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
+                damaged.append((path, DamagedCheckpoint(f"{path} is damaged ({error})")))
+        return [(path, members) for _, path, members in sorted(listed, key=lambda entry: -entry[0])]
+
+    def discard(self, finished: Iterable[str], damaged: bool = False) -> None:
+        """Delete every checkpoint whose runs have all finished, and the damaged ones too, if asked."""
+        self.wait()
+        over, broken = set(finished), []
+        for path, members in self._by_age(broken):
+            if over.issuperset(members):
+                path.unlink(missing_ok=True)
+            elif damaged:
+                try:
+                    read_whole(path)
+                except DamagedCheckpoint:
+                    path.unlink(missing_ok=True)
+        if damaged:
+            for path, _ in broken:
+                path.unlink(missing_ok=True)
+        if not self._alone and self.folder.is_dir() and not any(self.folder.iterdir()):
+            self.folder.rmdir()
+
+
+def _previous(path: Path) -> Path:
+    return path.with_name(f"{path.stem}.previous{path.suffix}")
+
+
+def _together(snapshots: Iterable[Snapshot], order: Sequence[str]) -> list[Snapshot]:
+    """Snapshots that fit joined into one, its runs in the order given."""
+    parts: list[Snapshot] = []
+    for snapshot in snapshots:
+        for position, part in enumerate(parts):
+            if part.fits(snapshot):
+                parts[position] = part.joined(snapshot)
+                break
+        else:
+            parts.append(snapshot)
+    return [part.only([run for run in order if run in part.runs]) for part in parts]

@@ -1,0 +1,21 @@
+"""What can go wrong in training."""
+
+from __future__ import annotations
+
+from hackle.types import HackleError
+
+
+class TrainingError(HackleError):
+    """A training that cannot start, go on or be resumed."""
+
+
+class Stopped(TrainingError):
+    """A training that was asked to stop and left a checkpoint."""
+
+
+class Diverged(TrainingError):
+    """A run whose loss is no longer finite."""
+
+
+class DamagedCheckpoint(TrainingError):
+    """A checkpoint that cannot be read, and no older one to take its place."""

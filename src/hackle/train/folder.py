@@ -1,0 +1,127 @@
+"""One run's folder: its record, its result, and its curves as a table and for TensorBoard."""
+
+from __future__ import annotations
+
+import csv
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+
+from hackle.model import RECORD, WEIGHTS, read_record, write_record
+from hackle.records import record_hash
+from hackle.train.checkpoints import write_atomically
+from hackle.train.curves import Curves
+from hackle.train.errors import TrainingError
+from hackle.types import Run
+
+CURVES = "curves.csv"
+
+
+class RunFolder:
+    """One run's files."""
+
+    def __init__(self, path: Path, run: Run, shape: tuple[int, int, int], *, tensorboard: bool = True) -> None:
+        self.path, self.run, self.shape, self._tensorboard = path, run, shape, tensorboard
+        self._writer: Any = None
+        self._written = 0
+
+    def claim(self, resume: bool) -> None:
+        """Take the folder for this run, or say why it cannot be had."""
+        if (self.path / RECORD).exists():
+            other, _ = read_record(self.path)
+            if record_hash(other) != record_hash(self.run):
+                raise TrainingError(
+                    f"{self.path} holds another run ({other.method}, seed {other.seed}); choose another --out"
+                )
+            if not resume:
+                raise TrainingError(
+                    f"{self.path} holds this run already; add --resume to go on, or choose another --out"
+                )
+            return
+        if self.path.exists() and any(self.path.iterdir()):
+            raise TrainingError(f"{self.path} is not empty and holds no run; choose another --out")
+        self.path.mkdir(parents=True, exist_ok=True)
+        write_record(self.path, self.run, self.shape)
+
+    @property
+    def finished(self) -> bool:
+        return (self.path / WEIGHTS).is_file()
+
+    def start(self, curves: Curves, row: int) -> None:
+        """Begin the table of curves anew with the points that training goes on from."""
+        (self.path / CURVES).unlink(missing_ok=True)
+        if curves.steps:
+            write_curves(self.path, curves.row(row))
+        self._written = len(curves.steps)
+
+    def append(self, curves: Curves, row: int) -> None:
+        """Write the points that are new since the last time, to the table and to TensorBoard."""
+        if len(curves.steps) == self._written:
+            return
+        fresh = curves.row(row, self._written)
+        if self._written:
+            with (self.path / CURVES).open("a", newline="") as file:
+                csv.writer(file, lineterminator="\n").writerows(_lines(fresh))
+        else:
+            write_curves(self.path, fresh)
+        self._written = len(curves.steps)
+        if self._tensorboard:
+            self._show(fresh)
+
+    def _show(self, fresh: Mapping[str, NDArray]) -> None:
+        if self._writer is None:
+            from torch.utils.tensorboard import SummaryWriter
+
+            self._writer = SummaryWriter(str(self.path), purge_step=int(fresh["step"][0]))
+        for name, values in fresh.items():
+            if name != "step":
+                for step, value in zip(fresh["step"].tolist(), values.tolist(), strict=True):
+                    self._writer.add_scalar(name, value, step)
+
+    def finish(self, weights: dict[str, Tensor], metadata: dict[str, str] | None = None) -> None:
+        """Write the result, which says that the run has finished."""
+        self.close()
+        write_atomically(weights, self.path / WEIGHTS, metadata)
+
+    def close(self) -> None:
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
+
+
+def _lines(curves: Mapping[str, NDArray]) -> list[list[str]]:
+    """Rows of the table: nine digits give a float32 back exactly."""
+    columns = [
+        [str(value) if name == "step" else f"{value:.9g}" for value in values.tolist()]
+        for name, values in curves.items()
+    ]
+    return [list(row) for row in zip(*columns, strict=True)]
+
+
+def write_curves(folder: Path, curves: Mapping[str, NDArray]) -> None:
+    """Write a run's curves as a table, in one step."""
+    partial = folder / (CURVES + ".partial")
+    with partial.open("w", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(curves)
+        writer.writerows(_lines(curves))
+    os.replace(partial, folder / CURVES)
+
+
+def read_curves(folder: Path) -> dict[str, NDArray]:
+    """The curves of a run folder, `step` and each term; nothing where there are none."""
+    path = folder / CURVES
+    if not path.is_file():
+        return {}
+    with path.open(newline="") as file:
+        names, *rows = list(csv.reader(file))
+    columns = zip(*rows, strict=True) if rows else [()] * len(names)
+    return {
+        name: np.array(column, dtype=np.int64 if name == "step" else np.float32)
+        for name, column in zip(names, columns, strict=True)
+    }

@@ -1,0 +1,250 @@
+"""The loop: steps, log points, checkpoints beside the training, a stop when asked, and smaller fleets when memory ends."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import torch
+from numpy.typing import NDArray
+
+from hackle.fleet import Fleet
+from hackle.model import Model
+from hackle.records import record_hash
+from hackle.train.checkpoints import Shelf, Snapshot
+from hackle.train.curves import PREFIX, Curves
+from hackle.train.errors import Stopped, TrainingError
+from hackle.train.folder import RunFolder
+from hackle.train.size import cut, is_out_of_memory, release_memory
+from hackle.types import Dataset, Images, Run
+
+_EARLY = 20
+"""Steps from which the time that is left is estimated."""
+_APPEND_SECONDS = 5.0
+"""Between two times that curves go to the disk."""
+_WRITING_SHARE = 30
+"""After a checkpoint that took t seconds to write the next waits for at least this many times t."""
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What training gives for one run: a model, or the reason why there is none."""
+
+    run: Run
+    model: Model | None
+    failure: str = ""
+    curves: Mapping[str, NDArray] = field(default_factory=dict)
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class Point:
+    """Where a fleet stands: told at every log point."""
+
+    runs: Sequence[Run]
+    step: int
+    rate: float
+    first: Mapping[str, list[float] | float]
+
+
+@dataclass(frozen=True)
+class Watch:
+    """Who is told what: `begin` that a fleet starts at a step, `early` how many seconds it will take, after its first
+    steps, `point` where it stands, `say` a line for the user."""
+
+    begin: Callable[[Sequence[Run], int], None] = lambda runs, step: None
+    early: Callable[[int, float], None] = lambda steps, seconds: None
+    point: Callable[[Point], None] = lambda point: None
+    say: Callable[[str], None] = lambda line: None
+
+
+@dataclass(frozen=True)
+class Pace:
+    """log_every: steps between two points of the curves. checkpoint_seconds: between two checkpoints, or a little more."""
+
+    log_every: int = 100
+    checkpoint_seconds: float = 60.0
+
+
+@contextmanager
+def stop_requests() -> Iterator[threading.Event]:
+    """An event set by Ctrl-C or a termination signal, so that a step is always finished before the loop ends."""
+    stop = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield stop
+        return
+    previous = {number: signal.signal(number, lambda *_: stop.set()) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield stop
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+
+
+def train_runs(
+    runs: Sequence[Run],
+    data: Dataset,
+    device: torch.device,
+    pace: Pace,
+    watch: Watch,
+    *,
+    shelf: Shelf | None = None,
+    folders: Mapping[str, RunFolder] | None = None,
+) -> Iterator[Trained]:
+    """Train runs that stack as one fleet from where their checkpoints stand; halves of it where memory does not suffice.
+
+    Each result comes once it is in its folder, if it has one.
+    """
+    images = data.images_on(device)
+    waiting = [list(runs)]
+    while waiting:
+        members = waiting.pop()
+        hashes = {record_hash(run): run for run in members}
+        snapshots = shelf.latest(list(hashes), watch.say) if shelf is not None else []
+        kept = {run for snapshot in snapshots for run in snapshot.runs}
+        fresh = [run for key, run in hashes.items() if key not in kept]
+        parts = [([hashes[key] for key in snapshot.runs], snapshot) for snapshot in snapshots]
+        for part, snapshot in [*parts, *([(fresh, None)] if fresh else [])]:
+            try:
+                voyage = _Voyage(part, images, data, device, snapshot, shelf, folders or {}, watch)
+                found = voyage.run(pace)
+            except Exception as error:
+                if not is_out_of_memory(error):
+                    raise
+                found, message = None, str(error).splitlines()[0]
+            if found is not None:
+                yield from found
+                continue
+            voyage = None  # its tensors must go before the halves come
+            release_memory(device)
+            if len(part) == 1:
+                raise TrainingError(f"one model does not fit in memory: {message}. A smaller batch or network would")
+            if shelf is not None:
+                shelf.wait()
+            halves = cut(part, -(-len(part) // 2))
+            watch.say(
+                f"out of memory with {len(part)} models: going on with {' and '.join(str(len(h)) for h in halves)}"
+            )
+            waiting += halves[::-1]
+
+
+class _Voyage:
+    """One fleet from where it stands to its last step."""
+
+    def __init__(
+        self,
+        runs: Sequence[Run],
+        images: Images,
+        data: Dataset,
+        device: torch.device,
+        snapshot: Snapshot | None,
+        shelf: Shelf | None,
+        folders: Mapping[str, RunFolder],
+        watch: Watch,
+    ) -> None:
+        self.fleet = Fleet(runs, images, len(data.factors), data.shape, device)
+        self.hashes = tuple(record_hash(run) for run in runs)
+        self.folders = [folders.get(key) for key in self.hashes]
+        self.curves = snapshot.curves if snapshot is not None else Curves()
+        self.spent = snapshot.seconds if snapshot is not None else 0.0
+        self.shelf, self.watch = shelf, watch
+        if snapshot is not None:
+            restore(self.fleet, snapshot)
+        self.started = time.monotonic()
+
+    @property
+    def seconds(self) -> float:
+        """What each run has cost so far: its share of the fleet's time."""
+        return self.spent + (time.monotonic() - self.started) / len(self.fleet)
+
+    def run(self, pace: Pace) -> list[Trained]:
+        """Take every step that is left and hand over the results."""
+        fleet, steps = self.fleet, self.fleet.runs[0].steps
+        first = done = fleet.step_number
+        self.watch.begin(fleet.runs, done)
+        for row, folder in enumerate(self.folders):
+            if folder is not None:
+                folder.start(self.curves, row)
+        appended = saved = time.monotonic()
+        pause = pace.checkpoint_seconds
+        with stop_requests() as stop:
+            while done < steps:
+                fleet.step()
+                done += 1
+                if done - first == _EARLY:
+                    self.watch.early(steps - done, (time.monotonic() - self.started) / _EARLY * (steps - done))
+                if done % pace.log_every == 0 or done == steps:
+                    averages = fleet.averages()
+                    self.curves.add(done, averages)
+                    now = time.monotonic()
+                    self.watch.point(
+                        Point(fleet.runs, done, (done - first) * len(fleet) / (now - self.started), averages[0])
+                    )
+                    if now - appended > _APPEND_SECONDS:
+                        self._append()
+                        appended = now
+                    if bool((fleet.state["failed_at"] >= 0).all()):
+                        break
+                    if self.shelf is not None and now - saved > pause and done < steps and not self.shelf.busy:
+                        pause = max(pace.checkpoint_seconds, _WRITING_SHARE * self.shelf.seconds)
+                        self._save()
+                        saved = now
+                if stop.is_set():
+                    self._leave(done)
+        self._append()
+        return [self._result(row, folder) for row, folder in enumerate(self.folders)]
+
+    def _append(self) -> None:
+        for row, folder in enumerate(self.folders):
+            if folder is not None:
+                folder.append(self.curves, row)
+
+    def _save(self) -> None:
+        if self.shelf is not None:
+            self.shelf.save(Snapshot(self.hashes, {**self.fleet.state, **self.curves.tensors()}, self.seconds))
+
+    def _leave(self, done: int) -> None:
+        """Write a checkpoint and stop."""
+        self._append()
+        kept = "nowhere: no --out given"
+        if self.shelf is not None:
+            self._save()
+            self.shelf.wait()
+            kept = str(self.shelf.folder)
+        raise Stopped(f"stopped at step {done:,}; checkpoint in {kept}. Go on with --resume")
+
+    def _result(self, row: int, folder: RunFolder | None) -> Trained:
+        fleet = self.fleet
+        run, failed_at = fleet.runs[row], int(fleet.state["failed_at"][row])
+        known = {"curves": self.curves.row(row), "seconds": self.seconds}
+        if folder is not None:
+            folder.close()
+        if failed_at >= 0:
+            terms = ", ".join(fleet.broken_terms(row)) or "the total"
+            return Trained(run, None, f"diverged at step {failed_at:,}: {terms} not finite", **known)
+        model = Model(run, fleet.shape, fleet.weights(row)).to(fleet.device)
+        run.method.calibrate(model.networks, run, fleet.images, fleet.data_size)
+        if folder is not None:
+            folder.finish(model.weights())
+        return Trained(run, model, **known)
+
+
+def restore(fleet: Fleet, snapshot: Snapshot) -> None:
+    """Put a fleet where a snapshot of its runs stands."""
+    for name, value in snapshot.state.items():
+        if not name.startswith(PREFIX):
+            fleet.state[name] = value.to(fleet.device)
+
+
+def last_good_step(shelf: Shelf, run: str) -> tuple[int, Path] | None:
+    """The newest checkpoint of a run that was still finite in it."""
+    shelf.wait()
+    for snapshot in shelf.latest([run]):
+        if int(snapshot.state["failed_at"][0]) < 0:
+            return snapshot.step, shelf.folder
+    return None

@@ -1,0 +1,101 @@
+"""How many runs make a fleet: what fits the free memory, and no more than pays."""
+
+from __future__ import annotations
+
+import gc
+import math
+import os
+from collections.abc import Sequence
+from typing import TypeVar
+
+import torch
+
+from hackle.fleet import Fleet, build_networks
+from hackle.types import Dataset, Images, Run
+
+T = TypeVar("T")
+
+LARGEST_ON_CUDA = 300
+"""Throughput per model hardly grows beyond a few dozen models, and checkpoints grow with every one."""
+LARGEST_ON_CPU = 8
+_MARGIN = 0.8
+"""The part of the free memory that a fleet may take; the rest is for scoring and for what the measurement did not see."""
+_PROBES = 4, 12
+"""Sizes of the two fleets from which memory is measured. Groups up to the larger are simply tried."""
+
+
+def choose_fleet_size(runs: Sequence[Run], data: Dataset, device: torch.device) -> int:
+    """The size of the fleets into which these runs, which stack, are cut."""
+    if len(runs) <= (_PROBES[1] if device.type == "cuda" else 1):
+        return len(runs)
+    if device.type == "cuda":
+        images = data.images_on(device)
+        fixed, each = _measure(runs[: _PROBES[1]], images, data, device)
+        room, largest = torch.cuda.mem_get_info(device)[0] * _MARGIN - fixed, LARGEST_ON_CUDA
+    else:
+        each, room, largest = _estimate(runs[0], data.shape), available_memory() * _MARGIN, LARGEST_ON_CPU
+    return max(1, min(len(runs), largest, int(room / each)))
+
+
+def cut(runs: Sequence[T], size: int) -> list[list[T]]:
+    """As few parts as the size allows, nearly equal, in order.
+
+    >>> cut([1, 2, 3, 4, 5, 6, 7], 3)
+    [[1, 2, 3], [4, 5], [6, 7]]
+    """
+    parts = math.ceil(len(runs) / size)
+    few, more = divmod(len(runs), parts)
+    lengths = [few + (part < more) for part in range(parts)]
+    starts = [sum(lengths[:part]) for part in range(parts)]
+    return [list(runs[start : start + length]) for start, length in zip(starts, lengths, strict=True)]
+
+
+def available_memory() -> int:
+    """Bytes of main memory that can be had without swapping."""
+    try:
+        with open("/proc/meminfo") as file:
+            entries = dict(line.split(":", 1) for line in file)
+        return int(entries["MemAvailable"].split()[0]) * 1024
+    except (OSError, KeyError):
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+
+
+def _measure(runs: Sequence[Run], images: Images, data: Dataset, device: torch.device) -> tuple[float, float]:
+    """Bytes that a fleet takes whatever its size, and bytes per model: a line through two short trainings."""
+    peaks = []
+    for size in _PROBES:
+        release_memory(device)
+        before = torch.cuda.memory_reserved(device)
+        torch.cuda.reset_peak_memory_stats(device)
+        fleet = Fleet(runs[:size], images, len(data.factors), data.shape, device)
+        for _ in range(5):
+            fleet.step()
+        torch.cuda.synchronize(device)
+        peaks.append(torch.cuda.max_memory_reserved(device) - before)
+        del fleet
+    release_memory(device)
+    small, large = _PROBES
+    each = max(1.0, (peaks[1] - peaks[0]) / (large - small))
+    return max(0.0, peaks[0] - small * each), each
+
+
+def _estimate(run: Run, shape: tuple[int, int, int]) -> float:
+    """Bytes per model on a CPU: weights, gradient and moments, and generously the activations of a batch."""
+    networks = build_networks(run, shape).values()
+    parameters = sum(value.numel() for network in networks for value in network.parameters())
+    height, width, channels = shape
+    return 4.0 * (6 * parameters + 4 * run.batch_size * height * width * (channels + 32))
+
+
+def release_memory(device: torch.device) -> None:
+    """Give back what no tensor holds any more."""
+    gc.collect()
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+        torch.cuda.empty_cache()
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether an error says that memory has run out, on a device or on the host."""
+    host = isinstance(error, RuntimeError) and "can't allocate memory" in str(error)
+    return isinstance(error, torch.OutOfMemoryError | MemoryError) or host
