@@ -68,20 +68,16 @@ def test_seeds_give_different_weights_and_batches(squares: Any) -> None:
     assert any(not torch.equal(fleet.weights(0)[name], value) for name, value in fleet.weights(1).items())
 
 
-def test_adam_follows_pytorchs(squares: Any) -> None:
-    run = small_run(VAE(), optimiser=Adam(learning_rate=3e-3, beta1=0.7, beta2=0.99, epsilon=1e-4))
-    fleet = trained([run], squares, steps=0)
-    weights = fleet.state["weights/encoder"]
-    reference = weights[0].detach().clone().requires_grad_()
-    optimiser = torch.optim.Adam([reference], lr=3e-3, betas=(0.7, 0.99), eps=1e-4)
-    stacked = Adam(*(torch.tensor([[value]]) for value in (3e-3, 0.7, 0.99, 1e-4)))  # type: ignore[arg-type]
-    generator = torch.Generator().manual_seed(0)
-    for _ in range(10):
-        gradient = torch.randn(weights.shape, generator=generator)
-        fleet._adam("encoder", gradient, stacked, torch.ones(1, 1, dtype=torch.bool))
-        reference.grad = gradient[0].clone()
-        optimiser.step()
-    torch.testing.assert_close(weights[0], reference.detach(), rtol=1e-5, atol=1e-7)
+def test_rounded_parameters_follow_their_master_weights(squares: Any) -> None:
+    fleet = trained([small_run(VAE(), precision="bfloat16", seed=seed) for seed in range(2)], squares, steps=3)
+    layout, weights, rounded = fleet.layouts["encoder"], fleet.state["weights/encoder"], fleet._rounded["encoder"]
+    assert layout.rounded
+    assert layout.rounded < set(layout.names)
+    before = layout.unflatten(trained([small_run(VAE(), precision="bfloat16")], squares, 0).state["weights/encoder"])
+    for name in layout.rounded:
+        master = layout.unflatten(weights)[name]
+        assert not torch.equal(master[:1], before[name])
+        assert torch.equal(layout.unflatten(weights, rounded)[name], master.to(torch.bfloat16)), name
 
 
 def _explode(nets: Nets, step: Step, run: Any) -> Losses:

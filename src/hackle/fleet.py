@@ -10,8 +10,9 @@ other rows never see it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 import torch
@@ -21,13 +22,17 @@ from torch.func import functional_call, vmap
 from torch.utils._pytree import tree_map
 
 from hackle.allocator import keep_freed_memory
-from hackle.kernels.adam import adam_step
+from hackle.kernels import Rows, adam_step
+from hackle.nets.layers import Blocks, Linear
 from hackle.randomness import Stream
 from hackle.records import float_fields, record_hash, with_fields
 from hackle.types import Images, Losses, Phase, Run, Step
 
 State = dict[str, Tensor]
 _WARM_UP = 3
+ROUNDING = (Linear, Blocks)
+"""Layers that use their parameters in the number format of their inputs. A fleet that computes in bfloat16 keeps these
+parameters in bfloat16 too, written as the optimiser updates them, so that no step rounds them again."""
 
 
 def stacking_key(run: Run) -> str:
@@ -55,11 +60,13 @@ def build_networks(run: Run, shape: tuple[int, int, int]) -> dict[str, nn.Module
 class Layout:
     """Where each parameter of one network lies in a flat row.
 
-    Each starts at a multiple of 16 numbers, so that kernels can load it in wide words; the gaps hold zeros.
+    Each starts at a multiple of 16 numbers, so that kernels can load it in wide words; the gaps hold zeros. `rounded` names
+    the parameters that layers use in the number format of what they are given.
     """
 
     names: tuple[str, ...]
     shapes: tuple[torch.Size, ...]
+    rounded: frozenset[str]
 
     @classmethod
     def of(cls, network: nn.Module) -> Layout:
@@ -69,26 +76,36 @@ class Layout:
                 "batch to the next; use layer normalisation, or batch normalisation without running averages"
             )
         named = dict(network.named_parameters())
-        return cls(tuple(named), tuple(value.shape for value in named.values()))
+        rounding = [
+            f"{prefix}.{name}".lstrip(".")
+            for prefix, module in network.named_modules()
+            if isinstance(module, ROUNDING)
+            for name, _ in module.named_parameters(recurse=False)
+        ]
+        return cls(tuple(named), tuple(value.shape for value in named.values()), frozenset(rounding))
 
     @property
-    def _lengths(self) -> list[int]:
-        """Of each parameter and of the gap behind it, in turn."""
-        return [length for shape in self.shapes for length in (shape.numel(), -shape.numel() % 16)]
+    def starts(self) -> dict[str, int]:
+        """The column at which each parameter begins."""
+        lengths = [shape.numel() + -shape.numel() % 16 for shape in self.shapes]
+        return dict(zip(self.names, accumulate([0, *lengths[:-1]]), strict=True))
 
     def flatten(self, network: nn.Module) -> Tensor:
         values = [value.detach().reshape(-1) for value in network.parameters()]
         return torch.cat([F.pad(value, (0, -len(value) % 16)) for value in values])
 
-    def unflatten(self, rows: Tensor) -> dict[str, Tensor]:
-        """(m, p) to each parameter (m, *shape), or (p,) to each (*shape). Its gradient is one concatenation."""
-        pieces = rows.split(self._lengths, dim=-1)[::2]
-        named = zip(self.names, self.shapes, pieces, strict=True)
-        return {name: piece.reshape(*rows.shape[:-1], *shape) for name, shape, piece in named}
+    def unflatten(self, rows: Tensor, rounded: Tensor | None = None) -> dict[str, Tensor]:
+        """(m, p) to each parameter (m, *shape), or (p,) to each (*shape): views, of `rounded` where a layer rounds."""
+        found = {}
+        for (name, start), shape in zip(self.starts.items(), self.shapes, strict=True):
+            source = rounded if rounded is not None and name in self.rounded else rows
+            found[name] = source.narrow(-1, start, shape.numel()).unflatten(-1, shape or (1,))
+        return found
 
 
 class _BoundNets:
-    """One model's networks as functions of their inputs, which compute in the run's number format and answer in float32."""
+    """One model's networks as functions of their inputs. They compute in the run's number format and answer with codes in
+    float32, and with images as they are: who sums over pixels sums in float32."""
 
     def __init__(
         self, modules: Mapping[str, nn.Module], parameters: Mapping[str, dict[str, Tensor]], number_format: torch.dtype
@@ -98,7 +115,7 @@ class _BoundNets:
     def __call__(self, name: str, *inputs: Tensor) -> Any:
         given = tuple(value.to(self._format) for value in inputs)
         answer = functional_call(self._modules[name], self._parameters[name], given)
-        return tree_map(lambda value: value.to(torch.float32), answer)
+        return tree_map(lambda value: value if value.dim() == 4 else value.to(torch.float32), answer)
 
 
 class Fleet:
@@ -146,6 +163,8 @@ class Fleet:
         self._steps_as_written = 0
         self.state["failed_at"] = torch.full((len(runs),), -1, dtype=torch.int64, device=self.device)
         self.state["averaged"] = torch.zeros((), dtype=torch.int64, device=self.device)
+        self._rounded: dict[str, Tensor] = {}
+        self._terms: dict[int, dict[str, torch.Size]] = {}
 
     def __len__(self) -> int:
         return len(self.runs)
@@ -164,6 +183,8 @@ class Fleet:
         if self._graph is not None:
             self._graph.replay()
             return
+        if not self._steps_as_written and self._format != torch.float32:
+            self._rounded = {name: self.state[f"weights/{name}"].to(self._format) for name in self.layouts}
         self._take_step()
         self._steps_as_written += 1
         on_host = getattr(self.images, "on_host", False)
@@ -186,27 +207,34 @@ class Fleet:
         images = torch.empty((len(self), 0), device=self.device)
         if phase.needs_images:
             index = stream.integers("index", (batch,), self.data_size)
-            images = self.images(index, stream).to(torch.float32) / 255
+            images = self.images(index, stream) / 255
         noise = {name: draw.sample(stream, name) for name, draw in phase.draws.items()}
-        leaves = {name: self.state[f"weights/{name}"].detach().requires_grad_() for name in phase.trains}
         parameters = {
-            name: layout.unflatten(leaves.get(name, self.state[f"weights/{name}"]))
+            name: layout.unflatten(self.state[f"weights/{name}"], self._rounded.get(name))
             for name, layout in self.layouts.items()
         }
+        for name in phase.trains:
+            parameters[name] = {key: value.detach().requires_grad_() for key, value in parameters[name].items()}
+        leaves = [value for name in phase.trains for value in parameters[name].values()]
         losses = vmap(self._one_model(phase), randomness="error")(parameters, images, noise, carry, self._fields)
-        gradients = torch.autograd.grad(losses["total"].sum(), list(leaves.values()))
+        gradients = iter(torch.autograd.grad(losses["total"].sum(), leaves, materialize_grads=True))
         with torch.no_grad():
-            alive = self._note(losses["total"], losses["terms"])
+            alive = self._note(position, losses["total"], losses["terms"])
             settings = phase.optimiser(self._template_with_paths())
-            for name, gradient in zip(leaves, gradients, strict=True):
-                self._adam(name, gradient, settings, alive)
+            for name in phase.trains:
+                starts = self.layouts[name].starts.values()
+                self._adam(name, [(start, next(gradients)) for start in starts], settings, alive)
         return losses["carry"]
+
+    @property
+    def _format(self) -> torch.dtype:
+        return getattr(torch, self._template.precision)
 
     def _one_model(self, phase: Phase) -> Callable[..., dict[str, Any]]:
         step_number = self.state["step"]
 
         def loss(parameters: Any, images: Tensor, noise: Any, carry: Any, fields: Any) -> dict[str, Any]:
-            nets = _BoundNets(self._modules, parameters, getattr(torch, self._template.precision))
+            nets = _BoundNets(self._modules, parameters, self._format)
             step = Step(images, noise, step_number, self.data_size, carry)
             found: Losses = phase.loss(nets, step, with_fields(self._template, fields))
             return {"total": found.total, "terms": dict(found.terms), "carry": dict(found.carry)}
@@ -217,45 +245,48 @@ class Fleet:
         """The record with every float field replaced by its stacked values (m, 1)."""
         return with_fields(self._template, {path: values[:, None] for path, values in self._fields.items()})
 
-    def _note(self, total: Tensor, terms: Mapping[str, Tensor]) -> Tensor:
+    def _note(self, position: int, total: Tensor, terms: Mapping[str, Tensor]) -> Tensor:
         """Add the terms to their running sums and freeze the runs whose loss is not finite. Returns who goes on, (m, 1)."""
+        self._terms[position] = {name: value.shape[1:] for name, value in terms.items()}
+        values = torch.cat([value.detach().reshape(len(self), -1) for value in (*terms.values(), total)], dim=1)
+        good = torch.isfinite(values)
+        sums, broken = f"sum/{position}", f"broken/{position}"
+        if sums not in self.state:
+            self.state[sums] = torch.zeros_like(values)
+            self.state[broken] = torch.zeros_like(good)
         failed_at = self.state["failed_at"]
         going = failed_at < 0
-        finite = torch.isfinite(total)
-        for name, value in terms.items():
-            value = value.detach().to(torch.float32)
-            good = torch.isfinite(value.reshape(len(self), -1)).all(1)
-            finite &= good
-            total_key, broken_key = f"sum/{name}", f"broken/{name}"
-            if total_key not in self.state:
-                self.state[total_key] = torch.zeros_like(value)
-                self.state[broken_key] = torch.zeros_like(good)
-            self.state[total_key] += value
-            self.state[broken_key] |= going & ~good
-        failed_at.copy_(torch.where(going & ~finite, self.state["step"], failed_at))
+        self.state[sums] += values
+        self.state[broken] |= going[:, None] & ~good
+        failed_at.copy_(torch.where(going & ~good.all(1), self.state["step"], failed_at))
         return (failed_at < 0)[:, None]
 
-    def _adam(self, name: str, gradient: Tensor, settings: Any, alive: Tensor) -> None:
-        state = (self.state[f"{kind}/{name}"] for kind in ("weights", "first", "second", "updates"))
-        weights, first, second, updates = state
+    def _adam(self, name: str, gradients: list[tuple[int, Tensor]], settings: Any, alive: Tensor) -> None:
+        weights, first, second, updates = (
+            self.state[f"{kind}/{name}"] for kind in ("weights", "first", "second", "updates")
+        )
         updates += 1
-        adam_step(weights, gradient, first, second, updates, settings, alive)
+        adam_step(Rows(weights, first, second, self._rounded.get(name)), gradients, updates, settings, alive)
+
+    def _named(self, kind: str) -> Iterator[tuple[str, Tensor]]:
+        """Each term's name with its columns of the running sums or of the marks of what broke, shaped like the term."""
+        for position, shapes in self._terms.items():
+            *pieces, _ = self.state[f"{kind}/{position}"].split([*(s.numel() for s in shapes.values()), 1], dim=1)
+            for (name, shape), piece in zip(shapes.items(), pieces, strict=True):
+                yield name, piece.reshape(len(self), *shape)
 
     def averages(self) -> list[dict[str, list[float] | float]]:
         """Each run's mean terms since the last call, which this one ends."""
         count = max(1, int(self.state["averaged"]))
-        sums = {key.removeprefix("sum/"): value for key, value in self.state.items() if key.startswith("sum/")}
-        means = {name: (value / count).tolist() for name, value in sums.items()}
-        for value in sums.values():
-            value.zero_()
+        means = {name: (value / count).tolist() for name, value in self._named("sum")}
+        for position in self._terms:
+            self.state[f"sum/{position}"].zero_()
         self.state["averaged"].zero_()
         return [{name: values[row] for name, values in means.items()} for row in range(len(self))]
 
     def broken_terms(self, row: int) -> list[str]:
         """The terms that were not finite when a run failed."""
-        return [
-            key.removeprefix("broken/") for key, value in self.state.items() if key.startswith("broken/") and value[row]
-        ]
+        return [name for name, marks in self._named("broken") if bool(marks[row].any())]
 
     def weights(self, row: int) -> dict[str, Tensor]:
         """One run's parameters by network and name, on the CPU."""

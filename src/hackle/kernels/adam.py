@@ -1,12 +1,14 @@
 """Adam for a stack of models: one row of parameters each, with settings of its own (Kingma & Ba 2015, algorithm 1).
 
 On CUDA a Triton kernel reads gradient, weights and moments once and writes them once; elsewhere PyTorch's operations do the
-same. A row that is not alive keeps its weights.
+same. Gradients come parameter by parameter, as they were computed, in their own number format. Where networks compute with
+rounded weights, the same pass writes these. A row that is not alive keeps its weights.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -14,12 +16,24 @@ from torch import Tensor
 from hackle.randomness_kernel import jit, tl, triton
 
 
+class Rows(NamedTuple):
+    """One network's parameters in a fleet, (m, p), with Adam's two moments and, where they are needed, the rounded weights."""
+
+    weights: Tensor
+    first: Tensor
+    second: Tensor
+    rounded: Tensor | None = None
+
+
 @jit
-def _adam_kernel(weights, gradient, first, second, settings, width, BLOCK: tl.constexpr):  # pyright: ignore[reportInvalidTypeForm]
+def _adam_kernel(
+    weights, gradient, first, second, rounded, settings, row, offset, width,
+    ROUND: tl.constexpr, BLOCK: tl.constexpr,
+):  # pyright: ignore[reportInvalidTypeForm]  # fmt: skip
     model = tl.program_id(1).to(tl.int64)
     column = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     inside = column < width
-    at = model * width + column
+    at = model * row + offset + column
     own = settings + model * 6
     rate = tl.load(own)
     beta1 = tl.load(own + 1)
@@ -27,7 +41,7 @@ def _adam_kernel(weights, gradient, first, second, settings, width, BLOCK: tl.co
     epsilon = tl.load(own + 3)
     scale = tl.load(own + 4)
     alive = tl.load(own + 5)
-    g = tl.load(gradient + at, mask=inside, other=0.0)
+    g = tl.load(gradient + model * width + column, mask=inside, other=0.0).to(tl.float32)
     g = tl.where(alive > 0, g, 0.0)
     m = tl.load(first + at, mask=inside, other=0.0)
     v = tl.load(second + at, mask=inside, other=0.0)
@@ -38,26 +52,45 @@ def _adam_kernel(weights, gradient, first, second, settings, width, BLOCK: tl.co
     tl.store(first + at, m, mask=inside)
     tl.store(second + at, v, mask=inside)
     tl.store(weights + at, w, mask=inside)
+    if ROUND:
+        tl.store(rounded + at, w.to(rounded.dtype.element_ty), mask=inside)
 
 
 def adam_step(
-    weights: Tensor, gradient: Tensor, first: Tensor, second: Tensor, updates: Tensor, settings: Any, alive: Tensor
+    rows: Rows, gradients: Sequence[tuple[int, Tensor]], updates: Tensor, settings: Any, alive: Tensor
 ) -> None:
-    """Update weights and moments (m, p) in place. `settings` has the fields of `Adam` as (m, 1) tensors; `updates` counts
-    this one already; `alive` is (m, 1)."""
+    """Update weights and moments in place. Each gradient (m, …) comes with the column at which its parameter starts.
+
+    `settings` has the fields of `Adam` as (m, 1) tensors; `updates` counts this one already; `alive` is (m, 1).
+    """
     correction1 = 1 - settings.beta1**updates
     correction2 = 1 - settings.beta2**updates
     rate = settings.learning_rate * alive / correction1
-    if weights.is_cuda:
-        rows = (rate, settings.beta1, settings.beta2, settings.epsilon, 1 / correction2, alive.to(rate.dtype))
-        packed = torch.cat(rows, dim=1).contiguous()
-        block = 1024
-        with torch.cuda.device_of(weights):
-            _adam_kernel[(triton.cdiv(weights.shape[1], block), len(weights))](
-                weights, gradient.contiguous(), first, second, packed, weights.shape[1], BLOCK=block
-            )
+    if rows.weights.is_cuda:
+        packed = torch.cat(
+            (rate, settings.beta1, settings.beta2, settings.epsilon, 1 / correction2, alive.to(rate.dtype)), dim=1
+        )
+        _launch(rows, gradients, packed.contiguous())
         return
-    gradient = torch.where(alive, gradient, 0.0)
-    first.lerp_(gradient, (1 - settings.beta1).expand_as(first))
-    second.lerp_(gradient.square(), (1 - settings.beta2).expand_as(second))
-    weights.sub_(rate * first / (second.div(correction2).sqrt_() + settings.epsilon))
+    for offset, gradient in gradients:
+        gradient = torch.where(alive, gradient.flatten(1).to(torch.float32), 0.0)
+        columns = slice(offset, offset + gradient.shape[1])
+        weights, first, second = (values[:, columns] for values in rows[:3])
+        first.lerp_(gradient, (1 - settings.beta1).expand_as(first))
+        second.lerp_(gradient.square(), (1 - settings.beta2).expand_as(second))
+        weights.sub_(rate * first / (second.div(correction2).sqrt_() + settings.epsilon))
+        if rows.rounded is not None:
+            rows.rounded[:, columns] = weights
+
+
+def _launch(rows: Rows, gradients: Sequence[tuple[int, Tensor]], packed: Tensor) -> None:
+    models, row = rows.weights.shape
+    rounded = rows.weights if rows.rounded is None else rows.rounded
+    with torch.cuda.device_of(rows.weights):
+        for offset, gradient in gradients:
+            width = gradient[0].numel()
+            block = min(1024, triton.next_power_of_2(width))
+            _adam_kernel[(triton.cdiv(width, block), models)](
+                rows.weights, gradient.contiguous(), rows.first, rows.second, rounded, packed, row, offset, width,
+                ROUND=rows.rounded is not None, BLOCK=block,
+            )  # fmt: skip

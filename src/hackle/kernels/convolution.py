@@ -265,6 +265,8 @@ class _Tower(torch.autograd.Function):
         ctx.layers = len(output)
         ctx.save_for_backward(x, *output, *parameters[::2])
         ctx.mark_non_differentiable(*output[:-1])
+        # Zeros would be made for what has no gradient: every layer's result but the last.
+        ctx.set_materialize_grads(False)
 
     @staticmethod
     @once_differentiable

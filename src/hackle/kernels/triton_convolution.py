@@ -207,17 +207,19 @@ def _taps_kernel(
 
 
 @jit
-def _sum_kernel(parts, out, width, count: tl.constexpr, BN: tl.constexpr, BW: tl.constexpr):
+def _sum_kernel(parts, out, width, count, chunks, ROWS: tl.constexpr, BN: tl.constexpr, BW: tl.constexpr):
+    """out[chunk] = Σ over up to ROWS parts, in order."""
     model = tl.program_id(0).to(tl.int64)
+    chunk = tl.program_id(2)
     column = tl.program_id(1) * BW + tl.arange(0, BW)
     acc = tl.zeros((BW,), tl.float32)
-    for start in range(0, count, BN):
-        row = start + tl.arange(0, BN)
+    for start in range(0, ROWS, BN):
+        row = chunk * ROWS + start + tl.arange(0, BN)
         at = (model * count + row[:, None]) * width + column[None, :]
         acc += tl.sum(
             tl.load(parts + at, mask=(row < count)[:, None] & (column < width)[None, :], other=0.0).to(tl.float32), 0
         )
-    tl.store(out + model * width + column, acc, mask=column < width)
+    tl.store(out + (model * chunks + chunk) * width + column, acc, mask=column < width)
 
 
 def add_parts(parts: Tensor) -> Tensor:
@@ -225,13 +227,16 @@ def add_parts(parts: Tensor) -> Tensor:
     models, count = parts.shape[:2]
     parts = parts.contiguous()
     width = parts[0, 0].numel()
-    out = torch.empty(models, *parts.shape[2:], dtype=torch.float32, device=parts.device)
-    wide = min(128, _power(width))
+    wide = min(128, triton.next_power_of_2(width))
+    at_once = max(1, min(triton.next_power_of_2(count), 4096 // wide))
+    rows = 4 * at_once
+    chunks = triton.cdiv(count, rows)
+    out = torch.empty(models, chunks, *parts.shape[2:], dtype=torch.float32, device=parts.device)
     with torch.cuda.device_of(parts):
-        _sum_kernel[(models, triton.cdiv(width, wide))](
-            parts, out, width, count=count, BN=max(1, min(triton.next_power_of_2(count), 4096 // wide)), BW=wide
+        _sum_kernel[(models, triton.cdiv(width, wide), chunks)](
+            parts, out, width, count, chunks, ROWS=rows, BN=at_once, BW=wide
         )
-    return out
+    return out[:, 0] if chunks == 1 else add_parts(out)
 
 
 class Tiling(NamedTuple):

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from hackle.gaussian import kl_per_latent, reparameterise
+from hackle.kernels import bernoulli_error
 from hackle.types import Architecture, Draw, HackleError, Images, Losses, Nets, Phase, Run, Step
 
 
@@ -39,10 +39,8 @@ class Evidence(NamedTuple):
 def negative_log_likelihood(output: Tensor, images: Tensor, likelihood: str) -> Tensor:
     """−log p(x|z) of each image in nats, shape (b,): Bernoulli with logits and soft targets, or Gaussian with unit variance."""
     if likelihood == "bernoulli":
-        pixels = F.binary_cross_entropy_with_logits(output, images, reduction="none")
-    else:
-        pixels = 0.5 * (output - images).square() + 0.5 * math.log(2 * math.pi)
-    return pixels.flatten(1).sum(1)
+        return bernoulli_error(output, images)
+    return (0.5 * (output - images).square() + 0.5 * math.log(2 * math.pi)).flatten(1).sum(1)
 
 
 def evidence(nets: Nets, step: Step, run: Run) -> Evidence:

@@ -1,0 +1,94 @@
+"""The Bernoulli error of images: one pass over the pixels for the error and one for its gradient, for stacks of models.
+
+    error(l, x) = Σ max(l, 0) − l x + log(1 + e^−|l|)        over the pixels of an image, logits l, soft targets x
+    its gradient in l is sigmoid(l) − x
+
+On CUDA a Triton kernel reads logits in the networks' number format and sums in float32; elsewhere PyTorch does it. The
+order of the sum depends on the image alone. There is no second derivative on CUDA, and none with respect to the targets.
+"""
+
+# Triton reads annotations as values.
+# pyright: reportInvalidTypeForm=false
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from hackle.randomness_kernel import jit, tl, triton
+
+_BLOCK = 1024
+
+
+@jit
+def _error_kernel(logits, images, errors, pixels, BLOCK: tl.constexpr):
+    image = tl.program_id(0).to(tl.int64)
+    total = tl.zeros((BLOCK,), tl.float32)
+    for start in range(0, pixels, BLOCK):
+        pixel = start + tl.arange(0, BLOCK)
+        inside = pixel < pixels
+        l = tl.load(logits + image * pixels + pixel, mask=inside, other=0.0).to(tl.float32)  # noqa: E741
+        x = tl.load(images + image * pixels + pixel, mask=inside, other=0.0)
+        found = tl.maximum(l, 0.0) - l * x + tl.log(1.0 + tl.exp(-tl.abs(l)))
+        total += tl.where(inside, found, 0.0)
+    tl.store(errors + image, tl.sum(total, 0))
+
+
+@jit
+def _gradient_kernel(logits, images, weights, out, pixels, BLOCK: tl.constexpr):
+    image = tl.program_id(0).to(tl.int64)
+    pixel = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    inside = pixel < pixels
+    at = image * pixels + pixel
+    l = tl.load(logits + at, mask=inside, other=0.0).to(tl.float32)  # noqa: E741
+    x = tl.load(images + at, mask=inside, other=0.0)
+    found = tl.load(weights + image) * (1.0 / (1.0 + tl.exp(-l)) - x)
+    tl.store(out + at, found.to(out.dtype.element_ty), mask=inside)
+
+
+class _BernoulliError(torch.autograd.Function):
+    """(…, b, h, w, c) logits and targets to (…, b), on CUDA."""
+
+    @staticmethod
+    def forward(logits: Tensor, images: Tensor) -> Tensor:
+        logits, images = logits.contiguous(), images.contiguous()
+        errors = torch.empty(logits.shape[:-3], dtype=torch.float32, device=logits.device)
+        with torch.cuda.device_of(logits):
+            _error_kernel[(errors.numel(),)](logits, images, errors, logits.numel() // errors.numel(), BLOCK=_BLOCK)
+        return errors
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, *grads: Any) -> Any:
+        logits, images = (value.contiguous() for value in ctx.saved_tensors)
+        weights = grads[0].contiguous()
+        pixels = logits.numel() // weights.numel()
+        out = torch.empty_like(logits)
+        with torch.cuda.device_of(logits):
+            _gradient_kernel[(weights.numel(), triton.cdiv(pixels, _BLOCK))](
+                logits, images, weights, out, pixels, BLOCK=_BLOCK
+            )
+        return out, None
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, logits: Tensor, images: Tensor) -> Any:
+        stacked = [
+            value.unsqueeze(0).expand(info.batch_size, *value.shape) if dim is None else value.movedim(dim, 0)
+            for value, dim in zip((logits, images), in_dims, strict=True)
+        ]
+        return _BernoulliError.apply(*stacked), 0
+
+
+def bernoulli_error(logits: Tensor, images: Tensor) -> Tensor:
+    """−log p(x) of each image in nats, (b,), for logits and soft targets (b, h, w, c)."""
+    if logits.is_cuda and triton is not None:
+        return _BernoulliError.apply(logits, images)  # type: ignore[no-any-return]
+    return F.binary_cross_entropy_with_logits(logits.to(images.dtype), images, reduction="none").flatten(1).sum(1)

@@ -1,0 +1,71 @@
+"""Adam for stacks of models against PyTorch's, row by row."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+from hackle.kernels import Rows, adam_step
+from hackle.types import Adam
+
+DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
+SHAPES = {0: (4, 4, 3, 7), 336: (7,), 352: (33, 50)}
+WIDTH = 352 + 1664
+SETTINGS = [(3e-3, 0.7, 0.99, 1e-4), (1e-4, 0.9, 0.999, 1e-8)]
+
+
+def stacked() -> Adam:
+    columns = zip(*SETTINGS, strict=True)
+    return Adam(*(torch.tensor(column)[:, None] for column in columns))  # type: ignore[arg-type]
+
+
+def on(device: str, settings: Adam) -> Adam:
+    fields: Any = (settings.learning_rate, settings.beta1, settings.beta2, settings.epsilon)
+    return Adam(*(value.to(device) for value in fields))
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_each_row_follows_pytorchs_adam(device: str, dtype: torch.dtype) -> None:
+    generator = torch.Generator().manual_seed(0)
+    weights = torch.randn(2, WIDTH, generator=generator)
+    references = [weights[row].clone().requires_grad_() for row in range(2)]
+    optimisers = [
+        torch.optim.Adam([reference], lr=rate, betas=(beta1, beta2), eps=epsilon)
+        for reference, (rate, beta1, beta2, epsilon) in zip(references, SETTINGS, strict=True)
+    ]
+    start = weights.to(device)
+    rows = Rows(start.clone(), torch.zeros_like(start), torch.zeros_like(start), start.to(torch.bfloat16))
+    updates = torch.zeros((), dtype=torch.int64, device=device)
+    for _ in range(10):
+        gradients = {at: torch.randn(2, *shape, generator=generator).to(dtype) for at, shape in SHAPES.items()}
+        flat = torch.zeros(2, WIDTH)
+        for at, gradient in gradients.items():
+            flat[:, at : at + gradient[0].numel()] = gradient.flatten(1).float()
+        updates += 1
+        alive = torch.ones(2, 1, dtype=torch.bool, device=device)
+        given = [(at, gradient.to(device)) for at, gradient in gradients.items()]
+        adam_step(rows, given, updates, on(device, stacked()), alive)
+        for row in range(2):
+            references[row].grad = flat[row]
+            optimisers[row].step()
+    for row in range(2):
+        torch.testing.assert_close(rows.weights[row].cpu(), references[row].detach(), rtol=1e-5, atol=1e-6)
+    assert rows.rounded is not None
+    for at, shape in SHAPES.items():
+        columns = slice(at, at + torch.Size(shape).numel())
+        assert torch.equal(rows.rounded[:, columns], rows.weights[:, columns].to(torch.bfloat16))
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_row_that_is_not_alive_keeps_its_weights_whatever_its_gradient(device: str) -> None:
+    start = torch.randn(2, 64, generator=torch.Generator().manual_seed(1)).to(device)
+    rows = Rows(start.clone(), torch.zeros_like(start), torch.zeros_like(start))
+    gradient = torch.full((2, 64), torch.nan, device=device)
+    gradient[1] = 1.0
+    alive = torch.tensor([[False], [True]], device=device)
+    adam_step(rows, [(0, gradient)], torch.ones((), dtype=torch.int64, device=device), on(device, stacked()), alive)
+    assert torch.equal(rows.weights[0], start[0])
+    assert not torch.equal(rows.weights[1], start[1])
