@@ -1,0 +1,159 @@
+"""What a figure shows, before it is drawn: tables of points, summaries and cells.
+
+A figure is made in two steps. `aggregate` turns `Tables` into a `Chart`, which holds every number that will be on the page and
+can be compared with the table it came from. `hackle.figures.drawing` turns any chart into a picture and adds no number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from hackle.tables import Tables
+
+POINTS = ("x", "y", "series", "run")
+"""Columns of `Panel.points`: a row for each run."""
+SUMMARY = ("x", "y", "low", "high", "n", "series")
+"""Columns of `Panel.summary`: a row for each group of runs."""
+
+
+def no_points() -> pd.DataFrame:
+    """A frame of points without rows."""
+    return pd.DataFrame(columns=list(POINTS))
+
+
+def no_summary() -> pd.DataFrame:
+    """A frame of summaries without rows."""
+    return pd.DataFrame(columns=list(SUMMARY))
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One axis. With `ticks`, values 0, 1, 2, … are categories of these names; low and high are its ends where given."""
+
+    label: str = ""
+    low: float | None = None
+    high: float | None = None
+    ticks: tuple[str, ...] = ()
+    log: bool = False
+
+
+@dataclass(frozen=True)
+class Series:
+    """What shares a colour and a marker: `colour` and `marker` count through the palette of `hackle.figures.style`."""
+
+    name: str
+    colour: int = 0
+    marker: int = 0
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One pair of axes.
+
+    points: every run. summary: middles with intervals. joined: whether middles of a series are joined by a line. cells: a
+    matrix with named rows and columns, drawn as a heat map from −1 to 1 (`signed`), from 0 upwards, or as plain numbers
+    (`shaded` false). level: a horizontal line and its name. diagonal: the line y = x + diagonal. picture: uint8 pixels.
+    """
+
+    title: str = ""
+    x: Axis = Axis()
+    y: Axis = Axis()
+    points: pd.DataFrame = field(default_factory=no_points)
+    summary: pd.DataFrame = field(default_factory=no_summary)
+    joined: bool = False
+    cells: pd.DataFrame | None = None
+    signed: bool = False
+    shaded: bool = True
+    digits: int = 2
+    level: tuple[float, str] | None = None
+    diagonal: float | None = None
+    labels: pd.DataFrame | None = None
+    """Words beside points: x, y, text."""
+    picture: NDArray[np.uint8] | None = None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What a paper reports and what the runs at hand give: numbers, or a few words where the paper gives none."""
+
+    what: str
+    paper: float | str
+    here: float | str
+    low: float = float("nan")
+    high: float = float("nan")
+    n: int = 0
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A figure as data. rows: panels from top to bottom and left to right, None for an empty place.
+
+    reading: how to read it, with what the marks and intervals are. missing: what the figure needs and the table lacks.
+    notes: what was chosen on the way (protocol, steps).
+    """
+
+    rows: tuple[tuple[Panel | None, ...], ...] = ()
+    series: tuple[Series, ...] = ()
+    reading: str = ""
+    comparisons: tuple[Comparison, ...] = ()
+    missing: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    shared_y: bool = True
+    """Panels of a row have one y axis in common."""
+
+    @property
+    def panels(self) -> list[Panel]:
+        return [panel for row in self.rows for panel in row if panel is not None]
+
+    @property
+    def runs(self) -> int:
+        """How many runs are shown as points."""
+        names = [panel.points["run"] for panel in self.panels if len(panel.points)]
+        return int(pd.concat(names).nunique()) if names else 0
+
+    @property
+    def group_sizes(self) -> str:
+        """How many runs each mean or median stands for, in words; nothing where there is none."""
+        counts = [panel.summary["n"] for panel in self.panels if len(panel.summary)]
+        if not counts:
+            return ""
+        n = pd.concat(counts)
+        low, high = int(n.min()), int(n.max())
+        return f"n = {low} runs each." if low == high else f"n = {low} to {high} runs each."
+
+    def data(self) -> pd.DataFrame:
+        """Every point of every panel in one frame, for those who draw it themselves."""
+        parts = [panel.points.assign(panel=panel.title) for panel in self.panels if len(panel.points)]
+        columns = ["panel", *POINTS]
+        return pd.concat(parts, ignore_index=True)[columns] if parts else pd.DataFrame(columns=columns)
+
+
+@dataclass(frozen=True)
+class Exhibit:
+    """A figure or table of a paper: where it stands, what it shows in our words, and how it is made.
+
+    needs: the study and what of it, in words. datasets: those that the paper's figure shows.
+    """
+
+    id: str
+    paper: str
+    number: str
+    title: str
+    caption: str
+    aggregate: Callable[[Tables], Chart]
+    study: str
+    needs: str
+    datasets: tuple[str, ...] = ("dsprites",)
+
+    def __call__(self, tables: Tables) -> Chart:
+        return self.aggregate(tables)
+
+    @property
+    def command(self) -> str:
+        """How the runs that it needs are made."""
+        return f"hackle study run {self.study} --out DIR --datasets {','.join(self.datasets)}"

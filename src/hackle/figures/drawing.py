@@ -1,0 +1,441 @@
+"""Charts as pictures: matplotlib figures, vector and pixel files, and drawings for the report's page.
+
+Nothing is computed here but places on paper. Where a panel has categories, runs are set beside each other so that none hides
+another; beyond a few thousand dots the dots alone become pixels within a vector drawing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from io import StringIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from hackle.figures.chart import Axis, Chart, Panel, Series
+from hackle.figures.panels import shared
+from hackle.figures.style import DIVERGING, LIGHT, MARKERS, RISING, THEMES, Theme, colours_as_variables, settings
+from hackle.types import HackleError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+MANY = 2500
+"""Dots above which they are drawn as pixels."""
+_GAP = 0.42
+"""Inches between panels, beyond what their labels take."""
+
+
+class FigureError(HackleError):
+    """A figure that cannot be drawn or written."""
+
+
+def draw(chart: Chart, theme: str = "light") -> Figure:
+    """A chart as a matplotlib figure; theme is light or dark."""
+    if not chart.panels:
+        raise FigureError(f"nothing to draw: {'; '.join(chart.missing) or 'the chart has no panels'}")
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    colours = THEMES[theme]
+    rows = _with_shared_axes(chart)
+    with rc_context(settings(colours)):
+        places, width, height = _layout(rows, chart.series)
+        figure = Figure(figsize=(width, height), dpi=150)
+        many = sum(len(panel.points) for panel in chart.panels) > MANY
+        for (row, column), place in places.items():
+            panel = rows[row][column]
+            assert panel is not None
+            axes = figure.add_axes((place[0] / width, place[1] / height, place[2] / width, place[3] / height))
+            first = not chart.shared_y or all(other is None for other in rows[row][:column])
+            _draw_panel(axes, panel, chart.series, colours, many, first)
+        if chart.series:
+            _legend(figure, chart.series, colours, width, height)
+    return figure
+
+
+def save(chart: Chart, path: str | Path, theme: str = "light", overwrite: bool = False) -> Path:
+    """Write a chart as .svg, .pdf or .png, by the path's ending."""
+    path = Path(path)
+    if path.suffix not in (".svg", ".pdf", ".png"):
+        raise FigureError(f"{path} ends in {path.suffix or 'nothing'}; expected .svg, .pdf or .png")
+    if path.exists() and not overwrite:
+        raise FigureError(f"{path} is there already; choose another name, or pass overwrite=True")
+    from matplotlib import rc_context
+
+    metadata: dict[str, Any] = {"png": {"Software": None}, "pdf": {"CreationDate": None}, "svg": {"Date": None}}
+    with rc_context({**settings(THEMES[theme]), "svg.hashsalt": "hackle"}):
+        draw(chart, theme).savefig(path, dpi=200, metadata=metadata[path.suffix[1:]])
+    return path
+
+
+def svg(chart: Chart, prefix: str) -> str:
+    """A drawing to stand inside a page: colours are the page's variables, names within it begin with `prefix`."""
+    from matplotlib import rc_context
+
+    buffer = StringIO()
+    with rc_context({**settings(LIGHT), "svg.hashsalt": prefix}):
+        draw(chart).savefig(buffer, format="svg", dpi=150, transparent=True, metadata={"Date": None})
+    return compact(buffer.getvalue(), prefix)
+
+
+def compact(text: str, prefix: str) -> str:
+    """Matplotlib's drawing without its preamble, with short numbers, the page's colours and its own names."""
+    text = text[text.index("<svg") :]
+    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
+    text = re.sub(
+        r' id="(?:figure|axes|patch|line2d|text|xtick|ytick|matplotlib\.axis|legend|image|QuadMesh|PathCollection'
+        r'|LineCollection|FillBetweenPolyCollection)_\d+"',
+        "",
+        text,
+    )
+    text = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{prefix}-", text)
+    text = re.sub(r"(\d+\.\d{2})\d+", r"\1", text)
+    for colour, variable in colours_as_variables().items():
+        text = text.replace(colour, variable)
+    text = text.replace("'DejaVu Sans'", "system-ui, sans-serif").replace("DejaVu Sans", "system-ui, sans-serif")
+    size = re.search(r'<svg[^>]*?width="([\d.]+)pt"', text)
+    points = float(size.group(1)) if size else 720.0
+    text = re.sub(
+        r'(<svg[^>]*?) width="[\d.]+pt"',
+        rf'\1 style="max-width: {points * 1.45:.0f}px; --natural: {points:.0f}px"',
+        text,
+        count=1,
+    )
+    text = re.sub(r'(<svg[^>]*?) height="[\d.]+pt"', r"\1", text, count=1)
+    return re.sub(r">\s+<", "><", text)
+
+
+def _with_shared_axes(chart: Chart) -> list[list[Panel | None]]:
+    rows = []
+    for row in chart.rows:
+        plain = [panel for panel in row if panel is not None and panel.cells is None and panel.picture is None]
+        if not chart.shared_y or len(plain) < 2:
+            rows.append(list(row))
+            continue
+        low, high = shared(plain)
+        rows.append([panel and replace(panel, y=replace(panel.y, low=low, high=high)) for panel in row])
+    return rows
+
+
+def _panel_size(panel: Panel) -> tuple[float, float]:
+    if panel.picture is not None:
+        height, width = panel.picture.shape[:2]
+        scale = min(4.2 / width, 4.2 / height)
+        return width * scale, height * scale
+    if panel.cells is not None:
+        digits = panel.digits + 2
+        return panel.cells.shape[1] * max(0.34, 0.085 * digits + 0.1), panel.cells.shape[0] * 0.24
+    if panel.x.ticks:
+        series = max(1, panel.points["series"].nunique()) if not panel.joined else 1
+        return max(1.7, 0.4 * len(panel.x.ticks) * (1 + 0.6 * (series - 1))), 1.9
+    return 2.2, 1.9
+
+
+def _layout(
+    rows: Sequence[Sequence[Panel | None]], series: Sequence[Series]
+) -> tuple[dict[tuple[int, int], tuple[float, float, float, float]], float, float]:
+    """Where each panel stands, in inches from the lower left, and the paper's size."""
+    columns = max(len(row) for row in rows)
+    sizes = [[_panel_size(panel) if panel is not None else (0.0, 0.0) for panel in row] for row in rows]
+    dense = columns > 4 and len(rows) > 2
+    shrink = 0.66 if dense else 1.0
+    wide = [max(shrink * row[c][0] for row in sizes if c < len(row)) for c in range(columns)]
+    high = [shrink * max(size[1] for size in row) for row in sizes]
+    left = [max(_left_margin(row[c], c) for row in rows if c < len(row)) for c in range(columns)]
+    below = [max(_bottom_margin(panel, shrink) for panel in row) for row in rows]
+    above = [max(0.3 if panel is not None and panel.title else 0.1 for panel in row) for row in rows]
+    width = max(sum(wide) + sum(left) + 0.12, 3.4)
+    top = 0.08 + 0.17 * -(-len(series) // _legend_columns(series, width)) if series else 0.06
+    height = sum(high) + sum(below) + sum(above) + top
+    places, y = {}, height - top
+    for r, row in enumerate(rows):
+        y -= above[r] + high[r]
+        x = 0.0
+        for c, panel in enumerate(row):
+            x += left[c]
+            if panel is not None:
+                own = (shrink * sizes[r][c][0], shrink * sizes[r][c][1])
+                if panel.cells is None and panel.picture is None:
+                    own = (wide[c], high[r])
+                places[r, c] = (x, y + high[r] - own[1], *own)
+            x += wide[c]
+        y -= below[r]
+    return places, width, height
+
+
+def _left_margin(panel: Panel | None, column: int) -> float:
+    if panel is None:
+        return 0.1
+    if panel.cells is not None:
+        return 0.2 + 0.068 * max((len(str(name)) for name in panel.cells.index), default=0)
+    if panel.picture is not None:
+        return 0.15
+    return 0.62 if column == 0 or panel.y.label else 0.36
+
+
+def _bottom_margin(panel: Panel | None, shrink: float) -> float:
+    if panel is None or panel.picture is not None:
+        return 0.12
+    if panel.cells is not None:
+        longest = max((len(str(name)) for name in panel.cells.columns), default=0)
+        return 0.2 + (0.05 * longest if _slanted(panel, shrink) else 0.06)
+    if panel.x.ticks:
+        return (
+            0.2
+            + (0.045 * max(len(t) for t in panel.x.ticks) if _slanted(panel, shrink) else 0.12)
+            + 0.16 * bool(panel.x.label)
+        )
+    return 0.3 + 0.16 * bool(panel.x.label)
+
+
+def _slanted(panel: Panel, shrink: float) -> bool:
+    """Whether names under the axis are too long to lie side by side."""
+    names = [str(name) for name in (panel.cells.columns if panel.cells is not None else panel.x.ticks)]
+    room = shrink * _panel_size(panel)[0] / max(1, len(names))
+    lines = max((max(len(part) for part in name.split("\n")) for name in names), default=0)
+    return 0.062 * lines > room
+
+
+def _draw_panel(axes: Axes, panel: Panel, series: Sequence[Series], theme: Theme, many: bool, first: bool) -> None:
+    axes.set_title(panel.title, loc="left", pad=4)
+    if panel.picture is not None:
+        axes.imshow(panel.picture, interpolation="nearest", aspect="auto")
+        axes.set_axis_off()
+        return
+    if panel.cells is not None:
+        _draw_cells(axes, panel, theme)
+        return
+    _set_axis(axes, "x", panel.x)
+    _set_axis(axes, "y", panel.y if first else replace(panel.y, label=""))
+    if panel.level is not None:
+        axes.axhline(panel.level[0], color=theme.faint, linewidth=0.8, linestyle=(0, (4, 2)), zorder=1)
+        axes.text(
+            0.99,
+            panel.level[0],
+            panel.level[1],
+            transform=axes.get_yaxis_transform(),
+            ha="right",
+            va="bottom",
+            fontsize=6.5,
+            color=theme.faint,
+        )
+    if panel.diagonal is not None:
+        axes.axline((0, panel.diagonal), slope=1, color=theme.faint, linewidth=0.8, linestyle=(0, (4, 2)), zorder=1)
+    shown = [
+        one
+        for one in series
+        if (panel.points["series"] == one.name).any() or (panel.summary["series"] == one.name).any()
+    ]
+    for index, one in enumerate(shown):
+        offset = (
+            (index - (len(shown) - 1) / 2) * (0.8 / max(1, len(shown))) if panel.x.ticks and not panel.joined else 0.0
+        )
+        _draw_series(axes, panel, one, theme, offset, 0.8 / max(1, len(shown)), many)
+    if panel.labels is not None:
+        for row in panel.labels.itertuples():
+            axes.annotate(
+                str(row.text),
+                (row.x, row.y),
+                xytext=(4, 3),
+                textcoords="offset points",
+                fontsize=6.5,
+                color=theme.ink,
+                zorder=6,
+            )
+
+
+def _draw_series(axes: Axes, panel: Panel, one: Series, theme: Theme, offset: float, width: float, many: bool) -> None:
+    colour, marker = theme.palette[one.colour % len(theme.palette)], MARKERS[one.marker % len(MARKERS)]
+    points = panel.points[panel.points["series"] == one.name]
+    if panel.joined and not panel.x.ticks:
+        _draw_curves(axes, points, colour, panel.summary[panel.summary["series"] == one.name].sort_values("x"))
+        return
+    if len(points):
+        x = points["x"].to_numpy(float) + offset
+        if panel.x.ticks:
+            x = x + _beside(
+                points["x"].to_numpy(float), points["y"].to_numpy(float), 0.5 * (0.6 if panel.joined else width)
+            )
+        size = 1.3 if many else 4.0 if len(points) < 200 else 2.4
+        axes.plot(
+            x,
+            points["y"].to_numpy(float),
+            linestyle="none",
+            marker="o" if many else marker,
+            markersize=size,
+            markerfacecolor=colour,
+            markeredgecolor="none",
+            alpha=0.35 if many else 0.6,
+            rasterized=many,
+            zorder=2,
+        )
+    summary = panel.summary[panel.summary["series"] == one.name].sort_values("x")
+    if not len(summary):
+        return
+    x, y = summary["x"].to_numpy(float) + offset, summary["y"].to_numpy(float)
+    low, high = summary["low"].to_numpy(float), summary["high"].to_numpy(float)
+    seen = np.isfinite(low) & np.isfinite(high)
+    axes.vlines(
+        x[seen], low[seen], high[seen], color=theme.ink if not panel.joined else colour, linewidth=1.1, zorder=4
+    )
+    if panel.joined:
+        axes.plot(x, y, color=colour, linewidth=1.3, marker=marker, markersize=3.5, zorder=5)
+    elif panel.x.ticks:
+        half = 0.32 * width
+        axes.hlines(y, x - half, x + half, color=theme.ink, linewidth=1.6, zorder=5)
+    else:
+        axes.plot(
+            x,
+            y,
+            linestyle="none",
+            marker=marker,
+            markersize=6.5,
+            markerfacecolor=colour,
+            markeredgecolor=theme.ink,
+            markeredgewidth=0.9,
+            zorder=5,
+        )
+
+
+def _draw_curves(axes: Axes, points: pd.DataFrame, colour: str, summary: pd.DataFrame) -> None:
+    from matplotlib.collections import LineCollection
+
+    ordered = points.sort_values(["run", "x"])
+    values = ordered[["x", "y"]].to_numpy(float)
+    ends = np.flatnonzero(np.diff(pd.factorize(ordered["run"])[0])) + 1
+    axes.add_collection(LineCollection(np.split(values, ends), colors=colour, linewidths=0.5, alpha=0.35, zorder=2))
+    axes.plot(summary["x"].to_numpy(float), summary["y"].to_numpy(float), color=colour, linewidth=1.6, zorder=5)
+
+
+def _beside(x: np.ndarray, y: np.ndarray, half: float) -> np.ndarray:
+    """Sideways places of dots that share a category, by van der Corput's sequence over their order: even and repeatable."""
+    out = np.zeros(len(x))
+    for value in np.unique(x):
+        here = np.flatnonzero(x == value)
+        rank = np.empty(len(here), int)
+        rank[np.argsort(y[here], kind="stable")] = np.arange(len(here))
+        places, base = np.zeros(len(here)), 0.5
+        number = rank + 1
+        while number.any():
+            places += base * (number % 2)
+            number, base = number // 2, base / 2
+        out[here] = (places - 0.5) * 2 * half * min(1.0, 0.25 + len(here) / 12) if len(here) > 1 else 0.0
+    return out
+
+
+def _draw_cells(axes: Axes, panel: Panel, theme: Theme) -> None:
+    from matplotlib.colors import LinearSegmentedColormap
+
+    assert panel.cells is not None
+    values = panel.cells.to_numpy(float)
+    span = (
+        (-1.0, 1.0)
+        if panel.signed
+        else (0.0, max(1e-9, float(np.nanmax(values)) if np.isfinite(values).any() else 1.0))
+    )
+    colours = LinearSegmentedColormap.from_list("cells", DIVERGING if panel.signed else RISING)
+    rows, columns = values.shape
+    if panel.shaded:
+        # A drawn quadrilateral per cell stays sharp at any size; missing cells stay the colour of the paper.
+        axes.pcolormesh(
+            np.arange(columns + 1) - 0.5,
+            np.arange(rows + 1) - 0.5,
+            np.ma.masked_invalid(values),
+            cmap=colours,
+            vmin=span[0],
+            vmax=span[1],
+            edgecolors=theme.paper,
+            linewidth=0.8,
+        )
+    for row in range(rows):
+        for column in range(columns):
+            value = values[row, column]
+            text = "–" if not np.isfinite(value) else f"{value:.{panel.digits}f}"
+            share = abs(value) / span[1] if np.isfinite(value) else 0.0
+            ink = theme.ink if not panel.shaded or not np.isfinite(value) else "#ffffff" if share > 0.6 else "#16191d"
+            axes.text(column, row, text.replace("-", "−"), ha="center", va="center", fontsize=6.3, color=ink)
+    axes.set_xlim(-0.5, columns - 0.5)
+    axes.set_ylim(rows - 0.5, -0.5)
+    slanted = _slanted(panel, 1.0)
+    axes.set_xticks(
+        range(columns),
+        [str(name) for name in panel.cells.columns],
+        rotation=35 if slanted else 0,
+        ha="right" if slanted else "center",
+        rotation_mode="anchor",
+    )
+    axes.set_yticks(range(rows), [str(name) for name in panel.cells.index])
+    axes.tick_params(length=0)
+    axes.grid(False)
+    axes.spines[:].set_visible(False)
+
+
+def _set_axis(axes: Axes, which: str, axis: Axis) -> None:
+    limits, scale, label = (
+        getattr(axes, f"set_{which}lim"),
+        getattr(axes, f"set_{which}scale"),
+        getattr(axes, f"set_{which}label"),
+    )
+    if axis.log:
+        scale("log")
+    if axis.low is not None or axis.high is not None:
+        limits(axis.low, axis.high)
+    label(axis.label)
+    if axis.ticks:
+        width = axes.get_position().width * axes.figure.get_figwidth()
+        lines = max(max(len(part) for part in name.split("\n")) for name in axis.ticks)
+        slanted = 0.062 * lines > width / len(axis.ticks)
+        getattr(axes, f"set_{which}ticks")(
+            range(len(axis.ticks)),
+            axis.ticks,
+            rotation=35 if slanted else 0,
+            ha="right" if slanted else "center",
+            rotation_mode="anchor",
+        )
+        axes.grid(False, axis=which)
+        axes.tick_params(axis=which, length=0)
+    else:
+        from matplotlib.ticker import MaxNLocator
+
+        if not axis.log:
+            getattr(axes, f"{which}axis").set_major_locator(MaxNLocator(4, steps=[1, 2, 2.5, 5, 10]))
+
+
+def _legend_columns(series: Sequence[Series], width: float) -> int:
+    """How many names stand side by side above the panels."""
+    return max(1, min(len(series), int(width / (0.32 + 0.068 * max(len(one.name) for one in series)))))
+
+
+def _legend(figure: Figure, series: Sequence[Series], theme: Theme, width: float, height: float) -> None:
+    from matplotlib.lines import Line2D
+
+    marks = [
+        Line2D(
+            [],
+            [],
+            linestyle="none",
+            marker=MARKERS[one.marker % len(MARKERS)],
+            markersize=5.5,
+            markerfacecolor=theme.palette[one.colour % len(theme.palette)],
+            markeredgecolor="none",
+            label=one.name,
+        )
+        for one in series
+    ]
+    figure.legend(
+        handles=marks,
+        loc="upper left",
+        bbox_to_anchor=(0.008, 1 - 0.01 / height),
+        ncols=_legend_columns(series, width),
+        frameon=False,
+        fontsize=7.5,
+        handletextpad=0.2,
+        columnspacing=1.2,
+        borderaxespad=0.2,
+    )

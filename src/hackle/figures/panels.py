@@ -1,0 +1,129 @@
+"""The kinds of panel that figures are made of. Each takes rows of runs and gives a `Panel` with every run in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pandas as pd
+
+from hackle.figures import words
+from hackle.figures.chart import Axis, Panel
+from hackle.figures.selection import medians, spread, summarise
+
+MEANS = "Dots are single runs; the bar is their mean with a 95% t interval."
+CURVES = "Thin lines are single runs, the thick line is their mean at each step."
+MEDIANS = "Dots are single runs; lines join medians over seeds, bars span the quartiles."
+
+
+def score_axis(metric: str, values: pd.Series, ceiling: float = float("nan"), label: str = "") -> Axis:
+    """An axis that starts where the score does and ends a little above the highest run, or at the score's own end."""
+    known = words.measure(metric)
+    low, high = spread(values, values)
+    if known.low is not None:
+        low = known.low
+    if known.high is not None:
+        high = min(high, known.high)
+        if high > 0.7 * known.high:
+            high = known.high
+    name = label or known.label
+    if np.isfinite(ceiling) and known.high is not None and ceiling < known.high - 0.005:
+        name += f"  (ceiling {ceiling:.2f})"
+    return Axis(name, low, max(high, low + 1e-9))
+
+
+def swarm(
+    frame: pd.DataFrame,
+    metric: str,
+    across: str,
+    order: Sequence[str],
+    *,
+    name: Callable[[str], str] = str,
+    title: str = "",
+    y: Axis | None = None,
+    ceiling: float = float("nan"),
+    robust: bool = False,
+) -> Panel:
+    """Runs side by side by category: `frame` has run, series, the metric's column and `across`, whose values are `order`.
+
+    robust: medians and quartiles in place of means and t intervals.
+    """
+    rows = frame[frame[across].isin(list(order)) & frame[metric].notna()]
+    place = {value: index for index, value in enumerate(order)}
+    points = pd.DataFrame(
+        {"x": rows[across].map(place).astype(float), "y": rows[metric], "series": rows["series"], "run": rows["run"]}
+    )
+    summary = (medians if robust else summarise)(points, ["x", "series"])
+    ticks = tuple(name(value) for value in order)
+    axis = y or score_axis(metric, pd.concat([points["y"], summary["low"], summary["high"]]), ceiling)
+    top = (ceiling, "ceiling") if np.isfinite(ceiling) and axis.high is not None and ceiling <= axis.high else None
+    return Panel(
+        title, Axis("", -0.5, len(order) - 0.5, ticks), axis, points.reset_index(drop=True), summary, level=top
+    )
+
+
+def scatter(
+    frame: pd.DataFrame, x: str, y: str, *, title: str = "", axes: tuple[Axis, Axis] | None = None, means: bool = True
+) -> Panel:
+    """One score of each run against another; `frame` has run, series and both metrics' columns."""
+    rows = frame[frame[x].notna() & frame[y].notna()]
+    points = pd.DataFrame({"x": rows[x], "y": rows[y], "series": rows["series"], "run": rows["run"]})
+    chosen = axes or (score_axis(x, points["x"]), score_axis(y, points["y"]))
+    panel = Panel(title, *chosen, points.reset_index(drop=True))
+    if not means or not len(points):
+        return panel
+    middle = (
+        points.groupby("series", observed=True)[["x", "y"]].mean().join(points.groupby("series").size().rename("n"))
+    )
+    summary = middle.reset_index().assign(low=np.nan, high=np.nan)
+    return Panel(title, *chosen, panel.points, summary)
+
+
+def against_strength(
+    frame: pd.DataFrame, metric: str, ladder: dict[str, Sequence[float]], *, title: str = "", y: Axis | None = None
+) -> Panel:
+    """Runs against the place of their weight among those of their method, medians joined; series are methods."""
+    rows = frame[frame[metric].notna()]
+    place = [
+        _place(ladder.get(method, ()), strength)
+        for method, strength in zip(rows["method"], rows["strength"], strict=True)
+    ]
+    points = pd.DataFrame({"x": place, "y": rows[metric], "series": rows["series"], "run": rows["run"]})
+    points = points[points["x"].notna()].reset_index(drop=True)
+    steps = max((len(values) for values in ladder.values()), default=1)
+    ticks = tuple(str(step + 1) for step in range(steps))
+    x = Axis("weight, from weakest to strongest", -0.5, steps - 0.5, ticks)
+    return Panel(title, x, y or score_axis(metric, points["y"]), points, medians(points, ["x", "series"]), joined=True)
+
+
+def _place(values: Sequence[float], strength: float) -> float:
+    near = [index for index, value in enumerate(values) if np.isclose(value, strength)]
+    return float(near[0]) if near else float("nan")
+
+
+def curve_points(curve: pd.DataFrame, series: str | pd.Series) -> pd.DataFrame:
+    """A term's curves as points: x is the step, y the value."""
+    frame = curve[np.isfinite(curve["value"].to_numpy(float))]
+    return pd.DataFrame({"x": frame["step"], "y": frame["value"], "series": series, "run": frame["run"]})
+
+
+def curves_panel(points: pd.DataFrame, title: str, label: str, low: float | None = None) -> Panel:
+    """Curves of single runs and their mean at each step."""
+    if low is None:
+        low = spread(points["y"], points["y"])[0]
+    middle = points.groupby(["x", "series"], observed=True)["y"].agg(["mean", "count"]).reset_index()
+    summary = middle.rename(columns={"mean": "y", "count": "n"}).assign(low=np.nan, high=np.nan)
+    y = Axis(label, low, spread(points["y"], points["y"])[1])
+    return Panel(title, Axis("step"), y, points, summary, joined=True)
+
+
+def heat(cells: pd.DataFrame, *, title: str = "", signed: bool = True, digits: int = 2, shaded: bool = True) -> Panel:
+    """A matrix with its numbers written in."""
+    return Panel(title, cells=cells, signed=signed, digits=digits, shaded=shaded)
+
+
+def shared(panels: Sequence[Panel | None]) -> tuple[float, float]:
+    """The y axis that several panels can share."""
+    lows = [panel.y.low for panel in panels if panel is not None and panel.y.low is not None]
+    highs = [panel.y.high for panel in panels if panel is not None and panel.y.high is not None]
+    return min(lows, default=0.0), max(highs, default=1.0)

@@ -1,0 +1,196 @@
+"""From the tables to the runs that a figure is about: choosing rows, and summing up runs that differ only in their seed.
+
+Where a run has a score under several protocols the figure's own protocol is taken, and where that is missing the most common
+one, said in a note. Runs that differ only in how long they trained are represented by the longest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.special import stdtrit
+from scipy.stats import rankdata
+
+from hackle.figures import words
+from hackle.tables import Tables
+
+CONFIGURATION = ("dataset", "method", "strength", "architecture", "latents", "correlation", "likelihood")
+"""What makes two runs the same experiment but for seed and length."""
+_PLAIN = {"correlation": 0.0, "architecture": "convolutional", "latents": 10}
+
+
+@dataclass(frozen=True)
+class Picked:
+    """Chosen scores: one row per run and metric, with the run's settings beside it, and what was chosen on the way."""
+
+    rows: pd.DataFrame
+    notes: tuple[str, ...] = ()
+
+    def wide(self) -> pd.DataFrame:
+        """One row per run, a column per metric; runs that lack a metric have NaN there."""
+        if not len(self.rows):
+            return pd.DataFrame(columns=["run", *CONFIGURATION, "seed", "steps"])
+        settings = self.rows.drop_duplicates("run").set_index("run")[[*CONFIGURATION, "seed", "steps"]]
+        codes, names = pd.factorize(self.rows["metric"])
+        position = settings.index.get_indexer(self.rows["run"])
+        values = np.full((len(settings), len(names)), np.nan)
+        values[position, codes] = self.rows["score"].to_numpy(float)
+        return settings.join(pd.DataFrame(values, settings.index, list(names))).reset_index()
+
+    def ceiling(self, metric: str, dataset: str | None = None) -> float:
+        """What perfect codes reach, or NaN."""
+        rows = self.rows[self.rows["metric"] == metric]
+        if dataset is not None:
+            rows = rows[rows["dataset"] == dataset]
+        return float(rows["ceiling"].max()) if len(rows) else float("nan")
+
+
+def _listed(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, (list, tuple, set, frozenset)) else [value]
+
+
+def settings_mask(frame: pd.DataFrame, where: Mapping[str, Any]) -> pd.Series:
+    """Which rows have these settings; numbers are compared up to rounding, None stands for NaN."""
+    mask = pd.Series(True, frame.index)
+    for column, value in where.items():
+        values = _listed(value)
+        if isinstance(values[0], str):
+            mask &= frame[column].isin(values)
+        else:
+            found = frame[column].to_numpy(float)
+            close = [np.isnan(found) if v is None else np.isclose(found, float(v)) for v in values]
+            mask &= np.logical_or.reduce(close)
+    return mask
+
+
+def pick(
+    tables: Tables,
+    metrics: Sequence[str],
+    *,
+    protocol: str,
+    representation: str = "mean",
+    plain: bool = True,
+    **where: Any,
+) -> Picked:
+    """The scores of these metrics for runs with these settings.
+
+    representation: of codes; scores of posteriors have none and are always taken. plain: unless `where` says otherwise, only
+    runs of ten latents, factorised posteriors and the vanilla encoder.
+    """
+    scores = tables.scores
+    rows = scores[scores["metric"].isin(list(metrics))]
+    rows = rows[rows["representation"].isin([representation, "posterior"])]
+    if plain:
+        where = {**{key: value for key, value in _PLAIN.items() if key not in where}, **where}
+    rows = rows[settings_mask(rows, {key: value for key, value in where.items() if value != "any"})]
+    rows, notes = _one_protocol(rows, protocol)
+    rows, shorter = _longest(rows)
+    if shorter:
+        notes.append(shorter)
+    rows = rows[np.isfinite(rows["score"].to_numpy(float))]
+    if rows.duplicated(["run", "metric"]).any():
+        first = rows.drop_duplicates(["run", "metric"]).set_index(["run", "metric"])
+        means = rows.groupby(["run", "metric"], observed=True)["score"].mean()
+        rows = first.assign(score=means).reset_index()
+    rows = rows.astype(dict.fromkeys(("metric", "dataset", "method", "architecture"), object))
+    return Picked(rows, (*notes, *_mixtures(rows)))
+
+
+def _one_protocol(rows: pd.DataFrame, wanted: str) -> tuple[pd.DataFrame, list[str]]:
+    kept, instead = [], {}
+    for metric, part in rows.groupby("metric", observed=True, sort=False):
+        names = part["protocol"].value_counts()
+        chosen = (
+            wanted if names.get(wanted, 0) else next((str(name) for name in names.index if " " not in str(name)), "")
+        )
+        chosen = chosen or str(names.index[0])
+        if chosen != wanted:
+            instead.setdefault(chosen, []).append(words.measure(str(metric)).short or str(metric))
+        kept.append(part[part["protocol"] == chosen])
+    notes = [f"{words.listing(names)} by the protocol {chosen}, not {wanted}" for chosen, names in instead.items()]
+    return (pd.concat(kept) if kept else rows), notes
+
+
+def _longest(rows: pd.DataFrame) -> tuple[pd.DataFrame, str]:
+    if not len(rows) or rows["steps"].nunique() == 1:
+        return rows, ""
+    longest = rows.groupby(list(CONFIGURATION), dropna=False, observed=True)["steps"].transform("max")
+    kept = rows[rows["steps"] == longest]
+    left_out = rows["run"].nunique() - kept["run"].nunique()
+    return kept, f"{left_out} runs left out that trained for fewer steps than others like them" if left_out else ""
+
+
+def _mixtures(rows: pd.DataFrame) -> list[str]:
+    notes = []
+    steps = sorted(rows["steps"].unique())
+    if len(steps) > 1:
+        notes.append(f"runs of {words.listing(f'{count:,}' for count in steps)} steps side by side")
+    runs = rows.drop_duplicates("run")
+    twice = int(runs.duplicated([*CONFIGURATION, "seed"]).sum())
+    if twice:
+        notes.append(
+            f"{twice} runs share settings and seed with another: they differ in batch size, precision or networks"
+        )
+    return notes
+
+
+def summarise(frame: pd.DataFrame, by: Sequence[str], value: str = "y") -> pd.DataFrame:
+    """Mean of each group with its 95% t interval (low, high) and number of runs n; one run has no interval."""
+    groups = frame.groupby(list(by), dropna=False, observed=True, sort=False)[value]
+    found = groups.agg(["mean", "std", "count"]).reset_index()
+    n = found["count"].to_numpy(float)
+    half = np.full(len(found), np.nan)
+    several = n > 1
+    half[several] = stdtrit(n[several] - 1, 0.975) * found["std"].to_numpy(float)[several] / np.sqrt(n[several])
+    found = found.assign(y=found["mean"], low=found["mean"] - half, high=found["mean"] + half, n=found["count"])
+    return found[[*by, "y", "low", "high", "n"]]
+
+
+def medians(frame: pd.DataFrame, by: Sequence[str], value: str = "y") -> pd.DataFrame:
+    """Median of each group with its quartiles (low, high) and number of runs n."""
+    groups = frame.groupby(list(by), dropna=False, observed=True, sort=False)[value]
+    found = groups.quantile([0.25, 0.5, 0.75]).unstack()
+    found.columns = ["low", "y", "high"]
+    return found.join(groups.count().rename("n")).reset_index()[[*by, "y", "low", "high", "n"]]
+
+
+def rank_correlation(first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
+    """Spearman's correlation of every column of one frame with every column of another over the same rows.
+
+    Rows with a missing value are left out pair by pair; fewer than three rows, or no variation, give NaN.
+    """
+    found = pd.DataFrame(np.nan, index=list(first), columns=list(second))
+    for row in first:
+        for column in second:
+            x, y = first[row].to_numpy(float), second[column].to_numpy(float)
+            both = np.isfinite(x) & np.isfinite(y)
+            found.loc[row, column] = spearman(x[both], y[both])
+    return found
+
+
+def spearman(x: np.ndarray, y: np.ndarray) -> float:
+    """The correlation of two vectors' ranks; NaN where there are fewer than three values or none varies."""
+    if len(x) < 3 or np.ptp(x) == 0 or np.ptp(y) == 0:
+        return float("nan")
+    return float(np.corrcoef(rankdata(x), rankdata(y))[0, 1])
+
+
+def present(frame: pd.DataFrame, column: str, order: Iterable[str], others: bool = True) -> list[str]:
+    """The values of a column in a customary order, those outside it last."""
+    found = list(dict.fromkeys(frame[column])) if len(frame) else []
+    known = [name for name in order if name in found]
+    return known + (sorted(name for name in found if name not in known) if others else [])
+
+
+def spread(low: pd.Series | np.ndarray, high: pd.Series | np.ndarray) -> tuple[float, float]:
+    """Ends of an axis a little beyond the data; (0, 1) where there is none."""
+    values = np.concatenate([np.asarray(low, float).ravel(), np.asarray(high, float).ravel()])
+    values = values[np.isfinite(values)]
+    if not len(values):
+        return 0.0, 1.0
+    margin = 0.06 * (values.max() - values.min() or abs(values.max()) or 1.0)
+    return float(values.min() - margin), float(values.max() + margin)

@@ -1,0 +1,151 @@
+"""Names on figures: methods, data sets and scores as readers know them, and the range within which a score can lie."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import pandas as pd
+
+PAPERS = {
+    "locatello2019": "Locatello et al. 2019, Challenging Common Assumptions in the Unsupervised Learning of Disentangled "
+    "Representations",
+    "kim2018": "Kim & Mnih 2018, Disentangling by Factorising",
+    "do2020": "Do & Tran 2020, Theory and Evaluation Metrics for Learning Disentangled Representations",
+    "yang2020": "Yang et al. 2020, Towards Better Understanding of Disentangled Representations via Mutual Information",
+    "split-encoder": "An Information Theoretic Perspective on Disentangled Representation Learning",
+}
+
+METHODS = {
+    "vae": "VAE",
+    "beta-vae": "β-VAE",
+    "factor-vae": "FactorVAE",
+    "beta-tcvae": "β-TCVAE",
+    "dip-vae-i": "DIP-VAE-I",
+    "dip-vae-ii": "DIP-VAE-II",
+    "annealed-vae": "AnnealedVAE",
+    "adversarial-autoencoder": "AAE",
+    "factor-vae-prior": "FactorVAE, Eq. 12",
+    "infogan": "InfoGAN",
+    "infowgan-gp": "InfoWGAN-GP",
+    "information-dropout": "Information Dropout",
+}
+SYMBOLS = {
+    "beta-vae": "β",
+    "factor-vae": "γ",
+    "beta-tcvae": "β",
+    "dip-vae-i": "λ",
+    "dip-vae-ii": "λ",
+    "annealed-vae": "C",
+    "adversarial-autoencoder": "γ",
+    "factor-vae-prior": "γ",
+    "infogan": "λ",
+    "infowgan-gp": "λ",
+    "information-dropout": "β",
+}
+DATASETS = {
+    "dsprites": "dSprites",
+    "color-dsprites": "Color-dSprites",
+    "noisy-dsprites": "Noisy-dSprites",
+    "scream-dsprites": "Scream-dSprites",
+    "smallnorb": "SmallNORB",
+    "cars3d": "Cars3D",
+    "shapes3d": "Shapes3D",
+    "rooms3d": "Rooms3D",
+    "celeba": "CelebA",
+    "mnist": "MNIST",
+}
+FACTORS = {
+    "dsprites": (("shape", 3), ("scale", 6), ("orientation", 40), ("x", 32), ("y", 32)),
+    "cars3d": (("elevation", 4), ("azimuth", 24), ("object", 183)),
+    "smallnorb": (("category", 5), ("elevation", 9), ("azimuth", 18), ("lighting", 6)),
+}
+"""Scored factors of data sets whose figures name them, with their numbers of values, in the order of the data set."""
+ARCHITECTURES = {"convolutional": "vanilla encoder", "split": "split encoder", "sharing": "sharing-parameter encoder"}
+
+
+class Measure(NamedTuple):
+    """A score's name, its least and greatest value (None: no bound), and a name short enough for a heat map."""
+
+    label: str
+    low: float | None = 0.0
+    high: float | None = 1.0
+    short: str = ""
+
+
+MEASURES = {
+    "beta_vae": Measure("BetaVAE score", short="BetaVAE"),
+    "factor_vae": Measure("FactorVAE score", short="FactorVAE"),
+    "mig": Measure("MIG", short="MIG"),
+    "sap": Measure("SAP", short="SAP"),
+    "dci_disentanglement": Measure("DCI disentanglement", short="DCI"),
+    "dci_completeness": Measure("DCI completeness", short="DCI compl."),
+    "dci_informativeness": Measure("DCI informativeness", None, 1.0, short="DCI inform."),
+    "modularity": Measure("modularity", short="Modularity"),
+    "explicitness": Measure("explicitness", short="Explicitness"),
+    "gaussian_tc": Measure("total correlation (nats)", 0.0, None, "TC"),
+    "monte_carlo_tc": Measure("total correlation, sampled (nats)", None, None, "TC"),
+    "batch_tc": Measure("batch estimate of TC (nats)", None, None, "batch TC"),
+    "informativeness_mean": Measure("mean I(z_i, x) (nats)", 0.0, None, "I(z_i, x)"),
+    "total_information": Measure("I(z, x) (nats)", 0.0, None, "I(z, x)"),
+    "sepin@3": Measure("SEPIN@3 (nats)", None, None, "SEPIN@3"),
+    "wsepin": Measure("WSEPIN (nats)", None, None, "WSEPIN"),
+    "indin@3": Measure("INDIN@3 (nats)", None, None, "INDIN@3"),
+    "windin": Measure("WINDIN (nats)", None, None, "WINDIN"),
+    "rmig": Measure("RMIG", short="RMIG"),
+    "jemmig": Measure("JEMMIG (lower is better)", short="JEMMIG"),
+    "posterior_mig": Measure("MIG with q(z|x)", short="MIG, q(z|x)"),
+    "posterior_modularity": Measure("modularity with q(z|x)", short="Modularity, q(z|x)"),
+    "misjed": Measure("MISJED", 0.0, None, "MISJED"),
+    "kl": Measure("KL to the prior (nats)", 0.0, None, "KL"),
+    "active_units": Measure("active latents", 0.0, None, "active"),
+    "reconstruction": Measure("reconstruction error (nats)", None, None, "Reconstruction"),
+    "elbo": Measure("ELBO (nats)", None, None, "ELBO"),
+    "iwae": Measure("log-likelihood bound (nats)", None, None, "IWAE"),
+    "efficiency_logistic_cv": Measure("efficiency, logistic", 0.0, None, "Eff. LR"),
+    "efficiency_gbt": Measure("efficiency, trees", 0.0, None, "Eff. GBT"),
+}
+for _kind, _name in (("logistic_cv", "LR"), ("gbt", "GBT")):
+    for _size in (10, 100, 1000, 10000):
+        MEASURES[f"downstream_{_kind}_{_size}"] = Measure(f"accuracy {_name}, {_size:,}", 0.0, 1.0, f"{_name} {_size}")
+
+
+def measure(name: str) -> Measure:
+    """What is known of a score; a score of one's own has its name and no bounds."""
+    return MEASURES.get(name, Measure(name.replace("_", " "), None, None, name))
+
+
+def method(name: str, strength: float = float("nan")) -> str:
+    """A method with its weight.
+
+    >>> method("factor-vae", 35.0)
+    'FactorVAE γ = 35'
+    """
+    label = METHODS.get(name, name)
+    return label if pd.isna(strength) else f"{label} {SYMBOLS.get(name, 'weight')} = {strength:g}"
+
+
+def dataset(name: str) -> str:
+    """A data set as papers spell it."""
+    return DATASETS.get(name, name)
+
+
+def architecture(name: str) -> str:
+    """The encoder of an architecture."""
+    return ARCHITECTURES.get(name, name)
+
+
+def factors(dataset: str, count: int) -> tuple[str, ...]:
+    """The names of a data set's scored factors, or their numbers where they are not known here."""
+    known = tuple(name for name, _ in FACTORS.get(dataset, ()))
+    return known if len(known) == count else tuple(f"factor {index + 1}" for index in range(count))
+
+
+def listing(names: Iterable[str]) -> str:
+    """Names as one phrase.
+
+    >>> listing(["a", "b", "c"])
+    'a, b and c'
+    """
+    *head, last = list(names)
+    return f"{', '.join(head)} and {last}" if head else last

@@ -1,0 +1,226 @@
+"""Tables made up for tests: the runs of each paper's study, with scores that are functions of the settings plus noise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from hackle.tables import RUN_COLUMNS, SCORE_COLUMNS, Tables
+
+CODES = (
+    *("beta_vae", "factor_vae", "mig", "sap", "dci_disentanglement", "dci_completeness", "dci_informativeness"),
+    *("modularity", "explicitness", "gaussian_tc"),
+    *(f"downstream_{kind}_{size}" for kind in ("logistic_cv", "gbt") for size in (10, 100, 1000, 10000)),
+    *("efficiency_logistic_cv", "efficiency_gbt"),
+)
+POSTERIOR = (
+    *("informativeness_mean", "total_information", "sepin@3", "wsepin", "indin@3", "windin", "rmig", "jemmig"),
+    *(
+        "posterior_modularity",
+        "posterior_mig",
+        "misjed",
+        "monte_carlo_tc",
+        "kl",
+        "active_units",
+        "reconstruction",
+        "elbo",
+    ),
+    "iwae",
+)
+LADDER = {
+    "beta-vae": (1, 2, 4, 6, 8, 16),
+    "annealed-vae": (5, 10, 25, 50, 75, 100),
+    "factor-vae": (10, 20, 30, 40, 50, 100),
+    "dip-vae-i": (1, 2, 5, 10, 20, 50),
+    "dip-vae-ii": (1, 2, 5, 10, 20, 50),
+    "beta-tcvae": (1, 2, 4, 6, 8, 10),
+}
+LOCATELLO_DATA = (
+    *("dsprites", "color-dsprites", "noisy-dsprites", "scream-dsprites"),
+    *("smallnorb", "cars3d", "shapes3d"),
+)
+
+
+def settings(**columns: Any) -> list[dict[str, Any]]:
+    """Every combination of the values given for some settings; the others are a vanilla VAE's on dSprites."""
+    plain = {
+
+            "dataset": "dsprites",
+            "method": "vae",
+            "strength": float("nan"),
+            "architecture": "convolutional",
+            "seed": 0
+        ,
+        "steps": 1000, "batch_size": 64, "latents": 10, "likelihood": "bernoulli", "correlation": 0.0,
+        "precision": "float32", "study": "", "status": "done", "reason": "",
+    }
+    lists = {key: value if isinstance(value, (list, tuple, range)) else [value] for key, value in columns.items()}
+    return [{**plain, **dict(zip(lists, values, strict=True))} for values in product(*lists.values())]
+
+
+def yang2020(seeds: int = 5, datasets: Sequence[str] = ("dsprites", "smallnorb", "cars3d")) -> list[dict[str, Any]]:
+    rows = []
+    for method, strength in (("vae", float("nan")), ("factor-vae", 35.0), ("beta-tcvae", 6.0)):
+        rows += settings(
+            dataset=datasets,
+            method=method,
+            strength=strength,
+            seed=range(seeds),
+            latents=[10, 20],
+            correlation=[0.0, 0.9],
+            study="yang2020",
+        )
+    return rows + settings(
+        dataset="mnist",
+        method="infogan",
+        strength=0.1,
+        architecture="adversarial",
+        seed=range(seeds),
+        latents=2,
+        correlation=[0.0, 0.9],
+        study="yang2020",
+    )
+
+
+def split_encoder(seeds: int = 5, datasets: Sequence[str] = ("dsprites", "cars3d")) -> list[dict[str, Any]]:
+    rows = []
+    for method, strength in (("vae", float("nan")), ("factor-vae", 35.0), ("beta-vae", 4.0)):
+        rows += settings(
+            dataset=datasets,
+            method=method,
+            strength=strength,
+            seed=range(seeds),
+            study="split-encoder",
+            architecture=["convolutional", "split"],
+        )
+        rows += settings(
+            method=method, strength=strength, seed=range(seeds), architecture="sharing", study="split-encoder"
+        )
+        rows += settings(method=method, strength=strength, seed=range(seeds), correlation=0.9, study="split-encoder")
+    return rows
+
+
+def kim2018(seeds: int = 5, datasets: Sequence[str] = ("dsprites", "shapes3d")) -> list[dict[str, Any]]:
+    rows = settings(dataset=datasets, method="vae", seed=range(seeds), study="kim2018")
+    for method, strengths in (
+        ("beta-vae", [1.0, 4.0, 6.0, 10.0, 16.0]),
+        ("factor-vae", [10.0, 20.0, 30.0, 35.0, 40.0, 50.0, 100.0]),
+        ("adversarial-autoencoder", [1.0, 10.0]),
+        ("factor-vae-prior", [10.0, 35.0]),
+        ("infowgan-gp", [0.0, 0.2, 1.0]),
+    ):
+        for strength in strengths:
+            rows += settings(dataset=datasets, method=method, strength=strength, seed=range(seeds), study="kim2018")
+    return rows
+
+
+def do2020(seeds: int = 4) -> list[dict[str, Any]]:
+    rows = []
+    for method, strengths in (
+        ("factor-vae", [10.0, 20.0, 50.0, 100.0]),
+        ("beta-vae", [1.0, 4.0, 10.0, 20.0, 50.0]),
+        ("adversarial-autoencoder", [50.0]),
+    ):
+        for strength in strengths:
+            rows += settings(method=method, strength=strength, seed=range(seeds), study="do2020")
+    return rows + settings(method="beta-vae", strength=10.0, latents=[5, 15, 20], seed=range(seeds), study="do2020")
+
+
+def locatello2019(seeds: int = 3, datasets: Sequence[str] = LOCATELLO_DATA) -> list[dict[str, Any]]:
+    return [
+        row
+        for method, strengths in LADDER.items()
+        for strength in strengths
+        for row in settings(
+            dataset=datasets, method=method, strength=float(strength), seed=range(seeds), study="locatello2019"
+        )
+    ]
+
+
+def tables(
+    runs: Iterable[Mapping[str, Any]],
+    seed: int = 0,
+    codes: Sequence[str] = CODES,
+    posterior: Sequence[str] = POSTERIOR,
+    protocols: Sequence[str] = ("locatello2019",),
+    curves: Sequence[str] = (
+        "reconstruction",
+        "total_correlation",
+        "discriminator_accuracy",
+        "generator",
+        "information",
+        "discriminator",
+    ),
+    factors: int = 5,
+) -> Tables:
+    """Tables of these runs. Scores of means and samples lie in (0, 1), those of posteriors in (0, 10)."""
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(list(runs))
+    keys = [column for column in frame if column not in ("study", "status", "reason")]
+    frame = frame.drop_duplicates(keys).reset_index(drop=True)
+    frame["run"] = [f"{index:016x}" for index in range(len(frame))]
+    frame["record"] = "{}"
+    frame["version"], frame["device"], frame["finished"] = "0.1.0", "cpu", "2026-11-15T12:00:00"
+    frame["training_seconds"], frame["scoring_seconds"] = 1.0, 1.0
+    done = frame[frame["status"] == "done"]
+    parts = []
+    shared = [column for column in SCORE_COLUMNS if column in done]
+    effect = (
+        0.25 + 0.3 * rng.random(len(done)) - 0.15 * (done["correlation"] > 0) + 0.1 * (done["architecture"] == "split")
+    )
+    for protocol in protocols:
+        for metric, representation in [
+            *product(codes, ("mean", "sampled")),
+            *product(posterior, ("posterior",)),
+        ]:
+            scale = 1.0 if representation != "posterior" or metric in ("rmig", "posterior_mig") else 10.0
+            score = scale * np.clip(effect + rng.normal(0, 0.05, len(done)), 0.01, 0.99)
+            parts.append(
+                done[shared].assign(
+                    metric=metric,
+                    representation=representation,
+                    score=score,
+                    protocol=protocol,
+                    low=np.nan,
+                    high=np.nan,
+                    ceiling=0.93 if representation != "posterior" else np.nan,
+                    better="higher",
+                    scoring_seed=0,
+                    seconds=0.1,
+                    note="",
+                )
+            )
+    scores = pd.concat(parts, ignore_index=True)[list(SCORE_COLUMNS)]
+
+    def curve(term: str) -> pd.DataFrame:
+        if term not in curves:
+            return pd.DataFrame(columns=["run", "step", "value"])
+        steps = np.arange(0, 1001, 200)
+        own = np.random.default_rng(len(term))
+        value = 2.0 * np.exp(-steps / 500)[None] + own.random((len(done), 1))
+        return pd.DataFrame(
+            {
+                "run": np.repeat(done["run"].to_numpy(), len(steps)),
+                "step": np.tile(steps, len(done)),
+                "value": value.ravel(),
+            }
+        )
+
+    def array(name: str) -> dict[str, np.ndarray]:
+        own = np.random.default_rng(len(name))
+        shapes = {
+            "codes": lambda l: (64, l),
+            "informativeness": lambda l: (l,),
+            "mutual_information": lambda l: (l, factors),
+        }
+        if name not in shapes:
+            return {}
+        return {
+            run: own.random(shapes[name](latents)) for run, latents in zip(done["run"], done["latents"], strict=True)
+        }
+
+    return Tables(scores, frame[list(RUN_COLUMNS)], curve, array)
