@@ -25,14 +25,14 @@ _BLOCK = 1024
 
 
 @jit
-def _error_kernel(logits, images, errors, pixels, BLOCK: tl.constexpr):
+def _error_kernel(logits, images, errors, PIXELS: tl.constexpr, BLOCK: tl.constexpr):
     image = tl.program_id(0).to(tl.int64)
     total = tl.zeros((BLOCK,), tl.float32)
-    for start in range(0, pixels, BLOCK):
+    for start in range(0, PIXELS, BLOCK):
         pixel = start + tl.arange(0, BLOCK)
-        inside = pixel < pixels
-        l = tl.load(logits + image * pixels + pixel, mask=inside, other=0.0).to(tl.float32)  # noqa: E741
-        x = tl.load(images + image * pixels + pixel, mask=inside, other=0.0)
+        inside = pixel < PIXELS
+        l = tl.load(logits + image * PIXELS + pixel, mask=inside, other=0.0).to(tl.float32)  # noqa: E741
+        x = tl.load(images + image * PIXELS + pixel, mask=inside, other=0.0)
         found = tl.maximum(l, 0.0) - l * x + tl.log(1.0 + tl.exp(-tl.abs(l)))
         total += tl.where(inside, found, 0.0)
     tl.store(errors + image, tl.sum(total, 0))
@@ -58,7 +58,9 @@ class _BernoulliError(torch.autograd.Function):
         logits, images = logits.contiguous(), images.contiguous()
         errors = torch.empty(logits.shape[:-3], dtype=torch.float32, device=logits.device)
         with torch.cuda.device_of(logits):
-            _error_kernel[(errors.numel(),)](logits, images, errors, logits.numel() // errors.numel(), BLOCK=_BLOCK)
+            _error_kernel[(errors.numel(),)](
+                logits, images, errors, PIXELS=logits.numel() // errors.numel(), BLOCK=_BLOCK
+            )
         return errors
 
     @staticmethod
