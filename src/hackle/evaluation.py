@@ -64,6 +64,18 @@ class Evaluation:
     def factor_information(self) -> metrics.FactorInformation:
         return metrics.factor_information(*self.posteriors, self.factors, bins=self.protocol.posterior_bins)
 
+    @cached_property
+    def sampled_factor_information(self) -> metrics.FactorInformation:
+        """The same informations by sampling (Do & Tran 2020, A.10 and A.11)."""
+        return metrics.factor_information(
+            *self.posteriors,
+            self.factors,
+            estimator="sampled",
+            bins=self.protocol.posterior_bins,
+            seed=self.seed,
+            device=self.device,
+        )
+
     @property
     def mixture(self) -> tuple[NDArray[np.float32], NDArray[np.float32]] | None:
         """The posteriors that mixtures are made of where not those evaluated: every image of the plan."""
@@ -139,7 +151,11 @@ class Metric:
 
 def _beta_vae(e: Evaluation) -> float:
     return metrics.beta_vae_score(
-        *e.differences(e.plan.pairs), test=e.differences(e.plan.test_pairs), classifier=e.protocol.beta_vae_classifier
+        *e.differences(e.plan.pairs),
+        test=e.differences(e.plan.test_pairs),
+        classifier=e.protocol.beta_vae_classifier,
+        iterations=e.protocol.beta_vae_iterations,
+        seed=e.seed,
     )
 
 
@@ -206,6 +222,23 @@ def _misjed(e: Evaluation) -> float:
     return float(pairs[np.triu_indices(len(pairs), 1)].mean()) if len(pairs) > 1 else 0.0
 
 
+def _sampled_interpretability(e: Evaluation) -> dict[str, float]:
+    alone = metrics.informativeness(*e.posteriors, estimator="sampled", seed=e.seed, device=e.device)
+    return {
+        "sampled_informativeness_mean": float(alone.mean()),
+        "sampled_rmig": metrics.rmig_from_information(e.sampled_factor_information),
+    }
+
+
+def _batch_tc(e: Evaluation) -> float:
+    """Draws from the test points, the mixture from the training points: no draw's own point is in the batch."""
+    means, logvars = e.posterior.means(e.plan.test), e.posterior.logvars(e.plan.test)
+    batch = (e.posteriors[0][: e.protocol.tc_batch], e.posteriors[1][: e.protocol.tc_batch])
+    return metrics.batch_total_correlation(
+        means, logvars, mixture=batch, seed=e.seed, correlation=e.correlation, device=e.device
+    )
+
+
 def _kl(e: Evaluation) -> dict[str, float]:
     return {
         "kl": metrics.kl_divergence(*e.posteriors, correlation=e.correlation).total,
@@ -267,6 +300,15 @@ METRICS: dict[str, Metric] = {
         on="posterior",
         ceiling=False,
     ),
+    "batch_tc": Metric(_batch_tc, "neither", needs=(), on="posterior", ceiling=False, slow=True, heavy=True),
+    "sampled_interpretability": Metric(_sampled_interpretability, on="posterior", slow=True, heavy=True),
+    "sampled_jemmig": Metric(
+        lambda e: metrics.jemmig_from_information(e.sampled_factor_information),
+        "lower",
+        on="posterior",
+        slow=True,
+        heavy=True,
+    ),
     "kl": Metric(_kl, "neither", needs=(), on="posterior", ceiling=False),
     "reconstruction": Metric(_reconstruction, "neither", needs=("model",), on="posterior", ceiling=False, heavy=True),
     "iwae": Metric(_iwae, "higher", needs=("model",), on="posterior", ceiling=False, slow=True, heavy=True),
@@ -275,14 +317,18 @@ METRICS: dict[str, Metric] = {
 }
 
 
-def choose_metrics(wanted: str | Iterable[str]) -> dict[str, Metric]:
-    """The metrics of these names; "all" is every one that takes seconds."""
-    if wanted == "all":
-        return {name: metric for name, metric in METRICS.items() if not metric.slow}
+def choose_metrics(wanted: str | Iterable[str], protocol: Protocol | None = None) -> dict[str, Metric]:
+    """The metrics of these names; "all" is every one that takes seconds, or those that the protocol is for.
+
+    A protocol that is for certain metrics gives no others, whatever is wanted.
+    """
     names = wanted.split(",") if isinstance(wanted, str) else list(wanted)
     for name in names:
-        if name not in METRICS:
+        if name not in METRICS and name != "all":
             near = get_close_matches(name, METRICS, 1)
             hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(METRICS)}"
             raise ScoreError(f"no metric {name!r}; {hint}")
-    return {name: METRICS[name] for name in names}
+    only = protocol.metrics if protocol is not None else ()
+    fast = [name for name, metric in METRICS.items() if not metric.slow]
+    chosen = dict.fromkeys(part for name in names for part in ((only or fast) if name == "all" else [name]))
+    return {name: METRICS[name] for name in chosen if not only or name in only}

@@ -17,7 +17,9 @@ class Protocol:
     FactorVAE score; `prune_collapsed` instead leaves out latents whose posterior equals the prior. dci_predictor,
     dci_skips_categorical: the predictor behind DCI, and whether categorical factors are left out of it.
     beta_vae_classifier: what learns to name the held factor. posterior_bins: bins over [−4, 4] of the quantised estimates.
-    top: the k of SEPIN@k and INDIN@k. mixture: points in the mixtures of sampled estimates.
+    top: the k of SEPIN@k and INDIN@k. beta_vae_iterations: of the classifier "adagrad". tc_batch: points behind the batch
+    estimate of the total correlation. seed: added to the seed of the scoring, so that a model can be scored on several draws.
+    metrics: those that the protocol is for, where "all" are not.
     """
 
     name: str
@@ -30,6 +32,10 @@ class Protocol:
     beta_vae_classifier: Literal["logistic", "adagrad"] = "logistic"
     posterior_bins: int = 100
     top: int = 3
+    beta_vae_iterations: int = 10_000
+    tc_batch: int = 10_000
+    seed: int = 0
+    metrics: tuple[str, ...] = ()
 
     def smaller(self, fraction: float) -> Protocol:
         """The same protocol on a fraction of the points, for quick looks; its name says so."""
@@ -79,10 +85,73 @@ PROTOCOLS: dict[str, Protocol] = {
 }
 
 
+def _points(train: int) -> PlanSizes:
+    """Independent points alone, for metrics of posteriors."""
+    return PlanSizes(train, 1, 0, 0, 1, 0, 0, 1)
+
+
+# Do & Tran 2020, Figure 17: RMIG and JEMMIG over the number of bins. The values stand on the figure's axis alone.
+PROTOCOLS |= {
+    name: Protocol(name, _points(10_000), bins=100, posterior_bins=bins, metrics=("interpretability", "jemmig"))
+    for bins in (10, 20, 50, 100, 200, 500, 1000)
+    for name in [f"do2020-bins-{bins}"]
+}
+# Figure 18: JEMMIG and WSEPIN over the number of samples.
+PROTOCOLS |= {
+    name: Protocol(name, _points(samples), bins=100, metrics=("separability", "interpretability", "jemmig"))
+    for samples in (10_000, 20_000, 30_000, 40_000, 50_000)
+    for name in [f"do2020-samples-{samples}"]
+}
+# Kim & Mnih 2018, Figure 16: the BetaVAE score over pairs per point, L, and iterations of Adagrad; 800 test points.
+PROTOCOLS |= {
+    name: Protocol(
+        name,
+        replace(_points(10_000), pair_groups=10_000, test_pair_groups=800, pairs=pairs),
+        beta_vae_classifier="adagrad",
+        beta_vae_iterations=iterations,
+        metrics=("beta_vae",),
+    )
+    for pairs in (50, 100, 200)
+    for iterations in (1_000, 3_000, 10_000, 30_000)
+    for name in [f"kim2018-pairs-{pairs}-iterations-{iterations}"]
+}
+# Figure 17: the FactorVAE score over points per vote, L, and votes.
+PROTOCOLS |= {
+    name: Protocol(
+        name,
+        replace(_points(10_000), groups=votes, test_groups=votes, group_size=size),
+        minimum_variance=0.0,
+        prune_collapsed=True,
+        metrics=("factor_vae",),
+    )
+    for size in (25, 50, 100, 200)
+    for votes in (100, 200, 400, 800, 1600)
+    for name in [f"kim2018-points-{size}-votes-{votes}"]
+}
+
+BINS_PROTOCOLS = tuple(name for name in PROTOCOLS if name.startswith("do2020-bins-"))
+SAMPLES_PROTOCOLS = tuple(name for name in PROTOCOLS if name.startswith("do2020-samples-"))
+SENSITIVITY_PROTOCOLS = tuple(
+    f"{name}@{seed}"
+    for name in PROTOCOLS
+    if name.startswith(("kim2018-pairs-", "kim2018-points-"))
+    for seed in range(10)
+)
+"""Both figures' protocols, each with the ten seeds that their error bars are over."""
+
+
 def protocol(name: str | Protocol) -> Protocol:
-    """The protocol of this name, or the one given."""
+    """The protocol of this name, or the one given. `name@3` is the protocol on draws of its own, of the scoring seed + 3.
+
+    >>> protocol("locatello2019@3").seed
+    3
+    """
     if isinstance(name, Protocol):
         return name
-    if name not in PROTOCOLS:
-        raise HackleError(f"no protocol {name!r}; there are {', '.join(PROTOCOLS)}")
-    return PROTOCOLS[name]
+    known, _, seed = name.partition("@")
+    if known not in PROTOCOLS or not (seed.isdigit() or known == name):
+        main = [known for known in PROTOCOLS if "-" not in known]
+        raise HackleError(
+            f"no protocol {name!r}; there are {', '.join(main)}, and variants of do2020 and kim2018 for their ablations"
+        )
+    return replace(PROTOCOLS[known], seed=int(seed)) if seed else PROTOCOLS[known]

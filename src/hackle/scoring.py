@@ -26,6 +26,8 @@ from threadpoolctl import threadpool_limits
 from hackle.encode import Codebook, Encoder, encode_images
 from hackle.evaluation import METRICS, Evaluation, Metric, ScoreError, choose_metrics
 from hackle.factors import FactorGrid
+from hackle.information.discrete import bin_codes, discrete_mutual_information
+from hackle.metrics import informativeness
 from hackle.model import Model
 from hackle.plans import Plan, draw_plan, rows_of, scored_factors
 from hackle.protocols import Protocol
@@ -129,9 +131,8 @@ class Scoring:
         ceiling = [ceilings.get(name, float("nan")) for name in table["metric"]]
         return table.assign(ceiling=ceiling, protocol=self.protocol.name, seed=self.seed)
 
-    def evaluation(self, model: Model | Encoder, dataset: Dataset, progress: bool) -> Evaluation:
-        """Encode the plan's images, each once."""
-        posterior = encode_images(model, dataset, self.images, seed=self.seed, progress=progress)
+    def evaluation(self, model: Model | Encoder, dataset: Dataset, posterior: Codebook) -> Evaluation:
+        """What metrics see of a model whose codes of the plan's images, and perhaps of others, are known."""
         common = {"seed": self.seed, "whole_mixture": self.whole_mixture, "dataset": dataset}
         shared = (self.grid, self.plan, self.protocol, posterior, posterior)
         if not isinstance(model, Model):
@@ -140,19 +141,44 @@ class Scoring:
         return Evaluation(*shared, discrete, float(model.run.correlation), model=model, **common)
 
 
-def _prepare(
+def prepare_scoring(
     dataset: Dataset,
-    metrics: str | Iterable[str],
-    protocol: str | Protocol,
-    seed: int,
-    representations: tuple[Representation, ...],
+    metrics: str | Iterable[str] = "all",
+    protocol: str | Protocol = "locatello2019",
+    seed: int = 0,
+    representations: tuple[Representation, ...] = ("mean", "sampled"),
     bootstrap: int = 0,
     whole_mixture: bool = False,
 ) -> Scoring:
+    """Draw the plan of a protocol and settle what is computed on it. The arguments are those of `score`."""
     settings = find_protocol(protocol)
+    seed += settings.seed
     plan = draw_plan(dataset.factors, settings.sizes, seed)
-    names = tuple(choose_metrics(metrics))
+    names = tuple(choose_metrics(metrics, settings))
     return Scoring(dataset.factors, plan, plan.images, settings, names, seed, representations, bootstrap, whole_mixture)
+
+
+def encode_plan(model: Model | Encoder, dataset: Dataset, scoring: Scoring, progress: bool = False) -> Codebook:
+    """The codes of the plan's images, each encoded once."""
+    return encode_images(model, dataset, scoring.images, seed=scoring.seed, progress=progress)
+
+
+def portrait(evaluation: Evaluation) -> dict[str, NDArray]:
+    """What a model's codes say of the data and of each factor, for figures.
+
+    `mutual_information` (l, f): of each code's mean with each factor, in equal-width bins. `informativeness` (l,): I(x; z_i)
+    of each code's posterior.
+    """
+    found: dict[str, NDArray] = {}
+    if scored_factors(evaluation.grid):
+        binned = bin_codes(evaluation.codes, evaluation.protocol.bins)
+        found["mutual_information"] = discrete_mutual_information(binned, evaluation.factors)
+    if evaluation.posterior.has_posterior:
+        with warnings.catch_warnings():
+            # Posteriors beyond the bins are said of the scores that suffer from them.
+            warnings.simplefilter("ignore")
+            found["informativeness"] = informativeness(*evaluation.posteriors, bins=evaluation.protocol.posterior_bins)
+    return found
 
 
 def _bar(what: str, shown: bool) -> Progress:
@@ -188,8 +214,9 @@ def score(
     The table has a row per score and representation: metric, representation, score, ceiling, low, high, better (higher,
     lower or neither), protocol, seed, seconds and note (what an estimator warned of, such as saturation).
     """
-    scoring = _prepare(dataset, metrics, protocol, seed, representations, bootstrap, whole_mixture)
-    evaluations = scoring.evaluations(scoring.evaluation(model, dataset, progress))
+    scoring = prepare_scoring(dataset, metrics, protocol, seed, representations, bootstrap, whole_mixture)
+    posterior = encode_plan(model, dataset, scoring, progress)
+    evaluations = scoring.evaluations(scoring.evaluation(model, dataset, posterior))
     rows: list[dict[str, Any]] = []
     best: dict[str, float] = {}
     with _bar("scoring", progress) as bar:
@@ -247,7 +274,7 @@ def score_many(
     While `workers` processes (as many as there are cores, if not said) compute metrics of models already encoded, the
     next model is encoded; metrics that run best on the model's accelerator stay in this process.
     """
-    scoring = _prepare(dataset, metrics, protocol, seed, representations)
+    scoring = prepare_scoring(dataset, metrics, protocol, seed, representations)
     here = [name for name in scoring.names if METRICS[name].heavy or "model" in METRICS[name].needs]
     there = [name for name in scoring.names if name not in here]
     count = workers or os.cpu_count() or 1
@@ -259,7 +286,7 @@ def score_many(
         best = [pool.submit(_ceilings_job, (name,)) for name in there] if ceilings else []
         waiting = []
         for model in models:
-            evaluation = scoring.evaluation(model, dataset, False)
+            evaluation = scoring.evaluation(model, dataset, encode_plan(model, dataset, scoring))
             sent = (evaluation.posterior, evaluation.discrete, evaluation.correlation)
             job = pool.submit(_rows_job, there, *sent)
             evaluations = scoring.evaluations(evaluation)

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from hackle.information.mixture import mixture_log_densities
 from hackle.information.posterior import Floats, LogDensities, PosteriorError, Posteriors, generator
-from hackle.information.sampled import Device, draw
+from hackle.information.sampled import Device, Mixture, draw
 
 
 def covariance_total_correlation(covariance: ArrayLike) -> float:
@@ -75,18 +75,21 @@ def batch_total_correlation(
     logvars: ArrayLike,
     *,
     batch: int = 64,
+    mixture: Mixture | None = None,
     samples: int = 1,
     seed: int = 0,
     correlation: float = 0.0,
     device: Device = None,
 ) -> float:
-    """Eq. 6 of Kim & Mnih: z from every point's posterior, q̂(z) from the mixture over `batch` of the points.
+    """Eq. 6 of Kim & Mnih: z from every point's posterior, q̂(z) from the mixture over `batch` of the points, or over
+    other points given as `mixture` (means, logvars), so that no draw's own point is among them.
 
     A divergence cannot be negative, this estimate can: use it to see why a batch is no stand-in for q(z).
     """
     points = Posteriors(means, logvars, correlation)
     z = points.repeat(samples).draw(seed)
-    return float(log_ratio(mixture_log_densities(z, _batch(points, batch, seed), marginal=True, device=device)).mean())
+    chosen = _batch(points, batch, seed) if mixture is None else Posteriors(*mixture, correlation)
+    return float(log_ratio(mixture_log_densities(z, chosen, marginal=True, device=device)).mean())
 
 
 def density_ratio_total_correlation(logits: ArrayLike) -> float:

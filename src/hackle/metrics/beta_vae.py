@@ -42,12 +42,14 @@ def beta_vae_score(
     *,
     test: TestPair | None = None,
     classifier: str = "logistic",
+    iterations: int = 10_000,
     seed: int = 0,
 ) -> float:
     """The accuracy, 0 to 1, of predicting the held factor (n,) from mean absolute code differences (n, c).
 
-    `test` is another such pair; without it the training points are scored. `seed` draws the batches of `"adagrad"`. A
-    code whose differences never vary is left out; if none varies, the most frequent factor is predicted.
+    `test` is another such pair; without it the training points are scored. `iterations` and the `seed` of the batches
+    are those of `"adagrad"`. A code whose differences never vary is left out; if none varies, the most frequent factor is
+    predicted.
 
     >>> differences = [[0.0, 0.3], [0.4, 0.0]] * 50
     >>> beta_vae_score(differences, [0, 1] * 50)
@@ -78,7 +80,7 @@ def beta_vae_score(
     elif classifier == "logistic":
         predicted = _logistic(points[:, kept], classes, test_points[:, kept])
     else:
-        predicted = _adagrad(points[:, kept], classes, test_points[:, kept], seed)
+        predicted = _adagrad(points[:, kept], classes, test_points[:, kept], seed, iterations)
     return float(np.mean(predicted == test_classes))
 
 
@@ -88,7 +90,7 @@ def _logistic(points: Table, classes: Classes, test_points: Table) -> Classes:
     return LogisticRegression(max_iter=10_000).fit(points - centre, classes).predict(test_points - centre)
 
 
-def _adagrad(points: Table, classes: Classes, test_points: Table, seed: int, iterations: int = 10_000) -> Classes:
+def _adagrad(points: Table, classes: Classes, test_points: Table, seed: int, iterations: int) -> Classes:
     """Softmax regression fitted by Adagrad on batches of 10 drawn with replacement."""
     inputs = np.hstack([points, np.ones((len(points), 1))])
     targets = np.eye(classes.max() + 1)[classes]

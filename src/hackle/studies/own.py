@@ -1,0 +1,67 @@
+"""A study by name, or from a function in a file of one's own: `path.py:function`."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import inspect
+import sys
+from pathlib import Path
+from typing import Any
+
+from hackle.studies import STUDIES, Study
+from hackle.studies.sweep import StudyError
+from hackle.types import Run
+
+
+def find_study(name: str) -> Study:
+    """The study of this name, or the function `path.py:function`; a path alone means a function called `study`."""
+    if name in STUDIES:
+        return STUDIES[name]
+    path, _, function = name.partition(":")
+    if not path.endswith(".py"):
+        raise StudyError(
+            f"no study {name!r}; there are {', '.join(STUDIES)}. A study of your own is a function that returns runs, "
+            "given as path.py:function"
+        )
+    return Study(_load(Path(path), function or "study"))
+
+
+def _load(path: Path, function: str) -> Any:
+    if not path.is_file():
+        raise StudyError(f"there is no file {path}; expected path.py:function")
+    # A name of its own for each file: two files called study.py are two modules.
+    module_name = f"hackle_study_{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:8]}"
+    spec = importlib.util.spec_from_file_location(module_name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[module_name] = module
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise StudyError(f"{path} cannot be loaded: {type(error).__name__}: {error}") from error
+    found = getattr(module, function, None)
+    if not callable(found):
+        functions = [name for name, value in vars(module).items() if inspect.isfunction(value)]
+        raise StudyError(f"{path} has no function {function!r}; it has {', '.join(functions) or 'none'}")
+    return found
+
+
+def runs_of(name: str, study: Study, options: dict[str, Any]) -> list[Run]:
+    """Call the study's function with the options that were given; one that it does not take is refused."""
+    given = {key: value for key, value in options.items() if value is not None}
+    parameters = inspect.signature(study.runs).parameters
+    takes_all = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
+    # Which number format is best depends on the machine, so it is offered, not asked for.
+    if "precision" not in parameters and not takes_all:
+        given.pop("precision", None)
+    for key in given:
+        if key not in parameters and not takes_all:
+            raise StudyError(f"{name} takes no {key}; it takes {', '.join(parameters) or 'nothing'}")
+    runs = study.runs(**given)
+    if not isinstance(runs, list | tuple) or not all(isinstance(run, Run) for run in runs):
+        raise StudyError(f"{name} returned {type(runs).__name__}; expected a list of Run")
+    if not runs:
+        raise StudyError(f"{name} has no runs with these options")
+    return list(runs)

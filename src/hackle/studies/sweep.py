@@ -1,0 +1,90 @@
+"""What every paper's study does with its keyword arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from hackle.objectives import AnnealedVAE
+from hackle.presets import preset
+from hackle.records import record_hash
+from hackle.types import Architecture, HackleError, Run
+
+Precision = Literal["float32", "bfloat16"]
+
+LIKE = {"rooms3d": "shapes3d"}
+"""The data set whose settings serve one that papers do not know; for any other, those of the study's first."""
+
+
+class StudyError(HackleError):
+    """A study that does not exist, or that cannot be had in this way."""
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """A paper's preset, its data sets and methods, and what the user wants of them.
+
+    seeds: every setting is trained with seeds 0 … seeds − 1. steps: in place of the paper's number. datasets, methods: in
+    place of all of the paper's; a data set that the paper does not know takes the settings of one it knows. precision: of
+    autoencoders; networks of GANs always compute in float32.
+    """
+
+    paper: str
+    known_datasets: tuple[str, ...]
+    known_methods: tuple[str, ...]
+    seeds: int
+    steps: int | None = None
+    datasets: Sequence[str] | None = None
+    methods: Sequence[str] | None = None
+    precision: Precision = "float32"
+
+    def __post_init__(self) -> None:
+        if self.seeds < 1:
+            raise StudyError(f"seeds is {self.seeds}; expected 1 or more")
+        if self.steps is not None and self.steps < 1:
+            raise StudyError(f"steps is {self.steps}; expected 1 or more")
+        for method in self.methods or ():
+            if method not in self.known_methods:
+                raise StudyError(f"{self.paper} has no method {method!r}; it has {', '.join(self.known_methods)}")
+
+    def has(self, method: str) -> bool:
+        """Whether this method is wanted."""
+        return self.methods is None or method in self.methods
+
+    def role(self, dataset: str) -> str:
+        """The data set of the paper whose settings and place in the study this one takes."""
+        if dataset in self.known_datasets:
+            return dataset
+        like = LIKE.get(dataset)
+        return like if like in self.known_datasets else self.known_datasets[0]
+
+    def data(self, *roles: str) -> list[str]:
+        """The data sets wanted in these roles, or in any."""
+        wanted = self.known_datasets if self.datasets is None else self.datasets
+        return [name for name in wanted if not roles or self.role(name) in roles]
+
+    def run(self, method: str, dataset: str, strength: float | None = None) -> Run:
+        """One run of the paper's preset, with seed 0."""
+        return replace(preset(self.paper, method, self.role(dataset), strength), dataset=dataset)
+
+    def every(self, settings: Iterable[Run]) -> list[Run]:
+        """Each setting with every seed, and with the steps and precision that were asked for; each record once."""
+        found: dict[str, Run] = {}
+        for setting in settings:
+            adapted = self._adapted(setting)
+            for seed in range(self.seeds):
+                run = replace(adapted, seed=seed)
+                found.setdefault(record_hash(run), run)
+        return list(found.values())
+
+    def _adapted(self, run: Run) -> Run:
+        if isinstance(run.architecture, Architecture):
+            run = replace(run, precision=self.precision)
+        if self.steps is None or self.steps == run.steps:
+            return run
+        if isinstance(run.method, AnnealedVAE):
+            # The capacity must reach its end within the training: it grows over the same part of it.
+            threshold = max(1, round(run.method.iteration_threshold * self.steps / run.steps))
+            run = replace(run, method=replace(run.method, iteration_threshold=threshold))
+        return replace(run, steps=self.steps)
