@@ -1,0 +1,25 @@
+"""Claims of the papers as named statistical tests on a table of results.
+
+from hackle.claims import CLAIMS, judge
+for found in judge(tables):
+    print(found.claim.id, found.verdict, found.reason)
+"""
+
+from collections.abc import Iterable
+
+from hackle.claims import split_encoder, yang2020
+from hackle.claims.claim import Claim, Evidence, Region, Stratum
+from hackle.claims.verdicts import Judgement, Verdict, as_frame
+from hackle.claims.verdicts import judge as _judge
+from hackle.claims.view import View
+from hackle.tables import Tables
+
+CLAIMS: dict[str, Claim] = {claim.id: claim for paper in (yang2020, split_encoder) for claim in paper.CLAIMS}
+"""Every claim by its id, `paper.name`."""
+
+__all__ = ["CLAIMS", "Claim", "Evidence", "Judgement", "Region", "Stratum", "Verdict", "View", "as_frame", "judge"]
+
+
+def judge(tables: Tables | View, claims: Iterable[Claim] | None = None) -> list[Judgement]:
+    """The verdict on each claim (all by default), with p-values corrected for those that the table lets be tested."""
+    return _judge(tables, CLAIMS.values() if claims is None else claims)

@@ -1,0 +1,217 @@
+"""A claim of a paper as a statistical test on a table of results.
+
+A claim says that an effect lies in a region: above 0.3, below 0, between −0.1 and 0.1. The bounds are the least effect
+that counts, so that with enough runs every claim is decided.
+
+    holds            the 95% interval lies inside the region, and the test of an effect outside it rejects
+    does not hold    the 95% interval lies outside the region, and the test of an effect inside it rejects
+    undecided        neither, or runs are missing; the reason says which and how many runs it would take
+
+The tests are one-sided t tests against the bounds; a region with two bounds needs both (two one-sided tests).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+import numpy as np
+
+from hackle.claims.measures import Measure
+from hackle.claims.statistics import LEVEL, Estimate, Units, mean_of
+from hackle.claims.view import Condition, Data, View, describe
+from hackle.tables import Tables
+
+
+@dataclass(frozen=True)
+class Region:
+    """Where a claim says that its effect lies: above `low` and below `high`."""
+
+    low: float = -math.inf
+    high: float = math.inf
+
+    def __str__(self) -> str:
+        if math.isinf(self.high):
+            return f"above {self.low:g}"
+        if math.isinf(self.low):
+            return f"below {self.high:g}"
+        return f"between {self.low:g} and {self.high:g}"
+
+    def chances(self, estimate: Estimate) -> tuple[float, float]:
+        """The p-values of the effect lying outside, and of it lying inside."""
+        low = [estimate.chance_above(self.low), estimate.chance_below(self.low)] if math.isfinite(self.low) else None
+        high = (
+            [estimate.chance_below(self.high), estimate.chance_above(self.high)] if math.isfinite(self.high) else None
+        )
+        sides = [side for side in (low, high) if side is not None]
+        return max(side[0] for side in sides), min(1.0, len(sides) * min(side[1] for side in sides))
+
+    def distance(self, effect: float) -> float:
+        """From an effect to the bound next to it."""
+        return min(abs(effect - bound) for bound in (self.low, self.high) if math.isfinite(bound))
+
+    def contains(self, low: float, high: float) -> bool:
+        return low > self.low and high < self.high
+
+    def excludes(self, low: float, high: float) -> bool:
+        return high < self.low or low > self.high
+
+
+@dataclass(frozen=True)
+class Stratum:
+    """Runs that are compared with one another: conditions with a name."""
+
+    name: str
+    conditions: tuple[Condition, ...]
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What a table says about a claim.
+
+    effect, low, high: the effect and its 95% interval, NaN without an estimate. p: the chance of such an effect if it truly
+    lay outside the claim's region; against: if it truly lay inside. runs: how many were used; runs_needed: about how many
+    would decide with 80% power, None where no reasonable number would. strata: each stratum's effect and number of seeds.
+    missing: what the table lacks, in words.
+    """
+
+    effect: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
+    p: float = math.nan
+    against: float = math.nan
+    runs: int = 0
+    runs_needed: int | None = None
+    strata: dict[str, tuple[float, int]] = field(default_factory=dict)
+    missing: tuple[str, ...] = ()
+    estimate: Estimate | None = None
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One sentence of a paper and how to test it.
+
+    name, paper, where: its name within the paper, the paper and the figure, table or section. statement: the sentence in our
+    words. effect: what is measured, in words. region: where the claim says that it lies. paper_effect: what the paper
+    reports, where it gives a number. combine: whether the strata's mean must lie in the region or every one of them.
+    least_strata: how many strata must be there to judge. seeds: how many the paper trained, or we suggest.
+    study: the study whose runs it is about, if not the paper's.
+    """
+
+    name: str
+    paper: str
+    where: str
+    statement: str
+    effect: str
+    region: Region
+    measure: Measure
+    strata: tuple[Stratum, ...]
+    combine: Literal["mean", "every"] = "mean"
+    least_strata: int = 1
+    seeds: int = 10
+    paper_effect: float | None = None
+    study: str = ""
+
+    @property
+    def id(self) -> str:
+        return f"{self.paper}.{self.name}"
+
+    @property
+    def command(self) -> str:
+        """What to run to get the runs it needs."""
+        return f"hackle study run {self.study or self.paper} --out DIR"
+
+    @property
+    def needs(self) -> str:
+        """The runs and scores it is judged on, in words."""
+        parts = dict.fromkeys(describe(condition) for stratum in self.strata for condition in stratum.conditions)
+        read = [
+            *self.measure.scores,
+            *(f"curve {term}" for term in self.measure.curves),
+            *(f"array {name}" for name in self.measure.arrays),
+        ]
+        return f"{'; '.join(parts)}. Reads {', '.join(read)}. {self.seeds} seeds each"
+
+    def missing(self, tables: Tables | View) -> tuple[str, ...]:
+        """What the table lacks of it, in words; nothing if each stratum has runs and all that is read of them."""
+        data = _view(tables).of(self.study or self.paper)
+        return tuple(dict.fromkeys(word for stratum in self.strata for word in self._lacks(data, stratum)))
+
+    def _lacks(self, data: Data, stratum: Stratum) -> list[str]:
+        found = []
+        for condition in stratum.conditions:
+            rows = data.rows(condition, self.measure.scores, longest=False)
+            if rows.empty and data.rows(condition, longest=False).empty:
+                found.append(f"no runs of {describe(condition)}")
+                continue
+            runs = data.rows(condition, longest=False)
+            for score in self.measure.scores:
+                if rows.empty or rows[score].isna().all():
+                    found.append(f"no score {score} of {describe(condition)}")
+            for term in self.measure.curves:
+                if not data.view.tail(term).index.isin(runs.index).any():
+                    found.append(f"no curve {term} of {describe(condition)}")
+            for name in self.measure.arrays:
+                if not set(runs.index) & set(data.array(name)):
+                    found.append(f"no array {name} of {describe(condition)}")
+        return found
+
+    def test(self, tables: Tables | View) -> Evidence:
+        """What the table says about the claim, by itself, without correction for others."""
+        data = _view(tables).of(self.study or self.paper)
+        units: dict[str, Units] = {}
+        missing: list[str] = []
+        for stratum in self.strata:
+            lacks = self._lacks(data, stratum)
+            found = None if lacks else self.measure.compute(data, stratum.conditions)
+            missing += lacks
+            if found is not None and found.seeds:
+                units[stratum.name] = found
+            elif not lacks:
+                missing.append(f"too few runs of {stratum.name}")
+        usable = {name: part for name, part in units.items() if part.seeds > 1}
+        runs = sum(part.seeds * part.runs_per_seed for part in units.values())
+        strata = {name: (float(part.values.mean()), part.seeds) for name, part in units.items()}
+        about = Evidence(runs=runs, strata=strata, missing=tuple(dict.fromkeys(missing)))
+        if len(usable) < max(1, self.least_strata):
+            return replace(about, runs_needed=self._planned(units))
+        estimate, p, against = self._judged(list(usable.values()))
+        low, high = estimate.interval()
+        found = replace(about, effect=estimate.effect, low=low, high=high, p=p, against=against, estimate=estimate)
+        return replace(found, runs_needed=self.runs_needed(found))
+
+    def _judged(self, strata: Sequence[Units]) -> tuple[Estimate, float, float]:
+        """The estimate that decides and its p-values: of the mean, or of the stratum that supports the claim least."""
+        if self.combine == "mean":
+            estimate = mean_of(strata)
+            return estimate, *self.region.chances(estimate)
+        estimates = [mean_of([part]) for part in strata]
+        chances = [self.region.chances(estimate) for estimate in estimates]
+        weakest = max(range(len(estimates)), key=lambda i: (chances[i][0], -chances[i][1]))
+        return estimates[weakest], chances[weakest][0], min(1.0, len(strata) * chances[weakest][1])
+
+    def _planned(self, units: dict[str, Units]) -> int:
+        """Runs of the design with the suggested number of seeds."""
+        known = [part.runs_per_seed for part in units.values()]
+        each = round(np.mean(known)) if known else max(len(stratum.conditions) for stratum in self.strata)
+        return self.seeds * each * len(self.strata)
+
+    def runs_needed(self, evidence: Evidence, level: float = LEVEL) -> int | None:
+        """About how many runs would decide at this level if the effect and its spread are as estimated.
+
+        None where no reasonable number would. The interval, which must decide too, is a one-sided test at half of `LEVEL`.
+        """
+        if evidence.estimate is None:
+            return evidence.runs_needed
+        distance = self.region.distance(evidence.effect)
+        seeds = evidence.estimate.seeds_needed(distance, min(level, LEVEL / 2))
+        if seeds is None:
+            return None
+        seeds_now = sum(count for _, count in evidence.strata.values())
+        return math.ceil(evidence.runs / seeds_now * seeds * len(evidence.strata))
+
+
+def _view(tables: Tables | View) -> View:
+    return tables if isinstance(tables, View) else View(tables)

@@ -1,0 +1,267 @@
+"""What claims measure within a seed: differences between conditions, trends along a sweep, agreement of scores.
+
+A measure is a function from a paper's data and a stratum's conditions to one number for each seed. It says which scores,
+curves and arrays it reads, so that a claim can tell what is missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from hackle.claims.statistics import Floats, Units, correlations, jackknife, rank_correlations
+from hackle.claims.view import Column, Condition, Data, Frame
+
+SMALLEST = 1e-6
+"""Total correlations are floored here, in nats, before their logarithm is taken."""
+
+
+@dataclass(frozen=True)
+class Measure:
+    """`compute(data, conditions)` gives a number per seed, or None where no seed has all that it takes."""
+
+    compute: Callable[[Data, Sequence[Condition]], Units | None]
+    scores: tuple[str, ...] = ()
+    curves: tuple[str, ...] = ()
+    arrays: tuple[str, ...] = ()
+
+
+def by_seed(rows: Frame, values: Any) -> Column:
+    """The mean of runs' values for each seed."""
+    return pd.Series(np.asarray(values, float), index=rows["seed"].to_numpy()).groupby(level=0).mean()
+
+
+def _paired(data: Data, conditions: Sequence[Condition], score: str) -> tuple[Floats, Floats] | None:
+    """The score under two conditions at the seeds that both have."""
+    before, after = (by_seed(rows, rows[score]) for rows in data.matched(conditions, [score]))
+    seeds = before.index.intersection(after.index)
+    return (before[seeds].to_numpy(), after[seeds].to_numpy()) if len(seeds) else None
+
+
+def difference(score: str, sign: int = 1) -> Measure:
+    """The score under the second condition minus the first, times `sign`."""
+
+    def compute(data: Data, conditions: Sequence[Condition]) -> Units | None:
+        pair = _paired(data, conditions, score)
+        return None if pair is None else Units(sign * (pair[1] - pair[0]), 2)
+
+    return Measure(compute, (score,))
+
+
+def relative_change(score: str, sign: int = 1) -> Measure:
+    """The ratio of the score's means under the second and first condition, minus 1, times `sign`.
+
+    The numbers of seeds are b/ā − (R − 1)(a/ā − 1) − 1 with R the ratio: their mean is R − 1 and their spread that of the
+    ratio, to first order.
+    """
+
+    def compute(data: Data, conditions: Sequence[Condition]) -> Units | None:
+        pair = _paired(data, conditions, score)
+        return None if pair is None else Units(sign * ratio_numbers(*pair), 2)
+
+    return Measure(compute, (score,))
+
+
+def ratio_numbers(before: Floats, after: Floats) -> Floats:
+    """One number per seed, whose mean is mean(after)/mean(before) − 1 and whose spread is that of this ratio."""
+    scale = before.mean()
+    ratio = after.mean() / scale
+    return (after - ratio * before) / scale + ratio - 1
+
+
+def trend(score: str, along: str = "strength") -> Measure:
+    """Within each seed, the rank correlation of the score with strength, steps or latents over the runs of one condition."""
+
+    def compute(data: Data, conditions: Sequence[Condition]) -> Units | None:
+        rows = data.rows(conditions[0], [score], longest=along != "steps").dropna(subset=[along, score])
+        return _trend(rows, rows[score], along)
+
+    return Measure(compute, (score,))
+
+
+def curve_trend(term: str, along: str = "strength") -> Measure:
+    """Within each seed, the rank correlation of a logged term at the end of training with strength."""
+
+    def compute(data: Data, conditions: Sequence[Condition]) -> Units | None:
+        rows = data.rows(conditions[0])
+        values = data.view.tail(term).reindex(rows.index)
+        known = values.notna() & rows[along].notna()
+        return _trend(rows[known], values[known], along)
+
+    return Measure(compute, curves=(term,))
+
+
+def _trend(rows: Frame, values: Column, along: str) -> Units | None:
+    """The trend within seeds; for runs along steps or latents also within each strength."""
+    if rows.empty:
+        return None
+    within = ["seed"] if along == "strength" else ["seed", "strength"]
+    frame = rows[within].assign(along=rows[along].astype(float), value=values.to_numpy(float))
+    means: Frame = frame.groupby([*within, "along"], dropna=False)["value"].mean().unstack("along")
+    if means.shape[1] < 3:
+        return None
+    found = rank_correlations(means.to_numpy(), means.columns.to_numpy(float)[None, :])
+    units: Column = pd.Series(found, index=means.index.get_level_values("seed")).dropna().groupby(level=0).mean()
+    runs = round(len(rows) / rows["seed"].nunique())
+    return correlations(units.to_numpy(), runs, means.shape[1]) if len(units) else None
+
+
+def agreement(*pairs: tuple[str, str], sign: int = 1) -> Measure:
+    """Within each seed, the rank correlation of two scores over all settings of a condition; of several pairs their mean."""
+    columns = tuple(dict.fromkeys(name for pair in pairs for name in pair))
+
+    def compute(data: Data, conditions: Sequence[Condition]) -> Units | None:
+        sweep = data.sweep(conditions[0], columns)
+        if len(sweep.settings) < 3:
+            return None
+        found = [rank_correlations(sweep.scores[left], sweep.scores[right]) for left, right in pairs]
+        values = _mean_of_known(np.array(found))
+        known = np.isfinite(values)
+        if not known.any():
+            return None
+        return correlations(sign * values[known], sweep.runs_per_seed(), len(sweep.settings))
+
+    return Measure(compute, columns)
+
+
+def _mean_of_known(rows: Floats) -> Floats:
+    """The mean over the first axis of what is not NaN."""
+    count = np.isfinite(rows).sum(axis=0)
+    return np.divide(np.nansum(rows, axis=0), count, out=np.full(rows.shape[1], np.nan), where=count > 0)
+
+
+def gap(upper: str, lower: str, logarithms: bool = False) -> Measure:
+    """Within each seed, one score minus another of the same runs, or the difference of their logarithms."""
+
+    def compute(data: Data, conditions: Sequence[Condition]) -> Units | None:
+        rows = data.rows(conditions[0], (upper, lower)).dropna(subset=[upper, lower])
+        if rows.empty:
+            return None
+        first, second = (rows[name].to_numpy(float) for name in (upper, lower))
+        if logarithms:
+            first, second = (np.log(np.maximum(part, SMALLEST)) for part in (first, second))
+        values = by_seed(rows, first - second)
+        return Units(values.to_numpy(), round(len(rows) / len(values)))
+
+    return Measure(compute, (upper, lower))
+
+
+def log_difference(score: str) -> Measure:
+    """The mean logarithm of the score over the runs of the second condition minus that of the first, within each seed."""
+
+    def compute(data: Data, conditions: Sequence[Condition]) -> Units | None:
+        frames = data.matched(conditions, [score])
+        before, after = (by_seed(rows, np.log(np.maximum(rows[score], SMALLEST))) for rows in frames)
+        seeds = before.index.intersection(after.index)
+        if seeds.empty:
+            return None
+        runs = round(sum(map(len, frames)) / len(seeds))
+        return Units((after[seeds] - before[seeds]).to_numpy(), runs)
+
+    return Measure(compute, (score,))
+
+
+def value(score: str) -> Measure:
+    """The score itself, averaged over the runs of a seed."""
+
+    def compute(data: Data, conditions: Sequence[Condition]) -> Units | None:
+        rows = data.rows(conditions[0], [score]).dropna(subset=[score])
+        if rows.empty:
+            return None
+        values = by_seed(rows, rows[score])
+        return Units(values.to_numpy(), round(len(rows) / len(values)))
+
+    return Measure(compute, (score,))
+
+
+def best_difference(score: str, chosen_by: str | None = None, sign: int = 1, relative: bool = False) -> Measure:
+    """The score of the second condition's best setting minus that of the first's, within each seed.
+
+    The best setting of a seed is the one with the highest mean of `chosen_by` over the *other* seeds, so that choosing
+    does not favour the condition with more settings or more noise.
+    """
+    judge = chosen_by or score
+
+    def compute(data: Data, conditions: Sequence[Condition]) -> Units | None:
+        columns = list(dict.fromkeys((score, judge)))
+        frames = data.matched(conditions, columns)
+        if any(rows.empty for rows in frames):
+            return None
+        sides = [_best(rows, score, judge) for rows in frames]
+        seeds = sides[0].index.intersection(sides[1].index)
+        if seeds.empty:
+            return None
+        before, after = (side[seeds].to_numpy() for side in sides)
+        values = ratio_numbers(before, after) if relative else after - before
+        return Units(sign * values, round(sum(map(len, frames)) / len(seeds)))
+
+    return Measure(compute, tuple(dict.fromkeys((score, judge))))
+
+
+def _best(rows: Frame, score: str, judge: str) -> Column:
+    """For each seed the score at the setting that is best by the other seeds; with one seed nothing is known."""
+    table = rows.groupby(["seed", "strength", "setting"], observed=True, dropna=False)[
+        list(dict.fromkeys((score, judge)))
+    ].mean()
+    judged, scored = (table[name].unstack(["strength", "setting"]) for name in (judge, score))
+    if len(judged) < 2:
+        return pd.Series(dtype=float)
+    values, count = judged.to_numpy(), judged.notna().to_numpy()
+    total, known = np.nansum(values, axis=0), count.sum(axis=0)
+    others = known - count
+    mean = np.where(others > 0, (total - np.nan_to_num(values)) / np.maximum(others, 1), -np.inf)
+    mean = np.where(np.isfinite(scored.to_numpy()), mean, -np.inf)
+    best = mean.argmax(axis=1)
+    found = pd.Series(scored.to_numpy()[np.arange(len(best)), best], index=judged.index)
+    return found[np.isfinite(mean.max(axis=1))]
+
+
+def jackknifed(
+    statistic: Callable[[list[Floats]], float], scores: Sequence[str], *, least_settings: int = 3
+) -> Measure:
+    """Pseudo-values of a statistic of several sweeps; it gets one array (scores, seeds, settings) for each condition.
+
+    The sweeps are cut to the settings and seeds for which every condition has every score.
+    """
+
+    def compute(data: Data, conditions: Sequence[Condition]) -> Units | None:
+        cut = common_sweeps(data, conditions, scores)
+        if cut is None or cut.arrays[0].shape[2] < least_settings or cut.arrays[0].shape[1] < 2:
+            return None
+        values = jackknife(lambda kept: statistic([array[:, kept] for array in cut.arrays]), cut.arrays[0].shape[1])
+        return Units(values, cut.arrays[0].shape[2] * len(conditions))
+
+    return Measure(compute, tuple(scores))
+
+
+@dataclass(frozen=True)
+class CommonSweeps:
+    """Arrays (scores, seeds, settings), one for each condition, without gaps, and each setting's method."""
+
+    arrays: list[Floats]
+    methods: list[str]
+
+
+def common_sweeps(data: Data, conditions: Sequence[Condition], scores: Sequence[str]) -> CommonSweeps | None:
+    """The part of several sweeps that is complete in all: settings that most seeds have, then seeds that have them all."""
+    sweeps = [data.sweep(condition, scores) for condition in conditions]
+    settings = sorted(set.intersection(*(set(sweep.settings) for sweep in sweeps)))
+    if not settings:
+        return None
+    seeds = sorted(set.intersection(*(set(sweep.seeds.tolist()) for sweep in sweeps)))
+    stacks = []
+    for sweep in sweeps:
+        columns = np.array([sweep.settings.index(setting) for setting in settings])
+        rows = np.flatnonzero(np.isin(sweep.seeds, seeds))
+        stacks.append(np.stack([sweep.scores[name][np.ix_(rows, columns)] for name in scores]))
+    known = np.all([np.isfinite(stack).all(axis=0) for stack in stacks], axis=0)
+    columns = np.flatnonzero(known.mean(axis=0) >= 0.5)
+    rows = np.flatnonzero(known[:, columns].all(axis=1))
+    if not len(columns) or not len(rows):
+        return None
+    arrays = [stack[:, rows][:, :, columns] for stack in stacks]
+    return CommonSweeps(arrays, [settings[column][0] for column in columns])

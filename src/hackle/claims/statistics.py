@@ -1,0 +1,201 @@
+"""Estimates from seeds, their intervals and tests, and what more runs would do.
+
+A **seed is the unit of replication**: it fixes the first weights, the batches and the noise of every run of a design that
+has it, so that conditions are compared within a seed. A claim's effect is a number computed within each seed (a paired
+difference, a rank correlation over settings, a jackknife pseudo-value); its mean over seeds is the effect. Data sets or
+methods that a claim speaks of together are strata: the effect is the mean of their means, with Welch's standard error and
+degrees of freedom, so that a stratum's own spread and number of seeds count.
+
+Student's t and not permutations: five seeds have 32 sign flips, so that no flip test could pass a correction for many
+claims. Rank correlations over k points may be exactly ±1 in a few seeds, which looks like no spread at all. One more seed
+is then imagined, whose squared deviation is the permutation variance 1/(k − 1), if that makes the spread larger.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+Floats = NDArray[np.float64]
+
+LEVEL = 0.05
+"""The chance of error that tests allow, after correction, and one minus the intervals' confidence."""
+POWER = 0.8
+"""The chance to decide for which numbers of runs are stated."""
+FAR_TOO_MANY = 100_000
+"""More seeds than this are not a plan."""
+
+
+@dataclass(frozen=True)
+class Units:
+    """One stratum's numbers, one for each seed, and how many runs each seed took.
+
+    floor: the squared deviation of one more, imagined seed; 0 for none. span: between what an effect can lie at all.
+    """
+
+    values: Floats
+    runs_per_seed: int
+    floor: float = 0.0
+    span: tuple[float, float] = (-math.inf, math.inf)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "values", np.asarray(self.values, dtype=np.float64))
+
+    @property
+    def seeds(self) -> int:
+        return len(self.values)
+
+    @property
+    def variance(self) -> float:
+        """Of one seed's number; needs two seeds."""
+        squares = float(((self.values - self.values.mean()) ** 2).sum())
+        spread = squares / (self.seeds - 1)
+        # The imagined seed can only widen the spread: near ±1 the seeds' own is too small, elsewhere it is right.
+        return max(spread, (squares + self.floor) / self.seeds)
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """An effect with its standard error, degrees of freedom and span; `seeds` is the mean number of seeds of a stratum."""
+
+    effect: float
+    error: float
+    freedom: float
+    seeds: float
+    span: tuple[float, float] = (-math.inf, math.inf)
+
+    def interval(self, confidence: float = 1 - LEVEL) -> tuple[float, float]:
+        half = float(stats.t.ppf(0.5 + confidence / 2, self.freedom)) * self.error
+        return max(self.effect - half, self.span[0]), min(self.effect + half, self.span[1])
+
+    def chance_above(self, bound: float) -> float:
+        """The p-value of an effect as large as this one were it truly at `bound` or below."""
+        if self.error == 0:
+            return 0.0 if self.effect > bound else 1.0
+        return float(stats.t.sf((self.effect - bound) / self.error, self.freedom))
+
+    def chance_below(self, bound: float) -> float:
+        """The p-value of an effect as small as this one were it truly at `bound` or above."""
+        if self.error == 0:
+            return 0.0 if self.effect < bound else 1.0
+        return float(stats.t.cdf((self.effect - bound) / self.error, self.freedom))
+
+    def seeds_needed(self, distance: float, level: float = LEVEL) -> int | None:
+        """Seeds of each stratum with which a one-sided test at `level` finds an effect this far from its bound with `POWER`.
+
+        None where no reasonable number would do.
+        """
+        spread = self.error * math.sqrt(self.seeds)
+        per_seed = self.freedom / max(self.seeds - 1, 1)
+        if distance <= 0:
+            return None
+        seeds = 2
+        while seeds <= FAR_TOO_MANY:
+            freedom = per_seed * (seeds - 1)
+            reach = stats.t.isf(level, freedom) + stats.t.isf(1 - POWER, freedom)
+            if distance >= reach * spread / math.sqrt(seeds):
+                return seeds
+            seeds = max(seeds + 1, math.ceil(seeds * 1.02))
+        return None
+
+
+def mean_of(strata: Sequence[Units]) -> Estimate:
+    """The mean of the strata's means; each needs two seeds."""
+    squares = np.array([units.variance / units.seeds for units in strata])
+    total = float(squares.sum())
+    freedom = np.array([units.seeds - 1 for units in strata])
+    if total > 0:
+        # Welch and Satterthwaite.
+        degrees = total**2 / float((squares**2 / freedom).sum())
+    else:
+        degrees = float(freedom.sum())
+    return Estimate(
+        effect=float(np.mean([units.values.mean() for units in strata])),
+        error=math.sqrt(total) / len(strata),
+        freedom=degrees,
+        seeds=float(np.mean([units.seeds for units in strata])),
+        span=strata[0].span,
+    )
+
+
+def correlations(values: Floats, runs_per_seed: int, points: int) -> Units:
+    """Rank correlations of each seed over this many points, as units."""
+    return Units(values, runs_per_seed, floor=1 / (points - 1), span=(-1.0, 1.0))
+
+
+def jackknife(statistic: Callable[[NDArray[np.intp]], float], count: int) -> Floats:
+    """Pseudo-values n·T − (n − 1)·T without i, whose mean and spread are those of a statistic of n seeds."""
+    everything = np.arange(count)
+    whole = statistic(everything)
+    without = np.array([statistic(np.delete(everything, i)) for i in range(count)])
+    return count * whole - (count - 1) * without
+
+
+def rank_correlations(left: Floats, right: Floats) -> Floats:
+    """Spearman's correlation of each row of two arrays (n, k), over the columns that both have; NaN below three of them.
+
+    A row that does not vary has no ranks to agree with: its correlation is 0.
+    """
+    left, right = np.broadcast_arrays(np.asarray(left, float), np.asarray(right, float))
+    found = np.full(len(left), np.nan)
+    both = np.isfinite(left) & np.isfinite(right)
+    patterns, group = np.unique(both, axis=0, return_inverse=True)
+    for index, columns in enumerate(patterns):
+        if columns.sum() < 3:
+            continue
+        rows = np.flatnonzero(group.reshape(-1) == index)
+        first, second = (stats.rankdata(part[np.ix_(rows, columns)], axis=1) for part in (left, right))
+        first, second = (ranks - ranks.mean(axis=1, keepdims=True) for ranks in (first, second))
+        scale = np.sqrt((first**2).sum(axis=1) * (second**2).sum(axis=1))
+        found[rows] = np.divide((first * second).sum(axis=1), scale, out=np.zeros(len(rows)), where=scale > 0)
+    return found
+
+
+class Shares(NamedTuple):
+    """Parts of the variance of a score: between methods, between strengths of a method, between seeds of a strength."""
+
+    method: float
+    strength: float
+    seed: float
+
+
+def variance_shares(scores: Floats, methods: Sequence[str]) -> Shares:
+    """Shares of the variance of scores (seeds, settings), each setting of the method named; NaN where nothing varies.
+
+    Nested analysis of variance: settings lie within methods, seeds within settings. What noise alone would add to the first
+    two parts, their degrees of freedom times the variance within settings, is taken out of them (as in ω²).
+    """
+    names = np.asarray(methods)
+    seeds, settings = scores.shape
+    centre, means = scores.mean(), scores.mean(axis=0)
+    groups = [np.flatnonzero(names == name) for name in np.unique(names)]
+    between = sum(seeds * len(group) * (means[group].mean() - centre) ** 2 for group in groups)
+    nested = sum(seeds * ((means[group] - means[group].mean()) ** 2).sum() for group in groups)
+    within = ((scores - means) ** 2).sum()
+    noise = within / (settings * (seeds - 1)) if seeds > 1 else 0.0
+    total = between + nested + within
+    if total <= 0:
+        return Shares(math.nan, math.nan, math.nan)
+    method = max(0.0, between - (len(groups) - 1) * noise) / total
+    strength = max(0.0, nested - (settings - len(groups)) * noise) / total
+    return Shares(method, strength, 1 - method - strength)
+
+
+def holm(chances: Sequence[float]) -> Floats:
+    """Holm's corrected p-values: with them at most `LEVEL`, the chance of any error among all is at most `LEVEL`.
+
+    >>> holm([0.01, 0.04, 0.03]).tolist()
+    [0.03, 0.06, 0.06]
+    """
+    values = np.asarray(chances, dtype=np.float64)
+    order = np.argsort(values, kind="stable")
+    stepped = values[order] * np.arange(len(values), 0, -1)
+    corrected = np.empty_like(values)
+    corrected[order] = np.minimum(1.0, np.maximum.accumulate(stepped)) if len(values) else stepped
+    return corrected

@@ -1,0 +1,109 @@
+"""The verdicts on many claims together.
+
+p-values are corrected by Holm's method over all claims that were tested, once for "holds" and once for "does not hold":
+whatever is true, the chance that any claim wrongly holds is at most 5%, and so is the chance that any is wrongly refuted.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import pandas as pd
+
+from hackle.claims.claim import Claim, Evidence
+from hackle.claims.statistics import LEVEL, holm
+from hackle.claims.view import View
+from hackle.tables import Tables
+
+Verdict = Literal["holds", "does not hold", "undecided"]
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """A claim, its evidence with corrected p-values, the verdict and why."""
+
+    claim: Claim
+    evidence: Evidence
+    p_corrected: float
+    against_corrected: float
+    verdict: Verdict
+    reason: str
+
+
+def judge(tables: Tables | View, claims: Iterable[Claim]) -> list[Judgement]:
+    """The verdict on each claim, with p-values corrected for all of them."""
+    view = tables if isinstance(tables, View) else View(tables)
+    tested = [(claim, claim.test(view)) for claim in claims]
+    known = [index for index, (_, evidence) in enumerate(tested) if evidence.estimate is not None]
+    holds = dict(zip(known, holm([tested[index][1].p for index in known]), strict=True))
+    against = dict(zip(known, holm([tested[index][1].against for index in known]), strict=True))
+    level = LEVEL / max(1, len(known))
+    return [
+        _judgement(
+            claim,
+            replace(evidence, runs_needed=claim.runs_needed(evidence, level)),
+            float(holds.get(index, math.nan)),
+            float(against.get(index, math.nan)),
+        )
+        for index, (claim, evidence) in enumerate(tested)
+    ]
+
+
+def _judgement(claim: Claim, evidence: Evidence, p: float, against: float) -> Judgement:
+    if evidence.estimate is None:
+        return Judgement(claim, evidence, p, against, "undecided", _lacking(claim, evidence))
+    found = f"{claim.effect} is {evidence.effect:.3g} [{evidence.low:.3g}, {evidence.high:.3g}], claimed {claim.region}"
+    if p <= LEVEL and claim.region.contains(evidence.low, evidence.high):
+        return Judgement(claim, evidence, p, against, "holds", found)
+    if against <= LEVEL and claim.region.excludes(evidence.low, evidence.high):
+        return Judgement(claim, evidence, p, against, "does not hold", found)
+    needed = evidence.runs_needed
+    more = (
+        f"about {needed} runs would decide, there are {evidence.runs}"
+        if needed is not None
+        else "too near the bound for any reasonable number of runs"
+    )
+    return Judgement(claim, evidence, p, against, "undecided", f"{found}; {more}")
+
+
+def _lacking(claim: Claim, evidence: Evidence) -> str:
+    """Why there is no estimate, and what to run."""
+    lacks = list(evidence.missing) or [
+        f"too few seeds ({', '.join(f'{name}: {seeds}' for name, (_, seeds) in evidence.strata.items())})"
+    ]
+    shown = "; ".join(lacks[:3]) + (f"; and {len(lacks) - 3} more" if len(lacks) > 3 else "")
+    return f"{shown}. {evidence.runs_needed} runs needed: {claim.command}"
+
+
+def as_frame(judgements: Sequence[Judgement]) -> pd.DataFrame:
+    """Judgements as a table, one row each."""
+    return pd.DataFrame(
+        [
+            {
+                "claim": found.claim.id,
+                "paper": found.claim.paper,
+                "where": found.claim.where,
+                "statement": found.claim.statement,
+                "verdict": found.verdict,
+                "effect": found.claim.effect,
+                "value": found.evidence.effect,
+                "low": found.evidence.low,
+                "high": found.evidence.high,
+                "claimed": str(found.claim.region),
+                "paper_value": found.claim.paper_effect,
+                "p": found.evidence.p,
+                "p_corrected": found.p_corrected,
+                "against": found.evidence.against,
+                "against_corrected": found.against_corrected,
+                "runs": found.evidence.runs,
+                "runs_needed": found.evidence.runs_needed,
+                "reason": found.reason,
+                "missing": "; ".join(found.evidence.missing),
+                "command": found.claim.command,
+            }
+            for found in judgements
+        ]
+    )

@@ -1,0 +1,103 @@
+"""The command line's verbs that read results: `claims`."""
+
+from __future__ import annotations
+
+import json as json_text
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.table import Table
+from tyro.conf import Positional
+
+from hackle.cli_words import nearest
+from hackle.types import HackleError
+
+if TYPE_CHECKING:
+    from hackle.claims import Judgement
+
+REFUTED, UNDECIDED = 3, 4
+"""Exit codes of `hackle claims`; 1 and 2 stand for errors and for wrong words on any verb."""
+_STYLES = {"holds": "green", "does not hold": "red", "undecided": "yellow"}
+
+
+def claims_command(
+    directory: Positional[Path], paper: str | None = None, json: bool = False, missing: bool = False
+) -> None:
+    """Test the papers' claims on a study's results.
+
+    Exit code 0: every claim that could be decided holds. 3: some claim does not hold. 4: no claim could be decided.
+
+    Args:
+        directory: The study's folder.
+        paper: Only the claims of this paper.
+        json: Print the verdicts as JSON.
+        missing: Also list claims of which the study has no runs at all.
+    """
+    from hackle.claims import CLAIMS, as_frame, judge
+    from hackle.store import read
+
+    papers = list(dict.fromkeys(claim.paper for claim in CLAIMS.values()))
+    if paper is not None and paper not in papers:
+        raise HackleError(f"no claims of {paper!r}; {nearest(paper, papers)}")
+    found = judge(read(directory), [claim for claim in CLAIMS.values() if paper in (None, claim.paper)])
+    if json:
+        print(json_text.dumps(_plain(as_frame(found).to_dict("records")), indent=2, ensure_ascii=False))
+    else:
+        print_verdicts(found, missing=missing)
+    code = exit_code(found)
+    if code:
+        raise SystemExit(code)
+
+
+def exit_code(found: Sequence[Judgement]) -> int:
+    """0 where every decided claim holds, `REFUTED` where one does not, `UNDECIDED` where none was decided."""
+    verdicts = {judgement.verdict for judgement in found}
+    if "does not hold" in verdicts:
+        return REFUTED
+    return 0 if "holds" in verdicts else UNDECIDED
+
+
+def print_verdicts(found: Sequence[Judgement], *, missing: bool = False) -> None:
+    """The verdicts on the terminal; claims without any run are counted, and listed only if asked for."""
+    console = Console()
+    table = Table(box=None, header_style="bold")
+    for column in ("claim", "where", "verdict", "effect", "95% interval", "claimed", "p", "runs", "needed"):
+        table.add_column(column, justify="right" if column in ("effect", "p", "runs", "needed") else "left")
+    shown = [judgement for judgement in found if missing or judgement.evidence.runs]
+    for judgement in shown:
+        evidence, verdict = judgement.evidence, judgement.verdict
+        known = evidence.estimate is not None
+        chance = judgement.against_corrected if verdict == "does not hold" else judgement.p_corrected
+        table.add_row(
+            judgement.claim.id,
+            judgement.claim.where,
+            f"[{_STYLES[verdict]}]{verdict}[/]",
+            f"{evidence.effect:.3g}" if known else "",
+            f"{evidence.low:.3g} … {evidence.high:.3g}" if known else "",
+            str(judgement.claim.region),
+            f"{chance:.2g}" if known else "",
+            str(evidence.runs),
+            "" if verdict != "undecided" else str(evidence.runs_needed or "many more"),
+        )
+    console.print(table)
+    counts = {verdict: sum(judgement.verdict == verdict for judgement in found) for verdict in _STYLES}
+    console.print(f"\n{', '.join(f'{count} {verdict}' for verdict, count in counts.items())}.", highlight=False)
+    absent = [judgement for judgement in found if not judgement.evidence.runs]
+    if absent and not missing:
+        commands = dict.fromkeys(judgement.claim.command for judgement in absent)
+        console.print(f"{len(absent)} claims have no runs here; --missing lists them. They need:", highlight=False)
+        for command in commands:
+            console.print(f"  {command}", highlight=False, soft_wrap=True)
+
+
+def _plain(value: Any) -> Any:
+    """Values that JSON has: NaN and infinities become null."""
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
+        return None
+    return value

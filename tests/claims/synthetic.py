@@ -1,0 +1,101 @@
+"""Tables of results made up for tests: a design of runs, and a function that says what each run scores.
+
+tables(sweep(method="beta-vae", strength=(1, 4), seed=range(5)), lambda run, noise: {"mig": 0.1 + 0.01 * noise()})
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Mapping
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from hackle.tables import RUN_COLUMNS, SCORE_COLUMNS, Tables
+
+DEFAULTS: dict[str, Any] = {
+    "study": "",
+    "dataset": "dsprites",
+    "method": "vae",
+    "strength": float("nan"),
+    "architecture": "convolutional",
+    "seed": 0,
+    "steps": 300_000,
+    "batch_size": 64,
+    "latents": 10,
+    "likelihood": "bernoulli",
+    "correlation": 0.0,
+    "precision": "float32",
+}
+POSTERIOR = {
+    *("informativeness_mean", "total_information", "sepin@3", "wsepin", "indin@3", "windin", "rmig"),
+    *("posterior_modularity", "jemmig", "posterior_mig", "misjed", "monte_carlo_tc", "batch_tc", "kl", "active_units"),
+    *("reconstruction", "elbo", "iwae", "sampled_informativeness_mean", "sampled_rmig", "sampled_jemmig"),
+    *("misjed_top", "sampled_posterior_mig"),
+}
+
+Run = dict[str, Any]
+Scores = Callable[[Run, Callable[[], float]], Mapping[str, float]]
+
+
+def sweep(**fields: Any) -> list[Run]:
+    """Every combination of the fields' values; a list, tuple or range is several values."""
+    several = {key: value if isinstance(value, list | tuple | range) else [value] for key, value in fields.items()}
+    return [dict(zip(several, values, strict=True)) for values in product(*several.values())]
+
+
+def tables(
+    runs: Iterable[Run],
+    scores: Scores,
+    *,
+    curves: Callable[[Run, Callable[[], float]], Mapping[str, Any]] | None = None,
+    arrays: Callable[[Run, Callable[[], float]], Mapping[str, Any]] | None = None,
+    protocol: str = "locatello2019",
+    seed: int = 0,
+) -> Tables:
+    """The tables of these runs. `scores(run, noise)` maps `metric`, `metric/representation` or `metric/representation/protocol`
+    to values, `curves` terms to values over the steps, `arrays` names to arrays; `noise()` is a standard normal draw."""
+    rng = np.random.default_rng(seed)
+    noise = lambda: float(rng.normal())  # noqa: E731
+    run_rows, score_rows = [], []
+    curve_rows: dict[str, list[pd.DataFrame]] = {}
+    kept: dict[str, dict[str, Any]] = {}
+    for given in runs:
+        run = {**DEFAULTS, **given}
+        record = json.dumps(
+            {key: str(value) for key, value in run.items() if key != "seed"} | {"seed": int(run["seed"])}
+        )
+        name = hashlib.sha256(record.encode()).hexdigest()[:16]
+        run_rows.append({**run, "run": name, "status": "done", "reason": "", "record": record, "version": "0"})
+        for key, value in scores(run, noise).items():
+            metric, _, rest = key.partition("/")
+            representation, _, under = rest.partition("/")
+            score_rows.append(
+                {
+                    **{column: run[column] for column in SCORE_COLUMNS if column in run},
+                    "run": name,
+                    "metric": metric,
+                    "representation": representation or ("posterior" if metric in POSTERIOR else "mean"),
+                    "score": float(value),
+                    "protocol": under or protocol,
+                    "scoring_seed": 0,
+                    "note": "",
+                }
+            )
+        for term, values in (curves(run, noise) if curves else {}).items():
+            values = np.asarray(values, float)
+            step = np.linspace(run["steps"] / len(values), run["steps"], len(values))
+            curve_rows.setdefault(term, []).append(pd.DataFrame({"run": name, "step": step, "value": values}))
+        for key, value in (arrays(run, noise) if arrays else {}).items():
+            kept.setdefault(key, {})[name] = np.asarray(value)
+    empty = pd.DataFrame({"run": pd.Series(dtype=str), "step": pd.Series(dtype=float), "value": pd.Series(dtype=float)})
+    joined = {term: pd.concat(parts, ignore_index=True) for term, parts in curve_rows.items()}
+    return Tables(
+        scores=pd.DataFrame(score_rows, columns=list(SCORE_COLUMNS)),
+        runs=pd.DataFrame(run_rows, columns=list(RUN_COLUMNS)),
+        curve=lambda term: joined.get(term, empty),
+        array=lambda name: kept.get(name, {}),
+    )
