@@ -17,6 +17,7 @@ from tyro.conf import Positional
 from hackle import __version__
 from hackle.cli_data import data_commands
 from hackle.cli_results import claims_command
+from hackle.cli_study import study_commands
 from hackle.cli_words import nearest, run_command
 from hackle.types import Architecture, HackleError
 
@@ -27,6 +28,7 @@ hackle — train, score, compare and look at disentangled representations
   hackle score DIR      score a trained model with every metric that fits
   hackle show DIR       write pictures of a trained model: traversals, reconstructions, samples
   hackle data           list, fetch, check and show data sets
+  hackle study          train and score the hundreds or thousands of runs of a study
   hackle claims DIR     test the papers' claims on a study's results
   hackle demo           train, score and draw a small FactorVAE on dSprites, with a page to open
 
@@ -47,6 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "score": lambda rest: run_command(score_command, "score", rest),
         "show": lambda rest: run_command(show_command, "show", rest),
         "data": data_commands,
+        "study": study_commands,
         "claims": lambda rest: run_command(claims_command, "claims", rest),
         "demo": lambda rest: run_command(demo_command, "demo", rest),
     }

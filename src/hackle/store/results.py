@@ -143,19 +143,19 @@ class Store:
                 "INSERT OR IGNORE INTO ceilings VALUES (?, ?, ?, ?, ?)", sorted(ceilings_of(outcome))
             )
 
+    def runs(self) -> pd.DataFrame:
+        """The runs that are stored, `RUN_COLUMNS`."""
+        with self._snapshot() as connection:
+            return pd.DataFrame(_run_frame(connection)[list(RUN_COLUMNS)])
+
     def tables(self) -> Tables:
         """Everything that is stored. Rows are ordered by what they describe, not by when they were added."""
         with self._snapshot() as connection:
-            runs = pd.read_sql_query(f"SELECT id, {', '.join(RUN_COLUMNS)} FROM runs", connection)
+            runs = _run_frame(connection)
             rows = score_array(connection)
             measures = pd.read_sql_query("SELECT * FROM measures", connection)
             notes = pd.read_sql_query("SELECT * FROM notes", connection)
             ceilings = pd.read_sql_query("SELECT * FROM ceilings", connection)
-        runs = runs.sort_values(["dataset", "method", "strength", "seed", "run"], ignore_index=True)
-        for name in ("strength", "training_seconds", "scoring_seconds"):
-            runs[name] = runs[name].astype(np.float64)
-        for name in ("run", *_WORDS):
-            runs[name] = runs[name].astype("category")
         scores = score_frame(rows, runs, measures, notes, ceilings)
         return Tables(
             scores=scores,
@@ -182,6 +182,17 @@ class Store:
         for position, (_, run, record, written) in enumerate(records):
             if not is_record_of(record, run) or checksum(rows[starts[position] : starts[position + 1]]) != written:
                 raise StoreError(f"{self.path}: run {run} is not what was written; {damage_advice(self.path)}")
+
+
+def _run_frame(connection: sqlite3.Connection) -> pd.DataFrame:
+    """The table of runs in an order that does not depend on when each was added."""
+    runs = pd.read_sql_query(f"SELECT id, {', '.join(RUN_COLUMNS)} FROM runs", connection)
+    runs = runs.sort_values(["dataset", "method", "strength", "seed", "run"], ignore_index=True)
+    for name in ("strength", "training_seconds", "scoring_seconds"):
+        runs[name] = runs[name].astype(np.float64)
+    for name in ("run", *_WORDS):
+        runs[name] = runs[name].astype("category")
+    return runs
 
 
 def _arrays(folder: Path, table: str, name: str) -> dict[str, NDArray[Any]]:

@@ -33,22 +33,28 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Study:
-    """A function that returns runs, and the protocols under which they are scored."""
+    """A function that returns runs, what it is in a line, and the protocols under which its runs are scored."""
 
     runs: Callable[..., list[Run]]
+    about: str = ""
     protocols: tuple[str, ...] = ("locatello2019",)
-
-    @property
-    def about(self) -> str:
-        """The first paragraph of the function's documentation."""
-        return " ".join((self.runs.__doc__ or "").strip().split("\n\n")[0].split())
 
 
 STUDIES: dict[str, Study] = {
-    "do2020": Study(do2020, ("do2020", *BINS_PROTOCOLS, *SAMPLES_PROTOCOLS)),
-    "kim2018": Study(kim2018, ("kim2018",)),
-    "kim2018-sensitivity": Study(kim2018_sensitivity, SENSITIVITY_PROTOCOLS),
-    "locatello2019": Study(locatello2019),
-    "split-encoder": Study(split_encoder),
-    "yang2020": Study(yang2020, ("yang2020",)),
+    "do2020": Study(
+        do2020,
+        "Do & Tran 2020: FactorVAE, β-VAE and AAE under the informativeness metrics, and their ablations",
+        ("do2020", *BINS_PROTOCOLS, *SAMPLES_PROTOCOLS),
+    ),
+    "kim2018": Study(kim2018, "Kim & Mnih 2018: FactorVAE beside β-VAE, AAE, its Eq. 12 and InfoWGAN-GP", ("kim2018",)),
+    "kim2018-sensitivity": Study(
+        kim2018_sensitivity,
+        "Kim & Mnih 2018, Figures 16 and 17: how two metrics depend on their settings",
+        SENSITIVITY_PROTOCOLS,
+    ),
+    "locatello2019": Study(
+        locatello2019, "Locatello et al. 2019: six methods × six strengths × 50 seeds × seven data sets"
+    ),
+    "split-encoder": Study(split_encoder, "Split and sharing-parameter encoders and correlated noise"),
+    "yang2020": Study(yang2020, "Yang et al. 2020: correlated posteriors in VAEs and InfoGAN", ("yang2020",)),
 }

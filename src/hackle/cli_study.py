@@ -1,0 +1,346 @@
+"""The command line's `study` verb."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Literal
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn
+from rich.table import Table
+from tyro.conf import Positional
+
+from hackle.cli_words import nearest, run_command
+from hackle.types import HackleError, Run
+
+USAGE = """\
+usage: hackle study {list, plan NAME, run NAME --out DIR, status DIR, export DIR, merge DIR OTHER, repair DIR} [options]
+
+  list      the papers' studies
+  plan      runs, groups, fleets, hours, memory and disk on this machine, from a short measurement
+  run       train, score and store; started again it goes on where it stopped
+  status    done, failed and waiting runs, and why runs failed
+  export    scores, runs and curves as Parquet
+  merge     add the results in another folder to those in a folder
+  repair    set a damaged store aside and keep what is whole
+
+NAME is a study of the list, or path.py:function for a function of yours that returns runs. Each has its own --help."""
+
+
+def study_commands(words: list[str]) -> None:
+    """`hackle study`: plan, run and look after studies."""
+    commands: dict[str, Callable[..., None]] = {
+        "list": list_command,
+        "plan": plan_command,
+        "run": run_study_command,
+        "status": status_command,
+        "export": export_command,
+        "merge": merge_command,
+        "repair": repair_command,
+    }
+    if words[:1] in ([], ["-h"], ["--help"]):
+        print(USAGE)
+        return
+    if words[0] not in commands:
+        raise HackleError(f"no `study {words[0]}`; {nearest(words[0], commands)}")
+    run_command(commands[words[0]], f"study {words[0]}", words[1:])
+
+
+def _table(*columns: str, left: int = 1) -> Table:
+    """A table without lines, words to the left and the numbers after them to the right."""
+    table = Table(box=None, header_style="bold")
+    for position, column in enumerate(columns):
+        table.add_column(column, justify="left" if position < left else "right", no_wrap=position != 1 or left == 1)
+    return table
+
+
+def _say(line: str) -> None:
+    Console().print(line, highlight=False, soft_wrap=True)
+
+
+def _listed(words: str | None) -> list[str] | None:
+    return None if words is None else [word.strip() for word in words.split(",") if word.strip()]
+
+
+def _precision(chosen: str, device: Any) -> str:
+    """What `hackle train` would take: bfloat16 on CUDA, float32 elsewhere."""
+    if chosen != "auto":
+        return chosen
+    return "bfloat16" if device.type == "cuda" else "float32"
+
+
+def _device(name: str | None) -> Any:
+    import torch
+
+    from hackle.train import default_device
+
+    return torch.device(name) if name is not None else default_device()
+
+
+def _runs(name: str, options: dict[str, Any], root: Path | None, offline: bool) -> tuple[Any, list[Run]]:
+    """The study and those of its runs whose data sets are here, after saying what was left out or replaced."""
+    from hackle.studies import available
+    from hackle.studies.own import find_study, runs_of
+
+    study = find_study(name)
+    found = available(runs_of(name, study, options), root, offline=offline)
+    for line in found.lines:
+        _say(f"[yellow]{line}[/yellow]")
+    if not found.runs:
+        raise HackleError(f"none of the data sets of {name} is here; fetch one, or add --offline")
+    return study, found.runs
+
+
+def list_command() -> None:
+    """The papers' studies: how many runs each has, in how many groups that train together, and what it is."""
+    from hackle.fleet import group
+    from hackle.studies import STUDIES
+
+    table = _table("name", "about", "runs", "groups", "data sets", left=2)
+    for name, study in STUDIES.items():
+        runs = study.runs()
+        datasets = len({run.dataset for run in runs})
+        table.add_row(name, study.about, f"{len(runs):,}", str(len(group(runs))), str(datasets))
+    Console().print(table)
+
+
+def plan_command(
+    name: Positional[str],
+    seeds: int | None = None,
+    steps: int | None = None,
+    datasets: str | None = None,
+    methods: str | None = None,
+    precision: Literal["auto", "float32", "bfloat16"] = "auto",
+    offline: bool = False,
+    root: Path | None = None,
+    device: str | None = None,
+    fleet_size: int | None = None,
+    seconds: float = 60.0,
+) -> None:
+    """What a study would take on this machine: runs, groups, fleets, hours, memory and disk. Nothing is kept.
+
+    Args:
+        name: A study of `hackle study list`, or path.py:function.
+        seeds: How many seeds; the paper's number if not given.
+        steps: How many updates for each run; the paper's number if not given.
+        datasets: Names separated by commas; the paper's if not given.
+        methods: Names separated by commas; the paper's if not given.
+        precision: Number format of autoencoders; auto is bfloat16 on CUDA, else float32. It is part of a run's record.
+        offline: Replace data sets that are not here by ones that hackle makes.
+        root: Where data sets lie.
+        device: cpu or cuda; the best one that is here if not given.
+        fleet_size: Runs that train together; as many as fit if not given.
+        seconds: About how long to measure.
+    """
+    from hackle.studies.planning import STORED_BYTES, plan_groups
+
+    target = _device(device)
+    options = {"seeds": seeds, "steps": steps, "datasets": _listed(datasets), "methods": _listed(methods)}
+    _, runs = _runs(name, {**options, "precision": _precision(precision, target)}, root, offline)
+    columns = (
+        TextColumn("measuring"),
+        BarColumn(bar_width=20),
+        TextColumn("{task.completed}/{task.total} {task.description}"),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=None)
+        groups = plan_groups(
+            runs,
+            target,
+            root=root,
+            fleet_size=fleet_size,
+            seconds=seconds,
+            tell=lambda done, total, what: bar.update(task, completed=done, total=total, description=what),
+        )
+    table = _table("group", "latents", "steps", "runs", "fleets", "model steps/s", "hours")
+    for one in groups:
+        rate = f"{'' if one.measured else '~'}{one.rate:,.1f}"
+        name = f"{one.dataset} {one.method} {one.architecture}"
+        fleets = f"{one.fleets} × {one.fleet_size}"
+        table.add_row(name, str(one.latents), f"{one.steps:,}", f"{one.runs:,}", fleets, rate, f"{one.hours:,.1f}")
+    Console().print(table)
+    hours = sum(one.hours for one in groups)
+    guessed = sum(not one.measured for one in groups)
+    _say(
+        f"\n{len(runs):,} runs in {len(groups)} groups and {sum(one.fleets for one in groups)} fleets: "
+        f"about {hours:,.1f} hours ({hours / 24:,.1f} days) of training on one {target.type.upper()} device"
+        + (f"; ~ marks {guessed} groups that there was no time to measure" if guessed else "")
+    )
+    _say("Scoring goes on beside the training on the other cores and is not in these hours.")
+    memory = max(one.memory for one in groups)
+    weights = sum(one.weights * one.runs for one in groups)
+    checkpoint = max(3 * one.weights * one.fleet_size for one in groups)
+    _say(
+        f"memory: {_size(memory)} for the largest fleet and its images; disk: {_size(STORED_BYTES * len(runs))} of results, "
+        f"{_size(weights)} of weights with --keep all, {_size(checkpoint)} of checkpoints while it trains"
+    )
+
+
+def _size(count: float) -> str:
+    from hackle.datasets.damage import human_size
+
+    return human_size(int(count))
+
+
+def run_study_command(
+    name: Positional[str],
+    out: Path,
+    seeds: int | None = None,
+    steps: int | None = None,
+    datasets: str | None = None,
+    methods: str | None = None,
+    precision: Literal["auto", "float32", "bfloat16"] = "auto",
+    offline: bool = False,
+    protocols: str | None = None,
+    metrics: str = "all",
+    keep: Literal["all", "best", "none"] = "best",
+    retry_failed: bool = False,
+    root: Path | None = None,
+    device: str | None = None,
+    fleet_size: int | None = None,
+    workers: int | None = None,
+    engine: Literal["local", "ray"] = "local",
+    address: str | None = None,
+) -> None:
+    """Train, score and store every run of a study. Started again, it goes on where it stopped: a stored run is never
+    trained again.
+
+    Args:
+        name: A study of `hackle study list`, or path.py:function.
+        out: The study's folder; results.sqlite in it holds the results.
+        seeds: How many seeds; the paper's number if not given.
+        steps: How many updates for each run; the paper's number if not given.
+        datasets: Names separated by commas; the paper's if not given.
+        methods: Names separated by commas; the paper's if not given.
+        precision: Number format of autoencoders; auto is bfloat16 on CUDA, else float32. It is part of a run's record.
+        offline: Replace data sets that are not here by ones that hackle makes.
+        protocols: How to score, names separated by commas; the study's own if not given.
+        metrics: "all", or names separated by commas, among which may be all.
+        keep: Weights to keep: of all runs, of the best of each setting, or none.
+        retry_failed: Train runs again that are stored as failed.
+        root: Where data sets lie.
+        device: cpu or cuda; the best one that is here if not given.
+        fleet_size: Runs that train together; as many as fit if not given.
+        workers: Processes that score, or with Ray tasks at a time; as many as there are cores or GPUs if not given.
+        engine: local, or ray for several GPUs or machines.
+        address: Of a Ray cluster that is running; without it one is started here.
+    """
+    from hackle.engine import run_study
+    from hackle.evaluation import choose_metrics
+    from hackle.protocols import protocol
+    from hackle.studies.folder import write_wanted
+
+    target = _device(device)
+    options: dict[str, Any] = {"seeds": seeds, "steps": steps}
+    options |= {"datasets": _listed(datasets), "methods": _listed(methods)}
+    options["precision"] = _precision(precision, target)
+    study, runs = _runs(name, options, root, offline)
+    chosen = tuple(_listed(protocols) or study.protocols)
+    for one in chosen:
+        choose_metrics(metrics, protocol(one))
+    write_wanted(out, name, {**options, "offline": offline}, runs)
+    summary = run_study(
+        runs,
+        out,
+        study=name,
+        protocols=chosen,
+        metrics=metrics,
+        keep=keep,
+        device=device,
+        root=root,
+        fleet_size=fleet_size,
+        workers=workers,
+        engine=engine,
+        address=address,
+        retry_failed=retry_failed,
+    )
+    _say(f"{summary}\nresults: {out}   next: hackle study status {out}")
+
+
+def status_command(directory: Positional[Path], failures: int = 10) -> None:
+    """How far a study is: runs done, failed and waiting in each group, and why runs failed.
+
+    Args:
+        directory: The study's folder.
+        failures: How many failed runs to name.
+    """
+    from hackle.store import Store
+    from hackle.studies.folder import read_wanted
+
+    wanted = read_wanted(directory)
+    with Store.open(directory) as store:
+        store.check()
+        runs = store.runs()
+    groups: dict[tuple[Any, ...], dict[str, int]] = {}
+    for label, names in (wanted.groups if wanted else {}).items():
+        groups[label] = {"done": 0, "failed": 0, "waiting": len(names)}
+    planned = wanted.runs if wanted else set()
+    for row in runs.to_dict("records"):
+        label = tuple(row[key] for key in ("dataset", "method", "architecture", "latents", "steps", "correlation"))
+        counts = groups.setdefault(label, {"done": 0, "failed": 0, "waiting": 0})
+        counts[row["status"]] += 1
+        counts["waiting"] -= row["run"] in planned
+    table = _table("group", "latents", "steps", "σ", "done", "failed", "waiting")
+    for (dataset, method, networks, latents, steps, correlation), counts in groups.items():
+        sizes = (str(latents), f"{steps:,}", f"{correlation:g}")
+        table.add_row(f"{dataset} {method} {networks}", *sizes, *(f"{counts[key]:,}" for key in counts))
+    Console().print(table)
+    totals = {key: sum(counts[key] for counts in groups.values()) for key in ("done", "failed", "waiting")}
+    name = f"{wanted.study}: " if wanted else ""
+    _say(f"\n{name}{totals['done']:,} done, {totals['failed']:,} failed, {totals['waiting']:,} waiting")
+    if wanted is None:
+        _say("there is no study.json in the folder: what is waiting is not known")
+    failed = [row for row in runs.to_dict("records") if row["status"] == "failed"]
+    for row in failed[:failures]:
+        _say(f"[red]failed[/red] {row['run']} {row['method']} on {row['dataset']}, seed {row['seed']}: {row['reason']}")
+    if len(failed) > failures:
+        _say(f"and {len(failed) - failures:,} more; --failures {len(failed)} names all")
+
+
+def export_command(
+    directory: Positional[Path], out: Path | None = None, parquet: bool = True, overwrite: bool = False
+) -> None:
+    """Write scores.parquet, runs.parquet and curves.parquet.
+
+    Args:
+        directory: The study's folder.
+        out: The folder for the files; `parquet` in the study's folder if not given.
+        parquet: The one format that there is.
+        overwrite: Replace files that are there already.
+    """
+    from hackle.store import export
+
+    if not parquet:
+        raise HackleError("Parquet is the one format that there is; `hackle.results(DIR)` gives a pandas frame")
+    for path in export(directory, out or directory / "parquet", overwrite=overwrite):
+        print(path)
+
+
+def merge_command(directory: Positional[Path], other: Positional[Path]) -> None:
+    """Add the results in another folder to those in a folder. Runs that both hold must agree; the other is only read.
+    Weights stay where they are.
+
+    Args:
+        directory: The study's folder that receives.
+        other: The folder that gives.
+    """
+    from hackle.store import Store, merge
+
+    Store.open(directory).close()
+    added, shared = merge(directory, other)
+    _say(f"{directory}: {added:,} runs added, {shared:,} were there already")
+
+
+def repair_command(directory: Positional[Path]) -> None:
+    """Set a damaged results.sqlite aside and put one with every run that is whole in its place.
+
+    Args:
+        directory: The study's folder.
+    """
+    from hackle.store import repair
+
+    kept, lost, aside = repair(directory)
+    _say(
+        f"{kept:,} runs kept, {lost:,} not whole; the damaged file is {aside}. Start the study again to train the rest"
+    )

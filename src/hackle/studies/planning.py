@@ -1,0 +1,164 @@
+"""What a study will take on this machine: groups, fleets, hours, memory and disk, from a short measurement.
+
+Each kind of training, as told apart by method, networks, image shape and sizes, is trained for a moment as a fleet of the size
+that it will have. Kinds for which there was no time left take the rate of the measured kind with the same method, or the
+mean of all, and are marked as estimates.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import torch
+
+from hackle.datasets import load
+from hackle.fleet import Fleet, group, stacking_key
+from hackle.presets import architecture_name, method_name
+from hackle.train import choose_fleet_size
+from hackle.types import Dataset, Run
+
+STORED_BYTES = 50_000
+"""What the store keeps of a run: scores, thinned curves, 512 codes. Measured with 60 scores and 20 curves."""
+_WARM_UP = {"cpu": 1, "cuda": 6}
+"""Steps before the clock starts: on CUDA the first few run as written and then become a graph."""
+_LONGEST = 5.0
+"""Seconds for one kind, however many there are to spend."""
+
+
+@dataclass(frozen=True)
+class GroupPlan:
+    """Runs that stack, cut into fleets. `rate` is in steps of single models per second; `memory` in bytes per fleet."""
+
+    dataset: str
+    method: str
+    architecture: str
+    latents: int
+    steps: int
+    runs: int
+    fleet_size: int
+    rate: float
+    measured: bool
+    memory: int
+    weights: int
+
+    @property
+    def fleets(self) -> int:
+        return -(-self.runs // self.fleet_size)
+
+    @property
+    def hours(self) -> float:
+        return self.runs * self.steps / self.rate / 3600
+
+
+@dataclass(frozen=True)
+class _Measurement:
+    fleet_size: int
+    rate: float
+    memory: int
+    weights: int
+
+
+def plan_groups(
+    runs: Sequence[Run],
+    device: torch.device,
+    *,
+    root: Path | str | None = None,
+    fleet_size: int | None = None,
+    seconds: float = 60.0,
+    tell: Callable[[int, int, str], None] = lambda done, total, what: None,
+) -> list[GroupPlan]:
+    """The groups of a study with their measured rates. Measuring stops after about `seconds`; the first kind always is.
+
+    `tell` hears how many kinds are done, how many there are, and what is being measured.
+    """
+    groups = group(runs)
+    shapes: dict[str, tuple[int, int, int]] = {}
+    loaded: dict[str, Dataset] = {}
+    for members in groups:
+        name = members[0].dataset
+        if name not in shapes:
+            loaded[name] = load(name, root)
+            shapes[name] = loaded[name].shape
+    kinds: dict[str, list[Run]] = {}
+    for members in groups:
+        kinds.setdefault(_kind(members[0], shapes), members)
+    found: dict[str, _Measurement] = {}
+    started = time.monotonic()
+    for number, (kind, members) in enumerate(kinds.items()):
+        if found and time.monotonic() - started > seconds:
+            break
+        tell(number, len(kinds), f"{method_name(members[0].method)} on {members[0].dataset}")
+        left = max(0.5, (seconds - (time.monotonic() - started)) / (len(kinds) - number))
+        found[kind] = _measure(members, loaded[members[0].dataset], device, fleet_size, left)
+    tell(len(kinds), len(kinds), "")
+    return [_planned(members, shapes, kinds, found) for members in groups]
+
+
+def _kind(run: Run, shapes: dict[str, tuple[int, int, int]]) -> str:
+    """Runs of one kind take equally long: seeds, weights, the number of steps and the pictures themselves do not matter."""
+    return stacking_key(replace(run, dataset=str(shapes[run.dataset]), steps=1))
+
+
+def _measure(
+    runs: Sequence[Run], data: Dataset, device: torch.device, fleet_size: int | None, seconds: float
+) -> _Measurement:
+    size = min(len(runs), fleet_size or choose_fleet_size(runs, data, device))
+    before = _memory(device)
+    fleet = Fleet(runs[:size], data.images_on(device), len(data.factors), data.shape, device)
+    for _ in range(_WARM_UP.get(device.type, 1)):
+        fleet.step()
+    _wait(device)
+    steps, started = 0, time.perf_counter()
+    while steps < 3 or (time.perf_counter() - started < min(seconds, _LONGEST) and steps < 1000):
+        fleet.step()
+        steps += 1
+        if steps % 10 == 0:
+            # Steps are only queued on a device; without waiting, thousands would be before the clock says stop.
+            _wait(device)
+    _wait(device)
+    elapsed = time.perf_counter() - started
+    weights = sum(value.numel() * value.element_size() for value in fleet.weights(0).values())
+    return _Measurement(size, size * steps / elapsed, max(0, _memory(device) - before), weights)
+
+
+def _wait(device: torch.device) -> None:
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+
+
+def _memory(device: torch.device) -> int:
+    """Bytes in use on the device, or by this process; freed memory stays with the process, so this is its peak."""
+    if device.type == "cuda":
+        return torch.cuda.memory_reserved(device)
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+    except OSError:
+        return 0
+
+
+def _planned(
+    members: Sequence[Run],
+    shapes: dict[str, tuple[int, int, int]],
+    kinds: dict[str, list[Run]],
+    found: dict[str, _Measurement],
+) -> GroupPlan:
+    run = members[0]
+    kind = _kind(run, shapes)
+    alike = [value for key, value in found.items() if type(kinds[key][0].method) is type(run.method)]
+    basis = [found[kind]] if kind in found else alike or list(found.values())
+    return GroupPlan(
+        run.dataset,
+        method_name(run.method),
+        architecture_name(run.architecture),
+        run.latents,
+        run.steps,
+        len(members),
+        min(len(members), max(value.fleet_size for value in basis)),
+        sum(value.rate for value in basis) / len(basis),
+        kind in found,
+        max(value.memory for value in basis),
+        max(value.weights for value in basis),
+    )
