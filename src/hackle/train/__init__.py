@@ -22,7 +22,7 @@ from hackle.fleet import group
 from hackle.model import Model
 from hackle.records import record_hash
 from hackle.train.checkpoints import Shelf, write_atomically
-from hackle.train.errors import DamagedCheckpoint, Diverged, Stopped, TrainingError
+from hackle.train.errors import DamagedCheckpoint, Diverged, Stopped, TrainingError, WriteError
 from hackle.train.folder import RunFolder
 from hackle.train.loop import Pace, Point, Trained, Watch, last_good_step, train_runs
 from hackle.train.size import choose_fleet_size, cut
@@ -38,6 +38,7 @@ __all__ = [
     "Trained",
     "TrainingError",
     "Watch",
+    "WriteError",
     "choose_fleet_size",
     "cut",
     "default_device",
@@ -181,4 +182,4 @@ def _shown(progress: bool, device: torch.device) -> Iterator[Watch]:
                     "Ctrl-C leaves a checkpoint, fewer --steps or a GPU shorten it"
                 )
 
-        yield Watch(begin, early, point, say)
+        yield Watch(begin=begin, early=early, point=point, say=say)

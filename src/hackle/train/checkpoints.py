@@ -20,11 +20,11 @@ from pathlib import Path
 
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors.torch import save, save_file
 from torch import Tensor
 
 from hackle.train.curves import STEPS, Curves
-from hackle.train.errors import DamagedCheckpoint, TrainingError
+from hackle.train.errors import DamagedCheckpoint, WriteError
 
 NAME = "checkpoint"
 
@@ -41,9 +41,15 @@ def write_atomically(tensors: dict[str, Tensor], path: Path, metadata: dict[str,
         os.replace(partial, path)
     except (OSError, SafetensorError) as error:
         partial.unlink(missing_ok=True)
-        raise TrainingError(
+        raise WriteError(
             f"could not write {path}: {error}. Nothing was overwritten; free some space and resume"
         ) from error
+
+
+def as_bytes(tensors: dict[str, Tensor], metadata: dict[str, str] | None = None) -> bytes:
+    """The contents of the file that `write_atomically` would write."""
+    whole = {name: value.contiguous() for name, value in tensors.items()}
+    return save(whole, {**(metadata or {}), "checksum": _checksum(whole)})
 
 
 def read_whole(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:

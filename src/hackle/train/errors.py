@@ -9,6 +9,10 @@ class TrainingError(HackleError):
     """A training that cannot start, go on or be resumed."""
 
 
+class WriteError(TrainingError):
+    """A file that could not be written, for want of space or of permission."""
+
+
 class Stopped(TrainingError):
     """A training that was asked to stop and left a checkpoint."""
 

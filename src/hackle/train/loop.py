@@ -55,10 +55,11 @@ class Point:
 @dataclass(frozen=True)
 class Watch:
     """Who is told what: `begin` that a fleet starts at a step, `early` how many seconds it will take, after its first
-    steps, `point` where it stands, `say` a line for the user."""
+    steps, `step` each step that is done, `point` where it stands at a log point, `say` a line for the user."""
 
     begin: Callable[[Sequence[Run], int], None] = lambda runs, step: None
     early: Callable[[int, float], None] = lambda steps, seconds: None
+    step: Callable[[int], None] = lambda step: None
     point: Callable[[Point], None] = lambda point: None
     say: Callable[[str], None] = lambda line: None
 
@@ -176,6 +177,7 @@ class _Voyage:
             while done < steps:
                 fleet.step()
                 done += 1
+                self.watch.step(done)
                 if done - first == _EARLY:
                     self.watch.early(steps - done, (time.monotonic() - self.started) / _EARLY * (steps - done))
                 if done % pace.log_every == 0 or done == steps:

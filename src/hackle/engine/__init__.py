@@ -1,0 +1,124 @@
+"""Studies at work: many runs trained in fleets, scored beside the training, stored one by one, on one machine or many."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+
+from hackle.engine.display import Display
+from hackle.engine.driver import Driver, Summary
+from hackle.engine.executor import Executor, Inline
+from hackle.engine.folder import Keep, Keeper, StudyFolder
+from hackle.engine.local import Local
+from hackle.engine.lock import EngineError, FolderLock, holder
+from hackle.engine.tasks import Settings
+from hackle.evaluation import choose_metrics
+from hackle.protocols import Protocol, protocol
+from hackle.store import Store
+from hackle.train import default_device
+from hackle.types import Run
+
+__all__ = ["EngineError", "Summary", "holder", "run_study"]
+
+
+def run_study(
+    runs: Sequence[Run],
+    out: str | Path,
+    *,
+    study: str = "",
+    protocols: Sequence[str | Protocol] = ("locatello2019",),
+    metrics: str | Iterable[str] = "all",
+    keep: Keep = "best",
+    keep_by: str = "mig",
+    device: torch.device | str | None = None,
+    root: str | Path | None = None,
+    fleet_size: int | None = None,
+    workers: int | None = None,
+    engine: Literal["local", "ray"] = "local",
+    address: str | None = None,
+    retry_failed: bool = False,
+    checkpoint_seconds: float = 60.0,
+    patience: float = 900.0,
+    progress: bool = True,
+) -> Summary:
+    """Train, score and store every run that the folder `out` does not hold yet. The same call goes on where one stopped.
+
+    protocols, metrics: what is scored, as in `hackle.score`; no metrics at all stores codes and curves alone.
+    keep: whose weights stay in `out`: of all runs, of none, or of the best in each group of runs that stack, judged by
+    `keep_by` of the posterior means under the first protocol. fleet_size: the most runs that train together; None takes
+    what the free memory holds. workers: processes; None takes one per core, 0 does everything in this process.
+    engine, address: "ray" spreads fleets and scoring over the GPUs or cores of a Ray cluster, started on this machine
+    where no address is given. retry_failed: train again what is stored as failed. patience: seconds without a sign of
+    life after which a worker is killed and its task tried again.
+    """
+    if (workers is not None and workers < 0) or (fleet_size is not None and fleet_size < 1):
+        raise EngineError(f"workers is {workers} and fleet_size {fleet_size}; expected 0 or more, and 1 or more")
+    chosen = tuple(protocol(name) for name in protocols)
+    names = tuple(choose_metrics(metrics))
+    started = time.monotonic()
+    folder = StudyFolder(Path(out))
+    settings = Settings(
+        root=None if root is None else str(root),
+        device=str(device or default_device()),
+        protocols=chosen,
+        metrics=names,
+        checkpoints=str(folder.fleets.resolve()),
+        checkpoint_seconds=checkpoint_seconds,
+    )
+    with FolderLock(folder.path), Store.create_or_open(folder.path, study) as store:
+        store.check()
+        keeper = Keeper(folder, keep, keep_by, chosen[0].name if chosen else "")
+        driver = Driver(
+            runs, folder, store, keeper, fleet_size=fleet_size, retry_failed=retry_failed, patience=patience
+        )
+        _settle_weights(driver, keeper, store)
+        known = store.known()
+        mine = [known[key] for key in driver.settled & driver.runs.keys()]
+        counts = mine.count("done"), mine.count("failed")
+        if driver.left:
+            executor = _executor(engine, settings, workers, address)
+            try:
+                with Display(len(driver.runs), *counts, driver.model_steps(), progress) as display:
+                    driver.run(executor, display)
+            finally:
+                executor.close()
+        states = [status for key, status in store.known().items() if key in driver.runs]
+    return Summary(
+        folder=folder.path,
+        total=len(driver.runs),
+        done=states.count("done"),
+        failed=states.count("failed"),
+        trained=driver.trained,
+        scored=driver.scored,
+        seconds=time.monotonic() - started,
+        failures=tuple(driver.failures.items()),
+    )
+
+
+def _settle_weights(driver: Driver, keeper: Keeper, store: Store) -> None:
+    """Decide again about weights of runs that are stored: a driver may have died between storing and dropping."""
+    stored = sorted(driver.settled & driver.runs.keys() & driver.folder.with_weights())
+    if not stored or keeper.keep == "all":
+        return
+    scores = store.tables().scores
+    wanted = scores[scores["run"].isin(stored) & (scores["metric"] == keeper.score)]
+    rows: list[dict[str, Any]] = wanted.to_dict("records")  # type: ignore[call-overload]
+    for key in stored:
+        keeper.stored(driver.runs[key], [row for row in rows if row["run"] == key])
+
+
+def _executor(engine: str, settings: Settings, workers: int | None, address: str | None) -> Executor:
+    if engine == "ray":
+        from hackle.engine.ray import Ray
+
+        return Ray(settings, workers, address)
+    if engine != "local":
+        raise EngineError(f"no engine {engine!r}; there are local and ray")
+    if workers == 0:
+        return Inline(settings)
+    return Local(settings, workers or os.cpu_count() or 1)

@@ -1,0 +1,76 @@
+"""One line for a whole study: runs done, model-steps per second, time left, failures, and what waits to be scored."""
+
+from __future__ import annotations
+
+import time
+from types import TracebackType
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn
+
+
+class Display:
+    """The state of a study on the terminal; silent where it is not wanted."""
+
+    def __init__(self, total: int, done: int, failed: int, model_steps: int, shown: bool) -> None:
+        self.total, self.done, self.failed, self.backlog = total, done, failed, 0
+        self._to_do, self._finished = model_steps, 0
+        self._running: dict[int, int] = {}
+        self._started = time.monotonic()
+        self.console = Console(stderr=True, quiet=not shown)
+        columns = (
+            TextColumn("{task.completed:,.0f}/{task.total:,.0f} runs"),
+            BarColumn(bar_width=20),
+            TextColumn("{task.description}"),
+        )
+        self._bar = Progress(*columns, console=self.console)
+        self._task = self._bar.add_task("", total=total, completed=done)
+
+    def __enter__(self) -> Display:
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.update()
+        self._bar.stop()
+
+    def training(self, number: int, model_steps: int) -> None:
+        """A training task has done so many model-steps in this attempt."""
+        self._running[number] = model_steps
+
+    def ended(self, number: int, model_steps: int = 0) -> None:
+        """A training task is over; what it had to do counts as done if it succeeded."""
+        told = self._running.pop(number, 0)
+        self._finished += told
+        self._to_do -= model_steps - told
+
+    def say(self, line: str) -> None:
+        self.console.print(f"[yellow]{line}[/yellow]", highlight=False, soft_wrap=True)
+
+    @property
+    def rate(self) -> float:
+        """Model-steps per second since the start."""
+        steps = self._finished + sum(self._running.values())
+        return steps / max(1e-9, time.monotonic() - self._started)
+
+    def update(self) -> None:
+        done = self._finished + sum(self._running.values())
+        left = f"{_clock((self._to_do - done) / self.rate)} left" if done else "starting"
+        words = [f"{self.rate:,.0f} model-steps/s", left]
+        words += [f"{self.failed} failed"] if self.failed else []
+        words += [f"{self.backlog} to score"] if self.backlog else []
+        self._bar.update(self._task, completed=self.done + self.failed, description=" · ".join(words))
+
+
+def _clock(seconds: float) -> str:
+    """
+    >>> _clock(59.7), _clock(3720), _clock(200_000)
+    ('1 min', '1 h 02 min', '2 d 7 h')
+    """
+    minutes = max(0, round(seconds / 60))
+    if minutes < 60:
+        return f"{minutes} min"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes:02d} min" if hours < 48 else f"{hours // 24} d {hours % 24} h"

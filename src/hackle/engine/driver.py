@@ -1,0 +1,304 @@
+"""The driver of a study: hands out tasks, keeps what comes back, and is the only one that writes the store.
+
+A run goes through three states, each on the disk before the next begins: nothing (or a checkpoint of its fleet), weights
+in its folder, rows in the store. Whatever is killed at whatever moment, the next driver finds each run in one of them and
+goes on from there. Runs of a fleet are scored once the weights of all of them are written; so a fleet that has to be
+trained again is trained as it was cut, and gives the same results.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hackle.engine.display import Display
+from hackle.engine.executor import Event, Executor
+from hackle.engine.folder import Keeper, StudyFolder, Waiting
+from hackle.engine.lock import EngineError
+from hackle.engine.tasks import Ceilings, ChooseSize, ScoredRun, Task, TrainedRun, TrainFleet
+from hackle.fleet import group
+from hackle.records import record_hash
+from hackle.store import Store
+from hackle.tables import Outcome
+from hackle.train import DamagedCheckpoint, Shelf, Stopped, cut
+from hackle.train.loop import stop_requests
+from hackle.types import Run
+
+ATTEMPTS = 3
+"""How often a task is tried whose worker dies or hangs, or which fails in a way that is not its run's own."""
+_FALLBACK_SIZE = 8
+_LAST_WORDS = 120.0
+"""Seconds that trainings have to leave a checkpoint when the study is stopped."""
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What a study came to. trained and scored: in this call. failures: hash and reason of each run that failed."""
+
+    folder: Path
+    total: int
+    done: int
+    failed: int
+    trained: int
+    scored: int
+    seconds: float
+    failures: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass
+class _Job:
+    """A task on its way. `run` is the hash of a run to score, whose weights are read when its turn comes."""
+
+    task: Task | None
+    run: str = ""
+    attempts: int = 0
+    heard: float = field(default_factory=time.monotonic)
+    waiting: Waiting | None = None
+
+
+class Driver:
+    """One study, from what its folder holds to the end."""
+
+    def __init__(
+        self,
+        runs: Sequence[Run],
+        folder: StudyFolder,
+        store: Store,
+        keeper: Keeper,
+        *,
+        fleet_size: int | None,
+        retry_failed: bool,
+        patience: float,
+    ) -> None:
+        self.runs = {record_hash(run): run for run in runs}
+        self.folder, self.store, self.keeper = folder, store, keeper
+        self.fleet_size, self.patience = fleet_size, patience
+        known = store.known()
+        self.settled = {key for key, status in known.items() if status == "done" or not retry_failed}
+        self.left = [run for key, run in self.runs.items() if key not in self.settled]
+        self.failures: dict[str, str] = {}
+        self.trained = self.scored = 0
+        self._queues: dict[str, deque[_Job]] = {"score": deque(), "train": deque()}
+        self._active: dict[int, _Job] = {}
+        self._number = 0
+        self._ceilings: dict[str, dict[str, dict[str, float]]] = {}
+        self._held: dict[str, list[tuple[Waiting, ScoredRun]]] = {}
+
+    def model_steps(self) -> int:
+        """What is left to train."""
+        return sum(run.steps for run in self.left if not self.folder.is_trained(record_hash(run)))
+
+    def run(self, executor: Executor, display: Display) -> None:
+        """Do everything that is left."""
+        self.executor, self.display = executor, display
+        self._plan()
+        with stop_requests() as stop:
+            while any(self._queues.values()) or self._active:
+                self._fill()
+                for event in executor.wait(0.2):
+                    self._handle(event)
+                self._lose_patience()
+                display.backlog = sum(bool(job.run) for job in (*self._queues["score"], *self._active.values()))
+                display.update()
+                if stop.is_set():
+                    self._stop()
+        self._discard_checkpoints()
+
+    def _plan(self) -> None:
+        """Queue what is left: runs with weights are scored, groups with others get a fleet size and are trained."""
+        for dataset in dict.fromkeys(run.dataset for run in self.left):
+            self._queues["score"].append(_Job(Ceilings(dataset)))
+        left = {record_hash(run) for run in self.left}
+        for members in group(self.runs.values()):
+            mine = left.intersection(record_hash(run) for run in members)
+            if all(self.folder.is_trained(key) for key in mine):
+                self._score([record_hash(run) for run in members if record_hash(run) in mine])
+            elif self.fleet_size is not None:
+                self._cut(members, self.fleet_size)
+            else:
+                self._queues["train"].append(_Job(ChooseSize(tuple(members))))
+
+    def _cut(self, members: Sequence[Run], size: int) -> None:
+        """Queue a group's fleets. Fleets are cut from all runs, stored or not, so that they are the same every time."""
+        for fleet in cut(members, size):
+            keys = [key for run in fleet if (key := record_hash(run)) not in self.settled]
+            if all(self.folder.is_trained(key) for key in keys):
+                self._score(keys)
+            else:
+                self._train([self.runs[key] for key in keys])
+
+    def _train(self, runs: Sequence[Run]) -> None:
+        self._queues["train"].append(_Job(TrainFleet(tuple(runs))))
+
+    def _score(self, keys: Iterable[str]) -> None:
+        self._queues["score"].extend(_Job(None, run=key) for key in keys)
+
+    def _fill(self) -> None:
+        """Give tasks to whoever is free: scoring first, so that results are stored soon."""
+        for kind in ("score", "train"):
+            while self._queues[kind] and self.executor.free(kind):
+                job = self._queues[kind].popleft()
+                if job.run and not self._load(job):
+                    continue
+                assert job.task is not None
+                self._number += 1
+                job.heard = time.monotonic()
+                self._active[self._number] = job
+                self.executor.submit(self._number, job.task)
+
+    def _load(self, job: _Job) -> bool:
+        """Read the weights of a run to score. Where they are damaged the run is trained again."""
+        try:
+            job.waiting = self.folder.take(job.run)
+        except DamagedCheckpoint as error:
+            self.display.say(f"{error}; training this run again")
+            self.folder.drop(job.run)
+            self._train([self.runs[job.run]])
+            return False
+        job.task = job.waiting.task
+        return True
+
+    def _handle(self, event: Event) -> None:
+        job = self._active[event.number]
+        job.heard = time.monotonic()
+        if event.what == "alive":
+            if isinstance(event.value, int):
+                self.display.training(event.number, event.value)
+            elif event.value is not None:
+                self.display.say(event.value)
+            return
+        del self._active[event.number]
+        succeeded = event.what == "done" and isinstance(job.task, TrainFleet)
+        self.display.ended(event.number, sum(run.steps for run in job.task.runs) if succeeded else 0)  # type: ignore[union-attr]
+        if event.what == "done":
+            self._done(job, event.value)
+        elif event.what == "fatal":
+            raise EngineError(f"{event.value}. What is stored is whole; start the study again to go on")
+        elif event.what == "stopped":
+            self._stop()
+        else:
+            self._try_again(job, str(event.value))
+
+    def _done(self, job: _Job, value: Any) -> None:
+        if isinstance(job.task, ChooseSize):
+            self._cut(job.task.runs, value)
+        elif isinstance(job.task, TrainFleet):
+            self._keep_trained(value)
+        elif isinstance(job.task, Ceilings):
+            self._know_ceilings(job.task.dataset, value)
+        elif job.waiting is not None:
+            self._keep_scored(job.waiting, value)
+
+    def _keep_trained(self, results: Sequence[TrainedRun]) -> None:
+        """First all weights, then what failed: see the head of this file."""
+        self.trained += len(results)
+        for result in results:
+            if result.weights is not None:
+                self.folder.put(result)
+        for result in results:
+            if result.weights is None:
+                known = {"curves": result.curves, "training_seconds": result.seconds, "device": result.device}
+                self._keep_failed(result.run, result.failure, **known)
+        self._discard_checkpoints()
+        self._score(record_hash(result.run) for result in results if result.weights is not None)
+
+    def _discard_checkpoints(self) -> None:
+        """Delete the checkpoints of which every run is trained or stored."""
+        shelf = Shelf(self.folder.fleets)
+        shelf.discard(self.settled | self.folder.with_weights())
+        shelf.close()
+
+    def _keep_failed(self, run: Run, reason: str, **known: Any) -> None:
+        self.store.add(Outcome(run, "failed", reason, **known), replace_failed=True)
+        key = record_hash(run)
+        self.settled.add(key)
+        self.failures[key] = reason
+        self.folder.drop(key)
+        self.display.failed += 1
+
+    def _know_ceilings(self, dataset: str, ceilings: dict[str, dict[str, float]]) -> None:
+        self._ceilings[dataset] = ceilings
+        for waiting, scored in self._held.pop(dataset, []):
+            self._keep_scored(waiting, scored)
+
+    def _keep_scored(self, waiting: Waiting, scored: ScoredRun) -> None:
+        """Store a run with its ceilings, once they are known."""
+        run = waiting.task.run
+        if run.dataset not in self._ceilings:
+            self._held.setdefault(run.dataset, []).append((waiting, scored))
+            return
+        ceilings = self._ceilings[run.dataset]
+        rows = [
+            {**row, "ceiling": ceilings.get(row["protocol"], {}).get(row["metric"], float("nan"))}
+            for row in scored.rows
+        ]
+        outcome = Outcome(
+            run,
+            "done",
+            scores=rows,
+            curves=waiting.curves,
+            arrays=scored.arrays,
+            device=waiting.device,
+            training_seconds=waiting.seconds,
+            scoring_seconds=scored.seconds,
+        )
+        self.store.add(outcome, replace_failed=True)
+        self.settled.add(record_hash(run))
+        self.scored += 1
+        self.display.done += 1
+        self.keeper.stored(run, rows)
+
+    def _try_again(self, job: _Job, reason: str) -> None:
+        """Queue a task once more, or report it. A fleet is halved first, so that only the guilty run is given up."""
+        job.attempts += 1
+        job.waiting = None
+        if job.attempts < ATTEMPTS:
+            self.display.say(f"{_name(job)}: {reason}; trying again")
+            self._queues["score" if job.run or isinstance(job.task, Ceilings) else "train"].appendleft(job)
+        elif isinstance(job.task, ChooseSize):
+            self._cut(job.task.runs, _FALLBACK_SIZE)
+        elif isinstance(job.task, Ceilings):
+            self.display.say(f"{_name(job)}: {reason}; going on without")
+            self._know_ceilings(job.task.dataset, {})
+        elif isinstance(job.task, TrainFleet) and len(job.task.runs) > 1:
+            self.display.say(f"{_name(job)}: {reason}; going on with halves of the fleet")
+            for half in cut(job.task.runs, -(-len(job.task.runs) // 2)):
+                self._train(half)
+        else:
+            run = job.task.runs[0] if isinstance(job.task, TrainFleet) else self.runs[job.run]
+            self._keep_failed(run, f"{_name(job)}: {reason}")
+
+    def _lose_patience(self) -> None:
+        """Kill the workers that have not been heard of for too long."""
+        for number, job in self._active.items():
+            if time.monotonic() - job.heard > self.patience:
+                self.display.say(f"{_name(job)}: no sign of life for {self.patience:.0f} s; its worker is killed")
+                job.heard = time.monotonic()
+                self.executor.kill(number)
+
+    def _stop(self) -> None:
+        """Let trainings leave their checkpoints, keep what ends meanwhile, and say how to go on."""
+        self.executor.stop()
+        deadline = time.monotonic() + _LAST_WORDS
+        training = {number for number, job in self._active.items() if isinstance(job.task, TrainFleet)}
+        while training & self._active.keys() and time.monotonic() < deadline:
+            for event in self.executor.wait(0.2):
+                if event.what == "done":
+                    self._handle(event)
+                elif event.what != "alive":
+                    self._active.pop(event.number, None)
+        count = len(self.settled & self.runs.keys())
+        raise Stopped(f"stopped with {count:,} of {len(self.runs):,} runs stored; the same command goes on from here")
+
+
+def _name(job: _Job) -> str:
+    if job.run:
+        return f"scoring {job.run}"
+    if isinstance(job.task, Ceilings):
+        return f"ceilings of {job.task.dataset}"
+    runs: Sequence[Run] = job.task.runs if isinstance(job.task, TrainFleet | ChooseSize) else ()
+    return f"training {record_hash(runs[0])}" if len(runs) == 1 else f"training of {len(runs)} runs"

@@ -1,0 +1,93 @@
+"""What the driver asks of whoever does the tasks, and the simplest answer: this process, one task at a time."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+from hackle.datasets import DataError
+from hackle.engine.tasks import Settings, Task
+from hackle.train import Stopped, WriteError
+
+Fate = Literal["done", "error", "stopped", "fatal", "lost"]
+
+
+@dataclass(frozen=True)
+class Event:
+    """What became of a task, or a sign of life from it.
+
+    done: `value` is its result. error: it failed, `value` says why. stopped: it left a checkpoint, as asked. fatal: it failed,
+    and so would every other task: no space, no data. lost: its worker died. alive: `value` is what it told.
+    """
+
+    number: int
+    what: Fate | Literal["alive"]
+    value: Any = None
+
+
+class Executor(Protocol):
+    """Does tasks, somewhere."""
+
+    def free(self, kind: str) -> bool:
+        """Whether a task of this kind would start now."""
+        ...
+
+    def submit(self, number: int, task: Task) -> None: ...
+
+    def wait(self, seconds: float) -> list[Event]:
+        """What happened, waiting so long if nothing did."""
+        ...
+
+    def kill(self, number: int) -> None:
+        """End the worker that does this task, whatever it is doing. A `lost` event follows."""
+        ...
+
+    def stop(self) -> None:
+        """Ask every training to leave a checkpoint and end."""
+        ...
+
+    def close(self) -> None: ...
+
+
+def outcome_of(number: int, task: Task, settings: Settings, tell: Any) -> Event:
+    """Do a task and say what became of it."""
+    try:
+        return Event(number, "done", task.perform(settings, tell))
+    except Stopped as error:
+        return Event(number, "stopped", str(error))
+    except (DataError, WriteError) as error:
+        return Event(number, "fatal", str(error))
+    except Exception as error:
+        return Event(number, "error", f"{type(error).__name__}: {error}")
+
+
+class Inline:
+    """Everything in this process, one task after the other: for small studies, and to find faults."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self._waiting: deque[tuple[int, Task]] = deque()
+
+    def free(self, kind: str) -> bool:
+        return not self._waiting
+
+    def submit(self, number: int, task: Task) -> None:
+        self._waiting.append((number, task))
+
+    def wait(self, seconds: float) -> list[Event]:
+        if not self._waiting:
+            return []
+        number, task = self._waiting.popleft()
+        told: list[Event] = []
+        event = outcome_of(number, task, self.settings, lambda value: told.append(Event(number, "alive", value)))
+        return [*told, event]
+
+    def kill(self, number: int) -> None:
+        """Nothing runs between two waits."""
+
+    def stop(self) -> None:
+        self._waiting.clear()
+
+    def close(self) -> None:
+        self._waiting.clear()

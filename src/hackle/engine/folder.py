@@ -1,0 +1,130 @@
+"""A study's folder: what has been trained and not stored yet, and which weights stay.
+
+DIR/results.sqlite   the store
+DIR/lock             who works in the folder
+DIR/runs/HASH/       run.json, weights.safetensors, curves.csv: from the end of training until the run is stored, and
+                     longer if its weights are kept
+DIR/fleets/          checkpoints of fleets in training
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from numpy.typing import NDArray
+
+from hackle.engine.lock import EngineError
+from hackle.engine.tasks import ScoreRun, TrainedRun
+from hackle.fleet import stacking_key
+from hackle.model import WEIGHTS, read_record, write_record
+from hackle.records import record_hash
+from hackle.train import DamagedCheckpoint
+from hackle.train.checkpoints import read_whole
+from hackle.train.folder import read_curves, write_curves
+from hackle.types import HackleError, Run
+
+Keep = Literal["all", "best", "none"]
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """A run that has been trained and waits to be scored."""
+
+    task: ScoreRun
+    curves: Mapping[str, NDArray]
+    seconds: float
+    device: str
+
+
+class StudyFolder:
+    """The weights and curves of a study's runs."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.runs, self.fleets = path, path / "runs", path / "fleets"
+
+    def is_trained(self, key: str) -> bool:
+        return (self.runs / key / WEIGHTS).is_file()
+
+    def with_weights(self) -> set[str]:
+        """The runs whose weights are here."""
+        return {path.parent.name for path in self.runs.glob(f"*/{WEIGHTS}")}
+
+    def put(self, trained: TrainedRun) -> None:
+        """Write a trained run; its weights come last and in one step, and say that it is whole."""
+        assert trained.weights is not None
+        folder = self.runs / record_hash(trained.run)
+        with _room(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+            write_record(folder, trained.run, trained.shape)
+            write_curves(folder, trained.curves)
+            partial = folder / (WEIGHTS + ".partial")
+            partial.write_bytes(trained.weights)
+            os.replace(partial, folder / WEIGHTS)
+
+    def take(self, key: str) -> Waiting:
+        """Read a trained run; `DamagedCheckpoint` where its files are not what was written."""
+        folder = self.runs / key
+        try:
+            _, known = read_whole(folder / WEIGHTS)
+            run, shape = read_record(folder)
+            curves = read_curves(folder)
+            task = ScoreRun(run, shape, (folder / WEIGHTS).read_bytes())
+            return Waiting(task, curves, float(known["seconds"]), known["device"])
+        except (OSError, KeyError, ValueError, HackleError) as error:
+            raise DamagedCheckpoint(f"{folder} is damaged ({error})") from error
+
+    def drop(self, key: str) -> None:
+        """Forget a run's files. The weights go first, so that a folder without them is never taken for a whole one."""
+        (self.runs / key / WEIGHTS).unlink(missing_ok=True)
+        shutil.rmtree(self.runs / key, ignore_errors=True)
+
+
+@contextmanager
+def _room(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        advice = "free some space" if full else "see that the folder can be written"
+        raise EngineError(
+            f"could not write {path}: {error.strerror or error}. What is stored is whole; {advice} and start the study "
+            "again, it goes on where it stopped"
+        ) from error
+
+
+class Keeper:
+    """Decides whose weights stay: all, none, or in every group of runs that stack the one with the best score."""
+
+    def __init__(self, folder: StudyFolder, keep: Keep, score: str, protocol: str) -> None:
+        self.folder, self.keep, self.score, self.protocol = folder, keep, score, protocol
+        self._best: dict[str, tuple[float, str]] = {}
+
+    def stored(self, run: Run, rows: Iterable[Row]) -> None:
+        """A run has been stored: drop its weights, or those of the run that it beats."""
+        key = record_hash(run)
+        if self.keep == "none":
+            self.folder.drop(key)
+        if self.keep != "best":
+            return
+        group, entry = stacking_key(run), (self._value(rows), key)
+        loser = min(entry, self._best.get(group, entry))
+        self._best[group] = max(entry, self._best.get(group, entry))
+        if loser != self._best[group]:
+            self.folder.drop(loser[1])
+
+    def _value(self, rows: Iterable[Row]) -> float:
+        wanted = self.score, self.protocol
+        values = [
+            row["score"]
+            for row in rows
+            if (row["metric"], row["protocol"]) == wanted and row["representation"] != "sampled"
+        ]
+        return values[0] if values and values[0] == values[0] else float("-inf")

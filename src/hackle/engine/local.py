@@ -1,0 +1,152 @@
+"""Workers on this machine: processes that take tasks from a pipe, and end when the driver does.
+
+On a CPU every worker trains and scores, each with one thread. On CUDA one worker trains and the others score.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from functools import partial
+from multiprocessing import get_context, parent_process
+from multiprocessing.connection import Connection, wait
+from typing import Any
+
+import torch
+from threadpoolctl import threadpool_limits
+
+from hackle.engine.executor import Event, outcome_of
+from hackle.engine.tasks import Settings, Task
+
+
+def _die_with_the_driver() -> None:
+    """A worker whose driver was killed must not go on and write checkpoints beside the next driver's."""
+    driver = parent_process()
+
+    def watch() -> None:
+        if driver is not None:
+            driver.join()
+            os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def work(pipe: Connection, settings: Settings) -> None:
+    """The life of a worker: take a task, tell of it, send what became of it."""
+    _die_with_the_driver()
+    # Ctrl-C reaches all processes of a terminal; a training takes it as the wish to stop, the rest leaves it to the driver.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    torch.set_num_threads(1)
+    threadpool_limits(1)
+    while True:
+        try:
+            number, task = pipe.recv()
+        except EOFError:
+            return
+        pipe.send(outcome_of(number, task, settings, partial(_tell, pipe, number)))
+
+
+def _tell(pipe: Connection, number: int, value: Any) -> None:
+    pipe.send(Event(number, "alive", value))
+
+
+class _Worker:
+    """One process and the end of the pipe that is ours."""
+
+    def __init__(self, kinds: frozenset[str], settings: Settings) -> None:
+        self.kinds, self.settings = kinds, settings
+        self.task: tuple[int, str] | None = None
+        self._start()
+
+    def give(self, number: int, task: Task) -> None:
+        if not self._process.is_alive():
+            self._start()
+        self.task = number, task.kind
+        try:
+            self.pipe.send((number, task))
+        except OSError:
+            # It died just now: the sentinel tells, and the task counts as lost.
+            return
+
+    def _start(self) -> None:
+        context = get_context("spawn")
+        self.pipe, theirs = context.Pipe()
+        self._process = context.Process(target=work, args=(theirs, self.settings), daemon=True)
+        self._process.start()
+        theirs.close()
+
+    @property
+    def handles(self) -> list[Any]:
+        return [self.pipe, self._process.sentinel]
+
+    def events(self) -> list[Event]:
+        """What the worker sent, and that it died if it did. What it sent before its death counts."""
+        found: list[Event] = []
+        if self.task is None:
+            return found
+        alive = self._process.is_alive()
+        try:
+            while self.task is not None and self.pipe.poll():
+                event = self.pipe.recv()
+                found.append(event)
+                if event.what != "alive":
+                    self.task = None
+        except (EOFError, OSError):
+            alive = False
+            self._process.join()
+        if not alive and self.task is not None:
+            (number, _), self.task = self.task, None
+            found.append(Event(number, "lost", f"its worker died (exit code {self._process.exitcode})"))
+        return found
+
+    def signal(self, number: int) -> None:
+        if self._process.is_alive() and self._process.pid is not None:
+            os.kill(self._process.pid, number)
+
+    def end(self) -> None:
+        """Idle workers end when their pipe closes; a busy one is killed."""
+        if self.task is not None:
+            self.signal(signal.SIGKILL)
+        self.pipe.close()
+        self._process.join(10)
+        if self._process.is_alive():
+            self._process.kill()
+            self._process.join()
+
+
+class Local:
+    """`workers` processes; on CUDA one more, which trains."""
+
+    def __init__(self, settings: Settings, workers: int) -> None:
+        both = frozenset(("train", "score"))
+        if settings.device == "cpu":
+            self._workers = [_Worker(both, settings) for _ in range(workers)]
+        else:
+            scorers = [_Worker(frozenset(("score",)), settings) for _ in range(workers)]
+            self._workers = [_Worker(frozenset(("train",)), settings), *scorers]
+
+    def free(self, kind: str) -> bool:
+        return any(worker.task is None and kind in worker.kinds for worker in self._workers)
+
+    def submit(self, number: int, task: Task) -> None:
+        next(worker for worker in self._workers if worker.task is None and task.kind in worker.kinds).give(number, task)
+
+    def wait(self, seconds: float) -> list[Event]:
+        busy = [worker for worker in self._workers if worker.task is not None]
+        wait([handle for worker in busy for handle in worker.handles], seconds)
+        return [event for worker in busy for event in worker.events()]
+
+    def kill(self, number: int) -> None:
+        for worker in self._workers:
+            if worker.task is not None and worker.task[0] == number:
+                worker.signal(signal.SIGKILL)
+
+    def stop(self) -> None:
+        for worker in self._workers:
+            if worker.task is not None and worker.task[1] == "train":
+                worker.signal(signal.SIGTERM)
+
+    def close(self) -> None:
+        for worker in self._workers:
+            worker.end()

@@ -1,0 +1,215 @@
+"""What workers do: each task is a record that can be sent to another process, and its result can be sent back.
+
+Tasks read data sets and write checkpoints; nothing else that they do is seen outside. Weights travel as bytes, so that a
+worker need not share a file system with the driver.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, ClassVar, Literal, Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from safetensors.torch import load as load_tensors
+
+from hackle.datasets import load
+from hackle.encode import encode_images
+from hackle.model import Model
+from hackle.protocols import Protocol as ScoringProtocol
+from hackle.records import record_hash
+from hackle.scoring import Scoring, portrait, prepare_scoring
+from hackle.train import DamagedCheckpoint, Pace, Shelf, Trained, Watch, choose_fleet_size, train_runs
+from hackle.train.checkpoints import as_bytes
+from hackle.train.size import is_out_of_memory, release_memory
+from hackle.types import Dataset, Run
+
+SHOWN = 512
+"""Images whose codes are kept of every model of a data set."""
+Tell = Callable[[Any], None]
+"""Tells the driver that a task lives: `int` is the model-steps done, `str` a line for the user, None just a sign."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What all tasks of a study share."""
+
+    root: str | None
+    device: str
+    protocols: tuple[ScoringProtocol, ...]
+    metrics: tuple[str, ...]
+    checkpoints: str
+    checkpoint_seconds: float = 60.0
+
+    def scorings(self, dataset: str) -> list[Scoring]:
+        """One for each protocol; none where no metric is wanted."""
+        protocols = self.protocols if self.metrics else ()
+        return [_scoring(dataset, self.root, protocol, self.metrics) for protocol in protocols]
+
+
+class Task(Protocol):
+    """kind says which workers may do it."""
+
+    kind: ClassVar[Literal["train", "score"]]
+
+    def perform(self, settings: Settings, tell: Tell) -> Any: ...
+
+
+@dataclass(frozen=True)
+class TrainedRun:
+    """A run that has been trained: its weights as the bytes of a file, or the reason why there are none."""
+
+    run: Run
+    shape: tuple[int, int, int]
+    weights: bytes | None
+    failure: str
+    curves: Mapping[str, NDArray] = field(repr=False)
+    seconds: float
+    device: str
+
+
+@dataclass(frozen=True)
+class ScoredRun:
+    """The rows of every protocol, without ceilings, and the arrays that are kept."""
+
+    rows: list[dict[str, Any]]
+    arrays: dict[str, NDArray]
+    seconds: float
+
+
+@lru_cache(maxsize=1)
+def _data(name: str, root: str | None) -> Dataset:
+    """The data set that this worker uses now."""
+    return load(name, root)
+
+
+@lru_cache(maxsize=8)
+def _scoring(name: str, root: str | None, protocol: ScoringProtocol, metrics: tuple[str, ...]) -> Scoring:
+    return prepare_scoring(_data(name, root), metrics, protocol)
+
+
+@dataclass(frozen=True)
+class ChooseSize:
+    """How many of these runs, which stack, make a fleet."""
+
+    runs: tuple[Run, ...]
+    kind: ClassVar[Literal["train", "score"]] = "train"
+
+    def perform(self, settings: Settings, tell: Tell) -> int:
+        return choose_fleet_size(self.runs, _data(self.runs[0].dataset, settings.root), torch.device(settings.device))
+
+
+@dataclass(frozen=True)
+class TrainFleet:
+    """Train runs that stack, from their checkpoints where there are any."""
+
+    runs: tuple[Run, ...]
+    kind: ClassVar[Literal["train", "score"]] = "train"
+
+    def perform(self, settings: Settings, tell: Tell) -> list[TrainedRun]:
+        data = _data(self.runs[0].dataset, settings.root)
+        device = torch.device(settings.device)
+        # As many points as a figure shows.
+        pace = Pace(max(1, self.runs[0].steps // 200), settings.checkpoint_seconds)
+        shelf, count = Shelf(Path(settings.checkpoints)), _Count(tell)
+        try:
+            trained = train_runs(self.runs, data, device, pace, count.watch, shelf=shelf)
+            results = [_packed(found, data.shape, device) for found in trained]
+            tell(count.done)
+            return results
+        except DamagedCheckpoint as error:
+            tell(f"{error}. Starting these {len(self.runs)} runs anew")
+            shelf.discard((), damaged=True)
+        finally:
+            shelf.close()
+        return self.perform(settings, tell)
+
+
+class _Count:
+    """Counts the model-steps of a task and tells them about once a second. Halves of a split fleet add to each other."""
+
+    def __init__(self, tell: Tell) -> None:
+        self.done, self._members, self._step, self._told, self._tell = 0, 0, 0, 0.0, tell
+        self.watch = Watch(begin=self._begin, step=self._count, say=tell)
+
+    def _begin(self, runs: Sequence[Run], step: int) -> None:
+        self._members, self._step = len(runs), step
+
+    def _count(self, step: int) -> None:
+        self.done += (step - self._step) * self._members
+        self._step = step
+        if time.monotonic() - self._told > 1.0:
+            self._told = time.monotonic()
+            self._tell(self.done)
+
+
+def _packed(found: Trained, shape: tuple[int, int, int], device: torch.device) -> TrainedRun:
+    name = torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
+    known = {"seconds": repr(found.seconds), "device": name}
+    weights = None if found.model is None else as_bytes(found.model.weights(), known)
+    return TrainedRun(found.run, shape, weights, found.failure, found.curves, found.seconds, name)
+
+
+@dataclass(frozen=True)
+class ScoreRun:
+    """Every metric that fits, of every protocol, for one trained run."""
+
+    run: Run
+    shape: tuple[int, int, int]
+    weights: bytes = field(repr=False)
+    kind: ClassVar[Literal["train", "score"]] = "score"
+
+    def perform(self, settings: Settings, tell: Tell) -> ScoredRun:
+        model = Model(self.run, self.shape, load_tensors(self.weights))
+        try:
+            return self._score(model.to(settings.device), settings, tell)
+        except Exception as error:
+            if settings.device == "cpu" or not is_out_of_memory(error):
+                raise
+        release_memory(torch.device(settings.device))
+        tell(f"out of memory while scoring {record_hash(self.run)}: going on with it on the CPU")
+        return self._score(model.to("cpu"), settings, tell)
+
+    def _score(self, model: Model, settings: Settings, tell: Tell) -> ScoredRun:
+        started = time.perf_counter()
+        data = _data(self.run.dataset, settings.root)
+        scorings = settings.scorings(self.run.dataset)
+        size = len(data.factors)
+        shown = np.sort(np.random.default_rng(0).choice(size, min(SHOWN, size), replace=False))
+        posterior = encode_images(model, data, np.concatenate([shown, *(scoring.images for scoring in scorings)]))
+        tell(None)
+        arrays: dict[str, NDArray] = {"codes": posterior.means(shown)}
+        rows: list[dict[str, Any]] = []
+        for scoring in scorings:
+            evaluation = scoring.evaluation(model, data, posterior)
+            if scoring is scorings[0]:
+                arrays |= portrait(evaluation)
+            evaluations = scoring.evaluations(evaluation)
+            found: list[dict[str, Any]] = []
+            for name in scoring.names:
+                found += scoring.rows(name, evaluations)
+                tell(None)
+            rows += scoring.table(found, {}).to_dict("records")
+        return ScoredRun(rows, arrays, time.perf_counter() - started)
+
+
+@dataclass(frozen=True)
+class Ceilings:
+    """What perfect codes score on a data set under each protocol, by protocol and metric."""
+
+    dataset: str
+    kind: ClassVar[Literal["train", "score"]] = "score"
+
+    def perform(self, settings: Settings, tell: Tell) -> dict[str, dict[str, float]]:
+        found: dict[str, dict[str, float]] = {}
+        for scoring in settings.scorings(self.dataset):
+            best = found.setdefault(scoring.protocol.name, {})
+            for name in scoring.names:
+                best |= scoring.ceilings([name])
+                tell(None)
+        return found
