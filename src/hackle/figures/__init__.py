@@ -2,7 +2,8 @@
 
 from hackle.figures import split_encoder, yang2020
 from hackle.figures.chart import Axis, Chart, Comparison, Exhibit, Panel, Series
-from hackle.figures.drawing import FigureError, draw, save
+from hackle.figures.drawing import FigureError, draw
+from hackle.figures.files import save
 
 FIGURES: dict[str, Exhibit] = {
     exhibit.id: exhibit for module in (yang2020, split_encoder) for exhibit in module.EXHIBITS

@@ -28,18 +28,16 @@ class Picked:
     """Chosen scores: one row per run and metric, with the run's settings beside it, and what was chosen on the way."""
 
     rows: pd.DataFrame
+    metrics: tuple[str, ...]
     notes: tuple[str, ...] = ()
 
     def wide(self) -> pd.DataFrame:
         """One row per run, a column per metric; runs that lack a metric have NaN there."""
-        if not len(self.rows):
-            return pd.DataFrame(columns=["run", *CONFIGURATION, "seed", "steps"])
         settings = self.rows.drop_duplicates("run").set_index("run")[[*CONFIGURATION, "seed", "steps"]]
-        codes, names = pd.factorize(self.rows["metric"])
-        position = settings.index.get_indexer(self.rows["run"])
-        values = np.full((len(settings), len(names)), np.nan)
-        values[position, codes] = self.rows["score"].to_numpy(float)
-        return settings.join(pd.DataFrame(values, settings.index, list(names))).reset_index()
+        column = pd.Index(self.metrics).get_indexer(self.rows["metric"])
+        values = np.full((len(settings), len(self.metrics)), np.nan)
+        values[settings.index.get_indexer(self.rows["run"]), column] = self.rows["score"].to_numpy(float)
+        return settings.join(pd.DataFrame(values, settings.index, list(self.metrics))).reset_index()
 
     def ceiling(self, metric: str, dataset: str | None = None) -> float:
         """What perfect codes reach, or NaN."""
@@ -87,32 +85,33 @@ def pick(
     if plain:
         where = {**{key: value for key, value in _PLAIN.items() if key not in where}, **where}
     rows = rows[settings_mask(rows, {key: value for key, value in where.items() if value != "any"})]
+    rows = rows[np.isfinite(rows["score"].to_numpy(float))]
     rows, notes = _one_protocol(rows, protocol)
     rows, shorter = _longest(rows)
     if shorter:
         notes.append(shorter)
-    rows = rows[np.isfinite(rows["score"].to_numpy(float))]
     if rows.duplicated(["run", "metric"]).any():
         first = rows.drop_duplicates(["run", "metric"]).set_index(["run", "metric"])
         means = rows.groupby(["run", "metric"], observed=True)["score"].mean()
         rows = first.assign(score=means).reset_index()
     rows = rows.astype(dict.fromkeys(("metric", "dataset", "method", "architecture"), object))
-    return Picked(rows, (*notes, *_mixtures(rows)))
+    return Picked(rows, tuple(metrics), (*notes, *_mixtures(rows)))
 
 
 def _one_protocol(rows: pd.DataFrame, wanted: str) -> tuple[pd.DataFrame, list[str]]:
-    kept, instead = [], {}
-    for metric, part in rows.groupby("metric", observed=True, sort=False):
-        names = part["protocol"].value_counts()
-        chosen = (
-            wanted if names.get(wanted, 0) else next((str(name) for name in names.index if " " not in str(name)), "")
-        )
-        chosen = chosen or str(names.index[0])
-        if chosen != wanted:
-            instead.setdefault(chosen, []).append(words.measure(str(metric)).short or str(metric))
-        kept.append(part[part["protocol"] == chosen])
-    notes = [f"{words.listing(names)} by the protocol {chosen}, not {wanted}" for chosen, names in instead.items()]
-    return (pd.concat(kept) if kept else rows), notes
+    """Each run's score by the protocol wanted, or where it lacks one by the most common of the others."""
+    names = [str(name) for name in rows["protocol"].value_counts().index]
+    # Variants of a protocol for ablations ("do2020-bins-50") or on fewer points ("do2020 × 0.1") come last.
+    names.sort(key=lambda name: (name != wanted, " " in name or "-" in name))
+    rank = rows["protocol"].astype(str).map({name: index for index, name in enumerate(names)}).astype(int)
+    least = rank.groupby([rows["run"], rows["metric"]], observed=True, sort=False).transform("min")
+    rows = rows[(rank == least).to_numpy()]
+    others = rows[(rows["protocol"] != wanted).to_numpy()]
+    notes = []
+    for name, part in others.groupby("protocol", observed=True, sort=False):
+        scores = words.listing(sorted({words.measure(str(metric)).short for metric in part["metric"].unique()}))
+        notes.append(f"{scores} of {part['run'].nunique():,} runs by the protocol {name}, not {wanted}")
+    return rows, notes
 
 
 def _longest(rows: pd.DataFrame) -> tuple[pd.DataFrame, str]:
@@ -156,6 +155,15 @@ def medians(frame: pd.DataFrame, by: Sequence[str], value: str = "y") -> pd.Data
     found = groups.quantile([0.25, 0.5, 0.75]).unstack()
     found.columns = ["low", "y", "high"]
     return found.join(groups.count().rename("n")).reset_index()[[*by, "y", "low", "high", "n"]]
+
+
+def paired_change(frame: pd.DataFrame, metric: str, after: str, before: str) -> pd.DataFrame:
+    """For each method one series' score minus another's at the same seed: mean, 95% t interval, number of pairs."""
+    table = frame.pivot_table(index=["method", "seed"], columns="series", values=metric, sort=False)
+    if after not in table or before not in table:
+        return pd.DataFrame(columns=["method", "y", "low", "high", "n"])
+    pairs = (table[after] - table[before]).dropna().rename("y").reset_index()
+    return summarise(pairs, ["method"])
 
 
 def rank_correlation(first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:

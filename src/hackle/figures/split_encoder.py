@@ -8,7 +8,8 @@ knows of each factor.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -16,7 +17,7 @@ import pandas as pd
 from hackle.figures import words
 from hackle.figures.chart import Axis, Chart, Comparison, Exhibit, Panel, Series
 from hackle.figures.panels import MEANS, heat, scatter, swarm
-from hackle.figures.selection import Picked, pick, settings_mask, summarise
+from hackle.figures.selection import Picked, paired_change, pick, settings_mask, spread
 from hackle.tables import Tables
 
 _WEIGHTS = {"vae": None, "factor-vae": 35.0, "beta-vae": 4.0}
@@ -68,15 +69,6 @@ def _absent(frame: pd.DataFrame, series: Sequence[Series], dataset: str, methods
         for one in series
         if (method, one.name) not in have
     )
-
-
-def paired_change(frame: pd.DataFrame, metric: str, after: str, before: str) -> pd.DataFrame:
-    """For each method a series' score minus another's at the same seed: mean, 95% t interval, number of pairs."""
-    table = frame.pivot_table(index=["method", "seed"], columns="series", values=metric)
-    if after not in table or before not in table:
-        return pd.DataFrame(columns=["method", "y", "low", "high", "n"])
-    pairs = (table[after] - table[before]).dropna().rename("y").reset_index()
-    return summarise(pairs, ["method"])
 
 
 def _scores(tables: Tables, metric: str, dataset: str, methods: Sequence[str], paper: dict[str, str]) -> Chart:
@@ -160,7 +152,7 @@ def _trade_off(tables: Tables, dataset: str, methods: Sequence[str], paper: dict
     """KL against reconstruction error with both encoders, a panel for each method."""
     frame, picked = _runs(tables, ["kl", "reconstruction"], dataset, methods)
     frame = _encoders(frame)
-    scored = [metric for metric in ("reconstruction", "kl") if metric in frame and frame[metric].notna().any()]
+    scored = [metric for metric in ("reconstruction", "kl") if frame[metric].notna().any()]
     panels, comparisons = [], []
     if len(scored) == 2:
         for method in methods:
@@ -201,10 +193,6 @@ def _trade_off(tables: Tables, dataset: str, methods: Sequence[str], paper: dict
 
 def _loose(panel: Panel, frame: pd.DataFrame) -> Panel:
     """Axes that follow the runs: neither quantity has a natural zero here, only differences matter."""
-    from dataclasses import replace
-
-    from hackle.figures.selection import spread
-
     x, y = (spread(frame[name], frame[name]) for name in ("reconstruction", "kl"))
     return replace(panel, x=Axis(panel.x.label, *x), y=Axis(panel.y.label, *y))
 
@@ -325,7 +313,12 @@ _NEEDS = "VAE and FactorVAE γ = 35 with vanilla and split encoder"
 
 
 def _exhibit(
-    number: int, title: str, caption: str, aggregate, dataset: str = "dsprites", needs: str = _NEEDS
+    number: int,
+    title: str,
+    caption: str,
+    aggregate: Callable[[Tables], Chart],
+    dataset: str = "dsprites",
+    needs: str = _NEEDS,
 ) -> Exhibit:
     return Exhibit(
         f"split-encoder-figure-{number}",

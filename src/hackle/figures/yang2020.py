@@ -12,7 +12,7 @@ import pandas as pd
 from hackle.figures import words
 from hackle.figures.chart import Chart, Comparison, Exhibit, Panel, Series, no_points
 from hackle.figures.panels import CURVES, MEANS, curve_points, curves_panel, swarm
-from hackle.figures.selection import Picked, pick, present, settings_mask, summarise
+from hackle.figures.selection import Picked, paired_change, pick, present, settings_mask
 from hackle.tables import Tables
 
 _DATASETS = ("dsprites", "smallnorb", "cars3d")
@@ -91,12 +91,8 @@ def _mig(tables: Tables, latents: int) -> Chart:
 
 
 def _change(frame: pd.DataFrame, metric: str) -> pd.DataFrame:
-    """For each method the score at σ = 0.9 minus that at σ = 0 of the same seed: mean, 95% t interval, number of pairs."""
-    by = frame.pivot_table(index=["method", "seed"], columns="correlation", values=metric)
-    if by.shape[1] < 2:
-        return pd.DataFrame(columns=["method", "y", "low", "high", "n"])
-    pairs = (by[max(by.columns)] - by[min(by.columns)]).dropna().rename("y").reset_index()
-    found = summarise(pairs, ["method"])
+    """For each method the score at σ = 0.9 minus that at σ = 0 of the same seed."""
+    found = paired_change(frame, metric, "σ = 0.9", "σ = 0")
     order = {method: index for index, method in enumerate(_WEIGHTS)}
     return found.sort_values("method", key=lambda column: column.map(order))
 
@@ -116,7 +112,7 @@ def figure_2(tables: Tables) -> Chart:
     metrics = ["reconstruction", "kl", "monte_carlo_tc"]
     frame, picked = _runs(tables, metrics, 10)
     frame = frame[frame["dataset"] == "dsprites"]
-    metrics = [metric for metric in metrics if metric in frame and frame[metric].notna().any()]
+    metrics = [metric for metric in metrics if frame[metric].notna().any()]
     rows = tuple(
         swarm(
             frame,

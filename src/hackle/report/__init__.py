@@ -1,5 +1,6 @@
 """Self-contained HTML pages: everything inside one file that opens offline."""
 
 from hackle.report.run_page import write_run_page
+from hackle.report.study_page import ReportError, write_study_page
 
-__all__ = ["write_run_page"]
+__all__ = ["ReportError", "write_run_page", "write_study_page"]

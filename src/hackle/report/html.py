@@ -64,13 +64,13 @@ for (const table of document.querySelectorAll("table.sortable")) {
 """
 
 
-def page(title: str, body: str) -> str:
-    """A whole HTML document."""
+def page(title: str, body: str, style: str = "", script: str = "") -> str:
+    """A whole HTML document; `style` and `script` are added to what every page has."""
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f'<link rel="icon" href="data:,"><style>{_STYLE}</style></head><body><main>{body}</main>'
-        f"<script>{_SORTING}</script></body></html>\n"
+        f'<link rel="icon" href="data:,"><style>{_STYLE}{style}</style></head><body><main>{body}</main>'
+        f"<script>{_SORTING}{script}</script></body></html>\n"
     )
 
 

@@ -1,0 +1,143 @@
+"""The page of a study: what its runs say of the papers' claims, every figure and every score, in one file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from html import escape
+from importlib.resources import files
+from multiprocessing import get_context
+from os import cpu_count
+from pathlib import Path
+
+import pandas as pd
+
+from hackle.figures import FIGURES, words
+from hackle.figures.chart import Chart
+from hackle.figures.files import svg
+from hackle.figures.style import css_variables
+from hackle.report import study_sections as sections
+from hackle.report.html import page
+from hackle.report.study_scores import embedded, score_data
+from hackle.tables import Tables
+from hackle.types import HackleError
+
+_LIGHT = (
+    "--paper: #ffffff; --ink: #1b1f24; --faint: #5f6872; --line: #d9dee3; --card: #f6f8fa; --bar: #0066a1; --track: #dfe6ec; "
+    "--holds: #00694c; --fails: #a8410a; --open: #5f6872; --warn: #8a5a00; --dots: none;"
+)
+_DARK = (
+    "--paper: #14171b; --ink: #e6e9ec; --faint: #98a2ad; --line: #303841; --card: #1c2127; --bar: #64b5ee; --track: #2d3640; "
+    "--holds: #3ecfa0; --fails: #f5935a; --open: #98a2ad; --warn: #e0b04c; --dots: brightness(1.5);"
+)
+MANY_DOTS = 30_000
+"""Dots from which on figures are drawn by several processes."""
+
+
+class ReportError(HackleError):
+    """A report on a paper that hackle does not know, or to a place that is taken."""
+
+
+def _themes() -> str:
+    light, dark = f"{_LIGHT} {css_variables('light')}", f"{_DARK} {css_variables('dark')}"
+    return (
+        f":root {{ {light} }} @media (prefers-color-scheme: dark) {{ :root {{ {dark} }} }} "
+        f":root[data-theme=light] {{ color-scheme: light; {light} }} :root[data-theme=dark] {{ color-scheme: dark; {dark} }} "
+        f"@media print {{ :root, :root[data-theme] {{ color-scheme: light; {light} }} }} "
+        ".drawing image { filter: var(--dots); }"
+    )
+
+
+def write_study_page(
+    tables: Tables,
+    path: str | Path,
+    *,
+    verdicts: pd.DataFrame | None = None,
+    papers: Sequence[str] = (),
+    title: str = "",
+    folder: str = "DIR",
+    workers: int | None = None,
+) -> Path:
+    """Write the page of a table of results to `path`.
+
+    verdicts: those of `hackle.claims.as_frame`; judged here if not given. papers: only these, all if none is named. folder: the
+    study's folder, for the commands. workers: processes that draw; as many as there are cores if not given, one for small
+    tables.
+    """
+    for paper in papers:
+        if paper not in words.PAPERS:
+            raise ReportError(f"no paper {paper!r}; there are {', '.join(words.PAPERS)}")
+    wanted = [item for item in FIGURES.values() if not papers or item.paper in papers]
+    charts = {item.id: item(tables) for item in wanted}
+    drawings = _drawn({name: chart for name, chart in charts.items() if chart.panels}, workers)
+    if verdicts is None:
+        from hackle.claims import as_frame, judge
+
+        verdicts = as_frame(judge(tables))
+    if papers:
+        verdicts = verdicts[verdicts["paper"].isin(list(papers))]
+    title = title or _title(tables)
+    shown = [paper for paper in words.PAPERS if any(item.paper == paper for item in wanted)]
+    body = [
+        f"<h1>{escape(title)}</h1>",
+        '<p class="lead">What these runs say of the papers\' claims, with every run shown and nothing left out: claims that '
+        "cannot be decided are listed as undecided, figures say what they lack.</p>",
+        sections.facts(tables),
+        '<h2 id="claims">Claims</h2>',
+        sections.claims(verdicts),
+        '<h2 id="figures">Figures and tables</h2>',
+    ]
+    for paper in shown:
+        here = [item for item in wanted if item.paper == paper]
+        body.append(f'<h3 class="paper" id="{paper}">{escape(words.PAPERS[paper])}</h3>')
+        body += [
+            sections.exhibit(item, charts[item.id], drawings[item.id], verdicts) for item in here if item.id in drawings
+        ]
+        body.append(sections.absent([(item, charts[item.id]) for item in here if item.id not in drawings]))
+    body += ['<h2 id="runs">Failed and missing runs</h2>', sections.lost_runs(tables), *_scores(tables)]
+    body += ['<h2 id="commands">Commands</h2>', sections.commands(tables, folder)]
+    path = Path(path)
+    text = page(title, "".join(body), _themes() + _resource("study.css"), _resource("study.js"))
+    path.write_text(text.replace("<body>", f"<body>{_bar(shown)}", 1), encoding="utf-8")
+    return path
+
+
+def _title(tables: Tables) -> str:
+    names = [str(name) for name in dict.fromkeys(tables.runs["study"]) if str(name)]
+    return f"Study report: {words.listing(names)}" if names else "Study report"
+
+
+def _bar(papers: Sequence[str]) -> str:
+    links = [("claims", "Claims"), *((paper, paper) for paper in papers)]
+    links += [("runs", "Runs"), ("scores", "Scores"), ("commands", "Commands")]
+    names = "".join(f'<a href="#{target}">{escape(name)}</a>' for target, name in links)
+    button = '<button type="button" id="theme">theme: auto</button>'
+    return f'<div class="bar"><nav aria-label="parts of the page">{names}{button}</nav></div>'
+
+
+def _scores(tables: Tables) -> list[str]:
+    return [
+        '<h2 id="scores">Scores</h2><div class="scores"><p class="lead">Mean ± standard deviation over the runs of a setting; '
+        "a click on a heading sorts, the arrow shows the single runs.</p>",
+        '<div class="chips controls"><select id="score-dataset" aria-label="data set"><option value="">all data sets</option>'
+        '</select><input type="search" id="score-find" placeholder="find a setting" aria-label="find a setting"></div>',
+        '<details class="columns controls"><summary>columns</summary><fieldset id="score-columns"></fieldset></details>',
+        '<div class="wide" id="score-table"><noscript>This table needs JavaScript.</noscript></div></div>',
+        f'<script type="application/json" id="score-data">{embedded(score_data(tables))}</script>',
+    ]
+
+
+def _resource(name: str) -> str:
+    return files("hackle.report").joinpath(name).read_text(encoding="utf-8")
+
+
+def _drawn(charts: dict[str, Chart], workers: int | None) -> dict[str, str]:
+    """Every chart as a drawing, by several processes where there is much to draw."""
+    dots = {name: sum(len(panel.points) for panel in chart.panels) for name, chart in charts.items()}
+    count = workers or (cpu_count() or 1 if sum(dots.values()) > MANY_DOTS else 1)
+    if count == 1:
+        return {name: svg(chart, name) for name, chart in charts.items()}
+    # The longest first, so that no process is left alone with one at the end.
+    order = sorted(charts, key=lambda name: -dots[name] - 500 * len(charts[name].panels))
+    with ProcessPoolExecutor(count, get_context("spawn")) as pool:
+        return dict(zip(order, pool.map(svg, [charts[name] for name in order], order), strict=True))

@@ -1,0 +1,83 @@
+"""The score table of many runs, as data that the page draws when it is looked at: one row per setting, its runs behind it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from hackle.figures import words
+from hackle.tables import Tables
+
+SETTING = ("dataset", "method", "strength", "architecture", "latents", "correlation", "steps")
+_FIRST = ("mig", "factor_vae", "beta_vae", "dci_disentanglement", "sap", "modularity", "reconstruction", "kl")
+
+
+def score_data(tables: Tables) -> dict[str, Any]:
+    """What the page's table is made of.
+
+    names: of a setting's parts. columns: scores by name, with representation and protocol where there are several. shown:
+    which columns are there at first. settings: values of `SETTING`. runs: setting's number, seed, hash, a score per column.
+    """
+    scores = tables.scores
+    if not len(scores):
+        return {"names": list(SETTING), "columns": [], "shown": [], "settings": [], "runs": []}
+    key = scores[["metric", "representation", "protocol"]].astype(str)
+    column, columns = pd.factorize(pd.MultiIndex.from_frame(key))
+    position, names = pd.factorize(scores["run"])
+    order = sorted(range(len(columns)), key=lambda index: _place(columns[index]))
+    values = np.full((len(names), len(columns)), np.nan)
+    values[position, np.argsort(order)[column]] = scores["score"].to_numpy(float)
+    columns = [columns[index] for index in order]
+    runs = scores.drop_duplicates("run").set_index("run").loc[names]
+    known = runs[list(SETTING)].astype(dict.fromkeys(("dataset", "method", "architecture"), object))
+    setting = known.groupby(list(SETTING), dropna=False, sort=True).ngroup().to_numpy()
+    _, first = np.unique(setting, return_index=True)
+    labels = _labels(columns)
+    shown = [index for index, name in enumerate(columns) if name[0] in _FIRST and name[1] != "sampled"]
+    return {
+        "names": list(SETTING),
+        "columns": labels,
+        "shown": shown[: 2 * len(_FIRST)] or list(range(min(8, len(labels)))),
+        "settings": [[_plain(value) for value in row] for row in known.iloc[first].itertuples(index=False)],
+        "runs": [
+            [int(group), int(seed), str(name), row]
+            for group, seed, name, row in zip(setting, runs["seed"], names, _rounded(values), strict=True)
+        ],
+    }
+
+
+def _place(column: tuple[str, str, str]) -> tuple[int, int, str, str]:
+    metric, representation, protocol = column
+    known = list(words.MEASURES)
+    return (known.index(metric) if metric in known else len(known), representation == "sampled", metric, protocol)
+
+
+def _labels(columns: list[tuple[str, str, str]]) -> list[str]:
+    several = len({protocol for _, _, protocol in columns}) > 1
+    return [
+        metric + (", sampled" if representation == "sampled" else "") + (f" ({protocol})" if several else "")
+        for metric, representation, protocol in columns
+    ]
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, str):
+        return value
+    return None if pd.isna(value) else int(value) if float(value).is_integer() else float(value)
+
+
+def _rounded(values: np.ndarray) -> list[list[float | None]]:
+    """Four significant digits are more than the seeds' spread leaves of any score."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        scale = 10.0 ** (3 - np.floor(np.log10(np.abs(values))))
+        kept = np.where(np.isfinite(scale), np.round(values * scale) / scale, values)
+    return [[None if value != value else float(f"{value:.4g}") for value in row] for row in kept.tolist()]
+
+
+def embedded(data: dict[str, Any]) -> str:
+    """The data as JSON that can stand inside a page."""
+    text = json.dumps(data, separators=(",", ":"), allow_nan=False)
+    return text.replace("</", "<\\/")

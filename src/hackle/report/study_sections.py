@@ -1,0 +1,292 @@
+"""The parts of a study's page: summary, claims, figures, runs that failed or are missing, and commands."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from html import escape
+
+import numpy as np
+import pandas as pd
+
+from hackle.figures import words
+from hackle.figures.chart import Chart, Comparison, Exhibit
+from hackle.figures.selection import CONFIGURATION
+from hackle.tables import Tables
+
+_CLASS = {"holds": "holds", "does not hold": "fails", "undecided": "open"}
+
+
+def facts(tables: Tables) -> str:
+    """What the table holds, in a few numbers."""
+    runs = tables.runs
+    failed = int((runs["status"] == "failed").sum())
+    settings = runs.groupby(list(CONFIGURATION), dropna=False, observed=True).ngroups if len(runs) else 0
+    steps = sorted(int(value) for value in runs["steps"].unique())
+    shown = [
+        (f"{len(runs) - failed:,}", "runs done"),
+        (f"{failed:,}", "failed"),
+        (f"{settings:,}", "settings"),
+        (str(runs["seed"].nunique()), "seeds"),
+        (f"{steps[-1]:,}" if len(steps) == 1 else f"{steps[0]:,} – {steps[-1]:,}" if steps else "–", "steps"),
+        (f"{len(tables.scores):,}", "scores"),
+    ]
+    hours = float(np.nansum(runs["training_seconds"].to_numpy(float))) / 3600
+    if hours >= 0.05:
+        shown.append((f"{hours:,.1f}", "hours of training, summed"))
+    return f'<ul class="facts">{"".join(f"<li><b>{value}</b><span>{name}</span></li>" for value, name in shown)}</ul>'
+
+
+def number(value: float | str | None, digits: int = 3) -> str:
+    """A number for a table: three digits, nothing for none."""
+    if isinstance(value, str):
+        return escape(value)
+    if value is None or pd.isna(value):
+        return ""
+    return f"{value:.{digits}g}".replace("-", "−") if abs(value) < 1000 else f"{value:,.0f}".replace("-", "−")
+
+
+def _interval(low: float, high: float) -> str:
+    return "" if pd.isna(low) or pd.isna(high) else f" [{number(low)}, {number(high)}]"
+
+
+def claims(verdicts: pd.DataFrame) -> str:
+    """The verdict on every claim by paper; `verdicts` are those of `hackle.claims.as_frame`."""
+    counts = verdicts["verdict"].value_counts()
+    chips = "".join(
+        f'<button type="button" aria-pressed="false" data-verdict-filter="{name}">'
+        f'<span class="verdict {kind}">{name}</span> {counts.get(name, 0)}</button>'
+        for name, kind in _CLASS.items()
+    )
+    parts = [f'<div class="chips" role="group" aria-label="show one verdict">{chips}</div>']
+    for paper in [*(name for name in words.PAPERS if name in set(verdicts["paper"]))]:
+        rows = verdicts[verdicts["paper"] == paper].to_dict("records")
+        counts = verdicts[verdicts["paper"] == paper]["verdict"].value_counts()
+        tally = ", ".join(f"{counts[name]} {name}" for name in _CLASS if name in counts)
+        parts.append(f'<h3 class="paper">{escape(words.PAPERS[paper])}<small>{tally}</small></h3><div class="claims">')
+        parts += [_claim(row) for row in rows]
+        parts.append("</div>")
+    return "".join(parts)
+
+
+def _claim(row: dict) -> str:
+    effect = f"{number(row['value'])}{_interval(row['low'], row['high'])}" if not pd.isna(row["value"]) else ""
+    needed = row["runs_needed"]
+    enough = "" if needed is None or pd.isna(needed) else f"; about {int(needed):,} decide"
+    entries = [
+        ("where", f"{row['where']} ({row['claim']})"),
+        ("measured", f"{row['effect']}; claimed {row['claimed']}"),
+        ("found", row["reason"]),
+        ("paper reports", number(row["paper_value"]) if not pd.isna(row["paper_value"] or np.nan) else ""),
+        ("runs", f"{int(row['runs']):,}{enough}"),
+        ("p", _chances(row)),
+        ("missing", row["missing"]),
+        ("to decide it", row["command"]),
+    ]
+    listed = "".join(f"<dt>{name}</dt><dd>{escape(str(text))}</dd>" for name, text in entries if text)
+    return (
+        f'<details id="claim-{escape(row["claim"])}" data-verdict="{row["verdict"]}"><summary>'
+        f'<span class="verdict {_CLASS[row["verdict"]]}">{row["verdict"]}</span>'
+        f'<span class="statement">{escape(row["statement"])}</span><span class="effect">{effect}</span></summary>'
+        f"<dl>{listed}</dl></details>"
+    )
+
+
+def _chances(row: dict) -> str:
+    if pd.isna(row["p_corrected"]):
+        return ""
+    return f"for {number(row['p_corrected'], 2)}, against {number(row['against_corrected'], 2)} (Holm, over all claims tested)"
+
+
+def exhibit(item: Exhibit, chart: Chart, drawing: str, verdicts: pd.DataFrame | None = None) -> str:
+    """A figure with its caption, what the paper reports beside what was found, and what is missing."""
+    reading = " ".join(part for part in (chart.reading, chart.group_sizes) if part)
+    shown = f"{chart.runs:,} runs shown." if chart.runs else ""
+    natural = re.search(r"max-width: (\d+)px", drawing)
+    width = f' style="flex-basis: {natural.group(1)}px"' if natural else ""
+    parts = [
+        f'<section class="exhibit" id="{item.id}"><h3>{escape(item.number)}. {escape(item.title)}</h3>',
+        f'<p>{escape(item.caption)}</p><div class="beside">',
+        f'<div class="drawing" role="img" aria-label="{escape(item.title)}. {escape(item.caption)}"{width}>{drawing}</div>',
+        _compared(chart.comparisons),
+        f'</div><p class="reading">{escape(reading)} {shown}</p>',
+        _listed(chart.notes, ""),
+        _listed(chart.missing, "missing", "Missing: "),
+        _numbers(chart),
+        _related(item, verdicts),
+        "</section>",
+    ]
+    return "".join(parts)
+
+
+def _compared(comparisons: Sequence[Comparison]) -> str:
+    if not comparisons:
+        return ""
+    rows = "".join(
+        f"<tr><td>{escape(one.what)}</td><td>{number(one.paper)}</td>"
+        f"<td>{number(one.here)}{_interval(one.low, one.high)}</td><td class=number>{one.n or ''}</td></tr>"
+        for one in comparisons
+    )
+    return (
+        '<div class="wide"><table><thead><tr><th scope=col></th><th scope=col>paper</th><th scope=col>here</th>'
+        f"<th scope=col>n</th></tr></thead><tbody>{rows}</tbody></table></div>"
+    )
+
+
+def _listed(lines: Sequence[str], kind: str, before: str = "", most: int = 8) -> str:
+    if not lines:
+        return ""
+    shown = [f"<li>{before}{escape(line)}</li>" for line in lines[:most]]
+    if len(lines) > most:
+        shown.append(f"<li>{before}{len(lines) - most} more of the kind</li>")
+    return f'<ul class="{kind}">{"".join(shown)}</ul>'
+
+
+def _numbers(chart: Chart, most: int = 60) -> str:
+    """The middles that are drawn, for those who cannot see the drawing."""
+    parts = [
+        panel.summary.assign(panel=panel.title, place=_places(panel)) for panel in chart.panels if len(panel.summary)
+    ]
+    if not parts or sum(map(len, parts)) > most:
+        return ""
+    rows = "".join(
+        f"<tr><td>{escape(str(row.panel))}</td><td>{escape(str(row.place))}</td><td>{escape(str(row.series))}</td>"
+        f"<td class=number>{number(row.y)}{_interval(row.low, row.high)}</td><td class=number>{int(row.n)}</td></tr>"
+        for row in pd.concat(parts).itertuples()
+    )
+    return (
+        "<details><summary>numbers</summary><div class=wide><table><thead><tr><th scope=col>panel</th><th scope=col>at</th>"
+        "<th scope=col>series</th><th scope=col>middle</th><th scope=col>n</th></tr></thead>"
+        f"<tbody>{rows}</tbody></table></div></details>"
+    )
+
+
+def _places(panel) -> list[str]:
+    names = panel.x.ticks
+    return [names[int(x)] if names else number(float(x)) for x in panel.summary["x"]]
+
+
+def _related(item: Exhibit, verdicts: pd.DataFrame | None) -> str:
+    if verdicts is None or not len(verdicts):
+        return ""
+    named = [
+        row
+        for row in verdicts[verdicts["paper"] == item.paper].to_dict("records")
+        if item.number in _numbers_named(str(row["where"]))
+    ]
+    links = ", ".join(
+        f'<a href="#claim-{escape(row["claim"])}">{escape(row["claim"].split(".", 1)[-1])}</a> ({row["verdict"]})'
+        for row in named
+    )
+    return f'<p class="also">Claims: {links}</p>' if links else ""
+
+
+def _numbers_named(where: str) -> set[str]:
+    """The figures and tables that a claim's place names.
+
+    >>> sorted(_numbers_named("Figures 1 and 5, Table 2"))
+    ['Figure 1', 'Figure 5', 'Table 2']
+    """
+    found = set()
+    for kind, numbers in re.findall(r"(Figure|Table|Appendix)s?\s+([A-Z]?[\d.]*(?:\s*(?:,|and|to)\s*[\d.]+)*)", where):
+        parts = re.findall(r"[A-Z]?[\d.]*\d|[A-Z]", numbers)
+        if " to " in numbers and len(parts) == 2 and all(part.isdigit() for part in parts):
+            parts = [str(value) for value in range(int(parts[0]), int(parts[1]) + 1)]
+        found |= {f"{kind} {part}" for part in parts}
+    return found
+
+
+def absent(items: Sequence[tuple[Exhibit, Chart]]) -> str:
+    """The figures that could not be drawn, what they lack and how to get it."""
+    if not items:
+        return ""
+    rows = "".join(
+        f"<tr><td>{escape(item.number)}. {escape(item.title)}</td><td>{escape('; '.join(chart.missing[:3]) or item.needs)}</td>"
+        f"<td><code>{escape(item.command)}</code></td></tr>"
+        for item, chart in items
+    )
+    return (
+        f'<details class="absent"><summary>{len(items)} figures and tables not drawn for want of runs</summary>'
+        '<div class="wide"><table><thead><tr><th scope=col>figure</th><th scope=col>missing</th><th scope=col>command</th></tr>'
+        f"</thead><tbody>{rows}</tbody></table></div></details>"
+    )
+
+
+def lost_runs(tables: Tables, most: int = 200) -> str:
+    """Runs that failed, with the reason, and settings with fewer seeds than the others of their study."""
+    runs = tables.runs
+    failed = runs[runs["status"] == "failed"]
+    parts = ["<h3>Failed</h3>"]
+    if len(failed):
+        rows = "".join(
+            f"<tr><td>{escape(_setting(row))}</td><td class=number>{row['seed']}</td><td>{escape(str(row['reason']))}</td>"
+            f"<td><code>{escape(str(row['run']))}</code></td></tr>"
+            for row in failed.head(most).to_dict("records")
+        )
+        more = f"<p>{len(failed) - most:,} more.</p>" if len(failed) > most else ""
+        parts.append(
+            '<div class="wide"><table class="sortable"><thead><tr><th scope=col>run</th><th scope=col>seed</th>'
+            f"<th scope=col>reason</th><th scope=col>hash</th></tr></thead><tbody>{rows}</tbody></table></div>{more}"
+        )
+    else:
+        parts.append("<p>None.</p>")
+    short = missing_seeds(tables)
+    parts.append("<h3>Missing seeds</h3>")
+    if short:
+        lines = "".join(
+            f"<tr><td>{escape(setting)}</td><td class=number>{have}</td><td class=number>{want}</td></tr>"
+            for setting, have, want in short[:most]
+        )
+        parts.append(
+            '<div class="wide"><table class="sortable"><thead><tr><th scope=col>setting</th><th scope=col>seeds done</th>'
+            f"<th scope=col>seeds of its study</th></tr></thead><tbody>{lines}</tbody></table></div>"
+        )
+    else:
+        parts.append("<p>None: every setting has as many seeds as the others of its study.</p>")
+    return "".join(parts)
+
+
+def missing_seeds(tables: Tables) -> list[tuple[str, int, int]]:
+    """Settings with fewer seeds done than the fullest setting of their study: name, seeds done, seeds of the fullest."""
+    runs = tables.runs
+    if not len(runs):
+        return []
+    by = ["study", *CONFIGURATION]
+    done = runs.assign(good=(runs["status"] == "done").astype(int), seed=runs["seed"])
+    have = done.groupby(by, dropna=False, observed=True)["good"].sum().reset_index()
+    # A study's design has the same number of seeds for every setting; failed runs count as wanted.
+    planned = done.groupby(by, dropna=False, observed=True)["seed"].nunique().reset_index(name="planned")
+    have["want"] = planned["planned"].groupby(planned["study"], observed=True).transform("max").to_numpy()
+    short = have[have["good"] < have["want"]]
+    return [(_setting(row), int(row["good"]), int(row["want"])) for row in short.to_dict("records")]
+
+
+def _setting(row: dict) -> str:
+    parts = [f"{words.method(str(row['method']), row['strength'])} on {words.dataset(str(row['dataset']))}"]
+    if row["architecture"] != "convolutional":
+        parts.append(words.architecture(str(row["architecture"])))
+    if row["correlation"]:
+        parts.append(f"σ = {row['correlation']:g}")
+    parts.append(f"{row['latents']} latents")
+    return ", ".join(parts)
+
+
+def commands(tables: Tables, folder: str) -> str:
+    """What to type to get these runs, verdicts and this page again."""
+    lines = []
+    for study, part in tables.runs.groupby("study", observed=True):
+        if not str(study):
+            continue
+        steps = sorted(int(value) for value in part["steps"].unique())
+        line = f"hackle study run {study} --out {folder} --datasets {','.join(sorted(set(map(str, part['dataset']))))}"
+        line += f" --seeds {part['seed'].nunique()}" + (f" --steps {steps[0]}" if len(steps) == 1 else "")
+        lines.append(line)
+    lines += [f"hackle claims {folder}", f"hackle report {folder}"]
+    versions = sorted(set(map(str, tables.runs["version"]))) if len(tables.runs) else []
+    devices = sorted(set(filter(None, map(str, tables.runs["device"])))) if len(tables.runs) else []
+    made = (
+        f"<p>hackle {escape(words.listing(versions))}{f' on {escape(words.listing(devices))}' if devices else ''}.</p>"
+        if versions
+        else ""
+    )
+    return f"<pre>{escape(chr(10).join(lines))}</pre>{made}"
