@@ -16,7 +16,7 @@ from tyro.conf import Positional
 
 from hackle import __version__
 from hackle.cli_data import data_commands
-from hackle.cli_results import claims_command
+from hackle.cli_results import claims_command, report_command
 from hackle.cli_study import study_commands
 from hackle.cli_words import nearest, run_command
 from hackle.types import Architecture, HackleError
@@ -30,6 +30,7 @@ hackle — train, score, compare and look at disentangled representations
   hackle data           list, fetch, check and show data sets
   hackle study          train and score the hundreds or thousands of runs of a study
   hackle claims DIR     test the papers' claims on a study's results
+  hackle report DIR     write a study's claims, figures and scores as one page
   hackle demo           train, score and draw a small FactorVAE on dSprites, with a page to open
 
 Each verb has its own --help. Data sets lie under --root, or $HACKLE_DATA, or the user's cache."""
@@ -51,6 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "data": data_commands,
         "study": study_commands,
         "claims": lambda rest: run_command(claims_command, "claims", rest),
+        "report": lambda rest: run_command(report_command, "report", rest),
         "demo": lambda rest: run_command(demo_command, "demo", rest),
     }
     try:

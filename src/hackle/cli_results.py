@@ -1,4 +1,4 @@
-"""The command line's verbs that read results: `claims`."""
+"""The command line's verbs that read results: `claims` and `report`."""
 
 from __future__ import annotations
 
@@ -49,6 +49,55 @@ def claims_command(
     code = exit_code(found)
     if code:
         raise SystemExit(code)
+
+
+def report_command(
+    directory: Positional[Path],
+    out: Path | None = None,
+    paper: tuple[str, ...] = (),
+    figures: Path | None = None,
+    pictures: bool = True,
+    root: Path | None = None,
+    open: bool = False,
+    overwrite: bool = False,
+) -> None:
+    """Write a study's results as one HTML page: verdicts on claims, every figure, failed runs, scores and commands.
+
+    Args:
+        directory: The study's folder.
+        out: Where the page goes; report.html in the study's folder if not given.
+        paper: Only the claims and figures of these papers.
+        figures: A folder to write every figure to, too, as PDF, SVG and PNG.
+        pictures: Draw traversals of runs whose weights were kept.
+        root: Where data sets lie, for these pictures.
+        open: Show the page in the browser.
+        overwrite: Replace files that are there already.
+    """
+    from hackle.figures import FIGURES, save
+    from hackle.report import with_pictures, write_study_page
+    from hackle.store import read
+
+    target = out or directory / "report.html"
+    if target.exists() and not overwrite:
+        raise HackleError(
+            f"{target} is there already; add --overwrite to replace it, or choose another name with --out"
+        )
+    tables = read(directory)
+    if pictures:
+        tables = with_pictures(tables, directory, root)
+    write_study_page(tables, target, papers=paper, folder=str(directory))
+    if figures is not None:
+        figures.mkdir(parents=True, exist_ok=True)
+        for name, exhibit in FIGURES.items():
+            chart = exhibit(tables) if not paper or exhibit.paper in paper else None
+            if chart is not None and chart.panels:
+                for kind in ("pdf", "svg", "png"):
+                    save(chart, figures / f"{name}.{kind}", overwrite=overwrite)
+    Console().print(f"open [bold]{target.resolve()}[/bold] in a browser", highlight=False, soft_wrap=True)
+    if open:
+        import webbrowser
+
+        webbrowser.open(target.resolve().as_uri())
 
 
 def exit_code(found: Sequence[Judgement]) -> int:

@@ -1,0 +1,77 @@
+"""Pictures of the runs whose weights a study kept, made when a figure asks for them.
+
+Figures see tables alone, and a table of results holds no images. `with_pictures` adds two arrays of pictures to a study's tables:
+`traversals`, reconstructions above the traversals of every latent, and `pair-map`, two latents moving together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hackle.datasets import load
+from hackle.model import Model
+from hackle.pictures import Look, Picture, mosaic, pair_map, reconstructions, traversals
+from hackle.tables import Tables
+from hackle.types import Dataset, HackleError
+
+
+def _traversals(look: Look) -> Picture:
+    return mosaic(np.concatenate([reconstructions(look), traversals(look)]))
+
+
+def _pair_map(look: Look) -> Picture:
+    first, second = look.continuous[:2]
+    return mosaic(pair_map(look, int(second), int(first)))
+
+
+PICTURES: dict[str, Callable[[Look], Picture]] = {"traversals": _traversals, "pair-map": _pair_map}
+
+
+class KeptPictures(Mapping[str, NDArray[Any]]):
+    """By hash, a picture of each run whose weights lie in the study's folder and whose data set is here."""
+
+    def __init__(
+        self, draw: Callable[[Look], Picture], folder: Path, runs: Mapping[str, str], root: Path | None
+    ) -> None:
+        self._draw, self._folder, self._root = draw, folder, root
+        self._datasets: dict[str, Dataset | None] = {}
+        self._runs = {run: dataset for run, dataset in runs.items() if (folder / run / "weights.safetensors").is_file()}
+
+    def _dataset(self, name: str) -> Dataset | None:
+        if name not in self._datasets:
+            try:
+                self._datasets[name] = load(name, self._root)
+            except HackleError:
+                # A report is written where the results are; the images need not be there.
+                self._datasets[name] = None
+        return self._datasets[name]
+
+    def __contains__(self, run: object) -> bool:
+        return run in self._runs and self._dataset(self._runs[str(run)]) is not None
+
+    def __getitem__(self, run: str) -> NDArray[Any]:
+        dataset = self._dataset(self._runs[run])
+        if dataset is None:
+            raise KeyError(run)
+        return self._draw(Look.of(Model.load(self._folder / run), dataset, n=200))
+
+    def __iter__(self) -> Iterator[str]:
+        return (run for run in self._runs if run in self)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+def with_pictures(tables: Tables, folder: str | Path, root: str | Path | None = None) -> Tables:
+    """The tables of a study's folder with pictures of the runs whose weights were kept. root: where data sets lie."""
+    runs = {str(run): str(dataset) for run, dataset in zip(tables.runs["run"], tables.runs["dataset"], strict=True)}
+    where = (Path(folder) / "runs", runs, None if root is None else Path(root))
+    made = {name: partial(KeptPictures, draw, *where) for name, draw in PICTURES.items()}
+    return replace(tables, array=lambda name: made[name]() if name in made else tables.array(name))
