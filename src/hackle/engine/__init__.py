@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -64,7 +65,7 @@ def run_study(
     folder = StudyFolder(Path(out))
     settings = Settings(
         root=None if root is None else str(root),
-        device=str(device or default_device()),
+        device="" if device is None else str(device),
         protocols=chosen,
         metrics=names,
         checkpoints=str(folder.fleets.resolve()),
@@ -119,6 +120,7 @@ def _executor(engine: str, settings: Settings, workers: int | None, address: str
         return Ray(settings, workers, address)
     if engine != "local":
         raise EngineError(f"no engine {engine!r}; there are local and ray")
+    settings = settings if settings.device else replace(settings, device=str(default_device()))
     if workers == 0:
         return Inline(settings)
     return Local(settings, workers or os.cpu_count() or 1)

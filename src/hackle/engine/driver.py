@@ -153,7 +153,7 @@ class Driver:
     def _load(self, job: _Job) -> bool:
         """Read the weights of a run to score. Where they are damaged the run is trained again."""
         try:
-            job.waiting = self.folder.take(job.run)
+            job.waiting = self.folder.take(self.runs[job.run])
         except DamagedCheckpoint as error:
             self.display.say(f"{error}; training this run again")
             self.folder.drop(job.run)
@@ -269,8 +269,8 @@ class Driver:
             for half in cut(job.task.runs, -(-len(job.task.runs) // 2)):
                 self._train(half)
         else:
-            run = job.task.runs[0] if isinstance(job.task, TrainFleet) else self.runs[job.run]
-            self._keep_failed(run, f"{_name(job)}: {reason}")
+            for run in job.task.runs if isinstance(job.task, TrainFleet) else [self.runs[job.run]]:
+                self._keep_failed(run, f"{_name(job)}: {reason}")
 
     def _lose_patience(self) -> None:
         """Kill the workers that have not been heard of for too long."""
@@ -300,5 +300,5 @@ def _name(job: _Job) -> str:
         return f"scoring {job.run}"
     if isinstance(job.task, Ceilings):
         return f"ceilings of {job.task.dataset}"
-    runs: Sequence[Run] = job.task.runs if isinstance(job.task, TrainFleet | ChooseSize) else ()
+    runs = list(job.task.runs) if isinstance(job.task, TrainFleet | ChooseSize) else []
     return f"training {record_hash(runs[0])}" if len(runs) == 1 else f"training of {len(runs)} runs"

@@ -10,6 +10,7 @@ DIR/fleets/          checkpoints of fleets in training
 from __future__ import annotations
 
 import errno
+import json
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
@@ -23,7 +24,7 @@ from numpy.typing import NDArray
 from hackle.engine.lock import EngineError
 from hackle.engine.tasks import ScoreRun, TrainedRun
 from hackle.fleet import stacking_key
-from hackle.model import WEIGHTS, read_record, write_record
+from hackle.model import WEIGHTS, write_record
 from hackle.records import record_hash
 from hackle.train import DamagedCheckpoint
 from hackle.train.checkpoints import read_whole
@@ -69,15 +70,14 @@ class StudyFolder:
             partial.write_bytes(trained.weights)
             os.replace(partial, folder / WEIGHTS)
 
-    def take(self, key: str) -> Waiting:
+    def take(self, run: Run) -> Waiting:
         """Read a trained run; `DamagedCheckpoint` where its files are not what was written."""
-        folder = self.runs / key
+        folder = self.runs / record_hash(run)
         try:
             _, known = read_whole(folder / WEIGHTS)
-            run, shape = read_record(folder)
-            curves = read_curves(folder)
-            task = ScoreRun(run, shape, (folder / WEIGHTS).read_bytes())
-            return Waiting(task, curves, float(known["seconds"]), known["device"])
+            height, width, channels = json.loads(known["shape"])
+            task = ScoreRun(run, (height, width, channels), (folder / WEIGHTS).read_bytes())
+            return Waiting(task, read_curves(folder), float(known["seconds"]), known["device"])
         except (OSError, KeyError, ValueError, HackleError) as error:
             raise DamagedCheckpoint(f"{folder} is damaged ({error})") from error
 

@@ -6,6 +6,7 @@ worker need not share a file system with the driver.
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -37,7 +38,7 @@ Tell = Callable[[Any], None]
 
 @dataclass(frozen=True)
 class Settings:
-    """What all tasks of a study share."""
+    """What all tasks of a study share. No device means the best that the executor finds."""
 
     root: str | None
     device: str
@@ -150,7 +151,7 @@ class _Count:
 
 def _packed(found: Trained, shape: tuple[int, int, int], device: torch.device) -> TrainedRun:
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
-    known = {"seconds": repr(found.seconds), "device": name}
+    known = {"seconds": repr(found.seconds), "device": name, "shape": json.dumps(shape)}
     weights = None if found.model is None else as_bytes(found.model.weights(), known)
     return TrainedRun(found.run, shape, weights, found.failure, found.curves, found.seconds, name)
 
