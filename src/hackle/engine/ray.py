@@ -1,0 +1,125 @@
+"""Workers of a Ray cluster: a fleet per GPU, or per core where there is none, and scoring on what is left.
+
+The driver stays the only writer: weights, curves and scores come back to it. Checkpoints lie under the study's folder as
+the worker sees it; on a cluster without a shared file system they serve the machine that wrote them.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import torch
+from threadpoolctl import threadpool_limits
+
+from hackle.engine.executor import Event, outcome_of
+from hackle.engine.lock import EngineError
+from hackle.engine.tasks import Settings, Task
+
+try:
+    import ray
+    from ray.exceptions import RayError, TaskCancelledError
+except ImportError as error:
+    raise EngineError('Ray is not installed: pip install "hackle[ray]", or leave out --engine ray') from error
+
+_TRAIN_SHARE, _SCORE_SHARE = 0.8, 0.025
+"""Of a GPU: one training and up to eight scorings share it."""
+
+
+class _Ears:
+    """An actor that keeps what tasks tell until the driver asks."""
+
+    def __init__(self) -> None:
+        self._heard: dict[int, list[Any]] = {}
+
+    def hear(self, number: int, value: Any) -> None:
+        self._heard.setdefault(number, []).append(value)
+
+    def take(self) -> dict[int, list[Any]]:
+        heard, self._heard = self._heard, {}
+        return heard
+
+
+def _perform(number: int, task: Task, settings: Settings, ears: Any) -> Event:
+    torch.set_num_threads(1)
+    threadpool_limits(1)
+    return outcome_of(number, task, settings, partial(ears.hear.remote, number))
+
+
+class Ray:
+    """Tasks of a Ray cluster: the one at `address`, or one started here with `workers` cores."""
+
+    def __init__(self, settings: Settings, workers: int | None, address: str | None) -> None:
+        self._ours = not ray.is_initialized()
+        if self._ours:
+            here = {
+                "address": "local",
+                "num_cpus": workers or os.cpu_count(),
+                "include_dashboard": False,
+            }
+            where: dict[str, Any] = here if address is None else {"address": address}
+            try:
+                ray.init(**where, log_to_driver=False, logging_level=logging.ERROR)
+            except Exception as error:
+                raise EngineError(f"Ray could not be started or reached ({error}); check --address") from error
+        cuda = settings.device.startswith("cuda") or (not settings.device and "GPU" in ray.cluster_resources())
+        self.settings = settings if settings.device else replace(settings, device="cuda" if cuda else "cpu")
+        perform = ray.remote(_perform)
+        self._perform = {
+            kind: perform.options(num_cpus=1, num_gpus=share if cuda else 0, max_retries=0)
+            for kind, share in (("train", _TRAIN_SHARE), ("score", _SCORE_SHARE))
+        }
+        self._cuda = cuda
+        self._ears: Any = ray.remote(_Ears).options(num_cpus=0).remote()
+        self._active: dict[Any, tuple[int, str]] = {}
+
+    def free(self, kind: str) -> bool:
+        resources = ray.cluster_resources()
+        cores, cards = int(resources.get("CPU", 1)), int(resources.get("GPU", 0))
+        kinds = [active for _, active in self._active.values()]
+        if not self._cuda:
+            return len(kinds) < cores
+        room = cards if kind == "train" else min(int(cards * (1 - _TRAIN_SHARE) / _SCORE_SHARE), cores - cards)
+        return kinds.count(kind) < max(1, room)
+
+    def submit(self, number: int, task: Task) -> None:
+        reference = self._perform[task.kind].remote(number, task, self.settings, self._ears)
+        self._active[reference] = number, task.kind
+
+    def wait(self, seconds: float) -> list[Event]:
+        if self._active:
+            ray.wait(list(self._active), timeout=seconds)
+        known = {number for number, _ in self._active.values()}
+        heard: Any = ray.get(self._ears.take.remote())
+        events = [
+            Event(number, "alive", value) for number, values in heard.items() if number in known for value in values
+        ]
+        ready = ray.wait(list(self._active), num_returns=len(self._active), timeout=0)[0] if self._active else []
+        for reference in ready:
+            number, _ = self._active.pop(reference)
+            try:
+                events.append(ray.get(reference))
+            except TaskCancelledError:
+                events.append(Event(number, "lost", "it was cancelled"))
+            except RayError as error:
+                events.append(Event(number, "lost", f"its worker died ({type(error).__name__})"))
+        return events
+
+    def kill(self, number: int) -> None:
+        for reference, (active, _) in self._active.items():
+            if active == number:
+                ray.cancel(reference, force=True)
+
+    def stop(self) -> None:
+        for reference, (_, kind) in self._active.items():
+            if kind == "train":
+                ray.cancel(reference)
+
+    def close(self) -> None:
+        for reference in self._active:
+            ray.cancel(reference, force=True)
+        if self._ours:
+            ray.shutdown()
