@@ -7,14 +7,16 @@ for found in judge(tables):
 
 from collections.abc import Iterable
 
-from hackle.claims import split_encoder, yang2020
+from hackle.claims import locatello2019, split_encoder, yang2020
 from hackle.claims.claim import Claim, Evidence, Region, Stratum
 from hackle.claims.verdicts import Judgement, Verdict, as_frame
 from hackle.claims.verdicts import judge as _judge
 from hackle.claims.view import View
 from hackle.tables import Tables
 
-CLAIMS: dict[str, Claim] = {claim.id: claim for paper in (yang2020, split_encoder) for claim in paper.CLAIMS}
+CLAIMS: dict[str, Claim] = {
+    claim.id: claim for paper in (locatello2019, yang2020, split_encoder) for claim in paper.CLAIMS
+}
 """Every claim by its id, `paper.name`."""
 
 __all__ = ["CLAIMS", "Claim", "Evidence", "Judgement", "Region", "Stratum", "Verdict", "View", "as_frame", "judge"]

@@ -140,23 +140,8 @@ class Claim:
         return tuple(dict.fromkeys(word for stratum in self.strata for word in self._lacks(data, stratum)))
 
     def _lacks(self, data: Data, stratum: Stratum) -> list[str]:
-        found = []
-        for condition in stratum.conditions:
-            rows = data.rows(condition, self.measure.scores, longest=False)
-            if rows.empty and data.rows(condition, longest=False).empty:
-                found.append(f"no runs of {describe(condition)}")
-                continue
-            runs = data.rows(condition, longest=False)
-            for score in self.measure.scores:
-                if rows.empty or rows[score].isna().all():
-                    found.append(f"no score {score} of {describe(condition)}")
-            for term in self.measure.curves:
-                if not data.view.tail(term).index.isin(runs.index).any():
-                    found.append(f"no curve {term} of {describe(condition)}")
-            for name in self.measure.arrays:
-                if not set(runs.index) & set(data.array(name)):
-                    found.append(f"no array {name} of {describe(condition)}")
-        return found
+        read = self.measure.scores, self.measure.curves, self.measure.arrays
+        return [word for condition in stratum.conditions for word in data.lacks(condition, *read)]
 
     def test(self, tables: Tables | View) -> Evidence:
         """What the table says about the claim, by itself, without correction for others."""

@@ -6,9 +6,9 @@ the codes' means are meant, or the posterior where the metric is defined on that
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -59,29 +59,25 @@ SETTING = ["method", "strength", "architecture", "correlation", "latents"]
 """What tells the settings of a sweep apart, on any data set."""
 
 
+@dataclass(frozen=True)
 class Sweep:
     """The scores of many settings by seed, arrays (seeds, settings), NaN where a run is missing."""
 
-    def __init__(self, rows: Frame, columns: Sequence[str]) -> None:
-        settings = rows.groupby(SETTING, observed=True, dropna=False).ngroup()
-        first = rows.assign(setting=settings).drop_duplicates("setting").sort_values("setting")
-        # A method without a strength gets one that equals itself, which NaN does not.
-        self.settings = list(first[SETTING].fillna({"strength": -1.0}).itertuples(index=False, name=None))
-        self.seeds, seed = np.unique(rows["seed"].to_numpy(), return_inverse=True)
-        self.runs = len(rows)
-        shape = (len(self.seeds), len(first))
-        cell = seed * shape[1] + settings.to_numpy()
-        self.scores: dict[str, Floats] = {}
-        for column in columns:
-            values = rows[column].to_numpy(float)
-            known = np.isfinite(values)
-            count = np.bincount(cell[known], minlength=shape[0] * shape[1])
-            total = np.bincount(cell[known], weights=values[known], minlength=shape[0] * shape[1])
-            with np.errstate(invalid="ignore"):
-                self.scores[column] = (total / np.where(count, count, np.nan)).reshape(shape)
+    settings: list[tuple[Any, ...]]
+    seeds: NDArray[Any]
+    scores: dict[str, Floats]
+    runs: int
 
     def runs_per_seed(self) -> int:
         return max(1, round(self.runs / max(1, len(self.seeds))))
+
+
+def cell_means(cells: NDArray[Any], values: Floats, count: int) -> Floats:
+    """The mean of the values in each of `count` cells, NaN in those that have none."""
+    known = np.isfinite(values)
+    number = np.bincount(cells[known], minlength=count)
+    total = np.bincount(cells[known], weights=values[known], minlength=count)
+    return np.divide(total, number, out=np.full(count, np.nan), where=number > 0)
 
 
 class View:
@@ -91,6 +87,7 @@ class View:
         self.tables = tables
         self._parts: dict[str, Data] = {}
         self._tails: dict[str, Column] = {}
+        self._scores: dict[str, dict[str, Floats]] = {}
 
     @cached_property
     def runs(self) -> Frame:
@@ -104,33 +101,45 @@ class View:
         return done.assign(setting=pd.factorize(without_seed)[0])
 
     @cached_property
-    def _protocols(self) -> dict[str, Frame]:
-        """By protocol, scores (runs, metric/representation); over scoring seeds their mean."""
+    def _codes(self) -> tuple[NDArray[Any], NDArray[Any], list[str], NDArray[Any], list[str]]:
+        """Of each row of scores: its run's place, its score's number among these names, its protocol's among these."""
         scores = self.tables.scores
         rows = self.runs.index.get_indexer(scores["run"])
-        names = scores["metric"].astype(str).str.cat(scores["representation"].astype(str), sep="/")
-        columns, known = pd.factorize(names)
+        metrics, metric_names = pd.factorize(scores["metric"])
+        representations, representation_names = pd.factorize(scores["representation"])
+        columns, pairs = pd.factorize(metrics * len(representation_names) + representations)
+        names = [
+            f"{metric_names[pair // len(representation_names)]}/{representation_names[pair % len(representation_names)]}"
+            for pair in pairs
+        ]
         protocols, labels = pd.factorize(scores["protocol"])
-        values = scores["score"].to_numpy(float)
-        usable = (rows >= 0) & np.isfinite(values)
-        found = {}
-        for index, label in enumerate(labels):
-            mine = usable & (protocols == index)
-            cell = rows[mine] * len(known) + columns[mine]
-            size = len(self.runs) * len(known)
-            count = np.bincount(cell, minlength=size)
-            total = np.bincount(cell, weights=values[mine], minlength=size)
-            with np.errstate(invalid="ignore"):
-                table = (total / np.where(count, count, np.nan)).reshape(len(self.runs), len(known))
-            found[str(label)] = pd.DataFrame(table, index=self.runs.index, columns=known)
-        return found
+        return rows, columns, names, protocols, [str(label) for label in labels]
 
     @property
     def protocols(self) -> list[str]:
-        return list(self._protocols)
+        return self._codes[4]
 
-    def scores(self, protocol: str) -> Frame:
-        return self._protocols[protocol]
+    def scores(self, protocol: str) -> dict[str, Floats]:
+        """By metric/representation, the score of each run under a protocol; over scoring seeds their mean."""
+        if protocol not in self._scores:
+            rows, columns, names, protocols, labels = self._codes
+            mine = np.flatnonzero((protocols == labels.index(protocol)) & (rows >= 0))
+            present, column = np.unique(columns[mine], return_inverse=True)
+            values = self.tables.scores["score"].to_numpy(float)[mine]
+            means = cell_means(column * len(self.runs) + rows[mine], values, len(present) * len(self.runs))
+            table = means.reshape(len(present), len(self.runs))
+            self._scores[protocol] = {names[index]: table[place] for place, index in enumerate(present)}
+        return self._scores[protocol]
+
+    def protocol_of(self, study: str, places: NDArray[Any]) -> str | None:
+        """The protocol of a study's name if these runs were scored by it, else the one that most of their scores have."""
+        rows, _, _, protocols, labels = self._codes
+        chosen = np.zeros(len(self.runs) + 1, bool)
+        chosen[places] = True
+        counts = np.bincount(protocols[chosen[rows]], minlength=len(labels))
+        if study in labels and counts[labels.index(study)]:
+            return study
+        return labels[int(counts.argmax())] if counts.any() else None
 
     def of(self, study: str) -> Data:
         if study not in self._parts:
@@ -148,27 +157,19 @@ class View:
 
 
 class Data:
-    """The runs that concern a study: its own if there are any, else all; scored by the protocol of its name if they were,
-    else by the protocol with most scores."""
+    """The runs that concern a study: its own if there are any, else all; scored by one protocol, since scores of different
+    protocols do not compare."""
 
     def __init__(self, view: View, study: str) -> None:
         self.view = view
-        runs = view.runs
-        own = runs["study"] == study
-        self.runs = runs[own] if own.any() else runs
-        self.protocol = self._choose(study)
+        own = (view.runs["study"] == study).to_numpy()
+        self._places = np.flatnonzero(own) if own.any() else np.arange(len(view.runs))
+        self.runs = view.runs.iloc[self._places]
+        self.protocol = view.protocol_of(study, self._places)
+        self._chosen: dict[tuple[Any, ...], NDArray[Any]] = {}
+        self._masks: dict[tuple[str, Any], NDArray[Any]] = {}
 
-    def _choose(self, study: str) -> str | None:
-        """One protocol for all the study's claims, since scores of different protocols do not compare."""
-        counts = {
-            name: int(np.isfinite(self.view.scores(name).loc[self.runs.index].to_numpy()).sum())
-            for name in self.view.protocols
-        }
-        if counts.get(study):
-            return study
-        return max(counts, key=lambda name: counts[name]) if any(counts.values()) else None
-
-    def scored(self, score: str, protocol: str | None = None) -> Column:
+    def scored(self, score: str, protocol: str | None = None) -> Floats:
         """A score of each run, NaN where there is none."""
         if score == "kl_without_constant":
             return self.scored("kl") - self._kl_constant
@@ -177,34 +178,58 @@ class Data:
             table = self.view.scores(chosen)
             for name in (score,) if "/" in score else (f"{score}/mean", f"{score}/posterior"):
                 if name in table:
-                    return table[name].loc[self.runs.index]
-        return pd.Series(np.nan, index=self.runs.index)
+                    return table[name][self._places]
+        return np.full(len(self._places), np.nan)
 
     @cached_property
-    def _kl_constant(self) -> Column:
+    def _kl_constant(self) -> Floats:
         """−½ ln det Σ, by which correlated noise raises the KL whatever was learnt (Yang et al. 2020, appendix B)."""
-        latents, sigma = self.runs["latents"].astype(float), self.runs["correlation"].astype(float)
+        latents, sigma = (self.runs[name].to_numpy(float) for name in ("latents", "correlation"))
         return -0.5 * ((latents - 1) * np.log1p(-sigma) + np.log1p((latents - 1) * sigma))
+
+    def _mask(self, key: str, value: Any) -> NDArray[Any]:
+        if (key, value) not in self._masks:
+            column = self.runs[key]
+            same = column.isin(value) if isinstance(value, tuple) else column == value
+            self._masks[key, value] = same.to_numpy(bool)
+        return self._masks[key, value]
+
+    def _which(self, condition: Condition, columns: Sequence[str], longest: bool) -> NDArray[Any]:
+        """The places of the runs of a condition that have any of these scores."""
+        wanted = complete(condition)
+        key = (*sorted(wanted.items(), key=lambda item: item[0]), *columns, longest)
+        if key not in self._chosen:
+            keep = np.logical_and.reduce([self._mask(*item) for item in wanted.items()])
+            if columns:
+                keep &= np.logical_or.reduce([np.isfinite(self.scored(name)) for name in columns])
+            places = np.flatnonzero(keep)
+            if longest and len(places):
+                dataset, steps = self._datasets[places], self._steps[places]
+                most = np.zeros(self._datasets.max() + 1)
+                np.maximum.at(most, dataset, steps)
+                places = places[steps == most[dataset]]
+            self._chosen[key] = places
+        return self._chosen[key]
+
+    @cached_property
+    def _datasets(self) -> NDArray[Any]:
+        return self.runs["dataset"].cat.codes.to_numpy(int)
+
+    @cached_property
+    def _steps(self) -> Floats:
+        return self.runs["steps"].to_numpy(float)
+
+    @cached_property
+    def _settings(self) -> tuple[NDArray[Any], list[tuple[Any, ...]]]:
+        """The number of each run's setting, and the settings. A method without a strength gets −1, which equals itself."""
+        parts = self.runs[SETTING].astype({"method": str, "architecture": str}).fillna({"strength": -1.0})
+        numbers, settings = pd.factorize(pd.MultiIndex.from_frame(parts), sort=True)
+        return numbers, list(settings)
 
     def rows(self, condition: Condition, columns: Sequence[str] = (), longest: bool = True) -> Frame:
         """The runs of a condition with these scores beside them; `longest` keeps those that trained for most steps."""
-        runs = self.runs
-        keep = np.ones(len(runs), bool)
-        for key, value in complete(condition).items():
-            column = runs[key]
-            if isinstance(value, tuple):
-                keep &= column.isin(value).to_numpy()
-            elif isinstance(value, float) and math.isnan(value):
-                keep &= column.isna().to_numpy()
-            else:
-                keep &= (column == value).to_numpy()
-        chosen = runs[keep]
-        chosen = chosen.assign(**{name: self.scored(name)[keep] for name in columns})
-        if columns:
-            chosen = chosen[chosen[list(columns)].notna().any(axis=1)]
-        if longest and len(chosen):
-            chosen = chosen[chosen["steps"] == chosen.groupby("dataset", observed=True)["steps"].transform("max")]
-        return chosen
+        places = self._which(condition, columns, longest)
+        return self.runs.iloc[places].assign(**{name: self.scored(name)[places] for name in columns})
 
     def matched(self, conditions: Sequence[Condition], columns: Sequence[str]) -> list[Frame]:
         """Each condition's runs with all of these scores, at the most steps that all conditions have, if they share any."""
@@ -215,7 +240,30 @@ class Data:
         return [rows[rows["steps"] == rows["steps"].max()] for rows in found]
 
     def sweep(self, condition: Condition, columns: Sequence[str]) -> Sweep:
-        return Sweep(self.rows(condition, columns), columns)
+        """The scores of the condition's runs by seed and setting."""
+        places = self._which(condition, columns, True)
+        numbers, known = self._settings
+        settings, setting = np.unique(numbers[places], return_inverse=True)
+        seeds, seed = np.unique(self.runs["seed"].to_numpy()[places], return_inverse=True)
+        shape = (len(seeds), len(settings))
+        cells = seed * shape[1] + setting
+        scores = {
+            name: cell_means(cells, self.scored(name)[places], shape[0] * shape[1]).reshape(shape) for name in columns
+        }
+        return Sweep([known[index] for index in settings], seeds, scores, len(places))
+
+    def lacks(
+        self, condition: Condition, scores: Sequence[str], curves: Sequence[str], arrays: Sequence[str]
+    ) -> list[str]:
+        """What is missing of a condition's runs, in words."""
+        places = self._which(condition, (), False)
+        if not len(places):
+            return [f"no runs of {describe(condition)}"]
+        runs = self.runs.index[places]
+        found = [f"score {name}" for name in scores if not np.isfinite(self.scored(name)[places]).any()]
+        found += [f"curve {term}" for term in curves if not runs.isin(self.view.tail(term).index).any()]
+        found += [f"array {name}" for name in arrays if not runs.isin(list(self.array(name))).any()]
+        return [f"no {name} of {describe(condition)}" for name in found]
 
     def array(self, name: str) -> Mapping[str, NDArray[Any]]:
         return self.view.tables.array(name)
