@@ -255,6 +255,7 @@ class _Tower(torch.autograd.Function):
         results: list[Tensor] = []
         for number in range(0, len(parameters), 2):
             weight, bias = parameters[number : number + 2]
+            weight = weight.to(x.dtype)  # Once, not by every program that loads it.
             given = results[-1] if results else x
             results.append(operator(given, weight, bias, last_slope if number == len(parameters) - 2 else slope)[0])
         return tuple(results)
@@ -286,7 +287,7 @@ class _Tower(torch.autograd.Function):
             given = values[layer]
             found += [bias_grad, kernels.taps(grad, given) if ctx.upward else kernels.taps(given, grad)]
             if layer:
-                grad, bias_grad = operator(grad, weights[layer], slope=ctx.slope, gate=given)
+                grad, bias_grad = operator(grad, weights[layer].to(grad.dtype), slope=ctx.slope, gate=given)
         x_grad = operator(grad, weights[0])[0] if ctx.needs_input_grad[3] else None
         answers = [x_grad, *reversed(found)]
         if alone:

@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from hackle.kernels import down_layer, tower, up_layer
+from hackle.kernels import down_layer, linear, tower, up_layer
 
 LEAK = 0.2
 """Slope of every leaky ReLU: TensorFlow's default, with which the papers' models were trained."""
@@ -36,7 +36,7 @@ class Linear(nn.Linear):
         nn.init.zeros_(self.bias)
 
     def forward(self, values: Tensor) -> Tensor:
-        return F.linear(values, self.weight.to(values.dtype), self.bias.to(values.dtype))
+        return linear(values, self.weight.to(values.dtype), self.bias.to(values.dtype))
 
 
 class Down(nn.Module):

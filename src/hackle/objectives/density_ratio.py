@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
@@ -23,8 +24,10 @@ def log_density_ratio(logits: Tensor) -> Tensor:
     return logits[..., 0] if logits.shape[-1] == 1 else logits[..., 0] - logits[..., 1]
 
 
-def discrimination(real: Tensor, fake: Tensor) -> Losses:
+def discriminate(nets: Nets, of_posterior: Tensor, of_reference: Tensor) -> Losses:
     """The cross-entropy, halved as in algorithm 2, of a discriminator's log density ratios on q(z) and on the reference."""
+    ratios = log_density_ratio(nets("discriminator", torch.cat([of_posterior, of_reference])))
+    real, fake = ratios.chunk(2)
     loss = 0.5 * (F.softplus(-real).mean() + F.softplus(fake).mean())
     accuracy = 0.5 * ((real > 0).to(real.dtype).mean() + (fake < 0).to(fake.dtype).mean())
     return Losses(loss, {"discriminator": loss, "discriminator_accuracy": accuracy})
@@ -37,8 +40,7 @@ def prior_draws(run: Run) -> dict[str, Draw]:
 
 def discriminate_from_prior(nets: Nets, step: Step, run: Any) -> Losses:
     """The discriminator's loss where the reference is the prior: the z that the autoencoder just used, against fresh draws."""
-    real, fake = nets("discriminator", step.carry["z"]), nets("discriminator", step.noise["prior"])
-    return discrimination(log_density_ratio(real), log_density_ratio(fake))
+    return discriminate(nets, step.carry["z"], step.noise["prior"])
 
 
 def discriminator_phase(

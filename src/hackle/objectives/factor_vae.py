@@ -16,7 +16,7 @@ from torch import Tensor
 from hackle.gaussian import reparameterise
 from hackle.objectives.density_ratio import (
     DensityRatioMethod,
-    discrimination,
+    discriminate,
     discriminator_phase,
     log_density_ratio,
 )
@@ -41,8 +41,7 @@ def _discriminator_loss(nets: Nets, step: Step, run: Any) -> Losses:
         means, logvars = nets("encoder", step.images)
         second = reparameterise(means, logvars, step.noise["z"], run.correlation)
     shuffled = permute_latents(second, step.noise["permutations"])
-    real, fake = nets("discriminator", step.carry["z"]), nets("discriminator", shuffled)
-    return discrimination(log_density_ratio(real), log_density_ratio(fake))
+    return discriminate(nets, step.carry["z"], shuffled)
 
 
 @dataclass(frozen=True)
