@@ -51,7 +51,7 @@ def _table(*columns: str, left: int = 1) -> Table:
     """A table without lines, words to the left and the numbers after them to the right."""
     table = Table(box=None, header_style="bold")
     for position, column in enumerate(columns):
-        table.add_column(column, justify="left" if position < left else "right", no_wrap=position != 1 or left == 1)
+        table.add_column(column, justify="left" if position < left else "right", no_wrap=position >= left or position < left - 1)
     return table
 
 
@@ -153,7 +153,7 @@ def plan_command(
             seconds=seconds,
             tell=lambda done, total, what: bar.update(task, completed=done, total=total, description=what),
         )
-    table = _table("group", "latents", "steps", "runs", "fleets", "model steps/s", "hours")
+    table = _table("group", "latents", "steps", "runs", "fleets", "rate/s", "hours")
     for one in groups:
         rate = f"{'' if one.measured else '~'}{one.rate:,.1f}"
         name = f"{one.dataset} {one.method} {one.architecture}"
@@ -167,7 +167,7 @@ def plan_command(
         f"about {hours:,.1f} hours ({hours / 24:,.1f} days) of training on one {target.type.upper()} device"
         + (f"; ~ marks {guessed} groups that there was no time to measure" if guessed else "")
     )
-    _say("Scoring goes on beside the training on the other cores and is not in these hours.")
+    _say("The rate is in steps of single models. Scoring goes on beside the training on the other cores and is not in these hours.")
     memory = max(one.memory for one in groups)
     weights = sum(one.weights * one.runs for one in groups)
     checkpoint = max(3 * one.weights * one.fleet_size for one in groups)

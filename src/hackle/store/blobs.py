@@ -24,7 +24,7 @@ class Blob(NamedTuple):
 
 def pack(name: str, array: NDArray[Any]) -> Blob:
     """Little-endian, and compressed byte plane by byte plane: the exponents of floats, which are alike, lie together."""
-    values = np.ascontiguousarray(array)
+    values = np.asarray(array, order="C")
     values = values.astype(values.dtype.newbyteorder("<"), copy=False)
     planes = values.reshape(-1).view(np.uint8).reshape(-1, values.dtype.itemsize).T
     return Blob(name, values.dtype.str, ",".join(map(str, values.shape)), zlib.compress(planes.tobytes(), 1))
@@ -40,9 +40,9 @@ def unpack(dtype: str, shape: str, data: bytes) -> NDArray[Any]:
 
 def pack_curves(curves: Mapping[str, Any]) -> list[Blob]:
     """At most `CURVE_POINTS` points: runs of neighbouring points become their mean, at the step of the last."""
-    if not curves:
+    length = len(curves.get("step", ()))
+    if not length:
         return []
-    length = len(curves["step"])
     starts = np.arange(0, length, max(1, -(-length // CURVE_POINTS)))
     ends = np.append(starts[1:], length)
     found = []
@@ -52,6 +52,6 @@ def pack_curves(curves: Mapping[str, Any]) -> list[Blob]:
             raise ValueError(f"the curve of {name} has {len(points)} points and its steps {length}; expected as many")
         if name == "step":
             found.append(pack(name, points[ends - 1].astype(np.int64)))
-        elif length:
+        else:
             found.append(pack(name, (np.add.reduceat(points, starts) / (ends - starts)).astype(np.float32)))
     return found

@@ -1,0 +1,124 @@
+"""Stores put together and taken out."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from hackle.records import record_hash
+from hackle.store import Store, StoreError, export, merge, read
+from hackle.tables import Outcome
+from made_up_outcomes import made_up, made_up_run, made_up_scores
+
+
+def store_of(folder: Path, *outcomes: Outcome) -> Path:
+    with Store.create_or_open(folder) as store:
+        for outcome in outcomes:
+            store.add(outcome)
+    return folder
+
+
+def content(folder: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """What a store holds, but for the moment at which each run was added."""
+    tables = read(folder)
+    runs = tables.runs.drop(columns="finished")
+    return tables.scores, runs
+
+
+def assert_same(first: Path, second: Path) -> None:
+    for one, other in zip(content(first), content(second), strict=True):
+        pd.testing.assert_frame_equal(one, other)
+
+
+SEEDS = st.sets(st.integers(0, 4), max_size=4)
+
+
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(SEEDS, SEEDS, SEEDS)
+def test_merging_is_the_union_whatever_the_order(a: set[int], b: set[int], c: set[int]) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        root = Path(name)
+
+        def fresh(label: str, seeds: set[int]) -> Path:
+            return store_of(root / label, *(made_up(seed) for seed in sorted(seeds)))
+
+        whole = fresh("whole", a | b | c)
+        first, second, third = fresh("a", a), fresh("b", b), fresh("c", c)
+        assert merge(first, second) == (len(b - a), len(a & b))
+        merge(first, third)
+        assert_same(first, whole)
+        other = fresh("c again", c)
+        merge(second, fresh("a again", a))
+        merge(other, second)
+        assert_same(other, whole)
+        assert merge(first, third) == (0, len(c))
+        assert_same(first, whole)
+        assert_same(third, fresh("c as it was", c))
+
+
+def test_a_run_scored_in_two_ways_gets_both(tmp_path: Path) -> None:
+    rows = made_up_scores(0)
+    first = store_of(tmp_path / "first", Outcome(made_up_run(0), "done", scores=rows))
+    more = [{**row, "protocol": "kim2018"} for row in rows]
+    arrays = dict(made_up(0).arrays)
+    second = store_of(tmp_path / "second", Outcome(made_up_run(0), "done", scores=[*rows, *more], arrays=arrays))
+    assert merge(first, second) == (0, 1)
+    assert len(read(first).scores) == 2 * len(rows)
+    assert read(first).array("codes").keys() == {record_hash(made_up_run(0))}
+    with Store.open(first) as store:
+        store.check()
+
+
+def test_a_conflicting_score_is_refused_with_its_run_and_nothing_changes(tmp_path: Path) -> None:
+    rows = made_up_scores(1)
+    rows[2] = {**rows[2], "score": rows[2]["score"] + 0.5}
+    first = store_of(tmp_path / "first", made_up(1))
+    second = store_of(tmp_path / "second", made_up(0), Outcome(made_up_run(1), "done", scores=rows))
+    before = content(first)
+    with pytest.raises(StoreError, match=f"{record_hash(made_up_run(1))}.*seed 1.*metric_1.*nothing was merged"):
+        merge(first, second)
+    for one, other in zip(content(first), before, strict=True):
+        pd.testing.assert_frame_equal(one, other)
+
+
+def test_a_run_that_failed_in_one_store_alone_is_a_conflict(tmp_path: Path) -> None:
+    first = store_of(tmp_path / "first", made_up(1))
+    second = store_of(tmp_path / "second", Outcome(made_up_run(1), "failed", "diverged"))
+    with pytest.raises(StoreError, match=r"is done in .* and failed in"):
+        merge(first, second)
+
+
+def test_ceilings_of_different_data_are_a_conflict(tmp_path: Path) -> None:
+    rows = [{**row, "ceiling": 0.8} for row in made_up_scores(1)]
+    first = store_of(tmp_path / "first", made_up(0))
+    second = store_of(tmp_path / "second", Outcome(made_up_run(1), "done", scores=rows))
+    with pytest.raises(StoreError, match=r"perfect codes of dsprites score 0.9 and 0.8 in metric_1"):
+        merge(first, second)
+    assert len(read(first).runs) == 1
+
+
+def test_a_folder_is_not_merged_with_itself_or_with_nothing(tmp_path: Path) -> None:
+    folder = store_of(tmp_path / "one", made_up(0))
+    with pytest.raises(StoreError, match="itself"):
+        merge(folder, tmp_path / "one" / ".." / "one")
+    with pytest.raises(StoreError, match="holds no results"):
+        merge(folder, tmp_path / "nothing")
+
+
+def test_parquet_holds_what_the_store_holds(tmp_path: Path) -> None:
+    folder = store_of(tmp_path / "study", *(made_up(seed) for seed in range(3)))
+    paths = export(folder, tmp_path / "out")
+    scores, runs, curves = (pd.read_parquet(path) for path in paths)
+    tables = read(folder)
+    pd.testing.assert_frame_equal(scores.astype(tables.scores.dtypes), tables.scores)
+    pd.testing.assert_frame_equal(runs.astype(tables.runs.dtypes), tables.runs)
+    assert set(curves["term"]) == {"kl", "reconstruction"}
+    assert curves.query("term == 'kl'")["value"].to_list() == tables.curve("kl")["value"].to_list()
+    with pytest.raises(StoreError, match=r"scores.parquet is there already"):
+        export(folder, tmp_path / "out")
+    export(folder, tmp_path / "out", overwrite=True)
