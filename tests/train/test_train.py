@@ -96,17 +96,17 @@ def test_stopping_and_resuming_changes_nothing(
 
 
 def test_a_killed_run_resumes_to_the_same_weights(tmp_path: Path, squares: Any) -> None:
-    run = small_run(FACTOR, steps=150)
+    run = small_run(FACTOR, steps=90)
     code = (
-        "import sys; sys.path.insert(0, sys.argv[1])\n"
+        "import sys; sys.path[:0] = sys.argv[2:]\n"
         "from pathlib import Path\n"
         "from conftest import Squares\n"
         "from test_train import FACTOR, quiet\n"
         "from test_fleet import small_run\n"
-        "quiet(small_run(FACTOR, steps=150), Path(sys.argv[2]), Squares(), log_every=3, checkpoint_seconds=0.0)\n"
+        "quiet(small_run(FACTOR, steps=90), Path(sys.argv[1]), Squares(), log_every=3, checkpoint_seconds=0.0)\n"
     )
     folder = tmp_path / "killed"
-    process = subprocess.Popen([sys.executable, "-c", code, str(Path(__file__).parent), str(folder)])
+    process = subprocess.Popen([sys.executable, "-c", code, str(folder), *map(str, Path(__file__).parents[:2])])
     deadline = time.monotonic() + 120
     while not (folder / "checkpoint.safetensors").exists() and process.poll() is None and time.monotonic() < deadline:
         time.sleep(0.01)
@@ -155,21 +155,6 @@ def test_a_damaged_checkpoint_is_named(tmp_path: Path, squares: Any, monkeypatch
     checkpoint.write_bytes(checkpoint.read_bytes()[:-100])
     with pytest.raises(TrainingError, match=r"checkpoint\.safetensors is damaged"):
         quiet(run, tmp_path / "run", squares, resume=True)
-
-
-def test_a_full_disk_leaves_the_old_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "checkpoint.safetensors"
-    train_module.write_atomically({"a": torch.ones(3)}, path)
-
-    def full(tensors: Any, target: Path, metadata: Any) -> None:
-        target.write_bytes(b"half")
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("hackle.train.checkpoints.save_file", full)
-    with pytest.raises(TrainingError, match="No space left"):
-        train_module.write_atomically({"a": torch.zeros(3)}, path)
-    assert torch.equal(load_file(path)["a"], torch.ones(3))
-    assert [entry.name for entry in tmp_path.iterdir()] == ["checkpoint.safetensors"]
 
 
 def test_divergence_names_step_term_and_checkpoint(tmp_path: Path, squares: Any) -> None:
