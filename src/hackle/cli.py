@@ -16,6 +16,7 @@ from tyro.conf import Positional
 
 from hackle import __version__
 from hackle.cli_data import data_commands
+from hackle.cli_explore import explore_command
 from hackle.cli_results import claims_command, report_command
 from hackle.cli_study import study_commands
 from hackle.cli_words import nearest, run_command
@@ -27,6 +28,7 @@ hackle — train, score, compare and look at disentangled representations
   hackle train METHOD   train one model; `hackle train --help` lists the methods
   hackle score DIR      score a trained model with every metric that fits
   hackle show DIR       write pictures of a trained model: traversals, reconstructions, samples
+  hackle explore DIR    look inside a run, several runs or a study in the browser
   hackle data           list, fetch, check and show data sets
   hackle study          train and score the hundreds or thousands of runs of a study
   hackle claims DIR     test the papers' claims on a study's results
@@ -49,6 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "train": _train,
         "score": lambda rest: run_command(score_command, "score", rest),
         "show": lambda rest: run_command(show_command, "show", rest),
+        "explore": lambda rest: run_command(explore_command, "explore", rest),
         "data": data_commands,
         "study": study_commands,
         "claims": lambda rest: run_command(claims_command, "claims", rest),

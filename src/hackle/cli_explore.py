@@ -1,0 +1,35 @@
+"""The command line's `explore` verb."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.console import Console
+from tyro.conf import Positional
+
+
+def explore_command(
+    directory: Positional[Path],
+    host: str = "127.0.0.1",
+    port: int | None = None,
+    browser: bool = True,
+    root: Path | None = None,
+) -> None:
+    """Look inside trained models in the browser: move latents and watch the image, see what each code captured, compare runs.
+
+    Args:
+        directory: A run's folder, a folder of runs, or a study's folder.
+        host: The address to listen on. Anything but loopback can be reached by others, who then need the token in the
+            address that is printed.
+        port: The port to listen on; 8421, or any that is free, if not given.
+        browser: Open the browser where there is one.
+        root: Where data sets lie.
+    """
+    from hackle.explorer import serve
+
+    def announce(address: str) -> None:
+        Console().print(
+            f"exploring {directory} at [bold]{address}[/bold]  (Ctrl-C ends it)", highlight=False, soft_wrap=True
+        )
+
+    serve(directory, host=host, port=port, browser=browser, root=root, announce=announce)

@@ -1,0 +1,73 @@
+"""What is seen, as files: PNG, GIF, and one HTML page of a model's traversals that works offline."""
+
+from __future__ import annotations
+
+import base64
+import json
+from html import escape
+from importlib.resources import files
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hackle.explorer.workbench import Bench
+from hackle.pictures import mosaic
+from hackle.report.html import gif_of_frames, page, png_of_picture
+
+COLUMNS = 15
+"""Steps of a slider on the offline page."""
+_SMALLEST = 256
+"""Exported pictures have at least this many pixels on their longer side: small images are enlarged by whole factors."""
+
+
+def _enlarged(images: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Images (rows, columns, h, w, c) with every pixel repeated, where the sheet would be very small."""
+    rows, columns, height, width, _ = images.shape
+    times = max(1, _SMALLEST // max(rows * height, columns * width))
+    return images.repeat(times, axis=2).repeat(times, axis=3)
+
+
+def png_of(images: NDArray[np.uint8]) -> bytes:
+    """Images (rows, columns, h, w, c) as one PNG."""
+    return png_of_picture(mosaic(_enlarged(images)))
+
+
+def gif_of(frames: NDArray[np.uint8], milliseconds: int = 80) -> bytes:
+    """Images (frames, rows, columns, h, w, c) as an endless GIF."""
+    return gif_of_frames([mosaic(_enlarged(frame)) for frame in frames], milliseconds)
+
+
+def _sprite(images: NDArray[np.uint8]) -> str:
+    """Images (n, h, w, c) side by side as the address of an embedded PNG."""
+    sheet = mosaic(images[None], gap=0)
+    return f"data:image/png;base64,{base64.b64encode(png_of_picture(sheet)).decode()}"
+
+
+def traversal_page(bench: Bench, starts: NDArray[np.float32], order: list[int], title: str) -> str:
+    """One HTML file: for each starting point a slider for every latent, with the images that it passes through inside."""
+    views = []
+    for start in starts:
+        rows = []
+        for latent in order:
+            values = bench.axes[latent].values(COLUMNS)
+            z = np.repeat(start[None], COLUMNS, axis=0)
+            z[:, latent] = values
+            nearest = int(np.abs(values - start[latent]).argmin())
+            rows.append(
+                {"latent": latent, "values": [round(float(value), 3) for value in values], "at": nearest}
+                | {"sprite": _sprite(bench.decode(z))}
+            )
+        views.append({"image": _sprite(bench.decode(start[None])), "latents": rows})
+    height, width, _ = bench.model.shape
+    kl = [round(float(bench.look.kl[latent]), 3) if bench.dataset is not None else None for latent in order]
+    content = {"height": height, "width": width, "columns": COLUMNS, "order": order, "kl": kl, "views": views}
+    # "</" would end the script that holds the data.
+    data = json.dumps(content, separators=(",", ":")).replace("</", "<\\/")
+    place = files("hackle.explorer").joinpath("static/offline")
+    script, style = (place.joinpath(name).read_text(encoding="utf-8") for name in ("traversals.js", "traversals.css"))
+    lead = f"{len(starts)} starting points, {len(order)} latents. Drag a slider, or focus it and use the arrow keys."
+    body = (
+        f'<style>{style}</style><h1>{escape(title)}</h1><p class="lead">{escape(lead)}</p>'
+        f'<div id="traversals"></div><script type="application/json" id="data">{data}</script><script>{script}</script>'
+    )
+    return page(title, body)

@@ -1,0 +1,154 @@
+"""What every request must pass: the right host, the token where one is needed, the same origin, and a bounded body.
+
+The check of the host name keeps a page of another site, whose name was made to lead to this machine, from reading answers.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import secrets
+import socket
+from http.cookies import CookieError, SimpleCookie
+from urllib.parse import parse_qs, urlsplit
+
+from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+MOST_BODY = 8 * 2**20
+"""The largest request in bytes."""
+COOKIE = "hackle_token"
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+_HEADERS = [
+    (b"content-security-policy", POLICY.encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+]
+
+
+def is_loopback(host: str) -> bool:
+    """Whether an address to bind to can be reached from this machine alone."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def host_of(header: str) -> str:
+    """The name or address in a Host header, without its port; "" where it is none."""
+    try:
+        return (urlsplit(f"//{header}").hostname or "").rstrip(".").lower()
+    except ValueError:
+        return ""
+
+
+def allowed_host(name: str, bound: str) -> bool:
+    """Whether a request for this host may be answered by a server bound to `bound`.
+
+    Bound to loopback: loopback names alone. Else also the bound name, this machine's own, and any address in numbers,
+    which no name server can have turned.
+    """
+    if is_loopback(name):
+        return True
+    if is_loopback(bound):
+        return False
+    if name in (bound.lower(), socket.gethostname().lower(), socket.getfqdn().lower()):
+        return True
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+class Guard:
+    """The middleware. `token` is None where none is needed."""
+
+    def __init__(self, app: ASGIApp, host: str, token: str | None) -> None:
+        self.app, self.host, self.token = app, host, token
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            if scope["type"] == "lifespan":
+                await self.app(scope, receive, send)
+            elif scope["type"] == "websocket":
+                await send({"type": "websocket.close", "code": 1008})
+            return
+
+        async def send_marked(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message.get("headers", []), *_HEADERS]
+            await send(message)
+
+        refusal = self._refusal(scope)
+        if refusal is not None:
+            await refusal(scope, receive, send_marked)
+            return
+        await self.app(scope, _bounded(receive), send_marked)
+
+    def _refusal(self, scope: Scope) -> Response | None:
+        headers = Headers(scope=scope)
+        host = headers.get("host", "")
+        if not allowed_host(host_of(host), self.host):
+            return _refuse(421, "this host name is not served; open the address that `hackle explore` printed")
+        origin = headers.get("origin")
+        if headers.get("sec-fetch-site") == "cross-site" and scope["method"] != "GET":
+            return _refuse(403, "requests from other sites are refused")
+        if origin is not None and urlsplit(origin).netloc.lower() != host.lower():
+            return _refuse(403, "requests from other sites are refused")
+        length = headers.get("content-length", "0")
+        if not length.isdecimal():
+            return _refuse(400, "the length of the request is not a number")
+        if int(length) > MOST_BODY:
+            return _refuse(413, f"the request is larger than {MOST_BODY // 2**20} MiB")
+        return None if self.token is None else self._unknown(scope, headers)
+
+    def _unknown(self, scope: Scope, headers: Headers) -> Response | None:
+        """What a visitor without the token gets; a cookie for one who brings it in the address."""
+        assert self.token is not None
+        given = parse_qs(scope.get("query_string", b"").decode("latin-1")).get("token", [""])[0]
+        if scope["path"] == "/" and self._is_token(given):
+            answer = RedirectResponse("/", 303)
+            answer.set_cookie(COOKIE, self.token, httponly=True, samesite="strict")
+            return answer
+        bearer = headers.get("authorization", "").removeprefix("Bearer ")
+        if self._is_token(bearer) or self._is_token(_cookie(headers.get("cookie", ""))):
+            return None
+        return _refuse(401, "this server needs its token; open the address that `hackle explore` printed")
+
+    def _is_token(self, given: str) -> bool:
+        return self.token is not None and secrets.compare_digest(given.encode(), self.token.encode())
+
+
+def _cookie(header: str) -> str:
+    try:
+        found = SimpleCookie(header).get(COOKIE)
+    except CookieError:
+        return ""
+    return "" if found is None else found.value
+
+
+def _refuse(status: int, reason: str) -> Response:
+    return JSONResponse({"detail": reason}, status)
+
+
+def _bounded(receive: Receive) -> Receive:
+    """The request's body, cut off where it grows beyond what it may, whatever length it announced."""
+    seen = 0
+
+    async def counted() -> Message:
+        nonlocal seen
+        message = await receive()
+        seen += len(message.get("body", b""))
+        if seen > MOST_BODY:
+            raise HTTPException(413, f"the request is larger than {MOST_BODY // 2**20} MiB")
+        return message
+
+    return counted

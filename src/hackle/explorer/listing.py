@@ -1,0 +1,104 @@
+"""The run list as compact JSON: a column at a time, texts as numbers into a dictionary, scores of one protocol.
+
+A list of 12,600 runs must be on the screen within a second, so the whole of it travels once, compressed, and is made once.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from hackle.explorer.catalogue import Catalogue, Contents
+
+FIRST = ("mig", "dci_disentanglement", "factor_vae", "beta_vae", "sap", "modularity", "rmig", "wsepin", "kl")
+"""Scores that stand first, being those that papers compare."""
+_TEXTS = ("id", "name", "dataset", "method", "architecture", "status")
+_NUMBERS = ("strength", "seed", "steps", "latents")
+POSTERIOR = "posterior"
+
+
+def _texts(values: Any) -> dict[str, Any]:
+    codes, words = pd.factorize(pd.Series(list(values)).fillna("").astype(str), sort=True)
+    return {"words": words.tolist(), "codes": codes.tolist()}
+
+
+def _numbers(values: Any, digits: int = 6) -> list[float | int | None]:
+    column: Any = pd.to_numeric(pd.Series(list(values)), errors="coerce")
+    found = column.to_numpy(np.float64)
+    whole = np.isfinite(found) & (found == np.round(found)) & (np.abs(found) < 2**53)
+    return [
+        int(value) if is_whole else float(f"{value:.{digits}g}") if np.isfinite(value) else None
+        for value, is_whole in zip(found, whole, strict=True)
+    ]
+
+
+def choices(contents: Contents) -> tuple[list[str], list[str]]:
+    """The protocols and the representations that scores were computed with."""
+    if not len(contents.scores):
+        return [], []
+    protocols = contents.scores["protocol"].value_counts()
+    kinds = sorted({str(kind) for kind in contents.scores["representation"].unique()} - {POSTERIOR})
+    return [str(name) for name, count in protocols.items() if count], kinds
+
+
+def _score_columns(contents: Contents, protocol: str, representation: str) -> list[dict[str, Any]]:
+    table = contents.scores
+    if not len(table):
+        return []
+    chosen = table[(table["protocol"] == protocol) & table["representation"].isin([representation, POSTERIOR])]
+    place = pd.Series(np.arange(len(contents.runs)), index=contents.runs["id"].astype(str))
+    position = place.reindex(chosen["run"].astype(str)).to_numpy()
+    metrics, names = pd.factorize(chosen["metric"].astype(str).to_numpy())
+    matrix = np.full((len(names), len(contents.runs)), np.nan)
+    known = np.isfinite(position)
+    matrix[metrics[known], position[known].astype(np.int64)] = chosen["score"].to_numpy(np.float64)[known]
+    better = dict(zip(chosen["metric"].astype(str), chosen["better"].astype(str), strict=True))
+    rank = {name: at for at, name in enumerate(FIRST)}
+    order = sorted(range(len(names)), key=lambda at: (rank.get(names[at], len(rank)), names[at]))
+    return [
+        {
+            "key": str(names[at]),
+            "kind": "score",
+            "better": better[names[at]],
+            "values": _numbers(matrix[at], 4),
+        }
+        for at in order
+    ]
+
+
+class Listing:
+    """The list's answers, each made once for every state of the folder."""
+
+    def __init__(self, catalogue: Catalogue) -> None:
+        self.catalogue = catalogue
+        self._made: dict[tuple[str, str, str], bytes] = {}
+
+    def answer(self, protocol: str | None = None, representation: str | None = None) -> tuple[str, bytes]:
+        """An entity tag and the gzipped JSON for a protocol and a representation; the first of each if not known."""
+        stamp, contents = self.catalogue.refresh(), self.catalogue.contents
+        protocols, representations = choices(contents)
+        protocol = protocol if protocol in protocols else (protocols or [""])[0]
+        representation = representation if representation in representations else (representations or [""])[0]
+        key = (stamp, protocol, representation)
+        if key not in self._made:
+            self._made = {known: made for known, made in self._made.items() if known[0] == stamp}
+            columns: list[dict[str, Any]] = [
+                *({"key": name, "kind": "text", **_texts(contents.runs[name])} for name in _TEXTS),
+                *({"key": name, "kind": "number", "values": _numbers(contents.runs[name])} for name in _NUMBERS),
+                *_score_columns(contents, protocol, representation),
+            ]
+            content = {
+                "title": self.catalogue.root.name,
+                "count": len(contents.runs),
+                "protocols": protocols,
+                "protocol": protocol,
+                "representations": representations,
+                "representation": representation,
+                "columns": columns,
+            }
+            self._made[key] = gzip.compress(json.dumps(content, separators=(",", ":")).encode(), 3)
+        return f'"{"-".join(key)}"', self._made[key]

@@ -1,0 +1,122 @@
+"""The web server: routes, the page, and what it says when it refuses."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import socket
+import sys
+import threading
+import webbrowser
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.middleware import Middleware
+from starlette.staticfiles import StaticFiles
+
+from hackle.explorer.catalogue import Catalogue, CatalogueError
+from hackle.explorer.guard import Guard, is_loopback
+from hackle.explorer.routes import make_routes
+from hackle.explorer.workbench import Busy, Missing, Workbench
+from hackle.types import HackleError
+
+STATIC = Path(__file__).parent / "static"
+PORT = 8421
+_STATUS: dict[type[Exception], int] = {CatalogueError: 404, Missing: 409, Busy: 429}
+
+
+def create_app(
+    directory: str | Path, *, host: str = "127.0.0.1", token: str | None = None, root: str | Path | None = None
+) -> FastAPI:
+    """The explorer of a folder as an ASGI application.
+
+    host: the address that it is bound to, which decides the host names that it answers to. token: what visitors must
+    bring; needed wherever the host is not loopback. root: where data sets lie.
+    """
+    if token is None and not is_loopback(host):
+        raise HackleError(f"{host} can be reached from other machines: give a token, which visitors must bring")
+    catalogue = Catalogue(directory)
+    app = FastAPI(
+        title="hackle explorer",
+        docs_url=None,
+        redoc_url=None,
+        openapi_url=None,
+        middleware=[Middleware(Guard, host=host, token=token)],
+    )
+    app.include_router(make_routes(catalogue, Workbench(catalogue, None if root is None else Path(root))))
+    app.mount("/", StaticFiles(directory=STATIC, html=True))
+    for kind in (HackleError, ValueError):
+        app.add_exception_handler(kind, _explain)
+    app.add_exception_handler(RequestValidationError, _explain_question)
+    return app
+
+
+def _explain(request: Request, error: Exception) -> JSONResponse:
+    """What a user can mend, as a sentence."""
+    status = next((code for kind, code in _STATUS.items() if isinstance(error, kind)), 422)
+    return JSONResponse({"detail": str(error)}, status, headers={"Retry-After": "1"} if status == 429 else None)
+
+
+def _explain_question(request: Request, error: Exception) -> JSONResponse:
+    """Where a question is wrong, without sending back what was sent."""
+    assert isinstance(error, RequestValidationError)
+    found = [f"{'.'.join(str(part) for part in item['loc'])}: {item['msg']}" for item in error.errors()[:5]]
+    return JSONResponse({"detail": "; ".join(found)}, 422)
+
+
+def _bind(host: str, port: int | None) -> socket.socket:
+    """A listening socket at the port, or, where none is asked for, at the usual one or any that is free."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    for candidate in (PORT, 0) if port is None else (port,):
+        found = socket.socket(family, socket.SOCK_STREAM)
+        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            found.bind((host, candidate))
+            return found
+        except OSError as error:
+            found.close()
+            if candidate == 0 or port is not None:
+                raise HackleError(f"cannot listen on {host}:{candidate} ({error}); choose another --port") from error
+        except OverflowError as error:
+            found.close()
+            raise HackleError(f"port {candidate} is not between 0 and 65535; choose another --port") from error
+    raise AssertionError("unreachable: the last candidate is any free port")
+
+
+def _has_screen() -> bool:
+    """Whether a browser can open a window here."""
+    if sys.platform in ("win32", "darwin"):
+        return True
+    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+
+
+def serve(
+    directory: str | Path,
+    *,
+    host: str = "127.0.0.1",
+    port: int | None = None,
+    browser: bool = True,
+    root: str | Path | None = None,
+    announce: Callable[[str], Any] = print,
+) -> None:
+    """Serve the explorer of a folder until interrupted; `announce` is called with its address."""
+    import uvicorn
+
+    token = None if is_loopback(host) else secrets.token_urlsafe(24)
+    app = create_app(directory, host=host, token=token, root=root)
+    listening = _bind(host, port)
+    number = listening.getsockname()[1]
+    shown = {"0.0.0.0": socket.gethostname(), "::": socket.gethostname()}.get(
+        host, f"[{host}]" if ":" in host else host
+    )
+    address = f"http://{shown}:{number}/" + (f"?token={token}" if token else "")
+    settings = uvicorn.Config(app, log_level="warning", access_log=False, server_header=False, timeout_keep_alive=30)
+    announce(address)
+    if browser and _has_screen():
+        threading.Timer(0.5, webbrowser.open, [address]).start()
+    with listening:
+        uvicorn.Server(settings).run(sockets=[listening])

@@ -1,0 +1,75 @@
+// Questions to the server. A server that is busy is asked again; any other refusal becomes an error with its reason.
+
+export class Refused extends Error {
+  constructor(status, reason) { super(reason); this.status = status; }
+}
+
+const pause = (milliseconds) => new Promise((done) => setTimeout(done, milliseconds));
+
+async function ask(path, options = {}) {
+  for (let attempt = 0; ; attempt += 1) {
+    let answer;
+    try {
+      answer = await fetch(`api/${path}`, options);
+    } catch (error) {
+      if (error.name === "AbortError") throw error;
+      throw new Refused(0, "the server does not answer; is `hackle explore` still running?");
+    }
+    if (answer.ok) return answer;
+    if (answer.status === 429 && attempt < 8) { await pause(200 + 200 * attempt); continue; }
+    const reason = await answer.json().then((content) => content.detail, () => answer.statusText);
+    throw new Refused(answer.status, reason || `error ${answer.status}`);
+  }
+}
+
+const body = (content) => ({ method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(content) });
+const place = (id, rest = "") => `runs/${encodeURIComponent(id)}${rest}`;
+
+export const listRuns = (choice) => ask(`runs?${new URLSearchParams(choice)}`).then((answer) => answer.json());
+export const readRun = (id) => ask(place(id)).then((answer) => answer.json());
+export const readModel = (id) => ask(place(id, "/model")).then((answer) => answer.json());
+export const readCaptured = (id) => ask(place(id, "/captured")).then((answer) => answer.json());
+export const readImportance = (id) => ask(place(id, "/importance")).then((answer) => answer.json());
+export const readCurves = (id, after = -1) => ask(place(id, `/curves?after=${after}`)).then((answer) => answer.json());
+export const thumbnailAddress = (id) => `api/${place(id, "/thumbnail.png")}`;
+
+// Images as {count, height, width, channels, bytes}.
+const images = (shape, bytes) => ({ count: shape[0], height: shape[1], width: shape[2], channels: shape[3], bytes });
+const unpacked = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+const withImages = (content) => ({ ...content, images: images(content.shape, unpacked(content.images)) });
+
+export async function decode(id, z) {
+  const answer = await ask(place(id, "/decode"), body({ z }));
+  const shape = answer.headers.get("X-Shape").split(",").map(Number);
+  return images(shape, new Uint8Array(await answer.arrayBuffer()));
+}
+
+export const startFrom = (id, question) => ask(place(id, "/start"), body(question)).then((answer) => answer.json()).then(withImages);
+export const vary = (id, row, factor) => ask(place(id, "/vary"), body({ row, factor })).then((answer) => answer.json()).then(withImages);
+export const upload = (id, file) => ask(place(id, "/upload"), { method: "POST", headers: { "Content-Type": "application/octet-stream" }, body: file })
+  .then((answer) => answer.json()).then(withImages);
+export const exported = (id, question) => ask(place(id, "/export"), body(question)).then((answer) => answer.blob());
+
+// A function that works on one request at a time and of those that come meanwhile keeps the last.
+export function latest(work) {
+  let running = false, waiting = null;
+  return async function run(...values) {
+    if (running) { waiting = values; return; }
+    running = true;
+    try {
+      await work(...values);
+      while (waiting) {
+        const next = waiting;
+        waiting = null;
+        await work(...next);
+      }
+    } finally {
+      running = false;
+    }
+  };
+}
+
+export function later(work, milliseconds) {
+  let timer = 0;
+  return (...values) => { clearTimeout(timer); timer = setTimeout(work, milliseconds, ...values); };
+}

@@ -1,0 +1,66 @@
+// Elements made in one expression. Styles are set as properties: the page's policy allows no style attributes.
+
+const SVG = "http://www.w3.org/2000/svg";
+
+function fill(element, properties, children) {
+  for (const [name, value] of Object.entries(properties ?? {})) {
+    if (value === undefined || value === null || value === false) continue;
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else if (name === "class") element.setAttribute("class", value);
+    else if (name === "style") for (const [key, item] of Object.entries(value)) element.style.setProperty(key, item);
+    else if (name === "data") Object.assign(element.dataset, value);
+    else if (name in element && !(element instanceof SVGElement) && name !== "list" && name !== "form") element[name] = value;
+    else element.setAttribute(name, value === true ? "" : value);
+  }
+  element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
+  return element;
+}
+
+export const h = (tag, properties, ...children) => fill(document.createElement(tag), properties, children);
+export const s = (tag, properties, ...children) => fill(document.createElementNS(SVG, tag), properties, children);
+
+export const number = (value, digits = 3) => {
+  if (value === null || value === undefined || Number.isNaN(value)) return "–";
+  if (Number.isInteger(value)) return value.toLocaleString("en");
+  const size = Math.abs(value);
+  if (size >= 1e5 || (size < 1e-3 && size > 0)) return value.toExponential(2);
+  return value.toFixed(size >= 100 ? 1 : digits);
+};
+
+export const metricName = (name) => name.replaceAll("_", " ");
+
+let clearing = 0;
+export function notify(text, kind = "") {
+  const place = document.getElementById("notice");
+  place.textContent = text;
+  place.className = text ? `shown ${kind}` : "";
+  clearTimeout(clearing);
+  if (text) clearing = setTimeout(() => notify(""), kind === "bad" ? 8000 : 3000);
+}
+
+// A group of tabs: buttons that arrow keys move between. `tabs` is a list of [key, label].
+export function tabBar(tabs, chosen, choose, label) {
+  const bar = h("div", { class: "tabs", role: "tablist", "aria-label": label });
+  const select = (key, focus) => {
+    for (const button of bar.children) {
+      const on = button.dataset.key === key;
+      button.setAttribute("aria-selected", on);
+      button.tabIndex = on ? 0 : -1;
+      if (on && focus) button.focus();
+    }
+  };
+  tabs.forEach(([key, text], at) => {
+    const move = (event) => {
+      const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+      if (!step) return;
+      event.preventDefault();
+      const next = tabs[(at + step + tabs.length) % tabs.length][0];
+      select(next, true);
+      choose(next);
+    };
+    const press = () => { select(key); choose(key); };
+    bar.append(h("button", { type: "button", role: "tab", data: { key }, onclick: press, onkeydown: move }, text));
+  });
+  select(chosen);
+  return bar;
+}

@@ -1,0 +1,46 @@
+// What is seen as files: PNG, GIF, and a page that needs no server.
+
+import { exported, startFrom } from "./api.js";
+import { h, notify } from "./dom.js";
+import { download } from "./picture.js";
+import { SPAN } from "./session.js";
+
+const FRAMES = 24, PAGE_STARTS = 4;
+
+// Every latent in a column of its own, sweeping out and back from the image at hand.
+function sweep(session) {
+  const latents = session.ordered("kl");
+  const z = Array.from({ length: FRAMES }, (_, frame) => {
+    const turn = Math.sin((2 * Math.PI * frame) / FRAMES);
+    return latents.map(({ index, prior, classes }) => session.moved([[index, prior === "categorical" ? Math.floor(((turn + 1) / 2) * (classes - 1e-6)) : turn * SPAN[prior]]]));
+  });
+  return { rows: 1, columns: latents.length, z: z.flat() };
+}
+
+export function exportMenu(session, run) {
+  const name = `${run.method ?? "model"}-${run.dataset ?? ""}-seed${run.seed ?? ""}`.replaceAll(/[^\w.-]+/g, "-");
+  const save = (format, ending, question) => async () => {
+    menu.open = false;
+    notify("Making the file…");
+    try {
+      download(await exported(session.id, { format, ...(await question()) }), `${name}-${ending}`);
+      notify("Saved");
+    } catch (error) { notify(error.message, "bad"); }
+  };
+  const seen = ({ rows, columns, z }) => ({ rows, columns, z });
+  const page = async () => {
+    const starts = [session.input(session.z)];
+    if (!session.model.problem) {
+      const others = await startFrom(session.id, { seed: 7, count: PAGE_STARTS - 1 });
+      starts.push(...others.means.map((means) => session.input(means)));
+    }
+    return { z: starts };
+  };
+  const button = (label, work) => h("button", { type: "button", onclick: work }, label);
+  const menu = h("details", { class: "menu" }, h("summary", { class: "button" }, "Export"), h("div", { class: "choices" },
+    button("This picture, PNG", save("png", "picture.png", () => ({ z: [session.input(session.z)] }))),
+    button("The view below, PNG", save("png", "view.png", () => seen(session.view ?? { rows: 1, columns: 1, z: [session.input(session.z)] }))),
+    button("Moving latents, GIF", save("gif", "moving.gif", () => seen(session.view?.film ?? sweep(session)))),
+    button("Traversals as an offline page, HTML", save("html", "traversals.html", page))));
+  return menu;
+}

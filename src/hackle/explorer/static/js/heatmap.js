@@ -1,0 +1,17 @@
+// A matrix as a table whose cells are tinted by their share of the largest.
+
+import { h, number } from "./dom.js";
+
+export function heatMap({ title, rows, columns, values, top = null, choose = null }) {
+  const known = values.flat().filter((value) => value !== null);
+  const most = top ?? Math.max(1e-9, ...known);
+  const cell = (value, row, column) => {
+    const share = value === null ? 0 : Math.min(1, Math.max(0, value / most));
+    const text = value === null ? "–" : value.toFixed(2);
+    const inner = choose && value !== null ? h("button", { type: "button", tabindex: -1, onclick: () => choose(row, column) }, text) : text;
+    return h("td", { class: share > 0.55 ? "strong" : "", style: { "--share": share.toFixed(3) }, title: `${rows[row]}, ${columns[column]}: ${number(value, 4)}` }, inner);
+  };
+  return h("div", { class: "wide" }, h("table", { class: "heat" }, h("caption", {}, title),
+    h("thead", {}, h("tr", {}, h("td"), columns.map((name) => h("th", { scope: "col" }, h("span", {}, name))))),
+    h("tbody", {}, values.map((line, row) => h("tr", {}, h("th", { scope: "row" }, rows[row]), line.map((value, column) => cell(value, row, column)))))));
+}

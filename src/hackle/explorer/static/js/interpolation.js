@@ -1,0 +1,46 @@
+// A straight line between two points: the image at hand and another.
+
+import { decode, later, latest, startFrom } from "./api.js";
+import { h, notify } from "./dom.js";
+import { paint, paintSheet } from "./picture.js";
+
+const COLUMNS = 11, FRAMES = 24;
+
+export function showInterpolation(place, session, signal) {
+  let first = [...session.z], second = session.draw();
+  const film = h("canvas", { role: "img", "aria-label": "Images between the first and the second" });
+  const ends = [h("canvas"), h("canvas")];
+  const share = h("input", { type: "range", min: 0, max: 1, step: 0.01, value: 0, "aria-label": "Way from the first image to the second" });
+  // Classes have no middle: they change half-way.
+  const between = (at) => session.latents.map(({ prior }, code) => (prior === "categorical" ? (at < 0.5 ? first : second)[code] : (1 - at) * first[code] + at * second[code]));
+
+  const draw = latest(async () => {
+    const z = Array.from({ length: COLUMNS }, (_, at) => session.input(between(at / (COLUMNS - 1))));
+    const images = await decode(session.id, z);
+    if (signal.aborted) return;
+    paintSheet(film, images, { columns: COLUMNS });
+    paint(ends[0], images, 0);
+    paint(ends[1], images, COLUMNS - 1);
+    const loop = Array.from({ length: FRAMES }, (_, at) => session.input(between(0.5 - 0.5 * Math.cos((2 * Math.PI * at) / FRAMES))));
+    session.view = { name: "interpolation", rows: 1, columns: COLUMNS, z, film: { rows: 1, columns: 1, z: loop } };
+    place.dataset.drawn = "1";
+  });
+  const choose = async (end, source) => {
+    try {
+      let z = session.draw();
+      if (source === "here") z = [...session.z];
+      else if (source === "data") z = (await startFrom(session.id, { seed: Math.floor(Math.random() * 2 ** 31) })).means[0];
+      if (end) second = z; else first = z;
+      draw();
+    } catch (error) { notify(error.message, "bad"); }
+  };
+  const end = (at, label) => h("figure", { class: "end" }, ends[at], h("figcaption", {}, label), h("div", { class: "buttons" },
+    h("button", { type: "button", onclick: () => choose(at, "here") }, "Use current"),
+    session.model.problem ? null : h("button", { type: "button", onclick: () => choose(at, "data") }, "Random image"),
+    h("button", { type: "button", onclick: () => choose(at, "prior") }, "Draw prior")));
+  share.addEventListener("input", () => session.place(between(share.valueAsNumber)));
+  place.append(h("div", { class: "between" }, end(0, "from"), h("div", { class: "way" }, h("div", { class: "film" }, film), share), end(1, "to")));
+  const noise = later(draw, 150);
+  session.addEventListener("change", (event) => { if (event.detail === "noise") noise(); }, { signal });
+  return session.model.problem ? draw() : choose(1, "data");
+}

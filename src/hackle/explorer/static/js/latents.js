@@ -1,0 +1,77 @@
+// A slider for every latent, with its values' histogram against the prior behind it.
+
+import { h, number, s } from "./dom.js";
+import { REACH } from "./session.js";
+
+const WIDTH = 240, HEIGHT = 34;
+
+function histogram(latent, reach) {
+  const box = s("svg", { class: "histogram", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "none", "aria-hidden": "true" });
+  const limit = REACH[latent.prior], bins = latent.histogram?.length ?? 48;
+  const width = (2 * reach) / bins, place = (value) => ((value + limit) / (2 * limit)) * WIDTH;
+  const prior = (value) => (latent.prior === "normal" ? Math.exp(-0.5 * value * value) / Math.sqrt(2 * Math.PI) : Math.abs(value) <= 1 ? 0.5 : 0);
+  // A collapsed latent's density is the prior's; a sharp one may stand five times as high before it is cut.
+  const tall = (density) => HEIGHT * (1 - Math.min(1, density / (latent.prior === "normal" ? 0.9 : 1.2)));
+  if (latent.histogram) {
+    const bars = latent.histogram.map((share, at) => {
+      const left = place(-reach + at * width), top = tall(share / width);
+      return `M${left.toFixed(1)} ${HEIGHT}V${top.toFixed(1)}H${place(-reach + (at + 1) * width).toFixed(1)}V${HEIGHT}Z`;
+    });
+    box.append(s("path", { class: "seen", d: bars.join("") }));
+  }
+  const points = Array.from({ length: 81 }, (_, at) => -limit + (2 * limit * at) / 80);
+  box.append(s("path", { class: "prior", d: `M${points.map((value) => `${place(value).toFixed(1)} ${tall(prior(value)).toFixed(1)}`).join("L")}`, "vector-effect": "non-scaling-stroke" }));
+  return box;
+}
+
+function slider(session, latent) {
+  const limit = REACH[latent.prior];
+  const name = `z${latent.index}`;
+  const input = h("input", { type: "range", min: -limit, max: limit, step: 0.01, "aria-label": `Latent ${name}`, id: `latent-${latent.index}` });
+  const value = h("input", { type: "number", step: 0.1, class: "value", "aria-label": `Value of latent ${name}` });
+  const apply = (given) => { if (Number.isFinite(given)) session.set(latent.index, given); };
+  input.addEventListener("input", () => apply(input.valueAsNumber));
+  input.addEventListener("dblclick", () => apply(session.start?.means[latent.index] ?? 0));
+  value.addEventListener("change", () => apply(value.valueAsNumber));
+  const refresh = () => {
+    const now = session.z[latent.index];
+    input.value = now;
+    if (document.activeElement !== value) value.value = now.toFixed(2);
+  };
+  return { body: [h("div", { class: "track" }, histogram(latent, session.model.reach), input), value], refresh };
+}
+
+function classes(session, latent) {
+  const group = `class-${latent.index}`;
+  const buttons = Array.from({ length: latent.classes }, (_, at) => {
+    const input = h("input", { type: "radio", name: group, value: at, onchange: () => session.set(latent.index, at) });
+    const share = latent.histogram?.[at] ?? 0;
+    return { input, label: h("label", { title: `${(100 * share).toFixed(0)}% of images`, style: { "--share": share } }, input, h("span", {}, at)) };
+  });
+  const refresh = () => buttons.forEach(({ input }, at) => { input.checked = Math.round(session.z[latent.index]) === at; });
+  return { body: [h("div", { class: "classes", role: "radiogroup", "aria-label": `Class of latent z${latent.index}` }, buttons.map(({ label }) => label))], refresh };
+}
+
+function row(session, latent, most) {
+  const control = latent.prior === "categorical" ? classes(session, latent) : slider(session, latent);
+  const use = latent.kl === null ? null : h("span", { class: "use", title: `KL to the prior ${number(latent.kl)} nats, information on the image ${number(latent.informativeness)} nats` },
+    h("i", { style: { "--share": (latent.kl / most).toFixed(3) } }), h("b", {}, number(latent.kl, 2)));
+  const element = h("div", { class: `latent ${latent.active ? "" : "collapsed"} ${latent.prior}`, data: { latent: latent.index } },
+    h("span", { class: "name" }, `z${latent.index}`, latent.active ? null : h("em", {}, "collapsed")), use, control.body);
+  return { element, refresh: control.refresh };
+}
+
+export function latentPanel(session, signal) {
+  const most = Math.max(1e-9, ...session.latents.map((latent) => latent.kl ?? 0));
+  const rows = session.latents.map((latent) => row(session, latent, most));
+  const list = h("div", { class: "latents" });
+  const order = (by) => list.replaceChildren(...session.ordered(by).map((latent) => rows[latent.index].element));
+  const refresh = () => rows.forEach((entry) => entry.refresh());
+  session.addEventListener("change", refresh, { signal });
+  order("kl");
+  refresh();
+  const sorts = session.model.problem ? null : h("label", { class: "sort" }, "sorted by ", h("select", { onchange: (event) => order(event.target.value) },
+    h("option", { value: "kl" }, "KL"), h("option", { value: "informativeness" }, "information"), h("option", { value: "number" }, "number")));
+  const legend = session.model.problem ? null : h("p", { class: "legend" }, h("span", { class: "key seen" }), "values on the data", h("span", { class: "key prior" }), "prior", h("span", { class: "key use" }), "KL in nats");
+  return h("section", { class: "panel-latents", "aria-label": "Latents" }, h("div", { class: "head" }, h("h2", {}, "Latents"), sorts), legend, list);
+}

@@ -1,0 +1,46 @@
+// The page: which view an address shows, and the colours.
+
+import { h, notify } from "./dom.js";
+import { showList } from "./list.js";
+import { showRun } from "./run.js";
+import { showCompare } from "./compare.js";
+
+const main = document.getElementById("main");
+let leave = () => {};
+
+async function route() {
+  const [path] = location.hash.replace(/^#/, "").split("?");
+  const [, kind, argument, tab] = path.split("/").map(decodeURIComponent);
+  leave();
+  leave = () => {};
+  main.replaceChildren();
+  main.className = kind || "list";
+  document.getElementById("place").replaceChildren();
+  notify("");
+  const stop = new AbortController();
+  leave = () => stop.abort();
+  try {
+    if (kind === "run" && argument) await showRun(main, argument, tab || "explore", stop.signal);
+    else if (kind === "compare" && argument) await showCompare(main, argument.split(","), stop.signal);
+    else await showList(main, stop.signal);
+  } catch (error) {
+    if (!stop.signal.aborted) main.replaceChildren(problem(error.message));
+  }
+}
+
+const problem = (text) => h("div", { class: "problem", role: "alert" },
+  h("h1", {}, "This cannot be shown"), h("p", {}, text), h("p", {}, h("a", { href: "#/" }, "To the list of runs")));
+
+function theme() {
+  const dark = matchMedia("(prefers-color-scheme: dark)").matches;
+  const root = document.documentElement;
+  root.dataset.theme = localStorage.getItem("hackle-theme") ?? (dark ? "dark" : "light");
+  document.getElementById("theme").addEventListener("click", () => {
+    root.dataset.theme = root.dataset.theme === "dark" ? "light" : "dark";
+    localStorage.setItem("hackle-theme", root.dataset.theme);
+  });
+}
+
+theme();
+addEventListener("hashchange", () => { route(); main.focus({ preventScroll: true }); scrollTo(0, 0); });
+route();

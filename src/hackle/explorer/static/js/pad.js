@@ -1,0 +1,81 @@
+// Two latents at once: a map of images to move about on, by pointer or arrow keys.
+
+import { decode, later, latest } from "./api.js";
+import { h } from "./dom.js";
+import { paintSheet } from "./picture.js";
+import { SPAN } from "./session.js";
+
+const SIDE = 9;
+
+export function showPad(place, session, signal) {
+  const order = session.ordered("kl");
+  const chosen = { across: order[0].index, down: (order[1] ?? order[0]).index };
+  const canvas = h("canvas", { "aria-hidden": "true" });
+  const point = h("i", { class: "point", "aria-hidden": "true" });
+  const pad = h("div", { class: "pad", tabindex: 0, role: "application", "aria-roledescription": "two-dimensional slider" }, canvas, point);
+  const choice = (key, label) => h("label", {}, `${label} `, h("select", { onchange: (event) => { chosen[key] = Number(event.target.value); refresh(); draw(); } },
+    order.map((latent) => h("option", { value: latent.index, selected: latent.index === chosen[key] }, `z${latent.index}`))));
+  const reading = h("p", { class: "faint", role: "status" });
+  place.append(h("div", { class: "pad-tool" }, pad, h("div", { class: "pad-side" }, choice("across", "across"), choice("down", "down"), reading,
+    h("p", { class: "faint" }, "Drag, or use the arrow keys. The picture above follows; the map shows both latents from end to end."))));
+
+  const bounds = (latent) => {
+    const { prior, classes } = session.latents[latent];
+    return prior === "categorical" ? [0, classes - 1] : [-SPAN[prior], SPAN[prior]];
+  };
+  // The map's tiles stand at their values, so that the ends of the range are in the middle of the outermost tiles.
+  const toShare = (latent) => {
+    const [low, high] = bounds(latent);
+    return (((session.z[latent] - low) / (high - low || 1)) * (SIDE - 1) + 0.5) / SIDE;
+  };
+  const toValue = (latent, share) => {
+    const [low, high] = bounds(latent);
+    const value = low + ((share * SIDE - 0.5) / (SIDE - 1)) * (high - low);
+    const kept = Math.min(high, Math.max(low, value));
+    return session.latents[latent].prior === "categorical" ? Math.round(kept) : kept;
+  };
+  const go = (across, down) => {
+    session.z[chosen.across] = across;
+    session.z[chosen.down] = down;
+    session.changed("pad");
+  };
+  const follow = (event) => {
+    const box = pad.getBoundingClientRect();
+    go(toValue(chosen.across, (event.clientX - box.left) / box.width), toValue(chosen.down, (event.clientY - box.top) / box.height));
+  };
+  pad.addEventListener("pointerdown", (event) => { pad.setPointerCapture(event.pointerId); follow(event); });
+  pad.addEventListener("pointermove", (event) => { if (pad.hasPointerCapture(event.pointerId)) follow(event); });
+  pad.addEventListener("keydown", (event) => {
+    const step = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key];
+    if (!step) return;
+    event.preventDefault();
+    const moved = (latent, by) => {
+      const [low, high] = bounds(latent);
+      const size = session.latents[latent].prior === "categorical" ? 1 : event.shiftKey ? 0.5 : 0.1;
+      return Math.min(high, Math.max(low, session.z[latent] + by * size));
+    };
+    go(moved(chosen.across, step[0]), moved(chosen.down, step[1]));
+  });
+
+  const refresh = () => {
+    point.style.left = `${100 * Math.min(1, Math.max(0, toShare(chosen.across)))}%`;
+    point.style.top = `${100 * Math.min(1, Math.max(0, toShare(chosen.down)))}%`;
+    const text = `z${chosen.across} = ${session.z[chosen.across].toFixed(2)}, z${chosen.down} = ${session.z[chosen.down].toFixed(2)}`;
+    reading.textContent = text;
+    pad.setAttribute("aria-label", `Latents ${text}`);
+  };
+  const draw = latest(async () => {
+    const rows = session.values(chosen.down, SIDE), columns = session.values(chosen.across, SIDE);
+    const z = rows.flatMap((down) => columns.map((across) => session.moved([[chosen.down, down], [chosen.across, across]])));
+    const images = await decode(session.id, z);
+    if (signal.aborted) return;
+    paintSheet(canvas, images, { columns: SIDE, rows: SIDE, gap: 0 });
+    session.view = { name: "map", rows: SIDE, columns: SIDE, z };
+    pad.dataset.drawn = "1";
+  });
+  const soon = later(draw, 150);
+  // The map depends on the other latents alone: moving on it does not change it.
+  session.addEventListener("change", (event) => { refresh(); if (event.detail !== "pad") soon(); }, { signal });
+  refresh();
+  return draw();
+}

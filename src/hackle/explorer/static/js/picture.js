@@ -1,0 +1,46 @@
+// Raw bytes on canvases. Images are {count, height, width, channels, bytes}.
+
+function pixels(images, at) {
+  const { height, width, channels, bytes } = images;
+  const found = new ImageData(width, height), target = found.data;
+  let from = at * height * width * channels;
+  for (let to = 0; to < target.length; to += 4, from += channels) {
+    target[to] = bytes[from];
+    target[to + 1] = bytes[from + (channels > 2 ? 1 : 0)];
+    target[to + 2] = bytes[from + (channels > 2 ? 2 : 0)];
+    target[to + 3] = 255;
+  }
+  return found;
+}
+
+// One image on a canvas of its size; small ones stay sharp when enlarged, large ones are smoothed.
+export function paint(canvas, images, at = 0) {
+  if (canvas.width !== images.width || canvas.height !== images.height) {
+    canvas.width = images.width;
+    canvas.height = images.height;
+  }
+  canvas.classList.toggle("fine", images.width > 128);
+  canvas.getContext("2d").putImageData(pixels(images, at), 0, 0);
+}
+
+// Some of the images side by side, `columns` in a row, from image `first`.
+export function paintSheet(canvas, images, { columns, rows = 1, first = 0, gap = 2 }) {
+  canvas.width = columns * images.width + (columns - 1) * gap;
+  canvas.height = rows * images.height + (rows - 1) * gap;
+  canvas.classList.toggle("fine", images.width > 128);
+  const context = canvas.getContext("2d");
+  for (let at = 0; at < rows * columns && first + at < images.count; at += 1) {
+    const left = (at % columns) * (images.width + gap), top = Math.floor(at / columns) * (images.height + gap);
+    context.putImageData(pixels(images, first + at), left, top);
+  }
+}
+
+export function download(content, name) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(content);
+  link.download = name;
+  document.body.append(link);
+  link.click();
+  link.remove();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+}

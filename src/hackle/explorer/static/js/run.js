@@ -1,0 +1,62 @@
+// The page of one run: exploring, what was captured, training, record.
+
+import { readRun } from "./api.js";
+import { h, number, tabBar } from "./dom.js";
+import { Session } from "./session.js";
+import { showExplore } from "./explore.js";
+import { showCaptured } from "./captured.js";
+import { showTraining } from "./training.js";
+import { exportMenu } from "./exports.js";
+
+const TABS = [["explore", "Explore"], ["captured", "What it captured"], ["training", "Training"], ["record", "Record"]];
+
+export async function showRun(main, id, tab, signal) {
+  main.append(h("p", { class: "waiting" }, "Opening the run…"));
+  const run = await readRun(id);
+  if (signal.aborted) return;
+  document.title = `${run.method ?? run.name}, ${run.dataset ?? ""} – hackle explorer`;
+  document.getElementById("place").replaceChildren(h("a", { href: "#/" }, "Runs"), h("span", { "aria-hidden": "true" }, "›"), h("span", { class: "here" }, run.name));
+  const panel = h("section", { class: "panel", role: "tabpanel" });
+  const facts = [run.dataset, run.strength !== null ? `strength ${number(run.strength)}` : null, `seed ${run.seed}`, `${number(run.steps)} steps`, `${run.latents} latents`, run.architecture];
+  const choose = (key) => {
+    history.replaceState(null, "", `#/run/${encodeURIComponent(id)}/${key}`);
+    show(key);
+  };
+  const menu = h("div", { class: "exports" });
+  main.replaceChildren(
+    h("div", { class: "title" }, h("h1", {}, run.method ?? run.name), h("p", { class: "facts" }, facts.filter(Boolean).map((fact) => h("span", {}, fact))), menu),
+    tabBar(TABS, tab, choose, "Views of this run"), panel);
+
+  let session = null, showing = new AbortController();
+  signal.addEventListener("abort", () => showing.abort());
+
+  async function show(key) {
+    showing.abort();
+    showing = new AbortController();
+    const { signal: own } = showing;
+    panel.replaceChildren();
+    panel.className = `panel ${key}`;
+    try {
+      if (key === "training") return await showTraining(panel, id, own);
+      if (key === "record") return panel.replaceChildren(h("pre", { tabindex: 0 }, JSON.stringify(run.record, null, 2)));
+      panel.append(h("p", { class: "waiting" }, "Loading the model…"));
+      if (!session) {
+        session = await Session.open(id);
+        menu.replaceChildren(exportMenu(session, run));
+        if (!session.model.problem) await session.from({ seed: 1 });
+        else session.changed("all");
+      }
+      if (own.aborted) return null;
+      panel.replaceChildren();
+      if (session.model.problem) panel.append(h("p", { class: "note" }, session.model.problem));
+      return await (key === "captured" ? showCaptured : showExplore)(panel, session, run, own);
+    } catch (error) {
+      if (!own.aborted) panel.replaceChildren(h("p", { class: "problem", role: "alert" }, run.problem || error.message));
+    }
+    return null;
+  }
+
+  const waiting = run.status === "training" && tab === "explore" ? "training" : tab;
+  if (waiting !== tab) return choose(waiting);
+  await show(waiting);
+}

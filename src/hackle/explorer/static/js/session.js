@@ -1,0 +1,89 @@
+// One model being looked at: the point in latent space, the image it started from, and who wants to know of changes.
+
+import { decode, latest, readModel, startFrom, upload } from "./api.js";
+
+export const REACH = { normal: 3, uniform: 1 };
+export const SPAN = { normal: 2, uniform: 1 };
+
+export function normal() {
+  return Math.sqrt(-2 * Math.log(1 - Math.random())) * Math.cos(2 * Math.PI * Math.random());
+}
+
+export class Session extends EventTarget {
+  static async open(id) {
+    return new Session(id, await readModel(id));
+  }
+
+  constructor(id, model) {
+    super();
+    this.id = id;
+    this.model = model;
+    this.latents = model.latents.map((latent, index) => ({ ...latent, index }));
+    this.z = this.latents.map(() => 0);
+    this.noise = Array(model.noise).fill(0);
+    this.start = null;
+    this.picture = null;
+    this.refresh = latest(async () => {
+      this.picture = await decode(this.id, [this.input(this.z)]);
+      this.dispatchEvent(new Event("picture"));
+    });
+  }
+
+  // Latents from most to least used, or by their number.
+  ordered(by) {
+    const rank = (latent) => (by === "number" ? -latent.index : latent[by] ?? -latent.index);
+    return this.latents.slice().sort((a, b) => rank(b) - rank(a) || a.index - b.index);
+  }
+
+  input(z) { return this.noise.length ? [...z, ...this.noise] : [...z]; }
+
+  // The values that a traversal of a latent passes through.
+  values(latent, columns) {
+    const { prior, classes } = this.latents[latent];
+    const share = (at) => (columns > 1 ? at / (columns - 1) : 0.5);
+    if (prior === "categorical") return Array.from({ length: columns }, (_, at) => Math.round(share(at) * (classes - 1)));
+    return Array.from({ length: columns }, (_, at) => (2 * share(at) - 1) * SPAN[prior]);
+  }
+
+  moved(changes, from = this.z) {
+    const z = [...from];
+    for (const [latent, value] of changes) z[latent] = value;
+    return this.input(z);
+  }
+
+  set(latent, value) {
+    this.z[latent] = value;
+    this.changed("latent");
+  }
+
+  place(z, start = this.start) {
+    this.z = [...z].slice(0, this.latents.length);
+    this.start = start;
+    this.changed("all");
+  }
+
+  changed(kind) {
+    this.dispatchEvent(new CustomEvent("change", { detail: kind }));
+    return this.refresh();
+  }
+
+  draw() {
+    return this.latents.map(({ prior, classes }) => (prior === "categorical" ? Math.floor(Math.random() * classes)
+      : prior === "uniform" ? 2 * Math.random() - 1 : normal()));
+  }
+
+  drawNoise(scale) {
+    this.noise = this.noise.map(() => scale * normal());
+    this.changed("noise");
+  }
+
+  async from(question) { this.begin(await startFrom(this.id, question)); }
+
+  async fromFile(file) { this.begin(await upload(this.id, file)); }
+
+  begin(found, at = 0) {
+    const size = found.images.height * found.images.width * found.images.channels;
+    const image = { ...found.images, count: 1, bytes: found.images.bytes.slice(at * size, (at + 1) * size) };
+    this.place(found.means[at], { image, row: found.rows?.[at] ?? null, means: found.means[at] });
+  }
+}

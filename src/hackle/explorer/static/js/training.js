@@ -1,0 +1,52 @@
+// Curves of a run, drawn again while it trains.
+
+import { readCurves } from "./api.js";
+import { h, metricName, number } from "./dom.js";
+import { legend, lineChart } from "./chart.js";
+
+const EVERY = 2000;
+
+// Terms such as kl_per_latent_3 belong in one chart with their siblings.
+export function grouped(curves) {
+  const groups = new Map();
+  for (const name of Object.keys(curves)) {
+    if (name === "step") continue;
+    const [, stem, place] = name.match(/^(.*)_(\d+)$/) ?? [null, name, null];
+    const siblings = place !== null && `${stem}_0` in curves;
+    const key = siblings ? stem : name;
+    if (!groups.has(key)) groups.set(key, []);
+    groups.get(key).push({ name: siblings ? `z${place}` : name, x: curves.step, y: curves[name] });
+  }
+  return groups;
+}
+
+export async function showTraining(panel, id, signal) {
+  const state = h("p", { class: "facts", role: "status" });
+  const charts = h("div", { class: "charts" });
+  panel.append(state, charts);
+  const curves = {};
+  let last = -1;
+
+  async function more() {
+    const found = await readCurves(id, last);
+    const steps = found.curves.step ?? [];
+    for (const [name, values] of Object.entries(found.curves)) (curves[name] ??= []).push(...values);
+    if (steps.length) last = steps.at(-1);
+    state.replaceChildren(h("span", { class: `state ${found.status}` }, found.status), last >= 0 ? `step ${number(last)}` : "no curves were kept",
+      found.status === "training" ? h("span", { class: "live" }, "live") : null);
+    if (steps.length) {
+      charts.replaceChildren(...[...grouped(curves)].map(([name, series]) => {
+        const chart = lineChart({ title: metricName(name), series });
+        if (series.length > 1) chart.append(legend(series.slice(0, 8).map((line) => line.name)));
+        return chart;
+      }));
+    }
+    return found.status;
+  }
+
+  let status = await more();
+  while (status === "training" && !signal.aborted) {
+    await new Promise((done) => setTimeout(done, EVERY));
+    if (!signal.aborted) status = await more().catch(() => status);
+  }
+}

@@ -1,0 +1,29 @@
+// The offline page: each slider moves through images that are inside the page.
+const data = JSON.parse(document.getElementById("data").textContent);
+const place = document.getElementById("traversals");
+const add = (parent, tag, properties = {}) => parent.appendChild(Object.assign(document.createElement(tag), properties));
+for (const view of data.views) {
+  const block = add(place, "section", { className: "block" });
+  const picture = add(block, "canvas", { width: data.width, height: data.height, className: "picture" });
+  const context = picture.getContext("2d");
+  const show = (image, at) => context.drawImage(image, at * data.width, 0, data.width, data.height, 0, 0, data.width, data.height);
+  const start = new Image();
+  start.onload = () => show(start, 0);
+  start.src = view.image;
+  const list = add(block, "div", { className: "rows" });
+  view.latents.forEach((latent, row) => {
+    const line = add(list, "label", { className: "row" });
+    const kl = data.kl[row] === null ? "" : ` KL ${data.kl[row].toFixed(2)}`;
+    add(line, "span", { textContent: `z${latent.latent}${kl}` });
+    const film = add(line, "canvas", { width: data.width * data.columns, height: data.height });
+    const slider = add(line, "input", { type: "range", min: 0, max: data.columns - 1, value: latent.at });
+    const value = add(line, "output", { textContent: latent.values[latent.at].toFixed(2) });
+    const sprite = new Image();
+    sprite.onload = () => film.getContext("2d").drawImage(sprite, 0, 0);
+    sprite.src = latent.sprite;
+    slider.addEventListener("input", () => {
+      show(sprite, slider.valueAsNumber);
+      value.textContent = latent.values[slider.valueAsNumber].toFixed(2);
+    });
+  });
+}

@@ -1,0 +1,204 @@
+"""Models in memory and what is computed with them, once each and never too much at a time."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hackle.datasets import load
+from hackle.explorer.catalogue import Catalogue
+from hackle.metrics.likelihood import active_units
+from hackle.model import Model
+from hackle.objectives.infogan import InfoGANMethod
+from hackle.pictures import Axis, Captured, Look, axes_of, importance, to_bytes
+from hackle.pictures.captured import informativeness_of
+from hackle.plans import scored_factors
+from hackle.types import Dataset, HackleError
+
+T = TypeVar("T")
+KEPT_MODELS, KEPT_DATASETS = 24, 3
+LOOK_SIZE, GLANCE_SIZE = 2000, 200
+"""Images that a model's histograms and informations are taken from, and those that order the latents of a thumbnail."""
+MOST_VALUES = 24_000_000
+"""Pixel values that one request may ask to be decoded: 400 colour pictures of 128 × 128."""
+WAITING = 24
+"""Requests that may wait for a turn; more are sent away to come again."""
+
+
+class Busy(HackleError):
+    """More requests than can be served."""
+
+
+class Missing(HackleError):
+    """A run without weights, or a data set that is not here."""
+
+
+class Turns:
+    """Lets a few requests work at once and a bounded number wait."""
+
+    def __init__(self, at_once: int, waiting: int = WAITING) -> None:
+        self._slots = threading.Semaphore(at_once)
+        self._room = threading.Semaphore(at_once + waiting)
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        if not self._room.acquire(blocking=False):
+            raise Busy("too many requests at once; try again in a moment")
+        try:
+            with self._slots:
+                yield
+        finally:
+            self._room.release()
+
+
+class Shelf:
+    """Keeps the values last used. Each is made once, by the first who asks; others for the same key wait for it."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._values: OrderedDict[Hashable, Any] = OrderedDict()
+        self._making: dict[Hashable, threading.Lock] = {}
+        self._lock = threading.Lock()
+
+    def get(self, key: Hashable, make: Callable[[], T]) -> T:
+        with self._lock:
+            if key in self._values:
+                self._values.move_to_end(key)
+                return self._values[key]
+            making = self._making.setdefault(key, threading.Lock())
+        with making:
+            with self._lock:
+                if key in self._values:
+                    return self._values[key]
+            value = make()
+            with self._lock:
+                self._values[key] = value
+                self._making.pop(key, None)
+                while len(self._values) > self._most:
+                    self._values.popitem(last=False)
+            return value
+
+
+class Bench:
+    """One model with its data set, and what was found about it."""
+
+    def __init__(self, model: Model, dataset: Dataset | None, problem: str) -> None:
+        self.model, self.dataset, self.problem = model, dataset, problem
+        self._lock = threading.RLock()
+
+    @property
+    def axes(self) -> tuple[Axis, ...]:
+        return axes_of(self.model)
+
+    @property
+    def noise(self) -> int:
+        """Noise variables of a generator, which follow the codes in its input."""
+        method = self.model.run.method
+        return method.noise if isinstance(method, InfoGANMethod) else 0
+
+    @property
+    def data(self) -> Dataset:
+        """The data set, or why it is not here."""
+        if self.dataset is None:
+            raise Missing(self.problem)
+        return self.dataset
+
+    @cached_property
+    def _look(self) -> Look:
+        return Look.of(self.model, self.data, n=LOOK_SIZE)
+
+    @property
+    def look(self) -> Look:
+        with self._lock:
+            return self._look
+
+    @cached_property
+    def glance(self) -> Look:
+        """A quick look, for thumbnails."""
+        return Look.of(self.model, self.data, n=GLANCE_SIZE)
+
+    @cached_property
+    def _captured(self) -> Captured:
+        return Captured.of(self.look, self.data.factors)
+
+    @property
+    def captured(self) -> Captured:
+        with self._lock:
+            return self._captured
+
+    @cached_property
+    def _importance(self) -> NDArray[np.float64]:
+        return importance(self.look, self.data.factors)
+
+    @property
+    def importance(self) -> NDArray[np.float64]:
+        with self._lock:
+            return self._importance
+
+    @cached_property
+    def informativeness(self) -> NDArray[np.float64]:
+        return informativeness_of(self.look)
+
+    @cached_property
+    def active(self) -> NDArray[np.bool_]:
+        """Which codes have not collapsed to the prior."""
+        found = active_units(self.look.means, self.look.logvars)
+        return np.array([axis.prior != "normal" or found[code] for code, axis in enumerate(self.axes)])
+
+    @property
+    def has_factors(self) -> bool:
+        return self.dataset is not None and bool(scored_factors(self.dataset.factors))
+
+    def decode(self, z: NDArray[np.float32]) -> NDArray[np.uint8]:
+        """Images (n, h, w, c) as bytes."""
+        widths = {len(self.axes), len(self.axes) + self.noise}
+        if z.ndim != 2 or z.shape[1] not in widths or not np.isfinite(z).all():
+            wanted = " or ".join(str(width) for width in sorted(widths))
+            raise ValueError(f"latents have shape {z.shape}; expected rows of {wanted} finite numbers")
+        if len(z) * int(np.prod(self.model.shape)) > MOST_VALUES:
+            raise ValueError(f"{len(z)} images at once are too many for this model; ask for fewer")
+        return to_bytes(self.model.decode(np.clip(z, -1e3, 1e3)))
+
+
+class Workbench:
+    """Benches of the served runs."""
+
+    def __init__(self, catalogue: Catalogue, root: Path | None = None) -> None:
+        self.catalogue, self.root = catalogue, root
+        self.light, self.heavy = Turns(2), Turns(1)
+        self._benches, self._datasets = Shelf(KEPT_MODELS), Shelf(KEPT_DATASETS)
+
+    def bench(self, identifier: str) -> Bench:
+        """The model of a run, from memory or from its folder."""
+        folder = self.catalogue.folder(identifier)
+        if folder is None:
+            reason = self.catalogue.contents.problems.get(identifier)
+            raise Missing(
+                f"this run failed: {reason}"
+                if reason
+                else "the weights of this run were not kept; `hackle study run --keep all` keeps them"
+            )
+        return self._benches.get(identifier, lambda: self._open(folder))
+
+    def _open(self, folder: Path) -> Bench:
+        model = Model.load(folder)
+        name = model.run.dataset
+        try:
+            dataset: Dataset | None = self._datasets.get(name, lambda: load(name, self.root))
+            problem = ""
+        except (HackleError, OSError) as error:
+            dataset, problem = (
+                None,
+                f"the data set {name} is not here ({error}); images can be drawn from the prior alone",
+            )
+        if dataset is not None and tuple(dataset.shape) != tuple(model.shape):
+            dataset, problem = None, f"the data set {name} has images of another size than this model"
+        return Bench(model, dataset, problem)
