@@ -53,12 +53,12 @@ def locatello2019(
         # A setting is good or not by chance, anew for each data set and metric, save that dSprites and Color-dSprites share
         # their luck, that BetaVAE, FactorVAE and MIG share most of it and that SAP has the contrary.
         data = "dsprites" if run["dataset"] == "color-dsprites" else run["dataset"]
-        luck = draw(data, method, strength) + 0.6 * spread * shared_noise
+        luck = draw(data, method, strength) + 0.5 * spread * shared_noise
         if metric in TRIO:
             return luck + 0.4 * spread * noise()
         if metric == "sap":
             return -luck + 0.4 * spread * noise()
-        return draw(data, metric, method, strength) + 0.7 * spread * noise()
+        return draw(data, metric, method, strength) + 0.6 * spread * noise()
 
     def scores(run: Run, noise) -> dict[str, float]:
         rank = STRENGTHS[run["method"]].index(int(run["strength"])) / 5

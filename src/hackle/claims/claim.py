@@ -24,6 +24,20 @@ from hackle.claims.statistics import LEVEL, Estimate, Units, mean_of
 from hackle.claims.view import Condition, Data, View, describe
 from hackle.tables import Tables
 
+SLOW = {
+    "iwae": "iwae",
+    "batch_tc": "batch_tc",
+    "downstream_logistic_cv": "downstream_logistic_cv",
+    "efficiency_logistic_cv": "downstream_logistic_cv",
+    "downstream_gbt": "downstream_gbt",
+    "efficiency_gbt": "downstream_gbt",
+    "sampled_rmig": "sampled_interpretability",
+    "sampled_jemmig": "sampled_jemmig",
+}
+"""The metrics that studies compute on demand alone, by how their scores' names start."""
+STAND_INS = ("rooms3d",)
+"""Data sets that a condition accepts in place of another but a command need not name."""
+
 
 @dataclass(frozen=True)
 class Region:
@@ -97,7 +111,7 @@ class Claim:
     words. effect: what is measured, in words. region: where the claim says that it lies. paper_effect: what the paper
     reports, where it gives a number. combine: whether the strata's mean must lie in the region or every one of them.
     least_strata: how many strata must be there to judge. seeds: how many the paper trained, or we suggest.
-    study: the study whose runs it is about, if not the paper's.
+    study: the study whose runs it is about, if not the paper's, and options: what that must be told.
     """
 
     name: str
@@ -113,6 +127,7 @@ class Claim:
     seeds: int = 10
     paper_effect: float | None = None
     study: str = ""
+    options: str = ""
 
     @property
     def id(self) -> str:
@@ -120,8 +135,16 @@ class Claim:
 
     @property
     def command(self) -> str:
-        """What to run to get the runs it needs."""
-        return f"hackle study run {self.study or self.paper} --out DIR"
+        """What to run to get the runs it needs, with the data sets, methods and slow metrics that it reads."""
+        words = [f"hackle study run {self.study or self.paper} --out DIR --seeds {self.seeds}"]
+        for option, key in (("datasets", "dataset"), ("methods", "method")):
+            values = [condition[key] for stratum in self.strata for condition in stratum.conditions]
+            flat = dict.fromkeys(one for value in values for one in (value if isinstance(value, tuple) else (value,)))
+            words.append(f"--{option} {','.join(name for name in flat if name not in STAND_INS)}")
+        slow = dict.fromkeys(metric for score in self.measure.scores if (metric := _slow_metric(score)))
+        if slow:
+            words.append(f"--metrics {','.join(['all', *slow])}")
+        return " ".join([*words, *([self.options] if self.options else [])])
 
     @property
     def needs(self) -> str:
@@ -196,6 +219,11 @@ class Claim:
             return None
         seeds_now = sum(count for _, count in evidence.strata.values())
         return math.ceil(evidence.runs / seeds_now * seeds * len(evidence.strata))
+
+
+def _slow_metric(score: str) -> str | None:
+    """The metric behind a score that is not computed unless it is asked for."""
+    return next((metric for start, metric in SLOW.items() if score.startswith(start)), None)
 
 
 def _view(tables: Tables | View) -> View:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from hackle.claims.statistics import Floats, Units, correlations, jackknife, rank_correlations
+from hackle.claims.statistics import Floats, Units, correlations, rank_correlations
 from hackle.claims.view import Column, Condition, Data, Frame
 
 SMALLEST = 1e-6
@@ -81,18 +81,6 @@ def trend(score: str, along: str = "strength") -> Measure:
         return _trend(rows, rows[score], along)
 
     return Measure(compute, (score,))
-
-
-def curve_trend(term: str, along: str = "strength") -> Measure:
-    """Within each seed, the rank correlation of a logged term at the end of training with strength."""
-
-    def compute(data: Data, conditions: Sequence[Condition]) -> Units | None:
-        rows = data.rows(conditions[0])
-        values = data.view.tail(term).reindex(rows.index)
-        known = values.notna() & rows[along].notna()
-        return _trend(rows[known], values[known], along)
-
-    return Measure(compute, curves=(term,))
 
 
 def _trend(rows: Frame, values: Column, along: str) -> Units | None:
@@ -220,22 +208,36 @@ def _best(rows: Frame, score: str, judge: str) -> Column:
     return found[np.isfinite(mean.max(axis=1))]
 
 
-def jackknifed(
-    statistic: Callable[[list[Floats]], float], scores: Sequence[str], *, least_settings: int = 3
+def by_run(
+    numbers: Callable[[Data, Frame], Column | None],
+    *,
+    scores: tuple[str, ...] = (),
+    curves: tuple[str, ...] = (),
+    arrays: tuple[str, ...] = (),
+    along: str | None = None,
 ) -> Measure:
-    """Pseudo-values of a statistic of several sweeps; it gets one array (scores, seeds, settings) for each condition.
-
-    The sweeps are cut to the settings and seeds for which every condition has every score.
-    """
+    """A number of each run that `numbers` computes from the runs' scores, curves and arrays: the mean of each seed, or its
+    trend along strength, steps or latents within each seed. Runs without a number (NaN) are left out."""
 
     def compute(data: Data, conditions: Sequence[Condition]) -> Units | None:
-        cut = common_sweeps(data, conditions, scores)
-        if cut is None or cut.arrays[0].shape[2] < least_settings or cut.arrays[0].shape[1] < 2:
+        rows = data.rows(conditions[0], scores)
+        found = np.asarray(numbers(data, rows), float)
+        known = np.isfinite(found)
+        rows, values = rows[known], pd.Series(found[known])
+        if along is not None:
+            return _trend(rows, values, along)
+        if rows.empty:
             return None
-        values = jackknife(lambda kept: statistic([array[:, kept] for array in cut.arrays]), cut.arrays[0].shape[1])
-        return Units(values, cut.arrays[0].shape[2] * len(conditions))
+        means = by_seed(rows, values)
+        return Units(means.to_numpy(), round(len(rows) / len(means)))
 
-    return Measure(compute, tuple(scores))
+    return Measure(compute, scores, curves, arrays)
+
+
+def of_arrays(data: Data, rows: Frame, name: str, number: Callable[[Any], float]) -> Floats:
+    """A number of each run's array, NaN where it has none."""
+    arrays = data.array(name)
+    return np.array([number(arrays[run]) if run in arrays else np.nan for run in rows.index])
 
 
 @dataclass(frozen=True)

@@ -87,6 +87,7 @@ class View:
         self.tables = tables
         self._parts: dict[str, Data] = {}
         self._tails: dict[str, Column] = {}
+        self._arrays: dict[str, Mapping[str, NDArray[Any]]] = {}
         self._scores: dict[str, dict[str, Floats]] = {}
 
     @cached_property
@@ -145,6 +146,12 @@ class View:
         if study not in self._parts:
             self._parts[study] = Data(self, study)
         return self._parts[study]
+
+    def array(self, name: str) -> Mapping[str, NDArray[Any]]:
+        """The array of this name of each run that has it."""
+        if name not in self._arrays:
+            self._arrays[name] = self.tables.array(name)
+        return self._arrays[name]
 
     def tail(self, term: str) -> Column:
         """The mean of a logged term over the last tenth of each run's training, by run."""
@@ -266,4 +273,4 @@ class Data:
         return [f"no {name} of {describe(condition)}" for name in found]
 
     def array(self, name: str) -> Mapping[str, NDArray[Any]]:
-        return self.view.tables.array(name)
+        return self.view.array(name)
