@@ -32,7 +32,9 @@ CASES: list[tuple[str, str, str, int]] = [
     ("dip-vae-ii", "dsprites", "convolutional", 64),
     ("beta-tcvae", "dsprites", "convolutional", 64),
     ("factor-vae", "dsprites", "convolutional", 64),
+    ("factor-vae", "dsprites", "convolutional", 300),
     ("beta-vae", "rooms3d", "convolutional", 64),
+    ("beta-vae", "rooms3d", "convolutional", 300),
     ("beta-vae", "dsprites", "split", 64),
     ("infowgan-gp", "dsprites", "adversarial", 64),
 ]

@@ -22,7 +22,7 @@ from torch.func import functional_call, vmap
 from torch.utils._pytree import tree_map
 
 from hackle.allocator import keep_freed_memory
-from hackle.kernels import Rows, adam_step
+from hackle.kernels import Rows, adam_step, unit_interval
 from hackle.nets.layers import Blocks, Linear
 from hackle.randomness import Stream
 from hackle.records import float_fields, record_hash, with_fields
@@ -113,7 +113,7 @@ class _BoundNets:
         self._modules, self._parameters, self._format = modules, parameters, number_format
 
     def __call__(self, name: str, *inputs: Tensor) -> Any:
-        given = tuple(value.to(self._format) for value in inputs)
+        given = tuple(unit_interval(value, self._format) for value in inputs)
         answer = functional_call(self._modules[name], self._parameters[name], given)
         return tree_map(lambda value: value if value.dim() == 4 else value.to(torch.float32), answer)
 
@@ -207,7 +207,7 @@ class Fleet:
         images = torch.empty((len(self), 0), device=self.device)
         if phase.needs_images:
             index = stream.integers("index", (batch,), self.data_size)
-            images = self.images(index, stream) / 255
+            images = self.images(index, stream)
         noise = {name: draw.sample(stream, name) for name, draw in phase.draws.items()}
         parameters = {
             name: layout.unflatten(self.state[f"weights/{name}"], self._rounded.get(name))

@@ -115,7 +115,8 @@ class Draw:
 
 @dataclass(frozen=True)
 class Step:
-    """What one model sees in one phase of one step."""
+    """What one model sees in one phase of one step. Images are bytes, as data sets hold them: `nets` and the likelihoods read
+    them as numbers in [0, 1]."""
 
     images: Tensor
     noise: Mapping[str, Tensor]

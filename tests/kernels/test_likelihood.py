@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.func import vmap
 
-from hackle.kernels import bernoulli_error
+from hackle.kernels import bernoulli_error, unit_interval
 
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
 
@@ -54,3 +54,22 @@ def test_extreme_logits_stay_finite(device: str) -> None:
     assert found.tolist() == pytest.approx([0.0, 1e4, 0.6931472, 88.0])
     (gradient,) = torch.autograd.grad(found.sum(), [logits])
     assert gradient.flatten().tolist() == pytest.approx([0.0, 1.0, 0.5, 1.0])
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_bytes_are_read_as_numbers_from_0_to_1(device: str) -> None:
+    generator = torch.Generator().manual_seed(0)
+    images = torch.randint(256, (3, 16, 16, 3), generator=generator, dtype=torch.uint8).to(device)
+    logits = torch.randn(3, 16, 16, 3, generator=generator).to(device).requires_grad_()
+    found, expected = bernoulli_error(logits, images), bernoulli_error(logits, images / 255)
+    torch.testing.assert_close(found, expected, rtol=1e-6, atol=0)
+    gradients = [torch.autograd.grad(error.sum(), [logits])[0] for error in (found, expected)]
+    torch.testing.assert_close(*gradients, rtol=1e-5, atol=1e-7)
+
+
+def test_rounding_bytes_rounds_once() -> None:
+    images = torch.arange(256, dtype=torch.uint8)
+    assert torch.equal(unit_interval(images), images / 255)
+    assert torch.equal(unit_interval(images, torch.bfloat16), (images.double() / 255).to(torch.bfloat16))
+    numbers = torch.rand(7, generator=torch.Generator().manual_seed(0))
+    assert torch.equal(unit_interval(numbers), numbers)

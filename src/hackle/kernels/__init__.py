@@ -2,7 +2,19 @@
 
 from hackle.kernels.adam import Rows, adam_step
 from hackle.kernels.convolution import down, down_layer, taps, tower, up, up_layer
-from hackle.kernels.likelihood import bernoulli_error
+from hackle.kernels.likelihood import bernoulli_error, unit_interval
 from hackle.kernels.linear import linear
 
-__all__ = ["Rows", "adam_step", "bernoulli_error", "down", "down_layer", "linear", "taps", "tower", "up", "up_layer"]
+__all__ = [
+    "Rows",
+    "adam_step",
+    "bernoulli_error",
+    "down",
+    "down_layer",
+    "linear",
+    "taps",
+    "tower",
+    "unit_interval",
+    "up",
+    "up_layer",
+]

@@ -238,7 +238,8 @@ def up_layer(y: Tensor, weight: Tensor, bias: Tensor, slope: float = 1.0) -> Ten
 
 
 class _Tower(torch.autograd.Function):
-    """Layers in a row on CUDA. The result of every layer is an answer, kept for the gradients; the last one is the result.
+    """Layers in a row on CUDA. The answers are every layer's result, the last one being that of the tower, and where images
+    have another number format every layer's weight in it: rounded once, not by every program that loads it.
 
     Going back, the kernel that makes a layer's gradient also applies the derivative of the leaky ReLU before it and sums
     what is left into the gradient of that leaky ReLU's bias.
@@ -252,21 +253,20 @@ class _Tower(torch.autograd.Function):
         kernels = _kernels(x)
         assert kernels is not None
         operator = kernels.up if upward else kernels.down
+        weights = [weight.to(x.dtype) for weight in parameters[::2]]
+        slopes = [slope] * (len(weights) - 1) + [last_slope]
         results: list[Tensor] = []
-        for number in range(0, len(parameters), 2):
-            weight, bias = parameters[number : number + 2]
-            weight = weight.to(x.dtype)  # Once, not by every program that loads it.
-            given = results[-1] if results else x
-            results.append(operator(given, weight, bias, last_slope if number == len(parameters) - 2 else slope)[0])
-        return tuple(results)
+        for weight, bias, bend in zip(weights, parameters[1::2], slopes, strict=True):
+            results.append(operator(results[-1] if results else x, weight, bias, bend)[0])
+        return *results, *(weights if x.dtype != parameters[0].dtype else ())
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
         ctx.upward, ctx.slope, ctx.last_slope, x, *parameters = inputs
-        ctx.layers = len(output)
-        ctx.save_for_backward(x, *output, *parameters[::2])
-        ctx.mark_non_differentiable(*output[:-1])
-        # Zeros would be made for what has no gradient: every layer's result but the last.
+        ctx.layers = layers = len(parameters) // 2
+        ctx.save_for_backward(x, *output[:layers], *(output[layers:] or parameters[::2]))
+        ctx.mark_non_differentiable(*output[: layers - 1], *output[layers:])
+        # Zeros would be made for what has no gradient.
         ctx.set_materialize_grads(False)
 
     @staticmethod
@@ -280,14 +280,14 @@ class _Tower(torch.autograd.Function):
         kernels = _kernels(values[0])
         assert kernels is not None
         operator = kernels.down if ctx.upward else kernels.up
-        grad = _through(grads[-1][None] if alone else grads[-1], values[-1], ctx.last_slope)
+        grad = _through(grads[layers - 1][None] if alone else grads[layers - 1], values[-1], ctx.last_slope)
         bias_grad = kernels.add_parts(grad.flatten(1, 3))
         found: list[Tensor] = []
         for layer in reversed(range(layers)):
             given = values[layer]
             found += [bias_grad, kernels.taps(grad, given) if ctx.upward else kernels.taps(given, grad)]
             if layer:
-                grad, bias_grad = operator(grad, weights[layer].to(grad.dtype), slope=ctx.slope, gate=given)
+                grad, bias_grad = operator(grad, weights[layer], slope=ctx.slope, gate=given)
         x_grad = operator(grad, weights[0])[0] if ctx.needs_input_grad[3] else None
         answers = [x_grad, *reversed(found)]
         if alone:
@@ -306,7 +306,7 @@ def tower(
     """Layers in a row, each a weight and a bias: `down_layer`s, or upward `up_layer`s. The last has a slope of its own."""
     if _kernels(x) is not None:
         flat = [value for pair in parameters for value in pair]
-        return _Tower.apply(upward, slope, last_slope, x, *flat)[-1]  # type: ignore[index]
+        return _Tower.apply(upward, slope, last_slope, x, *flat)[len(parameters) - 1]  # type: ignore[index]
     layer = up_layer if upward else down_layer
     for weight, bias in parameters[:-1]:
         x = layer(x, weight, bias, slope)

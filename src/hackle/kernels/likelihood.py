@@ -25,6 +25,14 @@ _BLOCK = 1024
 
 
 @jit
+def _targets(at, inside):
+    x = tl.load(at, mask=inside, other=0).to(tl.float32)
+    if at.dtype.element_ty == tl.uint8:
+        x = x / 255.0
+    return x
+
+
+@jit
 def _error_kernel(logits, images, errors, PIXELS: tl.constexpr, BLOCK: tl.constexpr):
     image = tl.program_id(0).to(tl.int64)
     total = tl.zeros((BLOCK,), tl.float32)
@@ -32,7 +40,7 @@ def _error_kernel(logits, images, errors, PIXELS: tl.constexpr, BLOCK: tl.conste
         pixel = start + tl.arange(0, BLOCK)
         inside = pixel < PIXELS
         l = tl.load(logits + image * PIXELS + pixel, mask=inside, other=0.0).to(tl.float32)  # noqa: E741
-        x = tl.load(images + image * PIXELS + pixel, mask=inside, other=0.0)
+        x = _targets(images + image * PIXELS + pixel, inside)
         found = tl.maximum(l, 0.0) - l * x + tl.log(1.0 + tl.exp(-tl.abs(l)))
         total += tl.where(inside, found, 0.0)
     tl.store(errors + image, tl.sum(total, 0))
@@ -45,7 +53,7 @@ def _gradient_kernel(logits, images, weights, out, pixels, BLOCK: tl.constexpr):
     inside = pixel < pixels
     at = image * pixels + pixel
     l = tl.load(logits + at, mask=inside, other=0.0).to(tl.float32)  # noqa: E741
-    x = tl.load(images + at, mask=inside, other=0.0)
+    x = _targets(images + at, inside)
     found = tl.load(weights + image) * (1.0 / (1.0 + tl.exp(-l)) - x)
     tl.store(out + at, found.to(out.dtype.element_ty), mask=inside)
 
@@ -89,8 +97,17 @@ class _BernoulliError(torch.autograd.Function):
         return _BernoulliError.apply(*stacked), 0
 
 
+def unit_interval(images: Tensor, number_format: torch.dtype | None = None) -> Tensor:
+    """Images in [0, 1]: bytes are divided by 255 and rounded once, to float32 if nothing is said; numbers stay as they are,
+    but for the number format that is asked for."""
+    if images.dtype == torch.uint8:
+        return images.to(number_format or torch.float32).div(255)
+    return images if number_format is None else images.to(number_format)
+
+
 def bernoulli_error(logits: Tensor, images: Tensor) -> Tensor:
-    """−log p(x) of each image in nats, (b,), for logits and soft targets (b, h, w, c)."""
+    """−log p(x) of each image in nats, (b,), for logits and soft targets (b, h, w, c), bytes or numbers in [0, 1]."""
     if logits.is_cuda and triton is not None:
         return _BernoulliError.apply(logits, images)  # type: ignore[no-any-return]
-    return F.binary_cross_entropy_with_logits(logits.to(images.dtype), images, reduction="none").flatten(1).sum(1)
+    targets = unit_interval(images, torch.promote_types(logits.dtype, torch.float32))
+    return F.binary_cross_entropy_with_logits(logits.to(targets.dtype), targets, reduction="none").flatten(1).sum(1)

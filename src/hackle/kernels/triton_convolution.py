@@ -6,8 +6,8 @@ stored: bias and leaky ReLU going forward, and going back the derivative of the 
 is the `gate`, with the sums over positions that are the bias's gradient.
 
 Sums run in an order that depends on the layer alone, never on how many models are stacked: a model's numbers are the same
-bits in any fleet. Layers with fewer than 16 channels on the image side fold the 16 taps into the summed axis, since
-matrix units want at least 16.
+bits in any fleet. Matrix units want at least 16 channels. With fewer on the image side `down` folds the 16 taps into the
+summed axis, and `up` takes two passes: what each position gives to each tap, then the four taps that meet at each pixel.
 """
 
 # Triton reads annotations as values, and its kernels name sizes as the formulas do.
@@ -51,6 +51,10 @@ def _down_kernel(
     inside = m < total
     xb = x + model * total * 4 * C
     wb = w + model * w_stride
+    at = model * total * O + m[:, None] * O + o[None, :]
+    mask = inside[:, None] & (o < O)[None, :]
+    if GATE:  # Asked for before the product, so that it arrives meanwhile.
+        passed = tl.load(gate + at, mask=mask, other=0.0) > 0
     acc = tl.zeros((BM, BO), tl.float32)
     if C < 16:
         k = tl.arange(0, BC)
@@ -69,18 +73,16 @@ def _down_kernel(
             iy = 2 * oy - 1 + tap // 4
             ix = 2 * ox - 1 + tap % 4
             ok = inside & (iy >= 0) & (iy < H) & (ix >= 0) & (ix < W)
-            at = (((image * H + iy) * W + ix) * C)[:, None] + c[None, :]
-            tile = tl.load(xb + at, mask=ok[:, None] & (c < C)[None, :], other=0.0)
-            at = (tap * C + c[:, None]) * O + o[None, :]
-            weights = tl.load(wb + at, mask=(c < C)[:, None] & (o < O)[None, :], other=0.0)
+            here = (((image * H + iy) * W + ix) * C)[:, None] + c[None, :]
+            tile = tl.load(xb + here, mask=ok[:, None] & (c < C)[None, :], other=0.0)
+            there = (tap * C + c[:, None]) * O + o[None, :]
+            weights = tl.load(wb + there, mask=(c < C)[:, None] & (o < O)[None, :], other=0.0)
             acc = tl.dot(tile, weights.to(tile.dtype), acc, input_precision=PRECISION)
-    at = model * total * O + m[:, None] * O + o[None, :]
-    mask = inside[:, None] & (o < O)[None, :]
     if BIAS:
         acc += tl.load(bias + model * b_stride + o, mask=o < O, other=0.0)[None, :]
         acc = _leaky(acc, slope)
     if GATE:
-        acc = tl.where(tl.load(gate + at, mask=mask, other=0.0) > 0, acc, acc * slope)
+        acc = tl.where(passed, acc, acc * slope)
         part = (model * tl.num_programs(0) + tl.program_id(0)) * O + o
         tl.store(sums + part, tl.sum(tl.where(mask, acc, 0.0), 0), mask=o < O)
     tl.store(y + at, acc.to(y.dtype.element_ty), mask=mask)
@@ -90,73 +92,112 @@ def _down_kernel(
 def _up_kernel(
     y, w, bias, gate, x, sums, total, w_stride, b_stride, slope,
     H: tl.constexpr, W: tl.constexpr, C: tl.constexpr, O: tl.constexpr,
-    BC: tl.constexpr, BO: tl.constexpr, BM: tl.constexpr, WIDE: tl.constexpr,
+    BC: tl.constexpr, BO: tl.constexpr, BM: tl.constexpr,
     BIAS: tl.constexpr, GATE: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     """x[2p + phase, c] = Σ_{t, o} y[q, o] w[t, c, o] over the inputs q and taps t that meet there; (H, W) is y's size.
 
-    With 16 channels or more a program writes one of the four phases of its positions, from four taps. With fewer it
-    writes all four, as columns of one product over the 3×3 neighbourhood.
+    A program writes one of the four phases of its positions, from four taps.
     """
     model = tl.program_id(1).to(tl.int64)
     yb = y + model * total * O
     wb = w + model * w_stride
-    if C < 16:
-        m = tl.program_id(0) * BM + tl.arange(0, BM)
-        column = tl.arange(0, BC)
-        c = column % WIDE
-        phase = column // WIDE
-        real = (c < C) & (phase < 4)
-    else:
-        m = (tl.program_id(0) // 4) * BM + tl.arange(0, BM)
-        phase = tl.program_id(0) % 4
-        c = tl.program_id(2) * BC + tl.arange(0, BC)
-        real = c < C
+    m = (tl.program_id(0) // 4) * BM + tl.arange(0, BM)
+    phase = tl.program_id(0) % 4
+    c = tl.program_id(2) * BC + tl.arange(0, BC)
     xx = m % W
     yy = (m // W) % H
     image = m // (W * H)
     inside = m < total
     py = phase // 2
     px = phase % 2
+    row = (image * 2 * H + 2 * yy + py) * 2 * W + 2 * xx + px
+    at = model * total * 4 * C + row[:, None] * C + c[None, :]
+    mask = inside[:, None] & (c < C)[None, :]
+    if GATE:  # Asked for before the product, so that it arrives meanwhile.
+        passed = tl.load(gate + at, mask=mask, other=0.0) > 0
     acc = tl.zeros((BM, BC), tl.float32)
-    taps: tl.constexpr = 9 if C < 16 else 4
     blocks: tl.constexpr = (O + BO - 1) // BO
-    for number in range(taps * blocks):
+    for number in range(4 * blocks):
         t = number // blocks
         o = number % blocks * BO + tl.arange(0, BO)
-        if C < 16:
-            dy = t // 3 - 1
-            dx = t % 3 - 1
-        else:
-            dy = py - t // 2
-            dx = px - t % 2
-        ky = py + 1 - 2 * dy
-        kx = px + 1 - 2 * dx
+        dy = py - t // 2
+        dx = px - t % 2
+        tap = (py + 1 - 2 * dy) * 4 + px + 1 - 2 * dx
         iy = yy + dy
         ix = xx + dx
         ok = inside & (iy >= 0) & (iy < H) & (ix >= 0) & (ix < W)
-        at = (((image * H + iy) * W + ix) * O)[:, None] + o[None, :]
-        tile = tl.load(yb + at, mask=ok[:, None] & (o < O)[None, :], other=0.0)
-        used = real & (ky >= 0) & (ky < 4) & (kx >= 0) & (kx < 4)
-        at = ((ky * 4 + kx) * C + c)[None, :] * O + o[:, None]
-        weights = tl.load(wb + at, mask=used[None, :] & (o < O)[:, None], other=0.0)
+        here = (((image * H + iy) * W + ix) * O)[:, None] + o[None, :]
+        tile = tl.load(yb + here, mask=ok[:, None] & (o < O)[None, :], other=0.0)
+        there = (tap * C + c)[None, :] * O + o[:, None]
+        weights = tl.load(wb + there, mask=(c < C)[None, :] & (o < O)[:, None], other=0.0)
         acc = tl.dot(tile, weights.to(tile.dtype), acc, input_precision=PRECISION)
-    if C < 16:
-        row = (image[:, None] * 2 * H + 2 * yy[:, None] + py[None, :]) * 2 * W + 2 * xx[:, None] + px[None, :]
-    else:
-        row = ((image * 2 * H + 2 * yy + py) * 2 * W + 2 * xx + px)[:, None]
-    at = model * total * 4 * C + row * C + c[None, :]
-    mask = inside[:, None] & real[None, :]
     if BIAS:
-        acc += tl.load(bias + model * b_stride + c, mask=real, other=0.0)[None, :]
+        acc += tl.load(bias + model * b_stride + c, mask=c < C, other=0.0)[None, :]
         acc = _leaky(acc, slope)
     if GATE:
-        acc = tl.where(tl.load(gate + at, mask=mask, other=0.0) > 0, acc, acc * slope)
-        part = model * tl.num_programs(0) + tl.program_id(0)
-        if C < 16:
-            part = part * 4 + phase
-        tl.store(sums + part * C + c, tl.sum(tl.where(mask, acc, 0.0), 0), mask=real)
+        acc = tl.where(passed, acc, acc * slope)
+        part = (model * tl.num_programs(0) + tl.program_id(0)) * C + c
+        tl.store(sums + part, tl.sum(tl.where(mask, acc, 0.0), 0), mask=c < C)
     tl.store(x + at, acc.to(x.dtype.element_ty), mask=mask)
+
+
+@jit
+def _spread_kernel(
+    y, w, spread, total, w_stride,
+    K: tl.constexpr, O: tl.constexpr, BK: tl.constexpr, BO: tl.constexpr, BM: tl.constexpr, PRECISION: tl.constexpr,
+):  # fmt: skip
+    """spread[k, p] = Σ_o y[p, o] w[k, o]: what each position gives to each of K taps and channels."""
+    model = tl.program_id(1).to(tl.int64)
+    m = tl.program_id(0) * BM + tl.arange(0, BM)
+    k = tl.arange(0, BK)
+    inside = m < total
+    acc = tl.zeros((BM, BK), tl.float32)
+    for start in range(0, O, BO):
+        o = start + tl.arange(0, BO)
+        tile = tl.load(
+            y + model * total * O + m[:, None] * O + o[None, :], mask=inside[:, None] & (o < O)[None, :], other=0.0
+        )
+        weights = tl.load(
+            w + model * w_stride + k[None, :] * O + o[:, None], mask=(k < K)[None, :] & (o < O)[:, None], other=0.0
+        )
+        acc = tl.dot(tile, weights.to(tile.dtype), acc, input_precision=PRECISION)
+    at = model * total * K + k[None, :] * total + m[:, None]
+    tl.store(spread + at, acc.to(spread.dtype.element_ty), mask=inside[:, None] & (k < K)[None, :])
+
+
+@jit
+def _gather_kernel(
+    spread, bias, gate, x, sums, total, pixels, b_stride, slope,
+    H: tl.constexpr, W: tl.constexpr, C: tl.constexpr, BLOCK: tl.constexpr, BIAS: tl.constexpr, GATE: tl.constexpr,
+):  # fmt: skip
+    """x[q, c] = Σ over the four positions and taps that meet at pixel q of what was spread; (H, W) is y's size."""
+    model = tl.program_id(1).to(tl.int64)
+    q = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    inside = q < pixels
+    column = q // C % (2 * W)
+    row = q // C // (2 * W) % (2 * H)
+    image = q // C // (4 * W * H)
+    c = q % C
+    from_ = spread + model * pixels * 4
+    acc = tl.zeros((BLOCK,), tl.float32)
+    for t in tl.static_range(4):
+        dy = row % 2 - t // 2
+        dx = column % 2 - t % 2
+        tap = (row % 2 + 1 - 2 * dy) * 4 + column % 2 + 1 - 2 * dx
+        iy = row // 2 + dy
+        ix = column // 2 + dx
+        ok = inside & (iy >= 0) & (iy < H) & (ix >= 0) & (ix < W)
+        acc += tl.load(from_ + (tap * C + c) * total + (image * H + iy) * W + ix, mask=ok, other=0.0).to(tl.float32)
+    at = model * pixels + q
+    if BIAS:
+        acc = _leaky(acc + tl.load(bias + model * b_stride + c, mask=inside, other=0.0), slope)
+    if GATE:
+        acc = tl.where(tl.load(gate + at, mask=inside, other=0.0) > 0, acc, acc * slope)
+        for channel in tl.static_range(C):
+            part = (model * tl.num_programs(0) + tl.program_id(0)) * C + channel
+            tl.store(sums + part, tl.sum(tl.where(inside & (c == channel), acc, 0.0), 0))
+    tl.store(x + at, acc.to(x.dtype.element_ty), mask=inside)
 
 
 @jit
@@ -231,9 +272,9 @@ def add_parts(parts: Tensor) -> Tensor:
         # Narrow parts are summed 128 numbers wide first, as memory is read.
         wide_rows = add_parts(parts.view(models, -1, 128))
         return add_parts(wide_rows.view(models, 128 // width, *parts.shape[2:]))
-    wide = min(128, triton.next_power_of_2(width))
-    at_once = max(1, min(triton.next_power_of_2(count), 4096 // wide))
-    rows = 4 * at_once
+    at_once = min(triton.next_power_of_2(count), 32)
+    wide = min(triton.next_power_of_2(width), 4096 // at_once)
+    rows = at_once if count <= at_once else 4 * at_once
     chunks = triton.cdiv(count, rows)
     out = torch.empty(models, chunks, *parts.shape[2:], dtype=torch.float32, device=parts.device)
     with torch.cuda.device_of(parts):
@@ -252,21 +293,21 @@ class Tiling(NamedTuple):
 
 
 TILINGS: dict[tuple[str, int, int], Tiling] = {
-    ("down", 1, 32): Tiling(256, 4, 4),
-    ("up", 1, 32): Tiling(256, 4, 2),
-    ("taps", 1, 32): Tiling(256, 4, 3),
-    ("down", 3, 32): Tiling(256, 4, 2),
-    ("up", 3, 32): Tiling(256, 4, 3),
+    ("down", 1, 32): Tiling(128, 4, 4),
+    ("up", 1, 32): Tiling(128, 4, 3),
+    ("taps", 1, 32): Tiling(128, 4, 2),
+    ("down", 3, 32): Tiling(128, 4, 3),
+    ("up", 3, 32): Tiling(64, 4, 4),
     ("taps", 3, 32): Tiling(128, 4, 3),
-    ("down", 32, 32): Tiling(256, 4, 3),
-    ("up", 32, 32): Tiling(256, 4, 2),
-    ("taps", 32, 32): Tiling(32, 4, 3),
-    ("down", 32, 64): Tiling(128, 4, 3),
-    ("up", 32, 64): Tiling(128, 4, 2),
-    ("taps", 32, 64): Tiling(128, 8, 4),
-    ("down", 64, 64): Tiling(256, 8, 2),
-    ("up", 64, 64): Tiling(256, 4, 2),
-    ("taps", 64, 64): Tiling(128, 8, 4),
+    ("down", 32, 32): Tiling(256, 4, 4),
+    ("up", 32, 32): Tiling(256, 4, 3),
+    ("taps", 32, 32): Tiling(32, 4, 4),
+    ("down", 32, 64): Tiling(128, 4, 4),
+    ("up", 32, 64): Tiling(64, 4, 2),
+    ("taps", 32, 64): Tiling(32, 4, 4),
+    ("down", 64, 64): Tiling(128, 8, 4),
+    ("up", 64, 64): Tiling(128, 4, 3),
+    ("taps", 64, 64): Tiling(32, 4, 4),
 }
 """Measured choices for bfloat16 by operator and the channels on its image and feature side; others take the default."""
 
@@ -327,18 +368,33 @@ def up(
     x = torch.empty(models, batch, 2 * height, 2 * width, c, dtype=y.dtype, device=y.device)
     total = batch * height * width
     bm, warps, stages = _tiling("up", c, o, y)
-    small, wide = c < 16, triton.next_power_of_2(c)
-    bc = _power(4 * wide) if small else min(_power(c), 128)
-    bo = min(_power(o), 64)
-    programs = triton.cdiv(total, bm) * (1 if small else 4)
-    sums = torch.empty(models, 0 if gate is None else programs * (4 if small else 1), c, device=y.device)
+    block = 1024
+    programs = triton.cdiv(4 * total * c, block) if c < 16 else 4 * triton.cdiv(total, bm)
+    sums = torch.empty(models, 0 if gate is None else programs, c, device=y.device)
+    given_bias = weight if bias is None else _rows(bias)
+    given_gate = y if gate is None else gate.contiguous()
+    b_stride = 0 if bias is None else given_bias.stride(0)
+    flags = {"BIAS": bias is not None, "GATE": gate is not None}
     with torch.cuda.device_of(y):
-        _up_kernel[(programs, models, 1 if small else triton.cdiv(c, bc))](
-            y, weight, weight if bias is None else _rows(bias), y if gate is None else gate.contiguous(), x, sums, total,
-            weight.stride(0), 0 if bias is None else _rows(bias).stride(0), slope,
-            H=height, W=width, C=c, O=o, BC=bc, BO=bo, BM=bm, WIDE=wide,
-            BIAS=bias is not None, GATE=gate is not None, PRECISION=_precision(y), num_warps=warps, num_stages=stages,
-        )  # fmt: skip
+        if c < 16:
+            # Half precision: a rounding finer than that of the result, in as many bytes.
+            between = torch.float32 if y.dtype == torch.float32 else torch.float16
+            spread = torch.empty(models, 16 * c, total, dtype=between, device=y.device)
+            _spread_kernel[(triton.cdiv(total, bm), models)](
+                y, weight, spread, total, weight.stride(0), K=16 * c, O=o, BK=_power(16 * c), BO=min(_power(o), 64), BM=bm,
+                PRECISION=_precision(y), num_warps=warps, num_stages=stages,
+            )  # fmt: skip
+            _gather_kernel[(programs, models)](
+                spread, given_bias, given_gate, x, sums, total, 4 * total * c, b_stride, slope,
+                H=height, W=width, C=c, BLOCK=block, **flags,
+            )  # fmt: skip
+        else:
+            bc = min(_power(c), 128)
+            _up_kernel[(programs, models, triton.cdiv(c, bc))](
+                y, weight, given_bias, given_gate, x, sums, total, weight.stride(0), b_stride, slope,
+                H=height, W=width, C=c, O=o, BC=bc, BO=min(_power(o), 64), BM=bm, **flags,
+                PRECISION=_precision(y), num_warps=warps, num_stages=stages,
+            )  # fmt: skip
     return x, None if gate is None else add_parts(sums)
 
 

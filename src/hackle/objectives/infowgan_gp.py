@@ -17,6 +17,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from hackle.kernels import unit_interval
 from hackle.objectives.infogan import InfoGANMethod, generate, judge, latent_draws
 from hackle.types import Draw, HackleError, Losses, Nets, Phase, Run, Step
 
@@ -40,7 +41,7 @@ def _critic_loss(nets: Nets, step: Step, run: Any) -> Losses:
         return nets("discriminator", nets("trunk", x))
 
     share = step.noise["share"][:, None, None, None]
-    penalty = gradient_penalty(critic, share * step.images + (1 - share) * images)
+    penalty = gradient_penalty(critic, share * unit_interval(step.images) + (1 - share) * images)
     wasserstein = critic(step.images).mean() - fake.mean()
     total = run.method.penalty * penalty - wasserstein - run.method.information * information
     return Losses(total, {"wasserstein": wasserstein, "gradient_penalty": penalty})

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from hackle.gaussian import kl_per_latent, reparameterise
-from hackle.kernels import bernoulli_error
+from hackle.kernels import bernoulli_error, unit_interval
 from hackle.types import Architecture, Draw, HackleError, Images, Losses, Nets, Phase, Run, Step
 
 
@@ -40,7 +40,7 @@ def negative_log_likelihood(output: Tensor, images: Tensor, likelihood: str) -> 
     """−log p(x|z) of each image in nats, shape (b,): Bernoulli with logits and soft targets, or Gaussian with unit variance."""
     if likelihood == "bernoulli":
         return bernoulli_error(output, images)
-    return (0.5 * (output - images).square() + 0.5 * math.log(2 * math.pi)).flatten(1).sum(1)
+    return (0.5 * (output - unit_interval(images)).square() + 0.5 * math.log(2 * math.pi)).flatten(1).sum(1)
 
 
 def evidence(nets: Nets, step: Step, run: Run) -> Evidence:
