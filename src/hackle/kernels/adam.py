@@ -5,6 +5,9 @@ same. Gradients come parameter by parameter, as they were computed, in their own
 rounded weights, the same pass writes these. A row that is not alive keeps its weights.
 """
 
+# Triton reads annotations as values.
+# pyright: reportInvalidTypeForm=false
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -29,7 +32,7 @@ class Rows(NamedTuple):
 def _adam_kernel(
     weights, gradient, first, second, rounded, settings, row, offset, width,
     ROUND: tl.constexpr, BLOCK: tl.constexpr,
-):  # pyright: ignore[reportInvalidTypeForm]  # fmt: skip
+):  # fmt: skip
     model = tl.program_id(1).to(tl.int64)
     column = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     inside = column < width
