@@ -270,7 +270,7 @@ def status_command(directory: Positional[Path], failures: int = 10) -> None:
 
     wanted = read_wanted(directory)
     with Store.open(directory) as store:
-        store.check()
+        store.check(thorough=True)
         runs = store.runs()
     groups: dict[tuple[Any, ...], dict[str, int]] = {}
     for label, names in (wanted.groups if wanted else {}).items():

@@ -195,7 +195,17 @@ def test_repair_keeps_every_run_but_those_on_the_damaged_page(tmp_path: Path) ->
 def test_a_score_changed_behind_our_back_is_found(tmp_path: Path) -> None:
     filled(tmp_path, 3)
     edit(tmp_path, "UPDATE scores SET score = score + 1e-12 WHERE run = 2 AND measure = 3")
-    with Store.open(tmp_path) as store, pytest.raises(StoreError, match=r"is not what was written.*repair"):
+    with Store.open(tmp_path) as store:
+        store.check()
+        with pytest.raises(StoreError, match=rf"{record_hash(made_up_run(1))} is not what was written.*repair"):
+            store.check(thorough=True)
+    assert repair(tmp_path)[:2] == (2, 1)
+
+
+def test_a_packed_score_changed_behind_our_back_is_found(tmp_path: Path) -> None:
+    filled(tmp_path, 3)
+    edit(tmp_path, "UPDATE packed_scores SET data = zeroblob(length(data)) WHERE run = 3")
+    with Store.open(tmp_path) as store, pytest.raises(StoreError, match=record_hash(made_up_run(2))):
         store.check()
     assert repair(tmp_path)[:2] == (2, 1)
 

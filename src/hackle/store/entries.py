@@ -106,11 +106,21 @@ def score_array(connection: sqlite3.Connection, run: int | None = None) -> NDArr
     return np.fromiter(cursor, SCORE_DTYPE)
 
 
-def checksum(rows: NDArray[Any]) -> int:
-    """A checksum of one run's scores, whatever its number in the file."""
-    rows = rows.copy()
-    rows["run"] = 0
-    return zlib.crc32(rows.tobytes())
+def packed_score_array(connection: sqlite3.Connection) -> NDArray[Any]:
+    """The same rows of all runs from their packed copies, ten times as fast."""
+    packed = [data for (data,) in connection.execute("SELECT data FROM packed_scores ORDER BY run")]
+    return np.frombuffer(b"".join(packed), SCORE_DTYPE)
+
+
+def differing(rows: NDArray[Any], packed: NDArray[Any]) -> list[int]:
+    """The numbers of the runs whose rows and packed rows are not the same."""
+    found: list[int] = []
+    if rows.tobytes() == packed.tobytes():
+        return found
+    for run in np.union1d(rows["run"], packed["run"]):
+        if rows[rows["run"] == run].tobytes() != packed[packed["run"] == run].tobytes():
+            found.append(int(run))
+    return found
 
 
 def is_record_of(record: str, run: str) -> bool:
@@ -120,17 +130,16 @@ def is_record_of(record: str, run: str) -> bool:
 
 def insert(connection: sqlite3.Connection, entry: Entry) -> None:
     """Write the rows of a run that is not stored yet; within a transaction of the caller."""
-    columns = (*RUN_COLUMNS, "checksum")
     run = connection.execute(
-        f"INSERT INTO runs ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})",
-        [*(entry.run[name] for name in RUN_COLUMNS), 0],
+        f"INSERT INTO runs ({', '.join(RUN_COLUMNS)}) VALUES ({', '.join('?' * len(RUN_COLUMNS))})",
+        [entry.run[name] for name in RUN_COLUMNS],
     ).lastrowid
     assert run is not None
     insert_details(connection, run, entry)
 
 
 def insert_details(connection: sqlite3.Connection, run: int, entry: Entry) -> None:
-    """Write scores, curves and arrays of the run with this number, and the checksum of its scores."""
+    """Write scores, curves and arrays of the run with this number, and the packed copy of its scores."""
     for (metric, representation, protocol, seed), score in entry.scores.items():
         measure = _number(
             connection,
@@ -145,10 +154,11 @@ def insert_details(connection: sqlite3.Connection, run: int, entry: Entry) -> No
         )
     for table, blobs in (("curves", entry.curves), ("arrays", entry.arrays)):
         connection.executemany(
-            f"INSERT INTO {table} VALUES (?, ?, ?, ?, ?)",
-            [(blob.name, run, blob.dtype, blob.shape, blob.data) for blob in blobs],
+            f"INSERT INTO {table} VALUES (?, ?, ?, ?, ?, ?)",
+            [(blob.name, run, blob.dtype, blob.shape, blob.data, blob.checksum) for blob in blobs],
         )
-    connection.execute("UPDATE runs SET checksum = ? WHERE id = ?", (checksum(score_array(connection, run)), run))
+    packed = score_array(connection, run).tobytes()
+    connection.execute("INSERT OR REPLACE INTO packed_scores VALUES (?, ?, ?)", (run, packed, zlib.crc32(packed)))
 
 
 def _number(
@@ -169,9 +179,12 @@ def _number(
 
 def read_entry(connection: sqlite3.Connection, run: int) -> Entry:
     """The rows of the run with this number; `StoreError` where they are not what was written."""
-    values = connection.execute(f"SELECT {', '.join(RUN_COLUMNS)}, checksum FROM runs WHERE id = ?", (run,)).fetchone()
-    row = dict(zip((*RUN_COLUMNS, "checksum"), values, strict=True))
-    if not is_record_of(row["record"], row["run"]) or row.pop("checksum") != checksum(score_array(connection, run)):
+    values = connection.execute(f"SELECT {', '.join(RUN_COLUMNS)} FROM runs WHERE id = ?", (run,)).fetchone()
+    packed = connection.execute("SELECT data FROM packed_scores WHERE run = ?", (run,)).fetchone()
+    if values is None or packed is None:
+        raise StoreError(f"parts of run number {run} are missing")
+    row = dict(zip(RUN_COLUMNS, values, strict=True))
+    if not is_record_of(row["record"], row["run"]) or packed[0] != score_array(connection, run).tobytes():
         raise StoreError(f"run {row['run']} is not what was written")
     scores = {
         tuple(key): Score(*rest)
@@ -186,7 +199,9 @@ def read_entry(connection: sqlite3.Connection, run: int) -> Entry:
     blobs = {
         table: [
             Blob(*blob)
-            for blob in connection.execute(f"SELECT name, dtype, shape, data FROM {table} WHERE run = ?", (run,))
+            for blob in connection.execute(
+                f"SELECT name, dtype, shape, data, checksum FROM {table} WHERE run = ?", (run,)
+            )
         ]
         for table in ("curves", "arrays")
     }

@@ -5,11 +5,9 @@ from __future__ import annotations
 import math
 import os
 import sqlite3
-import zlib
 from contextlib import closing, suppress
 from pathlib import Path
 
-from hackle.store.blobs import unpack
 from hackle.store.entries import Entry, insert, insert_details, read_entry, without
 from hackle.store.results import Store
 from hackle.store.schema import FILE, StoreError, connect, create_tables, explained
@@ -121,8 +119,8 @@ def repair(folder: str | Path) -> tuple[int, int, Path]:
             try:
                 entry = read_entry(damaged, number)
                 for blob in (*entry.curves, *entry.arrays):
-                    unpack(blob.dtype, blob.shape, blob.data)
-            except (sqlite3.DatabaseError, StoreError, zlib.error, ValueError, TypeError):
+                    _ = blob.array
+            except (sqlite3.DatabaseError, StoreError, ValueError, TypeError):
                 lost += 1
                 continue
             insert(new, entry)

@@ -19,8 +19,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from hackle.store.blobs import unpack
-from hackle.store.entries import ceilings_of, checksum, entry_of, insert, is_record_of, score_array
+from hackle.store.blobs import Blob
+from hackle.store.entries import ceilings_of, differing, entry_of, insert, is_record_of, packed_score_array, score_array
 from hackle.store.frames import score_frame
 from hackle.store.schema import (
     FILE,
@@ -152,7 +152,7 @@ class Store:
         """Everything that is stored. Rows are ordered by what they describe, not by when they were added."""
         with self._snapshot() as connection:
             runs = _run_frame(connection)
-            rows = score_array(connection)
+            rows = packed_score_array(connection)
             measures = pd.read_sql_query("SELECT * FROM measures", connection)
             notes = pd.read_sql_query("SELECT * FROM notes", connection)
             ceilings = pd.read_sql_query("SELECT * FROM ceilings", connection)
@@ -170,18 +170,28 @@ class Store:
             found = self.connection.execute("SELECT DISTINCT name FROM curves WHERE name != 'step' ORDER BY name")
             return [name for (name,) in found]
 
-    def check(self) -> None:
-        """Raise `StoreError` where the file is not what was written: a damaged page, record or score."""
+    def check(self, *, thorough: bool = False) -> None:
+        """Raise `StoreError` where the file is not what was written: a damaged page, record or score.
+
+        thorough: also compare each row of scores with its packed copy, which is what is read; it takes seconds.
+        """
         with self._snapshot() as connection:
             verdict = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
             if verdict != "ok":
                 raise StoreError(f"{self.path}: {verdict}; {damage_advice(self.path)}")
-            records = connection.execute("SELECT id, run, record, checksum FROM runs ORDER BY id").fetchall()
-            rows = score_array(connection)
-        starts = np.searchsorted(rows["run"], [number for number, *_ in records] + [np.iinfo(np.int32).max])
-        for position, (_, run, record, written) in enumerate(records):
-            if not is_record_of(record, run) or checksum(rows[starts[position] : starts[position + 1]]) != written:
-                raise StoreError(f"{self.path}: run {run} is not what was written; {damage_advice(self.path)}")
+            rows = connection.execute(
+                "SELECT id, runs.run, record, data, checksum FROM runs LEFT JOIN packed_scores ON packed_scores.run = id"
+            )
+            names, wrong = {}, []
+            for number, run, record, packed, written in rows:
+                names[number] = run
+                if packed is None or zlib.crc32(packed) != written or not is_record_of(record, run):
+                    wrong.append(run)
+            if thorough and not wrong:
+                found = differing(score_array(connection), packed_score_array(connection))
+                wrong = [names.get(number, "unknown") for number in found]
+        if wrong:
+            raise StoreError(f"{self.path}: run {wrong[0]} is not what was written; {damage_advice(self.path)}")
 
 
 def _run_frame(connection: sqlite3.Connection) -> pd.DataFrame:
@@ -199,13 +209,13 @@ def _arrays(folder: Path, table: str, name: str) -> dict[str, NDArray[Any]]:
     """One array of every run that has it, by hash."""
     with Store.open(folder) as store, explained(store.path):
         cursor = store.connection.execute(
-            f"SELECT runs.run, dtype, shape, data FROM {table} JOIN runs ON runs.id = {table}.run WHERE name = ? "
-            "ORDER BY runs.id",
+            f"SELECT runs.run, name, dtype, shape, data, checksum FROM {table} JOIN runs ON runs.id = {table}.run "
+            "WHERE name = ? ORDER BY runs.id",
             (name,),
         )
         try:
-            return {run: unpack(dtype, shape, data) for run, dtype, shape, data in cursor}
-        except (zlib.error, ValueError) as error:
+            return {run: Blob(*blob).array for run, *blob in cursor}
+        except (TypeError, ValueError) as error:
             raise StoreError(f"{store.path}: {name} of a run: {error}; {damage_advice(store.path)}") from error
 
 

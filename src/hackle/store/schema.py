@@ -44,8 +44,7 @@ CREATE TABLE runs (
     device TEXT NOT NULL,
     training_seconds REAL,
     scoring_seconds REAL,
-    finished TEXT NOT NULL,
-    checksum INTEGER NOT NULL
+    finished TEXT NOT NULL
 );
 CREATE TABLE measures (
     id INTEGER PRIMARY KEY,
@@ -67,6 +66,11 @@ CREATE TABLE scores (
     note INTEGER REFERENCES notes,
     PRIMARY KEY (run, measure)
 ) WITHOUT ROWID;
+CREATE TABLE packed_scores (
+    run INTEGER PRIMARY KEY REFERENCES runs ON DELETE CASCADE,
+    data BLOB NOT NULL,
+    checksum INTEGER NOT NULL
+);
 CREATE TABLE ceilings (
     dataset TEXT NOT NULL,
     protocol TEXT NOT NULL,
@@ -81,6 +85,7 @@ CREATE TABLE curves (
     dtype TEXT NOT NULL,
     shape TEXT NOT NULL,
     data BLOB NOT NULL,
+    checksum INTEGER NOT NULL,
     PRIMARY KEY (name, run)
 ) WITHOUT ROWID;
 CREATE TABLE arrays (
@@ -89,6 +94,7 @@ CREATE TABLE arrays (
     dtype TEXT NOT NULL,
     shape TEXT NOT NULL,
     data BLOB NOT NULL,
+    checksum INTEGER NOT NULL,
     PRIMARY KEY (name, run)
 ) WITHOUT ROWID;
 CREATE INDEX curves_of_run ON curves (run);
