@@ -29,7 +29,7 @@ POSTERIOR = (
         "reconstruction",
         "elbo",
     ),
-    "iwae",
+    *("iwae", "batch_tc", "sampled_rmig", "sampled_jemmig"),
 )
 LADDER = {
     "beta-vae": (1, 2, 4, 6, 8, 16),
@@ -48,15 +48,20 @@ LOCATELLO_DATA = (
 def settings(**columns: Any) -> list[dict[str, Any]]:
     """Every combination of the values given for some settings; the others are a vanilla VAE's on dSprites."""
     plain = {
-
-            "dataset": "dsprites",
-            "method": "vae",
-            "strength": float("nan"),
-            "architecture": "convolutional",
-            "seed": 0
-        ,
-        "steps": 1000, "batch_size": 64, "latents": 10, "likelihood": "bernoulli", "correlation": 0.0,
-        "precision": "float32", "study": "", "status": "done", "reason": "",
+        "dataset": "dsprites",
+        "method": "vae",
+        "strength": float("nan"),
+        "architecture": "convolutional",
+        "seed": 0,
+        "steps": 1000,
+        "batch_size": 64,
+        "latents": 10,
+        "likelihood": "bernoulli",
+        "correlation": 0.0,
+        "precision": "float32",
+        "study": "",
+        "status": "done",
+        "reason": "",
     }
     lists = {key: value if isinstance(value, (list, tuple, range)) else [value] for key, value in columns.items()}
     return [{**plain, **dict(zip(lists, values, strict=True))} for values in product(*lists.values())]
@@ -107,15 +112,25 @@ def split_encoder(seeds: int = 5, datasets: Sequence[str] = ("dsprites", "cars3d
 def kim2018(seeds: int = 5, datasets: Sequence[str] = ("dsprites", "shapes3d")) -> list[dict[str, Any]]:
     rows = settings(dataset=datasets, method="vae", seed=range(seeds), study="kim2018")
     for method, strengths in (
-        ("beta-vae", [1.0, 4.0, 6.0, 10.0, 16.0]),
-        ("factor-vae", [10.0, 20.0, 30.0, 35.0, 40.0, 50.0, 100.0]),
+        ("beta-vae", [1.0, 4.0, 16.0, 32.0]),
+        ("factor-vae", [6.0, 10.0, 35.0, 40.0, 100.0]),
         ("adversarial-autoencoder", [1.0, 10.0]),
         ("factor-vae-prior", [10.0, 35.0]),
-        ("infowgan-gp", [0.0, 0.2, 1.0]),
     ):
         for strength in strengths:
             rows += settings(dataset=datasets, method=method, strength=strength, seed=range(seeds), study="kim2018")
-    return rows
+    return rows + [
+        row
+        for strength in (0.0, 0.2, 1.0)
+        for row in settings(
+            method="infowgan-gp",
+            strength=strength,
+            architecture="adversarial",
+            latents=4,
+            seed=range(seeds),
+            study="kim2018",
+        )
+    ]
 
 
 def do2020(seeds: int = 4) -> list[dict[str, Any]]:
@@ -141,9 +156,37 @@ def locatello2019(seeds: int = 3, datasets: Sequence[str] = LOCATELLO_DATA) -> l
     ]
 
 
+def _ablations(scores: pd.DataFrame, rng: np.random.Generator) -> list[pd.DataFrame]:
+    """Scores of β-VAEs under the protocols of ablations: one model over scoring seeds, and every model over bins and samples."""
+    chosen = scores[(scores["method"] == "beta-vae") & (scores["dataset"] == "dsprites")]
+    one = chosen[chosen["run"] == chosen["run"].iloc[0]]
+    parts = []
+    for metric, names in (
+        ("beta_vae", [f"kim2018-pairs-{pairs}-iterations-{count}" for pairs in (50, 100) for count in (1000, 10000)]),
+        ("factor_vae", [f"kim2018-points-{size}-votes-{votes}" for size in (50, 100) for votes in (100, 800)]),
+    ):
+        row = one[(one["metric"] == metric) & (one["representation"] == "mean")].iloc[[0]]
+        parts += [
+            row.assign(protocol=name, scoring_seed=seed, score=rng.uniform(0.5, 0.9))
+            for name in names
+            for seed in range(3)
+        ]
+    for kind, amounts, metrics in (
+        ("bins", (10, 100), ("rmig", "jemmig")),
+        ("samples", (10000, 50000), ("jemmig", "wsepin")),
+    ):
+        rows = chosen[chosen["metric"].isin(metrics)]
+        parts += [
+            rows.assign(protocol=f"do2020-{kind}-{amount}", score=rows["score"] * (1 + amount / 1e5))
+            for amount in amounts
+        ]
+    return parts
+
+
 def tables(
     runs: Iterable[Mapping[str, Any]],
     seed: int = 0,
+    sensitivity: bool = False,
     codes: Sequence[str] = CODES,
     posterior: Sequence[str] = POSTERIOR,
     protocols: Sequence[str] = ("locatello2019",),
@@ -195,6 +238,8 @@ def tables(
                 )
             )
     scores = pd.concat(parts, ignore_index=True)[list(SCORE_COLUMNS)]
+    if sensitivity:
+        scores = pd.concat([scores, *_ablations(scores, rng)], ignore_index=True)
 
     def curve(term: str) -> pd.DataFrame:
         if term not in curves:
@@ -213,9 +258,9 @@ def tables(
     def array(name: str) -> dict[str, np.ndarray]:
         own = np.random.default_rng(len(name))
         shapes = {
-            "codes": lambda l: (64, l),
-            "informativeness": lambda l: (l,),
-            "mutual_information": lambda l: (l, factors),
+            "codes": lambda latents: (64, latents),
+            "informativeness": lambda latents: (latents,),
+            "mutual_information": lambda latents: (latents, factors),
         }
         if name not in shapes:
             return {}

@@ -7,14 +7,13 @@ another; beyond a few thousand dots the dots alone become pixels within a vector
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from hackle.figures.chart import Axis, Chart, Panel, Series
-from hackle.figures.panels import shared
+from hackle.figures.layout import crowded, layout, legend_columns, slanted_names, with_shared_axes
 from hackle.figures.style import DIVERGING, MARKERS, RISING, THEMES, Theme, settings
 from hackle.types import HackleError
 
@@ -24,8 +23,17 @@ if TYPE_CHECKING:
 
 MANY = 2500
 """Dots above which they are drawn as pixels."""
-_GAP = 0.42
-"""Inches between panels, beyond what their labels take."""
+
+
+class Dots(NamedTuple):
+    """How the runs of a chart are drawn: the same size in all its panels, by the fullest; as pixels or not."""
+
+    most: int
+    pixels: bool
+
+    @property
+    def size(self) -> float:
+        return 4.0 if self.most <= 150 else 2.4 if self.most <= 600 else 1.3
 
 
 class FigureError(HackleError):
@@ -40,114 +48,23 @@ def draw(chart: Chart, theme: str = "light") -> Figure:
     from matplotlib.figure import Figure
 
     colours = THEMES[theme]
-    rows = _with_shared_axes(chart)
+    rows = with_shared_axes(chart)
     with rc_context(settings(colours)):
-        places, width, height = _layout(rows, chart.series)
+        places, width, height = layout(rows, chart.series)
         figure = Figure(figsize=(width, height), dpi=150)
-        many = sum(len(panel.points) for panel in chart.panels) > MANY
+        dots = [len(panel.points) for panel in chart.panels]
+        style = Dots(max(dots), sum(dots) > MANY)
         for (row, column), place in places.items():
             panel = rows[row][column]
             assert panel is not None
             axes = figure.add_axes((place[0] / width, place[1] / height, place[2] / width, place[3] / height))
-            first = not chart.shared_y or all(other is None for other in rows[row][:column])
-            _draw_panel(axes, panel, chart.series, colours, many, first)
+            _draw_panel(axes, panel, chart.series, colours, style)
         if chart.series:
             _legend(figure, chart.series, colours, width, height)
     return figure
 
 
-def _with_shared_axes(chart: Chart) -> list[list[Panel | None]]:
-    rows = []
-    for row in chart.rows:
-        plain = [panel for panel in row if panel is not None and panel.cells is None and panel.picture is None]
-        if not chart.shared_y or len(plain) < 2:
-            rows.append(list(row))
-            continue
-        low, high = shared(plain)
-        rows.append([panel and replace(panel, y=replace(panel.y, low=low, high=high)) for panel in row])
-    return rows
-
-
-def _panel_size(panel: Panel) -> tuple[float, float]:
-    if panel.picture is not None:
-        height, width = panel.picture.shape[:2]
-        scale = min(4.2 / width, 4.2 / height)
-        return width * scale, height * scale
-    if panel.cells is not None:
-        digits = panel.digits + 2
-        return panel.cells.shape[1] * max(0.34, 0.085 * digits + 0.1), panel.cells.shape[0] * 0.24
-    if panel.x.ticks:
-        series = max(1, panel.points["series"].nunique()) if not panel.joined else 1
-        return max(1.7, 0.4 * len(panel.x.ticks) * (1 + 0.6 * (series - 1))), 1.9
-    return 2.2, 1.9
-
-
-def _layout(
-    rows: Sequence[Sequence[Panel | None]], series: Sequence[Series]
-) -> tuple[dict[tuple[int, int], tuple[float, float, float, float]], float, float]:
-    """Where each panel stands, in inches from the lower left, and the paper's size."""
-    columns = max(len(row) for row in rows)
-    sizes = [[_panel_size(panel) if panel is not None else (0.0, 0.0) for panel in row] for row in rows]
-    dense = columns > 4 and len(rows) > 2
-    shrink = 0.66 if dense else 1.0
-    wide = [max(shrink * row[c][0] for row in sizes if c < len(row)) for c in range(columns)]
-    high = [shrink * max(size[1] for size in row) for row in sizes]
-    left = [max(_left_margin(row[c], c) for row in rows if c < len(row)) for c in range(columns)]
-    below = [max(_bottom_margin(panel, shrink) for panel in row) for row in rows]
-    above = [max(0.3 if panel is not None and panel.title else 0.1 for panel in row) for row in rows]
-    width = max(sum(wide) + sum(left) + 0.12, 3.4)
-    top = 0.08 + 0.17 * -(-len(series) // _legend_columns(series, width)) if series else 0.06
-    height = sum(high) + sum(below) + sum(above) + top
-    places, y = {}, height - top
-    for r, row in enumerate(rows):
-        y -= above[r] + high[r]
-        x = 0.0
-        for c, panel in enumerate(row):
-            x += left[c]
-            if panel is not None:
-                own = (shrink * sizes[r][c][0], shrink * sizes[r][c][1])
-                if panel.cells is None and panel.picture is None:
-                    own = (wide[c], high[r])
-                places[r, c] = (x, y + high[r] - own[1], *own)
-            x += wide[c]
-        y -= below[r]
-    return places, width, height
-
-
-def _left_margin(panel: Panel | None, column: int) -> float:
-    if panel is None:
-        return 0.1
-    if panel.cells is not None:
-        return 0.2 + 0.068 * max((len(str(name)) for name in panel.cells.index), default=0)
-    if panel.picture is not None:
-        return 0.15
-    return 0.62 if column == 0 or panel.y.label else 0.36
-
-
-def _bottom_margin(panel: Panel | None, shrink: float) -> float:
-    if panel is None or panel.picture is not None:
-        return 0.12
-    if panel.cells is not None:
-        longest = max((len(str(name)) for name in panel.cells.columns), default=0)
-        return 0.2 + (0.05 * longest if _slanted(panel, shrink) else 0.06)
-    if panel.x.ticks:
-        return (
-            0.2
-            + (0.045 * max(len(t) for t in panel.x.ticks) if _slanted(panel, shrink) else 0.12)
-            + 0.16 * bool(panel.x.label)
-        )
-    return 0.3 + 0.16 * bool(panel.x.label)
-
-
-def _slanted(panel: Panel, shrink: float) -> bool:
-    """Whether names under the axis are too long to lie side by side."""
-    names = [str(name) for name in (panel.cells.columns if panel.cells is not None else panel.x.ticks)]
-    room = shrink * _panel_size(panel)[0] / max(1, len(names))
-    lines = max((max(len(part) for part in name.split("\n")) for name in names), default=0)
-    return 0.062 * lines > room
-
-
-def _draw_panel(axes: Axes, panel: Panel, series: Sequence[Series], theme: Theme, many: bool, first: bool) -> None:
+def _draw_panel(axes: Axes, panel: Panel, series: Sequence[Series], theme: Theme, dots: Dots) -> None:
     axes.set_title(panel.title, loc="left", pad=4)
     if panel.picture is not None:
         axes.imshow(panel.picture, interpolation="nearest", aspect="auto")
@@ -157,7 +74,7 @@ def _draw_panel(axes: Axes, panel: Panel, series: Sequence[Series], theme: Theme
         _draw_cells(axes, panel, theme)
         return
     _set_axis(axes, "x", panel.x)
-    _set_axis(axes, "y", panel.y if first else replace(panel.y, label=""))
+    _set_axis(axes, "y", panel.y)
     if panel.level is not None:
         axes.axhline(panel.level[0], color=theme.faint, linewidth=0.8, linestyle=(0, (4, 2)), zorder=1)
         axes.text(
@@ -172,16 +89,16 @@ def _draw_panel(axes: Axes, panel: Panel, series: Sequence[Series], theme: Theme
         )
     if panel.diagonal is not None:
         axes.axline((0, panel.diagonal), slope=1, color=theme.faint, linewidth=0.8, linestyle=(0, (4, 2)), zorder=1)
+    several = crowded(panel)
     shown = [
         one
         for one in series
         if (panel.points["series"] == one.name).any() or (panel.summary["series"] == one.name).any()
     ]
+    width = 0.8 / len(shown) if several else 0.8
     for index, one in enumerate(shown):
-        offset = (
-            (index - (len(shown) - 1) / 2) * (0.8 / max(1, len(shown))) if panel.x.ticks and not panel.joined else 0.0
-        )
-        _draw_series(axes, panel, one, theme, offset, 0.8 / max(1, len(shown)), many)
+        offset = (index - (len(shown) - 1) / 2) * width if several else 0.0
+        _draw_series(axes, panel, one, theme, offset, width, dots)
     if panel.labels is not None:
         for row in panel.labels.itertuples():
             axes.annotate(
@@ -195,7 +112,7 @@ def _draw_panel(axes: Axes, panel: Panel, series: Sequence[Series], theme: Theme
             )
 
 
-def _draw_series(axes: Axes, panel: Panel, one: Series, theme: Theme, offset: float, width: float, many: bool) -> None:
+def _draw_series(axes: Axes, panel: Panel, one: Series, theme: Theme, offset: float, width: float, dots: Dots) -> None:
     colour, marker = theme.palette[one.colour % len(theme.palette)], MARKERS[one.marker % len(MARKERS)]
     points = panel.points[panel.points["series"] == one.name]
     if panel.joined and not panel.x.ticks:
@@ -207,17 +124,16 @@ def _draw_series(axes: Axes, panel: Panel, one: Series, theme: Theme, offset: fl
             x = x + _beside(
                 points["x"].to_numpy(float), points["y"].to_numpy(float), 0.5 * (0.6 if panel.joined else width)
             )
-        size = 1.3 if many else 4.0 if len(points) < 200 else 2.4
         axes.plot(
             x,
             points["y"].to_numpy(float),
             linestyle="none",
-            marker="o" if many else marker,
-            markersize=size,
+            marker=marker if dots.size > 2 else "o",
+            markersize=dots.size,
             markerfacecolor=colour,
             markeredgecolor="none",
-            alpha=0.35 if many else 0.6,
-            rasterized=many,
+            alpha=0.35 if dots.pixels else 0.6,
+            rasterized=dots.pixels,
             zorder=2,
         )
     summary = panel.summary[panel.summary["series"] == one.name].sort_values("x")
@@ -307,7 +223,7 @@ def _draw_cells(axes: Axes, panel: Panel, theme: Theme) -> None:
             axes.text(column, row, text.replace("-", "−"), ha="center", va="center", fontsize=6.3, color=ink)
     axes.set_xlim(-0.5, columns - 0.5)
     axes.set_ylim(rows - 0.5, -0.5)
-    slanted = _slanted(panel, 1.0)
+    slanted = slanted_names(panel, 1.0)
     axes.set_xticks(
         range(columns),
         [str(name) for name in panel.cells.columns],
@@ -352,11 +268,6 @@ def _set_axis(axes: Axes, which: str, axis: Axis) -> None:
             getattr(axes, f"{which}axis").set_major_locator(MaxNLocator(4, steps=[1, 2, 2.5, 5, 10]))
 
 
-def _legend_columns(series: Sequence[Series], width: float) -> int:
-    """How many names stand side by side above the panels."""
-    return max(1, min(len(series), int(width / (0.32 + 0.068 * max(len(one.name) for one in series)))))
-
-
 def _legend(figure: Figure, series: Sequence[Series], theme: Theme, width: float, height: float) -> None:
     from matplotlib.lines import Line2D
 
@@ -377,7 +288,7 @@ def _legend(figure: Figure, series: Sequence[Series], theme: Theme, width: float
         handles=marks,
         loc="upper left",
         bbox_to_anchor=(0.008, 1 - 0.01 / height),
-        ncols=_legend_columns(series, width),
+        ncols=legend_columns(series, width),
         frameon=False,
         fontsize=7.5,
         handletextpad=0.2,

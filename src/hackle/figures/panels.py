@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -101,10 +101,19 @@ def _place(values: Sequence[float], strength: float) -> float:
     return float(near[0]) if near else float("nan")
 
 
-def curve_points(curve: pd.DataFrame, series: str | pd.Series) -> pd.DataFrame:
-    """A term's curves as points: x is the step, y the value."""
-    frame = curve[np.isfinite(curve["value"].to_numpy(float))]
-    return pd.DataFrame({"x": frame["step"], "y": frame["value"], "series": series, "run": frame["run"]})
+def curve_points(curve: pd.DataFrame, series: Mapping[str, str], most: int = 150) -> pd.DataFrame:
+    """A term's curves as points, x the step and y the value, of the runs that `series` names a series for.
+
+    Of more than `most` steps every k-th is kept.
+    """
+    curve = curve[curve["run"].isin(list(series))]
+    steps = np.sort(curve["step"].unique())
+    if len(steps) > most:
+        curve = curve[curve["step"].isin(steps[:: -(-len(steps) // most)])]
+    curve = curve[np.isfinite(curve["value"].to_numpy(float))]
+    runs = curve["run"].astype(str)
+    points = {"x": curve["step"], "y": curve["value"], "series": runs.map(series), "run": runs}
+    return pd.DataFrame(points).reset_index(drop=True)
 
 
 def curves_panel(points: pd.DataFrame, title: str, label: str, low: float | None = None) -> Panel:

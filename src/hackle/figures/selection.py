@@ -110,7 +110,8 @@ def _one_protocol(rows: pd.DataFrame, wanted: str) -> tuple[pd.DataFrame, list[s
     notes = []
     for name, part in others.groupby("protocol", observed=True, sort=False):
         scores = words.listing(sorted({words.measure(str(metric)).short for metric in part["metric"].unique()}))
-        notes.append(f"{scores} of {part['run'].nunique():,} runs by the protocol {name}, not {wanted}")
+        some = "" if len(others) == len(rows) else "of some runs "
+        notes.append(f"{scores} {some}by the protocol {name}, not {wanted}")
     return rows, notes
 
 

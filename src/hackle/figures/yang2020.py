@@ -194,9 +194,7 @@ def figure_4(tables: Tables) -> Chart:
     curves = {term: tables.curve(term) for term in terms}
     for one in _SERIES:
         chosen = set(runs[runs["series"] == one.name]["run"])
-        parts = [
-            curve_points(curve[curve["run"].isin(chosen)], terms[term]) for term, curve in curves.items() if len(curve)
-        ]
+        parts = [curve_points(curve, dict.fromkeys(chosen, terms[term])) for term, curve in curves.items()]
         points = pd.concat(parts, ignore_index=True) if parts else no_points()
         if len(points):
             panels.append(curves_panel(points, one.name, "loss (nats)"))

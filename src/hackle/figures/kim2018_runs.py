@@ -1,0 +1,76 @@
+"""The runs of Kim & Mnih 2018 by method and weight, and panels with a column for each weight."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from hackle.figures import words
+from hackle.figures.chart import Panel, Series
+from hackle.figures.panels import swarm
+from hackle.figures.selection import Picked, pick, summarise
+from hackle.tables import Tables
+
+PAPER = "kim2018"
+SHAPES = {"dsprites": "2D Shapes", "shapes3d": "3D Shapes"}
+
+
+def weighed_runs(
+    tables: Tables, metrics: Sequence[str], methods: Sequence[str], dataset: str = "dsprites"
+) -> tuple[pd.DataFrame, Picked]:
+    """Runs of some methods on a data set, with a series for each weight; a VAE is a β-VAE with β = 1."""
+    latents: dict[str, object] = {"latents": "any"} if dataset != "dsprites" or "infowgan-gp" in methods else {}
+    if "infowgan-gp" in methods:
+        latents["architecture"] = "adversarial"
+    picked = pick(
+        tables,
+        metrics,
+        protocol=PAPER,
+        dataset=dataset,
+        method=[*methods, *(["vae"] if "beta-vae" in methods else [])],
+        **latents,
+    )
+    frame = picked.wide()
+    plain = frame["method"] == "vae"
+    frame = frame.assign(
+        method=frame["method"].where(~plain, "beta-vae"), strength=frame["strength"].astype(float).where(~plain, 1.0)
+    )
+    names = [
+        f"{words.SYMBOLS[name]} = {value:g}" for name, value in zip(frame["method"], frame["strength"], strict=True)
+    ]
+    return frame.assign(series=names).sort_values(["method", "strength", "seed"]), picked
+
+
+def weight_series(frame: pd.DataFrame) -> tuple[Series, ...]:
+    """A series for each weight of each method, counted within the method."""
+    found: list[Series] = []
+    for _, part in frame.groupby("method", sort=False):
+        names = part.sort_values("strength")["series"].drop_duplicates()
+        found += [Series(name, index, index) for index, name in enumerate(names)]
+    return tuple({one.name: one for one in found}.values())
+
+
+def by_weight(frame: pd.DataFrame, metric: str, title: str = "", ceiling: float = float("nan")) -> Panel:
+    """A score of each run by its weight."""
+    order = [f"{value:g}" for value in np.sort(frame["strength"].unique())]
+    symbol = words.SYMBOLS[frame["method"].iloc[0]]
+    place = frame.assign(place=frame["strength"].map("{:g}".format))
+    panel = swarm(place, metric, "place", order, title=title, ceiling=ceiling)
+    return replace(panel, x=replace(panel.x, label=symbol))
+
+
+def method_missing(frame: pd.DataFrame, methods: Sequence[str], dataset: str) -> tuple[str, ...]:
+    """The methods without a run."""
+    have = set(frame["method"])
+    return tuple(
+        f"no runs of {words.METHODS[name]} on {words.dataset(dataset)}" for name in methods if name not in have
+    )
+
+
+def best_means(frame: pd.DataFrame, metric: str = "factor_vae") -> dict[str, pd.Series]:
+    """For each method, the weight with the highest mean score: y, low, high, n, strength."""
+    means = summarise(frame[frame[metric].notna()], ["method", "strength"], metric)
+    return {str(name): part.loc[part["y"].idxmax()] for name, part in means.groupby("method")}

@@ -1,0 +1,128 @@
+"""Where panels stand on paper, in inches, and which of their labels are said once for several."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from hackle.figures.chart import Chart, Panel, Series
+from hackle.figures.panels import shared
+
+Place = tuple[float, float, float, float]
+"""Left, bottom, width, height."""
+
+
+def with_shared_axes(chart: Chart) -> list[list[Panel | None]]:
+    """The chart's panels with one y axis to a row where that is wanted, and no label said twice side by side."""
+    rows = []
+    for row in chart.rows:
+        plain = [panel for panel in row if panel is not None and panel.cells is None and panel.picture is None]
+        low, high = shared(plain)
+        alike = chart.shared_y and len(plain) > 1
+        rows.append(
+            [panel and (replace(panel, y=replace(panel.y, low=low, high=high)) if alike else panel) for panel in row]
+        )
+    return [[panel and _unlabelled(panel, rows, r, c) for c, panel in enumerate(row)] for r, row in enumerate(rows)]
+
+
+def _unlabelled(panel: Panel, rows: Sequence[Sequence[Panel | None]], row: int, column: int) -> Panel:
+    """The panel without the label that its left neighbour has, and without names that stand under the one below it."""
+    x, y = panel.x, panel.y
+    left = rows[row][column - 1] if column else None
+    if left is not None and left.y.label == y.label:
+        y = replace(y, label="")
+    below = rows[row + 1][column] if row + 1 < len(rows) and column < len(rows[row + 1]) else None
+    if below is not None and (below.x.label, below.x.ticks) == (x.label, x.ticks):
+        x = replace(x, label="", ticks=("",) * len(x.ticks))
+    return replace(panel, x=x, y=y)
+
+
+def crowded(panel: Panel) -> bool:
+    """Whether several series share a category and must stand beside each other."""
+    if not panel.x.ticks or panel.joined or not len(panel.points):
+        return False
+    return int(panel.points.groupby("x")["series"].nunique().max()) > 1
+
+
+def _panel_size(panel: Panel) -> tuple[float, float]:
+    if panel.picture is not None:
+        height, width = panel.picture.shape[:2]
+        scale = min(4.2 / width, 4.2 / height)
+        return width * scale, height * scale
+    if panel.cells is not None:
+        digits = panel.digits + 2
+        return panel.cells.shape[1] * max(0.34, 0.085 * digits + 0.1), panel.cells.shape[0] * 0.24
+    if panel.x.ticks:
+        series = max(1, panel.points["series"].nunique()) if crowded(panel) else 1
+        return max(1.7, 0.4 * len(panel.x.ticks) * (1 + 0.6 * (series - 1))), 1.9
+    return 2.2, 1.9
+
+
+def layout(
+    rows: Sequence[Sequence[Panel | None]], series: Sequence[Series]
+) -> tuple[dict[tuple[int, int], Place], float, float]:
+    """Where each panel stands, in inches from the lower left, and the paper's size."""
+    columns = max(len(row) for row in rows)
+    sizes = [[_panel_size(panel) if panel is not None else (0.0, 0.0) for panel in row] for row in rows]
+    dense = columns > 4 and len(rows) > 2
+    shrink = 0.66 if dense else 1.0
+    wide = [max(shrink * row[c][0] for row in sizes if c < len(row)) for c in range(columns)]
+    high = [shrink * max(size[1] for size in row) for row in sizes]
+    left = [max(_left_margin(row[c], c) for row in rows if c < len(row)) for c in range(columns)]
+    below = [max(_bottom_margin(panel, shrink) for panel in row) for row in rows]
+    above = [max(0.3 if panel is not None and panel.title else 0.1 for panel in row) for row in rows]
+    width = max(sum(wide) + sum(left) + 0.12, 3.4)
+    top = 0.08 + 0.17 * -(-len(series) // legend_columns(series, width)) if series else 0.06
+    height = sum(high) + sum(below) + sum(above) + top
+    places, y = {}, height - top
+    for r, row in enumerate(rows):
+        y -= above[r] + high[r]
+        x = 0.0
+        for c, panel in enumerate(row):
+            x += left[c]
+            if panel is not None:
+                own = (shrink * sizes[r][c][0], shrink * sizes[r][c][1])
+                if panel.cells is None and panel.picture is None:
+                    own = (wide[c], high[r])
+                places[r, c] = (x, y + high[r] - own[1], *own)
+            x += wide[c]
+        y -= below[r]
+    return places, width, height
+
+
+def _left_margin(panel: Panel | None, column: int) -> float:
+    if panel is None:
+        return 0.1
+    if panel.cells is not None:
+        return 0.2 + 0.068 * max((len(str(name)) for name in panel.cells.index), default=0)
+    if panel.picture is not None:
+        return 0.15
+    return 0.62 if column == 0 or panel.y.label else 0.36
+
+
+def _bottom_margin(panel: Panel | None, shrink: float) -> float:
+    if panel is None or panel.picture is not None:
+        return 0.12
+    if panel.cells is not None:
+        longest = max((len(str(name)) for name in panel.cells.columns), default=0)
+        return 0.2 + (0.05 * longest if slanted_names(panel, shrink) else 0.06)
+    if panel.x.ticks:
+        return (
+            0.2
+            + (0.045 * max(len(t) for t in panel.x.ticks) if slanted_names(panel, shrink) else 0.12)
+            + 0.16 * bool(panel.x.label)
+        )
+    return 0.3 + 0.16 * bool(panel.x.label)
+
+
+def slanted_names(panel: Panel, shrink: float) -> bool:
+    """Whether names under the axis are too long to lie side by side."""
+    names = [str(name) for name in (panel.cells.columns if panel.cells is not None else panel.x.ticks)]
+    room = shrink * _panel_size(panel)[0] / max(1, len(names))
+    lines = max((max(len(part) for part in name.split("\n")) for name in names), default=0)
+    return 0.062 * lines > room
+
+
+def legend_columns(series: Sequence[Series], width: float) -> int:
+    """How many names stand side by side above the panels."""
+    return max(1, min(len(series), int(width / (0.32 + 0.068 * max(len(one.name) for one in series)))))

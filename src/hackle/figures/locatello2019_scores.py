@@ -1,0 +1,271 @@
+"""Locatello et al. 2019, Fig. 2 to 4, 7 and 8: total correlations and scores against methods and weights."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from hackle.claims.statistics import variance_shares
+from hackle.figures import words
+from hackle.figures.chart import Axis, Chart, Comparison, Exhibit, Panel
+from hackle.figures.locatello2019_runs import (
+    DATASETS,
+    METHODS,
+    METRICS,
+    PAPER,
+    absent,
+    complete_scores,
+    datasets_of,
+    in_rows,
+    method_series,
+    study_runs,
+)
+from hackle.figures.panels import MEDIANS, against_strength, scatter, swarm
+from hackle.figures.selection import spearman, spread
+from hackle.presets import STRENGTHS
+from hackle.tables import Tables
+
+_WITHOUT_ANNEALED = METHODS[:-1]
+
+
+def _correlation_with_weight(frame: pd.DataFrame, metric: str) -> pd.Series:
+    """For each method, the rank correlation of a score with the weight on each data set, averaged over data sets."""
+    found = {
+        (method, dataset): spearman(part["strength"].to_numpy(float), part[metric].to_numpy(float))
+        for (method, dataset), part in frame[frame[metric].notna()].groupby(["method", "dataset"], observed=True)
+    }
+    return pd.Series(found, dtype=float).groupby(level=0).mean() if found else pd.Series(dtype=float)
+
+
+def _total_correlation(tables: Tables, representation: str, paper: dict[str, str]) -> Chart:
+    frame, picked = study_runs(tables, ["gaussian_tc"], representation, _WITHOUT_ANNEALED)
+    panels = [
+        against_strength(frame[frame["dataset"] == name], "gaussian_tc", STRENGTHS, title=words.dataset(name))
+        for name in datasets_of(frame)
+    ]
+    # Seven data sets stand in two rows; only the first of a row names the axis.
+    found = _correlation_with_weight(frame, "gaussian_tc")
+    comparisons = tuple(
+        Comparison(
+            f"{words.METHODS[name]}: rank correlation with its weight, mean over data sets",
+            paper[name],
+            float(found[name]),
+            n=int((frame["method"] == name).sum()),
+        )
+        for name in _WITHOUT_ANNEALED
+        if name in found
+    )
+    return Chart(
+        in_rows(panels, min(4, len(panels))) if panels else (),
+        method_series(_WITHOUT_ANNEALED),
+        MEDIANS,
+        comparisons,
+        absent(frame, (), _WITHOUT_ANNEALED),
+        picked.notes,
+        shared_y=False,
+    )
+
+
+def figure_2(tables: Tables) -> Chart:
+    """Total correlation of samples against the weight."""
+    falls, slightly = "clearly falls", "falls, less clearly"
+    return _total_correlation(
+        tables,
+        "sampled",
+        {
+            "beta-vae": falls,
+            "beta-tcvae": falls,
+            "dip-vae-i": slightly,
+            "dip-vae-ii": slightly,
+            "factor-vae": "does not seem to fall",
+        },
+    )
+
+
+def figure_3(tables: Tables) -> Chart:
+    """Total correlation of means against the weight."""
+    rises = "rises substantially"
+    return _total_correlation(
+        tables,
+        "mean",
+        {
+            "beta-vae": rises,
+            "beta-tcvae": rises,
+            "factor-vae": "rises, less so",
+            "dip-vae-i": "stays low",
+            "dip-vae-ii": "rises",
+        },
+    )
+
+
+def figure_4(tables: Tables) -> Chart:
+    """Total correlation of means against that of samples."""
+    means, picked = study_runs(tables, ["gaussian_tc"], "mean")
+    samples, _ = study_runs(tables, ["gaussian_tc"], "sampled")
+    joined = means.merge(samples[["run", "gaussian_tc"]], on="run", suffixes=("", "_sampled"))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        joined["mean_log"] = np.log10(joined["gaussian_tc"].clip(lower=1e-6))
+        joined["sampled_log"] = np.log10(joined["gaussian_tc_sampled"].clip(lower=1e-6))
+    panels, comparisons = [], []
+    span = spread(joined[["mean_log", "sampled_log"]].min(), joined[["mean_log", "sampled_log"]].max())
+    for name in datasets_of(joined):
+        axes = (Axis("log₁₀ TC of samples", *span), Axis("log₁₀ TC of means", *span))
+        panel = scatter(
+            joined[joined["dataset"] == name],
+            "sampled_log",
+            "mean_log",
+            title=words.dataset(name),
+            axes=axes,
+            means=False,
+        )
+        panels.append(replace(panel, diagonal=0.0))
+    for method in METHODS:
+        rows = joined[joined["method"] == method]
+        if len(rows):
+            share = float((rows["gaussian_tc"] > rows["gaussian_tc_sampled"]).mean())
+            comparisons.append(
+                Comparison(
+                    f"{words.METHODS[method]}: share of runs whose means have more than their samples",
+                    "few" if method == "dip-vae-i" else "most",
+                    share,
+                    n=len(rows),
+                )
+            )
+    return Chart(
+        in_rows(panels, min(4, len(panels))) if panels else (),
+        method_series(),
+        "Dots are runs; above the dashed line the means are more correlated than the samples.",
+        tuple(comparisons),
+        absent(joined),
+        picked.notes,
+    )
+
+
+def _grid(frame: pd.DataFrame, make) -> tuple[tuple[Panel | None, ...], ...]:
+    """A row for each data set, a column for each metric; titles above the first row, data sets beside the first column."""
+    rows = []
+    for place, dataset in enumerate(datasets_of(frame)):
+        row = []
+        for index, metric in enumerate(METRICS):
+            here = frame[(frame["dataset"] == dataset) & frame[metric].notna()]
+            panel = make(here, metric) if len(here) else Panel(y=Axis(""))
+            title = words.measure(metric).label if place == 0 else ""
+            label = words.dataset(dataset) if index == 0 else ""
+            row.append(replace(panel, title=title, x=replace(panel.x, label=""), y=replace(panel.y, label=label)))
+        rows.append(tuple(row))
+    return tuple(rows)
+
+
+def _explained(frame: pd.DataFrame, paper: dict[str, str]) -> tuple[Comparison, ...]:
+    """The shares of the scores' variance that the paper speaks of: method, strength (a method's weight) and seed."""
+    scores, methods = complete_scores(frame)
+    if min(scores.shape) == 0 or scores.shape[2] < 2 or len(set(methods)) < 2:
+        return ()
+    parts = [variance_shares(metric, methods)._asdict() for dataset in scores for metric in dataset]
+    shares = pd.DataFrame(parts).mean()
+    return tuple(
+        Comparison(
+            f"share of the scores' variance due to the {name}, mean over metrics and data sets",
+            said,
+            float(shares[name]),
+            n=scores.shape[0] * scores.shape[2] * scores.shape[3],
+        )
+        for name, said in paper.items()
+    )
+
+
+def figure_7(tables: Tables) -> Chart:
+    """Scores of each method."""
+    frame, picked = study_runs(tables, METRICS)
+    names = list(METHODS)
+    rows = _grid(
+        frame,
+        lambda here, metric: swarm(here, metric, "method", names, name=lambda name: words.METHODS[name], robust=True),
+    )
+    paper = {"method": "matters less than the weight", "strength": "matters more than the method"}
+    return Chart(
+        rows,
+        method_series(),
+        "Dots are single runs of any weight; the line is their median, bars span the quartiles.",
+        _explained(frame, paper),
+        absent(frame, METRICS),
+        picked.notes,
+        shared_y=False,
+    )
+
+
+def figure_8(tables: Tables) -> Chart:
+    """Scores against the weight."""
+    frame, picked = study_runs(tables, METRICS)
+    rows = _grid(frame, lambda here, metric: against_strength(here, metric, STRENGTHS))
+    return Chart(
+        rows,
+        method_series(),
+        f"{MEDIANS} Weights of each method from weakest (1) to strongest (6).",
+        _explained(frame, {"seed": "matters as much as the choice of the weight"}),
+        absent(frame, METRICS),
+        picked.notes,
+        shared_y=False,
+    )
+
+
+_NEEDS = "six methods with six weights each"
+EXHIBITS = (
+    Exhibit(
+        "locatello2019-figure-2",
+        PAPER,
+        "Figure 2",
+        "Total correlation of samples",
+        "Total correlation of a Gaussian fitted to sampled codes, against the method's weight.",
+        figure_2,
+        PAPER,
+        _NEEDS,
+        DATASETS,
+    ),
+    Exhibit(
+        "locatello2019-figure-3",
+        PAPER,
+        "Figure 3",
+        "Total correlation of means",
+        "Total correlation of a Gaussian fitted to the codes' means, against the method's weight.",
+        figure_3,
+        PAPER,
+        _NEEDS,
+        DATASETS,
+    ),
+    Exhibit(
+        "locatello2019-figure-4",
+        PAPER,
+        "Figure 4",
+        "Means against samples",
+        "Total correlation of means against that of samples, on a logarithmic scale.",
+        figure_4,
+        PAPER,
+        _NEEDS,
+        DATASETS,
+    ),
+    Exhibit(
+        "locatello2019-figure-7",
+        PAPER,
+        "Figure 7",
+        "Scores of each method",
+        "Every score of every run, by method, for each metric and data set.",
+        figure_7,
+        PAPER,
+        _NEEDS,
+        DATASETS,
+    ),
+    Exhibit(
+        "locatello2019-figure-8",
+        PAPER,
+        "Figure 8",
+        "Scores against the weight",
+        "Scores against the method's weight, for each metric and data set.",
+        figure_8,
+        PAPER,
+        _NEEDS,
+        DATASETS,
+    ),
+)
