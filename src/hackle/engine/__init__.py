@@ -59,6 +59,8 @@ def run_study(
     """
     if (workers is not None and workers < 0) or (fleet_size is not None and fleet_size < 1):
         raise EngineError(f"workers is {workers} and fleet_size {fleet_size}; expected 0 or more, and 1 or more")
+    if engine not in ("local", "ray"):
+        raise EngineError(f"no engine {engine!r}; there are local and ray")
     chosen = tuple(protocol(name) for name in protocols)
     names = tuple(choose_metrics(metrics))
     started = time.monotonic()
@@ -118,8 +120,6 @@ def _executor(engine: str, settings: Settings, workers: int | None, address: str
         from hackle.engine.ray import Ray
 
         return Ray(settings, workers, address)
-    if engine != "local":
-        raise EngineError(f"no engine {engine!r}; there are local and ray")
     settings = settings if settings.device else replace(settings, device=str(default_device()))
     if workers == 0:
         return Inline(settings)

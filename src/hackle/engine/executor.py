@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
+
+import torch
+from threadpoolctl import threadpool_limits
 
 from hackle.datasets import DataError
 from hackle.engine.tasks import Settings, Task
@@ -62,6 +67,18 @@ def outcome_of(number: int, task: Task, settings: Settings, tell: Any) -> Event:
         return Event(number, "error", f"{type(error).__name__}: {error}")
 
 
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """As in workers, so that sums run in the same order and results have the same bits."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        with threadpool_limits(1):
+            yield
+    finally:
+        torch.set_num_threads(threads)
+
+
 class Inline:
     """Everything in this process, one task after the other: for small studies, and to find faults."""
 
@@ -80,7 +97,8 @@ class Inline:
             return []
         number, task = self._waiting.popleft()
         told: list[Event] = []
-        event = outcome_of(number, task, self.settings, lambda value: told.append(Event(number, "alive", value)))
+        with _one_thread():
+            event = outcome_of(number, task, self.settings, lambda value: told.append(Event(number, "alive", value)))
         return [*told, event]
 
     def kill(self, number: int) -> None:

@@ -1,0 +1,175 @@
+"""A study stores every run once, with the scores it has alone, and goes on where it stopped."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from small_study import TINY, assert_same, diverging, some_runs, study
+
+from hackle.engine import run_study
+from hackle.engine.tasks import Ceilings, ScoreRun, TrainFleet
+from hackle.fleet import stacking_key
+from hackle.model import Model
+from hackle.records import record_hash
+from hackle.scoring import score
+from hackle.store import Store, read
+from hackle.train import Stopped, fit
+from hackle.types import HackleError
+
+
+def refuse(*_: Any) -> None:
+    raise AssertionError("this must not happen")
+
+
+def test_every_run_is_stored_with_the_scores_it_has_alone(data: Path, undisturbed: Path, squares: Any) -> None:
+    runs = some_runs(data)
+    tables = read(undisturbed)
+    assert set(tables.runs["run"]) == {record_hash(run) for run in runs}
+    assert set(tables.runs["status"]) == {"done"}
+    model = fit(runs[3], dataset=hackle_data(data), device="cpu", progress=False)
+    alone = score(model, hackle_data(data), "mig,kl", TINY).set_index(["metric", "representation"])
+    stored = tables.scores[tables.scores["run"] == record_hash(runs[3])].set_index(["metric", "representation"])
+    assert (
+        set(stored.index)
+        == set(alone.index)
+        == {("mig", "mean"), ("mig", "sampled"), ("kl", "posterior"), ("active_units", "posterior")}
+    )
+    for place in alone.index:
+        # Stacked and alone differ in the last digits of the weights.
+        assert float(stored.loc[place, "score"]) == pytest.approx(float(alone.loc[place, "score"]), abs=1e-3)
+        np.testing.assert_equal(float(stored.loc[place, "ceiling"]), float(alone.loc[place, "ceiling"]))
+    curve = tables.curve("kl")
+    assert list(curve[curve["run"] == record_hash(runs[0])]["step"]) == list(range(1, 13))
+    assert {values.shape for values in tables.array("codes").values()} == {(32, 3)}
+    assert {values.shape for values in tables.array("mutual_information").values()} == {(3, 3)}
+    assert {values.shape for values in tables.array("informativeness").values()} == {(3,)}
+    assert np.all(tables.runs["training_seconds"] > 0)
+    assert np.all(tables.runs["scoring_seconds"] > 0)
+
+
+def hackle_data(data: Path) -> Any:
+    from hackle.datasets import load
+
+    return load(data)
+
+
+def test_a_finished_study_does_nothing_more(data: Path, undisturbed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for task in (TrainFleet, ScoreRun, Ceilings):
+        monkeypatch.setattr(task, "perform", refuse)
+    summary = study(some_runs(data), undisturbed)
+    assert (summary.total, summary.done, summary.failed, summary.trained, summary.scored) == (9, 9, 0, 0, 0)
+
+
+def test_a_study_that_grows_trains_what_is_new(data: Path, tmp_path: Path) -> None:
+    runs = some_runs(data)
+    assert study(runs[:4], tmp_path).trained == 4
+    summary = study(runs, tmp_path)
+    assert (summary.done, summary.trained) == (9, 5)
+
+
+@pytest.mark.parametrize("keep", ["all", "best", "none"])
+def test_weights_are_kept_as_asked(keep: Any, data: Path, tmp_path: Path) -> None:
+    runs = some_runs(data)
+    study(runs, tmp_path, keep=keep)
+    kept = {path.parent.name for path in tmp_path.glob("runs/*/weights.safetensors")}
+    scores = read(tmp_path).scores
+    mig = scores[(scores["metric"] == "mig") & (scores["representation"] == "mean")].set_index("run")["score"]
+    best = {
+        max((record_hash(run) for run in group), key=lambda key: (mig[key], key))
+        for group in (runs[:6], runs[6:])
+        if len({stacking_key(run) for run in group}) == 1
+    }
+    assert kept == {"all": {record_hash(run) for run in runs}, "best": best, "none": set()}[keep]
+    for key in kept:
+        model = Model.load(tmp_path / "runs" / key)
+        assert record_hash(model.run) == key
+    assert not (tmp_path / "fleets").exists()
+    # A driver that died before it could drop: the next one does.
+    if keep == "all":
+        study(runs, tmp_path, keep="best")
+        assert {path.parent.name for path in tmp_path.glob("runs/*/weights.safetensors")} == best
+
+
+def test_a_run_that_diverges_is_stored_as_failed_with_step_and_term(
+    data: Path, undisturbed: Path, tmp_path: Path
+) -> None:
+    runs = some_runs(data)
+    bad = diverging(data)
+    summary = study([*runs, bad], tmp_path / "study", fleet_size=3)
+    assert (summary.done, summary.failed) == (9, 1)
+    ((name, reason),) = summary.failures
+    assert name == record_hash(bad)
+    assert "diverged at step" in reason
+    assert "not finite" in reason
+    tables = read(tmp_path / "study")
+    row = tables.runs[tables.runs["run"] == name].iloc[0]
+    assert (row["status"], row["reason"]) == ("failed", reason)
+    assert name not in set(tables.scores["run"])
+    # It is not tried again unless asked for, and then fails again and is stored once.
+    assert study([*runs, bad], tmp_path / "study", fleet_size=3).trained == 0
+    again = study([*runs, bad], tmp_path / "study", fleet_size=3, retry_failed=True)
+    assert (again.trained, again.done, again.failed) == (1, 9, 1)
+    with Store.open(tmp_path / "study") as store:
+        assert len(store.known()) == 10
+
+
+def test_no_metrics_store_codes_and_curves(data: Path, tmp_path: Path) -> None:
+    study(some_runs(data)[:2], tmp_path, metrics=())
+    tables = read(tmp_path)
+    assert len(tables.scores) == 0
+    assert len(tables.array("codes")) == 2
+
+
+def test_several_protocols_are_scored_on_one_encoding(data: Path, tmp_path: Path) -> None:
+    from dataclasses import replace
+
+    other = replace(TINY, name="other", bins=3)
+    given: dict[str, Any] = {"workers": 0, "device": "cpu", "metrics": "mig", "progress": False}
+    run_study(some_runs(data)[:2], tmp_path, protocols=[TINY, other], **given)
+    scores = read(tmp_path).scores
+    assert set(scores["protocol"]) == {"tiny", "other"}
+    assert len(scores) == 2 * 2 * 2
+    assert np.isfinite(scores["ceiling"]).all()
+
+
+def test_ctrl_c_leaves_a_checkpoint_and_the_same_call_goes_on(
+    data: Path, undisturbed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from hackle.fleet import Fleet
+
+    original, steps = Fleet.step, []
+
+    def step(self: Fleet) -> None:
+        original(self)
+        steps.append(len(self))
+        if len(steps) == 30:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(Fleet, "step", step)
+    with pytest.raises(Stopped, match=r"stopped with \d of 9 runs stored; the same command goes on"):
+        study(some_runs(data), tmp_path / "study")
+    assert list((tmp_path / "study" / "fleets").iterdir())
+    study(some_runs(data), tmp_path / "study")
+    # The nine runs are five fleets of twelve steps: none was taken twice.
+    assert len(steps) == 12 * 5
+    assert_same(undisturbed, tmp_path / "study")
+
+
+def test_wrong_arguments_are_refused_before_anything_happens(data: Path, tmp_path: Path) -> None:
+    runs = some_runs(data)[:1]
+    for options, words in (
+        ({"workers": -1}, "workers is -1"),
+        ({"fleet_size": 0}, "fleet_size 0"),
+        ({"engine": "steam"}, "there are local and ray"),
+        ({"metrics": "migg"}, "did you mean mig"),
+    ):
+        with pytest.raises(HackleError, match=words):
+            study(runs, tmp_path / "study", **options)
+    with pytest.raises(HackleError, match="locatello2019"):
+        run_study(runs, tmp_path / "study", protocols=["nonsense"])
+    assert not (tmp_path / "study").exists()
