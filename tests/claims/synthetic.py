@@ -60,10 +60,11 @@ def tables(
     to values, `curves` terms to values over the steps, `arrays` names to arrays; `noise()` is a standard normal draw."""
     rng = np.random.default_rng(seed)
     noise = lambda: float(rng.normal())  # noqa: E731
-    run_rows, score_rows = [], []
+    run_rows: list[Run] = []
+    score_rows: list[tuple[int, str, str, float, str]] = []
     curve_rows: dict[str, list[pd.DataFrame]] = {}
     kept: dict[str, dict[str, Any]] = {}
-    for given in runs:
+    for place, given in enumerate(runs):
         run = {**DEFAULTS, **given}
         record = json.dumps(
             {key: str(value) for key, value in run.items() if key != "seed"} | {"seed": int(run["seed"])}
@@ -73,18 +74,8 @@ def tables(
         for key, value in scores(run, noise).items():
             metric, _, rest = key.partition("/")
             representation, _, under = rest.partition("/")
-            score_rows.append(
-                {
-                    **{column: run[column] for column in SCORE_COLUMNS if column in run},
-                    "run": name,
-                    "metric": metric,
-                    "representation": representation or ("posterior" if metric in POSTERIOR else "mean"),
-                    "score": float(value),
-                    "protocol": under or protocol,
-                    "scoring_seed": 0,
-                    "note": "",
-                }
-            )
+            representation = representation or ("posterior" if metric in POSTERIOR else "mean")
+            score_rows.append((place, metric, representation, float(value), under or protocol))
         for term, values in (curves(run, noise) if curves else {}).items():
             values = np.asarray(values, float)
             step = np.linspace(run["steps"] / len(values), run["steps"], len(values))
@@ -92,10 +83,14 @@ def tables(
         for key, value in (arrays(run, noise) if arrays else {}).items():
             kept.setdefault(key, {})[name] = np.asarray(value)
     empty = pd.DataFrame({"run": pd.Series(dtype=str), "step": pd.Series(dtype=float), "value": pd.Series(dtype=float)})
+    all_runs = pd.DataFrame(run_rows, columns=list(RUN_COLUMNS))
+    places, *rest = zip(*score_rows, strict=True) if score_rows else ([], [], [], [], [])
+    found = all_runs.loc[list(places), [name for name in SCORE_COLUMNS if name in RUN_COLUMNS]].reset_index(drop=True)
+    found = found.assign(**dict(zip(("metric", "representation", "score", "protocol"), map(list, rest), strict=True)))
     joined = {term: pd.concat(parts, ignore_index=True) for term, parts in curve_rows.items()}
     return Tables(
-        scores=pd.DataFrame(score_rows, columns=list(SCORE_COLUMNS)),
-        runs=pd.DataFrame(run_rows, columns=list(RUN_COLUMNS)),
+        scores=found.assign(scoring_seed=0, note="").reindex(columns=list(SCORE_COLUMNS)),
+        runs=all_runs,
         curve=lambda term: joined.get(term, empty),
         array=lambda name: kept.get(name, {}),
     )

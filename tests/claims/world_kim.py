@@ -15,7 +15,7 @@ PROTOCOLS = {
 }
 
 
-def kim2018(truth: int, seeds: int = 10, spread: float = 1.0, seed: int = 0) -> Tables:
+def kim2018(truth: int, seeds: int = 10, spread: float = 1.0, seed: int = 0, scorings: int = 10) -> Tables:
     common = {"study": "kim2018", "seed": range(seeds)}
     designs = [
         *sweep(**common, method="beta-vae", strength=list(BETAS)),
@@ -62,7 +62,7 @@ def kim2018(truth: int, seeds: int = 10, spread: float = 1.0, seed: int = 0) -> 
 
     def sensitivity(noise) -> dict[str, float]:
         found = {}
-        for scoring in range(10):
+        for scoring in range(scorings):
             for metric, protocols in PROTOCOLS.items():
                 swing = 0.2 if (metric == "beta_vae") == (truth > 0) else 0.02
                 for place, protocol in enumerate(protocols):

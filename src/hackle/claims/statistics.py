@@ -28,8 +28,8 @@ LEVEL = 0.05
 """The chance of error that tests allow, after correction, and one minus the intervals' confidence."""
 POWER = 0.8
 """The chance to decide for which numbers of runs are stated."""
-FAR_TOO_MANY = 100_000
-"""More seeds than this are not a plan."""
+_NUMBERS = np.unique(np.geomspace(2, 100_000, 600).astype(int))
+"""Numbers of seeds that are tried; more than these are not a plan."""
 
 
 @dataclass(frozen=True)
@@ -91,18 +91,13 @@ class Estimate:
 
         None where no reasonable number would do.
         """
-        spread = self.error * math.sqrt(self.seeds)
-        per_seed = self.freedom / max(self.seeds - 1, 1)
         if distance <= 0:
             return None
-        seeds = 2
-        while seeds <= FAR_TOO_MANY:
-            freedom = per_seed * (seeds - 1)
-            reach = stats.t.isf(level, freedom) + stats.t.isf(1 - POWER, freedom)
-            if distance >= reach * spread / math.sqrt(seeds):
-                return seeds
-            seeds = max(seeds + 1, math.ceil(seeds * 1.02))
-        return None
+        spread = self.error * math.sqrt(self.seeds)
+        freedom = self.freedom / max(self.seeds - 1, 1) * (_NUMBERS - 1)
+        reach = stats.t.isf(level, freedom) + stats.t.isf(1 - POWER, freedom)
+        enough = np.flatnonzero(distance >= reach * spread / np.sqrt(_NUMBERS))
+        return int(_NUMBERS[enough[0]]) if len(enough) else None
 
 
 def mean_of(strata: Sequence[Units]) -> Estimate:
@@ -187,7 +182,7 @@ def variance_shares(scores: Floats, methods: Sequence[str]) -> Shares:
     return Shares(method, strength, 1 - method - strength)
 
 
-def holm(chances: Sequence[float]) -> Floats:
+def holm(chances: Sequence[float] | Floats) -> Floats:
     """Holm's corrected p-values: with them at most `LEVEL`, the chance of any error among all is at most `LEVEL`.
 
     >>> holm([0.01, 0.04, 0.03]).tolist()

@@ -105,7 +105,8 @@ class View:
     def _codes(self) -> tuple[NDArray[Any], NDArray[Any], list[str], NDArray[Any], list[str]]:
         """Of each row of scores: its run's place, its score's number among these names, its protocol's among these."""
         scores = self.tables.scores
-        rows = self.runs.index.get_indexer(scores["run"])
+        codes, names_of_runs = pd.factorize(scores["run"])
+        rows = self.runs.index.get_indexer(np.asarray(names_of_runs, dtype=object))[codes]
         metrics, metric_names = pd.factorize(scores["metric"])
         representations, representation_names = pd.factorize(scores["representation"])
         columns, pairs = pd.factorize(metrics * len(representation_names) + representations)

@@ -1,0 +1,133 @@
+"""Measures on tables small enough to compute by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from claims.synthetic import sweep, tables
+from hackle.claims.do2020_metrics import alike
+from hackle.claims.measures import agreement, best_difference, difference, gap, relative_change, trend
+from hackle.claims.transfer import agreement_of_tuning, share_of_the_best_method, transfer
+from hackle.claims.view import View
+from hackle.metrics import consistency, informativeness
+
+PLAIN, CORRELATED = {"method": "vae"}, {"method": "vae", "correlation": 0.9}
+
+
+def test_differences_are_within_seeds_that_both_conditions_have() -> None:
+    designs = [*sweep(seed=[1, 2, 3]), *sweep(seed=[2, 3, 4], correlation=0.9)]
+    data = View(tables(designs, lambda run, noise: {"mig": run["seed"] ** 2 + 5 * run["correlation"]})).of("")
+    found = difference("mig").compute(data, (PLAIN, CORRELATED))
+    assert found is not None
+    assert found.values == pytest.approx([4.5, 4.5])
+    assert found.runs_per_seed == 2
+    assert difference("mig", sign=-1).compute(data, (PLAIN, {"method": "beta-vae"})) is None
+    change = relative_change("mig").compute(data, (PLAIN, CORRELATED))
+    assert change is not None
+    assert change.values.mean() == pytest.approx(4.5 / 6.5)
+
+
+def test_a_trend_is_a_rank_correlation_within_each_seed() -> None:
+    designs = sweep(method="beta-vae", strength=[1.0, 2.0, 4.0, 16.0], seed=range(2))
+    data = View(tables(designs, lambda run, noise: {"mig": (-1) ** run["seed"] * run["strength"] ** 3})).of("")
+    found = trend("mig").compute(data, ({"method": "beta-vae"},))
+    assert found is not None
+    assert found.values == pytest.approx([1, -1])
+    assert found.runs_per_seed == 4
+
+
+def test_agreement_is_over_settings_within_each_seed() -> None:
+    designs = sweep(method=["beta-vae", "factor-vae"], strength=[1.0, 2.0], seed=range(3))
+    scores = lambda run, noise: {"mig": (value := noise()), "sap": value**3, "dci": -value}  # noqa: E731
+    data = View(tables(designs, scores)).of("")
+    condition = ({"method": ("beta-vae", "factor-vae")},)
+    for measure, expected in ((agreement(("mig", "sap")), 1), (agreement(("mig", "sap"), ("mig", "dci")), 0)):
+        found = measure.compute(data, condition)
+        assert found is not None
+        assert found.values == pytest.approx([expected] * 3)
+
+
+def test_choosing_the_best_setting_does_not_favour_who_has_more_of_them() -> None:
+    designs = [
+        *sweep(method="vae", seed=range(6)),
+        *sweep(method="beta-vae", strength=[float(value) for value in range(1, 9)], seed=range(6)),
+    ]
+    means = []
+    for trial in range(40):
+        data = View(tables(designs, lambda run, noise: {"mig": noise()}, seed=trial)).of("")
+        found = best_difference("mig").compute(data, ({"method": "vae"}, {"method": "beta-vae"}))
+        assert found is not None
+        means.append(found.values.mean())
+    # In hindsight the best of eight settings of six seeds is 0.58 better by chance.
+    assert abs(np.mean(means)) < 0.3
+
+
+def test_best_means_best_by_the_judge() -> None:
+    designs = [
+        *sweep(method="vae", seed=range(3)),
+        *sweep(method="beta-vae", strength=[1.0, 2.0, 3.0], seed=range(3)),
+    ]
+
+    def scores(run, noise):
+        return {"mig": -abs(run["strength"] - 2), "kl": run["strength"]} if run["strength"] > 0 else {"mig": 0, "kl": 0}
+
+    data = View(tables(designs, scores)).of("")
+    found = best_difference("kl", chosen_by="mig").compute(data, ({"method": "vae"}, {"method": "beta-vae"}))
+    assert found is not None
+    assert found.values == pytest.approx([2, 2, 2])
+
+
+def test_a_gap_is_between_scores_of_one_run() -> None:
+    made = tables(sweep(seed=range(2)), lambda run, noise: {"gaussian_tc/mean": np.e**3, "gaussian_tc/sampled": np.e})
+    found = gap("gaussian_tc/mean", "gaussian_tc/sampled", logarithms=True).compute(View(made).of(""), (PLAIN,))
+    assert found is not None
+    assert found.values == pytest.approx([2, 2])
+
+
+def test_transfer_is_what_the_papers_draws_tend_to() -> None:
+    """Table 1 by the procedure of the paper: 60,000 random draws."""
+    rng = np.random.default_rng(1)
+    quality = rng.normal(size=(3, 2, 1, 8)) + rng.normal(size=(1, 2, 1, 8))
+    scores = quality + rng.normal(size=(3, 2, 6, 8))
+    found = transfer(scores)
+    draws = 60_000
+    data, metric, seed = rng.integers(3, size=draws), rng.integers(2, size=draws), rng.integers(6, size=draws)
+    chosen = scores[data, metric, seed].argmax(axis=1)
+    other_seed = (seed + rng.integers(1, 6, size=draws)) % 6
+    random = rng.integers(8, size=draws)
+    other_data, other_metric = (data + rng.integers(1, 3, size=draws)) % 3, 1 - metric
+    for name, where in (
+        ("same", (data, metric)),
+        ("other_data", (other_data, metric)),
+        ("other_metric", (data, other_metric)),
+        ("other_both", (other_data, other_metric)),
+    ):
+        table = scores[(*where, other_seed)]
+        rows = np.arange(draws)
+        expected = (table[rows, chosen] >= table[rows, random]).mean()
+        assert getattr(found, name) == pytest.approx(expected, abs=0.01), name
+
+
+def test_one_method_that_wins_everywhere_and_one_order_of_strengths() -> None:
+    methods = ["a"] * 4 + ["b"] * 4
+    scores = np.zeros((2, 3, 5, 8)) + np.arange(8.0)
+    assert share_of_the_best_method(scores, methods) == 1.0
+    assert agreement_of_tuning(scores, methods) == pytest.approx(1.0)
+    turned = scores.copy()
+    turned[0] *= -1
+    assert share_of_the_best_method(turned, methods) == 0.5
+    # Of the 15 pairs of columns 6 agree and 9 are opposite.
+    assert agreement_of_tuning(turned, methods) == pytest.approx((6 - 9) / 15)
+
+
+def test_likeness_is_the_consistency_of_the_metrics() -> None:
+    rng = np.random.default_rng(2)
+    means = rng.normal(size=(300, 4))
+    other = np.column_stack([-means[:, 2], means[:, 0] + 0.5 * rng.normal(size=300), rng.normal(size=300)])
+    logvars = [np.full(part.shape, -3.0) for part in (means, other)]
+    logvars[0][:, 3] = 0.0
+    models = [(part, informativeness(part, noise)) for part, noise in zip((means, other), logvars, strict=True)]
+    expected = consistency((means, logvars[0]), (other, logvars[1])).score
+    assert alike(*models) == pytest.approx(expected)
+    assert alike(models[0], models[0]) == pytest.approx(1.0)

@@ -1,0 +1,94 @@
+"""What claims read of a table: which runs, which protocol, which scores."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from claims.synthetic import sweep, tables
+from hackle.claims.view import View, describe
+
+
+def test_failed_runs_are_left_out() -> None:
+    made = tables(sweep(seed=range(3)), lambda run, noise: {"mig": 0.1})
+    made.runs.loc[1, "status"] = "failed"
+    assert len(View(made).of("").rows({"method": "vae"}, ["mig"])) == 2
+
+
+def test_a_study_of_the_name_is_preferred_and_all_runs_serve_without_one() -> None:
+    made = tables(sweep(study=["yang2020", "mine"], seed=range(2)), lambda run, noise: {"mig": 0.1})
+    view = View(made)
+    assert set(view.of("yang2020").runs["study"]) == {"yang2020"}
+    assert len(view.of("kim2018").runs) == 4
+
+
+def test_one_protocol_serves_all_claims_of_a_study() -> None:
+    def scores(run, noise):
+        return {"mig/mean/yang2020": 0.1, "mig/mean/locatello2019": 0.2, "sap/mean/locatello2019": 0.3}
+
+    view = View(tables(sweep(seed=range(2)), scores))
+    assert view.of("yang2020").protocol == "yang2020"
+    assert view.of("yang2020").scored("mig").tolist() == [0.1, 0.1]
+    assert np.isnan(view.of("yang2020").scored("sap")).all()
+    assert view.of("kim2018").protocol == "locatello2019"
+
+
+def test_scores_of_several_scoring_seeds_are_averaged() -> None:
+    made = tables(sweep(seed=[0]), lambda run, noise: {"mig": 0.1})
+    again = made.scores.assign(score=0.3, scoring_seed=1)
+    both = View(type(made)(pd.concat([made.scores, again]), made.runs))
+    assert both.of("").scored("mig") == pytest.approx([0.2])
+
+
+def test_a_score_is_of_means_unless_it_says_otherwise() -> None:
+    view = View(tables(sweep(), lambda run, noise: {"mig/mean": 0.1, "mig/sampled": 0.2, "kl": 3.0}))
+    data = view.of("")
+    assert [data.scored(name)[0] for name in ("mig", "mig/sampled", "kl")] == [0.1, 0.2, 3.0]
+
+
+def test_the_kl_of_correlated_noise_loses_its_constant() -> None:
+    sigma = 0.9 * np.ones((10, 10)) + 0.1 * np.eye(10)
+    constant = -0.5 * np.linalg.slogdet(sigma)[1]
+    view = View(
+        tables(sweep(correlation=[0.0, 0.9]), lambda run, noise: {"kl": 20 + constant * bool(run["correlation"])})
+    )
+    assert view.of("").scored("kl_without_constant") == pytest.approx([20, 20])
+
+
+def test_the_longest_training_counts_and_the_longest_that_is_shared() -> None:
+    designs = [*sweep(steps=[100, 200]), *sweep(method="factor-vae", steps=[100])]
+    data = View(tables(designs, lambda run, noise: {"mig": run["steps"]})).of("")
+    assert data.rows({"method": "vae"}, ["mig"])["mig"].tolist() == [200]
+    first, second = data.matched([{"method": "vae"}, {"method": "factor-vae"}], ["mig"])
+    assert (first["mig"].tolist(), second["mig"].tolist()) == ([100], [100])
+
+
+def test_a_sweep_has_gaps_where_runs_are_missing() -> None:
+    designs = sweep(method="beta-vae", strength=[1.0, 2.0], seed=range(3))[:-1]
+    data = View(tables(designs, lambda run, noise: {"mig": 10 * run["strength"] + run["seed"]})).of("")
+    found = data.sweep({"method": "beta-vae"}, ["mig"])
+    assert [setting[:2] for setting in found.settings] == [("beta-vae", 1.0), ("beta-vae", 2.0)]
+    assert found.scores["mig"] == pytest.approx(np.array([[10, 20], [11, 21], [12, np.nan]]), nan_ok=True)
+
+
+def test_the_tail_of_a_curve_is_its_last_tenth() -> None:
+    made = tables(sweep(steps=1000), lambda run, noise: {}, curves=lambda run, noise: {"loss": np.arange(100.0)})
+    assert View(made).tail("loss").tolist() == [pytest.approx(np.arange(90, 100).mean())]
+
+
+def test_what_is_missing_is_said() -> None:
+    data = View(tables(sweep(), lambda run, noise: {"mig": 0.1})).of("")
+    assert data.lacks({"method": "vae"}, ["mig"], [], []) == []
+    assert data.lacks({"method": "vae"}, ["sap"], ["loss"], ["codes"]) == [
+        "no score sap of vae",
+        "no curve loss of vae",
+        "no array codes of vae",
+    ]
+    assert data.lacks({"method": "vae", "dataset": "cars3d"}, ["mig"], [], []) == ["no runs of vae on cars3d"]
+    assert describe({"method": ("vae", "beta-vae"), "latents": 20}) == "vae or beta-vae, latents 20"
+
+
+def test_settings_differ_in_more_than_the_seed() -> None:
+    made = tables(sweep(method="infowgan-gp", strength=[0.1], seed=range(2), batch_size=[64, 128]), lambda r, n: {})
+    assert View(made).runs.groupby("setting")["batch_size"].nunique().tolist() == [1, 1]
