@@ -58,10 +58,11 @@ def outcome(run: Run, number: int) -> Outcome:
 
 
 def timed(label: str, action: Callable[[], Any], results: dict[str, Any]) -> Any:
-    started = time.perf_counter()
+    started, busy = time.perf_counter(), time.process_time()
     found = action()
     results[label] = round(time.perf_counter() - started, 3)
-    print(f"{label:40} {results[label]:8.3f}", flush=True)
+    results[f"{label}, of a core"] = round(time.process_time() - busy, 3)
+    print(f"{label:40} {results[label]:8.3f} ({results[f'{label}, of a core']:.3f} of a core)", flush=True)
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from inspect import signature
 from pathlib import Path
 from typing import Any, Literal
 
@@ -51,7 +52,8 @@ def _table(*columns: str, left: int = 1) -> Table:
     """A table without lines, words to the left and the numbers after them to the right."""
     table = Table(box=None, header_style="bold")
     for position, column in enumerate(columns):
-        table.add_column(column, justify="left" if position < left else "right", no_wrap=position >= left or position < left - 1)
+        numbers, last_words = position >= left, position == left - 1
+        table.add_column(column, justify="right" if numbers else "left", no_wrap=not last_words)
     return table
 
 
@@ -99,9 +101,10 @@ def list_command() -> None:
 
     table = _table("name", "about", "runs", "groups", "data sets", left=2)
     for name, study in STUDIES.items():
-        runs = study.runs()
-        datasets = len({run.dataset for run in runs})
-        table.add_row(name, study.about, f"{len(runs):,}", str(len(group(runs))), str(datasets))
+        settings = study.runs(seeds=1)
+        runs = len(settings) * signature(study.runs).parameters["seeds"].default
+        datasets = len({run.dataset for run in settings})
+        table.add_row(name, study.about, f"{runs:,}", str(len(group(settings))), str(datasets))
     Console().print(table)
 
 
@@ -167,7 +170,7 @@ def plan_command(
         f"about {hours:,.1f} hours ({hours / 24:,.1f} days) of training on one {target.type.upper()} device"
         + (f"; ~ marks {guessed} groups that there was no time to measure" if guessed else "")
     )
-    _say("The rate is in steps of single models. Scoring goes on beside the training on the other cores and is not in these hours.")
+    _say("The rate is in steps of single models. Scoring goes on beside the training and is not in these hours.")
     memory = max(one.memory for one in groups)
     weights = sum(one.weights * one.runs for one in groups)
     checkpoint = max(3 * one.weights * one.fleet_size for one in groups)

@@ -154,4 +154,4 @@ def protocol(name: str | Protocol) -> Protocol:
         raise HackleError(
             f"no protocol {name!r}; there are {', '.join(main)}, and variants of do2020 and kim2018 for their ablations"
         )
-    return replace(PROTOCOLS[known], seed=int(seed)) if seed else PROTOCOLS[known]
+    return replace(PROTOCOLS[known], name=name, seed=int(seed)) if seed else PROTOCOLS[known]

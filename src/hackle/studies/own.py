@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
-import importlib.util
+import importlib
 import inspect
 import sys
 from pathlib import Path
@@ -30,17 +29,17 @@ def find_study(name: str) -> Study:
 def _load(path: Path, function: str) -> Any:
     if not path.is_file():
         raise StudyError(f"there is no file {path}; expected path.py:function")
-    # A name of its own for each file: two files called study.py are two modules.
-    module_name = f"hackle_study_{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:8]}"
-    spec = importlib.util.spec_from_file_location(module_name, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[module_name] = module
+    # Found by its name from its own folder, so that workers, which are given the same folders, can import it again.
+    folder = str(path.resolve().parent)
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
     try:
-        spec.loader.exec_module(module)
+        module = importlib.import_module(path.stem)
     except Exception as error:
         raise StudyError(f"{path} cannot be loaded: {type(error).__name__}: {error}") from error
+    origin = getattr(module, "__file__", None)
+    if origin is None or Path(origin).resolve() != path.resolve():
+        raise StudyError(f"{path} has the name of another module, {origin or path.stem}; rename the file")
     found = getattr(module, function, None)
     if not callable(found):
         functions = [name for name, value in vars(module).items() if inspect.isfunction(value)]

@@ -70,13 +70,9 @@ class Sweep:
 
     def every(self, settings: Iterable[Run]) -> list[Run]:
         """Each setting with every seed, and with the steps and precision that were asked for; each record once."""
-        found: dict[str, Run] = {}
-        for setting in settings:
-            adapted = self._adapted(setting)
-            for seed in range(self.seeds):
-                run = replace(adapted, seed=seed)
-                found.setdefault(record_hash(run), run)
-        return list(found.values())
+        adapted = [self._adapted(setting) for setting in settings]
+        once = {record_hash(setting): setting for setting in adapted}
+        return [replace(setting, seed=seed) for setting in once.values() for seed in range(self.seeds)]
 
     def _adapted(self, run: Run) -> Run:
         if isinstance(run.architecture, Architecture):

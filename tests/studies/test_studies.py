@@ -1,0 +1,271 @@
+"""The papers' studies against what the papers say, and what the options change."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hackle.fleet import group
+from hackle.nets import Adversarial, Convolutional, Sharing, Split
+from hackle.objectives import (
+    DIPVAEI,
+    DIPVAEII,
+    VAE,
+    AdversarialAutoencoder,
+    AnnealedVAE,
+    BetaTCVAE,
+    BetaVAE,
+    FactorVAE,
+    FactorVAEPrior,
+    InfoGAN,
+    InfoWGANGP,
+)
+from hackle.presets import STRENGTHS, preset, strength_of
+from hackle.protocols import PROTOCOLS, protocol
+from hackle.records import record_hash
+from hackle.studies import (
+    STAND_INS,
+    STUDIES,
+    StudyError,
+    available,
+    do2020,
+    kim2018,
+    kim2018_sensitivity,
+    locatello2019,
+    split_encoder,
+    yang2020,
+)
+from hackle.studies.own import find_study, runs_of
+from hackle.types import Run
+
+
+def count(runs: list[Run], *fields: str) -> Counter[Any]:
+    return Counter(tuple(getattr(run, field) for field in fields) for run in runs)
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_every_study_keeps_to_its_options(name: str) -> None:
+    study = STUDIES[name]
+    runs = study.runs(seeds=2, steps=1000, precision="bfloat16")
+    assert {run.steps for run in runs} == {1000}
+    assert set(count(runs, "seed")) == {(0,), (1,)}
+    assert len({record_hash(run) for run in runs}) == len(runs)
+    for run in runs:
+        expected = "float32" if isinstance(run.architecture, Adversarial) else "bfloat16"
+        assert run.precision == expected
+    one = runs[0].dataset
+    assert {run.dataset for run in study.runs(seeds=1, datasets=[one])} == {one}
+    assert {run.dataset for run in study.runs(seeds=1, datasets=["rooms3d"])} == {"rooms3d"}
+    assert all(protocol(known) for known in study.protocols)
+    with pytest.raises(StudyError, match="no method 'gan'"):
+        study.runs(methods=["gan"])
+    with pytest.raises(StudyError, match="seeds is 0"):
+        study.runs(seeds=0)
+    with pytest.raises(StudyError, match="steps is 0"):
+        study.runs(steps=0)
+
+
+def test_locatello2019_is_table_3() -> None:
+    runs = locatello2019()
+    assert len(runs) == 7 * 6 * 6 * 50 == 12_600
+    assert len(group(runs)) == 42
+    assert set(count(runs, "dataset").values()) == {1800}
+    methods = Counter(type(run.method) for run in runs)
+    assert methods == dict.fromkeys((BetaVAE, AnnealedVAE, FactorVAE, DIPVAEI, DIPVAEII, BetaTCVAE), 2100)
+    assert {run.method.beta for run in runs if isinstance(run.method, BetaVAE)} == {1, 2, 4, 6, 8, 16}
+    assert {run.method.beta for run in runs if isinstance(run.method, BetaTCVAE)} == {1, 2, 4, 6, 8, 10}
+    assert all(run.method.diagonal == 10 * run.method.off_diagonal for run in runs if isinstance(run.method, DIPVAEI))
+    for run in runs[::97]:
+        assert (run.steps, run.batch_size, run.latents, run.architecture) == (300_000, 64, 10, Convolutional())
+        names = {
+            "FactorVAE": "factor-vae",
+            "BetaVAE": "beta-vae",
+            "AnnealedVAE": "annealed-vae",
+            "DIPVAEI": "dip-vae-i",
+        }
+        names |= {"DIPVAEII": "dip-vae-ii", "BetaTCVAE": "beta-tcvae"}
+        name = names[type(run.method).__name__]
+        assert run.method == preset("locatello2019", name, run.dataset, strength_of(run.method)).method
+        assert strength_of(run.method) in STRENGTHS[name]
+
+
+def test_annealing_keeps_its_part_of_a_shorter_training() -> None:
+    (run, *_) = locatello2019(seeds=1, steps=3000, methods=["annealed-vae"], datasets=["dsprites"])
+    assert isinstance(run.method, AnnealedVAE)
+    assert run.method.iteration_threshold == 1000
+    (run, *_) = locatello2019(seeds=1, steps=1, methods=["annealed-vae"], datasets=["dsprites"])
+    assert isinstance(run.method, AnnealedVAE)
+    assert run.method.iteration_threshold == 1
+
+
+def test_kim2018_is_section_6() -> None:
+    runs = kim2018()
+    by = Counter((run.dataset, type(run.method)) for run in runs)
+    grid = 11 * 6 * 2 * 2 + 11
+    expected = {
+        ("dsprites", BetaVAE): 50,
+        ("dsprites", FactorVAE): 70,
+        ("dsprites", FactorVAEPrior): 70,
+        ("dsprites", AdversarialAutoencoder): 70,
+        ("dsprites", InfoWGANGP): 10 * grid,
+        ("shapes3d", BetaVAE): 70,
+        ("shapes3d", FactorVAE): 60,
+    }
+    assert by == expected
+    betas = {(run.dataset, run.method.beta) for run in runs if isinstance(run.method, BetaVAE)}
+    assert {("dsprites", beta) for beta in (1, 4, 6, 10, 16)} <= betas
+    assert {("shapes3d", beta) for beta in (1, 24, 32)} <= betas
+    gammas = {(run.dataset, run.method.gamma) for run in runs if type(run.method) is FactorVAE}
+    assert {("dsprites", 35), ("dsprites", 40), ("shapes3d", 6), ("shapes3d", 7), ("shapes3d", 36)} <= gammas
+    assert {(run.latents, run.steps) for run in runs if run.dataset == "shapes3d"} == {(6, 500_000)}
+    grids = [run for run in runs if isinstance(run.method, InfoWGANGP)]
+    small = [run for run in grids if run.architecture == Adversarial()]
+    assert {run.method.noise for run in small if isinstance(run.method, InfoWGANGP)} == {5, 10, 20, 40, 80, 160}
+    assert {run.optimiser.learning_rate for run in small} == {1e-3, 1e-4}
+    assert {
+        run.method.discriminator_optimiser.learning_rate for run in small if isinstance(run.method, InfoWGANGP)
+    } == {
+        1e-4,
+        1e-5,
+    }
+    assert {run.latents for run in grids} == {4}
+    assert len([run for run in grids if run.architecture != Adversarial()]) == 110
+    # The grid over noise variables is six groups, each a fleet of everything else.
+    assert len(group(small)) == 6
+
+
+def test_rooms3d_takes_the_place_of_shapes3d() -> None:
+    runs = kim2018(datasets=["rooms3d"], seeds=1)
+    assert {type(run.method) for run in runs} == {BetaVAE, FactorVAE}
+    assert {run.latents for run in runs} == {6}
+
+
+def test_kim2018_sensitivity_scores_one_model_in_many_ways() -> None:
+    (run,) = kim2018_sensitivity()
+    assert run.method == BetaVAE(4.0)
+    protocols = [protocol(name) for name in STUDIES["kim2018-sensitivity"].protocols]
+    assert len(protocols) == len({found.name for found in protocols}) == 320
+    assert {found.seed for found in protocols} == set(range(10))
+    assert {found.metrics for found in protocols} == {("beta_vae",), ("factor_vae",)}
+    pairs = PROTOCOLS["kim2018-pairs-50-iterations-3000"]
+    assert (pairs.sizes.pairs, pairs.beta_vae_iterations, pairs.sizes.test_pair_groups) == (50, 3000, 800)
+    votes = PROTOCOLS["kim2018-points-100-votes-800"]
+    assert (votes.sizes.group_size, votes.sizes.groups) == (100, 800)
+
+
+def test_do2020_is_section_4_and_a_5() -> None:
+    runs = do2020()
+    sprites = [run for run in runs if run.dataset == "dsprites"]
+    gammas = Counter(run.method.gamma for run in sprites if type(run.method) is FactorVAE)
+    assert gammas == dict.fromkeys((10, 20, 50, 100), 4)
+    betas = Counter((run.method.beta, run.latents) for run in sprites if isinstance(run.method, BetaVAE))
+    assert betas == dict.fromkeys([(1, 10), (4, 10), (10, 10), (20, 10), (50, 10), (10, 5), (10, 15), (10, 20)], 4)
+    (encoder,) = {run.method for run in sprites if isinstance(run.method, AdversarialAutoencoder)}
+    assert (encoder.gamma, encoder.deterministic) == (50.0, True)
+    faces = [run for run in runs if run.dataset == "celeba"]
+    assert {strength_of(run.method) for run in faces} == {50.0}
+    assert {run.latents for run in faces} == {65}
+    assert len(runs) == 4 * (4 + 5 + 3 + 1) + 4 * 3
+    protocols = STUDIES["do2020"].protocols
+    assert {protocol(name).posterior_bins for name in protocols if "bins" in name} >= {50, 100, 200}
+    assert {protocol(name).sizes.train for name in protocols if "samples" in name} == set(range(10_000, 60_000, 10_000))
+
+
+def test_yang2020_is_section_5() -> None:
+    runs = yang2020()
+    encoders = [run for run in runs if not isinstance(run.method, InfoGAN)]
+    assert set(count(encoders, "dataset", "latents", "correlation").values()) == {3 * 10}
+    assert set(count(encoders, "latents", "correlation")) == {(10, 0.0), (10, 0.9), (20, 0.0), (20, 0.9)}
+    assert {run.method for run in encoders} == {VAE(), FactorVAE(35.0), BetaTCVAE(6.0)}
+    assert {run.dataset for run in encoders} == {"dsprites", "smallnorb", "cars3d"}
+    gans = [run for run in runs if isinstance(run.method, InfoGAN)]
+    assert count(gans, "dataset", "correlation", "latents") == {("mnist", 0.0, 2): 10, ("mnist", 0.9, 2): 10}
+    assert {strength_of(run.method) for run in gans} == {0.1}
+    assert not yang2020(methods=["infogan"], datasets=["dsprites"])
+
+
+def test_split_encoder_is_section_5() -> None:
+    runs = split_encoder()
+    assert set(count(runs, "dataset", "method", "architecture", "correlation").values()) == {10}
+    variants = {(Convolutional(), 0.0), (Convolutional(), 0.9), (Sharing(), 0.0), (Split(), 0.0)}
+    assert set(count(runs, "architecture", "correlation")) == variants
+    assert {run.method for run in runs} == {VAE(), FactorVAE(35.0), BetaVAE(4.0)}
+    assert len(runs) == 2 * 3 * 4 * 10
+
+
+def test_data_sets_that_are_not_here_are_left_out_with_a_line(tmp_path: Path) -> None:
+    found = available(locatello2019(seeds=1), tmp_path)
+    assert {run.dataset for run in found.runs} == {"dsprites", "color-dsprites", "noisy-dsprites"}
+    assert len(found.lines) == 4
+    assert "shapes3d is not here: 36 runs are left out. `hackle data fetch shapes3d`" in "\n".join(found.lines)
+    assert "--offline replaces it by rooms3d" in "\n".join(found.lines)
+
+
+def test_offline_stand_ins_keep_the_settings_and_count_once(tmp_path: Path) -> None:
+    found = available(kim2018(seeds=1, methods=["factor-vae"]), tmp_path, offline=True)
+    rooms = [run for run in found.runs if run.dataset == "rooms3d"]
+    assert rooms == kim2018(seeds=1, methods=["factor-vae"], datasets=["rooms3d"])
+    assert found.lines == ["shapes3d is not here: rooms3d stands in for it in 6 runs"]
+    found = available(locatello2019(seeds=1), tmp_path, offline=True)
+    assert {run.dataset for run in found.runs} == {"dsprites", "color-dsprites", "noisy-dsprites", "rooms3d"}
+    assert len(found.runs) == len({record_hash(run) for run in found.runs}) == 4 * 36
+    assert found.lines[-1].startswith("108 runs are the same as others")
+    found = available(yang2020(seeds=1, methods=["infogan"]), tmp_path, offline=True)
+    assert (found.runs, len(found.lines)) == ([], 1)
+
+
+def test_stand_ins_are_made_by_hackle(tmp_path: Path) -> None:
+    runs = [run for name in set(STAND_INS.values()) for run in locatello2019(seeds=1, datasets=[name])]
+    assert available(runs, tmp_path).runs == runs
+
+
+@pytest.fixture(autouse=True)
+def same_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Loading a study adds its folder to the path; not for other tests."""
+    monkeypatch.setattr(sys, "path", list(sys.path))
+
+
+def write_study(folder: Path, name: str, text: str) -> str:
+    path = folder / f"{name}.py"
+    path.write_text(text)
+    return str(path)
+
+
+def test_a_study_of_ones_own_is_a_function_in_a_file(tmp_path: Path) -> None:
+    path = write_study(
+        tmp_path,
+        "warm_and_cold",
+        "from hackle.presets import default_run\n"
+        "from dataclasses import replace\n"
+        "def study(seeds=2):\n"
+        "    return [replace(default_run('vae', 'dsprites'), seed=seed) for seed in range(seeds)]\n"
+        "def empty():\n"
+        "    return []\n"
+        "def wrong():\n"
+        "    return 'runs'\n",
+    )
+    assert len(runs_of(path, find_study(path), {"seeds": None, "precision": "bfloat16"})) == 2
+    assert len(runs_of(path, find_study(f"{path}:study"), {"seeds": 5})) == 5
+    with pytest.raises(StudyError, match="takes no steps; it takes seeds"):
+        runs_of(path, find_study(path), {"steps": 3})
+    with pytest.raises(StudyError, match="no runs with these options"):
+        runs_of(path, find_study(f"{path}:empty"), {})
+    with pytest.raises(StudyError, match="returned str; expected a list of Run"):
+        runs_of(path, find_study(f"{path}:wrong"), {})
+    with pytest.raises(StudyError, match=r"no function 'stuy'; it has .*study"):
+        find_study(f"{path}:stuy")
+
+
+def test_studies_that_cannot_be_found_or_loaded(tmp_path: Path) -> None:
+    with pytest.raises(StudyError, match=r"no study 'locatelo2019'; there are .*locatello2019.*path.py:function"):
+        find_study("locatelo2019")
+    with pytest.raises(StudyError, match="there is no file"):
+        find_study(f"{tmp_path}/nothing.py:study")
+    with pytest.raises(StudyError, match="cannot be loaded: ZeroDivisionError"):
+        find_study(write_study(tmp_path, "divided_by_zero", "1 / 0\n"))
+    with pytest.raises(StudyError, match=r"name of another module.*rename"):
+        find_study(write_study(tmp_path, "json", "def study(): ...\n"))

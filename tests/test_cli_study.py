@@ -1,0 +1,149 @@
+"""The command line's `study` verb as a user types it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from hackle.cli import main
+from hackle.records import record_hash
+from hackle.store import FILE, Store, read
+from hackle.studies.own import find_study, runs_of
+from hackle.tables import Outcome
+
+STUDY = """
+from test_fleet import small_run
+from hackle.objectives import VAE, BetaVAE
+
+def study(seeds=2, steps=3, methods=None):
+    kinds = {"beta-vae": BetaVAE(4.0), "vae": VAE()}
+    chosen = [kinds[name] for name in methods or kinds]
+    return [small_run(method, seed, dataset=DATA, steps=steps) for method in chosen for seed in range(seeds)]
+"""
+
+
+@pytest.fixture
+def own_study(tmp_path: Path, squares: Any, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A study on a data set in a file, in a module whose name no other test uses."""
+    rows = squares.factors.rows(np.arange(len(squares.factors)))
+    np.savez(tmp_path / "squares.npz", images=squares.render(rows), factors=rows)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    path = tmp_path / f"study_{record_hash(str(tmp_path))}.py"
+    path.write_text(f"DATA = {str(tmp_path / 'squares.npz')!r}\n{STUDY}")
+    return f"{path}:study"
+
+
+def words_of(capsys: Any) -> str:
+    return " ".join(capsys.readouterr().out.split())
+
+
+def test_run_status_export_and_run_again(own_study: str, tmp_path: Path, capsys: Any) -> None:
+    out = tmp_path / "out"
+    common = f"--out {out} --metrics mig,kl --device cpu --workers 0 --keep none"
+    main(f"study run {own_study} --seeds 1 {common}".split())
+    assert set(read(out).scores["metric"]) == {"mig", "kl", "active_units"}
+    assert set(read(out).runs["study"]) == {own_study}
+    words_of(capsys)
+    main(f"study run {own_study} {common}".split())
+    assert len(read(out).runs) == 4
+    main(f"study status {out}".split())
+    assert "4 done, 0 failed, 0 waiting" in words_of(capsys)
+    main(f"study export {out} --parquet".split())
+    assert len(pd.read_parquet(out / "parquet" / "scores.parquet")) == len(read(out).scores)
+    with pytest.raises(SystemExit):
+        main(f"study export {out}".split())
+    assert "is there already; add --overwrite" in " ".join(capsys.readouterr().err.split())
+    main(f"study export {out} --overwrite".split())
+
+
+def test_status_tells_what_waits_and_why_runs_failed(own_study: str, tmp_path: Path, capsys: Any) -> None:
+    from hackle.studies.folder import write_wanted
+
+    runs = runs_of(own_study, find_study(own_study), {"seeds": 3})
+    write_wanted(tmp_path / "out", own_study, {}, runs)
+    with Store.create_or_open(tmp_path / "out") as store:
+        store.add(Outcome(runs[0], "done"))
+        store.add(Outcome(runs[1], "failed", "diverged at step 2: kl not finite"))
+        store.add(Outcome(runs[3], "failed", "out of memory"))
+    main(f"study status {tmp_path / 'out'} --failures 1".split())
+    text = words_of(capsys)
+    assert "1 done, 2 failed, 3 waiting" in text
+    assert "beta-vae on" in text
+    assert "diverged at step 2: kl not finite" in text
+    assert "and 1 more; --failures 2 names all" in text
+    with Store.create_or_open(tmp_path / "loose") as store:
+        store.add(Outcome(runs[0], "done"))
+    main(f"study status {tmp_path / 'loose'}".split())
+    assert "what is waiting is not known" in words_of(capsys)
+
+
+def test_plan_measures_and_keeps_nothing(own_study: str, tmp_path: Path, capsys: Any) -> None:
+    before = sorted(tmp_path.iterdir())
+    main(f"study plan {own_study} --steps 1000 --seconds 0.5 --device cpu --fleet-size 1".split())
+    text = words_of(capsys)
+    assert "4 runs in 2 groups and 4 fleets: about" in text
+    assert "hours" in text
+    assert "memory:" in text
+    assert [path for path in sorted(tmp_path.iterdir()) if path.name != "__pycache__"] == before
+
+
+def test_merge_and_repair(own_study: str, tmp_path: Path, capsys: Any) -> None:
+    runs = runs_of(own_study, find_study(own_study), {"seeds": 2})
+    for name, members in (("a", runs[:2]), ("b", runs[1:])):
+        with Store.create_or_open(tmp_path / name) as store:
+            for run in members:
+                store.add(Outcome(run, "done"))
+    main(f"study merge {tmp_path / 'a'} {tmp_path / 'b'}".split())
+    assert "2 runs added, 1 were there already" in words_of(capsys)
+    main(f"study repair {tmp_path / 'a'}".split())
+    assert "4 runs kept, 0 not whole" in words_of(capsys)
+    assert (tmp_path / "a" / f"{FILE}.damaged-1").is_file()
+    with pytest.raises(SystemExit):
+        main(f"study merge {tmp_path / 'nowhere'} {tmp_path / 'b'}".split())
+    assert "holds no results" in " ".join(capsys.readouterr().err.split())
+    assert not (tmp_path / "nowhere").exists()
+
+
+def test_the_list_names_every_study(capsys: Any) -> None:
+    main(["study", "list"])
+    text = words_of(capsys)
+    for name in ("locatello2019", "12,600", "42", "kim2018", "do2020", "yang2020", "split-encoder"):
+        assert name in text
+    main(["study"])
+    assert "usage: hackle study" in words_of(capsys)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("study rnu", "no `study rnu`; did you mean run?"),
+        ("study run locatelo2019 --out x", "no study 'locatelo2019'; there are"),
+        ("study plan locatello2019 --methods gan", "locatello2019 has no method 'gan'"),
+        ("study run yang2020 --out x --methods infogan --root x", "none of the data sets of yang2020 is here"),
+        ("study run locatello2019 --out x --datasets dsprites --metrics mgi", "no metric 'mgi'; did you mean mig?"),
+        ("study run locatello2019 --out x --datasets dsprites --protocols kim", "no protocol 'kim'"),
+        ("study status x", "x holds no results"),
+    ],
+)
+def test_mistakes_are_explained_and_nothing_is_written(
+    words: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as stopped:
+        main(words.split())
+    assert stopped.value.code == 1
+    assert said in " ".join(capsys.readouterr().err.split())
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("verb", ["plan", "run", "status", "export", "merge", "repair", "list"])
+def test_each_has_its_own_help(verb: str, capsys: Any) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main(["study", verb, "--help"])
+    assert stopped.value.code == 0
+    assert f"usage: hackle study {verb}" in words_of(capsys)
