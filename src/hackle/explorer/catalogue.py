@@ -11,6 +11,8 @@ import hashlib
 import json
 import math
 import os
+import threading
+import time
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +24,7 @@ from hackle.model import RECORD, WEIGHTS, ModelError, read_record
 from hackle.presets import architecture_name, method_name, strength_of
 from hackle.records import to_json
 from hackle.store import FILE, Store, StoreError, read
-from hackle.store.blobs import unpack
+from hackle.store.entries import read_entry
 from hackle.types import HackleError
 
 CURVES, SCORES, RUNS = "curves.csv", "scores.json", "runs"
@@ -30,6 +32,8 @@ DEPTH = 3
 """How many folders below the served one a run may lie."""
 MOST_BYTES = 64 * 2**20
 """The largest table of scores or curves that is read."""
+PATIENCE = 0.5
+"""Seconds for which the folder is taken to be as it was when last looked at."""
 COLUMNS = ("id", "name", "dataset", "method", "strength", "architecture", "seed", "steps", "latents", "status")
 _OF_SCORE = ("run", "metric", "representation", "score", "ceiling", "better", "protocol")
 
@@ -152,7 +156,7 @@ class Catalogue:
         if not self.root.is_dir():
             raise CatalogueError(f"there is no folder {root}; give a run's folder, a folder of runs or a study's")
         self.is_study = (self.root / FILE).is_file()
-        self.stamp = ""
+        self.stamp, self._checked, self._lock = "", -math.inf, threading.Lock()
         self.contents = Contents(pd.DataFrame(), {}, pd.DataFrame(), {})
         self.refresh()
         if not len(self.contents.runs):
@@ -163,11 +167,14 @@ class Catalogue:
 
     def refresh(self) -> str:
         """Read the folder again if it has changed; the stamp says which state was read."""
-        stamp = self._stamp()
-        if stamp != self.stamp:
-            self.contents = _contents_of_study(self.root) if self.is_study else _contents_of_folders(self.root)
-            self.stamp = stamp
-        return self.stamp
+        with self._lock:
+            if time.monotonic() - self._checked > PATIENCE:
+                stamp = self._stamp()
+                if stamp != self.stamp:
+                    self.contents = _contents_of_study(self.root) if self.is_study else _contents_of_folders(self.root)
+                    self.stamp = stamp
+                self._checked = time.monotonic()
+            return self.stamp
 
     def _stamp(self) -> str:
         """What changes when a run is added, finished or scored."""
@@ -264,11 +271,9 @@ def _stored_curves(root: Path, identifier: str) -> dict[str, list[Any]]:
     """The curves that a study keeps of a run."""
     try:
         with Store.open(root) as store:
-            blobs = store.connection.execute(
-                "SELECT name, dtype, shape, data FROM curves JOIN runs ON runs.id = curves.run WHERE runs.run = ?",
-                (identifier,),
-            ).fetchall()
-        found = {name: unpack(dtype, shape, data).tolist() for name, dtype, shape, data in blobs}
-    except StoreError:
+            number = store.connection.execute("SELECT id FROM runs WHERE run = ?", (identifier,)).fetchone()
+            blobs = read_entry(store.connection, number[0]).curves if number is not None else []
+        found = {blob.name: blob.array.tolist() for blob in blobs}
+    except (StoreError, ValueError):
         return {}
     return {name: [_plain(value) for value in values] for name, values in found.items()} if "step" in found else {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import math
 from typing import Annotated, Any, Literal
 
@@ -29,7 +30,7 @@ Latents = Annotated[list[Row], Field(min_length=1, max_length=4096)]
 FactorRow = Annotated[list[int], Field(min_length=1, max_length=256)]
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
 HISTOGRAM_BINS, HISTOGRAM_REACH = 48, 4.0
-THUMBNAIL_LATENTS, THUMBNAIL_COLUMNS, THUMBNAIL_SIDE, THUMBNAIL_GAP = 3, 5, 28, 6
+THUMBNAIL_LATENTS, THUMBNAIL_COLUMNS, THUMBNAIL_SIDE, THUMBNAIL_GAP = 3, 4, 28, 6
 
 
 class Question(BaseModel):
@@ -161,13 +162,18 @@ def make_routes(catalogue: Catalogue, workbench: Workbench) -> APIRouter:
     @router.get("/runs")
     def runs(request: Request, protocol: str | None = None, representation: str | None = None) -> Response:
         tag, content = listing.answer(protocol, representation)
-        headers = {"ETag": tag, "Cache-Control": "no-cache", "Content-Encoding": "gzip", "Vary": "Accept-Encoding"}
+        headers = {"ETag": tag, "Cache-Control": "no-cache", "Vary": "Accept-Encoding"}
         if request.headers.get("if-none-match") == tag:
-            return Response(status_code=304, headers={"ETag": tag})
+            return Response(status_code=304, headers=headers)
+        if "gzip" in request.headers.get("accept-encoding", ""):
+            headers["Content-Encoding"] = "gzip"
+        else:
+            content = gzip.decompress(content)
         return Response(content, media_type="application/json", headers=headers)
 
     @router.get("/runs/{identifier}")
     def run(identifier: str) -> dict[str, Any]:
+        catalogue.refresh()
         found = {**catalogue.row(identifier), "record": catalogue.record(identifier)}
         found["problem"] = catalogue.contents.problems.get(identifier, "")
         found["scores"] = catalogue.scores(identifier)
@@ -269,8 +275,8 @@ def make_routes(catalogue: Catalogue, workbench: Workbench) -> APIRouter:
     def thumbnail(identifier: str) -> Response:
         bench = workbench.bench(identifier)
         with workbench.heavy.turn():
-            content = _thumbnail(bench)
-        return Response(content, media_type="image/png", headers={"Cache-Control": "private, max-age=3600"})
+            bench.thumbnail = bench.thumbnail or _thumbnail(bench)
+        return Response(bench.thumbnail, media_type="image/png", headers={"Cache-Control": "private, max-age=3600"})
 
     @router.post("/runs/{identifier}/export")
     def export(identifier: str, question: Export) -> Response:

@@ -22,11 +22,12 @@ from hackle.explorer.catalogue import Catalogue, CatalogueError
 from hackle.explorer.guard import Guard, is_loopback
 from hackle.explorer.routes import make_routes
 from hackle.explorer.workbench import Busy, Missing, Workbench
+from hackle.model import ModelError
 from hackle.types import HackleError
 
 STATIC = Path(__file__).parent / "static"
 PORT = 8421
-_STATUS: dict[type[Exception], int] = {CatalogueError: 404, Missing: 409, Busy: 429}
+_STATUS: dict[type[Exception], int] = {CatalogueError: 404, Missing: 409, ModelError: 409, Busy: 429}
 
 
 def create_app(

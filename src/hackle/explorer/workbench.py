@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from hackle.datasets import load
 from hackle.explorer.catalogue import Catalogue
 from hackle.metrics.likelihood import active_units
-from hackle.model import Model
+from hackle.model import WEIGHTS, Model
 from hackle.objectives.infogan import InfoGANMethod
 from hackle.pictures import Axis, Captured, Look, axes_of, importance, to_bytes
 from hackle.pictures.captured import informativeness_of
@@ -93,6 +93,7 @@ class Bench:
     def __init__(self, model: Model, dataset: Dataset | None, problem: str) -> None:
         self.model, self.dataset, self.problem = model, dataset, problem
         self._lock = threading.RLock()
+        self.thumbnail: bytes | None = None
 
     @property
     def axes(self) -> tuple[Axis, ...]:
@@ -186,7 +187,9 @@ class Workbench:
                 if reason
                 else "the weights of this run were not kept; `hackle study run --keep all` keeps them"
             )
-        return self._benches.get(identifier, lambda: self._open(folder))
+        weights = folder / WEIGHTS
+        written = weights.stat().st_mtime_ns if weights.is_file() else 0
+        return self._benches.get((identifier, written), lambda: self._open(folder))
 
     def _open(self, folder: Path) -> Bench:
         model = Model.load(folder)

@@ -69,7 +69,7 @@ function responses(session, signal) {
       const all = found.means.flat(), reach = Math.max(1, ...all.map(Math.abs));
       charts.replaceChildren(...ranked.map(({ index, spread: width }) => {
         const y = found.means.map((means) => means[index]), side = (sign) => y.map((value, at) => value + sign * found.deviations[at][index]);
-        const chart = lineChart({ title: `z${index} moves ${number(width, 2)}`, series: [{ name: `z${index}`, x: found.values, y, low: side(-1), high: side(1) }], height: 110, ends: [-reach * 1.1, reach * 1.1] });
+        const chart = lineChart({ title: `z${index} moves ${number(width, 2)}`, series: [{ name: `z${index}`, x: found.values, y, low: side(-1), high: side(1) }], width: 210, height: 104, ends: [-reach * 1.1, reach * 1.1] });
         chart.classList.toggle("collapsed", !session.latents[index].active);
         return chart;
       }));

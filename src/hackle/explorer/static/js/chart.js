@@ -2,7 +2,7 @@
 
 import { h, number, s } from "./dom.js";
 
-const WIDTH = 320, HEIGHT = 168, LEFT = 46, RIGHT = 8, TOP = 8, BOTTOM = 22;
+const WIDE = 320, HEIGHT = 168, LEFT = 46, RIGHT = 8, TOP = 8, BOTTOM = 22;
 
 function ticks(low, high, count) {
   const rough = (high - low) / count, size = 10 ** Math.floor(Math.log10(rough));
@@ -19,7 +19,7 @@ const short = (value) => {
   return String(+value.toPrecision(3));
 };
 
-export function lineChart({ title, series, height = HEIGHT, ends = null }) {
+export function lineChart({ title, series, width: WIDTH = WIDE, height = HEIGHT, ends = null }) {
   const values = (key) => series.flatMap((line) => line[key] ?? []).filter((value) => value !== null && Number.isFinite(value));
   const xs = values("x"), ys = [...values("y"), ...values("low"), ...values("high")];
   const least = (list) => list.reduce((best, value) => Math.min(best, value), Infinity);
@@ -34,7 +34,7 @@ export function lineChart({ title, series, height = HEIGHT, ends = null }) {
     chart.append(s("line", { class: "grid", x1: LEFT, x2: WIDTH - RIGHT, y1: py(y), y2: py(y) }), s("text", { x: LEFT - 6, y: py(y) + 3.5, "text-anchor": "end" }, short(y)));
   }
   for (const x of ticks(x0, x1 > x0 ? x1 : x0 + 1, 4)) {
-    if (px(x) <= WIDTH - RIGHT + 1) chart.append(s("text", { x: px(x), y: height - 6, "text-anchor": "middle" }, short(x)));
+    if (px(x) <= WIDTH - RIGHT + 1) chart.append(s("text", { x: px(x), y: height - 6, "text-anchor": px(x) > WIDTH - 24 ? "end" : "middle" }, short(x)));
   }
   series.forEach((line, at) => {
     const color = `s${at % 8}`;
@@ -63,4 +63,4 @@ export function lineChart({ title, series, height = HEIGHT, ends = null }) {
   return h("figure", { class: "chart" }, reading, chart);
 }
 
-export const legend = (names) => h("p", { class: "legend" }, names.map((name, at) => [h("span", { class: `key s${at % 8}` }), name]));
+export const legend = (names) => h("p", { class: "legend" }, names.map((name, at) => h("span", { class: "entry" }, h("span", { class: `key s${at % 8}` }), name)));

@@ -27,7 +27,12 @@ export const number = (value, digits = 3) => {
   return value.toFixed(size >= 100 ? 1 : digits);
 };
 
-export const metricName = (name) => name.replaceAll("_", " ");
+const SHORT = {
+  mig: "MIG", sap: "SAP", rmig: "RMIG", jemmig: "JEMMIG", misjed: "MISJED", kl: "KL", elbo: "ELBO", iwae: "IWAE", wsepin: "WSEPIN", windin: "WINDIN",
+  beta_vae: "β-VAE score", factor_vae: "FactorVAE score", dci_disentanglement: "DCI D", dci_completeness: "DCI C", dci_informativeness: "DCI I",
+  gaussian_tc: "Gaussian TC", monte_carlo_tc: "Monte Carlo TC", posterior_mig: "posterior MIG",
+};
+export const metricName = (name) => SHORT[name] ?? name.replaceAll("_", " ");
 
 let clearing = 0;
 export function notify(text, kind = "") {

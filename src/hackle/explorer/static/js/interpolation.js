@@ -2,7 +2,7 @@
 
 import { decode, later, latest, startFrom } from "./api.js";
 import { h, notify } from "./dom.js";
-import { paint, paintSheet } from "./picture.js";
+import { mirror, paint, paintSheet } from "./picture.js";
 
 const COLUMNS = 11, FRAMES = 24;
 
@@ -39,7 +39,7 @@ export function showInterpolation(place, session, signal) {
     session.model.problem ? null : h("button", { type: "button", onclick: () => choose(at, "data") }, "Random image"),
     h("button", { type: "button", onclick: () => choose(at, "prior") }, "Draw prior")));
   share.addEventListener("input", () => session.place(between(share.valueAsNumber)));
-  place.append(h("div", { class: "between" }, end(0, "from"), h("div", { class: "way" }, h("div", { class: "film" }, film), share), end(1, "to")));
+  place.append(h("div", { class: "between" }, end(0, "from"), h("div", { class: "way" }, h("div", { class: "film" }, film), share, mirror(session, signal)), end(1, "to")));
   const noise = later(draw, 150);
   session.addEventListener("change", (event) => { if (event.detail === "noise") noise(); }, { signal });
   return session.model.problem ? draw() : choose(1, "data");

@@ -10,8 +10,10 @@ function histogram(latent, reach) {
   const limit = REACH[latent.prior], bins = latent.histogram?.length ?? 48;
   const width = (2 * reach) / bins, place = (value) => ((value + limit) / (2 * limit)) * WIDTH;
   const prior = (value) => (latent.prior === "normal" ? Math.exp(-0.5 * value * value) / Math.sqrt(2 * Math.PI) : Math.abs(value) <= 1 ? 0.5 : 0);
-  // A collapsed latent's density is the prior's; a sharp one may stand five times as high before it is cut.
-  const tall = (density) => HEIGHT * (1 - Math.min(1, density / (latent.prior === "normal" ? 0.9 : 1.2)));
+  // The higher of the two fills the height, but a sharp latent may not press the prior flat.
+  const peak = latent.prior === "normal" ? 0.4 : 0.5;
+  const most = Math.min(2.5 * peak, Math.max(peak, ...(latent.histogram ?? []).map((share) => share / width))) * 1.05;
+  const tall = (density) => HEIGHT * (1 - Math.min(1, density / most));
   if (latent.histogram) {
     const bars = latent.histogram.map((share, at) => {
       const left = place(-reach + at * width), top = tall(share / width);
@@ -29,6 +31,7 @@ function slider(session, latent) {
   const name = `z${latent.index}`;
   const input = h("input", { type: "range", min: -limit, max: limit, step: 0.01, "aria-label": `Latent ${name}`, id: `latent-${latent.index}` });
   const value = h("input", { type: "number", step: 0.1, class: "value", "aria-label": `Value of latent ${name}` });
+  const track = h("div", { class: "track" }, histogram(latent, session.model.reach), input);
   const apply = (given) => { if (Number.isFinite(given)) session.set(latent.index, given); };
   input.addEventListener("input", () => apply(input.valueAsNumber));
   input.addEventListener("dblclick", () => apply(session.start?.means[latent.index] ?? 0));
@@ -36,9 +39,12 @@ function slider(session, latent) {
   const refresh = () => {
     const now = session.z[latent.index];
     input.value = now;
+    const start = session.start?.means[latent.index];
+    track.classList.toggle("started", start !== undefined);
+    if (start !== undefined) track.style.setProperty("--start", Math.min(1, Math.max(0, (start + limit) / (2 * limit))).toFixed(4));
     if (document.activeElement !== value) value.value = now.toFixed(2);
   };
-  return { body: [h("div", { class: "track" }, histogram(latent, session.model.reach), input), value], refresh };
+  return { body: [track, value], refresh };
 }
 
 function classes(session, latent) {
@@ -72,6 +78,6 @@ export function latentPanel(session, signal) {
   refresh();
   const sorts = session.model.problem ? null : h("label", { class: "sort" }, "sorted by ", h("select", { onchange: (event) => order(event.target.value) },
     h("option", { value: "kl" }, "KL"), h("option", { value: "informativeness" }, "information"), h("option", { value: "number" }, "number")));
-  const legend = session.model.problem ? null : h("p", { class: "legend" }, h("span", { class: "key seen" }), "values on the data", h("span", { class: "key prior" }), "prior", h("span", { class: "key use" }), "KL in nats");
+  const legend = session.model.problem ? null : h("p", { class: "legend" }, [["seen", "values on the data"], ["prior", "prior"], ["from", "start"], ["use", "KL in nats"]].map(([key, text]) => h("span", { class: `entry ${key}` }, h("span", { class: `key ${key}` }), text)));
   return h("section", { class: "panel-latents", "aria-label": "Latents" }, h("div", { class: "head" }, h("h2", {}, "Latents"), sorts), legend, list);
 }

@@ -6,7 +6,7 @@ import { cell, matching, sorted, unpack } from "./rows.js";
 
 const ROW = 40, SPARE = 8, FIRST_SCORES = 6, MOST_COMPARED = 6, REFRESH = 15000;
 const CHOICES = ["dataset", "method", "status"];
-const FIXED = ["dataset", "method", "strength", "seed", "steps", "latents", "status"];
+const BEFORE = ["method", "strength", "seed", "dataset"], AFTER = ["latents", "steps", "architecture", "status"];
 
 // What the user chose stays while the page is open.
 const state = { search: "", choices: {}, key: "", descending: true, scores: null, selected: new Set(), top: 0, protocol: {} };
@@ -80,7 +80,7 @@ class RunList {
     state.scores ??= new Set(scores.slice(0, FIRST_SCORES));
     if (!state.key) state.key = scores[0] ?? "method";
     // A column that says the same of every run says nothing.
-    this.fixed = FIXED.filter((key) => key === "status" || key === "method" || this.differs(key));
+    [this.before, this.after] = [BEFORE, AFTER].map((keys) => keys.filter((key) => key === "method" || this.differs(key)));
   }
 
   differs(key) {
@@ -121,7 +121,7 @@ class RunList {
 
   update(keep = false) {
     this.rows = sorted(this.data, matching(this.data, state.search, state.choices), state.key, state.descending);
-    this.columns = [...this.fixed, ...this.scores.filter((key) => state.scores.has(key))];
+    this.columns = [...this.before, ...this.scores.filter((key) => state.scores.has(key)), ...this.after];
     const total = this.data.count.toLocaleString("en");
     this.count.textContent = this.rows.length === this.data.count ? `${total} runs` : `${this.rows.length.toLocaleString("en")} of ${total}`;
     this.heads();
@@ -182,7 +182,7 @@ class RunList {
     const pick = (event) => { state.selected[event.target.checked ? "add" : "delete"](id); this.selection(); };
     const box = h("input", { type: "checkbox", checked: state.selected.has(id), onchange: pick, "aria-label": `Compare ${name}` });
     const picture = status === "done" ? h("img", { alt: "", decoding: "async" }) : h("span", { class: "faint" }, "–");
-    return h("tr", { data: { row, id } }, h("td", { class: "pick" }, box), h("th", { scope: "row" }, h("a", { href: `#/run/${encodeURIComponent(id)}` }, name)),
+    return h("tr", { data: { row, id } }, h("td", { class: "pick" }, box), h("th", { scope: "row" }, h("span", { class: `state ${status.replace(" ", "-")}`, title: status }), h("a", { href: `#/run/${encodeURIComponent(id)}` }, name)),
       h("td", { class: "tiny" }, picture), this.columns.map((key) => this.value(key, row)));
   }
 

@@ -2,7 +2,7 @@
 
 import { decode, later, latest } from "./api.js";
 import { h } from "./dom.js";
-import { paintSheet } from "./picture.js";
+import { mirror, paintSheet } from "./picture.js";
 import { SPAN } from "./session.js";
 
 const SIDE = 9;
@@ -16,8 +16,8 @@ export function showPad(place, session, signal) {
   const choice = (key, label) => h("label", {}, `${label} `, h("select", { onchange: (event) => { chosen[key] = Number(event.target.value); refresh(); draw(); } },
     order.map((latent) => h("option", { value: latent.index, selected: latent.index === chosen[key] }, `z${latent.index}`))));
   const reading = h("p", { class: "faint", role: "status" });
-  place.append(h("div", { class: "pad-tool" }, pad, h("div", { class: "pad-side" }, choice("across", "across"), choice("down", "down"), reading,
-    h("p", { class: "faint" }, "Drag, or use the arrow keys. The picture above follows; the map shows both latents from end to end."))));
+  place.append(h("div", { class: "pad-tool" }, pad, h("div", { class: "pad-side" }, mirror(session, signal), reading, choice("across", "across"), choice("down", "down"),
+    h("p", { class: "faint" }, "Drag, or use the arrow keys. The map shows both latents from end to end."))));
 
   const bounds = (latent) => {
     const { prior, classes } = session.latents[latent];

@@ -35,6 +35,18 @@ export function paintSheet(canvas, images, { columns, rows = 1, first = 0, gap =
   }
 }
 
+// A canvas that shows the image decoded from a session's latents, wherever on the page it stands.
+export function mirror(session, signal) {
+  const canvas = document.createElement("canvas");
+  canvas.className = "mirror";
+  canvas.setAttribute("role", "img");
+  canvas.setAttribute("aria-label", "Image decoded from the latents");
+  const redraw = () => { if (session.picture) paint(canvas, session.picture); };
+  session.addEventListener("picture", redraw, { signal });
+  redraw();
+  return canvas;
+}
+
 export function download(content, name) {
   const link = document.createElement("a");
   link.href = URL.createObjectURL(content);

@@ -32,8 +32,8 @@ export async function showTraining(panel, id, signal) {
     const steps = found.curves.step ?? [];
     for (const [name, values] of Object.entries(found.curves)) (curves[name] ??= []).push(...values);
     if (steps.length) last = steps.at(-1);
-    state.replaceChildren(h("span", { class: `state ${found.status}` }, found.status), last >= 0 ? `step ${number(last)}` : "no curves were kept",
-      found.status === "training" ? h("span", { class: "live" }, "live") : null);
+    const live = found.status === "training" ? [h("span", { class: "live" }, "live")] : [];
+    state.replaceChildren(h("span", { class: `state ${found.status}` }, found.status), last >= 0 ? `step ${number(last)}` : "no curves were kept", ...live);
     if (steps.length) {
       charts.replaceChildren(...[...grouped(curves)].map(([name, series]) => {
         const chart = lineChart({ title: metricName(name), series });

@@ -1,0 +1,293 @@
+"""The explorer in a real browser: what a user does with pointer and keys, and what is seen then."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+from small_runs import write_curves
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+QUIET = [
+    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"),
+    *("--disable-component-update", "--disable-sync"),
+]
+pytestmark = pytest.mark.skipif(
+    CHROMIUM is None, reason="no chromium on the path: install it to test the page in a browser"
+)
+
+PIXELS = "canvas => Array.from(canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data).join()"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=CHROMIUM, args=QUIET)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(browser: Browser, address: str) -> Iterator[Page]:
+    """A page that must not complain."""
+    context = browser.new_context(viewport={"width": 1280, "height": 800}, accept_downloads=True, base_url=address)
+    page = context.new_page()
+    page.set_default_timeout(20_000)
+    complaints: list[str] = []
+    page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on(
+        "request",
+        lambda request: (
+            complaints.append(request.url) if not request.url.startswith((address, "data:", "blob:")) else None
+        ),
+    )
+    yield page
+    context.close()
+    assert complaints == []
+
+
+def names(page: Page) -> list[str]:
+    return page.locator("table.runs tbody th[scope=row] a").all_inner_texts()
+
+
+def open_model(page: Page, ids: dict[str, str], name: str = "beta") -> None:
+    page.goto(f"/#/run/{ids[name]}")
+    page.wait_for_selector(".tool[data-drawn]")
+
+
+def changed(page: Page, selector: str, work: Callable[[], Any], at: int = 0) -> None:
+    """Do something and wait until a canvas shows something else."""
+    canvas = page.locator(selector).nth(at)
+    before = canvas.evaluate(PIXELS)
+    work()
+    for _ in range(200):
+        if canvas.evaluate(PIXELS) != before:
+            return
+        page.wait_for_timeout(50)
+    raise AssertionError(f"{selector} still shows what it did")
+
+
+def test_the_list_sorts_filters_and_shows_tiny_traversals(page: Page) -> None:
+    page.goto("/")
+    expect(page.get_by_text("5 runs")).to_be_visible()
+    mig = page.get_by_role("button", name="MIG", exact=True)
+    assert names(page)[:2] == ["plain", "beta"]
+    mig.click()
+    assert names(page)[:2] == ["beta", "plain"]
+    expect(page.locator("th[aria-sort=ascending]")).to_have_text(re.compile("MIG"))
+    page.wait_for_selector(".tiny img.here")
+    page.get_by_label("Filter runs").fill("mig>0.5")
+    expect(page.get_by_text("1 of 5")).to_be_visible()
+    assert names(page) == ["plain"]
+    page.get_by_label("Filter runs").fill("nothing like it")
+    expect(page.get_by_text("No run fits the filter.")).to_be_visible()
+    page.get_by_label("Filter runs").fill("")
+    page.get_by_label("status").select_option("training")
+    expect(page.get_by_text("1 of 5")).to_be_visible()
+
+
+def test_keys_move_through_the_list_and_open_a_run(page: Page) -> None:
+    page.goto("/")
+    page.get_by_role("link", name="plain").focus()
+    page.keyboard.press("ArrowDown")
+    expect(page.get_by_role("link", name="beta")).to_be_focused()
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".tool[data-drawn]")
+    assert page.locator("h1").inner_text() == "beta-vae"
+
+
+def test_dragging_a_slider_changes_the_image(page: Page, ids: dict[str, str]) -> None:
+    open_model(page, ids)
+    slider = page.locator(".latent input[type=range]").first
+    box = slider.bounding_box()
+    assert box is not None
+    middle = box["y"] + box["height"] / 2
+
+    def drag() -> None:
+        page.mouse.move(box["x"] + box["width"] * 0.5, middle)
+        page.mouse.down()
+        page.mouse.move(box["x"] + box["width"] * 0.95, middle, steps=8)
+        page.mouse.up()
+
+    changed(page, "canvas.picture", drag)
+    assert float(slider.input_value()) > 2
+    slider.focus()
+    changed(page, "canvas.picture", lambda: [page.keyboard.press("ArrowLeft") for _ in range(150)])
+    value = page.locator(".latent input.value").first
+    value.fill("-1.5")
+    changed(page, "canvas.picture", lambda: value.press("Enter"))
+    assert float(slider.input_value()) == -1.5
+
+
+def test_latents_are_sorted_and_traversals_follow(page: Page, ids: dict[str, str], client: Any) -> None:
+    open_model(page, ids)
+    latents = client.get(f"/api/runs/{ids['beta']}/model").json()["latents"]
+
+    def order() -> list[int]:
+        return page.eval_on_selector_all(".latent", "rows => rows.map(row => Number(row.dataset.latent))")
+
+    assert order() == sorted(range(3), key=lambda index: -latents[index]["kl"])
+    page.get_by_label("sorted by").select_option("number")
+    assert order() == [0, 1, 2]
+    most = max(range(3), key=lambda index: latents[index]["kl"])
+    changed(page, ".traversal canvas", lambda: page.locator(f"#latent-{most}").press("End"), at=1)
+    changed(page, "canvas.picture", lambda: page.locator(".traversal .film").first.click(position={"x": 5, "y": 5}))
+
+
+def test_starting_points(page: Page, ids: dict[str, str], tmp_path: Path) -> None:
+    open_model(page, ids)
+    start = ".original canvas"
+    changed(page, start, lambda: [page.get_by_role("button", name="Random image").click(), page.wait_for_timeout(300)])
+    page.get_by_text("Choose an image").click()
+    page.wait_for_selector(".strip button")
+    page.get_by_text("Factor combination").click()
+    page.get_by_label("x", exact=True).fill("0")
+    changed(page, start, lambda: page.get_by_label("x", exact=True).fill("3"))
+    Image.new("RGB", (50, 40), "white").save(tmp_path / "white.png")
+    changed(page, start, lambda: page.locator("#upload").set_input_files(tmp_path / "white.png"))
+    changed(page, "canvas.picture", lambda: page.get_by_role("button", name="Draw prior").click())
+
+
+def test_the_pad_moves_two_latents_by_pointer_and_keys(page: Page, ids: dict[str, str]) -> None:
+    open_model(page, ids)
+    page.get_by_role("tab", name="Two latents").click()
+    pad = page.locator(".pad[data-drawn]")
+    pad.scroll_into_view_if_needed()
+    box = pad.bounding_box()
+    assert box is not None
+
+    def drag() -> None:
+        page.mouse.move(box["x"] + 20, box["y"] + 20)
+        page.mouse.down()
+        page.mouse.move(box["x"] + box["width"] - 20, box["y"] + box["height"] - 20, steps=6)
+        page.mouse.up()
+
+    changed(page, "canvas.picture", drag)
+    values = page.locator(".latent input.value").evaluate_all("inputs => inputs.map(input => Number(input.value))")
+    assert values[0] == pytest.approx(2, abs=0.2)
+    assert values[1] == pytest.approx(2, abs=0.2)
+    pad.focus()
+    changed(page, "canvas.picture", lambda: [page.keyboard.press("Shift+ArrowLeft") for _ in range(5)])
+
+
+def test_interpolation_and_samples(page: Page, ids: dict[str, str]) -> None:
+    open_model(page, ids)
+    page.get_by_role("tab", name="Interpolate").click()
+    page.wait_for_selector(".tool .between")
+    changed(page, "canvas.picture", lambda: page.get_by_label("Way from the first image").fill("0.9"))
+    page.get_by_role("tab", name="Prior samples").click()
+    samples = page.locator(".samples button")
+    expect(samples).to_have_count(40)
+    changed(page, "canvas.picture", samples.nth(3).click)
+
+
+def test_what_was_captured_is_shown(page: Page, ids: dict[str, str]) -> None:
+    page.goto(f"/#/run/{ids['beta']}/captured")
+    page.wait_for_selector(".tops canvas")
+    expect(page.locator(".heat tbody tr")).to_have_count(3)
+    expect(page.locator(".scores .meter")).to_have_count(1)
+    for name, caption in {"DCI": "Importance", "MISJED": "MISJED of pairs", "MIG": "20 bins"}.items():
+        page.get_by_role("tab", name=name, exact=True).click()
+        expect(page.locator(".heat caption")).to_contain_text(caption)
+    expect(page.locator(".responses .chart")).to_have_count(3)
+    changed(page, ".responses canvas", lambda: page.get_by_role("tab", name="y", exact=True).click())
+
+
+def test_curves_appear_while_a_run_trains(page: Page, ids: dict[str, str], served: Path) -> None:
+    page.goto(f"/#/run/{ids['training']}")
+    expect(page.get_by_text("live")).to_be_visible()
+    expect(page.locator(".chart")).to_have_count(3)
+    write_curves(served / "training", range(10, 210, 10))
+    expect(page.get_by_text("step 200")).to_be_visible()
+
+
+def test_two_runs_side_by_side(page: Page) -> None:
+    page.goto("/")
+    page.get_by_label("Compare beta").check()
+    expect(page.get_by_text("Select one more to compare")).to_be_visible()
+    page.get_by_label("Compare plain").check()
+    page.get_by_role("link", name="Compare 2 runs").click()
+    expect(page.locator(".columns .heat")).to_have_count(2)
+    assert page.locator(".columns .traversal canvas").count() == 6
+    assert page.locator(".best").all_inner_texts() == ["0.750"]
+    expect(page.locator(".curves .chart")).to_have_count(2)
+    changed(
+        page, ".columns canvas", lambda: [page.get_by_role("button", name="Another image").click() for _ in range(2)]
+    )
+
+
+def test_a_gan_has_controls_of_its_own(page: Page, ids: dict[str, str]) -> None:
+    open_model(page, ids, "gan")
+    expect(page.locator(".classes input")).to_have_count(3)
+    page.locator(".classes label").nth(2).click()
+    expect(page.locator(".classes input").nth(2)).to_be_checked()
+    changed(page, "canvas.picture", lambda: page.get_by_role("button", name="New noise").click())
+
+
+def test_exports_are_files_and_the_page_works_alone(
+    page: Page, browser: Browser, ids: dict[str, str], tmp_path: Path
+) -> None:
+    open_model(page, ids)
+    for label, ending in {
+        "The view below, PNG": "png",
+        "Moving latents, GIF": "gif",
+        "Traversals as an offline page": "html",
+    }.items():
+        page.locator(".exports summary").click()
+        with page.expect_download() as waiting:
+            page.get_by_role("button", name=label).click()
+        waiting.value.save_as(tmp_path / f"file.{ending}")
+    for ending in ("png", "gif"):
+        with Image.open(tmp_path / f"file.{ending}") as picture:
+            assert picture.format == ending.upper()
+    context = browser.new_context(offline=True)
+    alone = context.new_page()
+    requests: list[str] = []
+    alone.on(
+        "request",
+        lambda request: requests.append(request.url) if not request.url.startswith(("file:", "data:")) else None,
+    )
+    alone.goto((tmp_path / "file.html").as_uri())
+    expect(alone.locator(".block")).to_have_count(4)
+    slider = alone.locator(".row input").first
+    changed(alone, ".picture", lambda: [slider.press("Home"), slider.press("End")])
+    assert requests == []
+    context.close()
+
+
+@pytest.mark.parametrize("width", [1280, 375])
+def test_nothing_is_wider_than_the_screen(page: Page, ids: dict[str, str], width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 740})
+    for place, wait in {
+        "": ".runs tbody tr[data-id]",
+        f"#/run/{ids['beta']}": ".tool[data-drawn]",
+        f"#/run/{ids['beta']}/captured": ".tops canvas",
+        f"#/run/{ids['beta']}/training": ".chart",
+        f"#/compare/{ids['beta']},{ids['plain']}": ".columns .heat",
+    }.items():
+        page.goto(f"/{place}")
+        page.wait_for_selector(wait)
+        assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, place
+
+
+def test_light_and_dark(page: Page) -> None:
+    page.emulate_media(color_scheme="dark")
+    page.goto("/")
+    paper = "getComputedStyle(document.body).backgroundColor"
+    dark = page.evaluate(paper)
+    page.get_by_role("button", name="Light or dark").click()
+    assert page.evaluate(paper) != dark
+
+
+def test_a_run_that_is_not_there_is_said_so(browser: Browser, address: str) -> None:
+    page = browser.new_page()
+    page.goto(f"{address}/#/run/ffffffffffffffff")
+    expect(page.get_by_role("alert")).to_contain_text("no run")
+    page.close()
