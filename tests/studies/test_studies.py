@@ -72,7 +72,7 @@ def test_every_study_keeps_to_its_options(name: str) -> None:
 def test_locatello2019_is_table_3() -> None:
     runs = locatello2019()
     assert len(runs) == 7 * 6 * 6 * 50 == 12_600
-    assert len(group(runs)) == 42
+    assert len(group(locatello2019(seeds=2))) == 42
     assert set(count(runs, "dataset").values()) == {1800}
     methods = Counter(type(run.method) for run in runs)
     assert methods == dict.fromkeys((BetaVAE, AnnealedVAE, FactorVAE, DIPVAEI, DIPVAEII, BetaTCVAE), 2100)
@@ -135,7 +135,7 @@ def test_kim2018_is_section_6() -> None:
     assert {run.latents for run in grids} == {4}
     assert len([run for run in grids if run.architecture != Adversarial()]) == 110
     # The grid over noise variables is six groups, each a fleet of everything else.
-    assert len(group(small)) == 6
+    assert len(group(small[::10])) == 6
 
 
 def test_rooms3d_takes_the_place_of_shapes3d() -> None:
