@@ -33,6 +33,7 @@ def main() -> None:
     parser.add_argument("--models", type=int, default=64 if torch.cuda.is_available() else 2)
     parser.add_argument("--steps", type=int, default=4000 if torch.cuda.is_available() else 5)
     parser.add_argument("--root", default=None)
+    parser.add_argument("--representations", nargs="+", default=["mean"], choices=["mean", "sampled"])
     options = parser.parse_args()
     cuda = torch.cuda.is_available()
     device, precision = ("cuda", "bfloat16") if cuda else ("cpu", "float32")
@@ -57,7 +58,7 @@ def main() -> None:
     print(f"{len(models)} models trained for {options.steps} steps in {trained:.1f} s", flush=True)
     protocol = PROTOCOLS["locatello2019"] if cuda else PROTOCOLS["locatello2019"].smaller(0.05)
     started = time.perf_counter()
-    tables = list(score_many(models, dataset, "all", protocol, representations=("mean",)))
+    tables = list(score_many(models, dataset, "all", protocol, representations=tuple(options.representations)))
     seconds = time.perf_counter() - started
     print(tables[0][["metric", "score", "ceiling", "seconds"]].to_string(index=False))
     if options.codes is not None:

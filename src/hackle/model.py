@@ -103,9 +103,10 @@ class Model:
 
     @torch.no_grad()
     def encode(
-        self, images: ArrayLike | Tensor, *, chunk: int = 512
+        self, images: ArrayLike | Tensor, *, chunk: int | None = None
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """The posterior's means and logvars of each image, each (n, l)."""
+        """The posterior's means and logvars of each image, each (n, l), `chunk` images at a time."""
+        chunk = chunk or self._chunk
         parts = [
             self.run.method.encode(self._nets, self.run, self._tensor(images[start : start + chunk]))  # type: ignore[index]
             for start in range(0, len(images), chunk)  # type: ignore[arg-type]
