@@ -44,9 +44,10 @@ def words_of(capsys: Any) -> str:
 
 def test_run_status_export_and_run_again(own_study: str, tmp_path: Path, capsys: Any) -> None:
     out = tmp_path / "out"
-    common = f"--out {out} --metrics mig,kl --device cpu --workers 0 --keep none"
+    common = f"--out {out} --metrics mig,kl --fraction 0.05 --device cpu --workers 0 --keep none"
     main(f"study run {own_study} --seeds 1 {common}".split())
     assert set(read(out).scores["metric"]) == {"mig", "kl", "active_units"}
+    assert set(read(out).scores["protocol"]) == {"locatello2019 × 0.05"}
     assert set(read(out).runs["study"]) == {own_study}
     words_of(capsys)
     main(f"study run {own_study} {common}".split())
@@ -127,6 +128,7 @@ def test_the_list_names_every_study(capsys: Any) -> None:
         ("study run yang2020 --out x --methods infogan --root x", "none of the data sets of yang2020 is here"),
         ("study run locatello2019 --out x --datasets dsprites --metrics mgi", "no metric 'mgi'; did you mean mig?"),
         ("study run locatello2019 --out x --datasets dsprites --protocols kim", "no protocol 'kim'"),
+        ("study run locatello2019 --out x --datasets dsprits", "there is no data set 'dsprits': did you mean dsprites"),
         ("study status x", "x holds no results"),
     ],
 )

@@ -197,6 +197,7 @@ def run_study_command(
     offline: bool = False,
     protocols: str | None = None,
     metrics: str = "all",
+    fraction: float = 1.0,
     keep: Literal["all", "best", "none"] = "best",
     retry_failed: bool = False,
     root: Path | None = None,
@@ -220,6 +221,7 @@ def run_study_command(
         offline: Replace data sets that are not here by ones that hackle makes.
         protocols: How to score, names separated by commas; the study's own if not given.
         metrics: "all", or names separated by commas, among which may be all.
+        fraction: Score on this fraction of the protocols' points, for a quick look; the protocols' names say so.
         keep: Weights to keep: of all runs, of the best of each setting, or none.
         retry_failed: Train runs again that are stored as failed.
         root: Where data sets lie.
@@ -239,9 +241,11 @@ def run_study_command(
     options |= {"datasets": _listed(datasets), "methods": _listed(methods)}
     options["precision"] = _precision(precision, target)
     study, runs = _runs(name, options, root, offline)
-    chosen = tuple(_listed(protocols) or study.protocols)
+    chosen = [protocol(one) for one in _listed(protocols) or study.protocols]
+    if fraction != 1.0:
+        chosen = [one.smaller(fraction) for one in chosen]
     for one in chosen:
-        choose_metrics(metrics, protocol(one))
+        choose_metrics(metrics, one)
     write_wanted(out, name, {**options, "offline": offline}, runs)
     summary = run_study(
         runs,

@@ -39,7 +39,7 @@ class Protocol:
 
     def smaller(self, fraction: float) -> Protocol:
         """The same protocol on a fraction of the points, for quick looks; its name says so."""
-        shrink = lambda count: max(200, round(count * fraction))  # noqa: E731
+        shrink = lambda count: min(count, max(200, round(count * fraction)))  # noqa: E731
         s = self.sizes
         sizes = replace(
             s,

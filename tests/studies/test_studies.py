@@ -40,7 +40,7 @@ from hackle.studies import (
     yang2020,
 )
 from hackle.studies.own import find_study, runs_of
-from hackle.types import Run
+from hackle.types import HackleError, Run
 
 
 def count(runs: list[Run], *fields: str) -> Counter[Any]:
@@ -216,6 +216,14 @@ def test_offline_stand_ins_keep_the_settings_and_count_once(tmp_path: Path) -> N
     assert found.lines[-1].startswith("108 runs are the same as others")
     found = available(yang2020(seeds=1, methods=["infogan"]), tmp_path, offline=True)
     assert (found.runs, len(found.lines)) == ([], 1)
+
+
+def test_a_data_set_that_does_not_exist_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(HackleError, match="did you mean rooms3d"):
+        available(locatello2019(seeds=1, datasets=["rooms3"]), tmp_path)
+    (tmp_path / "mine.npz").touch()
+    runs = locatello2019(seeds=1, datasets=[str(tmp_path / "mine.npz")])
+    assert available(runs, tmp_path).runs == runs
 
 
 def test_stand_ins_are_made_by_hackle(tmp_path: Path) -> None:

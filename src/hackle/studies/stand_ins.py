@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from hackle.datasets import DATASETS
+from hackle.datasets import DATASETS, find
 from hackle.datasets.inventory import entries
 from hackle.records import record_hash
 from hackle.types import Run
@@ -42,8 +42,12 @@ def available(runs: Sequence[Run], root: Path | str | None = None, *, offline: b
     """The runs whose data sets are here.
 
     offline: a data set that is not here is replaced by its stand-in, with the settings of the original; runs that so become
-    the same run count once. Otherwise, and where there is no stand-in, its runs are left out.
+    the same run count once. Otherwise, and where there is no stand-in, its runs are left out. A name that is neither a
+    data set's nor a path is refused.
     """
+    for name in {run.dataset for run in runs}:
+        if not Path(name).expanduser().exists():
+            find(name)
     here = {entry.name: entry.here in ("yes", "made by hackle") for entry in entries(root)}
     kept: dict[str, Run] = {}
     left_out: dict[str, int] = {}
