@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 REFUTED, UNDECIDED = 3, 4
 """Exit codes of `hackle claims`; 1 and 2 stand for errors and for wrong words on any verb."""
+WIDTH = 140
+"""Columns of a table that goes to a file or a pipe."""
 _STYLES = {"holds": "green", "does not hold": "red", "undecided": "yellow"}
 
 
@@ -111,34 +113,48 @@ def exit_code(found: Sequence[Judgement]) -> int:
 def print_verdicts(found: Sequence[Judgement], *, missing: bool = False) -> None:
     """The verdicts on the terminal; claims without any run are counted, and listed only if asked for."""
     console = Console()
-    table = Table(box=None, header_style="bold")
-    for column in ("claim", "where", "verdict", "effect", "95% interval", "claimed", "p", "runs", "needed"):
-        table.add_column(column, justify="right" if column in ("effect", "p", "runs", "needed") else "left")
+    if not console.is_terminal:
+        console = Console(width=WIDTH)
     shown = [judgement for judgement in found if missing or judgement.evidence.runs]
-    for judgement in shown:
-        evidence, verdict = judgement.evidence, judgement.verdict
-        known = evidence.estimate is not None
-        chance = judgement.against_corrected if verdict == "does not hold" else judgement.p_corrected
-        table.add_row(
-            judgement.claim.id,
-            judgement.claim.where,
-            f"[{_STYLES[verdict]}]{verdict}[/]",
-            f"{evidence.effect:.3g}" if known else "",
-            f"{evidence.low:.3g} … {evidence.high:.3g}" if known else "",
-            str(judgement.claim.region),
-            f"{chance:.2g}" if known else "",
-            str(evidence.runs),
-            "" if verdict != "undecided" else str(evidence.runs_needed or "many more"),
-        )
-    console.print(table)
+    for paper in dict.fromkeys(judgement.claim.paper for judgement in shown):
+        table = Table(box=None, header_style="bold", title=paper, title_justify="left")
+        table.add_column("claim", no_wrap=True)
+        table.add_column("verdict", no_wrap=True)
+        for column in ("where", "effect and 95% interval", "claimed"):
+            table.add_column(column)
+        for column in ("p", "runs", "needed"):
+            table.add_column(column, justify="right")
+        for judgement in shown:
+            if judgement.claim.paper == paper:
+                table.add_row(*_row(judgement))
+        console.print(table)
+        console.print()
+    if any(judgement.evidence.borrowed and judgement.evidence.runs for judgement in shown):
+        console.print("* runs of other studies, which may have trained otherwise than the claim's own", highlight=False)
     counts = {verdict: sum(judgement.verdict == verdict for judgement in found) for verdict in _STYLES}
-    console.print(f"\n{', '.join(f'{count} {verdict}' for verdict, count in counts.items())}.", highlight=False)
+    console.print(f"{', '.join(f'{count} {verdict}' for verdict, count in counts.items())}.", highlight=False)
     absent = [judgement for judgement in found if not judgement.evidence.runs]
     if absent and not missing:
-        commands = dict.fromkeys(judgement.claim.command for judgement in absent)
         console.print(f"{len(absent)} claims have no runs here; --missing lists them. They need:", highlight=False)
-        for command in commands:
-            console.print(f"  {command}", highlight=False, soft_wrap=True)
+        studies = [judgement.claim.study or judgement.claim.paper for judgement in absent]
+        for study in dict.fromkeys(studies):
+            console.print(f"  hackle study run {study} --out DIR   for {studies.count(study)}", highlight=False)
+
+
+def _row(judgement: Judgement) -> list[str]:
+    claim, evidence, verdict = judgement.claim, judgement.evidence, judgement.verdict
+    known = evidence.estimate is not None
+    chance = judgement.against_corrected if verdict == "does not hold" else judgement.p_corrected
+    return [
+        claim.name,
+        f"[{_STYLES[verdict]}]{verdict}[/]",
+        claim.where,
+        f"{evidence.effect:.3g} ({evidence.low:.3g} … {evidence.high:.3g})" if known else "",
+        str(claim.region),
+        f"{chance:.2g}" if known else "",
+        f"{evidence.runs}{'*' if evidence.borrowed and evidence.runs else ''}",
+        "" if verdict != "undecided" else str(evidence.runs_needed or "many more"),
+    ]
 
 
 def _plain(value: Any) -> Any:

@@ -221,3 +221,10 @@ def test_verdicts_as_a_table() -> None:
     assert set(frame["verdict"]) == {"holds"}
     assert (frame["low"] <= frame["value"]).all()
     assert frame["command"].str.startswith("hackle study run yang2020 --out DIR").all()
+
+
+@pytest.mark.parametrize("claim", CLAIMS.values(), ids=list(CLAIMS))
+def test_the_page_lists_the_claim_as_it_is(claim: Claim) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "claims.md").read_text(encoding="utf-8")
+    row = f"| `{claim.id}` | {claim.where} | {claim.statement} | {claim.effect} | {claim.region} |"
+    assert row in page.splitlines(), f"docs/claims.md should have the row\n{row}"

@@ -88,7 +88,8 @@ class Evidence:
     effect, low, high: the effect and its 95% interval, NaN without an estimate. p: the chance of such an effect if it truly
     lay outside the claim's region; against: if it truly lay inside. runs: how many were used; runs_needed: about how many
     would decide with 80% power, None where no reasonable number would. strata: each stratum's effect and number of seeds.
-    missing: what the table lacks, in words.
+    missing: what the table lacks, in words. borrowed: whether the runs are other studies', which may have trained otherwise
+    than the claim's own.
     """
 
     effect: float = math.nan
@@ -100,6 +101,7 @@ class Evidence:
     runs_needed: int | None = None
     strata: dict[str, tuple[float, int]] = field(default_factory=dict)
     missing: tuple[str, ...] = ()
+    borrowed: bool = False
     estimate: Estimate | None = None
 
 
@@ -182,7 +184,7 @@ class Claim:
         usable = {name: part for name, part in units.items() if part.seeds > 1}
         runs = sum(part.seeds * part.runs_per_seed for part in units.values())
         strata = {name: (float(part.values.mean()), part.seeds) for name, part in units.items()}
-        about = Evidence(runs=runs, strata=strata, missing=tuple(dict.fromkeys(missing)))
+        about = Evidence(runs=runs, strata=strata, missing=tuple(dict.fromkeys(missing)), borrowed=data.borrowed)
         if len(usable) < max(1, self.least_strata):
             return replace(about, runs_needed=self._planned(units))
         estimate, p, against = self._judged(list(usable.values()))

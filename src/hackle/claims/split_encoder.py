@@ -17,7 +17,7 @@ DATA = {"dsprites": "dSprites", "cars3d": "Cars3D"}
 
 
 def _pair(method: str, dataset: str, **changed: object) -> tuple[Stratum, ...]:
-    plain = {"method": method, "dataset": dataset}
+    plain = {"method": method, "dataset": dataset, "latents": 10}
     return (Stratum(f"{method} on {dataset}", (plain, {**plain, **changed})),)
 
 
@@ -67,6 +67,7 @@ def _scores_disagree(dataset: str, where: str) -> Claim:
         "method": tuple(NAMES),
         "architecture": ("convolutional", "split", "sharing"),
         "correlation": (0.0, 0.9),
+        "latents": 10,
     }
     return Claim(
         name=f"factor-vae-score-{dataset}",

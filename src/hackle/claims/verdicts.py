@@ -56,6 +56,8 @@ def _judgement(claim: Claim, evidence: Evidence, p: float, against: float) -> Ju
     if evidence.estimate is None:
         return Judgement(claim, evidence, p, against, "undecided", _lacking(claim, evidence))
     found = f"{claim.effect} is {evidence.effect:.3g} [{evidence.low:.3g}, {evidence.high:.3g}], claimed {claim.region}"
+    if evidence.borrowed:
+        found += f" (by runs of other studies, there being none of {claim.study or claim.paper})"
     if p <= LEVEL and claim.region.contains(evidence.low, evidence.high):
         return Judgement(claim, evidence, p, against, "holds", found)
     if against <= LEVEL and claim.region.excludes(evidence.low, evidence.high):
@@ -100,6 +102,7 @@ def as_frame(judgements: Sequence[Judgement]) -> pd.DataFrame:
                 "against_corrected": found.against_corrected,
                 "runs": found.evidence.runs,
                 "runs_needed": found.evidence.runs_needed,
+                "borrowed": found.evidence.borrowed,
                 "reason": found.reason,
                 "missing": "; ".join(found.evidence.missing),
                 "command": found.claim.command,

@@ -171,7 +171,8 @@ class Data:
     def __init__(self, view: View, study: str) -> None:
         self.view = view
         own = (view.runs["study"] == study).to_numpy()
-        self._places = np.flatnonzero(own) if own.any() else np.arange(len(view.runs))
+        self.borrowed = not own.any()
+        self._places = np.arange(len(view.runs)) if self.borrowed else np.flatnonzero(own)
         self.runs = view.runs.iloc[self._places]
         self.protocol = view.protocol_of(study, self._places)
         self._chosen: dict[tuple[Any, ...], NDArray[Any]] = {}
