@@ -26,14 +26,18 @@ def _texts(values: Any) -> dict[str, Any]:
     return {"words": words.tolist(), "codes": codes.tolist()}
 
 
-def _numbers(values: Any, digits: int = 6) -> list[float | int | None]:
-    column: Any = pd.to_numeric(pd.Series(list(values)), errors="coerce")
+def _numbers(values: Any, digits: int = 6) -> list[float | None]:
+    """Numbers with so many digits that count; None where there is none."""
+    column: Any = pd.to_numeric(pd.Series(values), errors="coerce")
     found = column.to_numpy(np.float64)
-    whole = np.isfinite(found) & (found == np.round(found)) & (np.abs(found) < 2**53)
-    return [
-        int(value) if is_whole else float(f"{value:.{digits}g}") if np.isfinite(value) else None
-        for value, is_whole in zip(found, whole, strict=True)
-    ]
+    known = np.isfinite(found)
+    size = np.floor(np.log10(np.abs(found), out=np.zeros_like(found), where=known & (found != 0)))
+    scale = 10.0 ** (digits - 1 - size)
+    # Whole numbers, such as steps and seeds, stay as they are.
+    rounded = np.where(found == np.round(found), found, np.round(found * scale) / scale)
+    answer = rounded.astype(object)
+    answer[~known] = None
+    return answer.tolist()
 
 
 def choices(contents: Contents) -> tuple[list[str], list[str]]:
@@ -56,7 +60,8 @@ def _score_columns(contents: Contents, protocol: str, representation: str) -> li
     matrix = np.full((len(names), len(contents.runs)), np.nan)
     known = np.isfinite(position)
     matrix[metrics[known], position[known].astype(np.int64)] = chosen["score"].to_numpy(np.float64)[known]
-    better = dict(zip(chosen["metric"].astype(str), chosen["better"].astype(str), strict=True))
+    first = chosen.drop_duplicates("metric")
+    better = dict(zip(first["metric"].astype(str), first["better"].astype(str), strict=True))
     rank = {name: at for at, name in enumerate(FIRST)}
     order = sorted(range(len(names)), key=lambda at: (rank.get(names[at], len(rank)), names[at]))
     return [
@@ -88,7 +93,7 @@ class Listing:
             self._made = {known: made for known, made in self._made.items() if known[0] == stamp}
             columns: list[dict[str, Any]] = [
                 *({"key": name, "kind": "text", **_texts(contents.runs[name])} for name in _TEXTS),
-                *({"key": name, "kind": "number", "values": _numbers(contents.runs[name])} for name in _NUMBERS),
+                *({"key": name, "kind": "number", "values": _numbers(list(contents.runs[name]))} for name in _NUMBERS),
                 *_score_columns(contents, protocol, representation),
             ]
             content = {

@@ -158,6 +158,8 @@ def _thumbnail(bench: Bench) -> bytes:
 def make_routes(catalogue: Catalogue, workbench: Workbench) -> APIRouter:
     """Every route under /api."""
     router, listing = APIRouter(prefix="/api"), Listing(catalogue)
+    # Made before anyone asks, so that the first visitor does not wait for it.
+    listing.answer()
 
     @router.get("/runs")
     def runs(request: Request, protocol: str | None = None, representation: str | None = None) -> Response:
