@@ -156,8 +156,8 @@ def locatello2019(seeds: int = 3, datasets: Sequence[str] = LOCATELLO_DATA) -> l
     ]
 
 
-def _ablations(scores: pd.DataFrame, rng: np.random.Generator) -> list[pd.DataFrame]:
-    """Scores of β-VAEs under the protocols of ablations: one model over scoring seeds, and every model over bins and samples."""
+def _ablations(scores: Any, rng: np.random.Generator) -> list[pd.DataFrame]:
+    """Scores of β-VAEs under the protocols of ablations: one over scoring seeds, every one over bins and samples."""
     chosen = scores[(scores["method"] == "beta-vae") & (scores["dataset"] == "dsprites")]
     one = chosen[chosen["run"] == chosen["run"].iloc[0]]
     parts = []
@@ -202,7 +202,7 @@ def tables(
 ) -> Tables:
     """Tables of these runs. Scores of means and samples lie in (0, 1), those of posteriors in (0, 10)."""
     rng = np.random.default_rng(seed)
-    frame = pd.DataFrame(list(runs))
+    frame: Any = pd.DataFrame(list(runs))
     keys = [column for column in frame if column not in ("study", "status", "reason")]
     frame = frame.drop_duplicates(keys).reset_index(drop=True)
     frame["run"] = [f"{index:016x}" for index in range(len(frame))]
@@ -237,7 +237,7 @@ def tables(
                     note="",
                 )
             )
-    scores = pd.concat(parts, ignore_index=True)[list(SCORE_COLUMNS)]
+    scores: Any = pd.concat(parts, ignore_index=True)[list(SCORE_COLUMNS)]
     if sensitivity:
         scores = pd.concat([scores, *_ablations(scores, rng)], ignore_index=True)
 

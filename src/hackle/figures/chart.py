@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,18 +16,21 @@ from numpy.typing import NDArray
 
 from hackle.tables import Tables
 
+Frame = Any
+"""A frame of pandas, whose annotations say too little of what its methods return."""
+
 POINTS = ("x", "y", "series", "run")
 """Columns of `Panel.points`: a row for each run."""
 SUMMARY = ("x", "y", "low", "high", "n", "series")
 """Columns of `Panel.summary`: a row for each group of runs."""
 
 
-def no_points() -> pd.DataFrame:
+def no_points() -> Frame:
     """A frame of points without rows."""
     return pd.DataFrame(columns=list(POINTS))
 
 
-def no_summary() -> pd.DataFrame:
+def no_summary() -> Frame:
     """A frame of summaries without rows."""
     return pd.DataFrame(columns=list(SUMMARY))
 
@@ -63,16 +67,16 @@ class Panel:
     title: str = ""
     x: Axis = Axis()
     y: Axis = Axis()
-    points: pd.DataFrame = field(default_factory=no_points)
-    summary: pd.DataFrame = field(default_factory=no_summary)
+    points: Frame = field(default_factory=no_points)
+    summary: Frame = field(default_factory=no_summary)
     joined: bool = False
-    cells: pd.DataFrame | None = None
+    cells: Frame | None = None
     signed: bool = False
     shaded: bool = True
     digits: int = 2
     level: tuple[float, str] | None = None
     diagonal: float | None = None
-    labels: pd.DataFrame | None = None
+    labels: Frame | None = None
     """Words beside points: x, y, text."""
     picture: NDArray[np.uint8] | None = None
 
@@ -114,7 +118,8 @@ class Chart:
     def runs(self) -> int:
         """How many runs are shown as points."""
         names = [panel.points["run"] for panel in self.panels if len(panel.points)]
-        return int(pd.concat(names).nunique()) if names else 0
+        together: Frame = pd.concat(names) if names else None
+        return int(together.nunique()) if names else 0
 
     @property
     def group_sizes(self) -> str:
@@ -122,11 +127,11 @@ class Chart:
         counts = [panel.summary["n"] for panel in self.panels if len(panel.summary)]
         if not counts:
             return ""
-        n = pd.concat(counts)
+        n: Frame = pd.concat(counts)
         low, high = int(n.min()), int(n.max())
         return f"n = {low} runs each." if low == high else f"n = {low} to {high} runs each."
 
-    def data(self) -> pd.DataFrame:
+    def data(self) -> Frame:
         """Every point of every panel in one frame, for those who draw it themselves."""
         parts = [panel.points.assign(panel=panel.title) for panel in self.panels if len(panel.points)]
         columns = ["panel", *POINTS]

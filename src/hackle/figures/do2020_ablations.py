@@ -16,7 +16,7 @@ import pandas as pd
 
 from hackle.claims.do2020_metrics import alike
 from hackle.figures import words
-from hackle.figures.chart import Axis, Chart, Comparison, Exhibit, Panel, Series
+from hackle.figures.chart import Axis, Chart, Comparison, Exhibit, Frame, Panel, Series
 from hackle.figures.do2020_runs import AUTOENCODER, PAIR, PAPER, model_runs
 from hackle.figures.panels import MEANS, heat, score_axis, swarm
 from hackle.figures.selection import pick, settings_mask, summarise
@@ -28,10 +28,10 @@ _MODELS = (("FactorVAE", "factor-vae", 10.0), ("β-VAE", "beta-vae", 10.0), ("AA
 def _over_protocols(tables: Tables, kind: str, metrics: Sequence[str], label: str, paper: dict[str, str]) -> Chart:
     """Scores over a setting that the protocol's name holds, such as do2020-bins-50; settings of models are series."""
     pattern = re.compile(rf"^do2020-{kind}-(\d+)$")
-    names = {
-        str(name): int(match[1]) for name in tables.scores["protocol"].unique() if (match := pattern.match(str(name)))
-    }
-    scores = tables.scores[tables.scores["protocol"].isin(list(names)) & tables.scores["metric"].isin(list(metrics))]
+    names = {str(name): int(match[1]) for name in set(tables.scores["protocol"]) if (match := pattern.match(str(name)))}
+    scores: Frame = tables.scores[
+        tables.scores["protocol"].isin(list(names)) & tables.scores["metric"].isin(list(metrics))
+    ]
     scores = scores[(scores["dataset"] == "dsprites") & (scores["latents"] == 10)]
     if not len(scores):
         return Chart(missing=(f"no scores under the protocols do2020-{kind}-…",))
@@ -48,7 +48,7 @@ def _over_protocols(tables: Tables, kind: str, metrics: Sequence[str], label: st
         rows = scores[scores["metric"] == metric]
         if not len(rows):
             continue
-        points = pd.DataFrame(
+        points: Frame = pd.DataFrame(
             {
                 "x": rows["amount"].map(place).astype(float),
                 "y": rows["score"].astype(float),
@@ -156,7 +156,7 @@ def _side_by_side(tables: Tables, metric: str, paper: dict[str, float | str]) ->
     """One score of the three models."""
     frame, picked = model_runs(tables, (metric,), ("factor-vae", "beta-vae", "adversarial-autoencoder"))
     parts = [frame[settings_mask(frame, {"method": name, "strength": weight})] for _, name, weight in _MODELS]
-    rows = pd.concat(parts)
+    rows: Frame = pd.concat(parts)
     rows = rows[rows[metric].notna()]
     names = [label for label, *_ in _MODELS if (rows["series"] == label).any()]
     panels = ((swarm(rows, metric, "series", names, title="dSprites"),),) if len(rows) else ()
@@ -255,7 +255,7 @@ def appendix_a18(tables: Tables) -> Chart:
             ]
     if not points:
         return Chart(missing=("codes of two seeds or more of FactorVAE on dSprites",), notes=picked.notes)
-    pairs = pd.DataFrame(points, columns=["model", "series", "run", "likeness"])
+    pairs: Frame = pd.DataFrame(points, columns=["model", "series", "run", "likeness"])
     order = list(dict.fromkeys(pairs.sort_values("series", ascending=False)["model"]))
     panel = swarm(pairs, "likeness", "model", order, title="dSprites", y=Axis("likeness of two seeds' codes", 0.0, 1.0))
     # Pairs of the same runs are not independent: a t interval over them would be too narrow.

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from hackle.figures import words
-from hackle.figures.chart import Axis, Chart, Comparison, Panel, Series
+from hackle.figures.chart import Axis, Chart, Comparison, Frame, Panel, Series
 from hackle.figures.panels import MEANS, scatter, score_axis, swarm
 from hackle.figures.selection import Picked, pick, settings_mask, spearman
 from hackle.tables import Tables
@@ -24,8 +24,8 @@ AUTOENCODER = Series("AAE", 6, 6)
 
 
 def model_runs(
-    tables: Tables, metrics: Sequence[str], methods: Sequence[str] = tuple(WEIGHTS), **where: object
-) -> tuple[pd.DataFrame, Picked]:
+    tables: Tables, metrics: Sequence[str], methods: Sequence[str] = tuple(WEIGHTS), **where: Any
+) -> tuple[Frame, Picked]:
     """The study's runs with `series` (the method) and `model` (the method's weight); a VAE is a β-VAE with β = 1."""
     wanted = [*methods, *(["vae"] if "beta-vae" in methods else [])]
     picked = pick(tables, metrics, protocol=PAPER, dataset=where.pop("dataset", "dsprites"), method=wanted, **where)
@@ -45,7 +45,7 @@ def model_runs(
     return frame.assign(series=frame["method"].map(words.METHODS), model=models), picked
 
 
-def by_model(frame: pd.DataFrame, metric: str, title: str = "") -> Panel:
+def by_model(frame: Frame, metric: str, title: str = "") -> Panel:
     """A score of each run, a column for each weight, FactorVAE's before β-VAE's."""
     have = set(zip(frame["method"], frame["strength"], strict=True))
     order = [
@@ -57,9 +57,7 @@ def by_model(frame: pd.DataFrame, metric: str, title: str = "") -> Panel:
     return swarm(frame, metric, "model", order, title=title)
 
 
-def missing_models(
-    frame: pd.DataFrame, metrics: Sequence[str], methods: Sequence[str] = tuple(WEIGHTS)
-) -> tuple[str, ...]:
+def missing_models(frame: Frame, metrics: Sequence[str], methods: Sequence[str] = tuple(WEIGHTS)) -> tuple[str, ...]:
     """The weights and scores that the figures need and the table lacks."""
     if not len(frame):
         return (f"no runs of {words.listing(words.METHODS[name] for name in methods)} on dSprites",)
@@ -75,7 +73,7 @@ def missing_models(
     return tuple(lacking)
 
 
-def scored(frame: pd.DataFrame, metrics: Sequence[str]) -> list[str]:
+def scored(frame: Frame, metrics: Sequence[str]) -> list[str]:
     """The metrics that some run has."""
     return [metric for metric in metrics if frame[metric].notna().any()]
 
@@ -103,7 +101,7 @@ def models_chart(
     )
 
 
-def against(frame: pd.DataFrame, x: str, y: str, title: str = "", diagonal: float | None = None) -> Panel:
+def against(frame: Frame, x: str, y: str, title: str = "", diagonal: float | None = None) -> Panel:
     """One score of each run against another."""
     axes = (score_axis(x, frame[x]), score_axis(y, frame[y]))
     panel = scatter(frame, x, y, title=title, axes=axes, means=False)
@@ -113,7 +111,7 @@ def against(frame: pd.DataFrame, x: str, y: str, title: str = "", diagonal: floa
     return replace(panel, diagonal=diagonal, x=Axis(axes[0].label, *ends), y=Axis(axes[1].label, *ends))
 
 
-def rank_comparison(frame: pd.DataFrame, x: str, y: str, paper: str | float) -> Comparison | None:
+def rank_comparison(frame: Frame, x: str, y: str, paper: str | float) -> Comparison | None:
     """How two scores' orders of the runs agree."""
     both = frame[[x, y]].dropna().to_numpy(float)
     if len(both) < 3:

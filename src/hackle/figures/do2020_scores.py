@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from hackle.figures import words
-from hackle.figures.chart import Axis, Chart, Comparison, Exhibit, Panel, Series
+from hackle.figures.chart import Axis, Chart, Comparison, Exhibit, Frame, Panel, Series
 from hackle.figures.do2020_runs import (
     PAIR,
     PAPER,
@@ -111,7 +111,7 @@ def figure_4(tables: Tables) -> Chart:
             missing.append(f"informativeness of single latents of {label}")
             continue
         values = [np.sort(np.asarray(known[run], float))[::-1] for run in runs]
-        points = pd.DataFrame(
+        points: Frame = pd.DataFrame(
             {
                 "x": np.concatenate([np.arange(len(part), dtype=float) for part in values]),
                 "y": np.concatenate(values),

@@ -7,12 +7,12 @@ another; beyond a few thousand dots the dots alone become pixels within a vector
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from hackle.figures.chart import Axis, Chart, Panel, Series
+from hackle.figures.chart import Axis, Chart, Frame, Panel, Series
 from hackle.figures.layout import crowded, layout, legend_columns, slanted_names, with_shared_axes
 from hackle.figures.style import DIVERGING, MARKERS, RISING, THEMES, Theme, settings
 from hackle.types import HackleError
@@ -50,16 +50,16 @@ def draw(chart: Chart, theme: str = "light") -> Figure:
     colours = THEMES[theme]
     rows = with_shared_axes(chart)
     with rc_context(settings(colours)):
-        places, width, height = layout(rows, chart.series)
+        places, width, height = layout(rows, chart.series if len(chart.series) > 1 else ())
         figure = Figure(figsize=(width, height), dpi=150)
-        dots = [len(panel.points) for panel in chart.panels]
+        dots = [0, *(len(panel.points) for panel in chart.panels if panel.x.ticks or not panel.joined)]
         style = Dots(max(dots), sum(dots) > MANY)
         for (row, column), place in places.items():
             panel = rows[row][column]
             assert panel is not None
             axes = figure.add_axes((place[0] / width, place[1] / height, place[2] / width, place[3] / height))
             _draw_panel(axes, panel, chart.series, colours, style)
-        if chart.series:
+        if len(chart.series) > 1:
             _legend(figure, chart.series, colours, width, height)
     return figure
 
@@ -100,12 +100,15 @@ def _draw_panel(axes: Axes, panel: Panel, series: Sequence[Series], theme: Theme
         offset = (index - (len(shown) - 1) / 2) * width if several else 0.0
         _draw_series(axes, panel, one, theme, offset, width, dots)
     if panel.labels is not None:
+        middle = 0.6 * sum(axes.get_xlim())
         for row in panel.labels.itertuples():
+            right = row.x > middle
             axes.annotate(
                 str(row.text),
                 (row.x, row.y),
-                xytext=(4, 3),
+                xytext=(-4 if right else 4, 3),
                 textcoords="offset points",
+                ha="right" if right else "left",
                 fontsize=6.5,
                 color=theme.ink,
                 zorder=6,
@@ -164,7 +167,7 @@ def _draw_series(axes: Axes, panel: Panel, one: Series, theme: Theme, offset: fl
         )
 
 
-def _draw_curves(axes: Axes, points: pd.DataFrame, colour: str, summary: pd.DataFrame) -> None:
+def _draw_curves(axes: Axes, points: Frame, colour: str, summary: Frame) -> None:
     from matplotlib.collections import LineCollection
 
     ordered = points.sort_values(["run", "x"])
@@ -237,7 +240,7 @@ def _draw_cells(axes: Axes, panel: Panel, theme: Theme) -> None:
     axes.spines[:].set_visible(False)
 
 
-def _set_axis(axes: Axes, which: str, axis: Axis) -> None:
+def _set_axis(axes: Any, which: Literal["x", "y"], axis: Axis) -> None:
     limits, scale, label = (
         getattr(axes, f"set_{which}lim"),
         getattr(axes, f"set_{which}scale"),

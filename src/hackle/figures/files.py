@@ -22,7 +22,7 @@ def save(chart: Chart, path: str | Path, theme: str = "light", overwrite: bool =
     from matplotlib import rc_context
 
     metadata: dict[str, Any] = {"png": {"Software": None}, "pdf": {"CreationDate": None}, "svg": {"Date": None}}
-    with rc_context({**settings(THEMES[theme]), "svg.hashsalt": "hackle"}):
+    with rc_context(settings(THEMES[theme], svg_hashsalt="hackle")):
         draw(chart, theme).savefig(path, dpi=200, metadata=metadata[path.suffix[1:]])
     return path
 
@@ -32,7 +32,7 @@ def svg(chart: Chart, prefix: str) -> str:
     from matplotlib import rc_context
 
     buffer = StringIO()
-    with rc_context({**settings(LIGHT), "svg.hashsalt": prefix}):
+    with rc_context(settings(LIGHT, svg_hashsalt=prefix)):
         draw(chart).savefig(buffer, format="svg", dpi=150, transparent=True, metadata={"Date": None})
     return compact(buffer.getvalue(), prefix)
 

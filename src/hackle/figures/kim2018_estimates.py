@@ -12,9 +12,9 @@ import numpy as np
 import pandas as pd
 
 from hackle.figures import words
-from hackle.figures.chart import Axis, Chart, Comparison, Exhibit, Panel, Series
+from hackle.figures.chart import Axis, Chart, Comparison, Exhibit, Frame, Panel, Series
 from hackle.figures.kim2018_runs import PAPER, by_weight, method_missing, weighed_runs, weight_series
-from hackle.figures.panels import CURVES, MEANS, curve_points, curves_panel, score_axis
+from hackle.figures.panels import CURVES, MEANS, curve_points, curves_panel, score_axis, with_intervals
 from hackle.figures.selection import spearman, spread, summarise
 from hackle.tables import Tables
 
@@ -22,14 +22,14 @@ TAIL = 0.1
 """The last part of training over which the discriminator's estimate is averaged."""
 
 
-def _discriminator(tables: Tables, term: str) -> tuple[pd.DataFrame, pd.DataFrame, tuple[str, ...]]:
+def _discriminator(tables: Tables, term: str) -> tuple[Frame, Frame, tuple[str, ...]]:
     """FactorVAE's runs on dSprites, and a term of theirs over training."""
     frame, picked = weighed_runs(tables, ("monte_carlo_tc",), ("factor-vae",))
     curve = tables.curve(term) if len(frame) else pd.DataFrame(columns=["run", "step", "value"])
     return frame, curve, picked.notes
 
 
-def final_values(curve: pd.DataFrame) -> pd.Series:
+def final_values(curve: Frame) -> Frame:
     """By run, the mean over the last tenth of its training."""
     last = curve.groupby("run", observed=True)["step"].transform("max")
     tail = curve[curve["step"] >= (1 - TAIL) * last]
@@ -159,8 +159,8 @@ _NAMED = {
 
 def _sensitivity(tables: Tables, metric: str, kind: str, label: str) -> Chart:
     """One model's score over a metric's own settings: a dot for each scoring seed."""
-    scores = tables.scores
-    rows = scores[(scores["metric"] == metric) & (scores["representation"] == "mean")]
+    scores: Frame = tables.scores
+    rows: Frame = scores[(scores["metric"] == metric) & (scores["representation"] == "mean")]
     named = [_NAMED[kind].match(str(name)) for name in rows["protocol"]]
     rows = rows[[match is not None for match in named]]
     if not len(rows):
@@ -194,11 +194,11 @@ def _sensitivity(tables: Tables, metric: str, kind: str, label: str) -> Chart:
     panel = Panel(
         words.measure(metric).label,
         Axis(label, -0.5, len(amounts) - 0.5, tuple(f"{value:,}" for value in amounts)),
-        score_axis(metric, pd.concat([points["y"], summary["low"], summary["high"]])),
+        score_axis(metric, with_intervals(metric, points, summary)),
         points,
         summary,
     )
-    means = summary.groupby("x")["y"].mean()
+    means: Frame = summary.groupby("x")["y"].mean()
     paper = "keeps rising" if kind == "pairs" else "hardly moves"
     comparisons = (
         Comparison(
@@ -239,8 +239,8 @@ EXHIBITS = (
         PAPER,
         "Figure 7",
         "The discriminator and the true total correlation",
-        "Total correlation of FactorVAE's codes on 2D Shapes: by sampling when training has ended, as the discriminator sees it "
-        "during training, and one against the other.",
+        "Total correlation of FactorVAE's codes on 2D Shapes: by sampling when training has ended, as the discriminator "
+        "sees it during training, and one against the other.",
         figure_7,
         PAPER,
         f"{_FACTOR}, curves",

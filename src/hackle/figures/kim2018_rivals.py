@@ -10,7 +10,7 @@ from dataclasses import replace
 import pandas as pd
 
 from hackle.figures import words
-from hackle.figures.chart import Chart, Comparison, Exhibit, Series
+from hackle.figures.chart import Chart, Comparison, Exhibit, Frame, Series
 from hackle.figures.kim2018_runs import PAPER, SHAPES, best_means, by_weight, method_missing, weighed_runs
 from hackle.figures.panels import MEANS, heat, scatter, score_axis, swarm
 from hackle.figures.selection import settings_mask, summarise
@@ -143,7 +143,7 @@ def appendix_e(tables: Tables) -> Chart:
                     int(found.n),
                 )
             )
-        rows = pd.concat(parts)
+        rows: Frame = pd.concat(parts)
         if len(rows):
             order = [label for label, *_ in models if (rows["model"] == label).any()]
             panels.append(swarm(rows, "iwae", "model", order, title=shape))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from hackle.figures import words
-from hackle.figures.chart import Panel, Series
+from hackle.figures.chart import Frame, Panel, Series
 from hackle.figures.panels import swarm
 from hackle.figures.selection import Picked, pick, summarise
 from hackle.tables import Tables
@@ -20,9 +21,9 @@ SHAPES = {"dsprites": "2D Shapes", "shapes3d": "3D Shapes"}
 
 def weighed_runs(
     tables: Tables, metrics: Sequence[str], methods: Sequence[str], dataset: str = "dsprites"
-) -> tuple[pd.DataFrame, Picked]:
+) -> tuple[Frame, Picked]:
     """Runs of some methods on a data set, with a series for each weight; a VAE is a β-VAE with β = 1."""
-    latents: dict[str, object] = {"latents": "any"} if dataset != "dsprites" or "infowgan-gp" in methods else {}
+    latents: dict[str, Any] = {"latents": "any"} if dataset != "dsprites" or "infowgan-gp" in methods else {}
     if "infowgan-gp" in methods:
         latents["architecture"] = "adversarial"
     picked = pick(
@@ -44,7 +45,7 @@ def weighed_runs(
     return frame.assign(series=names).sort_values(["method", "strength", "seed"]), picked
 
 
-def weight_series(frame: pd.DataFrame) -> tuple[Series, ...]:
+def weight_series(frame: Frame) -> tuple[Series, ...]:
     """A series for each weight of each method, counted within the method."""
     found: list[Series] = []
     for _, part in frame.groupby("method", sort=False):
@@ -53,7 +54,7 @@ def weight_series(frame: pd.DataFrame) -> tuple[Series, ...]:
     return tuple({one.name: one for one in found}.values())
 
 
-def by_weight(frame: pd.DataFrame, metric: str, title: str = "", ceiling: float = float("nan")) -> Panel:
+def by_weight(frame: Frame, metric: str, title: str = "", ceiling: float = float("nan")) -> Panel:
     """A score of each run by its weight."""
     order = [f"{value:g}" for value in np.sort(frame["strength"].unique())]
     symbol = words.SYMBOLS[frame["method"].iloc[0]]
@@ -62,7 +63,7 @@ def by_weight(frame: pd.DataFrame, metric: str, title: str = "", ceiling: float 
     return replace(panel, x=replace(panel.x, label=symbol))
 
 
-def method_missing(frame: pd.DataFrame, methods: Sequence[str], dataset: str) -> tuple[str, ...]:
+def method_missing(frame: Frame, methods: Sequence[str], dataset: str) -> tuple[str, ...]:
     """The methods without a run."""
     have = set(frame["method"])
     return tuple(
@@ -70,7 +71,7 @@ def method_missing(frame: pd.DataFrame, methods: Sequence[str], dataset: str) ->
     )
 
 
-def best_means(frame: pd.DataFrame, metric: str = "factor_vae") -> dict[str, pd.Series]:
+def best_means(frame: Frame, metric: str = "factor_vae") -> dict[str, pd.Series]:
     """For each method, the weight with the highest mean score: y, low, high, n, strength."""
     means = summarise(frame[frame[metric].notna()], ["method", "strength"], metric)
     return {str(name): part.loc[part["y"].idxmax()] for name, part in means.groupby("method")}

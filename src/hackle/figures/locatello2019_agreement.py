@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 
 from hackle.figures import words
-from hackle.figures.chart import Chart, Comparison, Exhibit, Panel
+from hackle.figures.chart import Chart, Comparison, Exhibit, Frame, Panel
 from hackle.figures.locatello2019_runs import (
     DATASETS,
     METRICS,
@@ -30,7 +29,7 @@ _AGREEING = ("beta_vae", "factor_vae", "mig")
 _CELLS = "Cells: Spearman's rank correlation over all runs of a data set."
 
 
-def _short(cells: pd.DataFrame) -> pd.DataFrame:
+def _short(cells: Frame) -> Frame:
     return cells.rename(index=lambda name: words.measure(name).short, columns=lambda name: words.measure(name).short)
 
 
@@ -77,7 +76,7 @@ def figure_5(tables: Tables) -> Chart:
 
 def _correlations(
     tables: Tables, rows: Sequence[str], columns: Sequence[str], sampled: Sequence[str] = ()
-) -> tuple[dict[str, pd.DataFrame], pd.DataFrame, Picked]:
+) -> tuple[dict[str, Frame], Frame, Picked]:
     """By data set, rank correlations of some scores (rows) with others (columns); `sampled` ones are of samples."""
     frame, picked = study_runs(tables, [*rows, *(name for name in columns if name not in rows and name not in sampled)])
     for name in sampled:
@@ -91,7 +90,7 @@ def _correlations(
     return {name: part for name, part in cells.items() if part.notna().any().any()}, frame, picked
 
 
-def _heats(cells: dict[str, pd.DataFrame]) -> tuple[tuple[Panel | None, ...], ...]:
+def _heats(cells: dict[str, Frame]) -> tuple[tuple[Panel | None, ...], ...]:
     panels = [heat(_short(part), title=words.dataset(name)) for name, part in cells.items()]
     return (
         in_rows(

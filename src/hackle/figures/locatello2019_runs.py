@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import pandas as pd
 
 from hackle.figures import words
-from hackle.figures.chart import Panel, Series
+from hackle.figures.chart import Frame, Panel, Series
 from hackle.figures.selection import Picked, pick, present
 from hackle.presets import STRENGTHS
 from hackle.tables import Tables
@@ -33,7 +32,7 @@ def method_series(methods: Sequence[str] = METHODS) -> tuple[Series, ...]:
 
 def study_runs(
     tables: Tables, metrics: Sequence[str], representation: str = "mean", methods: Sequence[str] = METHODS
-) -> tuple[pd.DataFrame, Picked]:
+) -> tuple[Frame, Picked]:
     """The study's runs, one row each with these scores, and how they were chosen."""
     picked = pick(tables, metrics, protocol=PAPER, representation=representation, method=list(methods))
     frame = picked.wide()
@@ -43,7 +42,7 @@ def study_runs(
     return frame.assign(series=frame["method"].map(words.METHODS)), picked
 
 
-def absent(frame: pd.DataFrame, metrics: Sequence[str] = (), methods: Sequence[str] = METHODS) -> tuple[str, ...]:
+def absent(frame: Frame, metrics: Sequence[str] = (), methods: Sequence[str] = METHODS) -> tuple[str, ...]:
     """What the study has and the table lacks."""
     if not len(frame):
         return ("no runs of the study",)
@@ -63,7 +62,7 @@ def absent(frame: pd.DataFrame, metrics: Sequence[str] = (), methods: Sequence[s
     return tuple(found)
 
 
-def datasets_of(frame: pd.DataFrame) -> list[str]:
+def datasets_of(frame: Frame) -> list[str]:
     """The data sets of some runs, the paper's first."""
     return present(frame, "dataset", DATASETS)
 
@@ -74,15 +73,18 @@ def in_rows(panels: Sequence[Panel], columns: int) -> tuple[tuple[Panel | None, 
     return tuple(tuple(filled[start : start + columns]) for start in range(0, len(filled), columns))
 
 
-def setting_medians(frame: pd.DataFrame, metrics: Sequence[str]) -> pd.DataFrame:
+def setting_medians(frame: Frame, metrics: Sequence[str]) -> Frame:
     """Median over seeds of each score, for each data set, method and weight."""
     by = ["dataset", "method", "strength"]
     return frame.groupby(by, observed=True)[list(metrics)].median().reset_index()
 
 
-def complete_scores(frame: pd.DataFrame) -> tuple[np.ndarray, list[str]]:
+def complete_scores(frame: Frame) -> tuple[np.ndarray, list[str]]:
     """Scores (data sets, metrics, seeds, settings) of the seeds and settings that no data set lacks, and settings' methods."""
     scored = frame.dropna(subset=list(METRICS))
+    # A data set that only a few settings of another study touch would leave nothing in common.
+    width = scored.groupby("dataset")["strength"].transform("nunique") * scored.groupby("dataset")["method"].transform("nunique")
+    scored = scored[width >= width.max() / 2]
     setting = scored["method"].astype(str) + " " + scored["strength"].map("{:g}".format)
     table = scored.assign(setting=setting).pivot_table(
         index=["dataset", "seed"], columns="setting", values=list(METRICS)
@@ -100,9 +102,9 @@ def complete_scores(frame: pd.DataFrame) -> tuple[np.ndarray, list[str]]:
     )
     full[where[0], :, where[1], :] = cube.transpose(1, 0, 2)
     # A seed that some setting lacks goes; if that leaves fewer than two seeds, settings go instead.
-    known = np.isfinite(full).all(axis=(0, 1))
+    known = np.asarray(np.isfinite(full).all(axis=(0, 1)))
     kept = known.all(axis=1)
     if kept.sum() >= 2:
         return full[:, :, kept], methods
-    common = known.all(axis=0)
-    return full[..., common], [name for name, kept in zip(methods, common, strict=True) if kept]
+    common = np.asarray(known.all(axis=0))
+    return full[..., common], [name for name, kept in zip(methods, common.tolist(), strict=True) if kept]

@@ -9,7 +9,7 @@ import pandas as pd
 
 from hackle.claims.statistics import variance_shares
 from hackle.figures import words
-from hackle.figures.chart import Axis, Chart, Comparison, Exhibit, Panel
+from hackle.figures.chart import Axis, Chart, Comparison, Exhibit, Frame, Panel
 from hackle.figures.locatello2019_runs import (
     DATASETS,
     METHODS,
@@ -30,7 +30,7 @@ from hackle.tables import Tables
 _WITHOUT_ANNEALED = METHODS[:-1]
 
 
-def _correlation_with_weight(frame: pd.DataFrame, metric: str) -> pd.Series:
+def _correlation_with_weight(frame: Frame, metric: str) -> Frame:
     """For each method, the rank correlation of a score with the weight on each data set, averaged over data sets."""
     found = {
         (method, dataset): spearman(part["strength"].to_numpy(float), part[metric].to_numpy(float))
@@ -143,7 +143,7 @@ def figure_4(tables: Tables) -> Chart:
     )
 
 
-def _grid(frame: pd.DataFrame, make) -> tuple[tuple[Panel | None, ...], ...]:
+def _grid(frame: Frame, make) -> tuple[tuple[Panel | None, ...], ...]:
     """A row for each data set, a column for each metric; titles above the first row, data sets beside the first column."""
     rows = []
     for place, dataset in enumerate(datasets_of(frame)):
@@ -158,13 +158,13 @@ def _grid(frame: pd.DataFrame, make) -> tuple[tuple[Panel | None, ...], ...]:
     return tuple(rows)
 
 
-def _explained(frame: pd.DataFrame, paper: dict[str, str]) -> tuple[Comparison, ...]:
+def _explained(frame: Frame, paper: dict[str, str]) -> tuple[Comparison, ...]:
     """The shares of the scores' variance that the paper speaks of: method, strength (a method's weight) and seed."""
     scores, methods = complete_scores(frame)
     if min(scores.shape) == 0 or scores.shape[2] < 2 or len(set(methods)) < 2:
         return ()
     parts = [variance_shares(metric, methods)._asdict() for dataset in scores for metric in dataset]
-    shares = pd.DataFrame(parts).mean()
+    shares: Frame = pd.DataFrame(parts).mean()
     return tuple(
         Comparison(
             f"share of the scores' variance due to the {name}, mean over metrics and data sets",

@@ -14,7 +14,7 @@ import pandas as pd
 
 from hackle.claims.transfer import transfer
 from hackle.figures import words
-from hackle.figures.chart import Chart, Comparison, Exhibit, Panel
+from hackle.figures.chart import Chart, Comparison, Exhibit, Frame, Panel
 from hackle.figures.locatello2019_runs import (
     DATASETS,
     METRICS,
@@ -40,7 +40,7 @@ _PAPER_TABLE = {
 }
 
 
-def _by_dataset(frame: pd.DataFrame, metric: str) -> pd.DataFrame:
+def _by_dataset(frame: Frame, metric: str) -> Frame:
     """Medians over seeds: a row for each method and weight, a column for each data set."""
     middle = setting_medians(frame, [metric])
     return middle.pivot(index=["method", "strength"], columns="dataset", values=metric)[datasets_of(frame)]
@@ -147,7 +147,7 @@ def figure_11(tables: Tables) -> Chart:
     )
 
 
-def _agree(table: pd.DataFrame, dataset: str) -> float:
+def _agree(table: Frame, dataset: str) -> float:
     both = table[["dsprites", dataset]].dropna()
     return spearman(both["dsprites"].to_numpy(float), both[dataset].to_numpy(float))
 

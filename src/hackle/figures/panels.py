@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from hackle.figures import words
-from hackle.figures.chart import Axis, Panel
+from hackle.figures.chart import Axis, Frame, Panel
 from hackle.figures.selection import medians, spread, summarise
 
 MEANS = "Dots are single runs; the bar is their mean with a 95% t interval."
@@ -16,24 +16,34 @@ CURVES = "Thin lines are single runs, the thick line is their mean at each step.
 MEDIANS = "Dots are single runs; lines join medians over seeds, bars span the quartiles."
 
 
-def score_axis(metric: str, values: pd.Series, ceiling: float = float("nan"), label: str = "") -> Axis:
-    """An axis that starts where the score does and ends a little above the highest run, or at the score's own end."""
+def score_axis(metric: str, values: Frame, ceiling: float = float("nan"), label: str = "") -> Axis:
+    """An axis that starts where the score does and ends a little above the highest value, or at the score's own end.
+
+    Values beyond a score's bounds widen it: nothing that is there is left out.
+    """
     known = words.measure(metric)
     low, high = spread(values, values)
+    seen = np.asarray(values, float)
+    least, most = (np.nanmin(seen), np.nanmax(seen)) if np.isfinite(seen).any() else (0.0, 0.0)
     if known.low is not None:
-        low = known.low
-    if known.high is not None:
-        high = min(high, known.high)
-        if high > 0.7 * known.high:
-            high = known.high
+        low = known.low if least >= known.low else low
+    if known.high is not None and most <= known.high:
+        high = known.high if high > 0.7 * known.high else high
     name = label or known.label
     if np.isfinite(ceiling) and known.high is not None and ceiling < known.high - 0.005:
-        name += f"  (ceiling {ceiling:.2f})"
+        name += f" (ceiling {ceiling:.2f})"
     return Axis(name, low, max(high, low + 1e-9))
 
 
+def with_intervals(metric: str, points: Frame, summary: Frame) -> Frame:
+    """Points and ends of intervals, these no farther than the score's bounds: what an axis must hold."""
+    known = words.measure(metric)
+    ends = pd.concat([summary["low"], summary["high"]]).clip(known.low, known.high)
+    return pd.concat([points["y"], ends])
+
+
 def swarm(
-    frame: pd.DataFrame,
+    frame: Frame,
     metric: str,
     across: str,
     order: Sequence[str],
@@ -55,7 +65,7 @@ def swarm(
     )
     summary = (medians if robust else summarise)(points, ["x", "series"])
     ticks = tuple(name(value) for value in order)
-    axis = y or score_axis(metric, pd.concat([points["y"], summary["low"], summary["high"]]), ceiling)
+    axis = y or score_axis(metric, with_intervals(metric, points, summary), ceiling)
     top = (ceiling, "ceiling") if np.isfinite(ceiling) and axis.high is not None and ceiling <= axis.high else None
     return Panel(
         title, Axis("", -0.5, len(order) - 0.5, ticks), axis, points.reset_index(drop=True), summary, level=top
@@ -63,16 +73,16 @@ def swarm(
 
 
 def scatter(
-    frame: pd.DataFrame, x: str, y: str, *, title: str = "", axes: tuple[Axis, Axis] | None = None, means: bool = True
+    frame: Frame, x: str, y: str, *, title: str = "", axes: tuple[Axis, Axis] | None = None, means: bool = True
 ) -> Panel:
     """One score of each run against another; `frame` has run, series and both metrics' columns."""
     rows = frame[frame[x].notna() & frame[y].notna()]
-    points = pd.DataFrame({"x": rows[x], "y": rows[y], "series": rows["series"], "run": rows["run"]})
+    points: Frame = pd.DataFrame({"x": rows[x], "y": rows[y], "series": rows["series"], "run": rows["run"]})
     chosen = axes or (score_axis(x, points["x"]), score_axis(y, points["y"]))
     panel = Panel(title, *chosen, points.reset_index(drop=True))
     if not means or not len(points):
         return panel
-    middle = (
+    middle: Frame = (
         points.groupby("series", observed=True)[["x", "y"]].mean().join(points.groupby("series").size().rename("n"))
     )
     summary = middle.reset_index().assign(low=np.nan, high=np.nan)
@@ -80,7 +90,7 @@ def scatter(
 
 
 def against_strength(
-    frame: pd.DataFrame, metric: str, ladder: dict[str, Sequence[float]], *, title: str = "", y: Axis | None = None
+    frame: Frame, metric: str, ladder: Mapping[str, Sequence[float]], *, title: str = "", y: Axis | None = None
 ) -> Panel:
     """Runs against the place of their weight among those of their method, medians joined; series are methods."""
     rows = frame[frame[metric].notna()]
@@ -101,7 +111,7 @@ def _place(values: Sequence[float], strength: float) -> float:
     return float(near[0]) if near else float("nan")
 
 
-def curve_points(curve: pd.DataFrame, series: Mapping[str, str], most: int = 150) -> pd.DataFrame:
+def curve_points(curve: Frame, series: Mapping[str, str], most: int = 150) -> Frame:
     """A term's curves as points, x the step and y the value, of the runs that `series` names a series for.
 
     Of more than `most` steps every k-th is kept.
@@ -116,7 +126,7 @@ def curve_points(curve: pd.DataFrame, series: Mapping[str, str], most: int = 150
     return pd.DataFrame(points).reset_index(drop=True)
 
 
-def curves_panel(points: pd.DataFrame, title: str, label: str, low: float | None = None) -> Panel:
+def curves_panel(points: Frame, title: str, label: str, low: float | None = None) -> Panel:
     """Curves of single runs and their mean at each step."""
     if low is None:
         low = spread(points["y"], points["y"])[0]
@@ -126,7 +136,7 @@ def curves_panel(points: pd.DataFrame, title: str, label: str, low: float | None
     return Panel(title, Axis("step"), y, points, summary, joined=True)
 
 
-def heat(cells: pd.DataFrame, *, title: str = "", signed: bool = True, digits: int = 2, shaded: bool = True) -> Panel:
+def heat(cells: Frame, *, title: str = "", signed: bool = True, digits: int = 2, shaded: bool = True) -> Panel:
     """A matrix with its numbers written in."""
     return Panel(title, cells=cells, signed=signed, digits=digits, shaded=shaded)
 

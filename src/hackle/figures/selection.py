@@ -16,6 +16,7 @@ from scipy.special import stdtrit
 from scipy.stats import rankdata
 
 from hackle.figures import words
+from hackle.figures.chart import Frame
 from hackle.tables import Tables
 
 CONFIGURATION = ("dataset", "method", "strength", "architecture", "latents", "correlation", "likelihood")
@@ -27,11 +28,11 @@ _PLAIN = {"correlation": 0.0, "architecture": "convolutional", "latents": 10}
 class Picked:
     """Chosen scores: one row per run and metric, with the run's settings beside it, and what was chosen on the way."""
 
-    rows: pd.DataFrame
+    rows: Frame
     metrics: tuple[str, ...]
     notes: tuple[str, ...] = ()
 
-    def wide(self) -> pd.DataFrame:
+    def wide(self) -> Frame:
         """One row per run, a column per metric; runs that lack a metric have NaN there."""
         settings = self.rows.drop_duplicates("run").set_index("run")[[*CONFIGURATION, "seed", "steps"]]
         column = pd.Index(self.metrics).get_indexer(self.rows["metric"])
@@ -51,7 +52,7 @@ def _listed(value: Any) -> list[Any]:
     return list(value) if isinstance(value, (list, tuple, set, frozenset)) else [value]
 
 
-def settings_mask(frame: pd.DataFrame, where: Mapping[str, Any]) -> pd.Series:
+def settings_mask(frame: Frame, where: Mapping[str, Any]) -> Frame:
     """Which rows have these settings; numbers are compared up to rounding, None stands for NaN."""
     mask = pd.Series(True, frame.index)
     for column, value in where.items():
@@ -79,7 +80,7 @@ def pick(
     representation: of codes; scores of posteriors have none and are always taken. plain: unless `where` says otherwise, only
     runs of ten latents, factorised posteriors and the vanilla encoder.
     """
-    scores = tables.scores
+    scores: Frame = tables.scores
     rows = scores[scores["metric"].isin(list(metrics))]
     rows = rows[rows["representation"].isin([representation, "posterior"])]
     if plain:
@@ -98,7 +99,7 @@ def pick(
     return Picked(rows, tuple(metrics), (*notes, *_mixtures(rows)))
 
 
-def _one_protocol(rows: pd.DataFrame, wanted: str) -> tuple[pd.DataFrame, list[str]]:
+def _one_protocol(rows: Frame, wanted: str) -> tuple[Frame, list[str]]:
     """Each run's score by the protocol wanted, or where it lacks one by the most common of the others."""
     names = [str(name) for name in rows["protocol"].value_counts().index]
     # Variants of a protocol for ablations ("do2020-bins-50") or on fewer points ("do2020 × 0.1") come last.
@@ -115,7 +116,7 @@ def _one_protocol(rows: pd.DataFrame, wanted: str) -> tuple[pd.DataFrame, list[s
     return rows, notes
 
 
-def _longest(rows: pd.DataFrame) -> tuple[pd.DataFrame, str]:
+def _longest(rows: Frame) -> tuple[Frame, str]:
     if not len(rows) or rows["steps"].nunique() == 1:
         return rows, ""
     longest = rows.groupby(list(CONFIGURATION), dropna=False, observed=True)["steps"].transform("max")
@@ -124,7 +125,7 @@ def _longest(rows: pd.DataFrame) -> tuple[pd.DataFrame, str]:
     return kept, f"{left_out} runs left out that trained for fewer steps than others like them" if left_out else ""
 
 
-def _mixtures(rows: pd.DataFrame) -> list[str]:
+def _mixtures(rows: Frame) -> list[str]:
     notes = []
     steps = sorted(rows["steps"].unique())
     if len(steps) > 1:
@@ -138,7 +139,7 @@ def _mixtures(rows: pd.DataFrame) -> list[str]:
     return notes
 
 
-def summarise(frame: pd.DataFrame, by: Sequence[str], value: str = "y") -> pd.DataFrame:
+def summarise(frame: Frame, by: Sequence[str], value: str = "y") -> Frame:
     """Mean of each group with its 95% t interval (low, high) and number of runs n; one run has no interval."""
     groups = frame.groupby(list(by), dropna=False, observed=True, sort=False)[value]
     found = groups.agg(["mean", "std", "count"]).reset_index()
@@ -150,7 +151,7 @@ def summarise(frame: pd.DataFrame, by: Sequence[str], value: str = "y") -> pd.Da
     return found[[*by, "y", "low", "high", "n"]]
 
 
-def medians(frame: pd.DataFrame, by: Sequence[str], value: str = "y") -> pd.DataFrame:
+def medians(frame: Frame, by: Sequence[str], value: str = "y") -> Frame:
     """Median of each group with its quartiles (low, high) and number of runs n."""
     groups = frame.groupby(list(by), dropna=False, observed=True, sort=False)[value]
     found = groups.quantile([0.25, 0.5, 0.75]).unstack()
@@ -158,7 +159,7 @@ def medians(frame: pd.DataFrame, by: Sequence[str], value: str = "y") -> pd.Data
     return found.join(groups.count().rename("n")).reset_index()[[*by, "y", "low", "high", "n"]]
 
 
-def paired_change(frame: pd.DataFrame, metric: str, after: str, before: str) -> pd.DataFrame:
+def paired_change(frame: Frame, metric: str, after: str, before: str) -> Frame:
     """For each method one series' score minus another's at the same seed: mean, 95% t interval, number of pairs."""
     table = frame.pivot_table(index=["method", "seed"], columns="series", values=metric, sort=False)
     if after not in table or before not in table:
@@ -167,7 +168,7 @@ def paired_change(frame: pd.DataFrame, metric: str, after: str, before: str) -> 
     return summarise(pairs, ["method"])
 
 
-def rank_correlation(first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
+def rank_correlation(first: Frame, second: Frame) -> Frame:
     """Spearman's correlation of every column of one frame with every column of another over the same rows.
 
     Rows with a missing value are left out pair by pair; fewer than three rows, or no variation, give NaN.
@@ -188,14 +189,14 @@ def spearman(x: np.ndarray, y: np.ndarray) -> float:
     return float(np.corrcoef(rankdata(x), rankdata(y))[0, 1])
 
 
-def present(frame: pd.DataFrame, column: str, order: Iterable[str], others: bool = True) -> list[str]:
+def present(frame: Frame, column: str, order: Iterable[str], others: bool = True) -> list[str]:
     """The values of a column in a customary order, those outside it last."""
     found = list(dict.fromkeys(frame[column])) if len(frame) else []
     known = [name for name in order if name in found]
     return known + (sorted(name for name in found if name not in known) if others else [])
 
 
-def spread(low: pd.Series | np.ndarray, high: pd.Series | np.ndarray) -> tuple[float, float]:
+def spread(low: Frame | np.ndarray, high: Frame | np.ndarray) -> tuple[float, float]:
     """Ends of an axis a little beyond the data; (0, 1) where there is none."""
     values = np.concatenate([np.asarray(low, float).ravel(), np.asarray(high, float).ravel()])
     values = values[np.isfinite(values)]

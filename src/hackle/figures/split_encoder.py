@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from hackle.figures import words
-from hackle.figures.chart import Axis, Chart, Comparison, Exhibit, Panel, Series
+from hackle.figures.chart import Axis, Chart, Comparison, Exhibit, Frame, Panel, Series
 from hackle.figures.panels import MEANS, heat, scatter, swarm
 from hackle.figures.selection import Picked, paired_change, pick, settings_mask, spread
 from hackle.tables import Tables
@@ -34,7 +34,7 @@ def _weight(method: str) -> float:
     return float("nan") if weight is None else weight
 
 
-def _runs(tables: Tables, metrics: Sequence[str], dataset: str, methods: Sequence[str]) -> tuple[pd.DataFrame, Picked]:
+def _runs(tables: Tables, metrics: Sequence[str], dataset: str, methods: Sequence[str]) -> tuple[Frame, Picked]:
     picked = pick(
         tables,
         metrics,
@@ -51,7 +51,7 @@ def _runs(tables: Tables, metrics: Sequence[str], dataset: str, methods: Sequenc
     return frame[keep], picked
 
 
-def _encoders(frame: pd.DataFrame) -> pd.DataFrame:
+def _encoders(frame: Frame) -> Frame:
     """Runs with independent noise, by encoder."""
     frame = frame[
         np.isclose(frame["correlation"].astype(float), 0.0) & frame["architecture"].isin(["convolutional", "split"])
@@ -59,7 +59,7 @@ def _encoders(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.assign(series=[words.architecture(name) for name in frame["architecture"]])
 
 
-def _absent(frame: pd.DataFrame, series: Sequence[Series], dataset: str, methods: Sequence[str]) -> tuple[str, ...]:
+def _absent(frame: Frame, series: Sequence[Series], dataset: str, methods: Sequence[str]) -> tuple[str, ...]:
     if not len(frame):
         return (f"{words.dataset(dataset)}: no runs",)
     have = set(zip(frame["method"], frame["series"], strict=True))
@@ -191,7 +191,7 @@ def _trade_off(tables: Tables, dataset: str, methods: Sequence[str], paper: dict
     )
 
 
-def _loose(panel: Panel, frame: pd.DataFrame) -> Panel:
+def _loose(panel: Panel, frame: Frame) -> Panel:
     """Axes that follow the runs: neither quantity has a natural zero here, only differences matter."""
     x, y = (spread(frame[name], frame[name]) for name in ("reconstruction", "kl"))
     return replace(panel, x=Axis(panel.x.label, *x), y=Axis(panel.y.label, *y))
@@ -232,7 +232,7 @@ def _latents(tables: Tables, dataset: str, methods: Sequence[str]) -> Chart:
     )
 
 
-def information_cells(information: np.ndarray, dataset: str) -> pd.DataFrame:
+def information_cells(information: np.ndarray, dataset: str) -> Frame:
     """Informations (l, f) with named rows and columns, the latent that knows most first."""
     order = np.argsort(-information.sum(axis=1), kind="stable")
     names = words.factors(dataset, information.shape[1])

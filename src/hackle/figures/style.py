@@ -8,6 +8,7 @@ survives a black-and-white printer. In a picture for the report's page every col
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "h", "*", "<")
 
@@ -51,9 +52,10 @@ RISING = ("#f7fbff", "#c6dbef", "#6baed6", "#2171b5", "#08306b")
 """From 0 upwards: one hue, darker is more."""
 
 
-def settings(theme: Theme) -> dict[str, object]:
-    """Matplotlib's settings for a theme."""
+def settings(theme: Theme, **more: Any) -> Any:
+    """Matplotlib's settings for a theme; `more` has underscores for dots."""
     return {
+        **{name.replace("_", "."): value for name, value in more.items()},
         "font.family": "DejaVu Sans",
         "font.size": 8,
         "axes.titlesize": 8.5,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import pandas as pd
 
 from hackle.figures import words
-from hackle.figures.chart import Chart, Comparison, Exhibit, Panel, Series, no_points
+from hackle.figures.chart import Chart, Comparison, Exhibit, Frame, Panel, Series, no_points
 from hackle.figures.panels import CURVES, MEANS, curve_points, curves_panel, swarm
 from hackle.figures.selection import Picked, paired_change, pick, present, settings_mask
 from hackle.tables import Tables
@@ -20,7 +20,7 @@ _WEIGHTS = {"vae": None, "factor-vae": 35.0, "beta-tcvae": 6.0}
 _SERIES = (Series("σ = 0", 0, 0), Series("σ = 0.9", 1, 1))
 
 
-def _runs(tables: Tables, metrics: list[str], latents: int) -> tuple[pd.DataFrame, Picked]:
+def _runs(tables: Tables, metrics: list[str], latents: int) -> tuple[Frame, Picked]:
     picked = pick(tables, metrics, protocol="yang2020", method=list(_WEIGHTS), latents=latents, correlation=[0.0, 0.9])
     frame = picked.wide()
     keep = pd.Series(False, frame.index)
@@ -30,7 +30,7 @@ def _runs(tables: Tables, metrics: list[str], latents: int) -> tuple[pd.DataFram
     return frame.assign(series=[f"σ = {value:g}" for value in frame["correlation"]]), picked
 
 
-def _missing(frame: pd.DataFrame, latents: int, datasets: tuple[str, ...]) -> list[str]:
+def _missing(frame: Frame, latents: int, datasets: tuple[str, ...]) -> list[str]:
     found = []
     for dataset in datasets:
         here = frame[frame["dataset"] == dataset]
@@ -90,7 +90,7 @@ def _mig(tables: Tables, latents: int) -> Chart:
     )
 
 
-def _change(frame: pd.DataFrame, metric: str) -> pd.DataFrame:
+def _change(frame: Frame, metric: str) -> Frame:
     """For each method the score at σ = 0.9 minus that at σ = 0 of the same seed."""
     found = paired_change(frame, metric, "σ = 0.9", "σ = 0")
     order = {method: index for index, method in enumerate(_WEIGHTS)}
@@ -148,8 +148,8 @@ def figure_2(tables: Tables) -> Chart:
     )
 
 
-def _infogan(tables: Tables) -> pd.DataFrame:
-    runs = tables.runs
+def _infogan(tables: Tables) -> Frame:
+    runs: Frame = tables.runs
     chosen = runs[(runs["method"] == "infogan") & (runs["dataset"] == "mnist") & (runs["status"] == "done")]
     chosen = chosen[settings_mask(chosen, {"correlation": [0.0, 0.9]})]
     return chosen.assign(series=[f"σ = {value:g}" for value in chosen["correlation"]]).sort_values(

@@ -1,7 +1,7 @@
 """Pictures of the runs whose weights a study kept, made when a figure asks for them.
 
-Figures see tables alone, and a table of results holds no images. `with_pictures` adds two arrays of pictures to a study's tables:
-`traversals`, reconstructions above the traversals of every latent, and `pair-map`, two latents moving together.
+Figures see tables alone, and a table of results holds no images. `with_pictures` adds two arrays of pictures to a study's
+tables: `traversals`, reconstructions above the traversals of every latent, and `pair-map`, two latents moving together.
 """
 
 from __future__ import annotations

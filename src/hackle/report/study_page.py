@@ -10,10 +10,8 @@ from multiprocessing import get_context
 from os import cpu_count
 from pathlib import Path
 
-import pandas as pd
-
 from hackle.figures import FIGURES, words
-from hackle.figures.chart import Chart
+from hackle.figures.chart import Chart, Frame
 from hackle.figures.files import svg
 from hackle.figures.style import css_variables
 from hackle.report import study_sections as sections
@@ -52,7 +50,7 @@ def write_study_page(
     tables: Tables,
     path: str | Path,
     *,
-    verdicts: pd.DataFrame | None = None,
+    verdicts: Frame | None = None,
     papers: Sequence[str] = (),
     title: str = "",
     folder: str = "DIR",
@@ -69,7 +67,7 @@ def write_study_page(
             raise ReportError(f"no paper {paper!r}; there are {', '.join(words.PAPERS)}")
     wanted = [item for item in FIGURES.values() if not papers or item.paper in papers]
     charts = {item.id: item(tables) for item in wanted}
-    drawings = _drawn({name: chart for name, chart in charts.items() if chart.panels}, workers)
+    drawn = drawings({name: chart for name, chart in charts.items() if chart.panels}, workers)
     if verdicts is None:
         from hackle.claims import as_frame, judge
 
@@ -90,10 +88,8 @@ def write_study_page(
     for paper in shown:
         here = [item for item in wanted if item.paper == paper]
         body.append(f'<h3 class="paper" id="{paper}">{escape(words.PAPERS[paper])}</h3>')
-        body += [
-            sections.exhibit(item, charts[item.id], drawings[item.id], verdicts) for item in here if item.id in drawings
-        ]
-        body.append(sections.absent([(item, charts[item.id]) for item in here if item.id not in drawings]))
+        body += [sections.exhibit(item, charts[item.id], drawn[item.id], verdicts) for item in here if item.id in drawn]
+        body.append(sections.absent([(item, charts[item.id]) for item in here if item.id not in drawn]))
     body += ['<h2 id="runs">Failed and missing runs</h2>', sections.lost_runs(tables), *_scores(tables)]
     body += ['<h2 id="commands">Commands</h2>', sections.commands(tables, folder)]
     path = Path(path)
@@ -131,7 +127,7 @@ def _resource(name: str) -> str:
     return files("hackle.report").joinpath(name).read_text(encoding="utf-8")
 
 
-def _drawn(charts: dict[str, Chart], workers: int | None) -> dict[str, str]:
+def drawings(charts: dict[str, Chart], workers: int | None) -> dict[str, str]:
     """Every chart as a drawing, by several processes where there is much to draw."""
     dots = {name: sum(len(panel.points) for panel in chart.panels) for name, chart in charts.items()}
     count = workers or (cpu_count() or 1 if sum(dots.values()) > MANY_DOTS else 1)

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from hackle.figures import words
+from hackle.figures.chart import Frame
 from hackle.tables import Tables
 
 SETTING = ("dataset", "method", "strength", "architecture", "latents", "correlation", "steps")
@@ -21,11 +22,12 @@ def score_data(tables: Tables) -> dict[str, Any]:
     names: of a setting's parts. columns: scores by name, with representation and protocol where there are several. shown:
     which columns are there at first. settings: values of `SETTING`. runs: setting's number, seed, hash, a score per column.
     """
-    scores = tables.scores
+    scores: Frame = tables.scores
     if not len(scores):
         return {"names": list(SETTING), "columns": [], "shown": [], "settings": [], "runs": []}
     key = scores[["metric", "representation", "protocol"]].astype(str)
-    column, columns = pd.factorize(pd.MultiIndex.from_frame(key))
+    names_of: Frame = pd.MultiIndex.from_frame(key)
+    column, columns = pd.factorize(names_of)
     position, names = pd.factorize(scores["run"])
     order = sorted(range(len(columns)), key=lambda index: _place(columns[index]))
     values = np.full((len(names), len(columns)), np.nan)

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from hackle.figures import words
-from hackle.figures.chart import Chart, Comparison, Exhibit
+from hackle.figures.chart import Chart, Comparison, Exhibit, Frame
 from hackle.figures.selection import CONFIGURATION
 from hackle.tables import Tables
 
@@ -19,7 +19,7 @@ _CLASS = {"holds": "holds", "does not hold": "fails", "undecided": "open"}
 
 def facts(tables: Tables) -> str:
     """What the table holds, in a few numbers."""
-    runs = tables.runs
+    runs: Frame = tables.runs
     failed = int((runs["status"] == "failed").sum())
     settings = runs.groupby(list(CONFIGURATION), dropna=False, observed=True).ngroups if len(runs) else 0
     steps = sorted(int(value) for value in runs["steps"].unique())
@@ -50,7 +50,7 @@ def _interval(low: float, high: float) -> str:
     return "" if pd.isna(low) or pd.isna(high) else f" [{number(low)}, {number(high)}]"
 
 
-def claims(verdicts: pd.DataFrame) -> str:
+def claims(verdicts: Frame) -> str:
     """The verdict on every claim by paper; `verdicts` are those of `hackle.claims.as_frame`."""
     counts = verdicts["verdict"].value_counts()
     chips = "".join(
@@ -98,7 +98,7 @@ def _chances(row: dict) -> str:
     return f"for {number(row['p_corrected'], 2)}, against {number(row['against_corrected'], 2)} (Holm, over all claims tested)"
 
 
-def exhibit(item: Exhibit, chart: Chart, drawing: str, verdicts: pd.DataFrame | None = None) -> str:
+def exhibit(item: Exhibit, chart: Chart, drawing: str, verdicts: Frame | None = None) -> str:
     """A figure with its caption, what the paper reports beside what was found, and what is missing."""
     reading = " ".join(part for part in (chart.reading, chart.group_sizes) if part)
     shown = f"{chart.runs:,} runs shown." if chart.runs else ""
@@ -149,10 +149,11 @@ def _numbers(chart: Chart, most: int = 60) -> str:
     ]
     if not parts or sum(map(len, parts)) > most:
         return ""
+    together: Frame = pd.concat(parts)
     rows = "".join(
         f"<tr><td>{escape(str(row.panel))}</td><td>{escape(str(row.place))}</td><td>{escape(str(row.series))}</td>"
         f"<td class=number>{number(row.y)}{_interval(row.low, row.high)}</td><td class=number>{int(row.n)}</td></tr>"
-        for row in pd.concat(parts).itertuples()
+        for row in together.itertuples()
     )
     return (
         "<details><summary>numbers</summary><div class=wide><table><thead><tr><th scope=col>panel</th><th scope=col>at</th>"
@@ -166,7 +167,7 @@ def _places(panel) -> list[str]:
     return [names[int(x)] if names else number(float(x)) for x in panel.summary["x"]]
 
 
-def _related(item: Exhibit, verdicts: pd.DataFrame | None) -> str:
+def _related(item: Exhibit, verdicts: Frame | None) -> str:
     if verdicts is None or not len(verdicts):
         return ""
     named = [
@@ -214,7 +215,7 @@ def absent(items: Sequence[tuple[Exhibit, Chart]]) -> str:
 
 def lost_runs(tables: Tables, most: int = 200) -> str:
     """Runs that failed, with the reason, and settings with fewer seeds than the others of their study."""
-    runs = tables.runs
+    runs: Frame = tables.runs
     failed = runs[runs["status"] == "failed"]
     parts = ["<h3>Failed</h3>"]
     if len(failed):
@@ -248,7 +249,7 @@ def lost_runs(tables: Tables, most: int = 200) -> str:
 
 def missing_seeds(tables: Tables) -> list[tuple[str, int, int]]:
     """Settings with fewer seeds done than the fullest setting of their study: name, seeds done, seeds of the fullest."""
-    runs = tables.runs
+    runs: Frame = tables.runs
     if not len(runs):
         return []
     by = ["study", *CONFIGURATION]

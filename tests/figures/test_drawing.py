@@ -1,0 +1,134 @@
+"""Charts as pictures: what is drawn is what the chart holds, files are what they say, drawings belong to their page."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.collections import LineCollection, QuadMesh
+from PIL import Image
+
+from figures import tables as made
+from hackle.figures import FIGURES, Axis, Chart, FigureError, Panel, Series, draw, save
+from hackle.figures.drawing import MANY
+from hackle.figures.files import svg
+from hackle.figures.style import DARK, LIGHT, colours_as_variables, css_variables
+
+
+def dots(count: int, series: str = "runs", categories: int = 0) -> Panel:
+    rng = np.random.default_rng(0)
+    x = rng.integers(categories, size=count).astype(float) if categories else rng.random(count)
+    points = pd.DataFrame({"x": x, "y": rng.random(count), "series": series, "run": [str(i) for i in range(count)]})
+    ticks = tuple("abcdefgh"[:categories])
+    return Panel("dots", Axis("x", ticks=ticks), Axis("y", 0.0, 1.0), points)
+
+
+def drawn_points(chart: Chart) -> np.ndarray:
+    """Heights of every dot that matplotlib was given."""
+    lines = [line for axes in draw(chart).axes for line in axes.lines if line.get_linestyle() == "None"]
+    return np.sort(np.concatenate([np.asarray(line.get_ydata(), float) for line in lines]))
+
+
+def test_every_point_is_drawn_at_its_height() -> None:
+    panel = dots(40, categories=3)
+    chart = Chart(((panel,),), (Series("runs"),))
+    np.testing.assert_array_equal(drawn_points(chart), np.sort(panel.points["y"]))
+
+
+def test_dots_of_a_category_stay_with_it() -> None:
+    panel = dots(300, categories=4)
+    (axes,) = draw(Chart(((panel,),), (Series("runs"),))).axes
+    (line,) = [line for line in axes.lines if line.get_linestyle() == "None"]
+    shift = np.asarray(line.get_xdata(), float) - panel.points["x"].to_numpy()
+    assert np.abs(shift).max() < 0.5
+    assert len(np.unique(np.round(shift, 6))) > 50
+
+
+def test_series_of_a_category_stand_side_by_side() -> None:
+    panel = dots(40, categories=2)
+    points = panel.points.assign(series=["left", "right"] * 20)
+    chart = Chart(((Panel("", panel.x, panel.y, points),),), (Series("left", 0), Series("right", 1)))
+    lines = [line for line in draw(chart).axes[0].lines if line.get_linestyle() == "None"]
+    for place in (0, 1):
+        left, right = (np.asarray(line.get_xdata(), float) for line in lines)
+        assert left[np.round(left) == place].max() < right[np.round(right) == place].min()
+
+
+def test_intervals_and_cells_are_drawn_as_given() -> None:
+    summary = pd.DataFrame(
+        {"x": [0.0, 1.0], "y": [0.4, 0.5], "low": [0.3, np.nan], "high": [0.5, np.nan], "n": 3, "series": "runs"}
+    )
+    panel = Panel("", Axis(ticks=("a", "b")), Axis(low=0.0, high=1.0), summary=summary)
+    collections = [
+        item
+        for item in draw(Chart(((panel,),), (Series("runs"),))).axes[0].collections
+        if isinstance(item, LineCollection)
+    ]
+    bars = [segment for item in collections for segment in item.get_segments() if segment[0][0] == segment[1][0]]
+    assert len(bars) == 1  # one run has no interval
+    np.testing.assert_allclose(bars[0][:, 1], [0.3, 0.5])
+    cells = pd.DataFrame([[0.25, np.nan]], ["row"], ["a", "b"])
+    axes = draw(Chart(((Panel("", cells=cells),),))).axes[0]
+    (mesh,) = [item for item in axes.collections if isinstance(item, QuadMesh)]
+    values = np.ma.asarray(mesh.get_array()).ravel()
+    assert float(values[0]) == 0.25
+    assert bool(np.ma.getmaskarray(values)[1])
+    assert [text.get_text() for text in axes.texts] == ["0.25", "–"]
+
+
+def test_panels_of_a_row_share_their_axis() -> None:
+    first, second = dots(5), dots(5)
+    second = Panel("", second.x, Axis("y", 0.0, 3.0), second.points)
+    limits = [axes.get_ylim() for axes in draw(Chart(((first, second),), (Series("runs"),))).axes]
+    assert limits == [(0.0, 3.0), (0.0, 3.0)]
+    limits = [axes.get_ylim() for axes in draw(Chart(((first, second),), (Series("runs"),), shared_y=False)).axes]
+    assert limits == [(0.0, 1.0), (0.0, 3.0)]
+
+
+def test_files(tmp_path: Path) -> None:
+    chart = Chart(((dots(10),),), (Series("runs"),))
+    assert save(chart, tmp_path / "a.pdf").read_bytes().startswith(b"%PDF")
+    assert ElementTree.parse(save(chart, tmp_path / "a.svg")).getroot().tag.endswith("svg")
+    with Image.open(save(chart, tmp_path / "a.png", theme="dark")) as picture:
+        assert picture.convert("RGB").getpixel((1, 1)) == tuple(int(DARK.paper[i : i + 2], 16) for i in (1, 3, 5))
+    assert save(chart, tmp_path / "b.svg").read_bytes() == (tmp_path / "a.svg").read_bytes()
+    with pytest.raises(FigureError, match="there already"):
+        save(chart, tmp_path / "a.pdf")
+    with pytest.raises(FigureError, match=r"expected \.svg, \.pdf or \.png"):
+        save(chart, tmp_path / "a.jpg")
+    with pytest.raises(FigureError, match="nothing to draw: no runs"):
+        draw(Chart(missing=("no runs",)))
+
+
+def test_a_drawing_for_a_page_has_the_pages_colours_and_names_of_its_own() -> None:
+    chart = FIGURES["yang2020-figure-1"](made.tables(made.yang2020(2, ("dsprites",))))
+    text = svg(chart, "yang2020-figure-1")
+    root = ElementTree.fromstring(text)
+    assert root.tag.endswith("svg")
+    for colour in (LIGHT.ink, LIGHT.palette[0], LIGHT.palette[1]):
+        assert colour not in text
+        assert colours_as_variables()[colour] in text
+        assert colours_as_variables()[colour][4:-1] in css_variables("dark")
+    named = re.findall(r'\bid="([^"]+)"', text)
+    assert named
+    assert all(name.startswith("yang2020-figure-1-") for name in named)
+    assert set(re.findall(r'(?:url\(#|href="#)([^")]+)', text)) <= set(named)
+
+
+def test_many_dots_are_pixels_in_a_vector_drawing() -> None:
+    few, many = (svg(Chart(((dots(count),),), (Series("runs"),)), "figure") for count in (50, MANY + 1))
+    assert "<image" not in few
+    assert "<image" in many
+    assert "<text" in many
+    assert len(many) < 200_000
+
+
+def test_pictures_are_shown_pixel_for_pixel() -> None:
+    picture = np.zeros((8, 12, 3), np.uint8)
+    picture[2:4, 3:5] = 255
+    axes = draw(Chart(((Panel("traversals", picture=picture),),))).axes[0]
+    np.testing.assert_array_equal(np.asarray(axes.images[0].get_array()), picture)

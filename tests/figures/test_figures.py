@@ -1,0 +1,247 @@
+"""Every figure on made-up tables: whole, in part, and empty; and each shows exactly the runs that the table has."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from figures import tables as made
+from hackle.figures import FIGURES, Chart, draw
+from hackle.figures import words as figure_words
+from hackle.tables import RUN_COLUMNS, SCORE_COLUMNS, Tables
+
+EVERYTHING = [
+    *made.yang2020(3),
+    *made.split_encoder(3),
+    *made.kim2018(3),
+    *made.do2020(3),
+    *made.locatello2019(2, ("dsprites", "color-dsprites", "cars3d")),
+]
+WITHOUT_PICTURES = {"yang2020-figure-3"}
+"""Figures of images alone, which a table of results cannot hold."""
+
+
+@pytest.fixture(scope="module")
+def everything() -> Tables:
+    return made.tables(EVERYTHING, sensitivity=True)
+
+
+@pytest.fixture(scope="module")
+def charts(everything: Tables) -> dict[str, Chart]:
+    return {name: exhibit(everything) for name, exhibit in FIGURES.items()}
+
+
+def empty() -> Tables:
+    return Tables(pd.DataFrame(columns=list(SCORE_COLUMNS)), pd.DataFrame(columns=list(RUN_COLUMNS)))
+
+
+def test_everything_that_the_papers_show_is_here() -> None:
+    wanted = {
+        "locatello2019": [*range(2, 15)],
+        "kim2018": [3, 4, 5, 7, 8, 10, 16, 17, 18, 23, 37],
+        "do2020": [*range(2, 9), 17, 18, 19, 24, 25],
+        "yang2020": [*range(1, 6)],
+        "split-encoder": [*range(2, 12)],
+    }
+    figures = {f"{paper}-figure-{number}" for paper, numbers in wanted.items() for number in numbers}
+    others = {"locatello2019-table-1", "kim2018-appendix-e", "do2020-appendix-a18"}
+    others |= {f"do2020-table-{number}" for number in (5, 8, 9)}
+    assert set(FIGURES) == figures | others
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_figure_of_a_whole_study(name: str, charts: dict[str, Chart]) -> None:
+    chart = charts[name]
+    if name in WITHOUT_PICTURES:
+        assert not chart.panels
+        assert "weights of its runs were not kept" in chart.missing[0]
+        return
+    assert chart.panels
+    assert chart.reading
+    known = {series.name for series in chart.series}
+    for panel in chart.panels:
+        for rows in (panel.points, panel.summary):
+            assert set(rows["series"]) <= known
+        assert panel.points[["x", "y"]].notna().all(axis=None)
+        # What lies outside the axes would be hidden.
+        for axis, values in ((panel.x, panel.points["x"]), (panel.y, panel.points["y"])):
+            if len(values) and axis.low is not None and axis.high is not None:
+                assert axis.low <= values.min()
+                assert values.max() <= axis.high + 1e-9
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_figure_without_runs_says_what_it_lacks(name: str) -> None:
+    chart = FIGURES[name](empty())
+    assert not chart.panels
+    assert chart.missing
+    assert not chart.comparisons
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_figure_of_one_run_of_each_setting(name: str) -> None:
+    """No seed twice, no arrays, no curves: figures shrink and do not fail, and no interval is made up."""
+    runs = [row for row in EVERYTHING if row["seed"] == 0 and row["dataset"] == "dsprites"]
+    lone = made.tables(runs)
+    chart = FIGURES[name](Tables(lone.scores, lone.runs))
+    assert chart.panels or chart.missing
+    for panel in chart.panels:
+        single = panel.summary[panel.summary["n"] == 1]
+        gap = single["high"].astype(float) - single["low"].astype(float)
+        assert not (gap > 0).any()
+
+
+def test_means_are_those_of_the_table(everything: Tables, charts: dict[str, Chart]) -> None:
+    scores = everything.scores
+    mine = scores[(scores["metric"] == "mig") & (scores["representation"] == "mean") & (scores["latents"] == 10)]
+    mine = mine[(mine["dataset"] == "cars3d") & (mine["method"] == "vae") & (mine["architecture"] == "convolutional")]
+    panel = next(panel for panel in charts["yang2020-figure-1"].panels if panel.title == "Cars3D")
+    for sigma in (0.0, 0.9):
+        values = mine[mine["correlation"] == sigma]["score"]
+        row = panel.summary[(panel.summary["series"] == f"σ = {sigma:g}") & (panel.summary["x"] == 0)].iloc[0]
+        assert row["y"] == pytest.approx(values.mean())
+        assert row["n"] == len(values) == 3
+        half = 4.302652729911275 * values.std() / np.sqrt(3)  # Student's t with two degrees of freedom, 97.5%
+        assert row["high"] - row["y"] == pytest.approx(half)
+        shown = panel.points[(panel.points["series"] == f"σ = {sigma:g}") & (panel.points["x"] == 0)]["y"]
+        assert sorted(shown) == pytest.approx(sorted(values))
+
+
+def test_changes_are_paired_by_seed(everything: Tables, charts: dict[str, Chart]) -> None:
+    scores = everything.scores
+    mine = scores[(scores["metric"] == "mig") & (scores["representation"] == "mean") & (scores["dataset"] == "cars3d")]
+    mine = mine[(mine["method"] == "factor-vae") & (mine["strength"] == 35) & (mine["correlation"] == 0)]
+    by_seed = mine[mine["latents"] == 10].pivot_table(index="seed", columns="architecture", values="score")
+    change = by_seed["split"] - by_seed["convolutional"]
+    found = next(one for one in charts["split-encoder-figure-6"].comparisons if one.what.startswith("FactorVAE"))
+    assert found.here == pytest.approx(change.mean())
+    assert found.paper == "above 0"
+    assert found.n == 3
+
+
+def test_medians_and_quartiles_of_a_weight(everything: Tables, charts: dict[str, Chart]) -> None:
+    scores = everything.scores
+    mine = scores[(scores["metric"] == "gaussian_tc") & (scores["representation"] == "sampled")]
+    mine = mine[(mine["dataset"] == "cars3d") & (mine["method"] == "dip-vae-i") & (mine["strength"] == 5)]["score"]
+    panel = next(panel for panel in charts["locatello2019-figure-2"].panels if panel.title == "Cars3D")
+    row = panel.summary[(panel.summary["series"] == "DIP-VAE-I") & (panel.summary["x"] == 2)].iloc[0]
+    assert row["y"] == pytest.approx(mine.median())
+    assert (row["low"], row["high"]) == pytest.approx((mine.quantile(0.25), mine.quantile(0.75)))
+
+
+def test_rank_correlations_are_pandas(everything: Tables, charts: dict[str, Chart]) -> None:
+    scores = everything.scores
+    mine = scores[(scores["representation"] == "mean") & (scores["dataset"] == "color-dsprites")]
+    wide = mine.pivot_table(index="run", columns="metric", values="score")
+    panel = next(panel for panel in charts["locatello2019-figure-6"].panels if panel.title == "Color-dSprites")
+    assert panel.cells is not None
+    assert panel.cells.loc["MIG", "SAP"] == pytest.approx(wide["mig"].corr(wide["sap"], method="spearman"))
+    assert panel.cells.loc["MIG", "MIG"] == pytest.approx(1.0)
+
+
+def test_every_run_is_a_dot(everything: Tables, charts: dict[str, Chart]) -> None:
+    weights = {name: set(map(float, values)) for name, values in made.LADDER.items()}
+    runs = everything.runs
+    wanted = {
+        run
+        for run, method, strength, latents, correlation, kind in zip(
+            *(runs[name] for name in ("run", "method", "strength", "latents", "correlation", "architecture")),
+            strict=True,
+        )
+        if strength in weights.get(method, ()) and (latents, correlation, kind) == (10, 0.0, "convolutional")
+    }
+    assert set(charts["locatello2019-figure-7"].data()["run"]) == wanted
+    assert charts["locatello2019-figure-7"].runs == len(wanted)
+
+
+def test_a_protocol_of_the_papers_own_comes_first() -> None:
+    runs = made.settings(method="vae", seed=range(3), correlation=[0.0, 0.9])
+    both = made.tables(runs, protocols=("locatello2019", "yang2020"))
+    chart = FIGURES["yang2020-figure-1"](both)
+    own = both.scores[(both.scores["protocol"] == "yang2020") & (both.scores["metric"] == "mig")]
+    own = own[own["representation"] == "mean"]["score"]
+    assert sorted(chart.panels[0].points["y"]) == pytest.approx(sorted(own))
+    assert not chart.notes
+    other = FIGURES["split-encoder-figure-2"](made.tables(runs, protocols=("yang2020",)))
+    assert other.notes == ("MIG by the protocol yang2020, not locatello2019",)
+
+
+def test_longer_runs_stand_for_shorter_ones() -> None:
+    runs = made.settings(method="vae", seed=range(3), correlation=[0.0, 0.9], steps=[1000, 5000])
+    chart = FIGURES["yang2020-figure-1"](made.tables(runs))
+    assert chart.runs == 6
+    assert "6 runs left out that trained for fewer steps" in chart.notes[1]
+
+
+def test_missing_settings_are_named() -> None:
+    runs = made.settings(method="vae", seed=range(2)) + made.settings(
+        method="factor-vae", strength=35.0, correlation=0.9
+    )
+    chart = FIGURES["yang2020-figure-1"](made.tables(runs))
+    assert "dSprites: no run of VAE with σ = 0.9" in chart.missing
+    assert "dSprites: no run of FactorVAE γ = 35 with σ = 0" in chart.missing
+    assert "SmallNORB: no runs of 10 latents" in chart.missing
+
+
+def test_the_papers_numbers_stand_beside_ours(charts: dict[str, Chart]) -> None:
+    table = charts["locatello2019-table-1"]
+    assert [one.paper for one in table.comparisons] == [77.3, 55.0, 51.8, 51.9]
+    bounds = {one.what: one.paper for one in charts["kim2018-appendix-e"].comparisons}
+    assert bounds["2D Shapes, FactorVAE γ = 35: IWAE bound"] == -51.9
+    best = [one for one in charts["kim2018-figure-5"].comparisons if "best mean" in one.what]
+    assert [one.paper for one in best] == [0.73, 0.82]
+    rmig = {one.what: one.paper for one in charts["do2020-table-8"].comparisons}
+    assert rmig["FactorVAE: RMIG"] == pytest.approx((0.2412 + 0.7139 + 0.0523 + 0.7198 + 0.7256) / 5)
+
+
+def test_transfer_on_scores_with_a_known_answer() -> None:
+    """Every seed, metric and data set agree on one order of four settings: the best one is never beaten."""
+    runs = [row for row in made.locatello2019(2, ("dsprites", "cars3d")) if row["method"] in ("beta-vae", "factor-vae")]
+    known = made.tables(runs)
+    rank = known.scores.groupby(["method", "strength"]).ngroup()
+    chart = FIGURES["locatello2019-table-1"](Tables(known.scores.assign(score=rank / 100), known.runs))
+    assert [one.here for one in chart.comparisons] == pytest.approx([100.0] * 4)
+
+
+def test_informations_are_sorted_and_named(everything: Tables, charts: dict[str, Chart]) -> None:
+    panel = charts["split-encoder-figure-5"].panels[0]
+    assert panel.cells is not None
+    assert list(panel.cells.columns) == ["shape", "scale", "orientation", "x", "y"]
+    totals = panel.cells.sum(axis=1).to_numpy()
+    assert (np.diff(totals) <= 1e-12).all()
+    scores = everything.scores
+    mine = scores[
+        (scores["metric"] == "mig") & (scores["representation"] == "mean") & (scores["dataset"] == "dsprites")
+    ]
+    mine = mine[(mine["method"] == "vae") & (mine["architecture"] == "convolutional") & (mine["latents"] == 10)]
+    best = mine[mine["correlation"] == 0].sort_values("score")["run"].iloc[-1]
+    information = everything.array("mutual_information")[best]
+    assert sorted(totals) == pytest.approx(sorted(information.sum(axis=1)))
+
+
+def test_factor_sizes_are_the_data_sets() -> None:
+    from hackle.datasets.dsprites import FACTORS
+
+    sizes = tuple(zip(FACTORS.names, FACTORS.sizes, strict=True))
+    assert figure_words.FACTORS["dsprites"] == sizes
+
+
+def test_ids_say_where_a_figure_stands() -> None:
+    for name, exhibit in FIGURES.items():
+        assert name == exhibit.id
+        assert exhibit.paper in figure_words.PAPERS
+        assert exhibit.number.lower().replace(" ", "-").replace("a.18", "a18") in name
+        assert exhibit.command.startswith("hackle study run ")
+
+
+def test_one_of_each_kind_is_drawn(charts: dict[str, Chart]) -> None:
+    for name in (
+        "yang2020-figure-1",
+        "yang2020-figure-4",
+        "split-encoder-figure-5",
+        "kim2018-figure-5",
+        "locatello2019-figure-4",
+    ):
+        figure = draw(charts[name], "dark")
+        assert len(figure.axes) == len(charts[name].panels)

@@ -1,0 +1,225 @@
+"""The page of a study: self-contained, complete, and working in a browser."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from figures import tables as made
+from hackle.claims import as_frame, judge
+from hackle.figures import FIGURES
+from hackle.report import ReportError, write_study_page
+from hackle.report.study_page import drawings
+from hackle.report.study_scores import SETTING, score_data
+from hackle.report.study_sections import missing_seeds
+from hackle.tables import RUN_COLUMNS, SCORE_COLUMNS, Tables
+
+CHROMIUM = shutil.which("chromium")
+ARGUMENTS = (
+    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+)
+
+
+@pytest.fixture(scope="module")
+def study() -> Tables:
+    runs = made.yang2020(3, ("dsprites",)) + made.split_encoder(3, ("dsprites",))
+    runs[0] = {**runs[0], "status": "failed", "reason": "step 812: <kl> is not finite"}
+    return made.tables(runs, protocols=("yang2020",))
+
+
+@pytest.fixture(scope="module")
+def page(study: Tables, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_study_page(study, tmp_path_factory.mktemp("page") / "report.html", folder="studies/first")
+
+
+class Tags(HTMLParser):
+    """Every tag with its attributes, and whether opening and closing tags match."""
+
+    VOID = ("meta", "link", "img", "input", "br")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+
+
+def test_the_page_needs_nothing_but_itself(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    tags = Tags()
+    tags.feed(text)
+    assert not tags.open
+    for tag, attributes in tags.found:
+        for name in ("src", "href", "xlink:href", "action"):
+            target = attributes.get(name)
+            assert target is None or target.startswith(("#", "data:")), (tag, target)
+    assert not re.search(r"url\((?!#|data:)", text)
+    assert "@import" not in text
+    ids = [attributes["id"] for _, attributes in tags.found if attributes.get("id")]
+    assert len(ids) == len(set(ids))
+    links = {str(attributes["href"])[1:] for tag, attributes in tags.found if tag == "a"}
+    assert links <= set(ids)
+
+
+def test_every_figure_is_drawn_or_listed_as_lacking(page: Path, study: Tables) -> None:
+    text = page.read_text(encoding="utf-8")
+    for name, exhibit in FIGURES.items():
+        if exhibit(study).panels:
+            assert f'<section class="exhibit" id="{name}">' in text
+        else:
+            assert f"{exhibit.number}. {exhibit.title}" in text.replace("&#x27;", "'").replace("&amp;", "&")
+    assert text.count("hackle study run locatello2019") >= 14
+
+
+def test_every_claim_has_its_verdict(page: Path, study: Tables) -> None:
+    text = page.read_text(encoding="utf-8")
+    verdicts = as_frame(judge(study))
+    for row in verdicts.to_dict("records"):
+        assert f'<details id="claim-{row["claim"]}" data-verdict="{row["verdict"]}">' in text
+    counts = verdicts["verdict"].value_counts()
+    for name in ("holds", "does not hold", "undecided"):
+        assert re.search(rf'data-verdict-filter="{name}">.*?</span> {counts.get(name, 0)}</button>', text)
+
+
+def test_failed_and_missing_runs_are_shown(page: Path, study: Tables) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert "step 812: &lt;kl&gt; is not finite" in text
+    assert missing_seeds(study) == [("VAE on dSprites, 10 latents", 2, 3)]
+    assert "hackle study run yang2020 --out studies/first --datasets dsprites,mnist --seeds 3 --steps 1000" in text
+
+
+def test_the_score_table_holds_every_score(study: Tables) -> None:
+    data = score_data(study)
+    assert len(data["runs"]) == study.scores["run"].nunique()
+    assert sum(value is not None for run in data["runs"] for value in run[3]) == len(study.scores)
+    at = data["columns"].index("mig, sampled")
+    row = study.scores[(study.scores["metric"] == "mig") & (study.scores["representation"] == "sampled")].iloc[5]
+    found = next(run for run in data["runs"] if run[2] == row["run"])
+    assert found[3][at] == pytest.approx(row["score"], rel=1e-3)
+    setting = dict(zip(data["names"], data["settings"][found[0]], strict=True))
+    assert setting["method"] == row["method"]
+    assert setting["latents"] == row["latents"]
+    assert data["names"] == list(SETTING)
+
+
+def test_a_page_of_one_paper(study: Tables, tmp_path: Path) -> None:
+    text = write_study_page(study, tmp_path / "page.html", papers=["yang2020"]).read_text(encoding="utf-8")
+    assert 'id="yang2020-figure-1"' in text
+    assert "split-encoder-figure-3" not in text
+    assert "claim-split-encoder" not in text
+    with pytest.raises(ReportError, match="no paper 'yang'; there are locatello2019"):
+        write_study_page(study, tmp_path / "page.html", papers=["yang"])
+
+
+def test_a_page_of_nothing(tmp_path: Path) -> None:
+    none = Tables(pd.DataFrame(columns=list(SCORE_COLUMNS)), pd.DataFrame(columns=list(RUN_COLUMNS)))
+    text = write_study_page(none, tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "figures and tables not drawn for want of runs" in text
+    assert json.loads(re.findall(r'id="score-data">(.*?)</script>', text)[0])["runs"] == []
+
+
+def test_two_processes_draw_the_same(study: Tables) -> None:
+    charts = {name: FIGURES[name](study) for name in ("yang2020-figure-1", "split-encoder-figure-3")}
+    assert drawings(charts, workers=2) == drawings(charts, workers=1)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    if CHROMIUM is None:
+        pytest.skip("needs chromium on the path: the page is opened in a browser")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=CHROMIUM, args=list(ARGUMENTS))
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def opened(browser: Any, page: Path) -> Iterator[Any]:
+    """The page in a browser that reaches nothing but files; its complaints are failures."""
+    complaints: list[str] = []
+    tab = browser.new_page(viewport={"width": 1280, "height": 900})
+    tab.on("console", lambda message: complaints.append(message.text))
+    tab.on("pageerror", lambda error: complaints.append(str(error)))
+    tab.on("request", lambda request: request.url.startswith(("file:", "data:")) or complaints.append(request.url))
+    tab.goto(page.as_uri())
+    yield tab
+    tab.close()
+    assert not complaints
+
+
+def column(tab: Any, index: int) -> list[str]:
+    return tab.eval_on_selector_all(
+        f"#score-table tbody tr:not(.run) td:nth-child({index + 1})", "cells => cells.map(c => c.textContent)"
+    )
+
+
+def test_the_score_table_sorts_filters_and_opens(opened: Any, study: Tables) -> None:
+    opened.locator("#scores").scroll_into_view_if_needed()
+    opened.wait_for_selector("#score-table tbody tr")
+    heads = opened.eval_on_selector_all("#score-table th", "cells => cells.map(c => c.textContent)")
+    at = heads.index("mig")
+    opened.click(f"#score-table th:nth-child({at + 1})")
+    falling = [float(text.split(" ")[0]) for text in column(opened, at) if text]
+    assert falling == sorted(falling, reverse=True)
+    opened.focus(f"#score-table th:nth-child({at + 1})")
+    opened.keyboard.press("Enter")
+    rising = [float(text.split(" ")[0]) for text in column(opened, at) if text]
+    assert rising == sorted(rising)
+    assert opened.get_attribute(f"#score-table th:nth-child({at + 1})", "aria-sort") == "ascending"
+    mine = study.scores[(study.scores["metric"] == "mig") & (study.scores["representation"] == "mean")]
+    means = mine.groupby([*SETTING], dropna=False)["score"].mean()
+    np.testing.assert_allclose(rising, sorted(means), rtol=0.006)
+    opened.fill("#score-find", "split")
+    assert set(column(opened, heads.index("architecture"))) == {"split"}
+    opened.click("#score-table tbody button >> nth=0")
+    assert opened.locator("#score-table tr.run").count() == 3
+    opened.fill("#score-find", "")
+    opened.select_option("#score-dataset", "mnist")
+    assert {text.strip("▸") for text in column(opened, 0)} == {"mnist"}
+
+
+def test_verdicts_filter_and_themes_switch(opened: Any) -> None:
+    shown = ".claims details:not([hidden])"
+    everything = opened.locator(shown).count()
+    opened.click('[data-verdict-filter="undecided"]')
+    verdicts = opened.eval_on_selector_all(shown, "items => items.map(i => i.dataset.verdict)")
+    assert set(verdicts) == {"undecided"}
+    opened.click('[data-verdict-filter="undecided"]')
+    assert opened.locator(shown).count() == everything
+    paper = "getComputedStyle(document.body).backgroundColor"
+    opened.click("#theme")
+    assert opened.evaluate(paper) == "rgb(255, 255, 255)"
+    opened.click("#theme")
+    assert opened.evaluate(paper) == "rgb(20, 23, 27)"
+    ink = opened.evaluate("getComputedStyle(document.querySelector('.drawing svg text')).fill")
+    assert ink == "rgb(230, 233, 236)"
+
+
+@pytest.mark.parametrize("width", [375, 1280])
+def test_no_page_wider_than_the_window(browser: Any, page: Path, width: int) -> None:
+    tab = browser.new_page(viewport={"width": width, "height": 800}, color_scheme="dark")
+    tab.goto(page.as_uri())
+    assert tab.evaluate("document.documentElement.scrollWidth") <= width
+    tab.close()
