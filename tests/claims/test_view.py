@@ -16,11 +16,13 @@ def test_failed_runs_are_left_out() -> None:
     assert len(View(made).of("").rows({"method": "vae"}, ["mig"])) == 2
 
 
-def test_a_study_of_the_name_is_preferred_and_all_runs_serve_without_one() -> None:
-    made = tables(sweep(study=["yang2020", "mine"], seed=range(2)), lambda run, noise: {"mig": 0.1})
-    view = View(made)
-    assert set(view.of("yang2020").runs["study"]) == {"yang2020"}
-    assert len(view.of("kim2018").runs) == 4
+def test_a_studys_own_runs_are_preferred_and_others_serve_where_it_has_none() -> None:
+    designs = [*sweep(study=["yang2020", "mine"], seed=range(2)), *sweep(study="mine", method="beta-vae")]
+    data = View(tables(designs, lambda run, noise: {"mig": 0.1})).of("yang2020")
+    assert set(data.rows({"method": "vae"})["study"]) == {"yang2020"}
+    assert not data.borrows({"method": "vae"})
+    assert set(data.rows({"method": "beta-vae"})["study"]) == {"mine"}
+    assert data.borrows({"method": "beta-vae"})
 
 
 def test_one_protocol_serves_all_claims_of_a_study() -> None:

@@ -88,8 +88,8 @@ class Evidence:
     effect, low, high: the effect and its 95% interval, NaN without an estimate. p: the chance of such an effect if it truly
     lay outside the claim's region; against: if it truly lay inside. runs: how many were used; runs_needed: about how many
     would decide with 80% power, None where no reasonable number would. strata: each stratum's effect and number of seeds.
-    missing: what the table lacks, in words. borrowed: whether the runs are other studies', which may have trained otherwise
-    than the claim's own.
+    missing: what the table lacks, in words. borrowed: whether some of the runs are other studies', which may have
+    trained otherwise than the claim's own.
     """
 
     effect: float = math.nan
@@ -177,14 +177,20 @@ class Claim:
             lacks = self._lacks(data, stratum)
             found = None if lacks else self.measure.compute(data, stratum.conditions)
             missing += lacks
-            if found is not None and found.seeds:
+            if found is not None and found.seeds and np.isfinite(found.values).all():
                 units[stratum.name] = found
             elif not lacks:
                 missing.append(f"too few runs of {stratum.name}")
+        borrowed = any(
+            data.borrows(condition)
+            for stratum in self.strata
+            if stratum.name in units
+            for condition in stratum.conditions
+        )
         usable = {name: part for name, part in units.items() if part.seeds > 1}
         runs = sum(part.seeds * part.runs_per_seed for part in units.values())
         strata = {name: (float(part.values.mean()), part.seeds) for name, part in units.items()}
-        about = Evidence(runs=runs, strata=strata, missing=tuple(dict.fromkeys(missing)), borrowed=data.borrowed)
+        about = Evidence(runs=runs, strata=strata, missing=tuple(dict.fromkeys(missing)), borrowed=borrowed)
         if len(usable) < max(1, self.least_strata):
             return replace(about, runs_needed=self._planned(units))
         estimate, p, against = self._judged(list(usable.values()))

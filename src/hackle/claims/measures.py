@@ -69,6 +69,8 @@ def relative_change(score: str, sign: int = 1) -> Measure:
 def ratio_numbers(before: Floats, after: Floats) -> Floats:
     """One number per seed, whose mean is mean(after)/mean(before) − 1 and whose spread is that of this ratio."""
     scale = before.mean()
+    if scale == 0:
+        return np.full(len(before), np.nan)
     ratio = after.mean() / scale
     return (after - ratio * before) / scale + ratio - 1
 

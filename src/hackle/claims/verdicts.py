@@ -57,7 +57,7 @@ def _judgement(claim: Claim, evidence: Evidence, p: float, against: float) -> Ju
         return Judgement(claim, evidence, p, against, "undecided", _lacking(claim, evidence))
     found = f"{claim.effect} is {evidence.effect:.3g} [{evidence.low:.3g}, {evidence.high:.3g}], claimed {claim.region}"
     if evidence.borrowed:
-        found += f" (by runs of other studies, there being none of {claim.study or claim.paper})"
+        found += f" (with runs of other studies where {claim.study or claim.paper} has none)"
     if p <= LEVEL and claim.region.contains(evidence.low, evidence.high):
         return Judgement(claim, evidence, p, against, "holds", found)
     if against <= LEVEL and claim.region.excludes(evidence.low, evidence.high):

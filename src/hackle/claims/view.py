@@ -165,16 +165,16 @@ class View:
 
 
 class Data:
-    """The runs that concern a study: its own if there are any, else all; scored by one protocol, since scores of different
-    protocols do not compare."""
+    """The runs that concern a study: of each condition its own if there are any, else those of other studies. All are
+    scored by one protocol, since scores of different protocols do not compare."""
 
     def __init__(self, view: View, study: str) -> None:
         self.view = view
-        own = (view.runs["study"] == study).to_numpy()
-        self.borrowed = not own.any()
-        self._places = np.arange(len(view.runs)) if self.borrowed else np.flatnonzero(own)
-        self.runs = view.runs.iloc[self._places]
-        self.protocol = view.protocol_of(study, self._places)
+        self.runs = view.runs
+        self._own = (self.runs["study"] == study).to_numpy()
+        self.protocol = view.protocol_of(
+            study, np.flatnonzero(self._own) if self._own.any() else np.arange(len(self.runs))
+        )
         self._chosen: dict[tuple[Any, ...], NDArray[Any]] = {}
         self._masks: dict[tuple[str, Any], NDArray[Any]] = {}
 
@@ -187,8 +187,8 @@ class Data:
             table = self.view.scores(chosen)
             for name in (score,) if "/" in score else (f"{score}/mean", f"{score}/posterior"):
                 if name in table:
-                    return table[name][self._places]
-        return np.full(len(self._places), np.nan)
+                    return table[name]
+        return np.full(len(self.runs), np.nan)
 
     @cached_property
     def _kl_constant(self) -> Floats:
@@ -203,12 +203,22 @@ class Data:
             self._masks[key, value] = same.to_numpy(bool)
         return self._masks[key, value]
 
+    def _fitting(self, wanted: Condition) -> NDArray[Any]:
+        """Which runs a condition means: of those that fit it the study's own, or all if there are none."""
+        fit = np.logical_and.reduce([self._mask(*item) for item in wanted.items()])
+        return fit & self._own if (fit & self._own).any() else fit
+
+    def borrows(self, condition: Condition) -> bool:
+        """Whether the runs of a condition are other studies'."""
+        fit = self._fitting(complete(condition))
+        return bool(fit.any() and not (fit & self._own).any())
+
     def _which(self, condition: Condition, columns: Sequence[str], longest: bool) -> NDArray[Any]:
         """The places of the runs of a condition that have any of these scores."""
         wanted = complete(condition)
         key = (*sorted(wanted.items(), key=lambda item: item[0]), *columns, longest)
         if key not in self._chosen:
-            keep = np.logical_and.reduce([self._mask(*item) for item in wanted.items()])
+            keep = self._fitting(wanted)
             if columns:
                 keep &= np.logical_or.reduce([np.isfinite(self.scored(name)) for name in columns])
             places = np.flatnonzero(keep)

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from hackle.claims.claim import Claim, Region, Stratum
 from hackle.claims.measures import Measure, by_seed, difference, ratio_numbers, relative_change
 from hackle.claims.statistics import Units
@@ -104,7 +102,7 @@ def _final_loss(term: str) -> Measure:
         if seeds.empty:
             return None
         before, after = (side[seeds].to_numpy() for side in sides)
-        return Units(ratio_numbers(before, after) if abs(before.mean()) > 0 else np.full(len(seeds), np.nan), 2)
+        return Units(ratio_numbers(before, after), 2)
 
     return Measure(compute, curves=(term,))
 
