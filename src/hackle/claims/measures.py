@@ -236,10 +236,24 @@ def by_run(
     return Measure(compute, scores, curves, arrays)
 
 
-def of_arrays(data: Data, rows: Frame, name: str, number: Callable[[Any], float]) -> Floats:
-    """A number of each run's array, NaN where it has none."""
-    arrays = data.array(name)
-    return np.array([number(arrays[run]) if run in arrays else np.nan for run in rows.index])
+def of_arrays(data: Data, rows: Frame, number: Callable[..., float], *names: str) -> Floats:
+    """A number computed from arrays of each run, NaN where it lacks one of them."""
+    arrays = [data.array(name) for name in names]
+    return np.array(
+        [
+            number(*(part[run] for part in arrays)) if all(run in part for part in arrays) else np.nan
+            for run in rows.index
+        ]
+    )
+
+
+INFORMATIVE = 0.05
+"""The least informativeness of a code that is not noise, in nats; the same as in `hackle.metrics.consistency`."""
+
+
+def without_noise(information: Any, informativeness: Any) -> Any:
+    """Informations (codes, factors) of means, 0 for codes of noise: their tiny means may tell factors that samples do not."""
+    return np.where(np.asarray(informativeness)[:, None] > INFORMATIVE, information, 0.0)
 
 
 @dataclass(frozen=True)
