@@ -12,6 +12,7 @@ import httpx
 import numpy as np
 import pytest
 from PIL import Image
+from small_runs import write_curves
 
 from hackle.datasets import load
 from hackle.explorer import create_app
@@ -127,6 +128,7 @@ def test_varying_a_factor_moves_it_alone(client: httpx.Client, ids: dict[str, st
 
 
 def test_curves_grow_while_a_run_trains(client: httpx.Client, ids: dict[str, str], served: Path) -> None:
+    write_curves(served / "training", range(10, 60, 10))
     place = f"/api/runs/{ids['training']}/curves"
     first = client.get(place).json()
     assert first["status"] == "training"

@@ -25,8 +25,9 @@ from hackle.types import Dataset, HackleError
 
 T = TypeVar("T")
 KEPT_MODELS, KEPT_DATASETS = 24, 3
-LOOK_SIZE, GLANCE_SIZE = 2000, 200
-"""Images that a model's histograms and informations are taken from, and those that order the latents of a thumbnail."""
+LOOK_SIZE, GLANCE_SIZE, LOOK_VALUES = 2000, 200, 25_000_000
+"""Images that a model's histograms and informations are taken from, and those that order the latents of a thumbnail; of
+large images fewer, so that about as many values are encoded."""
 MOST_VALUES = 24_000_000
 """Pixel values that one request may ask to be decoded: 400 colour pictures of 128 × 128."""
 WAITING = 24
@@ -112,9 +113,13 @@ class Bench:
             raise Missing(self.problem)
         return self.dataset
 
+    @property
+    def _look_size(self) -> int:
+        return max(256, min(LOOK_SIZE, LOOK_VALUES // int(np.prod(self.model.shape))))
+
     @cached_property
     def _look(self) -> Look:
-        return Look.of(self.model, self.data, n=LOOK_SIZE)
+        return Look.of(self.model, self.data, n=self._look_size)
 
     @property
     def look(self) -> Look:
@@ -124,7 +129,7 @@ class Bench:
     @cached_property
     def glance(self) -> Look:
         """A quick look, for thumbnails."""
-        return Look.of(self.model, self.data, n=GLANCE_SIZE)
+        return Look.of(self.model, self.data, n=max(32, self._look_size * GLANCE_SIZE // LOOK_SIZE))
 
     @cached_property
     def _captured(self) -> Captured:

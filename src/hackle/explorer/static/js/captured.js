@@ -1,12 +1,11 @@
 // What the codes say about the factors: matrices, responses, the top latents of each factor, and scores with ceilings.
 
-import { decode, latest, readCaptured, readImportance, vary } from "./api.js";
+import { latest, readCaptured, readImportance, vary } from "./api.js";
 import { lineChart } from "./chart.js";
 import { h, metricName, notify, number, tabBar } from "./dom.js";
 import { heatMap } from "./heatmap.js";
 import { paintSheet } from "./picture.js";
 
-const COLUMNS = 9;
 const MAPS = {
   posterior: ["RMIG", "Mutual information of codes and factors in nats, over whole posteriors: what RMIG sees"],
   means: ["MIG", "Mutual information of codes and factors in nats, of posterior means in 20 bins: what MIG sees"],
@@ -85,16 +84,16 @@ function responses(session, signal) {
 }
 
 function top(session, found, signal) {
-  const place = h("div", { class: "tops" });
+  const place = h("div", { class: "tops" }), columns = session.columns(9);
   const draw = latest(async () => {
-    const z = found.top.flatMap((latents) => latents.flatMap((index) => session.values(index, COLUMNS).map((value) => session.moved([[index, value]]))));
-    const images = await decode(session.id, z);
+    const z = found.top.flatMap((latents) => latents.flatMap((index) => session.values(index, columns).map((value) => session.moved([[index, value]]))));
+    const images = await session.decode(z);
     if (signal.aborted) return;
     let at = 0;
     place.replaceChildren(...found.factors.map((factor, column) => h("div", { class: "top" }, h("h3", {}, factor, h("small", {}, `H = ${number(found.entropies[column], 2)}`)), found.top[column].map((index) => {
       const canvas = h("canvas", { role: "img", "aria-label": `Traversal of latent z${index}` });
-      paintSheet(canvas, images, { columns: COLUMNS, first: at, gap: 1 });
-      at += COLUMNS;
+      paintSheet(canvas, images, { columns, first: at, gap: 1 });
+      at += columns;
       return h("div", { class: "traversal" }, h("span", { class: "name" }, `z${index}`, h("small", {}, number(found.posterior_information[index][column], 2))), h("div", { class: "film" }, canvas));
     }))));
   });

@@ -1,14 +1,12 @@
 // Several runs side by side: scores, traversals from the same image, what they captured, curves.
 
-import { decode, readCaptured, readCurves, readRun } from "./api.js";
+import { readCaptured, readCurves, readRun } from "./api.js";
 import { legend, lineChart } from "./chart.js";
 import { h, metricName, notify, number } from "./dom.js";
 import { heatMap } from "./heatmap.js";
 import { paint, paintSheet } from "./picture.js";
 import { Session } from "./session.js";
 import { grouped } from "./training.js";
-
-const COLUMNS = 9;
 
 export async function showCompare(main, ids, signal) {
   main.append(h("p", { class: "waiting" }, "Opening the runs…"));
@@ -39,16 +37,16 @@ async function column(card, seed, signal) {
     card.session ??= await Session.open(run.id);
     const session = card.session;
     if (!session.model.problem) await session.from({ seed });
-    const latents = session.ordered("kl");
-    const z = [session.input(session.z), ...latents.flatMap((latent) => session.values(latent.index, COLUMNS).map((value) => session.moved([[latent.index, value]])))];
-    const images = await decode(run.id, z);
+    const latents = session.ordered("kl"), columns = session.columns(9);
+    const z = [session.input(session.z), ...latents.flatMap((latent) => session.values(latent.index, columns).map((value) => session.moved([[latent.index, value]])))];
+    const images = await session.decode(z);
     if (signal.aborted) return;
     const original = h("canvas", { role: "img", "aria-label": "Original" }), reconstruction = h("canvas", { role: "img", "aria-label": "Reconstruction" });
     if (session.start) paint(original, session.start.image);
     paint(reconstruction, images, 0);
     const rows = latents.map((latent, row) => {
       const canvas = h("canvas", { role: "img", "aria-label": `Traversal of latent z${latent.index}` });
-      paintSheet(canvas, images, { columns: COLUMNS, first: 1 + row * COLUMNS, gap: 1 });
+      paintSheet(canvas, images, { columns, first: 1 + row * columns, gap: 1 });
       return h("div", { class: `traversal ${latent.active ? "" : "collapsed"}` }, h("span", { class: "name" }, `z${latent.index}`, latent.kl === null ? null : h("small", {}, number(latent.kl, 2))), h("div", { class: "film" }, canvas));
     });
     const map = h("div", { class: "map" });

@@ -1,12 +1,13 @@
 // A straight line between two points: the image at hand and another.
 
-import { decode, later, latest, startFrom } from "./api.js";
+import { later, latest, startFrom } from "./api.js";
 import { h, notify } from "./dom.js";
 import { mirror, paint, paintSheet } from "./picture.js";
 
-const COLUMNS = 11, FRAMES = 24;
+const FRAMES = 24;
 
 export function showInterpolation(place, session, signal) {
+  const columns = session.columns(11);
   let first = [...session.z], second = session.draw();
   const film = h("canvas", { role: "img", "aria-label": "Images between the first and the second" });
   const ends = [h("canvas"), h("canvas")];
@@ -15,14 +16,14 @@ export function showInterpolation(place, session, signal) {
   const between = (at) => session.latents.map(({ prior }, code) => (prior === "categorical" ? (at < 0.5 ? first : second)[code] : (1 - at) * first[code] + at * second[code]));
 
   const draw = latest(async () => {
-    const z = Array.from({ length: COLUMNS }, (_, at) => session.input(between(at / (COLUMNS - 1))));
-    const images = await decode(session.id, z);
+    const z = Array.from({ length: columns }, (_, at) => session.input(between(at / (columns - 1))));
+    const images = await session.decode(z);
     if (signal.aborted) return;
-    paintSheet(film, images, { columns: COLUMNS });
+    paintSheet(film, images, { columns });
     paint(ends[0], images, 0);
-    paint(ends[1], images, COLUMNS - 1);
+    paint(ends[1], images, columns - 1);
     const loop = Array.from({ length: FRAMES }, (_, at) => session.input(between(0.5 - 0.5 * Math.cos((2 * Math.PI * at) / FRAMES))));
-    session.view = { name: "interpolation", rows: 1, columns: COLUMNS, z, film: { rows: 1, columns: 1, z: loop } };
+    session.view = { name: "interpolation", rows: 1, columns, z, film: { rows: 1, columns: 1, z: loop } };
     place.dataset.drawn = "1";
   });
   const choose = async (end, source) => {
@@ -40,7 +41,7 @@ export function showInterpolation(place, session, signal) {
     h("button", { type: "button", onclick: () => choose(at, "prior") }, "Draw prior")));
   share.addEventListener("input", () => session.place(between(share.valueAsNumber)));
   place.append(h("div", { class: "between" }, end(0, "from"), h("div", { class: "way" }, h("div", { class: "film" }, film), share, mirror(session, signal)), end(1, "to")));
-  const noise = later(draw, 150);
+  const noise = later(draw, session.patience);
   session.addEventListener("change", (event) => { if (event.detail === "noise") noise(); }, { signal });
   return session.model.problem ? draw() : choose(1, "data");
 }

@@ -1,14 +1,12 @@
 // Two latents at once: a map of images to move about on, by pointer or arrow keys.
 
-import { decode, later, latest } from "./api.js";
+import { later, latest } from "./api.js";
 import { h } from "./dom.js";
 import { mirror, paintSheet } from "./picture.js";
 import { SPAN } from "./session.js";
 
-const SIDE = 9;
-
 export function showPad(place, session, signal) {
-  const order = session.ordered("kl");
+  const order = session.ordered("kl"), side = session.columns(9);
   const chosen = { across: order[0].index, down: (order[1] ?? order[0]).index };
   const canvas = h("canvas", { "aria-hidden": "true" });
   const point = h("i", { class: "point", "aria-hidden": "true" });
@@ -26,11 +24,11 @@ export function showPad(place, session, signal) {
   // The map's tiles stand at their values, so that the ends of the range are in the middle of the outermost tiles.
   const toShare = (latent) => {
     const [low, high] = bounds(latent);
-    return (((session.z[latent] - low) / (high - low || 1)) * (SIDE - 1) + 0.5) / SIDE;
+    return (((session.z[latent] - low) / (high - low || 1)) * (side - 1) + 0.5) / side;
   };
   const toValue = (latent, share) => {
     const [low, high] = bounds(latent);
-    const value = low + ((share * SIDE - 0.5) / (SIDE - 1)) * (high - low);
+    const value = low + ((share * side - 0.5) / (side - 1)) * (high - low);
     const kept = Math.min(high, Math.max(low, value));
     return session.latents[latent].prior === "categorical" ? Math.round(kept) : kept;
   };
@@ -65,15 +63,15 @@ export function showPad(place, session, signal) {
     pad.setAttribute("aria-label", `Latents ${text}`);
   };
   const draw = latest(async () => {
-    const rows = session.values(chosen.down, SIDE), columns = session.values(chosen.across, SIDE);
+    const rows = session.values(chosen.down, side), columns = session.values(chosen.across, side);
     const z = rows.flatMap((down) => columns.map((across) => session.moved([[chosen.down, down], [chosen.across, across]])));
-    const images = await decode(session.id, z);
+    const images = await session.decode(z);
     if (signal.aborted) return;
-    paintSheet(canvas, images, { columns: SIDE, rows: SIDE, gap: 0 });
-    session.view = { name: "map", rows: SIDE, columns: SIDE, z };
+    paintSheet(canvas, images, { columns: side, rows: side, gap: 0 });
+    session.view = { name: "map", rows: side, columns: side, z };
     pad.dataset.drawn = "1";
   });
-  const soon = later(draw, 150);
+  const soon = later(draw, session.patience);
   // The map depends on the other latents alone: moving on it does not change it.
   session.addEventListener("change", (event) => { refresh(); if (event.detail !== "pad") soon(); }, { signal });
   refresh();

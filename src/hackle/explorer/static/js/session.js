@@ -3,6 +3,7 @@
 import { decode, latest, readModel, startFrom, upload } from "./api.js";
 
 export const REACH = { normal: 3, uniform: 1 };
+const MOST_VALUES = 8e6, LARGE = 128 * 128;
 export const SPAN = { normal: 2, uniform: 1 };
 
 export function normal() {
@@ -24,7 +25,7 @@ export class Session extends EventTarget {
     this.start = null;
     this.picture = null;
     this.refresh = latest(async () => {
-      this.picture = await decode(this.id, [this.input(this.z)]);
+      this.picture = await this.decode([this.input(this.z)]);
       this.dispatchEvent(new Event("picture"));
     });
   }
@@ -34,6 +35,24 @@ export class Session extends EventTarget {
     const rank = (latent) => (by === "number" ? -latent.index : latent[by] ?? -latent.index);
     return this.latents.slice().sort((a, b) => rank(b) - rank(a) || a.index - b.index);
   }
+
+  // Many large images are asked for in several requests, each small enough for the server.
+  async decode(z) {
+    const values = this.model.shape.reduce((product, size) => product * size, 1), most = Math.max(1, Math.floor(MOST_VALUES / values));
+    const parts = [];
+    for (let from = 0; from < z.length; from += most) parts.push(await decode(this.id, z.slice(from, from + most)));
+    if (parts.length === 1) return parts[0];
+    const bytes = new Uint8Array(z.length * values);
+    parts.forEach((part, at) => bytes.set(part.bytes, at * most * values));
+    return { ...parts[0], count: z.length, bytes };
+  }
+
+  // Large images take long to decode: fewer of them, and not while the user still moves.
+  get large() { return this.model.shape[0] * this.model.shape[1] > LARGE; }
+
+  columns(most) { return this.large ? Math.min(7, most) : most; }
+
+  get patience() { return this.large ? 500 : 150; }
 
   input(z) { return this.noise.length ? [...z, ...this.noise] : [...z]; }
 

@@ -1,19 +1,19 @@
 // A row of images for every latent: what moving it alone does to the image at hand.
 
-import { decode, later, latest } from "./api.js";
+import { later, latest } from "./api.js";
 import { h, number } from "./dom.js";
 import { paintSheet } from "./picture.js";
 
-const COLUMNS = 11, GAP = 2;
+const GAP = 2;
 
 export function showTraversals(place, session, signal) {
-  const latents = session.ordered("kl");
+  const latents = session.ordered("kl"), columns = session.columns(11);
   const strips = latents.map((latent) => {
     const canvas = h("canvas", { role: "img", "aria-label": `Traversal of latent z${latent.index}` });
     const mark = h("i", { class: "mark", "aria-hidden": "true" });
     const pick = (event) => {
       const share = event.offsetX / canvas.clientWidth;
-      session.set(latent.index, session.values(latent.index, COLUMNS)[Math.min(COLUMNS - 1, Math.floor(share * COLUMNS))]);
+      session.set(latent.index, session.values(latent.index, columns)[Math.min(columns - 1, Math.floor(share * columns))]);
     };
     const strip = h("div", { class: "film", title: `Click to move z${latent.index} there`, onclick: pick }, canvas, mark);
     const label = h("span", { class: "name" }, `z${latent.index}`, latent.kl === null ? null : h("small", {}, `KL ${number(latent.kl, 2)}`));
@@ -22,19 +22,19 @@ export function showTraversals(place, session, signal) {
   place.append(h("div", { class: "traversals" }, strips.map(({ line }) => line)));
 
   const marks = () => strips.forEach(({ latent, mark }) => {
-    const values = session.values(latent.index, COLUMNS), low = values[0], high = values[COLUMNS - 1];
+    const values = session.values(latent.index, columns), low = values[0], high = values[columns - 1];
     const share = high > low ? (session.z[latent.index] - low) / (high - low) : 0.5;
-    mark.style.left = `${100 * ((Math.min(1, Math.max(0, share)) * (COLUMNS - 1) + 0.5) / COLUMNS)}%`;
+    mark.style.left = `${100 * ((Math.min(1, Math.max(0, share)) * (columns - 1) + 0.5) / columns)}%`;
   });
   const draw = latest(async () => {
-    const z = latents.flatMap((latent) => session.values(latent.index, COLUMNS).map((value) => session.moved([[latent.index, value]])));
-    const images = await decode(session.id, z);
+    const z = latents.flatMap((latent) => session.values(latent.index, columns).map((value) => session.moved([[latent.index, value]])));
+    const images = await session.decode(z);
     if (signal.aborted) return;
-    strips.forEach(({ canvas }, row) => paintSheet(canvas, images, { columns: COLUMNS, first: row * COLUMNS, gap: GAP }));
-    session.view = { name: "traversals", rows: latents.length, columns: COLUMNS, z };
+    strips.forEach(({ canvas }, row) => paintSheet(canvas, images, { columns, first: row * columns, gap: GAP }));
+    session.view = { name: "traversals", rows: latents.length, columns, z };
     place.dataset.drawn = String(Number(place.dataset.drawn ?? 0) + 1);
   });
-  const soon = later(draw, 150);
+  const soon = later(draw, session.patience);
   session.addEventListener("change", () => { marks(); soon(); }, { signal });
   marks();
   return draw();
