@@ -62,7 +62,9 @@ def run_study(
     if engine not in ("local", "ray"):
         raise EngineError(f"no engine {engine!r}; there are local and ray")
     chosen = tuple(protocol(name) for name in protocols)
-    names = tuple(choose_metrics(metrics))
+    names = tuple(metrics.split(",") if isinstance(metrics, str) else metrics)
+    for one in chosen:
+        choose_metrics(names, one)
     started = time.monotonic()
     folder = StudyFolder(Path(out))
     settings = Settings(

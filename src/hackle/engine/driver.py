@@ -48,6 +48,15 @@ class Summary:
     seconds: float
     failures: tuple[tuple[str, str], ...] = ()
 
+    def __str__(self) -> str:
+        lines = [
+            f"{self.done:,} of {self.total:,} runs done, {self.failed:,} failed; in {self.seconds:,.0f} s "
+            f"{self.trained:,} were trained and {self.scored:,} scored"
+        ]
+        lines += [f"failed: {run}: {reason}" for run, reason in self.failures[:5]]
+        lines += [f"… and {len(self.failures) - 5:,} more"] if len(self.failures) > 5 else []
+        return "\n".join(lines)
+
 
 @dataclass
 class _Job:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import logging
 import os
+import socket
+import sys
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -49,18 +51,34 @@ def _perform(number: int, task: Task, settings: Settings, ears: Any) -> Event:
     return outcome_of(number, task, settings, partial(ears.hear.remote, number))
 
 
+def _check_address(address: str) -> None:
+    """Ray itself waits for minutes where nobody listens."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if not port.isdigit():
+        return
+    try:
+        socket.create_connection((host, int(port)), timeout=10).close()
+    except OSError as error:
+        raise EngineError(
+            f"nobody answers at {address} ({error}); give --address host:port of a running Ray cluster, or none to "
+            "start one here"
+        ) from error
+
+
 class Ray:
     """Tasks of a Ray cluster: the one at `address`, or one started here with `workers` cores."""
 
     def __init__(self, settings: Settings, workers: int | None, address: str | None) -> None:
         self._ours = not ray.is_initialized()
         if self._ours:
-            here = {
-                "address": "local",
-                "num_cpus": workers or os.cpu_count(),
-                "include_dashboard": False,
-            }
-            where: dict[str, Any] = here if address is None else {"address": address}
+            where: dict[str, Any] = {"address": address}
+            if address is None:
+                # Workers find what the driver finds, such as the file of a study of one's own.
+                found = {"env_vars": {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}}
+                cores = workers or os.cpu_count()
+                where = {"address": "local", "num_cpus": cores, "include_dashboard": False, "runtime_env": found}
+            else:
+                _check_address(address)
             try:
                 ray.init(**where, log_to_driver=False, logging_level=logging.ERROR)
             except Exception as error:
