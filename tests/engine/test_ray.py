@@ -70,5 +70,5 @@ def test_a_hanging_worker_is_killed_and_its_task_tried_again(data: Path, tmp_pat
 
 
 def test_a_cluster_that_is_not_there_is_said(data: Path, tmp_path: Path) -> None:
-    with pytest.raises(EngineError, match="nobody answers at 127.0.0.1:1 "):
+    with pytest.raises(EngineError, match=r"nobody answers at 127\.0\.0\.1:1 "):
         study(some_runs(data), tmp_path / "study", engine="ray", address="127.0.0.1:1")

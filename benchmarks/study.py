@@ -1,0 +1,188 @@
+"""Studies: killed again and again, beside bare training, and on two Ray workers.
+
+    kills     200 tiny runs on two workers, undisturbed and with the driver killed (-9) at 20 random moments: are the tables
+              the same, row for row?
+    overhead  the same fleets trained bare and as a study without metrics: what do scheduling, storing and files add? In
+              seconds of processor time, which other processes on the machine do not change, and of the clock.
+    ray       a study bound by the processor on one Ray worker and on two.
+
+Run: python benchmarks/study.py [kills] [overhead] [ray]
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+
+from hackle.datasets import load
+from hackle.engine import run_study
+from hackle.engine.lock import holder
+from hackle.fleet import Fleet, group
+from hackle.nets import Convolutional
+from hackle.objectives import VAE, BetaVAE
+from hackle.plans import PlanSizes
+from hackle.protocols import Protocol
+from hackle.store import read
+from hackle.train import cut
+from hackle.types import Adam, Run
+
+TINY = Protocol("tiny", PlanSizes(200, 100, 100, 50, 8, 100, 50, 8), bins=8, posterior_bins=40)
+METRICS = "mig,factor_vae,sap,modularity,kl,gaussian_tc,reconstruction"
+KILLS = 20
+
+
+def write_data(folder: Path) -> Path:
+    """White squares on black: place and side are the factors."""
+    rows = np.stack(np.meshgrid(np.arange(4), np.arange(4), np.arange(2), indexing="ij"), axis=-1).reshape(-1, 3)
+    images = np.zeros((len(rows), 16, 16, 1), np.uint8)
+    for image, (x, y, side) in zip(images, rows, strict=True):
+        image[1 + 3 * y : 4 + 3 * y + 2 * side, 1 + 3 * x : 4 + 3 * x + 2 * side] = 255
+    np.savez(folder / "squares.npz", images=images, factors=rows)
+    return folder / "squares.npz"
+
+
+def tiny_runs(data: Path | str, seeds: int, steps: int, batch: int = 8) -> list[Run]:
+    methods = [BetaVAE(beta) for beta in (1.0, 4.0, 16.0)] + [VAE()]
+    network, adam = Convolutional(hidden=16, channels=(8, 8)), Adam(learning_rate=1e-3)
+    return [
+        Run(method, network, str(data), seed, steps, batch, latents=4, optimiser=adam)
+        for method in methods
+        for seed in range(seeds)
+    ]
+
+
+def child(data: str, out: str) -> None:
+    """The study that is killed."""
+    run_study(
+        tiny_runs(data, 50, 40),
+        out,
+        protocols=[TINY],
+        metrics=METRICS,
+        keep="none",
+        device="cpu",
+        workers=2,
+        checkpoint_seconds=0.2,
+        progress=False,
+    )
+
+
+def start(data: Path, out: Path) -> subprocess.Popen[bytes]:
+    return subprocess.Popen([sys.executable, __file__, "child", str(data), str(out)])
+
+
+def kills(folder: Path) -> dict[str, Any]:
+    data = write_data(folder)
+    begun = time.monotonic()
+    if start(data, folder / "whole").wait():
+        raise SystemExit("the undisturbed study failed")
+    whole = time.monotonic() - begun
+    rng, moments, begun = random.Random(0), [], time.monotonic()
+    while len(moments) < KILLS:
+        process = start(data, folder / "killed")
+        while process.poll() is None and f"process {process.pid} " not in holder(folder / "killed"):
+            time.sleep(0.01)
+        # From the first moment that a driver holds the folder, over the start of its workers, to well into its work.
+        time.sleep(rng.uniform(0.0, 8.0 + whole / 8))
+        if process.poll() is None:
+            process.kill()
+            moments.append(len(read(folder / "killed").runs) if (folder / "killed" / "results.sqlite").exists() else 0)
+        process.wait()
+    if start(data, folder / "killed").wait():
+        raise SystemExit("the study could not be finished")
+    left, right = read(folder / "whole"), read(folder / "killed")
+    times = ["training_seconds", "scoring_seconds", "finished"]
+    pd.testing.assert_frame_equal(
+        left.scores.drop(columns="seconds"), right.scores.drop(columns="seconds"), check_exact=True
+    )
+    pd.testing.assert_frame_equal(left.runs.drop(columns=times), right.runs.drop(columns=times), check_exact=True)
+    codes = left.array("codes"), right.array("codes")
+    same = codes[0].keys() == codes[1].keys() and all(np.array_equal(codes[0][run], codes[1][run]) for run in codes[0])
+    return {
+        "runs": len(right.runs),
+        "rows of scores": len(right.scores),
+        "kills": len(moments),
+        "runs stored at each kill": moments,
+        "tables equal": True,
+        "codes equal": same,
+        "undisturbed seconds": whole,
+        "killed seconds": time.monotonic() - begun,
+    }
+
+
+def processor_seconds() -> float:
+    """Of this process and of those of its children that have ended."""
+    used = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(entry.ru_utime + entry.ru_stime for entry in used)
+
+
+def overhead(folder: Path) -> dict[str, Any]:
+    torch.set_num_threads(1)
+    data = write_data(folder)
+    runs = tiny_runs(data, 16, 1500)
+    begun, used = time.monotonic(), processor_seconds()
+    dataset = load(data)
+    for members in group(runs):
+        for part in cut(members, 8):
+            fleet = Fleet(part, dataset.images_on("cpu"), len(dataset.factors), dataset.shape)
+            for _ in range(part[0].steps):
+                fleet.step()
+    bare, bare_used = time.monotonic() - begun, processor_seconds() - used
+    found: dict[str, Any] = {"bare seconds": bare, "bare processor seconds": bare_used}
+    # In this process, where nothing has to be started, and with a worker, which has to import everything first.
+    for workers, name in ((0, "in one process"), (1, "with a worker")):
+        begun, used = time.monotonic(), processor_seconds()
+        options: dict[str, Any] = {"workers": workers, "device": "cpu", "fleet_size": 8, "progress": False}
+        run_study(runs, folder / f"study{workers}", metrics=(), keep="none", checkpoint_seconds=10.0, **options)
+        found[f"study seconds {name}"] = time.monotonic() - begun
+        found[f"study processor seconds {name}"] = processor_seconds() - used
+        found[f"overhead {name}"] = (processor_seconds() - used) / bare_used - 1
+    return found
+
+
+def on_ray(folder: Path) -> dict[str, Any]:
+    import ray
+
+    data = write_data(folder)
+    runs = tiny_runs(data, 16, 1500)
+    found: dict[str, Any] = {}
+    for workers in (1, 2):
+        ray.init(address="local", num_cpus=workers, include_dashboard=False, log_to_driver=False)
+        # Started and warm before the clock runs: each worker has imported what it needs.
+        run_study(
+            runs[:1] + runs[-1:], folder / f"warm{workers}", metrics=(), engine="ray", fleet_size=8, progress=False
+        )
+        begun = time.monotonic()
+        run_study(runs, folder / f"ray{workers}", metrics=(), keep="none", engine="ray", fleet_size=8, progress=False)
+        found[f"seconds with {workers}"] = time.monotonic() - begun
+        ray.shutdown()
+    return {**found, "times faster": found["seconds with 1"] / found["seconds with 2"]}
+
+
+def main() -> None:
+    parts = {"kills": kills, "overhead": overhead, "ray": on_ray}
+    if sys.argv[1:2] == ["child"]:
+        child(*sys.argv[2:4])
+        return
+    for name in sys.argv[1:] or parts:
+        folder = Path(tempfile.mkdtemp())
+        try:
+            found = parts[name](folder)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+        print(json.dumps({"benchmark": f"study {name}", **found}), flush=True)
+
+
+if __name__ == "__main__":
+    main()
