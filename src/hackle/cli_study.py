@@ -196,7 +196,7 @@ def run_study_command(
     precision: Literal["auto", "float32", "bfloat16"] = "auto",
     offline: bool = False,
     protocols: str | None = None,
-    metrics: str = "all",
+    metrics: str | None = None,
     fraction: float = 1.0,
     keep: Literal["all", "best", "none"] = "best",
     retry_failed: bool = False,
@@ -220,7 +220,7 @@ def run_study_command(
         precision: Number format of autoencoders; auto is bfloat16 on CUDA, else float32. It is part of a run's record.
         offline: Replace data sets that are not here by ones that hackle makes.
         protocols: How to score, names separated by commas; the study's own if not given.
-        metrics: "all", or names separated by commas, among which may be all.
+        metrics: Names separated by commas, among which may be all, those that take seconds; the study's own if not given.
         fraction: Score on this fraction of the protocols' points, for a quick look; the protocols' names say so.
         keep: Weights to keep: of all runs, of the best of each setting, or none.
         retry_failed: Train runs again that are stored as failed.
@@ -244,15 +244,16 @@ def run_study_command(
     chosen = [protocol(one) for one in _listed(protocols) or study.protocols]
     if fraction != 1.0:
         chosen = [one.smaller(fraction) for one in chosen]
+    wanted = metrics or study.metrics
     for one in chosen:
-        choose_metrics(metrics, one)
+        choose_metrics(wanted, one)
     write_wanted(out, name, {**options, "offline": offline}, runs)
     summary = run_study(
         runs,
         out,
         study=name,
         protocols=chosen,
-        metrics=metrics,
+        metrics=wanted,
         keep=keep,
         device=device,
         root=root,

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from hackle.evaluation import choose_metrics
 from hackle.fleet import group
 from hackle.nets import Adversarial, Convolutional, Sharing, Split
 from hackle.objectives import (
@@ -61,6 +62,7 @@ def test_every_study_keeps_to_its_options(name: str) -> None:
     assert {run.dataset for run in study.runs(seeds=1, datasets=[one])} == {one}
     assert {run.dataset for run in study.runs(seeds=1, datasets=["rooms3d"])} == {"rooms3d"}
     assert all(protocol(known) for known in study.protocols)
+    assert all(choose_metrics(study.metrics, protocol(known)) for known in study.protocols)
     with pytest.raises(StudyError, match="no method 'gan'"):
         study.runs(methods=["gan"])
     with pytest.raises(StudyError, match="seeds is 0"):

@@ -33,11 +33,12 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Study:
-    """A function that returns runs, what it is in a line, and the protocols under which its runs are scored."""
+    """A function that returns runs, what it is in a line, and the protocols and metrics by which its runs are scored."""
 
     runs: Callable[..., list[Run]]
     about: str = ""
     protocols: tuple[str, ...] = ("locatello2019",)
+    metrics: str = "all"
 
 
 STUDIES: dict[str, Study] = {
@@ -45,6 +46,7 @@ STUDIES: dict[str, Study] = {
         do2020,
         "Do & Tran 2020: FactorVAE, β-VAE and AAE under the informativeness metrics, and their ablations",
         ("do2020", *BINS_PROTOCOLS, *SAMPLES_PROTOCOLS),
+        "all,sampled_interpretability,sampled_jemmig",
     ),
     "kim2018": Study(kim2018, "Kim & Mnih 2018: FactorVAE beside β-VAE, AAE, its Eq. 12 and InfoWGAN-GP", ("kim2018",)),
     "kim2018-sensitivity": Study(
