@@ -5,6 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import quad
@@ -48,7 +49,7 @@ def test_two_component_mixture_by_numerical_integration(distance, s):
 
 
 def test_masses_are_gaussian_integrals_and_the_outermost_bins_are_open():
-    masses = Bins(8).masses(np.array([0.3]), np.array([math.log(0.25)]))[0]
+    masses = Bins(8).masses(*torch.tensor([[0.3], [math.log(0.25)]], dtype=torch.float64))[0].numpy()
     edges = np.array([-np.inf, -3, -2, -1, 0, 1, 2, 3, np.inf])
     np.testing.assert_allclose(masses, np.diff(norm.cdf(edges, 0.3, 0.5)), atol=1e-15)
 
@@ -59,7 +60,7 @@ def test_masses_are_gaussian_integrals_and_the_outermost_bins_are_open():
     st.integers(2, 50),
 )
 def test_masses_sum_to_one_wherever_the_posterior_lies(mean, logvar, bins):
-    masses = Bins(bins).masses(np.array([mean]), np.array([logvar]))
+    masses = Bins(bins).masses(*torch.tensor([[mean], [logvar]], dtype=torch.float64)).numpy()
     assert (masses >= 0).all()
     assert masses.sum() == pytest.approx(1.0, abs=1e-12)
 

@@ -117,6 +117,11 @@ class SpriteStore:
         """Every image, (737280, 64), on the CPU."""
         return torch.from_numpy(kept(self._path, "dSprites", self._make, (FACTORS.size, SIDE), "<i8"))
 
+    @functools.cache  # noqa: B019 - a store lives as long as its data set, and its words are the point of keeping it
+    def on(self, device: torch.device) -> Tensor:
+        """Every image on a device, brought there once."""
+        return self.whole.to(device)
+
     def of(self, rows: ArrayLike) -> Tensor:
         """The images of some factor rows, (n, 64): drawn on the spot unless the whole set is in memory."""
         if self.regenerated and "whole" not in vars(self):
@@ -139,7 +144,7 @@ class Sprites:
         return render_index(self._images(words), torch.arange(len(words)), seed)
 
     def images_on(self, device: torch.device | str) -> Images:
-        return self._images(self.store.whole.to(device))
+        return self._images(self.store.on(torch.device(device)))
 
 
 def load(root: Path) -> Sprites:

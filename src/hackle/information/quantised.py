@@ -15,13 +15,16 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 from scipy.special import entr, ndtr
+from torch import Tensor
 
 from hackle.information.posterior import Floats, PosteriorError, Posteriors
 
@@ -56,18 +59,18 @@ class Bins:
         """The edges between bins, (count − 1,)."""
         return np.linspace(*self.bounds, self.count + 1)[1:-1]
 
-    def masses(self, means: Floats, logvars: Floats) -> Floats:
-        """The mass of each bin under each Gaussian, (n, count), for means and logvars (n,).
+    def masses(self, means: Tensor, logvars: Tensor) -> Tensor:
+        """The mass of each bin under each Gaussian, (…, count), for means and logvars (…).
 
-        >>> Bins(2).masses(np.zeros(1), np.zeros(1))
-        array([[0.5, 0.5]])
+        >>> Bins(2).masses(torch.zeros(1), torch.zeros(1))
+        tensor([[0.5000, 0.5000]])
         """
-        cumulative = np.empty((len(means), self.count + 1))
-        cumulative[:, 0], cumulative[:, -1] = 0.0, 1.0
-        np.subtract(self.inner_edges, means[:, None], out=cumulative[:, 1:-1])
-        cumulative[:, 1:-1] *= np.exp(-0.5 * logvars)[:, None]
-        ndtr(cumulative[:, 1:-1], out=cumulative[:, 1:-1])
-        return np.maximum(np.diff(cumulative, axis=1), 0.0)
+        edges = torch.from_numpy(self.inner_edges).to(means)
+        cumulative = torch.empty(*means.shape, self.count + 1, dtype=means.dtype, device=means.device)
+        cumulative[..., 0], cumulative[..., -1] = 0.0, 1.0
+        inner = (means[..., None] - edges).mul_(torch.exp(-0.5 * logvars)[..., None] / math.sqrt(2))
+        cumulative[..., 1:-1] = inner.erfc_().mul_(0.5)
+        return cumulative.diff(dim=-1).clamp_(min=0.0)
 
     def index(self, values: Floats) -> NDArray[np.int64]:
         """The bin of each value, 0 to count − 1."""
@@ -81,7 +84,7 @@ class Quantised(NamedTuple):
     """Q(z_i), the aggregate posterior's mass in each bin, (c, bins)."""
     conditional_entropies: Floats
     """H(z_i|x), (c,)."""
-    class_masses: list[Floats]
+    class_masses: Sequence[Floats]
     """For each factor the joint mass Q(z_i, y) of bins and values, (c, values, bins)."""
 
     @property
@@ -95,7 +98,12 @@ class Quantised(NamedTuple):
         return np.maximum(self.entropies - self.conditional_entropies, 0.0)
 
 
-def quantise(points: Posteriors, bins: Bins, labels: NDArray[np.int64] | None = None) -> Quantised:
+def quantise(
+    points: Posteriors,
+    bins: Bins,
+    labels: NDArray[np.int64] | None = None,
+    device: torch.device | str | None = None,
+) -> Quantised:
     """One pass over the points: aggregate masses, conditional entropies and, for labels (n, f), the joint masses.
 
     >>> points = Posteriors([[-2.0], [2.0]], [[-20.0], [-20.0]])
@@ -103,23 +111,24 @@ def quantise(points: Posteriors, bins: Bins, labels: NDArray[np.int64] | None = 
     array([0.6931])
     """
     n, codes = points.means.shape
-    sizes = [] if labels is None else list(labels.max(axis=0) + 1)
-    masses, conditional = np.zeros((codes, bins.count)), np.zeros(codes)
-    joint = [np.zeros((codes, size, bins.count)) for size in sizes]
-    for start in range(0, n, _ROWS):
-        rows = slice(start, start + _ROWS)
-        members = (
-            [_members(labels[rows, factor], size) for factor, size in enumerate(sizes)] if labels is not None else []
-        )
-        for code in range(codes):
-            part = bins.masses(points.means[rows, code], points.logvars[rows, code]) / n
-            masses[code] += part.sum(axis=0)
-            # Of masses p/n: −Σ (p/n) ln(p/n) = (H(p) + ln n)/n for each point.
-            conditional[code] += entr(part).sum() - len(part) / n * math.log(n)
-            for factor, member in enumerate(members):
-                joint[factor][code] += member @ part
+    sizes = [] if labels is None else [int(size) for size in labels.max(axis=0) + 1]
+    means, logvars = (torch.from_numpy(values.T).to(device) for values in (points.means, points.logvars))
+    # A row for each value of each factor, with a one where a point carries it; the last row carries every point.
+    members = torch.zeros(sum(sizes) + 1, n, dtype=means.dtype, device=device)
+    members[-1] = 1.0
+    for start, column in zip(accumulate([0, *sizes[:-1]]), labels.T if labels is not None else (), strict=False):
+        members[torch.from_numpy(column + start).to(device), torch.arange(n, device=device)] = 1.0
+    joint = torch.zeros(codes, sum(sizes) + 1, bins.count, dtype=means.dtype, device=device)
+    conditional = torch.zeros(codes, dtype=means.dtype, device=device)
+    for code in range(codes):
+        for rows in torch.arange(n, device=device).split(_ROWS):
+            part = bins.masses(means[code, rows], logvars[code, rows])
+            conditional[code] += torch.special.entr(part).sum() / n
+            joint[code] += members[:, rows] @ part / n
     _warn_outside(points, bins)
-    return Quantised(masses, np.maximum(conditional, 0.0), joint)
+    found = joint.cpu().numpy()
+    class_masses = np.split(found[:, :-1], np.cumsum(sizes)[:-1], axis=1) if sizes else []
+    return Quantised(found[:, -1], np.maximum(conditional.cpu().numpy(), 0.0), class_masses)
 
 
 def quantised_factor_information(quantised: Quantised, *, balanced: bool = False) -> Floats:
@@ -131,12 +140,6 @@ def quantised_factor_information(quantised: Quantised, *, balanced: bool = False
         entropies = entr(joint.sum(axis=2)).sum(axis=1) + entr(joint.sum(axis=1)).sum(axis=1)
         information[:, factor] = entropies - entr(joint).sum(axis=(1, 2))
     return np.maximum(information, 0.0)
-
-
-def _members(labels: NDArray[np.int64], values: int) -> csr_array:
-    """(values, n) with a one where a point carries the value."""
-    n = len(labels)
-    return csr_array((np.ones(n), (labels, np.arange(n))), shape=(values, n))
 
 
 def _warn_outside(points: Posteriors, bins: Bins) -> None:

@@ -92,12 +92,12 @@ def separable_information(
 
     `correlation` is the σ of the posteriors' noise. `mixture` is the pair of means and logvars over which q(z) is
     averaged, the points themselves by default; it must contain them. `samples` draws of z are taken from each point
-    by `seed`; `device` computes their densities. `bins` and `bounds` cut the codes for the weights.
+    by `seed`; `device` computes. `bins` and `bounds` cut the codes for the weights.
     """
     points = Posteriors(means, logvars, correlation)
     draws = draw(points, mixture=mixture, samples=samples, seed=seed, without=True, device=device)
     draws.warn("I(z; x), from which separable information is subtracted,", draws.total)
-    quantised = quantise(mixture_of(points, mixture), Bins(bins, bounds))
+    quantised = quantise(mixture_of(points, mixture), Bins(bins, bounds), device=device)
     given_x = points.total_correlation - float(correlation_divergence(correlation, points.codes - 1))
     return SeparableInformation(
         informativeness=quantised.information,
