@@ -2,7 +2,7 @@
 
 import { latest, readCaptured, readImportance, vary } from "./api.js";
 import { lineChart } from "./chart.js";
-import { h, metricName, notify, number, tabBar } from "./dom.js";
+import { factorName, h, metricName, notify, number, prose, scoreText, tabBar } from "./dom.js";
 import { heatMap } from "./heatmap.js";
 import { paintSheet } from "./picture.js";
 
@@ -14,7 +14,7 @@ const MAPS = {
 };
 
 export async function showCaptured(panel, session, run, signal) {
-  const scores = h("section", { class: "card scores" }, h("h2", {}, "Scores"), scoreTable(run.scores));
+  const scores = scoreCard(run);
   if (session.model.problem) return panel.append(scores);
   const waiting = h("p", { class: "waiting" }, "Comparing codes with factors…");
   panel.append(waiting);
@@ -26,15 +26,18 @@ export async function showCaptured(panel, session, run, signal) {
   return null;
 }
 
+export const scoreCard = (run) => h("section", { class: "card scores" }, h("h2", {}, "Scores"), scoreTable(run.scores));
+
 function maps(session, found, signal) {
   const order = session.ordered("kl").map((latent) => latent.index), names = order.map((index) => `z${index}`);
   const place = h("div", { class: "map" });
   const note = h("p", { class: "faint" });
   const draw = async (key) => {
     const [, title] = MAPS[key];
-    let values = null, columns = found.factors, remark = `From ${number(found.images)} images. `;
+    let values = null, columns = found.factors.map(factorName), remark = `From ${number(found.images)} images. `;
     if (key === "importance") {
       place.replaceChildren(h("p", { class: "waiting" }, "Fitting trees…"));
+      note.textContent = "";
       const answer = await readImportance(session.id).catch((error) => notify(error.message, "bad"));
       if (!answer || signal.aborted) return;
       values = order.map((index) => answer.importance[index]);
@@ -77,7 +80,7 @@ function responses(session, signal) {
   let chosen = factors[0].column;
   draw(chosen);
   session.addEventListener("change", (event) => { if (event.detail === "all") draw(chosen); }, { signal });
-  const bar = tabBar(factors.map((factor) => [String(factor.column), factor.name]), String(chosen), (key) => { chosen = Number(key); draw(chosen); }, "Factor to vary");
+  const bar = tabBar(factors.map((factor) => [String(factor.column), factorName(factor.name)]), String(chosen), (key) => { chosen = Number(key); draw(chosen); }, "Factor to vary");
   const other = h("button", { type: "button", onclick: () => session.from({ seed: Math.floor(Math.random() * 2 ** 31) }).catch((error) => notify(error.message, "bad")) }, "Another image");
   return h("section", { class: "card responses" }, h("h2", {}, "Vary one factor, see every latent"), h("div", { class: "line" }, bar, other), h("div", { class: "film" }, film), charts,
     h("p", { class: "faint" }, "Means of each latent, with one deviation of the posterior to either side, while the other factors stay as they are; what moves most comes first."));
@@ -90,7 +93,7 @@ function top(session, found, signal) {
     const images = await session.decode(z);
     if (signal.aborted) return;
     let at = 0;
-    place.replaceChildren(...found.factors.map((factor, column) => h("div", { class: "top" }, h("h3", {}, factor, h("small", {}, `H = ${number(found.entropies[column], 2)}`)), found.top[column].map((index) => {
+    place.replaceChildren(...found.factors.map((factor, column) => h("div", { class: "top" }, h("h3", {}, factorName(factor), h("small", {}, `H = ${number(found.entropies[column], 2)}`)), found.top[column].map((index) => {
       const canvas = h("canvas", { role: "img", "aria-label": `Traversal of latent z${index}` });
       paintSheet(canvas, images, { columns, first: at, gap: 1 });
       at += columns;
@@ -103,11 +106,11 @@ function top(session, found, signal) {
 }
 
 export function scoreTable(scores) {
-  if (!scores.length) return h("p", { class: "faint" }, "No scores are kept of this run. `hackle score` computes them.");
+  if (!scores.length) return h("p", { class: "faint" }, prose("No scores are kept of this run. `hackle score` computes them."));
   const meter = ({ score, ceiling }) => (ceiling === null || ceiling === undefined || ceiling > 1.0001 || ceiling < 0 || score === null ? null
     : h("span", { class: "meter", "aria-hidden": "true" }, h("i", { style: { width: `${100 * Math.min(1, Math.max(0, score))}%` } }), h("b", { style: { left: `${100 * Math.min(1, ceiling)}%` } })));
   const protocols = [...new Set(scores.map((row) => row.protocol))];
   return h("div", { class: "wide" }, h("table", { class: "plain" }, h("thead", {}, h("tr", {}, ["metric", "codes", "score", "", "ceiling"].map((name) => h("th", { scope: "col", class: name === "score" || name === "ceiling" ? "number" : "" }, name)))),
     h("tbody", {}, scores.map((row) => h("tr", {}, h("th", { scope: "row" }, metricName(row.metric), protocols.length > 1 ? h("small", {}, row.protocol) : null), h("td", { class: "faint" }, row.representation),
-      h("td", { class: "number" }, number(row.score)), h("td", {}, meter(row)), h("td", { class: "number faint" }, row.ceiling === null ? "" : number(row.ceiling)))))));
+      h("td", { class: "number" }, row.score === null ? "–" : scoreText(row.score)), h("td", {}, meter(row)), h("td", { class: "number faint" }, row.ceiling === null ? "" : scoreText(row.ceiling)))))));
 }

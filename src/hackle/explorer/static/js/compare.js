@@ -2,7 +2,7 @@
 
 import { readCaptured, readCurves, readRun } from "./api.js";
 import { legend, lineChart } from "./chart.js";
-import { h, metricName, notify, number } from "./dom.js";
+import { factorName, h, metricName, notify, number, prose, scoreText } from "./dom.js";
 import { heatMap } from "./heatmap.js";
 import { paint, paintSheet } from "./picture.js";
 import { Session } from "./session.js";
@@ -55,9 +55,9 @@ async function column(card, seed, signal) {
     card.captured ??= await readCaptured(run.id);
     if (!card.captured.factors.length || signal.aborted) return;
     const order = latents.map((latent) => latent.index);
-    map.replaceChildren(heatMap({ title: "information on factors, nats", rows: order.map((index) => `z${index}`), columns: card.captured.factors, values: order.map((index) => card.captured.posterior_information[index]) }));
+    map.replaceChildren(heatMap({ title: "information on factors, nats", rows: order.map((index) => `z${index}`), columns: card.captured.factors.map(factorName), values: order.map((index) => card.captured.posterior_information[index]) }));
   } catch (error) {
-    if (!signal.aborted) body.replaceChildren(h("p", { class: "note" }, error.message));
+    if (!signal.aborted) body.replaceChildren(h("p", { class: "note" }, prose(error.message)));
   }
 }
 
@@ -65,12 +65,12 @@ function scores(runs) {
   const key = (row) => [row.metric, row.representation, row.protocol].join("\u0000");
   const tables = runs.map((run) => new Map(run.scores.map((row) => [key(row), row])));
   const rows = [...new Set(tables.flatMap((table) => [...table.keys()]))].map((found) => tables.map((table) => table.get(found)));
-  if (!rows.length) return h("section", { class: "card" }, h("h2", {}, "Scores"), h("p", { class: "faint" }, "No scores are kept of these runs. `hackle score` computes them."));
+  if (!rows.length) return h("section", { class: "card" }, h("h2", {}, "Scores"), h("p", { class: "faint" }, prose("No scores are kept of these runs. `hackle score` computes them.")));
   const line = (found) => {
     const first = found.find(Boolean), values = found.map((row) => row?.score ?? null), known = values.filter((value) => value !== null);
     const best = known.length < 2 || first.better === "neither" ? null : first.better === "lower" ? Math.min(...known) : Math.max(...known);
     return h("tr", {}, h("th", { scope: "row" }, metricName(first.metric)), h("td", { class: "faint" }, first.representation),
-      values.map((value) => h("td", { class: `number ${value !== null && value === best ? "best" : ""}` }, number(value))), h("td", { class: "number faint" }, first.ceiling === null ? "" : number(first.ceiling)));
+      values.map((value) => h("td", { class: `number ${value !== null && value === best ? "best" : ""}` }, value === null ? "–" : scoreText(value))), h("td", { class: "number faint" }, first.ceiling === null ? "" : scoreText(first.ceiling)));
   };
   return h("section", { class: "card" }, h("h2", {}, "Scores"), h("div", { class: "wide" }, h("table", { class: "plain" },
     h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "metric"), h("th", { scope: "col" }, "codes"), runs.map((run) => h("th", { scope: "col", class: "number" }, name(run), h("small", {}, `seed ${run.seed}`))), h("th", { scope: "col", class: "number" }, "ceiling"))),

@@ -27,6 +27,14 @@ export const number = (value, digits = 3) => {
   return value.toFixed(size >= 100 ? 1 : digits);
 };
 
+// A score with the digits that papers print.
+export const scoreText = (value) => (value !== null && Math.abs(value) < 1000 ? value.toFixed(3) : number(value));
+
+// Text in which `these marks` set a command off.
+export const prose = (text) => text.split("`").map((part, at) => (at % 2 ? h("code", {}, part) : part));
+
+export const factorName = (name) => name.replaceAll("_", " ");
+
 const SHORT = {
   mig: "MIG", sap: "SAP", rmig: "RMIG", jemmig: "JEMMIG", misjed: "MISJED", kl: "KL", elbo: "ELBO", iwae: "IWAE", wsepin: "WSEPIN", windin: "WINDIN",
   beta_vae: "β-VAE score", factor_vae: "FactorVAE score", dci_disentanglement: "DCI D", dci_completeness: "DCI C", dci_informativeness: "DCI I",
@@ -37,7 +45,7 @@ export const metricName = (name) => SHORT[name] ?? name.replaceAll("_", " ");
 let clearing = 0;
 export function notify(text, kind = "") {
   const place = document.getElementById("notice");
-  place.textContent = text;
+  place.replaceChildren(...prose(text));
   place.className = text ? `shown ${kind}` : "";
   clearTimeout(clearing);
   if (text) clearing = setTimeout(() => notify(""), kind === "bad" ? 8000 : 3000);

@@ -1,7 +1,7 @@
 // Exploring: the picture, where it starts from, a slider for every latent, and the tools below.
 
 import { startFrom } from "./api.js";
-import { h, notify, tabBar } from "./dom.js";
+import { factorName, h, notify, tabBar } from "./dom.js";
 import { latentPanel } from "./latents.js";
 import { paint } from "./picture.js";
 import { showTraversals } from "./traversals.js";
@@ -100,7 +100,7 @@ function factorPanel(session, signal) {
       follow(row);
     };
     const slider = h("input", { type: "range", min: 0, max: factor.size - 1, step: 1, value: 0, "aria-label": factor.name, disabled: factor.size < 2, oninput: slide });
-    return { slider, shown, line: h("label", { class: "factor" }, h("span", {}, factor.name), slider, shown), column };
+    return { slider, shown, line: h("label", { class: "factor" }, h("span", {}, factorName(factor.name)), slider, shown), column };
   });
   const refresh = () => {
     const row = session.start?.row;

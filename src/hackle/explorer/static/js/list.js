@@ -1,7 +1,7 @@
 // The run list: a table of which only the rows in sight are in the page, so that many thousands are no burden.
 
 import { listRuns, thumbnailAddress, later } from "./api.js";
-import { h, metricName, number } from "./dom.js";
+import { h, metricName, number, scoreText } from "./dom.js";
 import { cell, matching, sorted, unpack } from "./rows.js";
 
 const ROW = 40, SPARE = 8, FIRST_SCORES = 6, MOST_COMPARED = 6, REFRESH = 15000;
@@ -79,6 +79,8 @@ class RunList {
     this.scores = scores;
     state.scores ??= new Set(scores.slice(0, FIRST_SCORES));
     if (!state.key) state.key = scores[0] ?? "method";
+    // Without any weights there is nothing to draw.
+    this.pictured = table.columns.get("status").words.includes("done");
     // A column that says the same of every run says nothing.
     [this.before, this.after] = [BEFORE, AFTER].map((keys) => keys.filter((key) => key === "method" || this.differs(key)));
   }
@@ -145,7 +147,7 @@ class RunList {
       return h("th", { scope: "col", class: kind === "text" ? "" : "number", "aria-sort": order }, button);
     };
     this.head.replaceChildren(h("tr", {}, h("th", { class: "pick" }, h("span", { class: "hidden" }, "Compare")), head("name", "run"),
-      h("th", { scope: "col", class: "tiny" }, "traversals"), this.columns.map((key) => head(key, metricName(key)))));
+      this.pictured && h("th", { scope: "col", class: "tiny" }, "traversals"), this.columns.map((key) => head(key, metricName(key)))));
     this.table.setAttribute("aria-rowcount", this.rows.length + 1);
   }
 
@@ -183,7 +185,7 @@ class RunList {
     const box = h("input", { type: "checkbox", checked: state.selected.has(id), onchange: pick, "aria-label": `Compare ${name}` });
     const picture = status === "done" ? h("img", { alt: "", decoding: "async" }) : h("span", { class: "faint" }, "–");
     return h("tr", { data: { row, id } }, h("td", { class: "pick" }, box), h("th", { scope: "row" }, h("span", { class: `state ${status.replace(" ", "-")}`, title: status }), h("a", { href: `#/run/${encodeURIComponent(id)}` }, name)),
-      h("td", { class: "tiny" }, picture), this.columns.map((key) => this.value(key, row)));
+      this.pictured && h("td", { class: "tiny" }, picture), this.columns.map((key) => this.value(key, row)));
   }
 
   value(key, row) {
@@ -192,7 +194,7 @@ class RunList {
     if (column.kind === "text") return h("td", {}, value);
     if (column.kind === "number") return h("td", { class: "number" }, Number.isNaN(value) ? "" : number(value));
     const share = column.top && value > 0 ? value / column.top : 0;
-    return h("td", { class: "number score", style: { "--share": share.toFixed(3) } }, number(value));
+    return h("td", { class: "number score", style: { "--share": share.toFixed(3) } }, Number.isNaN(value) ? "–" : scoreText(value));
   }
 
   selection() {

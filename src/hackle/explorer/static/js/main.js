@@ -1,6 +1,6 @@
 // The page: which view an address shows, and the colours.
 
-import { h, notify } from "./dom.js";
+import { h, notify, prose } from "./dom.js";
 import { showList } from "./list.js";
 import { showRun } from "./run.js";
 import { showCompare } from "./compare.js";
@@ -20,7 +20,7 @@ async function route() {
   const stop = new AbortController();
   leave = () => stop.abort();
   try {
-    if (kind === "run" && argument) await showRun(main, argument, tab || "explore", stop.signal);
+    if (kind === "run" && argument) await showRun(main, argument, tab || "", stop.signal);
     else if (kind === "compare" && argument) await showCompare(main, argument.split(","), stop.signal);
     else await showList(main, stop.signal);
   } catch (error) {
@@ -29,7 +29,7 @@ async function route() {
 }
 
 const problem = (text) => h("div", { class: "problem", role: "alert" },
-  h("h1", {}, "This cannot be shown"), h("p", {}, text), h("p", {}, h("a", { href: "#/" }, "To the list of runs")));
+  h("h1", {}, "This cannot be shown"), h("p", {}, prose(text)), h("p", {}, h("a", { href: "#/" }, "To the list of runs")));
 
 function theme() {
   const dark = matchMedia("(prefers-color-scheme: dark)").matches;

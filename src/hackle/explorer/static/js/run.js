@@ -1,10 +1,10 @@
 // The page of one run: exploring, what was captured, training, record.
 
 import { readRun } from "./api.js";
-import { h, number, tabBar } from "./dom.js";
+import { h, number, prose, tabBar } from "./dom.js";
 import { Session } from "./session.js";
 import { showExplore } from "./explore.js";
-import { showCaptured } from "./captured.js";
+import { scoreCard, showCaptured } from "./captured.js";
 import { showTraining } from "./training.js";
 import { exportMenu } from "./exports.js";
 
@@ -16,6 +16,9 @@ export async function showRun(main, id, tab, signal) {
   if (signal.aborted) return;
   document.title = `${run.method ?? run.name}, ${run.dataset ?? ""} – hackle explorer`;
   document.getElementById("place").replaceChildren(h("a", { href: "#/" }, "Runs"), h("span", { "aria-hidden": "true" }, "›"), h("span", { class: "here" }, run.name));
+  // A run without weights shows first what there is of it.
+  const instead = { training: "training", failed: "training", "scores only": "captured", unreadable: "record" }[run.status];
+  if (!tab) tab = instead ?? "explore";
   const panel = h("section", { class: "panel", role: "tabpanel" });
   const facts = [run.dataset, run.strength !== null ? `strength ${number(run.strength)}` : null, `seed ${run.seed}`, `${number(run.steps)} steps`, `${run.latents} latents`, run.architecture];
   const choose = (key) => {
@@ -48,15 +51,15 @@ export async function showRun(main, id, tab, signal) {
       }
       if (own.aborted) return null;
       panel.replaceChildren();
-      if (session.model.problem) panel.append(h("p", { class: "note" }, session.model.problem));
+      if (session.model.problem) panel.append(h("p", { class: "note" }, prose(session.model.problem)));
       return await (key === "captured" ? showCaptured : showExplore)(panel, session, run, own);
     } catch (error) {
-      if (!own.aborted) panel.replaceChildren(h("p", { class: "problem", role: "alert" }, run.problem || error.message));
+      if (own.aborted) return null;
+      panel.replaceChildren(h("p", { class: "note", role: "alert" }, prose(run.problem || error.message)));
+      if (key === "captured") panel.append(scoreCard(run));
     }
     return null;
   }
 
-  const waiting = run.status === "training" && tab === "explore" ? "training" : tab;
-  if (waiting !== tab) return choose(waiting);
-  await show(waiting);
+  await show(tab);
 }
