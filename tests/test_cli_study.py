@@ -110,6 +110,20 @@ def test_merge_and_repair(own_study: str, tmp_path: Path, capsys: Any) -> None:
     assert not (tmp_path / "nowhere").exists()
 
 
+def test_what_a_driver_holds_is_not_changed_under_its_hands(own_study: str, tmp_path: Path, capsys: Any) -> None:
+    from hackle.engine.lock import FolderLock
+
+    (run, *_) = runs_of(own_study, find_study(own_study), {})
+    for name in ("a", "b"):
+        with Store.create_or_open(tmp_path / name) as store:
+            store.add(Outcome(run, "done"))
+    with FolderLock(tmp_path / "a"):
+        for words in (f"study repair {tmp_path / 'a'}", f"study merge {tmp_path / 'a'} {tmp_path / 'b'}"):
+            with pytest.raises(SystemExit):
+                main(words.split())
+            assert "is in use by process" in " ".join(capsys.readouterr().err.split())
+
+
 def test_the_list_names_every_study(capsys: Any) -> None:
     main(["study", "list"])
     text = words_of(capsys)
@@ -130,6 +144,7 @@ def test_the_list_names_every_study(capsys: Any) -> None:
         ("study run locatello2019 --out x --datasets dsprites --protocols kim", "no protocol 'kim'"),
         ("study run locatello2019 --out x --datasets dsprits", "there is no data set 'dsprits': did you mean dsprites"),
         ("study status x", "x holds no results"),
+        ("study repair x", "x holds no results"),
     ],
 )
 def test_mistakes_are_explained_and_nothing_is_written(

@@ -333,10 +333,12 @@ def merge_command(directory: Positional[Path], other: Positional[Path]) -> None:
         directory: The study's folder that receives.
         other: The folder that gives.
     """
+    from hackle.engine.lock import FolderLock
     from hackle.store import Store, merge
 
     Store.open(directory).close()
-    added, shared = merge(directory, other)
+    with FolderLock(directory):
+        added, shared = merge(directory, other)
     _say(f"{directory}: {added:,} runs added, {shared:,} were there already")
 
 
@@ -346,9 +348,13 @@ def repair_command(directory: Positional[Path]) -> None:
     Args:
         directory: The study's folder.
     """
-    from hackle.store import repair
+    from hackle.engine.lock import FolderLock
+    from hackle.store import FILE, repair
 
-    kept, lost, aside = repair(directory)
+    if not (directory / FILE).is_file():
+        raise HackleError(f"{directory} holds no results: there is no {FILE} in it")
+    with FolderLock(directory):
+        kept, lost, aside = repair(directory)
     _say(
         f"{kept:,} runs kept, {lost:,} not whole; the damaged file is {aside}. Start the study again to train the rest"
     )

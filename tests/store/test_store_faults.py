@@ -210,6 +210,18 @@ def test_a_packed_score_changed_behind_our_back_is_found(tmp_path: Path) -> None
     assert repair(tmp_path)[:2] == (2, 1)
 
 
+def test_repair_sets_the_journal_of_the_damaged_file_aside_too(tmp_path: Path) -> None:
+    filled(tmp_path, 2)
+    overwrite(tmp_path / FILE, 0, 100)
+    (tmp_path / f"{FILE}-journal").write_bytes(b"what was not rolled back" * 100)
+    kept, _, aside = repair(tmp_path)
+    assert kept == 0
+    assert not (tmp_path / f"{FILE}-journal").exists()
+    assert aside.with_name(f"{aside.name}-journal").exists()
+    filled(tmp_path, 2)
+    assert len(read(tmp_path).runs) == 2
+
+
 def test_a_record_changed_behind_our_back_is_found(tmp_path: Path) -> None:
     filled(tmp_path, 3)
     edit(tmp_path, "UPDATE runs SET record = replace(record, '64', '65') WHERE id = 1")

@@ -112,7 +112,8 @@ def repair(folder: str | Path) -> tuple[int, int, Path]:
     aside = next(name for n in range(1, 1000) if not (name := folder / f"{FILE}.damaged-{n}").exists())
     fresh.unlink(missing_ok=True)
     kept = lost = 0
-    with closing(connect(path)) as damaged, closing(connect(fresh)) as new, explained(fresh):
+    # Settings need a file that can be read, so the damaged one gets none.
+    with closing(sqlite3.connect(path)) as damaged, closing(connect(fresh)) as new, explained(fresh):
         create_tables(new, "")
         new.execute("BEGIN IMMEDIATE")
         for number in _numbers(damaged):
@@ -128,6 +129,10 @@ def repair(folder: str | Path) -> tuple[int, int, Path]:
         with suppress(sqlite3.DatabaseError):
             _merge_ceilings(damaged, new)
         new.execute("COMMIT")
+    # A journal that the damaged file left would be rolled back into the new one.
+    journal = folder / f"{FILE}-journal"
+    if journal.exists():
+        os.replace(journal, aside.with_name(f"{aside.name}-journal"))
     os.replace(path, aside)
     os.replace(fresh, path)
     return kept, lost, aside
