@@ -23,6 +23,8 @@ def study(tmp_path: Path, served: Path) -> Path:
     kept = Model.load(served / "beta")
     with Store.create_or_open(tmp_path / "study", "trial") as store:
         store.add(made_up(0, "beta-vae"))
+        # A folder that is left of a run whose weights were not kept.
+        (tmp_path / "study" / "runs" / record_hash(made_up(0, "beta-vae").run)).mkdir(parents=True)
         store.add(made_up(1, "factor-vae", status="failed", reason="kl was not finite at step 3", scores=[]))
         store.add(replace(made_up(2), run=kept.run))
     shutil.copytree(served / "beta", tmp_path / "study" / "runs" / record_hash(kept.run))

@@ -131,7 +131,9 @@ def _contents_of_study(root: Path) -> Contents:
     tables: Any = read(root)
     names = [str(name) for name in tables.runs["run"]]
     kept = {name: root / RUNS / name for name in names}
-    kept = {name: path for name, path in kept.items() if path.is_dir() and path.resolve().is_relative_to(root)}
+    kept = {
+        name: path for name, path in kept.items() if (path / WEIGHTS).is_file() and path.resolve().is_relative_to(root)
+    }
     runs = tables.runs.rename(columns={"run": "id"}).assign(name=names)[list(COLUMNS)]
     status = [
         "failed" if status == "failed" else "done" if name in kept else "scores only"
