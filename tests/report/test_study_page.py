@@ -18,7 +18,7 @@ from figures import tables as made
 from hackle.claims import as_frame, judge
 from hackle.figures import FIGURES
 from hackle.report import ReportError, write_study_page
-from hackle.report.study_page import drawings
+from hackle.report.study_page import drawing
 from hackle.report.study_scores import SETTING, score_data
 from hackle.report.study_sections import missing_seeds
 from hackle.tables import RUN_COLUMNS, SCORE_COLUMNS, Tables
@@ -140,7 +140,11 @@ def test_a_page_of_nothing(tmp_path: Path) -> None:
 
 def test_two_processes_draw_the_same(study: Tables) -> None:
     charts = {name: FIGURES[name](study) for name in ("yang2020-figure-1", "split-encoder-figure-3")}
-    assert drawings(charts, workers=2) == drawings(charts, workers=1)
+    drawn = []
+    for workers in (1, 2):
+        with drawing(charts, workers) as waiting:
+            drawn.append({name: one.result() for name, one in waiting.items()})
+    assert drawn[0] == drawn[1]
 
 
 @pytest.fixture(scope="module")

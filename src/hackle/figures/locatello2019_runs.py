@@ -12,6 +12,7 @@ import numpy as np
 
 from hackle.figures import words
 from hackle.figures.chart import Frame, Panel, Series
+from hackle.figures.panels import places_on
 from hackle.figures.selection import Picked, pick, present
 from hackle.presets import STRENGTHS
 from hackle.tables import Tables
@@ -36,9 +37,7 @@ def study_runs(
     """The study's runs, one row each with these scores, and how they were chosen."""
     picked = pick(tables, metrics, protocol=PAPER, representation=representation, method=list(methods))
     frame = picked.wide()
-    weights = [STRENGTHS.get(name, ()) for name in frame["method"]]
-    known = [bool(np.isclose(values, value).any()) for values, value in zip(weights, frame["strength"], strict=True)]
-    frame = frame[np.array(known, bool)]
+    frame = frame[np.isfinite(places_on(STRENGTHS, frame["method"], frame["strength"]))]
     return frame.assign(series=frame["method"].map(words.METHODS)), picked
 
 
@@ -83,7 +82,9 @@ def complete_scores(frame: Frame) -> tuple[np.ndarray, list[str]]:
     """Scores (data sets, metrics, seeds, settings) of the seeds and settings that no data set lacks, and settings' methods."""
     scored = frame.dropna(subset=list(METRICS))
     # A data set that only a few settings of another study touch would leave nothing in common.
-    width = scored.groupby("dataset")["strength"].transform("nunique") * scored.groupby("dataset")["method"].transform("nunique")
+    width = scored.groupby("dataset")["strength"].transform("nunique") * scored.groupby("dataset")["method"].transform(
+        "nunique"
+    )
     scored = scored[width >= width.max() / 2]
     setting = scored["method"].astype(str) + " " + scored["strength"].map("{:g}".format)
     table = scored.assign(setting=setting).pivot_table(

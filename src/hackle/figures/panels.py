@@ -94,10 +94,7 @@ def against_strength(
 ) -> Panel:
     """Runs against the place of their weight among those of their method, medians joined; series are methods."""
     rows = frame[frame[metric].notna()]
-    place = [
-        _place(ladder.get(method, ()), strength)
-        for method, strength in zip(rows["method"], rows["strength"], strict=True)
-    ]
+    place = places_on(ladder, rows["method"], rows["strength"])
     points = pd.DataFrame({"x": place, "y": rows[metric], "series": rows["series"], "run": rows["run"]})
     points = points[points["x"].notna()].reset_index(drop=True)
     steps = max((len(values) for values in ladder.values()), default=1)
@@ -106,9 +103,15 @@ def against_strength(
     return Panel(title, x, y or score_axis(metric, points["y"]), points, medians(points, ["x", "series"]), joined=True)
 
 
-def _place(values: Sequence[float], strength: float) -> float:
-    near = [index for index, value in enumerate(values) if np.isclose(value, strength)]
-    return float(near[0]) if near else float("nan")
+def places_on(ladder: Mapping[str, Sequence[float]], methods: Frame, strengths: Frame) -> np.ndarray:
+    """Where each run's weight stands among its method's, counted from 0; NaN where it is none of them."""
+    names, weights = np.asarray(methods, object), np.asarray(strengths, float)
+    found = np.full(len(names), np.nan)
+    for name, values in ladder.items():
+        rows = np.flatnonzero(names == name)
+        for index, value in enumerate(values):
+            found[rows[np.isclose(weights[rows], value)]] = index
+    return found
 
 
 def curve_points(curve: Frame, series: Mapping[str, str], most: int = 150) -> Frame:

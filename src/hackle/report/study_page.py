@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import contextmanager
 from html import escape
 from importlib.resources import files
 from multiprocessing import get_context
@@ -67,11 +68,14 @@ def write_study_page(
             raise ReportError(f"no paper {paper!r}; there are {', '.join(words.PAPERS)}")
     wanted = [item for item in FIGURES.values() if not papers or item.paper in papers]
     charts = {item.id: item(tables) for item in wanted}
-    drawn = drawings({name: chart for name, chart in charts.items() if chart.panels}, workers)
-    if verdicts is None:
-        from hackle.claims import as_frame, judge
+    with drawing({name: chart for name, chart in charts.items() if chart.panels}, workers) as waiting:
+        # Claims are judged while figures are drawn.
+        if verdicts is None:
+            from hackle.claims import as_frame, judge
 
-        verdicts = as_frame(judge(tables))
+            verdicts = as_frame(judge(tables))
+        scores = _scores(tables)
+        drawn = {name: one.result() for name, one in waiting.items()}
     if papers:
         verdicts = verdicts[verdicts["paper"].isin(list(papers))]
     title = title or _title(tables)
@@ -90,7 +94,7 @@ def write_study_page(
         body.append(f'<h3 class="paper" id="{paper}">{escape(words.PAPERS[paper])}</h3>')
         body += [sections.exhibit(item, charts[item.id], drawn[item.id], verdicts) for item in here if item.id in drawn]
         body.append(sections.absent([(item, charts[item.id]) for item in here if item.id not in drawn]))
-    body += ['<h2 id="runs">Failed and missing runs</h2>', sections.lost_runs(tables), *_scores(tables)]
+    body += ['<h2 id="runs">Failed and missing runs</h2>', sections.lost_runs(tables), *scores]
     body += ['<h2 id="commands">Commands</h2>', sections.commands(tables, folder)]
     path = Path(path)
     text = page(title, "".join(body), _themes() + _resource("study.css"), _resource("study.js"))
@@ -127,13 +131,13 @@ def _resource(name: str) -> str:
     return files("hackle.report").joinpath(name).read_text(encoding="utf-8")
 
 
-def drawings(charts: dict[str, Chart], workers: int | None) -> dict[str, str]:
-    """Every chart as a drawing, by several processes where there is much to draw."""
+@contextmanager
+def drawing(charts: dict[str, Chart], workers: int | None = None) -> Iterator[dict[str, Future[str]]]:
+    """Every chart as a drawing to come: by several processes where there is much to draw, else by a thread."""
     dots = {name: sum(len(panel.points) for panel in chart.panels) for name, chart in charts.items()}
     count = workers or (cpu_count() or 1 if sum(dots.values()) > MANY_DOTS else 1)
-    if count == 1:
-        return {name: svg(chart, name) for name, chart in charts.items()}
-    # The longest first, so that no process is left alone with one at the end.
-    order = sorted(charts, key=lambda name: -dots[name] - 500 * len(charts[name].panels))
-    with ProcessPoolExecutor(count, get_context("spawn")) as pool:
-        return dict(zip(order, pool.map(svg, [charts[name] for name in order], order), strict=True))
+    pool = ProcessPoolExecutor(count, get_context("spawn")) if count > 1 else ThreadPoolExecutor(1)
+    with pool:
+        # The longest first, so that no process is left alone with one at the end.
+        order = sorted(charts, key=lambda name: -dots[name] - 500 * len(charts[name].panels))
+        yield {name: pool.submit(svg, charts[name], name) for name in order}
