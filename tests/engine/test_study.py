@@ -173,3 +173,10 @@ def test_wrong_arguments_are_refused_before_anything_happens(data: Path, tmp_pat
     with pytest.raises(HackleError, match="locatello2019"):
         run_study(runs, tmp_path / "study", protocols=["nonsense"])
     assert not (tmp_path / "study").exists()
+
+
+@pytest.mark.gpu
+def test_a_study_on_cuda_trains_in_one_worker_and_scores_in_others(data: Path, tmp_path: Path) -> None:
+    summary = study(some_runs(data), tmp_path, workers=2, device="cuda", fleet_size=None)
+    assert (summary.done, summary.failed) == (9, 0)
+    assert set(read(tmp_path).runs["device"]) != {"cpu"}

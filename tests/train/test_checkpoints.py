@@ -98,7 +98,10 @@ def test_checkpoints_of_finished_runs_go(shelf: Shelf) -> None:
     save(shelf, snapshot("ab", 2), snapshot("ab", 3), snapshot("cd", 2))
     shelf.discard("abc")
     assert [path.name for path in shelf.folder.iterdir()] == [shelf.path("cd").name]
+    shelf.tidy()
+    assert shelf.folder.exists()
     shelf.discard("dc")
+    shelf.tidy()
     assert not shelf.folder.exists()
 
 

@@ -188,3 +188,32 @@ class _Left(BaseException):
 
 def _leave() -> None:
     raise _Left
+
+
+@pytest.mark.gpu
+def test_cuda_fleets_are_cut_to_the_free_memory(squares: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    device, runs = torch.device("cuda"), runs_of(400, steps=3, method=VAE())
+    roomy = choose_fleet_size(runs, squares, device)
+    assert roomy == 300
+    free, total = torch.cuda.mem_get_info(device)
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (free // 2000, total))
+    tight = choose_fleet_size(runs, squares, device)
+    assert 1 <= tight < 300
+
+
+@pytest.mark.gpu
+def test_a_cuda_checkpoint_resumes_the_fleet(tmp_path: Path, squares: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = runs_of(3, steps=20)
+
+    def on_cuda(out: Path, **options: Any) -> Any:
+        return fit(runs, out=out, dataset=squares, device="cuda", progress=False, log_every=4, **options)
+
+    whole = on_cuda(tmp_path / "whole")
+    with monkeypatch.context() as patch:
+        stop_after(patch, 13)
+        with pytest.raises(TrainingError, match="stopped at step 13"):
+            on_cuda(tmp_path / "parts", checkpoint_seconds=0.0)
+    parts = on_cuda(tmp_path / "parts", resume=True)
+    for left, right in zip(whole, parts, strict=True):
+        for name, value in left.weights().items():
+            torch.testing.assert_close(value, right.weights()[name], rtol=1e-4, atol=1e-5, msg=name)

@@ -44,7 +44,7 @@ def run_study(
     address: str | None = None,
     retry_failed: bool = False,
     checkpoint_seconds: float = 60.0,
-    patience: float = 900.0,
+    patience: float = 1800.0,
     progress: bool = True,
 ) -> Summary:
     """Train, score and store every run that the folder `out` does not hold yet. The same call goes on where one stopped.

@@ -219,6 +219,8 @@ class Driver:
         """Delete the checkpoints of which every run is trained or stored."""
         shelf = Shelf(self.folder.fleets)
         shelf.discard(self.settled | self.folder.with_weights())
+        if not self._active:
+            shelf.tidy()
         shelf.close()
 
     def _keep_failed(self, run: Run, reason: str, **known: Any) -> None:

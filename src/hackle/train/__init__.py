@@ -104,6 +104,7 @@ def fit(
             raise _diverged(results[record_hash(runs)], shelf)
         if shelf is not None:
             shelf.discard(results)
+            shelf.tidy()
     finally:
         if shelf is not None:
             shelf.close()

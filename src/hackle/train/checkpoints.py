@@ -15,6 +15,7 @@ import time
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -210,13 +211,18 @@ class Shelf:
                 with safe_open(path, framework="pt") as file:
                     known = file.metadata()
                 listed.append((int(known["step"]), path, json.loads(known["runs"])))
+            except FileNotFoundError:
+                # Another worker has just put a newer one in its place.
+                continue
             except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
                 damaged.append((path, DamagedCheckpoint(f"{path} is damaged ({error})")))
         return [(path, members) for _, path, members in sorted(listed, key=lambda entry: -entry[0])]
 
     def discard(self, finished: Iterable[str], damaged: bool = False) -> None:
         """Delete every checkpoint whose runs have all finished, and the damaged ones too, if asked."""
-        self.wait()
+        with suppress(WriteError):
+            # What could not be written need not be deleted.
+            self.wait()
         over, broken = set(finished), []
         for path, members in self._by_age(broken):
             if over.issuperset(members):
@@ -229,6 +235,9 @@ class Shelf:
         if damaged:
             for path, _ in broken:
                 path.unlink(missing_ok=True)
+
+    def tidy(self) -> None:
+        """Delete the folder of fleets if it is empty; only when nobody else writes into it."""
         if not self._alone and self.folder.is_dir() and not any(self.folder.iterdir()):
             self.folder.rmdir()
 
