@@ -17,7 +17,7 @@ import pandas as pd
 import pytest
 
 from hackle.records import record_hash
-from hackle.store import FILE, SCHEMA, Store, StoreError, read, repair
+from hackle.store import FILE, SCHEMA, Store, StoreError, merging, read, repair
 from hackle.tables import Outcome
 from made_up_outcomes import made_up, made_up_run
 
@@ -210,16 +210,28 @@ def test_a_packed_score_changed_behind_our_back_is_found(tmp_path: Path) -> None
     assert repair(tmp_path)[:2] == (2, 1)
 
 
-def test_repair_sets_the_journal_of_the_damaged_file_aside_too(tmp_path: Path) -> None:
+def test_a_file_without_its_header_is_set_aside(tmp_path: Path) -> None:
     filled(tmp_path, 2)
     overwrite(tmp_path / FILE, 0, 100)
-    (tmp_path / f"{FILE}-journal").write_bytes(b"what was not rolled back" * 100)
+    with pytest.raises(StoreError, match=r"not a database.*hackle study repair"):
+        Store.open(tmp_path)
     kept, _, aside = repair(tmp_path)
-    assert kept == 0
-    assert not (tmp_path / f"{FILE}-journal").exists()
-    assert aside.with_name(f"{aside.name}-journal").exists()
+    assert (kept, aside.is_file()) == (0, True)
     filled(tmp_path, 2)
     assert len(read(tmp_path).runs) == 2
+
+
+def test_repair_sets_a_journal_that_cannot_be_rolled_back_aside_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    filled(tmp_path, 2)
+    journal = tmp_path / f"{FILE}-journal"
+    # The last that is read of the damaged file; a journal that appears any sooner SQLite itself would clear up.
+    monkeypatch.setattr(merging, "_merge_ceilings", lambda *_: journal.write_bytes(b"what was not rolled back"))
+    kept, _, aside = repair(tmp_path)
+    assert kept == 2
+    assert not journal.exists()
+    assert aside.with_name(f"{aside.name}-journal").read_bytes() == b"what was not rolled back"
 
 
 def test_a_record_changed_behind_our_back_is_found(tmp_path: Path) -> None:
