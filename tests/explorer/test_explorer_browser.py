@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,11 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 from small_runs import write_curves
+
+from hackle.explorer import create_app
+from hackle.model import Model
+from hackle.store import Store
+from made_up_outcomes import made_up
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 QUIET = [
@@ -22,6 +28,8 @@ pytestmark = pytest.mark.skipif(
     CHROMIUM is None, reason="no chromium on the path: install it to test the page in a browser"
 )
 
+# The machine may be busy with other tests.
+expect.set_options(timeout=20_000)
 PIXELS = "canvas => Array.from(canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data).join()"
 
 
@@ -51,6 +59,15 @@ def page(browser: Browser, address: str) -> Iterator[Page]:
     yield page
     context.close()
     assert complaints == []
+
+
+@pytest.fixture
+def elsewhere(browser: Browser) -> Iterator[Page]:
+    """A page for servers of a test's own, where refusals are expected."""
+    page = browser.new_page()
+    page.set_default_timeout(20_000)
+    yield page
+    page.close()
 
 
 def names(page: Page) -> list[str]:
@@ -286,8 +303,35 @@ def test_light_and_dark(page: Page) -> None:
     assert page.evaluate(paper) != dark
 
 
-def test_a_run_that_is_not_there_is_said_so(browser: Browser, address: str) -> None:
-    page = browser.new_page()
-    page.goto(f"{address}/#/run/ffffffffffffffff")
-    expect(page.get_by_role("alert")).to_contain_text("no run")
-    page.close()
+def test_a_run_that_is_not_there_is_said_so(elsewhere: Page, address: str) -> None:
+    elsewhere.goto(f"{address}/#/run/ffffffffffffffff")
+    expect(elsewhere.get_by_role("alert")).to_contain_text("no run")
+
+
+def test_a_model_without_its_data_moves_all_the_same(elsewhere: Page, served: Path, tmp_path: Path, visit: Any) -> None:
+    model = Model.load(served / "beta")
+    Model(replace(model.run, dataset="./gone.npz"), model.shape, model.weights()).save(tmp_path / "run")
+    client = visit(create_app(tmp_path / "run"))
+    # A folder with a single run opens that run.
+    elsewhere.goto(str(client.base_url))
+    elsewhere.wait_for_selector(".tool[data-drawn]")
+    expect(elsewhere.locator(".note")).to_contain_text("gone.npz")
+    changed(elsewhere, "canvas.picture", lambda: elsewhere.locator(".latent input[type=range]").nth(0).press("End"))
+    for tool in ("Two latents", "Interpolate", "Prior samples"):
+        elsewhere.get_by_role("tab", name=tool).click()
+    expect(elsewhere.locator(".samples button")).to_have_count(40)
+
+
+def test_a_stored_run_without_weights_shows_its_scores_and_curves(elsewhere: Page, tmp_path: Path, visit: Any) -> None:
+    with Store.create_or_open(tmp_path) as store:
+        for seed in range(3):
+            store.add(made_up(seed))
+    client = visit(create_app(tmp_path))
+    elsewhere.goto(str(client.base_url))
+    expect(elsewhere.get_by_text("3 runs")).to_be_visible()
+    assert elsewhere.locator(".tiny").count() == 0
+    elsewhere.locator("tbody a").first.click()
+    expect(elsewhere.locator(".note")).to_contain_text("were not kept")
+    expect(elsewhere.locator(".scores tbody tr")).to_have_count(8)
+    elsewhere.get_by_role("tab", name="Training").click()
+    expect(elsewhere.locator(".chart")).to_have_count(2)
