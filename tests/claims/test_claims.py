@@ -39,7 +39,8 @@ FALSE_IN_NOISE = {
 
 @cache
 def verdicts(paper: str, truth: int) -> dict[str, Judgement]:
-    found = judge(WORLDS[paper](truth), [claim for claim in CLAIMS.values() if claim.paper == paper])
+    more = {"seeds": 12} if truth == 0 else {}
+    found = judge(WORLDS[paper](truth, **more), [claim for claim in CLAIMS.values() if claim.paper == paper])
     return {judgement.claim.id: judgement for judgement in found}
 
 

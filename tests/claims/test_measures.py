@@ -8,6 +8,7 @@ import pytest
 from claims.synthetic import sweep, tables
 from hackle.claims.do2020_metrics import alike
 from hackle.claims.measures import agreement, best_difference, difference, gap, relative_change, trend
+from hackle.claims.statistics import mean_of
 from hackle.claims.transfer import agreement_of_tuning, share_of_the_best_method, transfer
 from hackle.claims.view import View
 from hackle.metrics import consistency, informativeness
@@ -48,19 +49,19 @@ def test_agreement_is_over_settings_within_each_seed() -> None:
         assert found.values == pytest.approx([expected] * 3)
 
 
-def test_choosing_the_best_setting_does_not_favour_who_has_more_of_them() -> None:
+def test_choosing_the_best_setting_seldom_finds_what_is_not_there() -> None:
     designs = [
-        *sweep(method="vae", seed=range(6)),
-        *sweep(method="beta-vae", strength=[float(value) for value in range(1, 9)], seed=range(6)),
+        *sweep(method="beta-vae", strength=[1.0, 2.0, 3.0, 4.0, 5.0], seed=range(6)),
+        *sweep(method="factor-vae", strength=[float(value) for value in range(1, 8)], seed=range(6)),
     ]
-    means = []
-    for trial in range(40):
+    chances = []
+    for trial in range(80):
         data = View(tables(designs, lambda run, noise: {"mig": noise()}, seed=trial)).of("")
-        found = best_difference("mig").compute(data, ({"method": "vae"}, {"method": "beta-vae"}))
+        found = best_difference("mig").compute(data, ({"method": "beta-vae"}, {"method": "factor-vae"}))
         assert found is not None
-        means.append(found.values.mean())
-    # In hindsight the best of eight settings of six seeds is 0.58 better by chance.
-    assert abs(np.mean(means)) < 0.3
+        chances.append(mean_of([found]).chance_above(0.0))
+    assert (np.array(chances) <= 0.05).mean() <= 0.08
+    assert (np.array(chances) >= 0.95).mean() <= 0.08
 
 
 def test_best_means_best_by_the_judge() -> None:

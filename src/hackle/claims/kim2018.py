@@ -1,7 +1,7 @@
 """Claims of Kim & Mnih 2018: FactorVAE's trade-off, its estimate of the total correlation, the old and the new metric, and
 rivals.
 
-"Best" is the setting with the highest FactorVAE score by the other seeds. The true total correlation is the Monte-Carlo
+"Best" is the setting with the highest mean FactorVAE score. The true total correlation is the Monte-Carlo
 estimate of the scores. Figure 3 is judged by models that leave a factor out (less than 0.1 nats on it in every code): the
 old metric gives them much better marks than the new. In Figures 16 and 17 one model is scored many times, and the
 replicates are scoring seeds.

@@ -173,7 +173,7 @@ _WHAT_MATTERS = (
         "No rule says which strength of a method is good: data sets and metrics order its strengths differently.",
         "mean rank correlation of two columns' orders of a method's strengths",
         Region(high=USEFUL),
-        across(agreement_of_tuning, METRICS, datasets=2, span=(-1, 1)),
+        across(agreement_of_tuning, METRICS, datasets=2, span=(-1, 1), widened=True),
         TOGETHER,
     ),
     *(
@@ -219,7 +219,7 @@ _TRANSFER = (
         "Settings that are good on dSprites are good on Color-dSprites.",
         "rank correlation of settings' scores on both, mean over metrics",
         Region(low=USEFUL),
-        across(agreement_of_datasets, METRICS, datasets=2, span=(-1, 1)),
+        across(agreement_of_datasets, METRICS, datasets=2, span=(-1, 1), widened=True),
         (Stratum("dsprites and color-dsprites", (_all("dsprites"), _all("color-dsprites"))),),
     ),
     _claim(
@@ -228,7 +228,7 @@ _TRANSFER = (
         "Settings that are good on dSprites are not for that good on other data sets.",
         "rank correlation of settings' scores on dSprites and another set, mean over metrics and sets",
         Region(high=USEFUL),
-        across(agreement_of_datasets, METRICS, datasets=2, span=(-1, 1)),
+        across(agreement_of_datasets, METRICS, datasets=2, span=(-1, 1), widened=True),
         tuple(Stratum(f"dsprites and {other}", (_all("dsprites"), _all(other))) for other in DATASETS[2:]),
     ),
     _table_1("same", "the same data set and metric, with another seed,", 0.773),

@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from hackle.claims.statistics import Floats, Units, correlations, rank_correlations
+from hackle.claims.statistics import Floats, Units, correlations, jackknife, rank_correlations
 from hackle.claims.view import Column, Condition, Data, Frame
 
 SMALLEST = 1e-6
@@ -168,46 +169,46 @@ def value(score: str) -> Measure:
     return Measure(compute, (score,))
 
 
-def best_difference(score: str, chosen_by: str | None = None, sign: int = 1, relative: bool = False) -> Measure:
-    """The score of the second condition's best setting minus that of the first's, within each seed.
+def best_difference(score: str, chosen_by: str | None = None, relative: bool = False) -> Measure:
+    """The score of the second condition's best setting minus that of the first's, or their ratio minus 1.
 
-    The best setting of a seed is the one with the highest mean of `chosen_by` over the *other* seeds, so that choosing
-    does not favour the condition with more settings or more noise.
+    The best setting is the one with the highest mean of `chosen_by`. Jackknifed over seeds, which takes out most of the
+    advantage that the best of many has by chance.
     """
     judge = chosen_by or score
+    columns = list(dict.fromkeys((score, judge)))
 
     def compute(data: Data, conditions: Sequence[Condition]) -> Units | None:
-        columns = list(dict.fromkeys((score, judge)))
         frames = data.matched(conditions, columns)
-        if any(rows.empty for rows in frames):
+        seeds = sorted(set.intersection(*(set(rows["seed"]) for rows in frames)))
+        if len(seeds) < 2:
             return None
-        sides = [_best(rows, score, judge) for rows in frames]
-        seeds = sides[0].index.intersection(sides[1].index)
-        if seeds.empty:
-            return None
-        before, after = (side[seeds].to_numpy() for side in sides)
-        values = ratio_numbers(before, after) if relative else after - before
-        return Units(sign * values, round(sum(map(len, frames)) / len(seeds)))
+        sides = [_by_setting(rows[rows["seed"].isin(seeds)], score, judge) for rows in frames]
 
-    return Measure(compute, tuple(dict.fromkeys((score, judge))))
+        def statistic(kept: NDArray[np.intp]) -> float:
+            before, after = (_score_of_best(*(part[kept] for part in side)) for side in sides)
+            return after / before - 1 if relative else after - before
+
+        runs = round(sum(map(len, frames)) / len(seeds))
+        return Units(jackknife(statistic, len(seeds)), runs, widened=True)
+
+    return Measure(compute, tuple(columns))
 
 
-def _best(rows: Frame, score: str, judge: str) -> Column:
-    """For each seed the score at the setting that is best by the other seeds; with one seed nothing is known."""
-    table = rows.groupby(["seed", "strength", "setting"], observed=True, dropna=False)[
-        list(dict.fromkeys((score, judge)))
-    ].mean()
-    judged, scored = (table[name].unstack(["strength", "setting"]) for name in (judge, score))
-    if len(judged) < 2:
-        return pd.Series(dtype=float)
-    values, count = judged.to_numpy(), judged.notna().to_numpy()
-    total, known = np.nansum(values, axis=0), count.sum(axis=0)
-    others = known - count
-    mean = np.where(others > 0, (total - np.nan_to_num(values)) / np.maximum(others, 1), -np.inf)
-    mean = np.where(np.isfinite(scored.to_numpy()), mean, -np.inf)
-    best = mean.argmax(axis=1)
-    found = pd.Series(scored.to_numpy()[np.arange(len(best)), best], index=judged.index)
-    return found[np.isfinite(mean.max(axis=1))]
+def _by_setting(rows: Frame, score: str, judge: str) -> tuple[Floats, Floats]:
+    """Score and judge as arrays (seeds, settings), NaN where a run is missing."""
+    table = rows.groupby(["seed", "setting"])[list(dict.fromkeys((score, judge)))].mean()
+    scored, judged = (table[name].unstack("setting").to_numpy(float) for name in (score, judge))
+    return scored, judged
+
+
+def _score_of_best(scored: Floats, judged: Floats) -> float:
+    """The mean score of the setting with the highest mean judge."""
+    known = np.isfinite(judged) & np.isfinite(scored)
+    count = np.maximum(known.sum(axis=0), 1)
+    means = np.where(known.any(axis=0), np.where(known, judged, 0).sum(axis=0) / count, -np.inf)
+    best = int(means.argmax())
+    return float(np.where(known[:, best], scored[:, best], 0).sum() / count[best])
 
 
 def by_run(

@@ -7,8 +7,11 @@ methods that a claim speaks of together are strata: the effect is the mean of th
 degrees of freedom, so that a stratum's own spread and number of seeds count.
 
 Student's t and not permutations: five seeds have 32 sign flips, so that no flip test could pass a correction for many
-claims. Rank correlations over k points may be exactly ±1 in a few seeds, which looks like no spread at all. One more seed
-is then imagined, whose squared deviation is the permutation variance 1/(k − 1), if that makes the spread larger.
+claims. Where a setting is chosen by the same seeds that judge it, or their means are ranked, their numbers depend on one
+another. Their variance is then raised as Nadeau & Bengio (2003) do for cross-validation, which in simulations keeps errors
+near their level even where all settings are equally good. Rank correlations over k points may be exactly ±1 in a few seeds,
+which looks like no spread at all. One more seed is then imagined, whose squared deviation is the permutation variance
+1/(k − 1), if that makes the spread larger.
 """
 
 from __future__ import annotations
@@ -37,12 +40,14 @@ class Units:
     """One stratum's numbers, one for each seed, and how many runs each seed took.
 
     floor: the squared deviation of one more, imagined seed; 0 for none. span: between what an effect can lie at all.
+    widened: whether the numbers depend on one another, so that their variance counts n (1/n + 1/(n − 1)) times.
     """
 
     values: Floats
     runs_per_seed: int
     floor: float = 0.0
     span: tuple[float, float] = (-math.inf, math.inf)
+    widened: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "values", np.asarray(self.values, dtype=np.float64))
@@ -57,7 +62,8 @@ class Units:
         squares = float(((self.values - self.values.mean()) ** 2).sum())
         spread = squares / (self.seeds - 1)
         # The imagined seed can only widen the spread: near ±1 the seeds' own is too small, elsewhere it is right.
-        return max(spread, (squares + self.floor) / self.seeds)
+        spread = max(spread, (squares + self.floor) / self.seeds)
+        return spread * (1 + self.seeds / (self.seeds - 1)) if self.widened else spread
 
 
 @dataclass(frozen=True)

@@ -27,11 +27,12 @@ def across(
     datasets: int = 1,
     span: tuple[float, float] = (-np.inf, np.inf),
     within: bool = False,
+    widened: bool = False,
 ) -> Measure:
     """A statistic of the data sets of one condition that were run, or of each condition one; jackknifed over seeds.
 
     datasets: how many there must be at least. within: compute it within each seed instead, as steps need, which the
-    jackknife cannot follow.
+    jackknife cannot follow. widened: the statistic ranks means over seeds (see `Units`).
     """
 
     def compute(data: Data, conditions: Sequence[Condition]) -> Units | None:
@@ -48,7 +49,11 @@ def across(
             values = np.array([statistic(scores[:, :, seed, None], cut.methods) for seed in range(count)])
         else:
             values = jackknife(lambda kept: statistic(scores[:, :, kept], cut.methods), count)
-        return Units(values, scores.shape[3] * len(each), span=span) if np.isfinite(values).all() else None
+        return (
+            Units(values, scores.shape[3] * len(each), span=span, widened=widened)
+            if np.isfinite(values).all()
+            else None
+        )
 
     return Measure(compute, tuple(metrics))
 
