@@ -1,8 +1,8 @@
 """What a study will take on this machine: groups, fleets, hours, memory and disk, from a short measurement.
 
-Each kind of training, as told apart by method, networks, image shape and sizes, is trained for a moment, on
-CUDA as a fleet of the size that it will have. Kinds for which there was no time left take the rate of the measured kind with the same method, or the
-mean of all, and are marked as estimates.
+Each kind of training, as told apart by method, networks, image shape and sizes, is trained for a moment, on CUDA as a fleet
+of the size that it will have. Kinds for which there was no time left take the rate of the measured kind with the same
+method, or the mean of all, and are marked as estimates.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 import torch
 
 from hackle.datasets import load
-from hackle.fleet import Fleet, group, stacking_key
+from hackle.fleet import Fleet, build_networks, group, stacking_key
 from hackle.presets import architecture_name, method_name
 from hackle.train import choose_fleet_size
 from hackle.types import Dataset, Run
@@ -30,7 +30,8 @@ _LONGEST = 5.0
 
 @dataclass(frozen=True)
 class GroupPlan:
-    """Runs that stack, cut into fleets. `rate` is in steps of single models per second; `memory` in bytes per fleet."""
+    """Runs that stack, cut into fleets. `rate` is in steps of single models per second, `memory` in bytes of a fleet, `weights` in
+    bytes of a run."""
 
     dataset: str
     method: str
@@ -58,7 +59,6 @@ class _Measurement:
     fleet_size: int
     rate: float
     memory: int
-    weights: int
 
 
 def plan_groups(
@@ -122,9 +122,8 @@ def _measure(
             _wait(device)
     _wait(device)
     elapsed = time.perf_counter() - started
-    weights = sum(value.numel() * value.element_size() for value in fleet.weights(0).values())
     memory = max(0, _memory(device) - before) * size // tried
-    return _Measurement(size, tried * steps / elapsed, memory, weights)
+    return _Measurement(size, tried * steps / elapsed, memory)
 
 
 def _wait(device: torch.device) -> None:
@@ -150,6 +149,7 @@ def _planned(
 ) -> GroupPlan:
     run = members[0]
     kind = _kind(run, shapes)
+    networks = build_networks(run, shapes[run.dataset]).values()
     alike = [value for key, value in found.items() if type(kinds[key][0].method) is type(run.method)]
     basis = [found[kind]] if kind in found else alike or list(found.values())
     return GroupPlan(
@@ -163,5 +163,5 @@ def _planned(
         sum(value.rate for value in basis) / len(basis),
         kind in found,
         max(value.memory for value in basis),
-        max(value.weights for value in basis),
+        sum(value.numel() * value.element_size() for network in networks for value in network.parameters()),
     )
