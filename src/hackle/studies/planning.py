@@ -30,8 +30,10 @@ _LONGEST = 5.0
 
 @dataclass(frozen=True)
 class GroupPlan:
-    """Runs that stack, cut into fleets. `rate` is in steps of single models per second, `memory` in bytes of a fleet, `weights` in
-    bytes of a run."""
+    """Runs that stack, cut into fleets.
+
+    `rate` is in steps of single models per second, `memory` in bytes of a fleet, `weights` in bytes of a run.
+    """
 
     dataset: str
     method: str
