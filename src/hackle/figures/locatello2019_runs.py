@@ -86,7 +86,7 @@ def complete_scores(frame: Frame) -> tuple[np.ndarray, list[str]]:
         "nunique"
     )
     scored = scored[width >= width.max() / 2]
-    setting = scored["method"].astype(str) + " " + scored["strength"].map("{:g}".format)
+    setting = scored["method"].astype(str) + " " + scored["strength"].map("{:g}".format).astype(str)
     table = scored.assign(setting=setting).pivot_table(
         index=["dataset", "seed"], columns="setting", values=list(METRICS)
     )

@@ -214,7 +214,7 @@ def _latents(tables: Tables, dataset: str, methods: Sequence[str]) -> Chart:
             else:
                 lacking.append(f"{words.METHODS[method]}, {one.name}: no informations of its best run")
             if run in pictures:
-                below.append(Panel(title if not above else "", picture=pictures[run]))
+                below.append(Panel(f"{words.METHODS[method]}, {one.name}", picture=pictures[run]))
             else:
                 lacking.append(
                     f"{words.METHODS[method]}, {one.name}: no traversals, its best run's weights were not kept"
