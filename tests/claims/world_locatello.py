@@ -51,9 +51,10 @@ def locatello2019(
             rank = STRENGTHS[method].index(int(strength)) / 5
             return 2 * METHODS.index(method) / 5 - 1 + 0.2 * rank + 0.05 * spread * noise()
         if truth == 0:
-            # Every metric has an order of its own, and Color-dSprites turns it round.
-            side = -1 if run["dataset"] == "color-dsprites" else 1
-            return side * draw(metric, method, strength) + 0.2 * spread * noise()
+            # Every metric has an order of its own, FactorVAE the contrary of BetaVAE; Color-dSprites turns all round.
+            side = (-1) ** ((run["dataset"] == "color-dsprites") + (metric == "factor_vae"))
+            order = "beta_vae" if metric == "factor_vae" else metric
+            return side * draw(order, method, strength) + 0.2 * spread * noise()
         # A setting is good or not by chance, anew for each data set and metric, save that dSprites and Color-dSprites share
         # their luck and SmallNORB has the contrary of Cars3D's, that BetaVAE, FactorVAE and MIG share most of it and that
         # SAP has the contrary.
