@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_text
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -87,7 +88,9 @@ def report_command(
     tables = read(directory)
     if pictures:
         tables = with_pictures(tables, directory, root)
-    write_study_page(tables, target, papers=paper, folder=str(directory))
+    # Processes take seconds to start: worth it where thousands of runs are drawn.
+    workers = (os.cpu_count() or 1) if len(tables.runs) > 1000 else 1
+    write_study_page(tables, target, papers=paper, folder=str(directory), workers=workers)
     if figures is not None:
         figures.mkdir(parents=True, exist_ok=True)
         for name, exhibit in FIGURES.items():

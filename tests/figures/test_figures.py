@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -93,7 +95,7 @@ def test_a_figure_of_one_run_of_each_setting(name: str) -> None:
 
 
 def test_means_are_those_of_the_table(everything: Tables, charts: dict[str, Chart]) -> None:
-    scores = everything.scores
+    scores: Any = everything.scores
     mine = scores[(scores["metric"] == "mig") & (scores["representation"] == "mean") & (scores["latents"] == 10)]
     mine = mine[(mine["dataset"] == "cars3d") & (mine["method"] == "vae") & (mine["architecture"] == "convolutional")]
     panel = next(panel for panel in charts["yang2020-figure-1"].panels if panel.title == "Cars3D")
@@ -109,7 +111,7 @@ def test_means_are_those_of_the_table(everything: Tables, charts: dict[str, Char
 
 
 def test_changes_are_paired_by_seed(everything: Tables, charts: dict[str, Chart]) -> None:
-    scores = everything.scores
+    scores: Any = everything.scores
     mine = scores[(scores["metric"] == "mig") & (scores["representation"] == "mean") & (scores["dataset"] == "cars3d")]
     mine = mine[(mine["method"] == "factor-vae") & (mine["strength"] == 35) & (mine["correlation"] == 0)]
     by_seed = mine[mine["latents"] == 10].pivot_table(index="seed", columns="architecture", values="score")
@@ -121,7 +123,7 @@ def test_changes_are_paired_by_seed(everything: Tables, charts: dict[str, Chart]
 
 
 def test_medians_and_quartiles_of_a_weight(everything: Tables, charts: dict[str, Chart]) -> None:
-    scores = everything.scores
+    scores: Any = everything.scores
     mine = scores[(scores["metric"] == "gaussian_tc") & (scores["representation"] == "sampled")]
     mine = mine[(mine["dataset"] == "cars3d") & (mine["method"] == "dip-vae-i") & (mine["strength"] == 5)]["score"]
     panel = next(panel for panel in charts["locatello2019-figure-2"].panels if panel.title == "Cars3D")
@@ -131,9 +133,9 @@ def test_medians_and_quartiles_of_a_weight(everything: Tables, charts: dict[str,
 
 
 def test_rank_correlations_are_pandas(everything: Tables, charts: dict[str, Chart]) -> None:
-    scores = everything.scores
+    scores: Any = everything.scores
     mine = scores[(scores["representation"] == "mean") & (scores["dataset"] == "color-dsprites")]
-    wide = mine.pivot_table(index="run", columns="metric", values="score")
+    wide: Any = mine.pivot_table(index="run", columns="metric", values="score")
     panel = next(panel for panel in charts["locatello2019-figure-6"].panels if panel.title == "Color-dSprites")
     assert panel.cells is not None
     assert panel.cells.loc["MIG", "SAP"] == pytest.approx(wide["mig"].corr(wide["sap"], method="spearman"))
@@ -210,7 +212,7 @@ def test_informations_are_sorted_and_named(everything: Tables, charts: dict[str,
     assert list(panel.cells.columns) == ["shape", "scale", "orientation", "x", "y"]
     totals = panel.cells.sum(axis=1).to_numpy()
     assert (np.diff(totals) <= 1e-12).all()
-    scores = everything.scores
+    scores: Any = everything.scores
     mine = scores[
         (scores["metric"] == "mig") & (scores["representation"] == "mean") & (scores["dataset"] == "dsprites")
     ]

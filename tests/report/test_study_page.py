@@ -193,7 +193,7 @@ def test_the_score_table_sorts_filters_and_opens(opened: Any, study: Tables) -> 
     assert rising == sorted(rising)
     assert opened.get_attribute(f"#score-table th:nth-child({at + 1})", "aria-sort") == "ascending"
     mine = study.scores[(study.scores["metric"] == "mig") & (study.scores["representation"] == "mean")]
-    means = mine.groupby([*SETTING], dropna=False)["score"].mean()
+    means: Any = mine.groupby([*SETTING], dropna=False)["score"].mean()
     np.testing.assert_allclose(rising, sorted(means), rtol=0.006)
     opened.fill("#score-find", "split")
     assert set(column(opened, heads.index("architecture"))) == {"split"}

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from html import escape
 from importlib.resources import files
 from multiprocessing import get_context
-from os import cpu_count
 from pathlib import Path
 
 from hackle.figures import FIGURES, words
@@ -29,8 +28,6 @@ _DARK = (
     "--paper: #14171b; --ink: #e6e9ec; --faint: #98a2ad; --line: #303841; --card: #1c2127; --bar: #64b5ee; --track: #2d3640; "
     "--holds: #3ecfa0; --fails: #f5935a; --open: #98a2ad; --warn: #e0b04c; --dots: brightness(1.5);"
 )
-MANY_DOTS = 30_000
-"""Dots from which on figures are drawn by several processes."""
 
 
 class ReportError(HackleError):
@@ -55,13 +52,13 @@ def write_study_page(
     papers: Sequence[str] = (),
     title: str = "",
     folder: str = "DIR",
-    workers: int | None = None,
+    workers: int = 1,
 ) -> Path:
     """Write the page of a table of results to `path`.
 
     verdicts: those of `hackle.claims.as_frame`; judged here if not given. papers: only these, all if none is named. folder: the
-    study's folder, for the commands. workers: processes that draw; as many as there are cores if not given, one for small
-    tables.
+    study's folder, for the commands. workers: processes that draw; with more than one, a script must have its
+    `if __name__ == "__main__"`, since they are spawned.
     """
     for paper in papers:
         if paper not in words.PAPERS:
@@ -132,11 +129,10 @@ def _resource(name: str) -> str:
 
 
 @contextmanager
-def drawing(charts: dict[str, Chart], workers: int | None = None) -> Iterator[dict[str, Future[str]]]:
-    """Every chart as a drawing to come: by several processes where there is much to draw, else by a thread."""
+def drawing(charts: dict[str, Chart], workers: int = 1) -> Iterator[dict[str, Future[str]]]:
+    """Every chart as a drawing to come: by several processes, or by a thread."""
     dots = {name: sum(len(panel.points) for panel in chart.panels) for name, chart in charts.items()}
-    count = workers or (cpu_count() or 1 if sum(dots.values()) > MANY_DOTS else 1)
-    pool = ProcessPoolExecutor(count, get_context("spawn")) if count > 1 else ThreadPoolExecutor(1)
+    pool = ProcessPoolExecutor(workers, get_context("spawn")) if workers > 1 else ThreadPoolExecutor(1)
     with pool:
         # The longest first, so that no process is left alone with one at the end.
         order = sorted(charts, key=lambda name: -dots[name] - 500 * len(charts[name].panels))
