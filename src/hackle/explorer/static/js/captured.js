@@ -29,7 +29,7 @@ export async function showCaptured(panel, session, run, signal) {
 export const scoreCard = (run) => h("section", { class: "card scores" }, h("h2", {}, "Scores"), scoreTable(run.scores));
 
 function maps(session, found, signal) {
-  const order = session.ordered("kl").map((latent) => latent.index), names = order.map((index) => `z${index}`);
+  const order = session.ordered().map((latent) => latent.index), names = order.map((index) => `z${index}`);
   const place = h("div", { class: "map" });
   const note = h("p", { class: "faint" });
   const draw = async (key) => {

@@ -37,7 +37,7 @@ export function lineChart({ title, series, width: WIDTH = WIDE, height = HEIGHT,
     if (px(x) <= WIDTH - RIGHT + 1) chart.append(s("text", { x: px(x), y: height - 6, "text-anchor": px(x) > WIDTH - 24 ? "end" : "middle" }, short(x)));
   }
   series.forEach((line, at) => {
-    const color = `s${at % 8}`;
+    const color = `s${at % 10}`;
     const path = (list) => list.map((y, index) => [line.x[index], y]).filter(([, y]) => y !== null).map(([x, y]) => `${px(x).toFixed(1)} ${py(y).toFixed(1)}`);
     if (line.low) chart.append(s("path", { class: `band ${color}`, d: `M${[...path(line.low), ...path(line.high).reverse()].join("L")}Z` }));
     const points = path(line.y);
@@ -63,4 +63,4 @@ export function lineChart({ title, series, width: WIDTH = WIDE, height = HEIGHT,
   return h("figure", { class: "chart" }, reading, chart);
 }
 
-export const legend = (names) => h("p", { class: "legend" }, names.map((name, at) => h("span", { class: "entry" }, h("span", { class: `key s${at % 8}` }), name)));
+export const legend = (names) => h("p", { class: "legend" }, names.map((name, at) => h("span", { class: "entry" }, h("span", { class: `key s${at % 10}` }), name)));

@@ -37,7 +37,7 @@ async function column(card, seed, signal) {
     card.session ??= await Session.open(run.id);
     const session = card.session;
     if (!session.model.problem) await session.from({ seed });
-    const latents = session.ordered("kl"), columns = session.columns(9);
+    const latents = session.ordered(), columns = session.columns(9);
     const z = [session.input(session.z), ...latents.flatMap((latent) => session.values(latent.index, columns).map((value) => session.moved([[latent.index, value]])))];
     const images = await session.decode(z);
     if (signal.aborted) return;

@@ -9,7 +9,7 @@ const FRAMES = 24, PAGE_STARTS = 4;
 
 // Every latent in a column of its own, sweeping out and back from the image at hand.
 function sweep(session) {
-  const latents = session.ordered("kl");
+  const latents = session.ordered();
   const z = Array.from({ length: FRAMES }, (_, frame) => {
     const turn = Math.sin((2 * Math.PI * frame) / FRAMES);
     return latents.map(({ index, prior, classes }) => session.moved([[index, prior === "categorical" ? Math.floor(((turn + 1) / 2) * (classes - 1e-6)) : turn * SPAN[prior]]]));

@@ -74,10 +74,10 @@ export function latentPanel(session, signal) {
   const order = (by) => list.replaceChildren(...session.ordered(by).map((latent) => rows[latent.index].element));
   const refresh = () => rows.forEach((entry) => entry.refresh());
   session.addEventListener("change", refresh, { signal });
-  order("kl");
+  order(session.measure);
   refresh();
   const sorts = session.model.problem ? null : h("label", { class: "sort" }, "sorted by ", h("select", { onchange: (event) => order(event.target.value) },
-    h("option", { value: "kl" }, "KL"), h("option", { value: "informativeness" }, "information"), h("option", { value: "number" }, "number")));
+    [["kl", "KL"], ["informativeness", "information"], ["number", "number"]].map(([value, text]) => h("option", { value, selected: value === session.measure }, text))));
   const legend = session.model.problem ? null : h("p", { class: "legend" }, [["seen", "values on the data"], ["prior", "prior"], ["from", "start"], ["use", "KL in nats"]].map(([key, text]) => h("span", { class: `entry ${key}` }, h("span", { class: `key ${key}` }), text)));
   return h("section", { class: "panel-latents", "aria-label": "Latents" }, h("div", { class: "head" }, h("h2", {}, "Latents"), sorts), legend, list);
 }

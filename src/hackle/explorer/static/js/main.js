@@ -2,8 +2,6 @@
 
 import { h, notify, prose } from "./dom.js";
 import { showList } from "./list.js";
-import { showRun } from "./run.js";
-import { showCompare } from "./compare.js";
 
 const main = document.getElementById("main");
 let leave = () => {};
@@ -20,9 +18,16 @@ async function route() {
   const stop = new AbortController();
   leave = () => stop.abort();
   try {
-    if (kind === "run" && argument) await showRun(main, argument, tab || "", stop.signal);
-    else if (kind === "compare" && argument) await showCompare(main, argument.split(","), stop.signal);
-    else await showList(main, stop.signal);
+    // The list must be there at once: the other views are loaded when they are wanted.
+    if (kind === "run" && argument) {
+      const { showRun } = await import("./run.js");
+      if (!stop.signal.aborted) await showRun(main, argument, tab || "", stop.signal);
+    } else if (kind === "compare" && argument) {
+      const { showCompare } = await import("./compare.js");
+      if (!stop.signal.aborted) await showCompare(main, argument.split(","), stop.signal);
+    } else {
+      await showList(main, stop.signal);
+    }
   } catch (error) {
     if (!stop.signal.aborted) main.replaceChildren(problem(error.message));
   }

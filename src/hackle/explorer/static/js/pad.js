@@ -6,7 +6,7 @@ import { mirror, paintSheet } from "./picture.js";
 import { SPAN } from "./session.js";
 
 export function showPad(place, session, signal) {
-  const order = session.ordered("kl"), side = session.columns(9);
+  const order = session.ordered(), side = session.columns(9);
   const chosen = { across: order[0].index, down: (order[1] ?? order[0]).index };
   const canvas = h("canvas", { "aria-hidden": "true" });
   const point = h("i", { class: "point", "aria-hidden": "true" });

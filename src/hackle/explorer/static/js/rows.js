@@ -5,9 +5,13 @@ export function unpack(answer) {
   const columns = new Map();
   for (const column of answer.columns) {
     const source = column.kind === "text" ? column.codes : column.values;
-    const numbers = Float64Array.from(source, (value) => (value === null ? NaN : value));
-    const finite = column.kind === "score" ? numbers.filter((value) => !Number.isNaN(value)) : [];
-    const top = finite.reduce((best, value) => Math.max(best, Math.abs(value)), 0);
+    const numbers = new Float64Array(source.length);
+    let top = 0;
+    for (let row = 0; row < source.length; row += 1) {
+      const value = source[row];
+      numbers[row] = value === null ? NaN : value;
+      if (Math.abs(value) > top) top = Math.abs(value);
+    }
     columns.set(column.key, { ...column, values: undefined, codes: undefined, numbers, top });
   }
   return { ...answer, columns };

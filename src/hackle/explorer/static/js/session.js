@@ -30,8 +30,11 @@ export class Session extends EventTarget {
     });
   }
 
+  // How much a latent is used. KL to a prior with bounds says little, so codes of a GAN go by their information.
+  get measure() { return this.latents.every(({ prior }) => prior === "normal") ? "kl" : "informativeness"; }
+
   // Latents from most to least used, or by their number.
-  ordered(by) {
+  ordered(by = this.measure) {
     const rank = (latent) => (by === "number" ? -latent.index : latent[by] ?? -latent.index);
     return this.latents.slice().sort((a, b) => rank(b) - rank(a) || a.index - b.index);
   }

@@ -37,7 +37,7 @@ export async function showTraining(panel, id, signal) {
     if (steps.length) {
       charts.replaceChildren(...[...grouped(curves)].map(([name, series]) => {
         const chart = lineChart({ title: metricName(name), series });
-        if (series.length > 1) chart.append(legend(series.slice(0, 8).map((line) => line.name)));
+        if (series.length > 1) chart.append(legend(series.slice(0, 10).map((line) => line.name)));
         return chart;
       }));
     }

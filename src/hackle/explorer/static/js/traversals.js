@@ -7,7 +7,7 @@ import { paintSheet } from "./picture.js";
 const GAP = 2;
 
 export function showTraversals(place, session, signal) {
-  const latents = session.ordered("kl"), columns = session.columns(11);
+  const latents = session.ordered(), columns = session.columns(11);
   const strips = latents.map((latent) => {
     const canvas = h("canvas", { role: "img", "aria-label": `Traversal of latent z${latent.index}` });
     const mark = h("i", { class: "mark", "aria-hidden": "true" });
