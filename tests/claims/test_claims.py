@@ -15,9 +15,9 @@ import pytest
 import hackle
 from claims import world_do, world_kim, world_locatello, worlds_encoders
 from claims.synthetic import sweep, tables
-from hackle.claims import CLAIMS, Claim, Judgement, Region, Stratum, as_frame, judge
+from hackle.claims import CLAIMS, Claim, Judgement, Region, Stratum, View, as_frame, judge
 from hackle.claims.measures import difference
-from hackle.claims.statistics import LEVEL, Estimate
+from hackle.claims.statistics import LEVEL, POWER, Estimate
 from hackle.nets import ARCHITECTURES
 from hackle.studies import STUDIES
 from hackle.tables import RUN_COLUMNS, SCORE_COLUMNS, Tables
@@ -75,13 +75,27 @@ def test_one_seed_decides_nothing_and_says_how_many_runs_would(claim: Claim) -> 
     assert claim.command in found.reason
 
 
+@cache
+def empty() -> View:
+    return View(Tables(pd.DataFrame(columns=list(SCORE_COLUMNS)), pd.DataFrame(columns=list(RUN_COLUMNS))))
+
+
+@cache
+def study_datasets(study: str) -> frozenset[str]:
+    return frozenset(run.dataset for run in STUDIES[study].runs(seeds=1))
+
+
+@cache
+def text(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize("claim", CLAIMS.values(), ids=list(CLAIMS))
 def test_an_empty_table_says_what_is_missing(claim: Claim) -> None:
-    empty = Tables(pd.DataFrame(columns=list(SCORE_COLUMNS)), pd.DataFrame(columns=list(RUN_COLUMNS)))
-    evidence = claim.test(empty)
+    evidence = claim.test(empty())
     assert evidence.estimate is None
     assert evidence.runs == 0
-    assert evidence.missing == claim.missing(empty)
+    assert evidence.missing == claim.missing(empty())
     assert any(line.startswith("no runs of ") for line in evidence.missing)
 
 
@@ -94,9 +108,8 @@ def test_nothing_is_missing_where_a_claim_is_judged_in_full() -> None:
 
 @pytest.mark.parametrize("claim", CLAIMS.values(), ids=list(CLAIMS))
 def test_a_claim_names_runs_that_its_study_trains_and_scores_that_exist(claim: Claim) -> None:
-    runs = STUDIES[claim.study or claim.paper].runs(seeds=1)
-    datasets = {run.dataset for run in runs}
-    source = (Path(hackle.__file__).parent / "evaluation.py").read_text(encoding="utf-8")
+    datasets = study_datasets(claim.study or claim.paper)
+    source = text(Path(hackle.__file__).parent / "evaluation.py")
     for stratum in claim.strata:
         for condition in stratum.conditions:
             known = condition["dataset"] if isinstance(condition["dataset"], tuple) else (condition["dataset"],)
@@ -149,49 +162,60 @@ def test_claims_are_whole() -> None:
         assert claim.needs
 
 
-PAIR = Stratum("dsprites", ({"method": "vae"}, {"method": "vae", "correlation": 0.9}))
-RISES = Claim("rises", "test", "Figure 1", "It rises.", "rise", Region(low=0.1), difference("mig"), (PAIR,))
-
-
-def world(effect: float, seeds: int, seed: int) -> Tables:
-    """MIG rises by `effect` with a spread of 1 between seeds."""
-    return tables(
-        sweep(seed=range(seeds), correlation=[0.0, 0.9]),
-        lambda run, noise: {"mig": effect * (run["correlation"] > 0) + noise() / np.sqrt(2)},
-        seed=seed,
+def rises(dataset: str = "dsprites") -> Claim:
+    """MIG is more than 0.1 higher with correlated noise."""
+    pair = tuple({"method": "vae", "dataset": dataset, "correlation": sigma} for sigma in (0.0, 0.9))
+    return Claim(
+        "rises", "test", "Figure 1", "It rises.", "rise", Region(low=0.1), difference("mig"), (Stratum(dataset, pair),)
     )
 
 
+@cache
+def trials(effect: float, seeds: int, count: int = 120) -> list[Judgement]:
+    """As many verdicts, each by itself, where MIG rises by `effect` with a spread of 1 between seeds."""
+    names = [f"set{number}" for number in range(count)]
+    made = View(
+        tables(
+            sweep(dataset=names, seed=range(seeds), correlation=[0.0, 0.9]),
+            lambda run, noise: {"mig": effect * (run["correlation"] > 0) + noise() / np.sqrt(2)},
+        )
+    )
+    return [judge(made, [rises(name)])[0] for name in names]
+
+
 def test_power_at_the_number_of_runs_that_is_named() -> None:
-    pilot = RISES.test(world(1.1, 10, seed=0))
-    assert pilot.estimate is not None
-    truth = Estimate(1.1, 1 / np.sqrt(10), 9, 10)
-    seeds = truth.seeds_needed(1.0, LEVEL / 2)
+    seeds = Estimate(effect=1.1, error=1 / np.sqrt(10), freedom=9, seeds=10).seeds_needed(1.0, LEVEL / 2)
     assert seeds == 10
-    held = [judge(world(1.1, seeds, seed=trial), [RISES])[0].verdict for trial in range(80)]
-    assert 0.68 <= held.count("holds") / 80 <= 0.94
-    assert held.count("does not hold") == 0
+    found = [judgement.verdict for judgement in trials(1.1, seeds)]
+    assert found.count("holds") / len(found) == pytest.approx(POWER, abs=0.1)
+    assert found.count("does not hold") == 0
+
+
+def test_the_number_of_runs_needed_is_about_the_true_one() -> None:
+    needed = [judgement.evidence.runs_needed or np.inf for judgement in trials(1.1, 10)]
+    assert 14 <= np.median(needed) <= 26
 
 
 def test_an_effect_at_the_bound_seldom_holds_or_fails() -> None:
-    found = [judge(world(0.1, 5, seed=trial), [RISES])[0].verdict for trial in range(100)]
-    # Each side has the interval's 2.5%.
+    found = [judgement.verdict for judgement in trials(0.1, 5)]
+    # Each side has the interval's 2.5%, that is 3 of 120.
     assert found.count("holds") <= 8
     assert found.count("does not hold") <= 8
 
 
 def test_more_claims_need_more_evidence() -> None:
-    made = world(1.0, 8, seed=4)
-    alone = judge(made, [RISES])[0]
-    many = judge(made, [RISES] * 100)[0]
-    assert alone.verdict == "holds"
-    assert many.p_corrected == pytest.approx(min(1, 100 * alone.evidence.p))
-    assert many.verdict == "undecided"
-    assert (many.evidence.runs_needed or 0) > (alone.evidence.runs_needed or 0)
+    made = tables(
+        sweep(seed=range(8), correlation=[0.0, 0.9]),
+        lambda run, noise: {"mig": 0.65 * (run["correlation"] > 0) + 0.5 * noise()},
+    )
+    one, many = judge(made, [rises()])[0], judge(made, [rises()] * 50)[0]
+    assert many.p_corrected == pytest.approx(min(1, 50 * one.evidence.p))
+    assert (one.verdict, many.verdict) == ("holds", "undecided")
+    assert (many.evidence.runs_needed or 0) > (one.evidence.runs_needed or 0)
 
 
 def test_every_stratum_must_do_where_the_claim_says_so() -> None:
-    both = (PAIR, Stratum("cars3d", tuple({**condition, "dataset": "cars3d"} for condition in PAIR.conditions)))
+    both = (*rises("dsprites").strata, *rises("cars3d").strata)
     claims = [
         Claim("x", "test", "", "", "", Region(low=0.1), difference("mig"), both, combine=combine)  # type: ignore[arg-type]
         for combine in ("mean", "every")
@@ -225,6 +249,6 @@ def test_verdicts_as_a_table() -> None:
 
 @pytest.mark.parametrize("claim", CLAIMS.values(), ids=list(CLAIMS))
 def test_the_page_lists_the_claim_as_it_is(claim: Claim) -> None:
-    page = (Path(__file__).parents[2] / "docs" / "claims.md").read_text(encoding="utf-8")
+    page = text(Path(__file__).parents[2] / "docs" / "claims.md")
     row = f"| `{claim.id}` | {claim.where} | {claim.statement} | {claim.effect} | {claim.region} |"
     assert row in page.splitlines(), f"docs/claims.md should have the row\n{row}"
