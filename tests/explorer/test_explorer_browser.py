@@ -261,6 +261,9 @@ def test_exports_are_files_and_the_page_works_alone(
         with page.expect_download() as waiting:
             page.get_by_role("button", name=label).click()
         waiting.value.save_as(tmp_path / f"file.{ending}")
+    page.locator(".exports summary").click()
+    page.keyboard.press("Escape")
+    assert page.locator(".exports details[open]").count() == 0
     for ending in ("png", "gif"):
         with Image.open(tmp_path / f"file.{ending}") as picture:
             assert picture.format == ending.upper()

@@ -223,8 +223,9 @@ class Catalogue:
         if folder is not None and identifier not in self.contents.problems:
             return to_json(read_record(folder)[0])
         if self.is_study and folder is None:
-            tables: Any = read(self.root)
-            return json.loads(tables.runs.loc[tables.runs["run"] == identifier, "record"].iloc[0])
+            with Store.open(self.root) as store:
+                found = store.connection.execute("SELECT record FROM runs WHERE run = ?", (identifier,)).fetchone()
+            return json.loads(found[0]) if found is not None else {}
         return {}
 
     def curves(self, identifier: str, after: int = -1) -> dict[str, list[Any]]:

@@ -46,6 +46,18 @@ function theme() {
   });
 }
 
+// A menu closes when something else is clicked, and by Escape.
+function menus() {
+  const close = (kept) => document.querySelectorAll("details.menu[open]").forEach((menu) => { if (menu !== kept) menu.open = false; });
+  addEventListener("click", (event) => close(event.target.closest?.("details.menu")));
+  addEventListener("keydown", (event) => {
+    if (event.key !== "Escape") return;
+    document.activeElement?.closest("details.menu")?.querySelector("summary").focus();
+    close();
+  });
+}
+
 theme();
+menus();
 addEventListener("hashchange", () => { route(); main.focus({ preventScroll: true }); scrollTo(0, 0); });
 route();
