@@ -230,31 +230,22 @@ def score(
     return scoring.table(rows, best)
 
 
-_shared: Scoring | None = None
-"""In a worker process: what all its jobs share."""
-
-
-def _start_worker(scoring: Scoring) -> None:
+def _start_worker() -> None:
     """One thread for each process: with one pool of threads per process and library they would all wait for each other."""
-    global _shared
     torch.set_num_threads(1)
     threadpool_limits(1)
-    _shared = scoring
-
-
-def _ceilings_job(names: tuple[str, ...]) -> dict[str, float]:
-    assert _shared is not None
-    return _shared.ceilings(names)
 
 
 def _rows_job(
-    names: Sequence[str], posterior: Codebook, discrete: bool | tuple[bool, ...], correlation: float
+    scoring: Scoring,
+    names: Sequence[str],
+    posterior: Codebook,
+    discrete: bool | tuple[bool, ...],
+    correlation: float,
 ) -> list[dict[str, Any]]:
-    assert _shared is not None
-    shared = (_shared.grid, _shared.plan, _shared.protocol, posterior, posterior)
-    evaluation = Evaluation(*shared, discrete, correlation, _shared.seed, _shared.whole_mixture)
-    evaluations = _shared.evaluations(evaluation)
-    return [row for name in names for row in _shared.rows(name, evaluations)]
+    shared = (scoring.grid, scoring.plan, scoring.protocol, posterior, posterior)
+    evaluations = scoring.evaluations(Evaluation(*shared, discrete, correlation, scoring.seed, scoring.whole_mixture))
+    return [row for name in names for row in scoring.rows(name, evaluations)]
 
 
 def score_many(
@@ -279,16 +270,17 @@ def score_many(
     there = [name for name in scoring.names if name not in here]
     count = workers or os.cpu_count() or 1
     with (
-        ProcessPoolExecutor(count, get_context("spawn"), _start_worker, (scoring,)) as pool,
+        # The plan travels with each job: as an argument of the workers' start it would make them start one after another.
+        ProcessPoolExecutor(count, get_context("spawn"), _start_worker) as pool,
         _bar("models", progress) as bar,
     ):
         task = bar.add_task("", total=len(models))
-        best = [pool.submit(_ceilings_job, (name,)) for name in there] if ceilings else []
+        best = [pool.submit(scoring.ceilings, (name,)) for name in there] if ceilings else []
         waiting = []
         for model in models:
             evaluation = scoring.evaluation(model, dataset, encode_plan(model, dataset, scoring))
             sent = (evaluation.posterior, evaluation.discrete, evaluation.correlation)
-            job = pool.submit(_rows_job, there, *sent)
+            job = pool.submit(_rows_job, scoring, there, *sent)
             evaluations = scoring.evaluations(evaluation)
             waiting.append((job, [row for name in here for row in scoring.rows(name, evaluations)]))
         top = {key: value for part in best for key, value in part.result().items()}

@@ -121,7 +121,8 @@ def quantise(
     joint = torch.zeros(codes, sum(sizes) + 1, bins.count, dtype=means.dtype, device=device)
     conditional = torch.zeros(codes, dtype=means.dtype, device=device)
     for code in range(codes):
-        for rows in torch.arange(n, device=device).split(_ROWS):
+        for start in range(0, n, _ROWS):
+            rows = slice(start, start + _ROWS)
             part = bins.masses(means[code, rows], logvars[code, rows])
             conditional[code] += torch.special.entr(part).sum() / n
             joint[code] += members[:, rows] @ part / n

@@ -1,0 +1,5 @@
+"""`python -m hackle`: the command line."""
+
+from hackle.cli import main
+
+main()
