@@ -25,6 +25,10 @@ MANY = 2500
 """Dots above which they are drawn as pixels."""
 
 
+_ON_DARK, _ON_LIGHT = "#fefefe", "#16191d"
+"""Ink on shaded cells, the same on light and dark paper: neither is a colour of a theme."""
+
+
 class Dots(NamedTuple):
     """How the runs of a chart are drawn: the same size in all its panels, by the fullest; as pixels or not."""
 
@@ -135,7 +139,7 @@ def _draw_series(axes: Axes, panel: Panel, one: Series, theme: Theme, offset: fl
             markersize=dots.size,
             markerfacecolor=colour,
             markeredgecolor="none",
-            alpha=0.35 if dots.pixels else 0.6,
+            alpha=0.45 if dots.pixels else 0.6,
             rasterized=dots.pixels,
             zorder=2,
         )
@@ -222,7 +226,7 @@ def _draw_cells(axes: Axes, panel: Panel, theme: Theme) -> None:
             value = values[row, column]
             text = "–" if not np.isfinite(value) else f"{value:.{panel.digits}f}"
             share = abs(value) / span[1] if np.isfinite(value) else 0.0
-            ink = theme.ink if not panel.shaded or not np.isfinite(value) else "#ffffff" if share > 0.6 else "#16191d"
+            ink = theme.ink if not panel.shaded or not np.isfinite(value) else _ON_DARK if share > 0.6 else _ON_LIGHT
             axes.text(column, row, text.replace("-", "−"), ha="center", va="center", fontsize=6.3, color=ink)
     axes.set_xlim(-0.5, columns - 0.5)
     axes.set_ylim(rows - 0.5, -0.5)

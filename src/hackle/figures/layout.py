@@ -50,8 +50,10 @@ def _panel_size(panel: Panel) -> tuple[float, float]:
         scale = min(4.2 / width, 4.2 / height)
         return width * scale, height * scale
     if panel.cells is not None:
-        digits = panel.digits + 2
-        return panel.cells.shape[1] * max(0.34, 0.085 * digits + 0.1), panel.cells.shape[0] * 0.24
+        # A table's headings lie side by side; those of a heat map may slant.
+        longest = 0 if panel.shaded else max(len(str(name)) for name in panel.cells.columns)
+        column = max(0.34, 0.085 * (panel.digits + 2) + 0.1, 0.07 * longest)
+        return panel.cells.shape[1] * column, panel.cells.shape[0] * 0.24
     if panel.x.ticks:
         series = max(1, panel.points["series"].nunique()) if crowded(panel) else 1
         return max(1.7, 0.4 * len(panel.x.ticks) * (1 + 0.6 * (series - 1))), 1.9
@@ -69,7 +71,14 @@ def layout(
     wide = [max(shrink * row[c][0] for row in sizes if c < len(row)) for c in range(columns)]
     high = [shrink * max(size[1] for size in row) for row in sizes]
     left = [max(_left_margin(row[c], c) for row in rows if c < len(row)) for c in range(columns)]
-    below = [max(_bottom_margin(panel, shrink) for panel in row) for row in rows]
+    # A panel that is lower than its row has room for its names within the row.
+    below = [
+        max(
+            _bottom_margin(panel, shrink) - _room(panel, top - shrink * size[1])
+            for panel, size in zip(row, line, strict=True)
+        )
+        for row, line, top in zip(rows, sizes, high, strict=True)
+    ]
     above = [max(0.3 if panel is not None and panel.title else 0.1 for panel in row) for row in rows]
     width = max(sum(wide) + sum(left) + 0.12, 3.4)
     top = 0.08 + 0.17 * -(-len(series) // legend_columns(series, width)) if series else 0.06
@@ -90,6 +99,11 @@ def layout(
     return places, width, height
 
 
+def _room(panel: Panel | None, spare: float) -> float:
+    """What a panel of its own size leaves free below it; other panels fill their row."""
+    return spare if panel is not None and (panel.cells is not None or panel.picture is not None) else 0.0
+
+
 def _left_margin(panel: Panel | None, column: int) -> float:
     if panel is None:
         return 0.1
@@ -106,13 +120,12 @@ def _bottom_margin(panel: Panel | None, shrink: float) -> float:
     if panel.cells is not None:
         longest = max((len(str(name)) for name in panel.cells.columns), default=0)
         return 0.2 + (0.05 * longest if slanted_names(panel, shrink) else 0.06)
-    if panel.x.ticks:
-        return (
-            0.2
-            + (0.045 * max(len(t) for t in panel.x.ticks) if slanted_names(panel, shrink) else 0.12)
-            + 0.16 * bool(panel.x.label)
-        )
-    return 0.3 + 0.16 * bool(panel.x.label)
+    label = 0.16 * bool(panel.x.label)
+    if not panel.x.ticks:
+        return 0.3 + label
+    if not any(panel.x.ticks):
+        return 0.1
+    return 0.2 + label + (0.045 * max(map(len, panel.x.ticks)) if slanted_names(panel, shrink) else 0.12)
 
 
 def slanted_names(panel: Panel, shrink: float) -> bool:

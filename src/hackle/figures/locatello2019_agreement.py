@@ -177,17 +177,17 @@ def _efficiency(tables: Tables, score: str) -> Chart:
     """A task's statistical efficiency against each metric, a row for each data set."""
     frame, picked = study_runs(tables, [*METRICS, score])
     scored = frame[frame[score].notna()]
+    across = {metric: replace(score_axis(metric, scored[metric]), label="") for metric in METRICS}
     rows = []
     for place, dataset in enumerate(datasets_of(scored)):
         here, row = scored[scored["dataset"] == dataset], []
         y = score_axis(score, here[score], label=words.dataset(dataset))
         for index, metric in enumerate(METRICS):
-            x = score_axis(metric, here[metric], label=" ")
             panel = scatter(
                 here,
                 metric,
                 score,
-                axes=(replace(x, label=""), replace(y, label=y.label if index == 0 else "")),
+                axes=(across[metric], replace(y, label=y.label if index == 0 else "")),
                 title=words.measure(metric).label if place == 0 else "",
                 means=False,
             )

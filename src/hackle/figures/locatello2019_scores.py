@@ -22,7 +22,7 @@ from hackle.figures.locatello2019_runs import (
     method_series,
     study_runs,
 )
-from hackle.figures.panels import MEDIANS, against_strength, scatter, swarm
+from hackle.figures.panels import MEDIANS, against_strength, scatter, score_axis, swarm
 from hackle.figures.selection import spearman, spread
 from hackle.presets import STRENGTHS
 from hackle.tables import Tables
@@ -146,6 +146,8 @@ def figure_4(tables: Tables) -> Chart:
 def _grid(frame: Frame, make) -> tuple[tuple[Panel | None, ...], ...]:
     """A row for each data set, a column for each metric; titles above the first row, data sets beside the first column."""
     rows = []
+    # One axis for a metric, so that data sets can be compared.
+    axes = {metric: score_axis(metric, frame[metric]) for metric in METRICS}
     for place, dataset in enumerate(datasets_of(frame)):
         row = []
         for index, metric in enumerate(METRICS):
@@ -153,7 +155,7 @@ def _grid(frame: Frame, make) -> tuple[tuple[Panel | None, ...], ...]:
             panel = make(here, metric) if len(here) else Panel(y=Axis(""))
             title = words.measure(metric).label if place == 0 else ""
             label = words.dataset(dataset) if index == 0 else ""
-            row.append(replace(panel, title=title, x=replace(panel.x, label=""), y=replace(panel.y, label=label)))
+            row.append(replace(panel, title=title, x=replace(panel.x, label=""), y=replace(axes[metric], label=label)))
         rows.append(tuple(row))
     return tuple(rows)
 

@@ -124,7 +124,7 @@ def _compared(comparisons: Sequence[Comparison]) -> str:
         return ""
     rows = "".join(
         f"<tr><td>{escape(one.what)}</td><td>{number(one.paper)}</td>"
-        f"<td>{number(one.here)}{_interval(one.low, one.high)}</td><td class=number>{one.n or ''}</td></tr>"
+        f"<td>{number(one.here)}{_interval(one.low, one.high)}</td><td class=number>{f'{one.n:,}' if one.n else ''}</td></tr>"
         for one in comparisons
     )
     return (
