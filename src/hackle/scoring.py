@@ -11,6 +11,7 @@ import time
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from typing import Any, Literal
@@ -230,6 +231,19 @@ def score(
     return scoring.table(rows, best)
 
 
+@contextmanager
+def _threads(count: int) -> Iterator[None]:
+    """So many threads in this process's libraries. Where processes fill the cores, threads that wait for each other by
+    turning in circles take the cores from them."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        with threadpool_limits(count):
+            yield
+    finally:
+        torch.set_num_threads(before)
+
+
 def _start_worker() -> None:
     """One thread for each process: with one pool of threads per process and library they would all wait for each other."""
     torch.set_num_threads(1)
@@ -269,7 +283,9 @@ def score_many(
     here = [name for name in scoring.names if METRICS[name].heavy or "model" in METRICS[name].needs]
     there = [name for name in scoring.names if name not in here]
     count = workers or os.cpu_count() or 1
+    on_device = any(model.device.type != "cpu" for model in models)
     with (
+        _threads(1 if on_device else torch.get_num_threads()),
         # The plan travels with each job: as an argument of the workers' start it would make them start one after another.
         ProcessPoolExecutor(count, get_context("spawn"), _start_worker) as pool,
         _bar("models", progress) as bar,
