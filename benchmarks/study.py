@@ -130,7 +130,7 @@ def processor_seconds() -> float:
 def overhead(folder: Path) -> dict[str, Any]:
     torch.set_num_threads(1)
     data = write_data(folder)
-    runs = tiny_runs(data, 16, 1500)
+    runs = tiny_runs(data, 16, 200)
     begun, used = time.monotonic(), processor_seconds()
     dataset = load(data)
     for members in group(runs):
@@ -155,7 +155,7 @@ def on_ray(folder: Path) -> dict[str, Any]:
     import ray
 
     data = write_data(folder)
-    runs = tiny_runs(data, 16, 1500)
+    runs = tiny_runs(data, 16, 200)
     found: dict[str, Any] = {}
     for workers in (1, 2):
         ray.init(address="local", num_cpus=workers, include_dashboard=False, log_to_driver=False)
