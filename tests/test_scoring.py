@@ -9,11 +9,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from hackle import metrics
 from hackle.datasets.arrays import ArrayDataset
 from hackle.factors import Factor, FactorGrid
 from hackle.model import Model
 from hackle.objectives import VAE
-from hackle.plans import PlanSizes
+from hackle.plans import PlanSizes, draw_plan
 from hackle.protocols import PROTOCOLS, Protocol, protocol
 from hackle.scoring import METRICS, ScoreError, choose_metrics, score, score_many
 from hackle.types import HackleError
@@ -42,6 +43,22 @@ class Oracle:
 
 def by_name(table: Any, column: str = "score") -> dict[str, float]:
     return dict(zip(table["metric"], table[column].astype(float), strict=True))
+
+
+def test_misjed_of_the_most_informative_codes(squares: Any) -> None:
+    """Of three codes that know two factors and one that repeats the first, pairs of the top three are scored."""
+    rng = np.random.default_rng(0)
+    mix = rng.normal(size=(len(squares.factors.names), 4))
+    oracle = Oracle(squares, posterior=True, mix=mix)
+    found = by_name(score(oracle, squares, "misjed", TINY, representations=("mean",), ceilings=False))
+    rows = squares.factors.rows(draw_plan(squares.factors, TINY.sizes, 0).train)
+    means = ((rows - oracle.scale[0]) / oracle.scale[1]) @ mix
+    logvars = np.full_like(means, 2 * np.log(0.01))
+    pairs = metrics.misjed(means, logvars, bins=40)
+    top = np.argsort(-metrics.informativeness(means, logvars, bins=40))[:3]
+    assert found["misjed_top"] == pytest.approx(np.mean([pairs[i, j] for i in top for j in top if i < j]), rel=1e-5)
+    everything = [pairs[i, j] for i in range(4) for j in range(i)]
+    assert found["misjed"] == pytest.approx(np.mean(everything) / (2 * np.log(40)), rel=1e-5)
 
 
 def test_perfect_codes_reach_the_ceiling_of_every_metric(squares: Any) -> None:
