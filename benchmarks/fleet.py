@@ -10,61 +10,21 @@ from __future__ import annotations
 
 import argparse
 import json
-import time
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from benchmarks.training import compare
+from hackle.bench import CASES, compare, measure
 from hackle.datasets import load
 from hackle.fleet import Fleet
-from hackle.nets import Convolutional, Split
+from hackle.nets import Convolutional
 from hackle.objectives import OBJECTIVES
-from hackle.presets import default_run
 from hackle.types import Dataset, Run
 
-CASES: list[tuple[str, str, str, int]] = [
-    ("beta-vae", "dsprites", "convolutional", 64),
-    ("beta-vae", "dsprites", "convolutional", 300),
-    ("annealed-vae", "dsprites", "convolutional", 300),
-    ("dip-vae-i", "dsprites", "convolutional", 300),
-    ("dip-vae-ii", "dsprites", "convolutional", 300),
-    ("beta-tcvae", "dsprites", "convolutional", 300),
-    ("factor-vae", "dsprites", "convolutional", 64),
-    ("factor-vae", "dsprites", "convolutional", 300),
-    ("beta-vae", "rooms3d", "convolutional", 64),
-    ("beta-vae", "rooms3d", "convolutional", 300),
-    ("beta-vae", "dsprites", "split", 64),
-    ("infowgan-gp", "dsprites", "adversarial", 64),
+STACKS = [(case, 64) for case in CASES] + [
+    (case, 300) for case in CASES if not case.split and case.method != "infowgan-gp"
 ]
-
-
-def fleet_of(
-    method: str, dataset: Dataset, architecture: str, models: int, precision: str, seconds: float
-) -> dict[str, Any]:
-    default = default_run(method, dataset.name)
-    networks = {"convolutional": Convolutional(), "split": Split(), "adversarial": default.architecture}[architecture]
-    runs = [
-        Run(OBJECTIVES[method](), networks, dataset.name, seed=seed, latents=default.latents, precision=precision)  # type: ignore
-        for seed in range(models)
-    ]
-    torch.cuda.empty_cache()
-    torch.cuda.reset_peak_memory_stats()
-    before = torch.cuda.memory_allocated()
-    fleet = Fleet(runs, dataset.images_on("cuda"), len(dataset.factors), dataset.shape, "cuda")
-    for _ in range(6):
-        fleet.step()
-    torch.cuda.synchronize()
-    started, steps = time.perf_counter(), 0
-    while time.perf_counter() - started < seconds:
-        for _ in range(5):
-            fleet.step()
-        torch.cuda.synchronize()
-        steps += 5
-    rate = steps * models / (time.perf_counter() - started)
-    megabytes = (torch.cuda.max_memory_allocated() - before) / models / 2**20
-    return {"model-steps/s": rate, "MiB per model": megabytes, "failed": int((fleet.state["failed_at"] >= 0).sum())}
 
 
 def profile(dataset: Dataset) -> None:
@@ -103,10 +63,15 @@ def main() -> None:
         f"plain loop {found['plain loop']['plain']:.0f} steps/s, hackle alone {found['plain loop']['hackle']:.0f}",
         flush=True,
     )
-    for method, name, architecture, models in CASES:
-        title = f"{method}, {name}, {architecture}, {models} models"
+    for case, models in STACKS:
+        title = f"{case}, {models} models"
         try:
-            found[title] = fleet_of(method, datasets[name], architecture, models, options.precision, options.seconds)
+            rate = measure(case, models, datasets[case.dataset], "cuda", options.precision, options.seconds)
+            found[title] = {
+                "model-steps/s": round(rate.per_second),
+                "MiB per model": round(rate.bytes_per_model / 2**20, 1),
+                "failed": rate.failed,
+            }
         except Exception as error:
             found[title] = {"error": f"{type(error).__name__}: {error}"[:300]}
         print(title, found[title], flush=True)

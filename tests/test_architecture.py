@@ -33,7 +33,18 @@ LAYERS = {
     ),
     "many models": ("tables", "studies", "store", "engine"),
     "reading results": ("claims", "figures", "report", "explorer"),
-    "surface": ("demo", "cli_words", "cli_data", "cli_study", "cli_results", "cli_explore", "cli", "__main__"),
+    "surface": (
+        "bench",
+        "demo",
+        "cli_words",
+        "cli_bench",
+        "cli_data",
+        "cli_study",
+        "cli_results",
+        "cli_explore",
+        "cli",
+        "__main__",
+    ),
 }
 ORDER = [room for rooms in LAYERS.values() for room in rooms]
 

@@ -15,6 +15,7 @@ from rich.table import Table
 from tyro.conf import Positional
 
 from hackle import __version__
+from hackle.cli_bench import bench_commands
 from hackle.cli_data import data_commands
 from hackle.cli_explore import explore_command
 from hackle.cli_results import claims_command, report_command
@@ -33,6 +34,7 @@ hackle — train, score, compare and look at disentangled representations
   hackle study          train and score the hundreds or thousands of runs of a study
   hackle claims DIR     test the papers' claims on a study's results
   hackle report DIR     write a study's claims, figures and scores as one page
+  hackle bench fleet    how fast this machine trains, stacked, alone and by a plain loop
   hackle demo           train, score and draw a small FactorVAE on dSprites, with a page to open
 
 Each verb has its own --help. Data sets lie under --root, or $HACKLE_DATA, or the user's cache."""
@@ -56,6 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "study": study_commands,
         "claims": lambda rest: run_command(claims_command, "claims", rest),
         "report": lambda rest: run_command(report_command, "report", rest),
+        "bench": bench_commands,
         "demo": lambda rest: run_command(demo_command, "demo", rest),
     }
     try:
