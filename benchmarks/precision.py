@@ -71,7 +71,7 @@ def comparison(scores: pd.DataFrame) -> pd.DataFrame:
                 "difference / sd": difference / spread,
                 "low": (difference - reach) / spread,
                 "high": (difference + reach) / spread,
-                "p": ks_2samp(coarse, fine).pvalue,
+                "p": float(ks_2samp(coarse, fine)[1]),  # type: ignore[arg-type]
             }
         )
     table = pd.DataFrame(rows)
@@ -90,10 +90,9 @@ def main() -> None:
 
     scores = results(options.folder)
     if options.csv is not None:
-        kept = scores[(scores["representation"] == "mean") & scores["metric"].isin(SCORES)]
-        kept[["method", "precision", "seed", "steps", "representation", "metric", "score"]].to_csv(
-            options.csv, index=False
-        )
+        columns = ["method", "precision", "seed", "steps", "representation", "metric", "score"]
+        kept = scores.loc[(scores["representation"] == "mean") & scores["metric"].isin(SCORES), columns]
+        pd.DataFrame(kept).to_csv(options.csv, index=False)
     print(comparison(scores).to_string(index=False, float_format=lambda value: f"{value:.4g}"))
 
 
