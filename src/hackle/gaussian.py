@@ -66,18 +66,24 @@ def log_density_per_latent(z: Tensor, means: Tensor, logvars: Tensor) -> Tensor:
     return -0.5 * (math.log(2 * math.pi) + logvars + (z - means).square() * torch.exp(-logvars))
 
 
-def log_density(z: Tensor, means: Tensor, logvars: Tensor, correlation: Scalar = 0.0) -> Tensor:
-    """log q(z|x) of the whole vector, shape (…).
+def log_densities(z: Tensor, means: Tensor, logvars: Tensor, correlation: Scalar = 0.0) -> tuple[Tensor, Tensor]:
+    """log q(z|x) of the whole vector, shape (…), and of each latent alone, shape (…, l); arguments broadcast.
 
     With u = (z − mean)/s the exponent is uᵀ Σ⁻¹ u, and by the two eigenvalues of Σ
     uᵀ Σ⁻¹ u = ‖u‖² / (1 − σ) + l ū² (1 / (1 − σ + lσ) − 1 / (1 − σ)).
     """
     latents = z.shape[-1]
-    factorised = log_density_per_latent(z, means, logvars).sum(-1)
-    if isinstance(correlation, float) and correlation == 0.0:
-        return factorised
-    correlation = torch.as_tensor(correlation, dtype=z.dtype, device=z.device)
     u = (z - means) * torch.exp(-0.5 * logvars)
+    squares = u.square()
+    each = -0.5 * (squares + (logvars + math.log(2 * math.pi)))
+    if isinstance(correlation, float) and correlation == 0.0:
+        return each.sum(-1), each
+    correlation = torch.as_tensor(correlation, dtype=z.dtype, device=z.device)
     across, along = 1 / (1 - correlation), 1 / (1 - correlation + latents * correlation)
-    excess = (across - 1) * u.square().sum(-1) + latents * (along - across) * u.mean(-1).square()
-    return factorised - 0.5 * excess + correlation_divergence(correlation, latents)
+    excess = (across - 1) * squares.sum(-1) + latents * (along - across) * u.mean(-1).square()
+    return each.sum(-1) - 0.5 * excess + correlation_divergence(correlation, latents), each
+
+
+def log_density(z: Tensor, means: Tensor, logvars: Tensor, correlation: Scalar = 0.0) -> Tensor:
+    """log q(z|x) of the whole vector, shape (…)."""
+    return log_densities(z, means, logvars, correlation)[0]

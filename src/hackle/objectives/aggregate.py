@@ -20,7 +20,7 @@ from typing import Literal, NamedTuple
 import torch
 from torch import Tensor
 
-from hackle.gaussian import Scalar, log_density, log_density_per_latent
+from hackle.gaussian import Scalar, log_densities
 
 Estimator = Literal["minibatch-weighted", "stratified"]
 
@@ -57,10 +57,9 @@ def aggregate_densities(
 ) -> AggregateDensities:
     """The densities at samples z (b, l) of the posteriors with these means and logvars (b, l)."""
     weights = log_weights(len(z), data_size, estimator, z)
-    pairs = z.unsqueeze(1), means.unsqueeze(0), logvars.unsqueeze(0)
-    joint = log_density(*pairs, correlation)
+    joint, each = log_densities(z.unsqueeze(1), means.unsqueeze(0), logvars.unsqueeze(0), correlation)
     return AggregateDensities(
         joint.diagonal(),
         torch.logsumexp(joint + weights, dim=1),
-        torch.logsumexp(log_density_per_latent(*pairs) + weights.unsqueeze(-1), dim=1),
+        torch.logsumexp(each + weights.unsqueeze(-1), dim=1),
     )
