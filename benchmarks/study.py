@@ -130,7 +130,7 @@ def processor_seconds() -> float:
 def overhead(folder: Path) -> dict[str, Any]:
     torch.set_num_threads(1)
     data = write_data(folder)
-    runs = tiny_runs(data, 16, 200)
+    runs = tiny_runs(data, 4, 1000)
     begun, used = time.monotonic(), processor_seconds()
     dataset = load(data)
     for members in group(runs):
