@@ -46,7 +46,7 @@ def by_name(table: Any, column: str = "score") -> dict[str, float]:
 
 
 def test_misjed_of_the_most_informative_codes(squares: Any) -> None:
-    """Of three codes that know two factors and one that repeats the first, pairs of the top three are scored."""
+    """Of four mixtures of the factors, the pairs of the three most informative."""
     rng = np.random.default_rng(0)
     mix = rng.normal(size=(len(squares.factors.names), 4))
     oracle = Oracle(squares, posterior=True, mix=mix)

@@ -150,7 +150,7 @@ def test_log_density_ratio_of_one_and_two_logits() -> None:
 
 def test_discrimination_is_the_binary_cross_entropy() -> None:
     real, fake = torch.tensor([[2.0, -1.0, 3.0], [-0.5, 0.25, -4.0]], dtype=torch.float64)
-    found = discriminate(lambda name, z: z, real[:, None], fake[:, None])
+    found = discriminate(lambda name, *inputs: inputs[0], real[:, None], fake[:, None])
     logits, labels = torch.cat([real, fake]), torch.tensor([1.0, 1, 1, 0, 0, 0], dtype=torch.float64)
     close(found.total, F.binary_cross_entropy_with_logits(logits, labels))
     close(found.terms["discriminator_accuracy"], ((logits > 0) == (labels > 0)).double().mean())

@@ -25,6 +25,8 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from hackle.kernels.mapping import stacked
+
 _KERNEL_FORMATS = (torch.float32, torch.bfloat16, torch.float16)
 
 
@@ -80,16 +82,6 @@ def _run(name: str, operator: Any, *given: Tensor) -> Tensor:
     return kernels.taps(*given) if name == "taps" else getattr(kernels, name)(*given)[0]
 
 
-def _stack(size: int, dims: tuple[int | None, ...], arguments: tuple[Any, ...]) -> list[Any]:
-    """Tensors with their models first, each repeated where all models share it; other arguments as they are."""
-    stacked = []
-    for argument, dim in zip(arguments, dims, strict=True):
-        if isinstance(argument, Tensor):
-            argument = argument.unsqueeze(0).expand(size, *argument.shape) if dim is None else argument.movedim(dim, 0)
-        stacked.append(argument)
-    return stacked
-
-
 class _Operator(torch.autograd.Function):
     """What the three operators share: both arguments are kept for the gradients, and mapping stacks them."""
 
@@ -111,7 +103,7 @@ class _Down(_Operator):
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, *tensors: Any) -> Any:
-        return _Down.apply(*_stack(info.batch_size, in_dims, tensors)), 0
+        return _Down.apply(*stacked(info.batch_size, in_dims, tensors)), 0
 
 
 class _Up(_Operator):
@@ -127,7 +119,7 @@ class _Up(_Operator):
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, *tensors: Any) -> Any:
-        return _Up.apply(*_stack(info.batch_size, in_dims, tensors)), 0
+        return _Up.apply(*stacked(info.batch_size, in_dims, tensors)), 0
 
 
 class _Taps(_Operator):
@@ -142,7 +134,7 @@ class _Taps(_Operator):
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, *tensors: Any) -> Any:
-        return _Taps.apply(*_stack(info.batch_size, in_dims, tensors)), 0
+        return _Taps.apply(*stacked(info.batch_size, in_dims, tensors)), 0
 
 
 def down(x: Tensor, weight: Tensor) -> Tensor:
@@ -205,7 +197,7 @@ class _DownLayer(_Layer):
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, *arguments: Any) -> Any:
-        return _DownLayer.apply(*_stack(info.batch_size, in_dims, arguments)), 0
+        return _DownLayer.apply(*stacked(info.batch_size, in_dims, arguments)), 0
 
 
 class _UpLayer(_Layer):
@@ -222,7 +214,7 @@ class _UpLayer(_Layer):
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, *arguments: Any) -> Any:
-        return _UpLayer.apply(*_stack(info.batch_size, in_dims, arguments)), 0
+        return _UpLayer.apply(*stacked(info.batch_size, in_dims, arguments)), 0
 
 
 def down_layer(x: Tensor, weight: Tensor, bias: Tensor, slope: float = 1.0) -> Tensor:
@@ -296,7 +288,7 @@ class _Tower(torch.autograd.Function):
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, *arguments: Any) -> Any:
-        results = _Tower.apply(*_stack(info.batch_size, in_dims, arguments))
+        results = _Tower.apply(*stacked(info.batch_size, in_dims, arguments))
         return results, (0,) * len(results)
 
 

@@ -19,6 +19,7 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from hackle.kernels.mapping import stacked
 from hackle.randomness_kernel import jit, tl, triton
 
 _BLOCK = 1024
@@ -89,12 +90,8 @@ class _BernoulliError(torch.autograd.Function):
         return out, None
 
     @staticmethod
-    def vmap(info: Any, in_dims: Any, logits: Tensor, images: Tensor) -> Any:
-        stacked = [
-            value.unsqueeze(0).expand(info.batch_size, *value.shape) if dim is None else value.movedim(dim, 0)
-            for value, dim in zip((logits, images), in_dims, strict=True)
-        ]
-        return _BernoulliError.apply(*stacked), 0
+    def vmap(info: Any, in_dims: Any, *tensors: Any) -> Any:
+        return _BernoulliError.apply(*stacked(info.batch_size, in_dims, tensors)), 0
 
 
 def unit_interval(images: Tensor, number_format: torch.dtype | None = None) -> Tensor:

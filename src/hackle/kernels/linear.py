@@ -14,6 +14,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from hackle.kernels.mapping import stacked
+
 
 def _transposed(values: Tensor) -> Tensor:
     return values.transpose(-1, -2)
@@ -42,11 +44,7 @@ class _Linear(torch.autograd.Function):
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, *tensors: Any) -> Any:
-        stacked = [
-            value.unsqueeze(0).expand(info.batch_size, *value.shape) if dim is None else value.movedim(dim, 0)
-            for value, dim in zip(tensors, in_dims, strict=True)
-        ]
-        return _Linear.apply(*stacked), 0
+        return _Linear.apply(*stacked(info.batch_size, in_dims, tensors)), 0
 
 
 def linear(values: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
