@@ -2,8 +2,8 @@
 
     kills     200 tiny runs on two workers, undisturbed and with the driver killed (-9) at 20 random moments: are the tables
               the same, row for row?
-    overhead  the same fleets trained bare and as a study without metrics: what do scheduling, storing and files add? In
-              seconds of processor time, which other processes on the machine do not change, and of the clock.
+    overhead  a study without metrics in one process: how much of its processor time is not spent in steps of fleets but in
+              scheduling, storing, checkpoints, curves and files?
     ray       a study bound by the processor on one Ray worker and on two.
 
 Run: python benchmarks/study.py [kills] [overhead] [ray]
@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import json
 import random
-import resource
 import shutil
 import subprocess
 import sys
@@ -24,18 +23,15 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import torch
 
-from hackle.datasets import load
 from hackle.engine import run_study
 from hackle.engine.lock import holder
-from hackle.fleet import Fleet, group
+from hackle.fleet import Fleet
 from hackle.nets import Convolutional
 from hackle.objectives import VAE, BetaVAE
 from hackle.plans import PlanSizes
 from hackle.protocols import Protocol
 from hackle.store import read
-from hackle.train import cut
 from hackle.types import Adam, Run
 
 TINY = Protocol("tiny", PlanSizes(200, 100, 100, 50, 8, 100, 50, 8), bins=8, posterior_bins=40)
@@ -121,34 +117,29 @@ def kills(folder: Path) -> dict[str, Any]:
     }
 
 
-def processor_seconds() -> float:
-    """Of this process and of those of its children that have ended."""
-    used = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    return sum(entry.ru_utime + entry.ru_stime for entry in used)
-
-
 def overhead(folder: Path) -> dict[str, Any]:
-    torch.set_num_threads(1)
-    data = write_data(folder)
-    runs = tiny_runs(data, 4, 1000)
-    begun, used = time.monotonic(), processor_seconds()
-    dataset = load(data)
-    for members in group(runs):
-        for part in cut(members, 8):
-            fleet = Fleet(part, dataset.images_on("cpu"), len(dataset.factors), dataset.shape)
-            for _ in range(part[0].steps):
-                fleet.step()
-    bare, bare_used = time.monotonic() - begun, processor_seconds() - used
-    found: dict[str, Any] = {"bare seconds": bare, "bare processor seconds": bare_used}
-    # In this process, where nothing has to be started, and with a worker, which has to import everything first.
-    for workers, name in ((0, "in one process"), (1, "with a worker")):
-        begun, used = time.monotonic(), processor_seconds()
-        options: dict[str, Any] = {"workers": workers, "device": "cpu", "fleet_size": 8, "progress": False}
-        run_study(runs, folder / f"study{workers}", metrics=(), keep="none", checkpoint_seconds=10.0, **options)
-        found[f"study seconds {name}"] = time.monotonic() - begun
-        found[f"study processor seconds {name}"] = processor_seconds() - used
-        found[f"overhead {name}"] = (processor_seconds() - used) / bare_used - 1
-    return found
+    runs = tiny_runs(write_data(folder), 4, 1000)
+    original, spent = Fleet.step, 0.0
+
+    def step(self: Fleet) -> None:
+        nonlocal spent
+        begun = time.process_time()
+        original(self)
+        spent += time.process_time() - begun
+
+    Fleet.step = step
+    begun = time.process_time()
+    options: dict[str, Any] = {"workers": 0, "device": "cpu", "fleet_size": 8, "progress": False}
+    run_study(runs, folder / "study", metrics=(), keep="none", checkpoint_seconds=10.0, **options)
+    whole = time.process_time() - begun
+    Fleet.step = original
+    return {
+        "runs": len(runs),
+        "seconds in steps": spent,
+        "seconds of the study": whole,
+        "overhead": whole / spent - 1,
+        "seconds per run beside steps": (whole - spent) / len(runs),
+    }
 
 
 def on_ray(folder: Path) -> dict[str, Any]:

@@ -23,7 +23,7 @@ class Display:
             BarColumn(bar_width=20),
             TextColumn("{task.description}"),
         )
-        self._bar = Progress(*columns, console=self.console)
+        self._bar = Progress(*columns, console=self.console, refresh_per_second=2, disable=not shown)
         self._task = self._bar.add_task("", total=total, completed=done)
 
     def __enter__(self) -> Display:

@@ -158,7 +158,7 @@ def _shown(progress: bool, device: torch.device) -> Iterator[Watch]:
         TimeRemainingColumn(compact=True),
         TextColumn("left {task.fields[losses]}"),
     )
-    with Progress(*columns, console=console) as bar:
+    with Progress(*columns, console=console, refresh_per_second=4, disable=not progress) as bar:
         task = bar.add_task("", total=1, rate="", losses="", visible=False)
 
         def begin(runs: Sequence[Run], step: int) -> None:
