@@ -44,6 +44,24 @@ def test_train_score_show(own_data: Path, tmp_path: Path, capsys: Any) -> None:
     main(f"train --resume --out {run} --device cpu".split())
 
 
+def test_scores_while_training(own_data: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    words = (
+        f"train vae --dataset {own_data} --steps 4 --latents 3 --out {run} --device cpu --log-every 1 --score-every 2"
+    )
+    main(words.split())
+    curves = pd.read_csv(run / "curves.csv", index_col="step")
+    assert curves["score_mig"].dropna().index.tolist() == [2, 4]
+    assert curves.drop(columns=[name for name in curves if name.startswith("score_")]).notna().all().all()
+    page = tmp_path / "page.html"
+    main(f"score {run} --protocol quick --no-ceilings --page {page} --device cpu".split())
+    kept = [row for row in json.loads((run / "scores.json").read_text()) if row["representation"] != "sampled"]
+    assert {f"score_{row['metric']}" for row in kept} == {name for name in curves if name.startswith("score_")}
+    for row in kept:
+        assert curves.to_dict()[f"score_{row['metric']}"][4] == pytest.approx(row["score"], rel=1e-5, abs=1e-7)
+    assert "Training" in page.read_text()
+
+
 def test_method_options_and_presets(capsys: Any) -> None:
     with pytest.raises(SystemExit):
         main(["train", "factor-vae", "--help"])

@@ -107,6 +107,8 @@ class TrainOptions:
     """cpu or cuda; the best one that is here if not given."""
     log_every: int = 100
     """Steps between two points of the curves."""
+    score_every: int = 0
+    """Steps between two quick scorings of the model, which join the curves; 0 is never."""
 
 
 def _train(words: list[str]) -> None:
@@ -195,9 +197,19 @@ def _train(words: list[str]) -> None:
         device=device,
         resume=options.resume,
         log_every=options.log_every,
+        **_scoring(options.score_every),
     )
     if options.out is not None:
         Console().print(f"trained: {options.out}\nnext: hackle score {options.out}", highlight=False, soft_wrap=True)
+
+
+def _scoring(every: int) -> dict[str, Any]:
+    """The arguments of `fit` that score every so many steps."""
+    if not every:
+        return {}
+    from hackle.scoring import quick_scores
+
+    return {"scores": quick_scores, "score_every": every}
 
 
 def _take_option(words: Sequence[str], option: str, default: str) -> tuple[str, list[str]]:
@@ -217,7 +229,14 @@ def _take_option(words: Sequence[str], option: str, default: str) -> tuple[str, 
 
 
 def _resume(words: list[str]) -> None:
-    def command(out: Path, resume: bool = False, root: Path | None = None, device: str | None = None) -> None:
+    def command(
+        out: Path,
+        resume: bool = False,
+        root: Path | None = None,
+        device: str | None = None,
+        log_every: int = 100,
+        score_every: int = 0,
+    ) -> None:
         """Go on with the run that a folder holds.
 
         Args:
@@ -225,13 +244,16 @@ def _resume(words: list[str]) -> None:
             resume: Must be given: it says that you mean the run in the folder.
             root: Where data sets lie.
             device: cpu or cuda; the best one that is here if not given.
+            log_every: Steps between two points of the curves.
+            score_every: Steps between two quick scorings of the model, which join the curves; 0 is never.
         """
         from hackle.model import read_record
         from hackle.train import fit
 
         if not resume:
             raise HackleError("name a method (`hackle train --help`), or add --resume to go on with the run in --out")
-        fit(read_record(out)[0], out=out, root=root, device=device, resume=True)
+        run = read_record(out)[0]
+        fit(run, out=out, root=root, device=device, resume=True, log_every=log_every, **_scoring(score_every))
 
     run_command(command, "train", words)
 
@@ -272,7 +294,7 @@ def score_command(
     Args:
         directory: The run's folder.
         metrics: "all", or names separated by commas.
-        protocol: locatello2019, disentanglement_lib, kim2018, do2020 or yang2020.
+        protocol: locatello2019, disentanglement_lib, kim2018, do2020, yang2020, or quick for a rough look.
         fraction: Score on this fraction of the protocol's points, for a quick look.
         seed: Seed of the draws.
         bootstrap: Number of resamplings for 95% intervals; 0 gives none.

@@ -82,6 +82,12 @@ PROTOCOLS: dict[str, Protocol] = {
     "do2020": Protocol("do2020", _LARGE, bins=100, dci_predictor="lasso", dci_skips_categorical=True),
     # Yang et al. 2020 take their scores from the library above.
     "yang2020": Protocol("yang2020", _LARGE, minimum_variance=0.05**2, dci_predictor="gbt"),
+    # Nobody's: about 4,000 images and the metrics that are quick on them, for scores while a model trains.
+    "quick": Protocol(
+        "quick",
+        PlanSizes(1_000, 500, 100, 50, 16, 0, 0, 1),
+        metrics=("mig", "dci", "factor_vae", "interpretability", "gaussian_tc"),
+    ),
 }
 
 

@@ -35,7 +35,7 @@ from hackle.protocols import Protocol
 from hackle.protocols import protocol as find_protocol
 from hackle.types import Dataset
 
-__all__ = ["METRICS", "ScoreError", "choose_metrics", "score", "score_many"]
+__all__ = ["METRICS", "ScoreError", "choose_metrics", "quick_scores", "score", "score_many"]
 
 Representation = Literal["mean", "sampled"]
 PERFECT_LOGVAR = 2 * np.log(0.01)
@@ -229,6 +229,18 @@ def score(
                 best |= scoring.ceilings([name])
             bar.advance(task)
     return scoring.table(rows, best)
+
+
+def quick_scores(model: Model | Encoder, dataset: Dataset, seed: int = 0) -> dict[str, float]:
+    """A few scores by name that take about a second, for curves of a model in training: `hackle.fit(…, scores=quick_scores)`.
+
+    They are those of posterior means under the protocol "quick": MIG, DCI, FactorVAE score, Gaussian total correlation and,
+    where the encoder gives posteriors, RMIG and modularity. So few images make them rough; every call sees the same ones.
+    """
+    if not scored_factors(dataset.factors):
+        raise ScoreError(f"{dataset.name} has no observed factor with more than one value")
+    table = score(model, dataset, protocol="quick", seed=seed, representations=("mean",), ceilings=False)
+    return dict(zip(table["metric"], table["score"], strict=True))
 
 
 @contextmanager

@@ -29,7 +29,9 @@ pytestmark = pytest.mark.skipif(
 )
 
 # The machine may be busy with other tests.
-expect.set_options(timeout=20_000)
+PATIENCE = 90_000
+"""Milliseconds to wait for what a page does: the machine may be busy."""
+expect.set_options(timeout=PATIENCE)
 PIXELS = "canvas => Array.from(canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data).join()"
 
 
@@ -46,7 +48,7 @@ def page(browser: Browser, address: str) -> Iterator[Page]:
     """A page that must not complain."""
     context = browser.new_context(viewport={"width": 1280, "height": 800}, accept_downloads=True, base_url=address)
     page = context.new_page()
-    page.set_default_timeout(20_000)
+    page.set_default_timeout(PATIENCE)
     complaints: list[str] = []
     page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
     page.on("pageerror", lambda error: complaints.append(str(error)))
@@ -65,7 +67,7 @@ def page(browser: Browser, address: str) -> Iterator[Page]:
 def elsewhere(browser: Browser) -> Iterator[Page]:
     """A page for servers of a test's own, where refusals are expected."""
     page = browser.new_page()
-    page.set_default_timeout(20_000)
+    page.set_default_timeout(PATIENCE)
     yield page
     page.close()
 
@@ -84,10 +86,10 @@ def changed(page: Page, selector: str, work: Callable[[], Any], at: int = 0) -> 
     canvas = page.locator(selector).nth(at)
     before = canvas.evaluate(PIXELS)
     work()
-    for _ in range(200):
+    for _ in range(PATIENCE // 100):
         if canvas.evaluate(PIXELS) != before:
             return
-        page.wait_for_timeout(50)
+        page.wait_for_timeout(100)
     raise AssertionError(f"{selector} still shows what it did")
 
 
@@ -223,6 +225,23 @@ def test_curves_appear_while_a_run_trains(page: Page, ids: dict[str, str], serve
     expect(page.locator(".chart")).to_have_count(3)
     write_curves(served / "training", range(10, 210, 10))
     expect(page.get_by_text("step 200")).to_be_visible()
+
+
+def test_scores_that_begin_later_get_charts_of_their_own(page: Page, ids: dict[str, str], served: Path) -> None:
+    table = served / "training" / "curves.csv"
+    table.write_text("step,kl\n10,3\n20,2\n")
+    page.goto(f"/#/run/{ids['training']}")
+    expect(page.get_by_text("step 20")).to_be_visible()
+    expect(page.get_by_role("heading", name="Scores")).to_be_hidden()
+    table.write_text("step,kl,score_mig\n10,3,\n20,2,\n30,1,0.25\n40,1,\n50,1,0.5\n")
+    expect(page.get_by_role("heading", name="Scores")).to_be_visible()
+    chart = page.locator(".along .chart")
+    expect(chart).to_have_count(1)
+    expect(chart.locator("figcaption")).to_have_text("MIG")
+    chart.locator("svg").hover()
+    expect(chart.locator("figcaption")).to_contain_text(re.compile(r"MIG at (30|50): 0\.(25|5)0*$"))
+    expect(page.locator(".charts").first.locator(".chart")).to_have_count(1)
+    write_curves(served / "training", range(10, 60, 10))
 
 
 def test_two_runs_side_by_side(page: Page) -> None:

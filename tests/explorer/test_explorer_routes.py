@@ -140,6 +140,21 @@ def test_curves_grow_while_a_run_trains(client: httpx.Client, ids: dict[str, str
     assert more["curves"]["kl"] == [2]
 
 
+def test_scores_of_a_run_in_training_are_served_where_they_were_taken(
+    client: httpx.Client, ids: dict[str, str], served: Path
+) -> None:
+    table = served / "training" / "curves.csv"
+    table.write_text("step,kl,score_mig\n10,1,\n20,2,0.25\n30,,\n")
+    place = f"/api/runs/{ids['training']}/curves"
+    assert client.get(place).json()["curves"] == {
+        "step": [10, 20, 30],
+        "kl": [1, 2, None],
+        "score_mig": [None, 0.25, None],
+    }
+    assert client.get(place, params={"after": 20}).json()["curves"] == {"step": [30], "kl": [None], "score_mig": [None]}
+    write_curves(served / "training", range(10, 60, 10))
+
+
 def test_a_gan_has_classes_and_noise(client: httpx.Client, ids: dict[str, str], served: Path) -> None:
     found = client.get(f"/api/runs/{ids['gan']}/model").json()
     assert [latent["prior"] for latent in found["latents"]] == ["uniform", "uniform", "categorical"]

@@ -187,6 +187,17 @@ def test_long_curves_are_thinned_to_means_that_keep_the_average(tmp_path: Path, 
         assert np.average(found["value"], weights=weights) == pytest.approx(value.mean(), rel=1e-6)
 
 
+def test_terms_that_some_points_lack_keep_the_mean_of_the_others(tmp_path: Path) -> None:
+    step = np.arange(1, 2 * CURVE_POINTS + 1)
+    scored = np.where(step % 6 == 0, step / 6, np.nan)
+    with Store.create_or_open(tmp_path) as store:
+        store.add(Outcome(made_up_run(), "done", curves={"step": step, "score_mig": scored}))
+    found = read(tmp_path).curve("score_mig").set_index("step")["value"]
+    assert len(found) == CURVE_POINTS
+    assert found.dropna().index.tolist() == list(range(6, 2 * CURVE_POINTS + 1, 6))
+    np.testing.assert_allclose(found.dropna(), found.dropna().index / 6, rtol=1e-6)
+
+
 def test_curves_of_different_lengths_are_refused(tmp_path: Path) -> None:
     with (
         Store.create_or_open(tmp_path) as store,

@@ -261,7 +261,7 @@ def _read_curves(root: Path, path: Path) -> dict[str, list[Any]]:
     names = head.strip().split(",")
     rows = [row for row in csv.reader(line for line in lines if line.endswith("\n")) if len(row) == len(names)]
     try:
-        columns = {name: [float(row[at]) for row in rows] for at, name in enumerate(names)} if names[0] else {}
+        columns = {name: [float(row[at] or "nan") for row in rows] for at, name in enumerate(names)} if names[0] else {}
     except ValueError:
         return {}
     if "step" not in columns:

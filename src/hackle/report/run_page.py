@@ -58,7 +58,9 @@ def curves_figure(folder: Path) -> Figure | None:
     figure = Figure(figsize=(3.2 * columns, 2.2 * height), dpi=140, layout="constrained")
     panels = figure.subplots(height, columns, squeeze=False).ravel()
     for panel, name in zip(panels, names, strict=False):
-        panel.plot(steps, [float(row[name]) for row in rows], color="#0072B2", linewidth=1.2)
+        points = [(step, float(row[name])) for step, row in zip(steps, rows, strict=True) if row[name]]
+        marker = "." if len(points) < 10 else ""
+        panel.plot(*zip(*points, strict=True), color="#0072B2", linewidth=1.2, marker=marker)
         panel.set_title(name.replace("_", " "), fontsize=9)
         panel.tick_params(labelsize=7)
         panel.set_xlabel("step", fontsize=7)

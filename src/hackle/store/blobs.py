@@ -39,7 +39,10 @@ def pack(name: str, array: NDArray[Any]) -> Blob:
 
 
 def pack_curves(curves: Mapping[str, Any]) -> list[Blob]:
-    """At most `CURVE_POINTS` points: runs of neighbouring points become their mean, at the step of the last."""
+    """At most `CURVE_POINTS` points: runs of neighbouring points become their mean, at the step of the last.
+
+    A term that some points lack, NaN there, has the mean of those that it has.
+    """
     length = len(curves.get("step", ()))
     if not length:
         return []
@@ -53,5 +56,8 @@ def pack_curves(curves: Mapping[str, Any]) -> list[Blob]:
         if name == "step":
             found.append(pack(name, points[ends - 1].astype(np.int64)))
         else:
-            found.append(pack(name, (np.add.reduceat(points, starts) / (ends - starts)).astype(np.float32)))
+            known = ~np.isnan(points)
+            sums, counts = (np.add.reduceat(part, starts) for part in (np.where(known, points, 0.0), known.astype(int)))
+            means = np.divide(sums, counts, out=np.full(len(starts), np.nan), where=counts > 0)
+            found.append(pack(name, means.astype(np.float32)))
     return found

@@ -1,9 +1,9 @@
 """Training: runs that stack become fleets, fleets go through one loop, and folders hold what comes of it.
 
 A run folder holds `run.json` (the record), `weights.safetensors` (the result), `curves.csv` and TensorBoard events (every
-term, averaged between log points). While a run trains alone its checkpoint lies there too; those of fleets lie in the
-folder `fleets` beside their runs' folders. Since batches and noise are functions of seed and step, a run resumed from any
-checkpoint ends bit-identical on the CPU with one never interrupted.
+term, averaged between log points, and scores at some of them). While a run trains alone its checkpoint lies there too;
+those of fleets lie in the folder `fleets` beside their runs' folders. Since batches and noise are functions of seed and
+step, a run resumed from any checkpoint ends bit-identical on the CPU with one never interrupted.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from hackle.records import record_hash
 from hackle.train.checkpoints import Shelf, write_atomically
 from hackle.train.errors import DamagedCheckpoint, Diverged, Stopped, TrainingError, WriteError
 from hackle.train.folder import RunFolder
-from hackle.train.loop import Pace, Point, Trained, Watch, last_good_step, train_runs
+from hackle.train.loop import Pace, Point, Scores, Trained, Watch, last_good_step, train_runs
 from hackle.train.size import choose_fleet_size, cut
 from hackle.types import Dataset, Run
 
@@ -33,6 +33,7 @@ __all__ = [
     "Diverged",
     "Pace",
     "RunFolder",
+    "Scores",
     "Shelf",
     "Stopped",
     "Trained",
@@ -65,6 +66,8 @@ def fit(
     device: torch.device | str | None = None,
     resume: bool = False,
     log_every: int = 100,
+    scores: Scores | None = None,
+    score_every: int = 0,
     checkpoint_seconds: float = 60.0,
     fleet_size: int | None = None,
     tensorboard: bool = True,
@@ -75,12 +78,19 @@ def fit(
     out: the run's folder, or the folder that holds one folder per run, named by the run's hash; None keeps nothing.
     dataset: a data set of your own instead of the one that the runs name. root: where data sets lie.
     resume: go on from the checkpoints under `out`. log_every: steps between two points of the curves.
+    scores: a function of a model and its data set, such as `hackle.scoring.quick_scores`, that gives scores by name. They are
+    taken every `score_every` steps, at the log point then or next, and at the end, and join the curves as `score_…`.
+    Training does not depend on them.
     checkpoint_seconds: between two checkpoints. fleet_size: the most runs that train together; None takes as many as the
     free memory holds. tensorboard: write the curves for TensorBoard, too.
     A run that diverges raises `Diverged` when it trains alone; among others it comes back as None and the others go on.
     """
     if fleet_size is not None and fleet_size < 1:
         raise TrainingError(f"fleet_size is {fleet_size}; expected 1 or more, or None")
+    if score_every < 0:
+        raise TrainingError(f"score_every is {score_every}; expected a number of steps, or 0 for no scores")
+    if (scores is None) != (score_every == 0):
+        raise TrainingError("scores and score_every go together: scores=hackle.scoring.quick_scores, score_every=1000")
     alone = isinstance(runs, Run)
     members = [runs] if isinstance(runs, Run) else list(runs)
     place = None if out is None else Path(out)
@@ -89,7 +99,7 @@ def fit(
     if place is not None:
         shelf = Shelf(place, alone=True) if alone else Shelf(place / FLEETS)
     target = torch.device(device) if device is not None else default_device()
-    pace, results = Pace(log_every, checkpoint_seconds), {}
+    pace, results = Pace(log_every, checkpoint_seconds, score_every), {}
     try:
         with _shown(progress, target) as watch:
             for together in group(members):
@@ -99,7 +109,7 @@ def fit(
                     for run in together
                     if paths
                 }
-                results |= _fit_group(together, data, target, pace, watch, shelf, folders, resume, fleet_size)
+                results |= _fit_group(together, data, target, pace, watch, shelf, folders, resume, fleet_size, scores)
         if alone and results[record_hash(runs)].model is None:
             raise _diverged(results[record_hash(runs)], shelf)
         if shelf is not None:
@@ -122,6 +132,7 @@ def _fit_group(
     folders: dict[str, RunFolder],
     resume: bool,
     fleet_size: int | None,
+    scores: Scores | None,
 ) -> dict[str, Trained]:
     """Train the runs of one group that have not finished yet."""
     for folder in folders.values():
@@ -133,7 +144,7 @@ def _fit_group(
     }
     left = [run for run in runs if record_hash(run) not in done]
     for fleet in cut(left, fleet_size or choose_fleet_size(left, data, device)) if left else []:
-        for found in train_runs(fleet, data, device, pace, watch, shelf=shelf, folders=folders):
+        for found in train_runs(fleet, data, device, pace, watch, shelf=shelf, folders=folders, scores=scores):
             done[record_hash(found.run)] = found
     return done
 

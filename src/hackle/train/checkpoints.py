@@ -100,9 +100,9 @@ class Snapshot:
         return Snapshot(self.runs + other.runs, state, max(self.seconds, other.seconds))
 
     def fits(self, other: Snapshot) -> bool:
-        """Whether both stand at the same step and took their curves' points at the same steps."""
+        """Whether both stand at the same step and took points of the same curves at the same steps."""
         points = [snapshot.state.get(STEPS, torch.zeros(0)).tolist() for snapshot in (self, other)]
-        return self.step == other.step and points[0] == points[1]
+        return self.step == other.step and points[0] == points[1] and self.state.keys() == other.state.keys()
 
     @property
     def curves(self) -> Curves:

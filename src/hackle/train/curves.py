@@ -1,7 +1,8 @@
 """The terms of a fleet's runs over its steps: kept in memory, saved with its checkpoints, written out in batches.
 
 A term is a number per run, or a row of numbers (one per latent). Runs are the leading axis, as in a fleet's state, so that
-the curves of a fleet can be cut and joined with it.
+the curves of a fleet can be cut and joined with it. A term that a point does not have, such as a score that is taken at some
+points alone, is NaN there.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ STEPS = PREFIX + "step"
 
 
 class Curves:
-    """Points taken at growing steps, each the mean of every term since the point before."""
+    """Points taken at growing steps: every term's mean since the point before, and what else was measured there."""
 
     def __init__(
         self, steps: Sequence[int] = (), terms: Mapping[str, Sequence[NDArray[np.float32]]] | None = None
@@ -47,11 +48,15 @@ class Curves:
         return {STEPS: torch.tensor(self.steps), **stacked}
 
     def add(self, step: int, averages: Sequence[Mapping[str, list[float] | float]]) -> None:
-        """One point: the averages that a fleet gives for each of its runs."""
+        """One point: the averages that a fleet gives for each of its runs, which may have scores of their own besides."""
+        before = len(self.steps)
         self.steps.append(step)
-        for name in averages[0]:
-            values = np.array([row[name] for row in averages], dtype=np.float32)
-            self._terms.setdefault(name, []).append(values)
+        for name in dict.fromkeys(name for row in averages for name in row):
+            values = np.array([row.get(name, np.nan) for row in averages], dtype=np.float32)
+            self._terms.setdefault(name, [np.full_like(values, np.nan)] * before).append(values)
+        for points in self._terms.values():
+            if len(points) == before:
+                points.append(np.full_like(points[-1], np.nan))
 
     def row(self, row: int, start: int = 0) -> dict[str, NDArray]:
         """One run's curves from a point on: `step` and each term, a term with a value per latent as `term_0`, `term_1`, …"""

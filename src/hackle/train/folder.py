@@ -29,6 +29,7 @@ class RunFolder:
         self.path, self.run, self.shape, self._tensorboard = path, run, shape, tensorboard
         self._writer: Any = None
         self._written = 0
+        self._terms: list[str] = []
 
     def claim(self, resume: bool) -> None:
         """Take the folder for this run, or say why it cannot be had."""
@@ -55,23 +56,31 @@ class RunFolder:
     def start(self, curves: Curves, row: int) -> None:
         """Begin the table of curves anew with the points that training goes on from."""
         (self.path / CURVES).unlink(missing_ok=True)
+        self._terms = []
         if curves.steps:
-            write_curves(self.path, curves.row(row))
+            self._write(curves.row(row))
         self._written = len(curves.steps)
 
     def append(self, curves: Curves, row: int) -> None:
-        """Write the points that are new since the last time, to the table and to TensorBoard."""
+        """Write the points that are new since the last time, to the table and to TensorBoard.
+
+        A term that was never there before, such as the first scores, gives the table another head: it is written anew.
+        """
         if len(curves.steps) == self._written:
             return
         fresh = curves.row(row, self._written)
-        if self._written:
+        if list(fresh) == self._terms:
             with (self.path / CURVES).open("a", newline="") as file:
                 csv.writer(file, lineterminator="\n").writerows(_lines(fresh))
         else:
-            write_curves(self.path, fresh)
+            self._write(curves.row(row))
         self._written = len(curves.steps)
         if self._tensorboard:
             self._show(fresh)
+
+    def _write(self, whole: Mapping[str, NDArray]) -> None:
+        write_curves(self.path, whole)
+        self._terms = list(whole)
 
     def _show(self, fresh: Mapping[str, NDArray]) -> None:
         if self._writer is None:
@@ -80,7 +89,8 @@ class RunFolder:
             self._writer = SummaryWriter(str(self.path), purge_step=int(fresh["step"][0]))
         for name, values in fresh.items():
             if name != "step":
-                for step, value in zip(fresh["step"].tolist(), values.tolist(), strict=True):
+                known = ~np.isnan(values)
+                for step, value in zip(fresh["step"][known].tolist(), values[known].tolist(), strict=True):
                     self._writer.add_scalar(name, value, step)
 
     def finish(self, weights: dict[str, Tensor], metadata: dict[str, str] | None = None) -> None:
@@ -95,9 +105,9 @@ class RunFolder:
 
 
 def _lines(curves: Mapping[str, NDArray]) -> list[list[str]]:
-    """Rows of the table: nine digits give a float32 back exactly."""
+    """Rows of the table: nine digits give a float32 back exactly, and a cell is empty where there is no number."""
     columns = [
-        [str(value) if name == "step" else f"{value:.9g}" for value in values.tolist()]
+        [str(value) if name == "step" else "" if value != value else f"{value:.9g}" for value in values.tolist()]
         for name, values in curves.items()
     ]
     return [list(row) for row in zip(*columns, strict=True)]
@@ -122,6 +132,6 @@ def read_curves(folder: Path) -> dict[str, NDArray]:
         names, *rows = list(csv.reader(file))
     columns = zip(*rows, strict=True) if rows else [()] * len(names)
     return {
-        name: np.array(column, dtype=np.int64 if name == "step" else np.float32)
+        name: np.array([cell or "nan" for cell in column], dtype=np.int64 if name == "step" else np.float32)
         for name, column in zip(names, columns, strict=True)
     }

@@ -21,7 +21,7 @@ from hackle.train.curves import PREFIX, Curves
 from hackle.train.errors import Stopped, TrainingError
 from hackle.train.folder import RunFolder
 from hackle.train.size import cut, is_out_of_memory, release_memory
-from hackle.types import Dataset, Images, Run
+from hackle.types import Dataset, HackleError, Images, Run
 
 _EARLY = 20
 """Steps from which the time that is left is estimated."""
@@ -29,6 +29,11 @@ _APPEND_SECONDS = 5.0
 """Between two times that curves go to the disk."""
 _WRITING_SHARE = 30
 """After a checkpoint that took t seconds to write the next waits for at least this many times t."""
+SCORE = "score_"
+"""What the names of scores begin with among the terms of the curves."""
+
+Scores = Callable[[Model, Dataset], Mapping[str, float]]
+"""Scores by name of a model on the data set that it is trained on."""
 
 
 @dataclass(frozen=True)
@@ -66,10 +71,12 @@ class Watch:
 
 @dataclass(frozen=True)
 class Pace:
-    """log_every: steps between two points of the curves. checkpoint_seconds: between two checkpoints, or a little more."""
+    """log_every: steps between two points of the curves. checkpoint_seconds: between two checkpoints, or a little more.
+    score_every: steps between two points that have scores, too; 0 is never."""
 
     log_every: int = 100
     checkpoint_seconds: float = 60.0
+    score_every: int = 0
 
 
 @contextmanager
@@ -96,10 +103,11 @@ def train_runs(
     *,
     shelf: Shelf | None = None,
     folders: Mapping[str, RunFolder] | None = None,
+    scores: Scores | None = None,
 ) -> Iterator[Trained]:
     """Train runs that stack as one fleet from where their checkpoints stand; halves of it where memory does not suffice.
 
-    Each result comes once it is in its folder, if it has one.
+    Each result comes once it is in its folder, if it has one. scores: what each model is scored by as often as the pace says.
     """
     images = data.images_on(device)
     waiting = [list(runs)]
@@ -112,7 +120,7 @@ def train_runs(
         parts = [([hashes[key] for key in snapshot.runs], snapshot) for snapshot in snapshots]
         for part, snapshot in [*parts, *([(fresh, None)] if fresh else [])]:
             try:
-                voyage = _Voyage(part, images, data, device, snapshot, shelf, folders or {}, watch)
+                voyage = _Voyage(part, images, data, device, snapshot, shelf, folders or {}, watch, scores)
                 found = voyage.run(pace)
             except Exception as error:
                 if not is_out_of_memory(error):
@@ -147,6 +155,7 @@ class _Voyage:
         shelf: Shelf | None,
         folders: Mapping[str, RunFolder],
         watch: Watch,
+        scores: Scores | None,
     ) -> None:
         self.fleet = Fleet(runs, images, len(data.factors), data.shape, device)
         self.hashes = tuple(record_hash(run) for run in runs)
@@ -154,6 +163,8 @@ class _Voyage:
         self.curves = snapshot.curves if snapshot is not None else Curves()
         self.spent = snapshot.seconds if snapshot is not None else 0.0
         self.shelf, self.watch = shelf, watch
+        self.data, self.scores = data, scores
+        self.said: set[str] = set()
         if snapshot is not None:
             restore(self.fleet, snapshot)
         self.started = time.monotonic()
@@ -182,6 +193,8 @@ class _Voyage:
                     self.watch.early(steps - done, (time.monotonic() - self.started) / _EARLY * (steps - done))
                 if done % pace.log_every == 0 or done == steps:
                     averages = fleet.averages()
+                    if self._scores_due(done, pace.score_every):
+                        averages = [terms | self._scored(row) for row, terms in enumerate(averages)]
                     self.curves.add(done, averages)
                     now = time.monotonic()
                     self.watch.point(
@@ -200,6 +213,31 @@ class _Voyage:
                     self._leave(done)
         self._append()
         return [self._result(row, folder) for row, folder in enumerate(self.folders)]
+
+    def _scores_due(self, step: int, every: int) -> bool:
+        """Whether a multiple of `every` was passed since the point before, or the last step has been taken."""
+        before = self.curves.steps[-1] if self.curves.steps else 0
+        wanted = self.scores is not None and every > 0
+        return wanted and (step // every > before // every or step == self.fleet.runs[0].steps)
+
+    def _scored(self, row: int) -> dict[str, float]:
+        """The scores of one run's model as it is now, as terms of its curves. Training goes on without those that fail."""
+        if self.scores is None or int(self.fleet.state["failed_at"][row]) >= 0:
+            return {}
+        try:
+            return {SCORE + name: float(value) for name, value in self.scores(self._model(row), self.data).items()}
+        except (HackleError, ValueError) as error:
+            if str(error) not in self.said:
+                self.watch.say(f"no scores in the curves: {error}")
+            self.said.add(str(error))
+            return {}
+
+    def _model(self, row: int) -> Model:
+        """One run's model as it is now, apart from the fleet."""
+        fleet, run = self.fleet, self.fleet.runs[row]
+        model = Model(run, fleet.shape, fleet.weights(row)).to(fleet.device)
+        run.method.calibrate(model.networks, run, fleet.images, fleet.data_size)
+        return model
 
     def _append(self) -> None:
         for row, folder in enumerate(self.folders):
@@ -229,8 +267,7 @@ class _Voyage:
         if failed_at >= 0:
             terms = ", ".join(fleet.broken_terms(row)) or "the total"
             return Trained(run, None, f"diverged at step {failed_at:,}: {terms} not finite", **known)
-        model = Model(run, fleet.shape, fleet.weights(row)).to(fleet.device)
-        run.method.calibrate(model.networks, run, fleet.images, fleet.data_size)
+        model = self._model(row)
         if folder is not None:
             folder.finish(model.weights())
         return Trained(run, model, **known)

@@ -6,7 +6,7 @@ import { factorName, h, metricName, notify, number, prose, scoreText } from "./d
 import { heatMap } from "./heatmap.js";
 import { paint, paintSheet } from "./picture.js";
 import { Session } from "./session.js";
-import { grouped } from "./training.js";
+import { grouped, termName } from "./training.js";
 
 export async function showCompare(main, ids, signal) {
   main.append(h("p", { class: "waiting" }, "Opening the runs…"));
@@ -82,6 +82,6 @@ async function curves(runs) {
   const names = runs.map((run) => `${name(run)}, seed ${run.seed}`);
   const terms = [...new Set(found.flatMap((groups) => [...groups.keys()]))].filter((term) => found.every((groups) => (groups.get(term)?.length ?? 1) === 1));
   if (!terms.length) return h("p", { class: "faint" }, "No curves are kept of these runs.");
-  const charts = terms.map((term) => lineChart({ title: metricName(term), series: found.map((groups, at) => ({ name: names[at], x: groups.get(term)?.[0].x ?? [], y: groups.get(term)?.[0].y ?? [] })) }));
+  const charts = terms.map((term) => lineChart({ title: termName(term), series: found.map((groups, at) => ({ name: names[at], x: groups.get(term)?.[0].x ?? [], y: groups.get(term)?.[0].y ?? [] })) }));
   return h("div", {}, legend(names), h("div", { class: "charts" }, charts));
 }

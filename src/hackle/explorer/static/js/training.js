@@ -5,8 +5,11 @@ import { h, metricName, number } from "./dom.js";
 import { legend, lineChart } from "./chart.js";
 
 const EVERY = 2000;
+const SCORE = /^score_/;
 
-// Terms such as kl_per_latent_3 belong in one chart with their siblings.
+export const termName = (name) => metricName(name.replace(SCORE, ""));
+
+// Terms such as kl_per_latent_3 belong in one chart with their siblings. Points that a term lacks are left out.
 export function grouped(curves) {
   const groups = new Map();
   for (const name of Object.keys(curves)) {
@@ -15,31 +18,39 @@ export function grouped(curves) {
     const siblings = place !== null && `${stem}_0` in curves;
     const key = siblings ? stem : name;
     if (!groups.has(key)) groups.set(key, []);
-    groups.get(key).push({ name: siblings ? `z${place}` : name, x: curves.step, y: curves[name] });
+    const known = (_, at) => curves[name][at] !== null;
+    groups.get(key).push({ name: siblings ? `z${place}` : name, x: curves.step.filter(known), y: curves[name].filter(known) });
   }
   return groups;
 }
 
 export async function showTraining(panel, id, signal) {
   const state = h("p", { class: "facts", role: "status" });
-  const charts = h("div", { class: "charts" });
-  panel.append(state, charts);
+  const terms = h("div", { class: "charts" }), scores = h("div", { class: "charts" });
+  const scored = h("section", { class: "along", hidden: true }, h("h2", {}, "Scores"), scores);
+  panel.append(state, terms, scored);
   const curves = {};
   let last = -1;
+
+  function chartOf([name, series]) {
+    const chart = lineChart({ title: termName(name), series });
+    if (series.length > 1) chart.append(legend(series.slice(0, 10).map((line) => line.name)));
+    return chart;
+  }
 
   async function more() {
     const found = await readCurves(id, last);
     const steps = found.curves.step ?? [];
-    for (const [name, values] of Object.entries(found.curves)) (curves[name] ??= []).push(...values);
+    const before = curves.step?.length ?? 0;
+    for (const [name, values] of Object.entries(found.curves)) (curves[name] ??= Array(before).fill(null)).push(...values);
     if (steps.length) last = steps.at(-1);
     const live = found.status === "training" ? [h("span", { class: "live" }, "live")] : [];
     state.replaceChildren(h("span", { class: `state ${found.status}` }, found.status), last >= 0 ? `step ${number(last)}` : "no curves were kept", ...live);
     if (steps.length) {
-      charts.replaceChildren(...[...grouped(curves)].map(([name, series]) => {
-        const chart = lineChart({ title: metricName(name), series });
-        if (series.length > 1) chart.append(legend(series.slice(0, 10).map((line) => line.name)));
-        return chart;
-      }));
+      const groups = [...grouped(curves)];
+      terms.replaceChildren(...groups.filter(([name]) => !SCORE.test(name)).map(chartOf));
+      scores.replaceChildren(...groups.filter(([name]) => SCORE.test(name)).map(chartOf));
+      scored.hidden = !scores.childElementCount;
     }
     return found.status;
   }
