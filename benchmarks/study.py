@@ -90,7 +90,9 @@ def kills(folder: Path) -> dict[str, Any]:
         while process.poll() is None and f"process {process.pid} " not in holder(folder / "killed"):
             time.sleep(0.01)
         # From the first moment that a driver holds the folder, over the start of its workers, to well into its work.
-        time.sleep(rng.uniform(0.0, 8.0 + whole / 8))
+        time.sleep(rng.uniform(0.0, whole / 4))
+        if process.poll() == 0:
+            break  # It finished before so many kills: the count below says how many there were.
         if process.poll() is None:
             process.kill()
             moments.append(len(read(folder / "killed").runs) if (folder / "killed" / "results.sqlite").exists() else 0)
