@@ -204,6 +204,7 @@ def run_study_command(
     device: str | None = None,
     fleet_size: int | None = None,
     workers: int | None = None,
+    trainers: int = 1,
     engine: Literal["local", "ray"] = "local",
     address: str | None = None,
 ) -> None:
@@ -228,6 +229,7 @@ def run_study_command(
         device: cpu or cuda; the best one that is here if not given.
         fleet_size: Runs that train together; as many as fit if not given.
         workers: Processes that score, or with Ray tasks at a time; as many as there are cores or GPUs if not given.
+        trainers: Fleets that train at the same time on one CUDA device: more than one pays when fleets are small.
         engine: local, or ray for several GPUs or machines.
         address: Of a Ray cluster that is running; without it one is started here.
     """
@@ -259,6 +261,7 @@ def run_study_command(
         root=root,
         fleet_size=fleet_size,
         workers=workers,
+        trainers=trainers,
         engine=engine,
         address=address,
         retry_failed=retry_failed,

@@ -164,6 +164,7 @@ def test_wrong_arguments_are_refused_before_anything_happens(data: Path, tmp_pat
     runs = some_runs(data)[:1]
     for options, words in (
         ({"workers": -1}, "workers is -1"),
+        ({"trainers": 0}, "trainers 0"),
         ({"fleet_size": 0}, "fleet_size 0"),
         ({"engine": "steam"}, "there are local and ray"),
         ({"metrics": "migg"}, "did you mean mig"),

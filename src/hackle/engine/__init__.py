@@ -40,6 +40,7 @@ def run_study(
     root: str | Path | None = None,
     fleet_size: int | None = None,
     workers: int | None = None,
+    trainers: int = 1,
     engine: Literal["local", "ray"] = "local",
     address: str | None = None,
     retry_failed: bool = False,
@@ -53,12 +54,15 @@ def run_study(
     keep: whose weights stay in `out`: of all runs, of none, or of the best in each group of runs that stack, judged by
     `keep_by` of the posterior means under the first protocol. fleet_size: the most runs that train together; None takes
     what the free memory holds. workers: processes; None takes one per core, 0 does everything in this process.
+    trainers: fleets that train at the same time on one CUDA device, each in a process of its own beside the workers; with
+    small fleets more than one pays, all the more where the CUDA multi-process service runs.
     engine, address: "ray" spreads fleets and scoring over the GPUs or cores of a Ray cluster, started on this machine
     where no address is given. retry_failed: train again what is stored as failed. patience: seconds without a sign of
     life after which a worker is killed and its task tried again.
     """
-    if (workers is not None and workers < 0) or (fleet_size is not None and fleet_size < 1):
-        raise EngineError(f"workers is {workers} and fleet_size {fleet_size}; expected 0 or more, and 1 or more")
+    if (workers is not None and workers < 0) or (fleet_size is not None and fleet_size < 1) or trainers < 1:
+        numbers = f"workers is {workers}, fleet_size {fleet_size} and trainers {trainers}"
+        raise EngineError(f"{numbers}; expected 0 or more, and twice 1 or more")
     if engine not in ("local", "ray"):
         raise EngineError(f"no engine {engine!r}; there are local and ray")
     chosen = tuple(protocol(name) for name in protocols)
@@ -74,6 +78,7 @@ def run_study(
         metrics=names,
         checkpoints=str(folder.fleets.resolve()),
         checkpoint_seconds=checkpoint_seconds,
+        trainers=trainers,
     )
     with FolderLock(folder.path), Store.create_or_open(folder.path, study) as store:
         store.check()

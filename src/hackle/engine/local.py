@@ -1,6 +1,6 @@
 """Workers on this machine: processes that take tasks from a pipe, and end when the driver does.
 
-On a CPU every worker trains and scores, each with one thread. On CUDA one worker trains and the others score.
+On a CPU every worker trains and scores, each with one thread. On CUDA some workers train, mostly one, and the others score.
 """
 
 from __future__ import annotations
@@ -116,15 +116,15 @@ class _Worker:
 
 
 class Local:
-    """`workers` processes; on CUDA one more, which trains."""
+    """`workers` processes; on CUDA these score, and as many more as there are trainers train."""
 
     def __init__(self, settings: Settings, workers: int) -> None:
         both = frozenset(("train", "score"))
         if settings.device == "cpu":
             self._workers = [_Worker(both, settings) for _ in range(workers)]
         else:
-            scorers = [_Worker(frozenset(("score",)), settings) for _ in range(workers)]
-            self._workers = [_Worker(frozenset(("train",)), settings), *scorers]
+            kinds = ["train"] * settings.trainers + ["score"] * workers
+            self._workers = [_Worker(frozenset((kind,)), settings) for kind in kinds]
 
     def free(self, kind: str) -> bool:
         return any(worker.task is None and kind in worker.kinds for worker in self._workers)

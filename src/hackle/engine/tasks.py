@@ -46,6 +46,8 @@ class Settings:
     metrics: tuple[str, ...]
     checkpoints: str
     checkpoint_seconds: float = 60.0
+    trainers: int = 1
+    """Fleets that train at the same time on one CUDA device."""
 
     def scorings(self, dataset: str) -> list[Scoring]:
         """One for each protocol; none where no metric is wanted."""
@@ -102,7 +104,8 @@ class ChooseSize:
     kind: ClassVar[Literal["train", "score"]] = "train"
 
     def perform(self, settings: Settings, tell: Tell) -> int:
-        return choose_fleet_size(self.runs, _data(self.runs[0].dataset, settings.root), torch.device(settings.device))
+        data, device = _data(self.runs[0].dataset, settings.root), torch.device(settings.device)
+        return choose_fleet_size(self.runs, data, device, share=1 / settings.trainers)
 
 
 @dataclass(frozen=True)

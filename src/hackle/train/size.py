@@ -24,14 +24,14 @@ _PROBES = 4, 12
 """Sizes of the two fleets from which memory is measured. Groups up to the larger are simply tried."""
 
 
-def choose_fleet_size(runs: Sequence[Run], data: Dataset, device: torch.device) -> int:
-    """The size of the fleets into which these runs, which stack, are cut."""
+def choose_fleet_size(runs: Sequence[Run], data: Dataset, device: torch.device, share: float = 1.0) -> int:
+    """The size of the fleets into which these runs, which stack, are cut. share: of the free memory of a CUDA device."""
     if len(runs) <= (_PROBES[1] if device.type == "cuda" else 1):
         return len(runs)
     if device.type == "cuda":
         images = data.images_on(device)
         fixed, each = _measure(runs[: _PROBES[1]], images, data, device)
-        room, largest = torch.cuda.mem_get_info(device)[0] * _MARGIN - fixed, LARGEST_ON_CUDA
+        room, largest = torch.cuda.mem_get_info(device)[0] * _MARGIN * share - fixed, LARGEST_ON_CUDA
     else:
         each, room, largest = _estimate(runs[0], data.shape), available_memory() * _MARGIN, LARGEST_ON_CPU
     return max(1, min(len(runs), largest, int(room / each)))
