@@ -62,7 +62,7 @@ def tiny_runs(data: Path | str, seeds: int, steps: int, batch: int = 8) -> list[
 def child(data: str, out: str) -> None:
     """The study that is killed."""
     run_study(
-        tiny_runs(data, 50, 40),
+        tiny_runs(data, 50, 100),
         out,
         protocols=[TINY],
         metrics=METRICS,
@@ -90,12 +90,13 @@ def kills(folder: Path) -> dict[str, Any]:
         while process.poll() is None and f"process {process.pid} " not in holder(folder / "killed"):
             time.sleep(0.01)
         # From the first moment that a driver holds the folder, over the start of its workers, to well into its work.
-        time.sleep(rng.uniform(0.0, whole / 4))
+        time.sleep(rng.uniform(0.0, whole / 8))
         if process.poll() == 0:
             break  # It finished before so many kills: the count below says how many there were.
         if process.poll() is None:
             process.kill()
             moments.append(len(read(folder / "killed").runs) if (folder / "killed" / "results.sqlite").exists() else 0)
+            print(f"kill {len(moments)} of {KILLS}: {moments[-1]} of 200 runs stored", file=sys.stderr, flush=True)
         process.wait()
     if start(data, folder / "killed").wait():
         raise SystemExit("the study could not be finished")
