@@ -4,9 +4,11 @@
               the same, row for row?
     overhead  a study without metrics in one process: how much of its processor time is not spent in steps of fleets but in
               scheduling, storing, checkpoints, curves and files?
+    workers   the same fleets trained bare by two processes and by a study of two workers, in turn: how much longer does
+              the study take from start to end, its workers' start included?
     ray       a study bound by the processor on one Ray worker and on two.
 
-Run: python benchmarks/study.py [kills] [overhead] [ray]
+Run: python benchmarks/study.py [kills] [overhead] [workers] [ray]
 """
 
 from __future__ import annotations
@@ -18,20 +20,26 @@ import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ProcessPoolExecutor
+from itertools import repeat
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import torch
 
+from hackle.datasets import load
 from hackle.engine import run_study
 from hackle.engine.lock import holder
-from hackle.fleet import Fleet
+from hackle.fleet import Fleet, group
 from hackle.nets import Convolutional
 from hackle.objectives import VAE, BetaVAE
 from hackle.plans import PlanSizes
 from hackle.protocols import Protocol
 from hackle.store import read
+from hackle.train import cut
 from hackle.types import Adam, Run
 
 TINY = Protocol("tiny", PlanSizes(200, 100, 100, 50, 8, 100, 50, 8), bins=8, posterior_bins=40)
@@ -145,6 +153,32 @@ def overhead(folder: Path) -> dict[str, Any]:
     }
 
 
+def bare(data: str, runs: list[Run]) -> None:
+    """Train a fleet and do nothing else."""
+    torch.set_num_threads(1)
+    dataset = load(data)
+    fleet = Fleet(runs, dataset.images_on("cpu"), len(dataset.factors), dataset.shape, "cpu")
+    for _ in range(runs[0].steps):
+        fleet.step()
+
+
+def beside_bare_training(folder: Path) -> dict[str, Any]:
+    data = write_data(folder)
+    runs = tiny_runs(data, 16, 600)
+    seconds: dict[str, list[float]] = {"bare": [], "study": []}
+    for turn in range(3):
+        begun = time.monotonic()
+        with ProcessPoolExecutor(2, get_context("spawn")) as pool:
+            list(pool.map(bare, repeat(str(data)), [fleet for part in group(runs) for fleet in cut(part, 8)]))
+        seconds["bare"].append(time.monotonic() - begun)
+        options: dict[str, Any] = {"workers": 2, "device": "cpu", "fleet_size": 8, "progress": False}
+        begun = time.monotonic()
+        run_study(runs, folder / f"study{turn}", metrics=(), keep="none", **options)
+        seconds["study"].append(time.monotonic() - begun)
+        print(f"turn {turn + 1} of 3: {seconds}", file=sys.stderr, flush=True)
+    return {**seconds, "overhead": min(seconds["study"]) / min(seconds["bare"]) - 1}
+
+
 def on_ray(folder: Path) -> dict[str, Any]:
     import ray
 
@@ -165,7 +199,7 @@ def on_ray(folder: Path) -> dict[str, Any]:
 
 
 def main() -> None:
-    parts = {"kills": kills, "overhead": overhead, "ray": on_ray}
+    parts = {"kills": kills, "overhead": overhead, "workers": beside_bare_training, "ray": on_ray}
     if sys.argv[1:2] == ["child"]:
         child(*sys.argv[2:4])
         return
