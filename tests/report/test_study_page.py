@@ -101,6 +101,20 @@ def test_every_claim_has_its_verdict(page: Path, study: Tables) -> None:
         assert re.search(rf'data-verdict-filter="{name}">.*?</span> {counts.get(name, 0)}</button>', text)
 
 
+def test_claims_without_runs_are_folded_and_own_papers_come_first(page: Path, study: Tables) -> None:
+    text = page.read_text(encoding="utf-8")
+    verdicts = as_frame(judge(study))
+    untested = set(verdicts.loc[verdicts["runs"] == 0, "claim"])
+    assert 0 < len(untested) < len(verdicts)
+    folds = re.findall(r'<details class="absent untested"><summary>(.*?)</summary>(.*?)</div></details>', text)
+    assert {name for _, fold in folds for name in re.findall(r'id="claim-([^"]+)"', fold)} == untested
+    assert sum(int(re.sub(r"^one", "1", count).split()[0]) for count, _ in folds) == len(untested)
+    papers = re.findall(r'<h3 class="paper" id="([^"]+)">', text)
+    own = set(study.runs["study"]).intersection(papers)
+    assert own
+    assert set(papers[: len(own)]) == own
+
+
 def test_failed_and_missing_runs_are_shown(page: Path, study: Tables) -> None:
     text = page.read_text(encoding="utf-8")
     assert "step 812: &lt;kl&gt; is not finite" in text

@@ -18,6 +18,10 @@
       chip.setAttribute("aria-pressed", String(on));
       for (const claim of document.querySelectorAll(".claims details"))
         claim.hidden = on && claim.dataset.verdict !== chip.dataset.verdictFilter;
+      for (const fold of document.querySelectorAll(".untested")) {
+        fold.hidden = on && chip.dataset.verdictFilter !== "undecided";
+        fold.open = on && !fold.hidden;
+      }
     });
   }
 

@@ -76,14 +76,16 @@ def write_study_page(
     if papers:
         verdicts = verdicts[verdicts["paper"].isin(list(papers))]
     title = title or _title(tables)
-    shown = [paper for paper in words.PAPERS if any(item.paper == paper for item in wanted)]
+    # The papers of the runs' own studies first.
+    own = set(tables.runs["study"])
+    shown = [paper for paper in sorted(words.PAPERS, key=lambda name: name not in own) if not papers or paper in papers]
     body = [
         f"<h1>{escape(title)}</h1>",
         '<p class="lead">What these runs say of the papers\' claims, with every run shown and nothing left out: claims that '
         "cannot be decided are listed as undecided, figures say what they lack.</p>",
         sections.facts(tables),
         '<h2 id="claims">Claims</h2>',
-        sections.claims(verdicts),
+        sections.claims(verdicts, shown),
         '<h2 id="figures">Figures and tables</h2>',
     ]
     for paper in shown:

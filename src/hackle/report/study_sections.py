@@ -50,8 +50,9 @@ def _interval(low: float, high: float) -> str:
     return "" if pd.isna(low) or pd.isna(high) else f" [{number(low)}, {number(high)}]"
 
 
-def claims(verdicts: Frame) -> str:
-    """The verdict on every claim by paper; `verdicts` are those of `hackle.claims.as_frame`."""
+def claims(verdicts: Frame, papers: Sequence[str]) -> str:
+    """The verdict on every claim, paper by paper; `verdicts` are those of `hackle.claims.as_frame`. Claims of which the table
+    has no run at all are folded away behind their number."""
     counts = verdicts["verdict"].value_counts()
     chips = "".join(
         f'<button type="button" aria-pressed="false" data-verdict-filter="{name}">'
@@ -59,14 +60,22 @@ def claims(verdicts: Frame) -> str:
         for name, kind in _CLASS.items()
     )
     parts = [f'<div class="chips" role="group" aria-label="show one verdict">{chips}</div>']
-    for paper in [*(name for name in words.PAPERS if name in set(verdicts["paper"]))]:
+    for paper in papers:
         rows = verdicts[verdicts["paper"] == paper].to_dict("records")
         counts = verdicts[verdicts["paper"] == paper]["verdict"].value_counts()
         tally = ", ".join(f"{counts[name]} {name}" for name in _CLASS if name in counts)
-        parts.append(f'<h3 class="paper">{escape(words.PAPERS[paper])}<small>{tally}</small></h3><div class="claims">')
-        parts += [_claim(row) for row in rows]
-        parts.append("</div>")
+        tested, untested = [row for row in rows if row["runs"]], [row for row in rows if not row["runs"]]
+        parts.append(f'<h3 class="paper">{escape(words.PAPERS[paper])}<small>{tally}</small></h3>')
+        parts.append(_claim_list(tested))
+        if untested:
+            count = "one claim is" if len(untested) == 1 else f"{len(untested)} claims are"
+            parts.append(f'<details class="absent untested"><summary>{count} undecided for want of any run</summary>')
+            parts.append(f"{_claim_list(untested)}</details>")
     return "".join(parts)
+
+
+def _claim_list(rows: Sequence[dict]) -> str:
+    return f'<div class="claims">{"".join(map(_claim, rows))}</div>' if rows else ""
 
 
 def _claim(row: dict) -> str:
