@@ -133,7 +133,7 @@ def encode_images(
     keep_freed_memory()
     device = encoder.device if isinstance(encoder, Model) else torch.device("cpu")
     images = dataset.images_on(device)
-    chunk = chunk or (2048 if device.type == "cpu" else 16_384)
+    chunk = chunk or (2048 if device.type == "cpu" else 4_096)
     means: list[NDArray[np.float32]] = []
     logvars: list[NDArray[np.float32]] = []
     columns = (TextColumn("encoding"), BarColumn(), TextColumn("{task.completed:,.0f}/{task.total:,.0f} images"))

@@ -85,8 +85,8 @@ class Model:
 
     @property
     def _chunk(self) -> int:
-        """Images at a time: what fits a cache, or what fills a device."""
-        return 512 if self.device.type == "cpu" else 16_384
+        """Images at a time: what fits a cache, or what fills a device without taking gigabytes of it."""
+        return 512 if self.device.type == "cpu" else 4_096
 
     def _tensor(self, images: ArrayLike | Tensor) -> Tensor:
         tensor = (

@@ -196,7 +196,7 @@ def test_cuda_fleets_are_cut_to_the_free_memory(squares: Any, monkeypatch: pytes
     roomy = choose_fleet_size(runs, squares, device)
     assert roomy == 300
     free, total = torch.cuda.mem_get_info(device)
-    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (free // 2000, total))
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (free // 20_000, total))
     tight = choose_fleet_size(runs, squares, device)
     assert 1 <= tight < 300
 

@@ -175,7 +175,10 @@ class ScoreRun:
         except Exception as error:
             if settings.device == "cpu" or not is_out_of_memory(error):
                 raise
-        release_memory(torch.device(settings.device))
+        finally:
+            if settings.device != "cpu":
+                # Many processes score on one device: what one keeps for its next run, a fleet in training may need.
+                release_memory(torch.device(settings.device))
         tell(f"out of memory while scoring {record_hash(self.run)}: going on with it on the CPU")
         return self._score(model.to("cpu"), settings, tell)
 

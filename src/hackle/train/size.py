@@ -65,18 +65,20 @@ def _measure(runs: Sequence[Run], images: Images, data: Dataset, device: torch.d
     peaks = []
     for size in _PROBES:
         release_memory(device)
-        before = torch.cuda.memory_reserved(device)
+        before = torch.cuda.memory_reserved(device), torch.cuda.memory_allocated(device)
         torch.cuda.reset_peak_memory_stats(device)
         fleet = Fleet(runs[:size], images, len(data.factors), data.shape, device)
         for _ in range(5):
             fleet.step()
         torch.cuda.synchronize(device)
-        peaks.append(torch.cuda.max_memory_reserved(device) - before)
+        reserved, allocated = torch.cuda.max_memory_reserved(device), torch.cuda.max_memory_allocated(device)
+        peaks.append((reserved - before[0], allocated - before[1]))
         del fleet
     release_memory(device)
     small, large = _PROBES
-    each = max(1.0, (peaks[1] - peaks[0]) / (large - small))
-    return max(0.0, peaks[0] - small * each), each
+    # Memory is reserved in large pieces, of which two fleets of small models may take the same number.
+    each = max(1.0, *((after - first) / (large - small) for first, after in zip(*peaks, strict=True)))
+    return max(0.0, peaks[0][0] - small * each), each
 
 
 def _estimate(run: Run, shape: tuple[int, int, int]) -> float:
