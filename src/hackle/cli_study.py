@@ -229,7 +229,7 @@ def run_study_command(
         device: cpu or cuda; the best one that is here if not given.
         fleet_size: Runs that train together; as many as fit if not given.
         workers: Processes that score, or with Ray tasks at a time; as many as there are cores or GPUs if not given.
-        trainers: Fleets that train at the same time on one CUDA device: more than one pays when fleets are small.
+        trainers: Fleets that train at once on one CUDA device; several pay if they are small and MPS runs (docs/speed.md).
         engine: local, or ray for several GPUs or machines.
         address: Of a Ray cluster that is running; without it one is started here.
     """

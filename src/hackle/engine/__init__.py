@@ -54,8 +54,8 @@ def run_study(
     keep: whose weights stay in `out`: of all runs, of none, or of the best in each group of runs that stack, judged by
     `keep_by` of the posterior means under the first protocol. fleet_size: the most runs that train together; None takes
     what the free memory holds. workers: processes; None takes one per core, 0 does everything in this process.
-    trainers: fleets that train at the same time on one CUDA device, each in a process of its own beside the workers; with
-    small fleets more than one pays, all the more where the CUDA multi-process service runs.
+    trainers: fleets that train at the same time on one CUDA device, each in a process of its own beside the workers; more
+    than one pays with small fleets where the CUDA multi-process service runs.
     engine, address: "ray" spreads fleets and scoring over the GPUs or cores of a Ray cluster, started on this machine
     where no address is given. retry_failed: train again what is stored as failed. patience: seconds without a sign of
     life after which a worker is killed and its task tried again.
