@@ -52,9 +52,9 @@ def gaussian_total_correlation(codes: ArrayLike, *, jitter: float = 1e-5) -> flo
 def monte_carlo_total_correlation(
     means: ArrayLike,
     logvars: ArrayLike,
-    *,
     batch: int | None = 64,
     samples: int = 30,
+    *,
     seed: int = 0,
     correlation: float = 0.0,
     device: Device = None,

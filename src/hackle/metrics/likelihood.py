@@ -77,8 +77,8 @@ def active_units(means: ArrayLike, logvars: ArrayLike, *, threshold: float = 0.0
 def importance_weighted_bound(
     model: Autoencoder,
     images: ArrayLike | Tensor,
-    *,
     particles: int = 5000,
+    *,
     seed: int = 0,
     correlation: float = 0.0,
     chunk: int = 1024,
