@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from inspect import signature
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
-from tyro.conf import Positional
+from tyro.conf import Positional, arg
 
 from hackle.cli_words import nearest, run_command
 from hackle.types import HackleError, Run
+
+if TYPE_CHECKING:
+    import torch
+
+    from hackle.studies import Study
 
 USAGE = """\
 usage: hackle study {list, plan NAME, run NAME --out DIR, status DIR, export DIR, merge DIR OTHER, repair DIR} [options]
@@ -65,33 +71,65 @@ def _listed(words: str | None) -> list[str] | None:
     return None if words is None else [word.strip() for word in words.split(",") if word.strip()]
 
 
-def _precision(chosen: str, device: Any) -> str:
-    """What `hackle train` would take: bfloat16 on CUDA, float32 elsewhere."""
-    if chosen != "auto":
-        return chosen
-    return "bfloat16" if device.type == "cuda" else "float32"
+@dataclass(frozen=True)
+class Selection:
+    """Which of a study's runs, and where they train."""
+
+    seeds: int | None = None
+    """How many seeds; the paper's number if not given."""
+    steps: int | None = None
+    """How many updates for each run; the paper's number if not given."""
+    datasets: str | None = None
+    """Names separated by commas; the paper's if not given."""
+    methods: str | None = None
+    """Names separated by commas; the paper's if not given."""
+    precision: Literal["auto", "float32", "bfloat16"] = "auto"
+    """Number format of autoencoders; auto is bfloat16 on CUDA, else float32. It is part of a run's record."""
+    offline: bool = False
+    """Replace data sets that are not here by ones that hackle makes."""
+    root: Path | None = None
+    """Where data sets lie."""
+    device: str | None = None
+    """cpu or cuda; the best one that is here if not given."""
+    fleet_size: int | None = None
+    """Runs that train together; as many as fit if not given."""
+
+    @property
+    def target(self) -> torch.device:
+        from torch import device
+
+        from hackle.train import default_device
+
+        return device(self.device) if self.device is not None else default_device()
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What the study's function is told; auto is the number format that `hackle train` would take."""
+        automatic = "bfloat16" if self.target.type == "cuda" else "float32"
+        return {
+            "seeds": self.seeds,
+            "steps": self.steps,
+            "datasets": _listed(self.datasets),
+            "methods": _listed(self.methods),
+            "precision": automatic if self.precision == "auto" else self.precision,
+        }
+
+    def of(self, name: str) -> tuple[Study, list[Run]]:
+        """A study and those of its runs whose data sets are here, after saying what was left out or replaced."""
+        from hackle.studies import available
+        from hackle.studies.own import find_study, runs_of
+
+        study = find_study(name)
+        found = available(runs_of(name, study, self.options), self.root, offline=self.offline)
+        for line in found.lines:
+            _say(f"[yellow]{line}[/yellow]")
+        if not found.runs:
+            raise HackleError(f"none of the data sets of {name} is here; fetch one, or add --offline")
+        return study, found.runs
 
 
-def _device(name: str | None) -> Any:
-    import torch
-
-    from hackle.train import default_device
-
-    return torch.device(name) if name is not None else default_device()
-
-
-def _runs(name: str, options: dict[str, Any], root: Path | None, offline: bool) -> tuple[Any, list[Run]]:
-    """The study and those of its runs whose data sets are here, after saying what was left out or replaced."""
-    from hackle.studies import available
-    from hackle.studies.own import find_study, runs_of
-
-    study = find_study(name)
-    found = available(runs_of(name, study, options), root, offline=offline)
-    for line in found.lines:
-        _say(f"[yellow]{line}[/yellow]")
-    if not found.runs:
-        raise HackleError(f"none of the data sets of {name} is here; fetch one, or add --offline")
-    return study, found.runs
+Selected = Annotated[Selection, arg(name="")]
+EVERYTHING = Selection()
 
 
 def list_command() -> None:
@@ -110,37 +148,19 @@ def list_command() -> None:
 
 def plan_command(
     name: Positional[str],
-    seeds: int | None = None,
-    steps: int | None = None,
-    datasets: str | None = None,
-    methods: str | None = None,
-    precision: Literal["auto", "float32", "bfloat16"] = "auto",
-    offline: bool = False,
-    root: Path | None = None,
-    device: str | None = None,
-    fleet_size: int | None = None,
+    selection: Selected = EVERYTHING,
     seconds: float = 60.0,
 ) -> None:
     """What a study would take on this machine: runs, groups, fleets, hours, memory and disk. Nothing is kept.
 
     Args:
         name: A study of `hackle study list`, or path.py:function.
-        seeds: How many seeds; the paper's number if not given.
-        steps: How many updates for each run; the paper's number if not given.
-        datasets: Names separated by commas; the paper's if not given.
-        methods: Names separated by commas; the paper's if not given.
-        precision: Number format of autoencoders; auto is bfloat16 on CUDA, else float32. It is part of a run's record.
-        offline: Replace data sets that are not here by ones that hackle makes.
-        root: Where data sets lie.
-        device: cpu or cuda; the best one that is here if not given.
-        fleet_size: Runs that train together; as many as fit if not given.
         seconds: About how long to measure.
     """
     from hackle.studies.planning import STORED_BYTES, plan_groups
 
-    target = _device(device)
-    options = {"seeds": seeds, "steps": steps, "datasets": _listed(datasets), "methods": _listed(methods)}
-    _, runs = _runs(name, {**options, "precision": _precision(precision, target)}, root, offline)
+    _, runs = selection.of(name)
+    target = selection.target
     columns = (
         TextColumn("measuring"),
         BarColumn(bar_width=20),
@@ -151,8 +171,8 @@ def plan_command(
         groups = plan_groups(
             runs,
             target,
-            root=root,
-            fleet_size=fleet_size,
+            root=selection.root,
+            fleet_size=selection.fleet_size,
             seconds=seconds,
             tell=lambda done, total, what: bar.update(task, completed=done, total=total, description=what),
         )
@@ -189,20 +209,12 @@ def _size(count: float) -> str:
 def run_study_command(
     name: Positional[str],
     out: Path,
-    seeds: int | None = None,
-    steps: int | None = None,
-    datasets: str | None = None,
-    methods: str | None = None,
-    precision: Literal["auto", "float32", "bfloat16"] = "auto",
-    offline: bool = False,
+    selection: Selected = EVERYTHING,
     protocols: str | None = None,
     metrics: str | None = None,
     fraction: float = 1.0,
     keep: Literal["all", "best", "none"] = "best",
     retry_failed: bool = False,
-    root: Path | None = None,
-    device: str | None = None,
-    fleet_size: int | None = None,
     workers: int | None = None,
     trainers: int = 1,
     engine: Literal["local", "ray"] = "local",
@@ -214,20 +226,11 @@ def run_study_command(
     Args:
         name: A study of `hackle study list`, or path.py:function.
         out: The study's folder; results.sqlite in it holds the results.
-        seeds: How many seeds; the paper's number if not given.
-        steps: How many updates for each run; the paper's number if not given.
-        datasets: Names separated by commas; the paper's if not given.
-        methods: Names separated by commas; the paper's if not given.
-        precision: Number format of autoencoders; auto is bfloat16 on CUDA, else float32. It is part of a run's record.
-        offline: Replace data sets that are not here by ones that hackle makes.
         protocols: How to score, names separated by commas; the study's own if not given.
         metrics: Names separated by commas, among which may be all, those that take seconds; the study's own if not given.
         fraction: Score on this fraction of the protocols' points, for a quick look; the protocols' names say so.
         keep: Weights to keep: of all runs, of the best of each setting, or none.
         retry_failed: Train runs again that are stored as failed.
-        root: Where data sets lie.
-        device: cpu or cuda; the best one that is here if not given.
-        fleet_size: Runs that train together; as many as fit if not given.
         workers: Processes that score, or with Ray tasks at a time; as many as there are cores or GPUs if not given.
         trainers: Fleets that train at once on one CUDA device; several pay if they are small and MPS runs (docs/speed.md).
         engine: local, or ray for several GPUs or machines.
@@ -238,18 +241,14 @@ def run_study_command(
     from hackle.protocols import protocol
     from hackle.studies.folder import write_wanted
 
-    target = _device(device)
-    options: dict[str, Any] = {"seeds": seeds, "steps": steps}
-    options |= {"datasets": _listed(datasets), "methods": _listed(methods)}
-    options["precision"] = _precision(precision, target)
-    study, runs = _runs(name, options, root, offline)
+    study, runs = selection.of(name)
     chosen = [protocol(one) for one in _listed(protocols) or study.protocols]
     if fraction != 1.0:
         chosen = [one.smaller(fraction) for one in chosen]
     wanted = metrics or study.metrics
     for one in chosen:
         choose_metrics(wanted, one)
-    write_wanted(out, name, {**options, "offline": offline}, runs)
+    write_wanted(out, name, {**selection.options, "offline": selection.offline}, runs)
     summary = run_study(
         runs,
         out,
@@ -257,9 +256,9 @@ def run_study_command(
         protocols=chosen,
         metrics=wanted,
         keep=keep,
-        device=device,
-        root=root,
-        fleet_size=fleet_size,
+        device=selection.device,
+        root=selection.root,
+        fleet_size=selection.fleet_size,
         workers=workers,
         trainers=trainers,
         engine=engine,
