@@ -86,6 +86,7 @@ def test_method_options_and_presets(capsys: Any) -> None:
         ("train vae --preset kim2019", "did you mean kim2018"),
         ("train vae --dataset dsprite --device cpu", "dsprites"),
         ("train vae --dataset", "--dataset needs a value"),
+        ("train vae --dataset rooms3d --device gpu --out run", "no device 'gpu' here"),
         ("train --out nowhere", "--resume"),
         ("score nowhere", "no run.json"),
         ("data fetch mnits", "mnist"),

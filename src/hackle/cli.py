@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import torch
 import tyro
 from rich.console import Console
 from rich.table import Table
@@ -115,7 +114,7 @@ def _train(words: list[str]) -> None:
     from hackle.nets import ARCHITECTURES
     from hackle.objectives import OBJECTIVES
     from hackle.presets import PRESETS, default_run
-    from hackle.train import default_device, fit
+    from hackle.train import find_device, fit
 
     if words[:1] in ([], ["-h"], ["--help"]):
         print(
@@ -171,7 +170,7 @@ def _train(words: list[str]) -> None:
     architecture = (
         default.architecture if options.architecture == chosen_name else ARCHITECTURES[options.architecture]()
     )
-    device = torch.device(options.device) if options.device is not None else default_device()
+    device = find_device(options.device)
     precision = options.precision
     if precision == "auto":
         autoencoder = isinstance(architecture, Architecture)
@@ -312,13 +311,13 @@ def score_command(
     from hackle.protocols import protocol as find_protocol
     from hackle.report import write_run_page
     from hackle.scoring import score
-    from hackle.train import default_device
+    from hackle.train import find_device
 
     target = json or directory / "scores.json"
     for path in (target, parquet, page):
         if path is not None and path.exists() and not overwrite:
             raise HackleError(f"{path} is there already; add --overwrite to replace it, or choose another name")
-    model = Model.load(directory).to(device or default_device())
+    model = Model.load(directory).to(find_device(device))
     dataset = load(model.run.dataset, root)
     settings = find_protocol(protocol)
     scores = score(

@@ -20,7 +20,7 @@ import hackle.train as train_module
 from hackle.fleet import Fleet
 from hackle.model import Model
 from hackle.objectives import VAE, BetaVAE, FactorVAE
-from hackle.train import Diverged, TrainingError, fit
+from hackle.train import Diverged, TrainingError, default_device, find_device, fit
 from hackle.types import Run
 from test_fleet import Exploding, small_run
 
@@ -180,3 +180,26 @@ def test_long_runs_on_a_cpu_are_announced(squares: Any, capsys: Any, monkeypatch
     run = Run(VAE(), small_run(VAE()).architecture, steps=40, batch_size=4, latents=2)
     fit(run, dataset=squares, device="cpu")
     assert "hours on this CPU" in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.parametrize("name", ["gpu", "cuda:1000", "meta"])
+def test_a_device_that_is_not_there_is_refused_before_a_folder_is_claimed(
+    name: str, tmp_path: Path, squares: Any
+) -> None:
+    with pytest.raises(TrainingError, match=f"no device '{name}' here; there is cpu"):
+        fit(small_run(VAE(), steps=1), out=tmp_path / "run", dataset=squares, device=name, progress=False)
+    assert not (tmp_path / "run").exists()
+
+
+def test_devices_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert find_device() == default_device()
+    assert find_device("cpu") == find_device(torch.device("cpu")) == torch.device("cpu")
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    assert [str(find_device(name)) for name in ("cuda", "cuda:1")] == ["cuda", "cuda:1"]
+    with pytest.raises(TrainingError, match="there is cpu, cuda:0, cuda:1"):
+        find_device("cuda:2")
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(TrainingError, match="no device 'cuda' here; there is cpu"):
+        find_device("cuda")

@@ -43,6 +43,7 @@ __all__ = [
     "choose_fleet_size",
     "cut",
     "default_device",
+    "find_device",
     "fit",
     "train_runs",
     "write_atomically",
@@ -55,6 +56,28 @@ LONG_RUN_SECONDS = 30 * 60
 def default_device() -> torch.device:
     """A CUDA device where there is one, else the CPU."""
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def find_device(name: torch.device | str | None = None) -> torch.device:
+    """The device of this name if it is here, and the best one that is here if no name is given.
+
+    >>> find_device("cpu")
+    device(type='cpu')
+    """
+    if name is None:
+        return default_device()
+    here = ["cpu", *(f"cuda:{number}" for number in range(torch.cuda.device_count()))]
+    here += ["mps"] if torch.backends.mps.is_available() else []
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        device = None
+    known = {*here, "cuda"} if torch.cuda.is_available() else set(here)
+    if device is None or str(device) not in known:
+        raise TrainingError(
+            f"no device {str(name)!r} here; there is {', '.join(here)}: name one of these, or none for the best of them"
+        )
+    return device
 
 
 def fit(
@@ -91,6 +114,7 @@ def fit(
         raise TrainingError(f"score_every is {score_every}; expected a number of steps, or 0 for no scores")
     if (scores is None) != (score_every == 0):
         raise TrainingError("scores and score_every go together: scores=hackle.scoring.quick_scores, score_every=1000")
+    target = find_device(device)
     alone = isinstance(runs, Run)
     members = [runs] if isinstance(runs, Run) else list(runs)
     place = None if out is None else Path(out)
@@ -98,7 +122,6 @@ def fit(
     shelf = None
     if place is not None:
         shelf = Shelf(place, alone=True) if alone else Shelf(place / FLEETS)
-    target = torch.device(device) if device is not None else default_device()
     pace, results = Pace(log_every, checkpoint_seconds, score_every), {}
     try:
         with _shown(progress, target) as watch:
