@@ -62,6 +62,17 @@ def test_run_status_export_and_run_again(own_study: str, tmp_path: Path, capsys:
     main(f"study export {out} --overwrite".split())
 
 
+def test_a_folder_with_other_files_is_refused_before_anything_is_written(
+    own_study: str, tmp_path: Path, capsys: Any
+) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "index.md").write_text("words")
+    with pytest.raises(SystemExit):
+        main(f"study run {own_study} --out {tmp_path / 'docs'} --device cpu --workers 0".split())
+    assert "choose an empty or new folder" in " ".join(capsys.readouterr().err.split())
+    assert [path.name for path in (tmp_path / "docs").iterdir()] == ["index.md"]
+
+
 def test_status_tells_what_waits_and_why_runs_failed(own_study: str, tmp_path: Path, capsys: Any) -> None:
     from hackle.studies.folder import write_wanted
 

@@ -237,6 +237,7 @@ def run_study_command(
         address: Of a Ray cluster that is running; without it one is started here.
     """
     from hackle.engine import run_study
+    from hackle.engine.folder import StudyFolder
     from hackle.evaluation import choose_metrics
     from hackle.protocols import protocol
     from hackle.studies.folder import write_wanted
@@ -248,6 +249,7 @@ def run_study_command(
     wanted = metrics or study.metrics
     for one in chosen:
         choose_metrics(wanted, one)
+    StudyFolder(out).refuse_other_files()
     write_wanted(out, name, {**selection.options, "offline": selection.offline}, runs)
     summary = run_study(
         runs,

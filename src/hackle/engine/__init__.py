@@ -71,6 +71,7 @@ def run_study(
         choose_metrics(names, one)
     started = time.monotonic()
     folder = StudyFolder(Path(out))
+    folder.refuse_other_files()
     settings = Settings(
         root=None if root is None else str(root),
         device="" if device is None else str(device),
