@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from hackle.cli import main
+from hackle.cli_study import Selection
 from hackle.records import record_hash
 from hackle.store import FILE, Store, read
 from hackle.studies.own import find_study, runs_of
@@ -104,6 +105,11 @@ def test_plan_measures_and_keeps_nothing(own_study: str, tmp_path: Path, capsys:
     assert [path for path in sorted(tmp_path.iterdir()) if path.name != "__pycache__"] == before
 
 
+def test_a_cluster_s_device_need_not_be_here() -> None:
+    assert Selection(device="cuda").options["precision"] == "bfloat16"
+    assert Selection(device="cpu").options["precision"] == "float32"
+
+
 def test_merge_and_repair(own_study: str, tmp_path: Path, capsys: Any) -> None:
     runs = runs_of(own_study, find_study(own_study), {"seeds": 2})
     for name, members in (("a", runs[:2]), ("b", runs[1:])):
@@ -154,6 +160,8 @@ def test_the_list_names_every_study(capsys: Any) -> None:
         ("study run locatello2019 --out x --datasets dsprites --metrics mgi", "no metric 'mgi'; did you mean mig?"),
         ("study run locatello2019 --out x --datasets dsprites --protocols kim", "no protocol 'kim'"),
         ("study run locatello2019 --out x --datasets dsprits", "there is no data set 'dsprits': did you mean dsprites"),
+        ("study run locatello2019 --out x --datasets dsprites --device gpu", "no device 'gpu' here"),
+        ("study plan locatello2019 --datasets dsprites --device gpu", "no device 'gpu' here"),
         ("study status x", "x holds no results"),
         ("study repair x", "x holds no results"),
     ],

@@ -96,16 +96,16 @@ class Selection:
 
     @property
     def target(self) -> torch.device:
-        from torch import device
+        """The device of this machine; one that is not here is refused."""
+        from hackle.train import find_device
 
-        from hackle.train import default_device
-
-        return device(self.device) if self.device is not None else default_device()
+        return find_device(self.device)
 
     @property
     def options(self) -> dict[str, Any]:
         """What the study's function is told; auto is the number format that `hackle train` would take."""
-        automatic = "bfloat16" if self.target.type == "cuda" else "float32"
+        # The name alone decides if there is one: the device may be a cluster's, and not be here.
+        automatic = "bfloat16" if (self.device or self.target.type).startswith("cuda") else "float32"
         return {
             "seeds": self.seeds,
             "steps": self.steps,
@@ -159,8 +159,8 @@ def plan_command(
     """
     from hackle.studies.planning import STORED_BYTES, plan_groups
 
-    _, runs = selection.of(name)
     target = selection.target
+    _, runs = selection.of(name)
     columns = (
         TextColumn("measuring"),
         BarColumn(bar_width=20),
@@ -242,6 +242,7 @@ def run_study_command(
     from hackle.protocols import protocol
     from hackle.studies.folder import write_wanted
 
+    device = str(selection.target) if engine == "local" else selection.device
     study, runs = selection.of(name)
     chosen = [protocol(one) for one in _listed(protocols) or study.protocols]
     if fraction != 1.0:
@@ -258,7 +259,7 @@ def run_study_command(
         protocols=chosen,
         metrics=wanted,
         keep=keep,
-        device=selection.device,
+        device=device,
         root=selection.root,
         fleet_size=selection.fleet_size,
         workers=workers,

@@ -168,6 +168,7 @@ def test_wrong_arguments_are_refused_before_anything_happens(data: Path, tmp_pat
         ({"fleet_size": 0}, "fleet_size 0"),
         ({"engine": "steam"}, "there are local and ray"),
         ({"metrics": "migg"}, "did you mean mig"),
+        ({"device": "gpu"}, "no device 'gpu' here"),
     ):
         with pytest.raises(HackleError, match=words):
             study(runs, tmp_path / "study", **options)
