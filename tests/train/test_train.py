@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -189,6 +190,32 @@ def test_a_device_that_is_not_there_is_refused_before_a_folder_is_claimed(
     with pytest.raises(TrainingError, match=f"no device '{name}' here; there is cpu"):
         fit(small_run(VAE(), steps=1), out=tmp_path / "run", dataset=squares, device=name, progress=False)
     assert not (tmp_path / "run").exists()
+
+
+def test_no_points_of_the_curves_are_refused_before_a_folder_is_claimed(tmp_path: Path, squares: Any) -> None:
+    with pytest.raises(TrainingError, match="log_every is 0; expected a number of steps, 1 or more"):
+        quiet(small_run(VAE(), steps=1), tmp_path / "run", squares, log_every=0)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_file_cannot_be_a_runs_folder(tmp_path: Path, squares: Any) -> None:
+    place = tmp_path / "notes.md"
+    place.write_text("mine")
+    for out in (place, place / "run"):
+        with pytest.raises(TrainingError, match=r"notes\.md.* cannot be this run's folder: Not a directory; choose"):
+            quiet(small_run(VAE(), steps=1), out, squares)
+    assert place.read_text() == "mine"
+
+
+def test_another_run_is_told_by_the_fields_that_differ(tmp_path: Path, squares: Any) -> None:
+    run = small_run(BetaVAE(4.0), steps=2)
+    quiet(run, tmp_path, squares)
+    with pytest.raises(TrainingError, match=r"another run \(steps: 2 there, 3 asked\)\. A run cannot be lengthened"):
+        quiet(replace(run, steps=3), tmp_path, squares, resume=True)
+    with pytest.raises(TrainingError, match=r"\(method\.beta: 4\.0 there, 5\.0 asked, seed: 0 there, 1 asked\)"):
+        quiet(replace(run, seed=1, method=BetaVAE(5.0)), tmp_path, squares)
+    with pytest.raises(TrainingError, match=r"\(method: BetaVAE there, VAE asked\)"):
+        quiet(replace(run, method=VAE()), tmp_path, squares)
 
 
 def test_devices_by_name(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -110,6 +110,8 @@ def fit(
     """
     if fleet_size is not None and fleet_size < 1:
         raise TrainingError(f"fleet_size is {fleet_size}; expected 1 or more, or None")
+    if log_every < 1:
+        raise TrainingError(f"log_every is {log_every}; expected a number of steps, 1 or more")
     if score_every < 0:
         raise TrainingError(f"score_every is {score_every}; expected a number of steps, or 0 for no scores")
     if (scores is None) != (score_every == 0):
