@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -118,8 +120,15 @@ def test_merge_and_repair(own_study: str, tmp_path: Path, capsys: Any) -> None:
                 store.add(Outcome(run, "done"))
     main(f"study merge {tmp_path / 'a'} {tmp_path / 'b'}".split())
     assert "2 runs added, 1 were there already" in words_of(capsys)
+    before = (tmp_path / "a" / FILE).read_bytes()
     main(f"study repair {tmp_path / 'a'}".split())
-    assert "4 runs kept, 0 not whole" in words_of(capsys)
+    assert "nothing to repair" in words_of(capsys)
+    assert (tmp_path / "a" / FILE).read_bytes() == before
+    assert not list((tmp_path / "a").glob(f"{FILE}.*"))
+    with closing(sqlite3.connect(tmp_path / "a" / FILE, isolation_level=None)) as connection:
+        connection.execute("UPDATE runs SET record = '{}' WHERE id = 1")
+    main(f"study repair {tmp_path / 'a'}".split())
+    assert "3 runs kept, 1 not whole" in words_of(capsys)
     assert (tmp_path / "a" / f"{FILE}.damaged-1").is_file()
     with pytest.raises(SystemExit):
         main(f"study merge {tmp_path / 'nowhere'} {tmp_path / 'b'}".split())

@@ -348,17 +348,22 @@ def merge_command(directory: Positional[Path], other: Positional[Path]) -> None:
 
 
 def repair_command(directory: Positional[Path]) -> None:
-    """Set a damaged results.sqlite aside and put one with every run that is whole in its place.
+    """Set a damaged results.sqlite aside and put one with every run that is whole in its place. A file that is whole is
+    left alone.
 
     Args:
         directory: The study's folder.
     """
     from hackle.engine.lock import FolderLock
-    from hackle.store import FILE, repair
+    from hackle.store import FILE
+    from hackle.store.merging import is_whole, repair
 
     if not (directory / FILE).is_file():
         raise HackleError(f"{directory} holds no results: there is no {FILE} in it")
     with FolderLock(directory):
+        if is_whole(directory):
+            _say(f"nothing to repair: {directory / FILE} is whole")
+            return
         kept, lost, aside = repair(directory)
     _say(
         f"{kept:,} runs kept, {lost:,} not whole; the damaged file is {aside}. Start the study again to train the rest"
