@@ -163,7 +163,11 @@ def test_the_list_names_every_study(capsys: Any) -> None:
     ("words", "said"),
     [
         ("study rnu", "no `study rnu`; did you mean run?"),
-        ("study run locatelo2019 --out x", "no study 'locatelo2019'; there are"),
+        (
+            "study run locatelo2019 --out x",
+            "no study 'locatelo2019'; did you mean locatello2019? there are do2020, kim2018,",
+        ),
+        ("study plan yang2021", "no study 'yang2021'; did you mean yang2020?"),
         ("study plan locatello2019 --methods gan", "locatello2019 has no method 'gan'"),
         ("study run yang2020 --out x --methods infogan --root x", "none of the data sets of yang2020 is here"),
         ("study run locatello2019 --out x --datasets dsprites --metrics mgi", "no metric 'mgi'; did you mean mig?"),
