@@ -190,9 +190,22 @@ def test_mistakes_are_explained_and_nothing_is_written(
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("verb", ["plan", "run", "status", "export", "merge", "repair", "list"])
-def test_each_has_its_own_help(verb: str, capsys: Any) -> None:
+@pytest.mark.parametrize(
+    ("verb", "words"),
+    [
+        ("plan", "[-h] [OPTIONS] NAME"),
+        ("run", "[-h] [OPTIONS] NAME"),
+        ("status", "[-h] DIRECTORY"),
+        ("export", "[-h] DIRECTORY"),
+        ("merge", "[-h] DIRECTORY OTHER"),
+        ("repair", "[-h] DIRECTORY"),
+        ("list", "[-h]"),
+    ],
+)
+def test_each_has_its_own_help(verb: str, words: str, capsys: Any) -> None:
     with pytest.raises(SystemExit) as stopped:
         main(["study", verb, "--help"])
     assert stopped.value.code == 0
-    assert f"usage: hackle study {verb}" in words_of(capsys)
+    text = words_of(capsys)
+    assert f"usage: hackle study {verb} {words}" in text
+    assert "{None}" not in text

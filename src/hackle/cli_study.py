@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
-from tyro.conf import Positional, arg
+from tyro.conf import DisallowNone, Positional, PositionalMetavarFromFieldName, arg, configure
 
 from hackle.cli_words import nearest, run_command
 from hackle.types import HackleError, Run
@@ -51,7 +51,9 @@ def study_commands(words: list[str]) -> None:
         return
     if words[0] not in commands:
         raise HackleError(f"no `study {words[0]}`; {nearest(words[0], commands)}")
-    run_command(commands[words[0]], f"study {words[0]}", words[1:])
+    # Help that names words by what they mean, not by their types, and does not offer None: leaving an option out says it.
+    plainly = configure(PositionalMetavarFromFieldName, DisallowNone)
+    run_command(plainly(commands[words[0]]), f"study {words[0]}", words[1:])
 
 
 def _table(*columns: str, left: int = 1) -> Table:
