@@ -17,11 +17,10 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-import hackle.train as train_module
 from hackle.fleet import Fleet
 from hackle.model import Model
 from hackle.objectives import VAE, BetaVAE, FactorVAE
-from hackle.train import Diverged, TrainingError, default_device, find_device, fit
+from hackle.train import Diverged, TrainingError, default_device, display, find_device, fit
 from hackle.types import Run
 from test_fleet import Exploding, small_run
 
@@ -177,10 +176,37 @@ def test_training_works_off_the_main_thread(squares: Any) -> None:
 
 
 def test_long_runs_on_a_cpu_are_announced(squares: Any, capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(train_module, "LONG_RUN_SECONDS", 0.0)
+    monkeypatch.setattr(display, "LONG_RUN_SECONDS", 0.0)
     run = Run(VAE(), small_run(VAE()).architecture, steps=40, batch_size=4, latents=2)
     fit(run, dataset=squares, device="cpu")
     assert "hours on this CPU" in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_log_gets_a_line_about_every_half_minute() -> None:
+    now, said = [0.0], []
+    lines = display.Lines(said.append, lambda: now[0])
+    lines.begin("VAE × 2", 100, 1_100)
+    for step in range(101, 1_101):
+        now[0] += 0.125
+        if step == 200:
+            lines.point("reconstruction 12.5")
+        lines.step(step)
+    assert said == [
+        "VAE × 2 step 340/1,100 · 8.0 steps/s · 0:01:35 left · reconstruction 12.5",
+        "VAE × 2 step 580/1,100 · 8.0 steps/s · 0:01:05 left · reconstruction 12.5",
+        "VAE × 2 step 820/1,100 · 8.0 steps/s · 0:00:35 left · reconstruction 12.5",
+        "VAE × 2 step 1,060/1,100 · 8.0 steps/s · 0:00:05 left · reconstruction 12.5",
+    ]
+
+
+def test_lines_are_for_logs_alone(squares: Any, capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(display, "LINE_SECONDS", 0.0)
+    for terminal, lines in (("0", 2), ("1", 0)):
+        monkeypatch.setenv("TTY_COMPATIBLE", terminal)
+        fit(small_run(VAE(), steps=2), dataset=squares, device="cpu")
+        assert capsys.readouterr().err.count("VAE × 1 step ") == lines
+        quiet(small_run(VAE(), steps=2), None, squares)
+        assert capsys.readouterr().err == ""
 
 
 @pytest.mark.parametrize("name", ["gpu", "cuda:1000", "meta"])

@@ -8,23 +8,21 @@ step, a run resumed from any checkpoint ends bit-identical on the CPU with one n
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from hackle.datasets import load
 from hackle.fleet import group
 from hackle.model import Model
 from hackle.records import record_hash
 from hackle.train.checkpoints import Shelf, write_atomically
+from hackle.train.display import shown
 from hackle.train.errors import DamagedCheckpoint, Diverged, Stopped, TrainingError, WriteError
 from hackle.train.folder import RunFolder
-from hackle.train.loop import Pace, Point, Scores, Trained, Watch, last_good_step, train_runs
+from hackle.train.loop import Pace, Scores, Trained, Watch, last_good_step, train_runs
 from hackle.train.size import choose_fleet_size, cut
 from hackle.types import Dataset, Run
 
@@ -50,7 +48,6 @@ __all__ = [
 ]
 
 FLEETS = "fleets"
-LONG_RUN_SECONDS = 30 * 60
 
 
 def default_device() -> torch.device:
@@ -126,7 +123,7 @@ def fit(
         shelf = Shelf(place, alone=True) if alone else Shelf(place / FLEETS)
     pace, results = Pace(log_every, checkpoint_seconds, score_every), {}
     try:
-        with _shown(progress, target) as watch:
+        with shown(progress, target) as watch:
             for together in group(members):
                 data = dataset if dataset is not None else load(together[0].dataset, root)
                 folders = {
@@ -181,42 +178,3 @@ def _diverged(result: Trained, shelf: Shelf | None) -> Diverged:
     return Diverged(
         f"{run.method} with seed {run.seed} {result.failure}; {kept}. A smaller learning rate or weight often helps"
     )
-
-
-@contextmanager
-def _shown(progress: bool, device: torch.device) -> Iterator[Watch]:
-    """A bar of the fleet that trains, and lines above it."""
-    console = Console(stderr=True, quiet=not progress)
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=12),
-        TextColumn("{task.completed:,.0f}/{task.total:,.0f} · {task.fields[rate]} ·"),
-        TimeRemainingColumn(compact=True),
-        TextColumn("left {task.fields[losses]}"),
-    )
-    with Progress(*columns, console=console, refresh_per_second=4, disable=not progress) as bar:
-        task = bar.add_task("", total=1, rate="", losses="", visible=False)
-
-        def begin(runs: Sequence[Run], step: int) -> None:
-            name = f"{type(runs[0].method).__name__} × {len(runs)}"
-            bar.reset(task, total=runs[0].steps, completed=step, description=name, rate="", losses="", visible=True)
-
-        def say(line: str) -> None:
-            console.print(f"[yellow]{line}[/yellow]", highlight=False, soft_wrap=True)
-
-        def point(point: Point) -> None:
-            losses = " ".join(
-                f"{name.replace('_', ' ')} {value:.4g}"
-                for name, value in list(point.first.items())[:3]
-                if isinstance(value, float)
-            )
-            bar.update(task, completed=point.step, rate=f"{point.rate:,.1f}/s", losses=losses)
-
-        def early(steps: int, seconds: float) -> None:
-            if seconds > LONG_RUN_SECONDS:
-                say(
-                    f"{steps:,} steps will take about {seconds / 3600:.1f} hours on this {device.type.upper()}; "
-                    "Ctrl-C leaves a checkpoint, fewer --steps or a GPU shorten it"
-                )
-
-        yield Watch(begin=begin, early=early, point=point, say=say)
