@@ -196,7 +196,7 @@ def test_mistakes_are_explained_and_nothing_is_written(
         ("plan", "[-h] [OPTIONS] NAME"),
         ("run", "[-h] [OPTIONS] NAME"),
         ("status", "[-h] DIRECTORY"),
-        ("export", "[-h] DIRECTORY"),
+        ("export", "[-h] [OPTIONS] DIRECTORY"),
         ("merge", "[-h] DIRECTORY OTHER"),
         ("repair", "[-h] DIRECTORY"),
         ("list", "[-h]"),

@@ -41,8 +41,8 @@ def data_commands(words: list[str]) -> None:
         """
         if find(name).optional:
             Console(stderr=True).print(
-                f"hackle makes {name} itself: nothing needs to be downloaded. The published file serves to compare the two, and "
-                "work that must have its very bits: once it is here, its images are used",
+                f"hackle makes {name} itself: nothing needs to be downloaded. The published file serves to compare the two, "
+                "and work that must have its very bits: once it is here, its images are used",
                 highlight=False,
                 soft_wrap=True,
             )
