@@ -226,7 +226,6 @@ def _fit(run: Run, device: torch.device, out: Path | None, resume: bool, options
             log_every=options.log_every,
             scores=quick_scores if every else None,
             score_every=every,
-            progress=not finished,
         )
     except Stopped as stopped:
         if out is None:

@@ -209,6 +209,16 @@ def test_lines_are_for_logs_alone(squares: Any, capsys: Any, monkeypatch: pytest
         assert capsys.readouterr().err == ""
 
 
+def test_what_is_refused_or_done_already_shows_no_bar(squares: Any, tmp_path: Path, capsys: Any) -> None:
+    run = small_run(VAE(), steps=2)
+    fit(run, out=tmp_path, dataset=squares, device="cpu")
+    assert "VAE × 1" in capsys.readouterr().err
+    fit(run, out=tmp_path, dataset=squares, device="cpu", resume=True)
+    with pytest.raises(TrainingError, match="holds this run already"):
+        fit(run, out=tmp_path, dataset=squares, device="cpu")
+    assert capsys.readouterr().err == ""
+
+
 @pytest.mark.parametrize("name", ["gpu", "cuda:1000", "meta"])
 def test_a_device_that_is_not_there_is_refused_before_a_folder_is_claimed(
     name: str, tmp_path: Path, squares: Any

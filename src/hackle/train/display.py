@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
 import torch
@@ -64,11 +64,15 @@ def shown(progress: bool, device: torch.device) -> Iterator[Watch]:
         TextColumn("left {task.fields[losses]}"),
     )
     lines = Lines(lambda line: console.print(line, markup=False, highlight=False, soft_wrap=True))
-    with Progress(*columns, console=console, refresh_per_second=4, disable=not progress) as bar:
+    bar = Progress(*columns, console=console, refresh_per_second=4, disable=not progress)
+    with ExitStack() as opened:
         task = bar.add_task("", total=1, rate="", losses="", visible=False)
 
         def begin(runs: Sequence[Run], step: int) -> None:
             name = f"{type(runs[0].method).__name__} × {len(runs)}"
+            if not bar.live.is_started:
+                # Not before: the end of a bar that showed nothing is an empty line.
+                opened.enter_context(bar)
             bar.reset(task, total=runs[0].steps, completed=step, description=name, rate="", losses="", visible=True)
             lines.begin(name, step, runs[0].steps)
 

@@ -255,7 +255,7 @@ class _Voyage:
             raise Stopped(f"stopped at step {done:,}; nothing is kept of a run without a folder (out)")
         self._save()
         self.shelf.wait()
-        raise Stopped(f"stopped at step {done:,}; resumed, it goes on from the checkpoint in {self.shelf.folder}")
+        raise Stopped(f"stopped at step {done:,}; checkpoint in {self.shelf.folder}, from which it can be resumed")
 
     def _result(self, row: int, folder: RunFolder | None) -> Trained:
         fleet = self.fleet
