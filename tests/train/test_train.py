@@ -19,9 +19,10 @@ from safetensors.torch import load_file
 
 from hackle.fleet import Fleet
 from hackle.model import Model
+from hackle.nets import Adversarial
 from hackle.objectives import VAE, BetaVAE, FactorVAE
 from hackle.train import Diverged, TrainingError, default_device, display, find_device, fit
-from hackle.types import Run
+from hackle.types import HackleError, Run
 from test_fleet import Exploding, small_run
 
 FACTOR = FactorVAE(gamma=5.0, discriminator_width=16)
@@ -225,6 +226,12 @@ def test_a_device_that_is_not_there_is_refused_before_a_folder_is_claimed(
 ) -> None:
     with pytest.raises(TrainingError, match=f"no device '{name}' here; there is cpu"):
         fit(small_run(VAE(), steps=1), out=tmp_path / "run", dataset=squares, device=name, progress=False)
+    assert not (tmp_path / "run").exists()
+
+
+def test_networks_that_cannot_be_built_are_refused_before_a_folder_is_claimed(tmp_path: Path, squares: Any) -> None:
+    with pytest.raises(HackleError, match="VAE needs an encoder and a decoder"):
+        quiet(small_run(VAE(), architecture=Adversarial()), tmp_path / "run", squares)
     assert not (tmp_path / "run").exists()
 
 

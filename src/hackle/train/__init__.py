@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 from hackle.datasets import load
-from hackle.fleet import group
+from hackle.fleet import build_networks, group
 from hackle.model import Model
 from hackle.records import record_hash
 from hackle.train.checkpoints import Shelf, write_atomically
@@ -157,6 +157,8 @@ def _fit_group(
     scores: Scores | None,
 ) -> dict[str, Trained]:
     """Train the runs of one group that have not finished yet."""
+    # Networks that cannot be built for these images are refused before a folder is claimed for them.
+    build_networks(runs[0], data.shape)
     for folder in folders.values():
         folder.claim(resume)
     done = {
