@@ -104,7 +104,7 @@ def report_command(
             if chart is not None and chart.panels:
                 for kind in ("pdf", "svg", "png"):
                     save(chart, figures / f"{name}.{kind}", overwrite=overwrite)
-    Console().print(f"open [bold]{target.resolve()}[/bold] in a browser", highlight=False, soft_wrap=True)
+    Console().print(f"open {target.resolve()} in a browser", markup=False, highlight=False, soft_wrap=True)
     if open:
         import webbrowser
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
-from tyro.conf import DisallowNone, Positional, PositionalMetavarFromFieldName, arg, configure
+from tyro.conf import Positional, arg
 
 from hackle.cli_words import nearest, run_command
 from hackle.types import HackleError, Run
@@ -51,9 +51,7 @@ def study_commands(words: list[str]) -> None:
         return
     if words[0] not in commands:
         raise HackleError(f"no `study {words[0]}`; {nearest(words[0], commands)}")
-    # Help that names words by what they mean, not by their types, and does not offer None: leaving an option out says it.
-    plainly = configure(PositionalMetavarFromFieldName, DisallowNone)
-    run_command(plainly(commands[words[0]]), f"study {words[0]}", words[1:])
+    run_command(commands[words[0]], f"study {words[0]}", words[1:])
 
 
 def _table(*columns: str, left: int = 1) -> Table:
@@ -65,8 +63,8 @@ def _table(*columns: str, left: int = 1) -> Table:
     return table
 
 
-def _say(line: str) -> None:
-    Console().print(line, highlight=False, soft_wrap=True)
+def _say(line: str, style: str = "") -> None:
+    Console().print(line, style=style, markup=False, highlight=False, soft_wrap=True)
 
 
 def _listed(words: str | None) -> list[str] | None:
@@ -124,7 +122,7 @@ class Selection:
         study = find_study(name)
         found = available(runs_of(name, study, self.options), self.root, offline=self.offline)
         for line in found.lines:
-            _say(f"[yellow]{line}[/yellow]")
+            _say(line, "yellow")
         if not found.runs:
             raise HackleError(f"none of the data sets of {name} is here; fetch one, or add --offline")
         return study, found.runs
@@ -308,7 +306,7 @@ def status_command(directory: Positional[Path], failures: int = 10) -> None:
         _say("there is no study.json in the folder: what is waiting is not known")
     failed = [row for row in runs.to_dict("records") if row["status"] == "failed"]
     for row in failed[:failures]:
-        _say(f"[red]failed[/red] {row['run']} {row['method']} on {row['dataset']}, seed {row['seed']}: {row['reason']}")
+        _say(f"failed {row['run']} {row['method']} on {row['dataset']}, seed {row['seed']}: {row['reason']}", "red")
     if len(failed) > failures:
         _say(f"and {len(failed) - failures:,} more; --failures {len(failed)} names all")
 

@@ -26,8 +26,12 @@ def nearest(word: str, known: Iterable[str]) -> str:
 
 
 def run_command(function: Callable[..., Any], name: str, words: Sequence[str]) -> Any:
-    """Call a function with the options that the words give it; its docstring is the help text."""
-    return tyro.cli(function, prog=f"hackle {name}", args=list(words))
+    """Call a function with the options that the words give it; its docstring is the help text.
+
+    Help names words by what they mean, not by their types, and does not offer None: leaving an option out says it.
+    """
+    plainly = (tyro.conf.PositionalMetavarFromFieldName, tyro.conf.DisallowNone)
+    return tyro.cli(function, prog=f"hackle {name}", args=list(words), config=plainly)
 
 
 def take_option(words: Sequence[str], option: str, default: str) -> tuple[str, list[str]]:
