@@ -66,6 +66,6 @@ def print_scores(scores: Any) -> None:
         table.add_row(row["metric"], row["representation"], f"{row['score']:.3f}{interval}", ceiling, row["better"])
     console = Console()
     console.print(table)
-    for note in dict.fromkeys(note for notes in scores["note"] if notes for note in notes.split("; ")):
+    for note in dict.fromkeys(note for notes in scores["note"] if notes for note in notes.splitlines()):
         option = " (here: --whole-mixture)" if "mixture=(means, logvars)" in note else ""
         console.print(f"[yellow]note:[/yellow] {escape(note)}{option}", highlight=False)

@@ -64,7 +64,7 @@ def _compute(metric: Metric, evaluation: Evaluation, name: str) -> tuple[dict[st
     said = [str(warning.message) for warning in caught if issubclass(warning.category, UserWarning)]
     scores = found if isinstance(found, dict) else {name: found}
     seconds = time.perf_counter() - started
-    return {key: float(value) for key, value in scores.items()}, seconds, "; ".join(dict.fromkeys(said))
+    return {key: float(value) for key, value in scores.items()}, seconds, "\n".join(dict.fromkeys(said))
 
 
 def _intervals(metric: Metric, evaluation: Evaluation, name: str, bootstrap: int) -> dict[str, tuple[float, float]]:
@@ -249,7 +249,7 @@ def score(
     worth it where a note says that an estimate is saturated.
 
     The table has a row per score and representation: metric, representation, score, ceiling, low, high, better (higher,
-    lower or neither), protocol, seed, seconds and note (what an estimator warned of, such as saturation).
+    lower or neither), protocol, seed, seconds and note (a line for each thing that an estimator warned of, such as saturation).
     """
     model, dataset = _found_model(model), _found_dataset(dataset)
     scoring = prepare_scoring(dataset, metrics, protocol, seed, representations, bootstrap, whole_mixture)
