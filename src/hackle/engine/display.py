@@ -12,8 +12,7 @@ from types import TracebackType
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
-LINE_SECONDS = 30.0
-"""Between two plain lines."""
+from hackle.train.display import LINE_SECONDS
 
 
 class Display:
