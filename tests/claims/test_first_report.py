@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from html import escape
 from pathlib import Path
 
 import pytest
@@ -24,3 +25,5 @@ def test_the_kept_page_tells_the_same_verdicts() -> None:
     page = (FOLDER / "report.html").read_text(encoding="utf-8")
     for judgement in judge(read(FOLDER)):
         assert f'<details id="claim-{judgement.claim.id}" data-verdict="{judgement.verdict}">' in page
+        assert escape(judgement.claim.effect) in page
+    assert "hackle report benchmarks/results/first-report" in page

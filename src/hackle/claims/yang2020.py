@@ -48,7 +48,7 @@ def _hardly_moves(name: str, score: str, words: str) -> Claim:
         paper=PAPER,
         where="Figure 2",
         statement=f"In VAE and FactorVAE on dSprites correlated noise hardly changes the {words}.",
-        effect=f"relative change of the {words} from σ = 0 to 0.9, the larger of the two",
+        effect=f"relative change of the {words} from σ = 0 to 0.9, in the one of the two for which the claim is weaker",
         region=Region(-HARDLY, HARDLY),
         measure=relative_change(score),
         strata=tuple(correlated(method, "dsprites", 10) for method in ("vae", "factor-vae")),
