@@ -1,9 +1,10 @@
 """What stacked models compute with: convolution, linear layer, Bernoulli error, Adam. Triton on CUDA, PyTorch elsewhere."""
 
 from hackle.kernels.adam import Rows, adam_step
-from hackle.kernels.convolution import down, down_layer, taps, tower, up, up_layer
+from hackle.kernels.convolution import down, down_layer, taps, up, up_layer
 from hackle.kernels.likelihood import bernoulli_error, unit_interval
 from hackle.kernels.linear import linear
+from hackle.kernels.tower import tower
 
 __all__ = [
     "Rows",

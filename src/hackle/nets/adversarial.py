@@ -14,11 +14,29 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from torch import nn
+from torch import Tensor, nn
 
+from hackle.kernels import tower
 from hackle.nets.convolutional import channel_plan, halvings
 from hackle.nets.layers import LEAK, Down, Linear, Reshape, Same, Up
 from hackle.nets.normalisation import BatchNorm, LayerNorm
+
+
+class _Critic(nn.Sequential):
+    """Layers one after another, of which the first convolutions, each with its leaky ReLU, are computed as one tower."""
+
+    def __init__(self, convolutions: int, *layers: nn.Module) -> None:
+        super().__init__(*layers)
+        self.convolutions = convolutions
+
+    def forward(self, images: Tensor) -> Tensor:
+        layers = list(self)
+        first, rest = layers[: 2 * self.convolutions : 2], layers[2 * self.convolutions :]
+        parameters = [(layer.weight, layer.bias) for layer in first]
+        values = tower(images, parameters, upward=False, slope=LEAK, last_slope=LEAK)  # type: ignore[arg-type]
+        for layer in rest:
+            values = layer(values)
+        return values
 
 
 @dataclass(frozen=True)
@@ -72,9 +90,8 @@ class Adversarial:
             layers.append(nn.LeakyReLU(LEAK))
         features = side * side * last
         normalisation = BatchNorm(self.hidden) if normalised else LayerNorm(self.hidden)
-        return nn.Sequential(
-            *layers, Reshape(features), Linear(features, self.hidden), normalisation, nn.LeakyReLU(LEAK)
-        )
+        layers += [Reshape(features), Linear(features, self.hidden), normalisation, nn.LeakyReLU(LEAK)]
+        return nn.Sequential(*layers) if normalised else _Critic(count, *layers)
 
     def _generator(self, shape: tuple[int, int, int], inputs: int) -> nn.Module:
         count, side = halvings(shape, self.side)
