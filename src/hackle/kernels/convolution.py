@@ -27,11 +27,14 @@ from hackle.kernels.mapping import stacked
 _KERNEL_FORMATS = (torch.float32, torch.bfloat16, torch.float16)
 
 
+def has_kernels(values: Tensor) -> bool:
+    """Whether Triton kernels run on these values."""
+    return values.is_cuda and values.dtype in _KERNEL_FORMATS and find_spec("triton") is not None
+
+
 def triton_kernels(images: Tensor) -> ModuleType | None:
-    """The Triton kernels where they run."""
-    if images.is_cuda and images.dtype in _KERNEL_FORMATS and find_spec("triton") is not None:
-        return import_module("hackle.kernels.triton_convolution")
-    return None
+    """The Triton kernels of this module's operators where they run."""
+    return import_module("hackle.kernels.triton_convolution") if has_kernels(images) else None
 
 
 def _planes(images: Tensor) -> Tensor:
@@ -151,7 +154,8 @@ def taps(x: Tensor, y: Tensor) -> Tensor:
     return _Taps.apply(x, y)  # type: ignore[no-any-return]
 
 
-def _leaky(values: Tensor, slope: float) -> Tensor:
+def leaky(values: Tensor, slope: float) -> Tensor:
+    """A leaky ReLU: slope 0 is ReLU, 1 leaves values as they are."""
     if slope == 1.0:
         return values
     return torch.relu(values) if slope == 0.0 else F.leaky_relu(values, slope)
@@ -183,7 +187,7 @@ class _Layer(torch.autograd.Function):
 class _DownLayer(_Layer):
     @staticmethod
     def forward(x: Tensor, weight: Tensor, bias: Tensor, slope: float) -> Tensor:
-        return _leaky(_run("down", _down_one, x, weight, bias), slope)
+        return leaky(_run("down", _down_one, x, weight, bias), slope)
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
@@ -200,7 +204,7 @@ class _DownLayer(_Layer):
 class _UpLayer(_Layer):
     @staticmethod
     def forward(y: Tensor, weight: Tensor, bias: Tensor, slope: float) -> Tensor:
-        return _leaky(_run("up", _up_one, y, weight, bias), slope)
+        return leaky(_run("up", _up_one, y, weight, bias), slope)
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:

@@ -14,29 +14,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from torch import Tensor, nn
+from torch import nn
 
-from hackle.kernels import tower
+from hackle.nets.chain import Chain
 from hackle.nets.convolutional import channel_plan, halvings
 from hackle.nets.layers import LEAK, Down, Linear, Reshape, Same, Up
 from hackle.nets.normalisation import BatchNorm, LayerNorm
-
-
-class _Critic(nn.Sequential):
-    """Layers one after another, of which the first convolutions, each with its leaky ReLU, are computed as one tower."""
-
-    def __init__(self, convolutions: int, *layers: nn.Module) -> None:
-        super().__init__(*layers)
-        self.convolutions = convolutions
-
-    def forward(self, images: Tensor) -> Tensor:
-        layers = list(self)
-        first, rest = layers[: 2 * self.convolutions : 2], layers[2 * self.convolutions :]
-        parameters = [(layer.weight, layer.bias) for layer in first]
-        values = tower(images, parameters, upward=False, slope=LEAK, last_slope=LEAK)  # type: ignore[arg-type]
-        for layer in rest:
-            values = layer(values)
-        return values
 
 
 @dataclass(frozen=True)
@@ -64,7 +47,7 @@ class Adversarial:
             "generator": self._generator(shape, inputs),
             "trunk": self._trunk(shape, normalised),
             "discriminator": nn.Sequential(Linear(self.hidden, 1), Reshape()),
-            "recogniser": nn.Sequential(
+            "recogniser": Chain(
                 Linear(self.hidden, self.recogniser_hidden),
                 BatchNorm(self.recogniser_hidden),
                 nn.LeakyReLU(LEAK),
@@ -91,7 +74,7 @@ class Adversarial:
         features = side * side * last
         normalisation = BatchNorm(self.hidden) if normalised else LayerNorm(self.hidden)
         layers += [Reshape(features), Linear(features, self.hidden), normalisation, nn.LeakyReLU(LEAK)]
-        return nn.Sequential(*layers) if normalised else _Critic(count, *layers)
+        return Chain(*layers)
 
     def _generator(self, shape: tuple[int, int, int], inputs: int) -> nn.Module:
         count, side = halvings(shape, self.side)
@@ -106,7 +89,7 @@ class Adversarial:
             layers += [Same(last, last, transposed=True), BatchNorm(last), self._upward_activation()]
         for before, after in zip(plan[:0:-1], plan[-2::-1], strict=True):
             layers += [Up(before, after), BatchNorm(after), self._upward_activation()]
-        return nn.Sequential(*layers, Up(plan[0], shape[2]), nn.Sigmoid())
+        return Chain(*layers, Up(plan[0], shape[2]), nn.Sigmoid())
 
     def _upward_activation(self) -> nn.Module:
         return nn.LeakyReLU(LEAK) if self.leaky_generator else nn.ReLU()

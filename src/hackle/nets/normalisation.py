@@ -10,12 +10,11 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-EPSILON = 1e-5
-"""Added to variances; the value of Ioffe & Szegedy's reference implementations."""
+from hackle.kernels import batch_normalise, moments, normalise
 
 
 class BatchNorm(nn.Module):
-    """Normalise each feature, the last axis, over all the others."""
+    """Normalise each feature, the last axis, over all the others. A leaky ReLU follows: slope 0 is ReLU, 1 none."""
 
     def __init__(self, features: int) -> None:
         super().__init__()
@@ -24,16 +23,10 @@ class BatchNorm(nn.Module):
         self.mean = nn.Parameter(torch.zeros(features))
         self.variance = nn.Parameter(torch.ones(features))
 
-    @staticmethod
-    def moments(values: Tensor) -> tuple[Tensor, Tensor]:
-        """Mean and variance of each feature over the batch."""
-        rows = values.flatten(0, -2)
-        return rows.mean(0), rows.var(0, correction=0)
-
-    def forward(self, values: Tensor) -> Tensor:
-        exact = values.to(torch.promote_types(values.dtype, torch.float32))
-        mean, variance = self.moments(exact) if self.training else (self.mean, self.variance)
-        return ((exact - mean) * torch.rsqrt(variance + EPSILON) * self.weight + self.bias).to(values.dtype)
+    def forward(self, values: Tensor, slope: float = 1.0) -> Tensor:
+        if self.training:
+            return batch_normalise(values, self.weight, self.bias, slope)
+        return normalise(values, self.mean, self.variance, self.weight, self.bias, slope)
 
 
 class LayerNorm(nn.LayerNorm):
@@ -55,7 +48,7 @@ def calibrate(network: nn.Module, *inputs: Tensor) -> None:
 
     def store(layer: nn.Module, arguments: tuple[Tensor, ...]) -> None:
         assert isinstance(layer, BatchNorm)
-        mean, variance = layer.moments(arguments[0])
+        mean, variance = moments(arguments[0])
         layer.mean.copy_(mean)
         layer.variance.copy_(variance)
 
