@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Callable
 
 import pytest
 import torch
@@ -23,6 +23,10 @@ def random(*shape: int, device: str = "cpu", seed: int = 0) -> Tensor:
     return torch.randn(*shape, dtype=torch.float64, generator=torch.Generator().manual_seed(seed)).to(device)
 
 
+def mapped(slope: float) -> Callable[..., Tensor]:
+    return vmap(lambda values, weight, bias: batch_normalise(values, weight, bias, slope))
+
+
 def exact(values: Tensor, weight: Tensor, bias: Tensor, slope: float) -> Tensor:
     """A stack of models, one after another, by PyTorch's own layers."""
     found = [
@@ -37,7 +41,7 @@ def exact(values: Tensor, weight: Tensor, bias: Tensor, slope: float) -> Tensor:
 def test_values_and_gradients(shape: tuple[int, ...], slope: float) -> None:
     given = [random(2, *shape), random(2, 4, seed=1), random(2, 4, seed=2)]
     expected = exact(*given, slope=slope)
-    torch.testing.assert_close(vmap(partial(batch_normalise, slope=slope))(*given), expected, rtol=1e-10, atol=1e-10)
+    torch.testing.assert_close(mapped(slope)(*given), expected, rtol=1e-10, atol=1e-10)
     alone = [value[1].requires_grad_() for value in given]
     torch.testing.assert_close(batch_normalise(*alone, slope=slope), expected[1], rtol=1e-10, atol=1e-10)
     assert gradcheck(lambda *values: batch_normalise(*values, slope=slope), alone)
@@ -71,7 +75,7 @@ def on_cuda(shape: tuple[int, ...], dtype: torch.dtype, models: int = 3) -> list
 def test_kernels_and_their_gradients(shape: tuple[int, ...], dtype: torch.dtype) -> None:
     slope = 0.0 if len(shape) == 2 else 0.2
     given = [value.detach().requires_grad_() for value in on_cuda(shape, dtype)]
-    found = vmap(partial(batch_normalise, slope=slope))(*given)
+    found = mapped(slope)(*given)
     doubled = [value.detach().double().requires_grad_() for value in given]
     if shape[0] == 1:  # One row is its own mean, and PyTorch refuses it.
         torch.testing.assert_close(found, F.leaky_relu(given[2], slope)[:, None].to(dtype))
@@ -92,7 +96,7 @@ def test_a_model_has_the_same_bits_alone_and_stacked(shape: tuple[int, ...]) -> 
 
     def all_of(values: list[Tensor]) -> list[Tensor]:
         values = [value.detach().requires_grad_() for value in values]
-        output = vmap(partial(batch_normalise, slope=0.2))(*values)
+        output = mapped(0.2)(*values)
         return [output, *torch.autograd.grad(output.float().square().sum(), values)]
 
     together, alone = all_of(given), all_of([value[3:4] for value in given])

@@ -1,10 +1,12 @@
-"""What stacked models compute with: convolution, linear layer, batch normalisation, Bernoulli error, Adam.
+"""What stacked models compute with: convolution, linear layer, batch normalisation, Bernoulli error,
+Gaussian log density, Adam.
 
 Triton on CUDA, PyTorch elsewhere.
 """
 
 from hackle.kernels.adam import Rows, adam_step
 from hackle.kernels.convolution import down, down_layer, taps, up, up_layer
+from hackle.kernels.density import gaussian_log_density
 from hackle.kernels.likelihood import bernoulli_error, unit_interval
 from hackle.kernels.linear import linear
 from hackle.kernels.normalisation import batch_normalise, moments, normalise
@@ -17,6 +19,7 @@ __all__ = [
     "bernoulli_error",
     "down",
     "down_layer",
+    "gaussian_log_density",
     "linear",
     "moments",
     "normalise",
