@@ -8,10 +8,19 @@ from torch import Tensor, nn
 
 from hackle.nets.chain import Chain
 from hackle.nets.layers import Down, Linear, Reshape, Up
-from hackle.nets.normalisation import BatchNorm, calibrate
+from hackle.nets.normalisation import BatchNorm, LayerNorm, calibrate
 
 NETWORKS = {
-    "critic": (Down(1, 3), nn.LeakyReLU(0.2), Down(3, 4), nn.LeakyReLU(0.2), Reshape(64), Linear(64, 2)),
+    "critic": (
+        Down(1, 3),
+        nn.LeakyReLU(0.2),
+        Down(3, 4),
+        nn.LeakyReLU(0.2),
+        Reshape(64),
+        Linear(64, 5),
+        LayerNorm(5),
+        nn.LeakyReLU(0.2),
+    ),
     "slopes that differ": (Down(1, 3), nn.LeakyReLU(0.2), Down(3, 4), nn.ReLU(), Down(4, 2), BatchNorm(2)),
     "normalised": (Down(1, 3), nn.LeakyReLU(0.2), Down(3, 4), BatchNorm(4), nn.LeakyReLU(0.2), Up(4, 2), nn.Sigmoid()),
     "a convolution with its own slope": (Down(1, 3, slope=0.5), nn.ReLU(), BatchNorm(3), nn.ReLU()),

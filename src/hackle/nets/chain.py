@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from hackle.kernels import tower
 from hackle.nets.layers import Down
-from hackle.nets.normalisation import BatchNorm
+from hackle.nets.normalisation import BatchNorm, LayerNorm
 
 
 def _slope(layer: nn.Module) -> float | None:
@@ -30,8 +30,8 @@ def _convolutions(layers: list[nn.Module]) -> list[Down]:
 
 
 class Chain(nn.Sequential):
-    """As `nn.Sequential`; but convolutions in a row, each with the same leaky ReLU, are one tower, and batch normalisation
-    takes the leaky ReLU behind it along."""
+    """As `nn.Sequential`; but convolutions in a row, each with the same leaky ReLU, are one tower, and normalisation takes
+    the leaky ReLU behind it along."""
 
     def forward(self, values: Tensor) -> Tensor:
         layers = list(self)
@@ -41,7 +41,7 @@ class Chain(nn.Sequential):
                 parameters = [(layer.weight, layer.bias) for layer in row]
                 values = tower(values, parameters, upward=False, slope=slope, last_slope=slope)
                 taken = 2 * len(row)
-            elif slope is not None and isinstance(layers[0], BatchNorm):
+            elif slope is not None and isinstance(layers[0], BatchNorm | LayerNorm):
                 values, taken = layers[0](values, slope), 2
             else:
                 values, taken = layers[0](values), 1

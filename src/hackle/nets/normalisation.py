@@ -10,7 +10,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from hackle.kernels import batch_normalise, moments, normalise
+from hackle.kernels import batch_normalise, layer_normalise, moments, normalise
 
 
 class BatchNorm(nn.Module):
@@ -29,11 +29,17 @@ class BatchNorm(nn.Module):
         return normalise(values, self.mean, self.variance, self.weight, self.bias, slope)
 
 
-class LayerNorm(nn.LayerNorm):
-    """Normalise each row over its features (Ba et al. 2016), in float32 whatever the number format around it."""
+class LayerNorm(nn.Module):
+    """Normalise each row over its features (Ba et al. 2016), in float32 whatever the number format around it. A leaky ReLU
+    follows: slope 0 is ReLU, 1 none."""
 
-    def forward(self, values: Tensor) -> Tensor:
-        return super().forward(values.to(self.weight.dtype)).to(values.dtype)
+    def __init__(self, features: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(features))
+        self.bias = nn.Parameter(torch.zeros(features))
+
+    def forward(self, values: Tensor, slope: float = 1.0) -> Tensor:
+        return layer_normalise(values, self.weight, self.bias, slope)
 
 
 @torch.no_grad()
