@@ -31,7 +31,7 @@ from hackle.randomness_kernel import jit, tl, triton
 
 EPSILON = 1e-5
 """Added to variances; the value of PyTorch's layer."""
-_TILE = 4096
+_TILE = 2048
 
 
 @jit
