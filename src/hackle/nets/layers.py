@@ -72,7 +72,7 @@ class Up(nn.Module):
 
 
 class DownTower(nn.Sequential):
-    """Convolutions with ReLU, one for each number of channels of the plan. No second derivatives on CUDA."""
+    """Convolutions with ReLU, one for each number of channels of the plan."""
 
     def __init__(self, inputs: int, plan: tuple[int, ...]) -> None:
         super().__init__(*(Down(before, after, slope=0.0) for before, after in pairwise((inputs, *plan))))
