@@ -1,9 +1,13 @@
-"""What stacked models compute with: convolution, linear layer, Bernoulli error, Adam. Triton on CUDA, PyTorch elsewhere."""
+"""What stacked models compute with: convolution, linear layer, Bernoulli error, mixture of posteriors, Adam.
+
+Triton on CUDA, PyTorch elsewhere.
+"""
 
 from hackle.kernels.adam import Rows, adam_step
 from hackle.kernels.convolution import down, down_layer, taps, tower, up, up_layer
 from hackle.kernels.likelihood import bernoulli_error, unit_interval
 from hackle.kernels.linear import linear
+from hackle.kernels.mixture import mixture_densities
 
 __all__ = [
     "Rows",
@@ -12,6 +16,7 @@ __all__ = [
     "down",
     "down_layer",
     "linear",
+    "mixture_densities",
     "taps",
     "tower",
     "unit_interval",
