@@ -21,12 +21,14 @@ WEIGHTS = {
 }
 
 
-def batch(models: int, size: int, latents: int, device: str) -> list[Tensor]:
+def batch(models: int, size: int, latents: int, device: str) -> tuple[Tensor, Tensor, Tensor]:
     """Samples with the means and logvars of the posteriors that they come from, (m, b, l)."""
     generator = torch.Generator().manual_seed(size)
     means, logvars, noise = torch.randn(3, models, size, latents, generator=generator).unbind()
     means, logvars = 2 * means, logvars - 1
-    return [value.to(device).requires_grad_() for value in (means + (0.5 * logvars).exp() * noise, means, logvars)]
+    z = means + (0.5 * logvars).exp() * noise
+    z, means, logvars = (value.to(device).requires_grad_() for value in (z, means, logvars))
+    return z, means, logvars
 
 
 def exact(z: Tensor, means: Tensor, logvars: Tensor, correlation: float, own: float, others: float) -> list[Tensor]:
@@ -48,7 +50,10 @@ def test_densities_and_gradients(device: str, weights: str, size: int, latents: 
     stacked = torch.tensor(correlations, device=device)
     found = vmap(lambda z, mu, s, c: mixture_densities(z, mu, s, c, own, others))(*given, stacked)
     doubles = [value.detach().double().requires_grad_() for value in given]
-    alone = [exact(*values, correlations[row], own, others) for row, values in enumerate(zip(*doubles, strict=True))]
+    alone = [
+        exact(z, means, logvars, correlation, own, others)
+        for z, means, logvars, correlation in zip(*doubles, correlations, strict=True)
+    ]
     expected = [torch.stack(values) for values in zip(*alone, strict=True)]
     for one, other in zip(found, expected, strict=True):
         assert one.dtype == torch.float32
