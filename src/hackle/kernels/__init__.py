@@ -1,4 +1,4 @@
-"""What stacked models compute with: convolution, linear layer, Bernoulli error, mixture of posteriors, Adam.
+"""What stacked models compute with: convolution, linear layer, Bernoulli error, posteriors and their mixture, Adam.
 
 Triton on CUDA, PyTorch elsewhere.
 """
@@ -8,6 +8,7 @@ from hackle.kernels.convolution import down, down_layer, taps, tower, up, up_lay
 from hackle.kernels.likelihood import bernoulli_error, unit_interval
 from hackle.kernels.linear import linear
 from hackle.kernels.mixture import mixture_densities
+from hackle.kernels.posterior import posterior_sample
 
 __all__ = [
     "Rows",
@@ -17,6 +18,7 @@ __all__ = [
     "down_layer",
     "linear",
     "mixture_densities",
+    "posterior_sample",
     "taps",
     "tower",
     "unit_interval",
