@@ -5,6 +5,7 @@ Triton on CUDA, PyTorch elsewhere.
 
 from hackle.kernels.adam import Rows, adam_step
 from hackle.kernels.convolution import down, down_layer, taps, tower, up, up_layer
+from hackle.kernels.covariance import covariance_deviations
 from hackle.kernels.likelihood import bernoulli_error, unit_interval
 from hackle.kernels.linear import linear
 from hackle.kernels.mixture import mixture_densities
@@ -14,6 +15,7 @@ __all__ = [
     "Rows",
     "adam_step",
     "bernoulli_error",
+    "covariance_deviations",
     "down",
     "down_layer",
     "linear",
