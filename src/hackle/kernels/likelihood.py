@@ -75,7 +75,7 @@ class _UnitInterval(torch.autograd.Function):
         images = images.contiguous()
         out = torch.empty(images.shape, dtype=number_format, device=images.device)
         with torch.cuda.device_of(images):
-            _unit_kernel[(triton.cdiv(out.numel(), 4 * _BLOCK),)](images, out, out.numel(), BLOCK=4 * _BLOCK)
+            _unit_kernel[(triton.cdiv(out.numel(), _BLOCK),)](images, out, out.numel(), BLOCK=_BLOCK)
         return out
 
     @staticmethod

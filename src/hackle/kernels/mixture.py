@@ -25,7 +25,6 @@ from hackle.kernels.mapping import stacked
 from hackle.randomness_kernel import jit, tl, triton
 
 _TILE = 1024
-_WARPS = 2
 
 
 @jit
@@ -157,7 +156,7 @@ def _sizes(z: Tensor) -> dict[str, int]:
     batch, latents = z.shape[-2:]
     wide = triton.next_power_of_2(latents + 1)
     high = min(triton.next_power_of_2(batch), max(1, _TILE // wide))
-    return {"B": batch, "L": latents, "BB": high, "BL": wide, "num_warps": _WARPS}
+    return {"B": batch, "L": latents, "BB": high, "BL": wide}
 
 
 class _Mixture(torch.autograd.Function):
