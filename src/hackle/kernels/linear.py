@@ -31,13 +31,13 @@ _TILE = 4096
 
 
 @jit
-def _bend_kernel(values, bias, stride, slope, B: tl.constexpr, O: tl.constexpr, BB: tl.constexpr, BO: tl.constexpr):
+def _bend_kernel(values, bias, batch, stride, slope, O: tl.constexpr, BB: tl.constexpr, BO: tl.constexpr):
     """leaky(values + bias), in place, for a block of rows and columns."""
     model = tl.program_id(0).to(tl.int64)
     row = tl.program_id(2) * BB + tl.arange(0, BB)
     column = tl.program_id(1) * BO + tl.arange(0, BO)
-    mask = (row < B)[:, None] & (column < O)[None, :]
-    at = values + (model * B + row[:, None]) * O + column[None, :]
+    mask = (row < batch)[:, None] & (column < O)[None, :]
+    at = values + (model * batch + row[:, None]) * O + column[None, :]
     added = tl.load(bias + model * stride + column, mask=column < O, other=0.0).to(tl.float32)
     y = tl.load(at, mask=mask, other=0.0).to(tl.float32) + added[None, :]
     tl.store(at, tl.where(y > 0, y, y * slope).to(values.dtype.element_ty), mask=mask)
@@ -108,10 +108,12 @@ class _BentLinear(torch.autograd.Function):
         # The models of a bias may lie apart, but each one's is whole.
         bias = bias if bias.stride(-1) == 1 else bias.contiguous()
         sizes = _sizes(output)
-        models = output.numel() // (sizes["B"] * sizes["O"])
-        grid = (models, triton.cdiv(sizes["O"], sizes["BO"]), triton.cdiv(sizes["B"], sizes["BB"]))
+        # Not a constant of the kernel, as going back: encoding a data set ends with a batch of another size.
+        batch = sizes.pop("B")
+        models = output.numel() // (batch * sizes["O"])
+        grid = (models, triton.cdiv(sizes["O"], sizes["BO"]), triton.cdiv(batch, sizes["BB"]))
         with torch.cuda.device_of(output):
-            _bend_kernel[grid](output, bias, bias.stride(0) if bias.dim() == 2 else 0, slope, **sizes)
+            _bend_kernel[grid](output, bias, batch, bias.stride(0) if bias.dim() == 2 else 0, slope, **sizes)
         return output
 
     @staticmethod
