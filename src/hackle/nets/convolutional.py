@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from torch import nn
 
-from hackle.nets.layers import DownTower, GaussianHead, Linear, Reshape, UpTower
+from hackle.nets.layers import DownTower, GaussianHead, Layers, Linear, Reshape, UpTower
 from hackle.types import HackleError
 
 SIZES = (16, 28, 32, 64, 128, 256)
@@ -59,7 +59,7 @@ class Convolutional:
         count, side = halvings(shape)
         plan = channel_plan(self.channels, count)
         features = side * side * plan[-1]
-        return nn.Sequential(
+        return Layers(
             DownTower(shape[2], plan),
             Reshape(features),
             Linear(features, self.hidden),
@@ -71,7 +71,7 @@ class Convolutional:
         count, side = halvings(shape)
         plan = channel_plan(self.channels, count)
         features = side * side * plan[-1]
-        return nn.Sequential(
+        return Layers(
             Linear(latents, self.hidden),
             nn.ReLU(),
             Linear(self.hidden, features),
