@@ -48,3 +48,12 @@ def test_chains_compute_what_sequences_do(name: str) -> None:
     calibrate(chain, images)
     torch.testing.assert_close(chain.eval()(images), trained, rtol=1e-10, atol=1e-10)
     torch.testing.assert_close(chain(images), plain.eval()(images), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("activation", [nn.ReLU(), nn.LeakyReLU(0.2), nn.LeakyReLU(0.7)])
+def test_fully_connected_layers_take_their_activation_along(activation: nn.Module) -> None:
+    modules = [Linear(4, 5), activation, Linear(5, 6), nn.Tanh(), activation, Linear(6, 3), activation, activation]
+    row, x = Chain(*modules).double(), torch.randn(7, 4, dtype=torch.float64)
+    torch.testing.assert_close(row(x), nn.Sequential(*modules)(x), rtol=0, atol=0)
+    assert set(row.state_dict()) == {f"{place}.{kind}" for place in (0, 2, 5) for kind in ("weight", "bias")}
+    torch.testing.assert_close(Chain()(x), x, rtol=0, atol=0)

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from hackle.kernels.normalisation import EPSILON
 from hackle.nets.discriminator import latent_discriminator
-from hackle.nets.layers import Blocks, Down, Layers, Linear, Same
+from hackle.nets.layers import Blocks, Down, Linear, Same
 from hackle.nets.normalisation import BatchNorm, calibrate
 
 
@@ -47,15 +47,6 @@ def test_blocks_are_layers_side_by_side() -> None:
     for block in range(3):
         expected = x[:, block] @ blocks.weight[block] + blocks.bias[block]
         torch.testing.assert_close(blocks(x)[:, block], expected, rtol=1e-12, atol=1e-12)
-
-
-@pytest.mark.parametrize("activation", [nn.ReLU(), nn.LeakyReLU(0.2), nn.LeakyReLU(0.7)])
-def test_layers_in_a_row_are_what_pytorch_makes_of_them(activation: nn.Module) -> None:
-    modules = [Linear(4, 5), activation, Linear(5, 6), nn.Tanh(), activation, Linear(6, 3), activation, activation]
-    row, x = Layers(*modules).double(), random(7, 4)
-    torch.testing.assert_close(row(x), nn.Sequential(*modules)(x), rtol=0, atol=0)
-    assert set(row.state_dict()) == {f"{place}.{kind}" for place in (0, 2, 5) for kind in ("weight", "bias")}
-    torch.testing.assert_close(Layers()(x), x, rtol=0, atol=0)
 
 
 def test_initial_weights_have_the_stated_spread() -> None:

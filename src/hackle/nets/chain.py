@@ -5,10 +5,12 @@ The layers, and so the names of their parameters, are those that were given.
 
 from __future__ import annotations
 
+from typing import Any
+
 from torch import Tensor, nn
 
 from hackle.kernels import tower
-from hackle.nets.layers import Down
+from hackle.nets.layers import Down, Linear
 from hackle.nets.normalisation import BatchNorm, LayerNorm
 
 
@@ -30,10 +32,10 @@ def _convolutions(layers: list[nn.Module]) -> list[Down]:
 
 
 class Chain(nn.Sequential):
-    """As `nn.Sequential`; but convolutions in a row, each with the same leaky ReLU, are one tower, and normalisation takes
-    the leaky ReLU behind it along."""
+    """As `nn.Sequential`; but convolutions in a row, each with the same leaky ReLU, are one tower, and fully connected layers
+    and normalisations take the leaky ReLU behind them along."""
 
-    def forward(self, values: Tensor) -> Tensor:
+    def forward(self, values: Tensor) -> Any:
         layers = list(self)
         while layers:
             slope = _slope(layers[1]) if len(layers) > 1 else None
@@ -41,7 +43,7 @@ class Chain(nn.Sequential):
                 parameters = [(layer.weight, layer.bias) for layer in row]
                 values = tower(values, parameters, upward=False, slope=slope, last_slope=slope)
                 taken = 2 * len(row)
-            elif slope is not None and isinstance(layers[0], BatchNorm | LayerNorm):
+            elif slope is not None and isinstance(layers[0], Linear | BatchNorm | LayerNorm):
                 values, taken = layers[0](values, slope), 2
             else:
                 values, taken = layers[0](values), 1

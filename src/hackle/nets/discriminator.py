@@ -9,7 +9,8 @@ from itertools import pairwise
 
 from torch import nn
 
-from hackle.nets.layers import LEAK, Layers, Linear
+from hackle.nets.chain import Chain
+from hackle.nets.layers import LEAK, Linear
 
 
 def latent_discriminator(latents: int, layers: int = 6, width: int = 1000, logits: int = 2) -> nn.Module:
@@ -18,4 +19,4 @@ def latent_discriminator(latents: int, layers: int = 6, width: int = 1000, logit
     modules: list[nn.Module] = []
     for inputs, hidden in pairwise([latents] + [width] * layers):
         modules += [Linear(inputs, hidden, he=True), nn.LeakyReLU(LEAK)]
-    return Layers(*modules, Linear(width, logits, he=True))
+    return Chain(*modules, Linear(width, logits, he=True))

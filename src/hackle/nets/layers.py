@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from itertools import pairwise
-from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -39,22 +38,6 @@ class Linear(nn.Linear):
     def forward(self, values: Tensor, slope: float = 1.0) -> Tensor:
         """A leaky ReLU follows: slope 0 is ReLU, 1 none. With it there are no second derivatives on CUDA."""
         return linear(values, self.weight.to(values.dtype), self.bias.to(values.dtype), slope)
-
-
-class Layers(nn.Sequential):
-    """Layers in a row. A ReLU that comes right after a fully connected layer is computed with it: see `Linear`."""
-
-    def forward(self, values: Tensor) -> Any:
-        layers = iter(self)
-        following = next(layers, None)
-        while following is not None:
-            layer, following = following, next(layers, None)
-            if isinstance(layer, Linear) and isinstance(following, nn.ReLU | nn.LeakyReLU):
-                values = layer(values, getattr(following, "negative_slope", 0.0))
-                following = next(layers, None)
-            else:
-                values = layer(values)
-        return values
 
 
 class Down(nn.Module):
