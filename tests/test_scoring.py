@@ -96,6 +96,18 @@ def test_each_image_is_encoded_once(squares: Any) -> None:
     assert oracle.seen <= len(squares.factors)
 
 
+def test_images_that_no_metric_reads_are_not_encoded(squares: Any) -> None:
+    few, all_of_them = Oracle(squares), Oracle(squares)
+    protocol = replace(TINY, sizes=PlanSizes(20, 10, 200, 100, 16, 200, 100, 16))
+    found = score(few, squares, ["mig", "sap"], protocol, ceilings=False)
+    plan = draw_plan(squares.factors, protocol.sizes, 0)
+    assert few.seen == len(np.union1d(plan.train, plan.test))
+    rest = score(all_of_them, squares, FAST, protocol, ceilings=False)
+    assert all_of_them.seen == len(plan.images) > few.seen
+    kept = rest[rest["metric"].isin(["mig", "sap"])]
+    assert found["score"].tolist() == kept["score"].tolist()
+
+
 def test_codes_alone_are_scored_without_posterior_metrics(squares: Any) -> None:
     table = score(Oracle(squares), squares, FAST, TINY, ceilings=False)
     assert set(table["representation"]) == {"mean"}

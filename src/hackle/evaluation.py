@@ -130,7 +130,7 @@ class Metric:
 
     needs: `factors` where the data set must have observed ones, `model` where images must be decoded.
     on: whether it sees codes, means or samples alike, or posteriors. slow: left out of "all" because it takes minutes.
-    heavy: faster on the model's accelerator than on a CPU core.
+    heavy: faster on the model's accelerator than on a CPU core. parts: what it reads of the plan beside independent points.
     """
 
     compute: Callable[[Evaluation], float | dict[str, float]]
@@ -140,6 +140,7 @@ class Metric:
     ceiling: bool = True
     slow: bool = False
     heavy: bool = False
+    parts: tuple[str, ...] = ()
 
     def fits(self, evaluation: Evaluation) -> bool:
         """Whether the data set and the model have what it needs."""
@@ -284,8 +285,8 @@ def _downstream(classifier: Literal["logistic-cv", "gbt"]) -> Callable[[Evaluati
 
 
 METRICS: dict[str, Metric] = {
-    "beta_vae": Metric(_beta_vae),
-    "factor_vae": Metric(_factor_vae),
+    "beta_vae": Metric(_beta_vae, parts=("pairs", "test_pairs")),
+    "factor_vae": Metric(_factor_vae, parts=("groups", "test_groups")),
     "mig": Metric(lambda e: metrics.mig_score(e.codes, e.factors, bins=e.protocol.bins)),
     "sap": Metric(lambda e: metrics.sap_score(e.codes, e.factors, test=e.test)),
     "dci": Metric(_dci),

@@ -151,11 +151,18 @@ def prepare_scoring(
     bootstrap: int = 0,
     whole_mixture: bool = False,
 ) -> Scoring:
-    """Draw the plan of a protocol and settle what is computed on it. The arguments are those of `score`."""
+    """Draw the plan of a protocol and settle what is computed on it. The arguments are those of `score`.
+
+    Groups and pairs, which are most of a plan's images, are dropped where no metric reads them, once all is drawn: the other
+    draws do not change. A mixture of the whole plan keeps them.
+    """
     settings = find_protocol(protocol)
     seed += settings.seed
     plan = draw_plan(dataset.factors, settings.sizes, seed)
     names = tuple(choose_metrics(metrics, settings))
+    if not whole_mixture:
+        read = {"train", "test", *(part for name in names for part in METRICS[name].parts)}
+        plan = plan._replace(**{part: None for part in plan._fields if part not in read})
     return Scoring(dataset.factors, plan, plan.images, settings, names, seed, representations, bootstrap, whole_mixture)
 
 
