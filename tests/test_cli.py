@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +15,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from hackle import cli
 from hackle.cli import main
+from hackle.cli_words import print_scores
+from hackle.evaluation import METRICS
+from hackle.fleet import Fleet
 
 
 @pytest.fixture
@@ -41,7 +50,11 @@ def test_train_score_show(own_data: Path, tmp_path: Path, capsys: Any) -> None:
     out = capsys.readouterr().out
     assert "mig" in out
     assert "overview.png" in out
+    assert f"kept in {run / 'scores.json'}\nopen {page} in a browser\n" in out
     main(f"train --resume --out {run} --device cpu".split())
+    shown = capsys.readouterr()
+    assert shown.out == f"trained already, all 3 steps: {run}\nnext: hackle score {run}\n"
+    assert shown.err == ""
 
 
 def test_scores_while_training(own_data: Path, tmp_path: Path) -> None:
@@ -86,8 +99,14 @@ def test_method_options_and_presets(capsys: Any) -> None:
         ("train vae --preset kim2019", "did you mean kim2018"),
         ("train vae --dataset dsprite --device cpu", "dsprites"),
         ("train vae --dataset", "--dataset needs a value"),
+        ("train vae --dataset rooms3d --device gpu --out run", "no device 'gpu' here"),
+        ("train beta-vae --dataset rooms3d --device cpu --out run --beta nan", "method.beta is nan"),
+        ("train vae --dataset rooms3d --device cpu --out run --steps -5", "steps is -5"),
+        ("train vae --dataset rooms3d --device cpu --out run --log-every 0", "log_every is 0"),
         ("train --out nowhere", "--resume"),
         ("score nowhere", "no run.json"),
+        ("score [/x]", "[/x] holds no run"),
+        ("score nowhere --fraction 2", "fraction is 2.0; expected a number above 0, up to 1"),
         ("data fetch mnits", "mnist"),
         ("data frobnicate", "there are list"),
     ],
@@ -125,6 +144,69 @@ def test_nothing_is_overwritten_unasked(own_data: Path, tmp_path: Path, capsys: 
         main(f"score {run} --metrics kl --fraction 0.01 --device cpu".split())
     assert "--overwrite" in " ".join(capsys.readouterr().err.split())
     main(f"score {run} --metrics kl --fraction 0.01 --device cpu --overwrite".split())
+
+
+def test_ctrl_c_ends_with_130_and_the_command_that_goes_on(
+    own_data: Path, tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = tmp_path / "my run"
+    words = f"train vae --dataset {own_data} --steps 3 --latents 2 --device cpu --log-every 2 --out".split()
+    step = Fleet.step
+
+    def step_and_stop(self: Any) -> None:
+        step(self)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Fleet, "step", step_and_stop)
+        with pytest.raises(SystemExit) as stopped:
+            main([*words, str(run)])
+    assert stopped.value.code == 130
+    command = capsys.readouterr().err.strip().splitlines()[-1].partition("Go on with: hackle ")[2]
+    assert shlex.split(command) == ["train", "--resume", "--out", str(run), *["--device", "cpu", "--log-every", "2"]]
+    main(shlex.split(command))
+    assert capsys.readouterr().out == f"trained: {run}\nnext: hackle score '{run}'\n"
+
+
+def test_a_keyboard_interrupt_outside_of_training_ends_with_130(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    def interrupted(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "run_command", interrupted)
+    with pytest.raises(SystemExit) as stopped:
+        main(["demo"])
+    assert stopped.value.code == 130
+    assert capsys.readouterr().err == "hackle: stopped\n"
+
+
+def test_a_reader_who_has_seen_enough_is_no_error() -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        done = subprocess.run([sys.executable, "-m", "hackle"], stdout=writing, stderr=subprocess.PIPE, text=True)
+    finally:
+        os.close(writing)
+    assert (done.returncode, done.stderr) == (1, "")
+
+
+def test_each_note_stands_once_under_the_scores(capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    row = {"metric": "mig", "representation": "mean", "score": 0.5, "ceiling": 1.0, "low": 0.4, "high": 0.6}
+    notes = ["a [/b] c", "Pass more as mixture=(means, logvars); and so on\na [/b] c", ""]
+    print_scores(pd.DataFrame([{**row, "better": "higher", "note": note} for note in notes]))
+    told = [line.rstrip() for line in capsys.readouterr().out.splitlines() if line.startswith("note:")]
+    assert told == ["note: a [/b] c", "note: Pass more as mixture=(means, logvars); and so on (here: --whole-mixture)"]
+
+
+def test_the_help_of_score_names_every_metric(capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "400")
+    with pytest.raises(SystemExit):
+        main(["score", "--help"])
+    text = " ".join(capsys.readouterr().out.replace("│", " ").split())
+    fast, slow = (", ".join(name for name, metric in METRICS.items() if metric.slow == slow) for slow in (False, True))
+    assert f"takes seconds: {fast}." in text
+    assert f"take minutes are {slow}." in text
+    assert "smaller than 200 points" in text
 
 
 def test_help_and_version(capsys: Any) -> None:

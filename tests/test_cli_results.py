@@ -76,6 +76,25 @@ def test_missing_claims_are_listed_when_asked_for(tmp_path: Path, capsys: pytest
     assert "likelihood-3d" in capsys.readouterr().out.replace("\n", "")
 
 
+def test_reasons_tell_the_claim_and_what_to_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = str(store(tmp_path / "study", 0.1, 6))
+    code(folder, "--paper", "yang2020")
+    usual = capsys.readouterr().out
+    sentence = "VAE with 10 latents has a lower MIG when the posterior's noise is correlated."
+    assert sentence not in usual
+    assert "--reasons" in usual.splitlines()[-1]
+    code(folder, "--paper", "yang2020", "--reasons", "--missing")
+    lines = capsys.readouterr().out.splitlines()
+    at = next(number for number, line in enumerate(lines) if line.startswith(" mig-vae-10  holds  Figure 1 · p "))
+    assert lines[at].endswith(" · 12 runs")
+    assert lines[at + 1] == f"    {sentence}"
+    assert lines[at + 2].startswith("    fall of MIG from σ = 0 to 0.9 is 0.1")
+    assert lines[at + 2].endswith(", claimed above 0.01")
+    at = lines.index(" mig-factor-vae-10  undecided  Figure 1 · 0 runs")
+    assert "no runs of factor-vae on dsprites, latents 10, correlation 0.0;" in lines[at + 2]
+    assert "runs needed: hackle study run yang2020 --out DIR --seeds 10 --datasets dsprites" in lines[at + 2]
+
+
 def test_a_paper_without_claims_and_a_folder_without_results(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

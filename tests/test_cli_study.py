@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ import pandas as pd
 import pytest
 
 from hackle.cli import main
+from hackle.cli_study import Selection
 from hackle.records import record_hash
 from hackle.store import FILE, Store, read
 from hackle.studies.own import find_study, runs_of
@@ -62,6 +65,17 @@ def test_run_status_export_and_run_again(own_study: str, tmp_path: Path, capsys:
     main(f"study export {out} --overwrite".split())
 
 
+def test_a_folder_with_other_files_is_refused_before_anything_is_written(
+    own_study: str, tmp_path: Path, capsys: Any
+) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "index.md").write_text("words")
+    with pytest.raises(SystemExit):
+        main(f"study run {own_study} --out {tmp_path / 'docs'} --device cpu --workers 0".split())
+    assert "choose an empty or new folder" in " ".join(capsys.readouterr().err.split())
+    assert [path.name for path in (tmp_path / "docs").iterdir()] == ["index.md"]
+
+
 def test_status_tells_what_waits_and_why_runs_failed(own_study: str, tmp_path: Path, capsys: Any) -> None:
     from hackle.studies.folder import write_wanted
 
@@ -93,6 +107,11 @@ def test_plan_measures_and_keeps_nothing(own_study: str, tmp_path: Path, capsys:
     assert [path for path in sorted(tmp_path.iterdir()) if path.name != "__pycache__"] == before
 
 
+def test_a_cluster_s_device_need_not_be_here() -> None:
+    assert Selection(device="cuda").options["precision"] == "bfloat16"
+    assert Selection(device="cpu").options["precision"] == "float32"
+
+
 def test_merge_and_repair(own_study: str, tmp_path: Path, capsys: Any) -> None:
     runs = runs_of(own_study, find_study(own_study), {"seeds": 2})
     for name, members in (("a", runs[:2]), ("b", runs[1:])):
@@ -101,8 +120,15 @@ def test_merge_and_repair(own_study: str, tmp_path: Path, capsys: Any) -> None:
                 store.add(Outcome(run, "done"))
     main(f"study merge {tmp_path / 'a'} {tmp_path / 'b'}".split())
     assert "2 runs added, 1 were there already" in words_of(capsys)
+    before = (tmp_path / "a" / FILE).read_bytes()
     main(f"study repair {tmp_path / 'a'}".split())
-    assert "4 runs kept, 0 not whole" in words_of(capsys)
+    assert "nothing to repair" in words_of(capsys)
+    assert (tmp_path / "a" / FILE).read_bytes() == before
+    assert not list((tmp_path / "a").glob(f"{FILE}.*"))
+    with closing(sqlite3.connect(tmp_path / "a" / FILE, isolation_level=None)) as connection:
+        connection.execute("UPDATE runs SET record = '{}' WHERE id = 1")
+    main(f"study repair {tmp_path / 'a'}".split())
+    assert "3 runs kept, 1 not whole" in words_of(capsys)
     assert (tmp_path / "a" / f"{FILE}.damaged-1").is_file()
     with pytest.raises(SystemExit):
         main(f"study merge {tmp_path / 'nowhere'} {tmp_path / 'b'}".split())
@@ -137,12 +163,18 @@ def test_the_list_names_every_study(capsys: Any) -> None:
     ("words", "said"),
     [
         ("study rnu", "no `study rnu`; did you mean run?"),
-        ("study run locatelo2019 --out x", "no study 'locatelo2019'; there are"),
+        (
+            "study run locatelo2019 --out x",
+            "no study 'locatelo2019'; did you mean locatello2019? there are do2020, kim2018,",
+        ),
+        ("study plan yang2021", "no study 'yang2021'; did you mean yang2020?"),
         ("study plan locatello2019 --methods gan", "locatello2019 has no method 'gan'"),
         ("study run yang2020 --out x --methods infogan --root x", "none of the data sets of yang2020 is here"),
         ("study run locatello2019 --out x --datasets dsprites --metrics mgi", "no metric 'mgi'; did you mean mig?"),
         ("study run locatello2019 --out x --datasets dsprites --protocols kim", "no protocol 'kim'"),
         ("study run locatello2019 --out x --datasets dsprits", "there is no data set 'dsprits': did you mean dsprites"),
+        ("study run locatello2019 --out x --datasets dsprites --device gpu", "no device 'gpu' here"),
+        ("study plan locatello2019 --datasets dsprites --device gpu", "no device 'gpu' here"),
         ("study status x", "x holds no results"),
         ("study repair x", "x holds no results"),
     ],
@@ -158,9 +190,22 @@ def test_mistakes_are_explained_and_nothing_is_written(
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("verb", ["plan", "run", "status", "export", "merge", "repair", "list"])
-def test_each_has_its_own_help(verb: str, capsys: Any) -> None:
+@pytest.mark.parametrize(
+    ("verb", "words"),
+    [
+        ("plan", "[-h] [OPTIONS] NAME"),
+        ("run", "[-h] [OPTIONS] NAME"),
+        ("status", "[-h] DIRECTORY"),
+        ("export", "[-h] [OPTIONS] DIRECTORY"),
+        ("merge", "[-h] DIRECTORY OTHER"),
+        ("repair", "[-h] DIRECTORY"),
+        ("list", "[-h]"),
+    ],
+)
+def test_each_has_its_own_help(verb: str, words: str, capsys: Any) -> None:
     with pytest.raises(SystemExit) as stopped:
         main(["study", verb, "--help"])
     assert stopped.value.code == 0
-    assert f"usage: hackle study {verb}" in words_of(capsys)
+    text = words_of(capsys)
+    assert f"usage: hackle study {verb} {words}" in text
+    assert "{None}" not in text

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
+import hackle
 from hackle import metrics
 from hackle.datasets.arrays import ArrayDataset
 from hackle.factors import Factor, FactorGrid
@@ -17,6 +19,7 @@ from hackle.objectives import VAE
 from hackle.plans import PlanSizes, draw_plan
 from hackle.protocols import PROTOCOLS, Protocol, protocol
 from hackle.scoring import METRICS, ScoreError, choose_metrics, score, score_many
+from hackle.train import fit
 from hackle.types import HackleError
 from test_fleet import small_run
 
@@ -179,6 +182,49 @@ def test_smaller_protocols_say_so() -> None:
     assert small.sizes.train == 1000
     assert small.name == "locatello2019 × 0.1"
     assert replace(small, name="locatello2019", sizes=PROTOCOLS["locatello2019"].sizes) == PROTOCOLS["locatello2019"]
+
+
+def test_smaller_protocols_keep_200_points_and_take_no_more_than_all() -> None:
+    whole = PROTOCOLS["locatello2019"]
+    assert whole.smaller(1e-4).sizes.train == 200
+    assert whole.smaller(1.0).sizes == whole.sizes
+    for fraction in (0.0, -1.0, 2.0, float("nan")):
+        with pytest.raises(HackleError, match=f"fraction is {fraction}; expected a number above 0, up to 1"):
+            whole.smaller(fraction)
+
+
+def test_a_run_folder_and_the_name_of_a_data_set_will_do(squares: Any, tmp_path: Path) -> None:
+    rows = squares.factors.rows(np.arange(len(squares.factors)))
+    data = tmp_path / "squares.npz"
+    np.savez(data, images=squares.render(rows), factors=rows, factor_names=np.array(squares.factors.names))
+    model = fit(small_run(VAE(), steps=2), out=tmp_path / "run", dataset=squares, device="cpu", progress=False)
+    wanted = score(model, squares, "mig,kl", TINY).drop(columns="seconds")
+    found = score(str(tmp_path / "run"), str(data), "mig,kl", TINY).drop(columns="seconds")
+    pd.testing.assert_frame_equal(found, wanted)
+
+
+def test_what_is_no_model_or_data_set_is_refused(squares: Any) -> None:
+    with pytest.raises(
+        ScoreError, match="the model is of type ndarray; expected a Model, a run's folder, or a function"
+    ):
+        score(np.zeros((5, 2)), squares)  # type: ignore[arg-type]
+    with pytest.raises(ScoreError, match="the data set is of type list; expected one with factors"):
+        score(Oracle(squares), [1, 2])  # type: ignore[arg-type]
+    with pytest.raises(HackleError, match="rooms3d"):
+        score(Oracle(squares), "rooms3")
+
+
+def test_one_representation_may_be_named_alone(squares: Any) -> None:
+    table = score(Oracle(squares, posterior=True), squares, "mig", TINY, representations="sampled", ceilings=False)
+    assert set(table["representation"]) == {"sampled"}
+    with pytest.raises(ScoreError, match="no representation 'means'; there are mean, sampled"):
+        score(Oracle(squares), squares, "mig", TINY, representations="means")  # type: ignore[arg-type]
+
+
+def test_the_package_lists_what_it_offers() -> None:
+    listed = dir(hackle)
+    assert set(hackle.__all__) <= set(listed)
+    assert all(hasattr(hackle, name) for name in listed)
 
 
 def test_many_models_score_as_each_would_alone(squares: Any) -> None:

@@ -35,3 +35,7 @@ def __getattr__(name: str) -> Any:
     if name == "metrics":
         return import_module("hackle.metrics")
     raise AttributeError(f"module 'hackle' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

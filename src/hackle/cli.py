@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import os
+import shlex
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -10,8 +12,6 @@ from typing import Annotated, Any, Literal
 
 import torch
 import tyro
-from rich.console import Console
-from rich.table import Table
 from tyro.conf import Positional
 
 from hackle import __version__
@@ -20,8 +20,8 @@ from hackle.cli_data import data_commands
 from hackle.cli_explore import explore_command
 from hackle.cli_results import claims_command, report_command
 from hackle.cli_study import study_commands
-from hackle.cli_words import nearest, run_command
-from hackle.types import Architecture, HackleError
+from hackle.cli_words import nearest, print_scores, run_command, say_error, take_option
+from hackle.types import Architecture, HackleError, Run
 
 SUMMARY = """\
 hackle — train, score, compare and look at disentangled representations
@@ -41,8 +41,29 @@ Each verb has its own --help. Data sets lie under --root, or $HACKLE_DATA, or th
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run one verb and turn what the user can mend into a message and exit code 1."""
-    words = list(sys.argv[1:] if arguments is None else arguments)
+    """Run one verb and turn what the user can mend into a message and exit code 1, or 130 for what Ctrl-C has stopped."""
+    try:
+        try:
+            _run(list(sys.argv[1:] if arguments is None else arguments))
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        # Whoever read the output has seen enough. Exit code 1 is rich's for the same; what Python still wants to flush at
+        # its end goes nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise SystemExit(1) from None
+    except KeyboardInterrupt:
+        say_error("stopped")
+        raise SystemExit(130) from None
+    except HackleError as error:
+        say_error(error)
+        raise SystemExit(error.exit_code) from None
+    except ValueError as error:
+        say_error(error)
+        raise SystemExit(1) from error
+
+
+def _run(words: list[str]) -> None:
     if not words or words[0] in ("-h", "--help"):
         print(SUMMARY)
         return
@@ -61,15 +82,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "bench": bench_commands,
         "demo": lambda rest: run_command(demo_command, "demo", rest),
     }
-    try:
-        if words[0] not in verbs:
-            raise HackleError(f"no verb {words[0]!r}; {nearest(words[0], verbs)}")
-        verbs[words[0]](words[1:])
-    except (HackleError, ValueError) as error:
-        Console(stderr=True).print(
-            f"[bold red]hackle:[/bold red] {error}", markup=True, highlight=False, soft_wrap=True
-        )
-        raise SystemExit(1) from (None if isinstance(error, HackleError) else error)
+    if words[0] not in verbs:
+        raise HackleError(f"no verb {words[0]!r}; {nearest(words[0], verbs)}")
+    verbs[words[0]](words[1:])
 
 
 @dataclasses.dataclass(frozen=True)
@@ -115,7 +130,7 @@ def _train(words: list[str]) -> None:
     from hackle.nets import ARCHITECTURES
     from hackle.objectives import OBJECTIVES
     from hackle.presets import PRESETS, default_run
-    from hackle.train import default_device, fit
+    from hackle.train import find_device
 
     if words[:1] in ([], ["-h"], ["--help"]):
         print(
@@ -133,10 +148,10 @@ def _train(words: list[str]) -> None:
     method = words[0]
     if method not in OBJECTIVES:
         raise HackleError(f"no method {method!r}; {nearest(method, OBJECTIVES)}")
-    preset, rest = _take_option(words[1:], "--preset", "none")
+    preset, rest = take_option(words[1:], "--preset", "none")
     if preset not in (*PRESETS, "none"):
         raise HackleError(f"no preset {preset!r}; {nearest(preset, PRESETS)}")
-    dataset, rest = _take_option(rest, "--dataset", "dsprites")
+    dataset, rest = take_option(rest, "--dataset", "dsprites")
     default = default_run(method, dataset) if preset == "none" else PRESETS[preset](method, dataset, None)
     names = {name for name, cls in ARCHITECTURES.items() if isinstance(default.architecture, cls)}
     options = TrainOptions(
@@ -171,7 +186,7 @@ def _train(words: list[str]) -> None:
     architecture = (
         default.architecture if options.architecture == chosen_name else ARCHITECTURES[options.architecture]()
     )
-    device = torch.device(options.device) if options.device is not None else default_device()
+    device = find_device(options.device)
     precision = options.precision
     if precision == "auto":
         autoencoder = isinstance(architecture, Architecture)
@@ -190,87 +205,71 @@ def _train(words: list[str]) -> None:
         precision=precision,
         optimiser=dataclasses.replace(default.optimiser, learning_rate=options.learning_rate),
     )
-    fit(
-        run,
-        out=options.out,
-        root=options.root,
-        device=device,
-        resume=options.resume,
-        log_every=options.log_every,
-        **_scoring(options.score_every),
-    )
-    if options.out is not None:
-        Console().print(f"trained: {options.out}\nnext: hackle score {options.out}", highlight=False, soft_wrap=True)
+    _fit(run, device, options.out, options.resume, options)
 
 
-def _scoring(every: int) -> dict[str, Any]:
-    """The arguments of `fit` that score every so many steps."""
-    if not every:
-        return {}
+def _fit(run: Run, device: torch.device, out: Path | None, resume: bool, options: Any) -> None:
+    """Train a run and say what to do next. The other options (root, log_every, score_every) are the verb's own."""
+    from hackle.model import WEIGHTS
     from hackle.scoring import quick_scores
+    from hackle.train import Stopped, fit
 
-    return {"scores": quick_scores, "score_every": every}
+    every = options.score_every
+    finished = resume and out is not None and (out / WEIGHTS).is_file()
+    try:
+        fit(
+            run,
+            out=out,
+            root=options.root,
+            device=device,
+            resume=resume,
+            log_every=options.log_every,
+            scores=quick_scores if every else None,
+            score_every=every,
+        )
+    except Stopped as stopped:
+        if out is None:
+            raise
+        known = (
+            ("root", options.root),
+            ("device", options.device),
+            ("log-every", options.log_every),
+            ("score-every", every),
+        )
+        words = [word for name, value in known if value for word in (f"--{name}", str(value))]
+        command = shlex.join(["hackle", "train", "--resume", "--out", str(out), *words])
+        raise Stopped(f"{stopped}. Go on with: {command}") from None
+    if out is not None:
+        print(f"trained already, all {run.steps:,} steps: {out}" if finished else f"trained: {out}")
+        print(f"next: {shlex.join(['hackle', 'score', str(out)])}")
 
 
-def _take_option(words: Sequence[str], option: str, default: str) -> tuple[str, list[str]]:
-    """The value of an option that decides the others' defaults, and the words without it."""
-    rest, value = [], default
-    remaining = iter(words)
-    for word in remaining:
-        if word == option:
-            value = next(remaining, None)
-            if value is None:
-                raise HackleError(f"{option} needs a value")
-        elif word.startswith(f"{option}="):
-            value = word.split("=", 1)[1]
-        else:
-            rest.append(word)
-    return value, rest
+@dataclasses.dataclass(frozen=True)
+class ResumeOptions:
+    """Go on with the run that a folder holds."""
+
+    out: Path
+    """The run's folder."""
+    resume: bool = False
+    """Must be given: it says that you mean the run in the folder."""
+    root: Path | None = None
+    """Where data sets lie."""
+    device: str | None = None
+    """cpu or cuda; the best one that is here if not given."""
+    log_every: int = 100
+    """Steps between two points of the curves."""
+    score_every: int = 0
+    """Steps between two quick scorings of the model, which join the curves; 0 is never."""
 
 
 def _resume(words: list[str]) -> None:
-    def command(
-        out: Path,
-        resume: bool = False,
-        root: Path | None = None,
-        device: str | None = None,
-        log_every: int = 100,
-        score_every: int = 0,
-    ) -> None:
-        """Go on with the run that a folder holds.
+    from hackle.model import read_record
+    from hackle.train import find_device
 
-        Args:
-            out: The run's folder.
-            resume: Must be given: it says that you mean the run in the folder.
-            root: Where data sets lie.
-            device: cpu or cuda; the best one that is here if not given.
-            log_every: Steps between two points of the curves.
-            score_every: Steps between two quick scorings of the model, which join the curves; 0 is never.
-        """
-        from hackle.model import read_record
-        from hackle.train import fit
-
-        if not resume:
-            raise HackleError("name a method (`hackle train --help`), or add --resume to go on with the run in --out")
-        run = read_record(out)[0]
-        fit(run, out=out, root=root, device=device, resume=True, log_every=log_every, **_scoring(score_every))
-
-    run_command(command, "train", words)
-
-
-def print_scores(scores: Any) -> None:
-    """The score table on the terminal."""
-    table = Table(box=None, header_style="bold")
-    for column in ("metric", "codes", "score", "ceiling", "better"):
-        table.add_column(column, justify="right" if column in ("score", "ceiling") else "left")
-    for row in scores.to_dict("records"):
-        interval = "" if row["low"] != row["low"] else f"  [{row['low']:.3f}, {row['high']:.3f}]"
-        ceiling = "" if row["ceiling"] != row["ceiling"] else f"{row['ceiling']:.3f}"
-        table.add_row(row["metric"], row["representation"], f"{row['score']:.3f}{interval}", ceiling, row["better"])
-    console = Console()
-    console.print(table)
-    for note in dict.fromkeys(note for note in scores["note"] if note):
-        console.print(f"[yellow]note:[/yellow] {note}", highlight=False)
+    options = run_command(ResumeOptions, "train", words)
+    if not options.resume:
+        raise HackleError("name a method (`hackle train --help`), or add --resume to go on with the run in --out")
+    _fit(read_record(options.out)[0], find_device(options.device), options.out, True, options)
 
 
 def score_command(
@@ -293,9 +292,13 @@ def score_command(
 
     Args:
         directory: The run's folder.
-        metrics: "all", or names separated by commas.
+        metrics: Names separated by commas; "all" is every metric that takes seconds: beta_vae, factor_vae, mig, sap, dci,
+            modularity, explicitness, gaussian_tc, separability, interpretability, jemmig, posterior_mig, misjed,
+            monte_carlo_tc, kl, reconstruction. Those that take minutes are batch_tc, sampled_interpretability,
+            sampled_jemmig, iwae, downstream_logistic_cv, downstream_gbt.
         protocol: locatello2019, disentanglement_lib, kim2018, do2020, yang2020, or quick for a rough look.
-        fraction: Score on this fraction of the protocol's points, for a quick look.
+        fraction: Score on this fraction of the protocol's points, above 0 and up to 1, for a quick look. No part of them
+            gets smaller than 200 points.
         seed: Seed of the draws.
         bootstrap: Number of resamplings for 95% intervals; 0 gives none.
         ceilings: Also show what perfect codes reach.
@@ -312,20 +315,21 @@ def score_command(
     from hackle.protocols import protocol as find_protocol
     from hackle.report import write_run_page
     from hackle.scoring import score
-    from hackle.train import default_device
+    from hackle.train import find_device
 
+    whole = find_protocol(protocol)
+    settings = whole if fraction == 1.0 else whole.smaller(fraction)
     target = json or directory / "scores.json"
     for path in (target, parquet, page):
         if path is not None and path.exists() and not overwrite:
             raise HackleError(f"{path} is there already; add --overwrite to replace it, or choose another name")
-    model = Model.load(directory).to(device or default_device())
+    model = Model.load(directory).to(find_device(device))
     dataset = load(model.run.dataset, root)
-    settings = find_protocol(protocol)
     scores = score(
         model,
         dataset,
         metrics,
-        settings if fraction == 1.0 else settings.smaller(fraction),
+        settings,
         seed,
         bootstrap=bootstrap,
         ceilings=ceilings,
@@ -338,7 +342,9 @@ def score_command(
     if page is not None:
         write_run_page(model, dataset, scores, page, folder=directory)
     print_scores(scores)
-    Console().print(f"kept in {target}", highlight=False, soft_wrap=True)
+    print(f"kept in {target}")
+    if page is not None:
+        print(f"open {page.resolve()} in a browser")
 
 
 def show_command(
@@ -386,4 +392,4 @@ def demo_command(
 
     scores, page = run_demo(out, root=root, steps=steps, overwrite=overwrite)
     print_scores(scores)
-    Console().print(f"\nopen [bold]{page.resolve()}[/bold] in a browser", highlight=False, soft_wrap=True)
+    print(f"\nopen {page.resolve()} in a browser")

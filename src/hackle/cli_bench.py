@@ -42,9 +42,9 @@ def fleet_command(
 
     from hackle.bench import CASES, Case, compare, measure, together_or_apart
     from hackle.datasets import load
-    from hackle.train import default_device
+    from hackle.train import find_device
 
-    place = device or default_device().type
+    place = find_device(device).type
     cuda = place == "cuda"
     number_format = ("bfloat16" if cuda else "float32") if precision == "auto" else precision
     cases = CASES if methods is None else tuple(Case(name) for name in methods.split(","))

@@ -14,7 +14,7 @@ from hackle.types import HackleError
 
 def data_commands(words: list[str]) -> None:
     """`hackle data`: list, fetch, check and show data sets."""
-    from hackle.datasets import load
+    from hackle.datasets import find, load
     from hackle.datasets.contact_sheet import write_contact_sheet
     from hackle.datasets.inventory import check, entries, fetch
 
@@ -39,6 +39,13 @@ def data_commands(words: list[str]) -> None:
             root: Where data sets lie.
             force: Fetch anew what is here already.
         """
+        if find(name).optional:
+            Console(stderr=True).print(
+                f"hackle makes {name} itself: nothing needs to be downloaded. The published file serves to compare the two, "
+                "and work that must have its very bits: once it is here, its images are used",
+                highlight=False,
+                soft_wrap=True,
+            )
         paths = fetch(name, root, force=force)
         for path in paths:
             print(path)

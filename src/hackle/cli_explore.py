@@ -28,8 +28,7 @@ def explore_command(
     from hackle.explorer import serve
 
     def announce(address: str) -> None:
-        Console().print(
-            f"exploring {directory} at [bold]{address}[/bold]  (Ctrl-C ends it)", highlight=False, soft_wrap=True
-        )
+        line = f"exploring {directory} at {address}  (Ctrl-C ends it)"
+        Console().print(line, markup=False, highlight=False, soft_wrap=True)
 
     serve(directory, host=host, port=port, browser=browser, root=root, announce=announce)

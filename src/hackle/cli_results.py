@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 from tyro.conf import Positional
 
 from hackle.cli_words import nearest
@@ -26,7 +27,11 @@ _STYLES = {"holds": "green", "does not hold": "red", "undecided": "yellow"}
 
 
 def claims_command(
-    directory: Positional[Path], paper: str | None = None, json: bool = False, missing: bool = False
+    directory: Positional[Path],
+    paper: str | None = None,
+    json: bool = False,
+    missing: bool = False,
+    reasons: bool = False,
 ) -> None:
     """Test the papers' claims on a study's results.
 
@@ -37,6 +42,7 @@ def claims_command(
         paper: Only the claims of this paper.
         json: Print the verdicts as JSON.
         missing: Also list claims of which the study has no runs at all.
+        reasons: Say below each verdict what is claimed, what was found, and what to run where runs are missing.
     """
     from hackle.claims import CLAIMS, as_frame, judge
     from hackle.store import read
@@ -48,7 +54,7 @@ def claims_command(
     if json:
         print(json_text.dumps(_plain(as_frame(found).to_dict("records")), indent=2, ensure_ascii=False))
     else:
-        print_verdicts(found, missing=missing)
+        print_verdicts(found, missing=missing, reasons=reasons)
     code = exit_code(found)
     if code:
         raise SystemExit(code)
@@ -98,7 +104,7 @@ def report_command(
             if chart is not None and chart.panels:
                 for kind in ("pdf", "svg", "png"):
                     save(chart, figures / f"{name}.{kind}", overwrite=overwrite)
-    Console().print(f"open [bold]{target.resolve()}[/bold] in a browser", highlight=False, soft_wrap=True)
+    Console().print(f"open {target.resolve()} in a browser", markup=False, highlight=False, soft_wrap=True)
     if open:
         import webbrowser
 
@@ -113,24 +119,21 @@ def exit_code(found: Sequence[Judgement]) -> int:
     return 0 if "holds" in verdicts else UNDECIDED
 
 
-def print_verdicts(found: Sequence[Judgement], *, missing: bool = False) -> None:
-    """The verdicts on the terminal; claims without any run are counted, and listed only if asked for."""
+def print_verdicts(found: Sequence[Judgement], *, missing: bool = False, reasons: bool = False) -> None:
+    """The verdicts on the terminal; claims without any run are counted, and listed only if asked for.
+
+    reasons: in words, the claim's sentence and the reason below each verdict, in place of tables.
+    """
     console = Console()
     if not console.is_terminal:
         console = Console(width=WIDTH)
     shown = [judgement for judgement in found if missing or judgement.evidence.runs]
     for paper in dict.fromkeys(judgement.claim.paper for judgement in shown):
-        table = Table(box=None, header_style="bold", title=paper, title_justify="left")
-        table.add_column("claim", no_wrap=True)
-        table.add_column("verdict", no_wrap=True)
-        for column in ("where", "effect and 95% interval", "claimed"):
-            table.add_column(column)
-        for column in ("p", "runs", "needed"):
-            table.add_column(column, justify="right")
-        for judgement in shown:
-            if judgement.claim.paper == paper:
-                table.add_row(*_row(judgement))
-        console.print(table)
+        mine = [judgement for judgement in shown if judgement.claim.paper == paper]
+        if reasons:
+            _print_reasons(console, paper, mine)
+        else:
+            console.print(_table(paper, mine))
         console.print()
     if any(judgement.evidence.borrowed and judgement.evidence.runs for judgement in shown):
         console.print("* runs of other studies, which may have trained otherwise than the claim's own", highlight=False)
@@ -142,6 +145,32 @@ def print_verdicts(found: Sequence[Judgement], *, missing: bool = False) -> None
         studies = [judgement.claim.study or judgement.claim.paper for judgement in absent]
         for study in dict.fromkeys(studies):
             console.print(f"  hackle study run {study} --out DIR   for {studies.count(study)}", highlight=False)
+    if shown and not reasons:
+        console.print("--reasons says what each claim is and why its verdict is what it is.", highlight=False)
+
+
+def _table(paper: str, judgements: Sequence[Judgement]) -> Table:
+    table = Table(box=None, header_style="bold", title=paper, title_justify="left")
+    table.add_column("claim", no_wrap=True)
+    table.add_column("verdict", no_wrap=True)
+    for column in ("where", "effect and 95% interval", "claimed"):
+        table.add_column(column)
+    for column in ("p", "runs", "needed"):
+        table.add_column(column, justify="right")
+    for judgement in judgements:
+        table.add_row(*_row(judgement))
+    return table
+
+
+def _print_reasons(console: Console, paper: str, judgements: Sequence[Judgement]) -> None:
+    """Each verdict with its claim's sentence and its reason, in long lines, so that commands can be copied."""
+    console.print(Text(paper, "italic"))
+    for judgement in judgements:
+        name, verdict, where, *_, chance, runs, _ = _row(judgement)
+        facts = " · ".join([where, *([f"p {chance}"] if chance else []), f"{runs} runs"])
+        console.print(f" {name}  {verdict}  {facts}", highlight=False, soft_wrap=True)
+        for words in (judgement.claim.statement, judgement.reason):
+            console.print(Text(f"    {words}"), soft_wrap=True)
 
 
 def _row(judgement: Judgement) -> list[str]:

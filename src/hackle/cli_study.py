@@ -63,8 +63,8 @@ def _table(*columns: str, left: int = 1) -> Table:
     return table
 
 
-def _say(line: str) -> None:
-    Console().print(line, highlight=False, soft_wrap=True)
+def _say(line: str, style: str = "") -> None:
+    Console().print(line, style=style, markup=False, highlight=False, soft_wrap=True)
 
 
 def _listed(words: str | None) -> list[str] | None:
@@ -96,16 +96,16 @@ class Selection:
 
     @property
     def target(self) -> torch.device:
-        from torch import device
+        """The device of this machine; one that is not here is refused."""
+        from hackle.train import find_device
 
-        from hackle.train import default_device
-
-        return device(self.device) if self.device is not None else default_device()
+        return find_device(self.device)
 
     @property
     def options(self) -> dict[str, Any]:
         """What the study's function is told; auto is the number format that `hackle train` would take."""
-        automatic = "bfloat16" if self.target.type == "cuda" else "float32"
+        # The name alone decides if there is one: the device may be a cluster's, and not be here.
+        automatic = "bfloat16" if (self.device or self.target.type).startswith("cuda") else "float32"
         return {
             "seeds": self.seeds,
             "steps": self.steps,
@@ -122,7 +122,7 @@ class Selection:
         study = find_study(name)
         found = available(runs_of(name, study, self.options), self.root, offline=self.offline)
         for line in found.lines:
-            _say(f"[yellow]{line}[/yellow]")
+            _say(line, "yellow")
         if not found.runs:
             raise HackleError(f"none of the data sets of {name} is here; fetch one, or add --offline")
         return study, found.runs
@@ -159,8 +159,8 @@ def plan_command(
     """
     from hackle.studies.planning import STORED_BYTES, plan_groups
 
-    _, runs = selection.of(name)
     target = selection.target
+    _, runs = selection.of(name)
     columns = (
         TextColumn("measuring"),
         BarColumn(bar_width=20),
@@ -237,10 +237,12 @@ def run_study_command(
         address: Of a Ray cluster that is running; without it one is started here.
     """
     from hackle.engine import run_study
+    from hackle.engine.folder import StudyFolder
     from hackle.evaluation import choose_metrics
     from hackle.protocols import protocol
     from hackle.studies.folder import write_wanted
 
+    device = str(selection.target) if engine == "local" else selection.device
     study, runs = selection.of(name)
     chosen = [protocol(one) for one in _listed(protocols) or study.protocols]
     if fraction != 1.0:
@@ -248,6 +250,7 @@ def run_study_command(
     wanted = metrics or study.metrics
     for one in chosen:
         choose_metrics(wanted, one)
+    StudyFolder(out).refuse_other_files()
     write_wanted(out, name, {**selection.options, "offline": selection.offline}, runs)
     summary = run_study(
         runs,
@@ -256,7 +259,7 @@ def run_study_command(
         protocols=chosen,
         metrics=wanted,
         keep=keep,
-        device=selection.device,
+        device=device,
         root=selection.root,
         fleet_size=selection.fleet_size,
         workers=workers,
@@ -303,7 +306,7 @@ def status_command(directory: Positional[Path], failures: int = 10) -> None:
         _say("there is no study.json in the folder: what is waiting is not known")
     failed = [row for row in runs.to_dict("records") if row["status"] == "failed"]
     for row in failed[:failures]:
-        _say(f"[red]failed[/red] {row['run']} {row['method']} on {row['dataset']}, seed {row['seed']}: {row['reason']}")
+        _say(f"failed {row['run']} {row['method']} on {row['dataset']}, seed {row['seed']}: {row['reason']}", "red")
     if len(failed) > failures:
         _say(f"and {len(failed) - failures:,} more; --failures {len(failed)} names all")
 
@@ -345,17 +348,22 @@ def merge_command(directory: Positional[Path], other: Positional[Path]) -> None:
 
 
 def repair_command(directory: Positional[Path]) -> None:
-    """Set a damaged results.sqlite aside and put one with every run that is whole in its place.
+    """Set a damaged results.sqlite aside and put one with every run that is whole in its place. A file that is whole is
+    left alone.
 
     Args:
         directory: The study's folder.
     """
     from hackle.engine.lock import FolderLock
-    from hackle.store import FILE, repair
+    from hackle.store import FILE
+    from hackle.store.merging import is_whole, repair
 
     if not (directory / FILE).is_file():
         raise HackleError(f"{directory} holds no results: there is no {FILE} in it")
     with FolderLock(directory):
+        if is_whole(directory):
+            _say(f"nothing to repair: {directory / FILE} is whole")
+            return
         kept, lost, aside = repair(directory)
     _say(
         f"{kept:,} runs kept, {lost:,} not whole; the damaged file is {aside}. Start the study again to train the rest"

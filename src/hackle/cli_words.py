@@ -1,4 +1,4 @@
-"""What the verbs of the command line share: running a function on words, and guessing what was meant."""
+"""What the verbs of the command line share: reading words, guessing what was meant, and what they print."""
 
 from __future__ import annotations
 
@@ -7,6 +7,11 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import tyro
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from hackle.types import HackleError
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
@@ -21,5 +26,46 @@ def nearest(word: str, known: Iterable[str]) -> str:
 
 
 def run_command(function: Callable[..., Any], name: str, words: Sequence[str]) -> Any:
-    """Call a function with the options that the words give it; its docstring is the help text."""
-    return tyro.cli(function, prog=f"hackle {name}", args=list(words))
+    """Call a function with the options that the words give it; its docstring is the help text.
+
+    Help names words by what they mean, not by their types, and does not offer None: leaving an option out says it.
+    """
+    plainly = (tyro.conf.PositionalMetavarFromFieldName, tyro.conf.DisallowNone)
+    return tyro.cli(function, prog=f"hackle {name}", args=list(words), config=plainly)
+
+
+def take_option(words: Sequence[str], option: str, default: str) -> tuple[str, list[str]]:
+    """The value of an option that decides the others' defaults, and the words without it."""
+    rest, value = [], default
+    remaining = iter(words)
+    for word in remaining:
+        if word == option:
+            value = next(remaining, None)
+            if value is None:
+                raise HackleError(f"{option} needs a value")
+        elif word.startswith(f"{option}="):
+            value = word.split("=", 1)[1]
+        else:
+            rest.append(word)
+    return value, rest
+
+
+def say_error(error: object) -> None:
+    """What went wrong, where the user sees it."""
+    Console(stderr=True).print(f"[bold red]hackle:[/bold red] {escape(str(error))}", highlight=False, soft_wrap=True)
+
+
+def print_scores(scores: Any) -> None:
+    """The score table on the terminal, and under it each note once."""
+    table = Table(box=None, header_style="bold")
+    for column in ("metric", "codes", "score", "ceiling", "better"):
+        table.add_column(column, justify="right" if column in ("score", "ceiling") else "left")
+    for row in scores.to_dict("records"):
+        interval = "" if row["low"] != row["low"] else f"  [{row['low']:.3f}, {row['high']:.3f}]"
+        ceiling = "" if row["ceiling"] != row["ceiling"] else f"{row['ceiling']:.3f}"
+        table.add_row(row["metric"], row["representation"], f"{row['score']:.3f}{interval}", ceiling, row["better"])
+    console = Console()
+    console.print(table)
+    for note in dict.fromkeys(note for notes in scores["note"] if notes for note in notes.splitlines()):
+        option = " (here: --whole-mixture)" if "mixture=(means, logvars)" in note else ""
+        console.print(f"[yellow]note:[/yellow] {escape(note)}{option}", highlight=False)

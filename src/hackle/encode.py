@@ -14,7 +14,7 @@ from torch import Tensor
 
 from hackle.allocator import keep_freed_memory
 from hackle.gaussian import reparameterise
-from hackle.model import Model
+from hackle.model import Model, images_at_once
 from hackle.randomness import Stream, check_seed
 from hackle.types import Dataset, HackleError
 
@@ -133,7 +133,7 @@ def encode_images(
     keep_freed_memory()
     device = encoder.device if isinstance(encoder, Model) else torch.device("cpu")
     images = dataset.images_on(device)
-    chunk = chunk or (2048 if device.type == "cpu" else 4_096)
+    chunk = chunk or (2048 if device.type == "cpu" else images_at_once(device))
     means: list[NDArray[np.float32]] = []
     logvars: list[NDArray[np.float32]] = []
     columns = (TextColumn("encoding"), BarColumn(), TextColumn("{task.completed:,.0f}/{task.total:,.0f} images"))

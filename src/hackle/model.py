@@ -27,6 +27,14 @@ _CLASSES: dict[str, type] = {
 }
 
 
+def images_at_once(device: torch.device) -> int:
+    """How many images an accelerator encodes or decodes at a time: one for each 8 MiB of its memory, at most 16,384, so that
+    several processes can do so on one device."""
+    if device.type != "cuda":
+        return 4_096
+    return min(16_384, max(512, torch.cuda.get_device_properties(device).total_memory >> 23))
+
+
 class ModelError(HackleError):
     """A run folder that cannot be read."""
 
@@ -85,8 +93,8 @@ class Model:
 
     @property
     def _chunk(self) -> int:
-        """Images at a time: what fits a cache, or what fills a device without taking gigabytes of it."""
-        return 512 if self.device.type == "cpu" else 4_096
+        """Images at a time: what fits a cache, or what fills a device."""
+        return 512 if self.device.type == "cpu" else images_at_once(self.device)
 
     def _tensor(self, images: ArrayLike | Tensor) -> Tensor:
         tensor = (

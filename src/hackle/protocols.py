@@ -38,7 +38,12 @@ class Protocol:
     metrics: tuple[str, ...] = ()
 
     def smaller(self, fraction: float) -> Protocol:
-        """The same protocol on a fraction of the points, for quick looks; its name says so."""
+        """The same protocol on a fraction of the points, for quick looks; its name says so.
+
+        No part gets smaller than 200 points, or than it was.
+        """
+        if not 0 < fraction <= 1:
+            raise HackleError(f"fraction is {fraction}; expected a number above 0, up to 1 for all of the points")
         shrink = lambda count: min(count, max(200, round(count * fraction)))  # noqa: E731
         s = self.sizes
         sizes = replace(

@@ -14,7 +14,8 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from multiprocessing import get_context
-from typing import Any, Literal
+from pathlib import Path
+from typing import Any, Literal, get_args
 
 import numpy as np
 import pandas as pd
@@ -24,6 +25,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from threadpoolctl import threadpool_limits
 
+from hackle.datasets import load
 from hackle.encode import Codebook, Encoder, encode_images
 from hackle.evaluation import METRICS, Evaluation, Metric, ScoreError, choose_metrics
 from hackle.factors import FactorGrid
@@ -62,7 +64,7 @@ def _compute(metric: Metric, evaluation: Evaluation, name: str) -> tuple[dict[st
     said = [str(warning.message) for warning in caught if issubclass(warning.category, UserWarning)]
     scores = found if isinstance(found, dict) else {name: found}
     seconds = time.perf_counter() - started
-    return {key: float(value) for key, value in scores.items()}, seconds, "; ".join(dict.fromkeys(said))
+    return {key: float(value) for key, value in scores.items()}, seconds, "\n".join(dict.fromkeys(said))
 
 
 def _intervals(metric: Metric, evaluation: Evaluation, name: str, bootstrap: int) -> dict[str, tuple[float, float]]:
@@ -147,7 +149,7 @@ def prepare_scoring(
     metrics: str | Iterable[str] = "all",
     protocol: str | Protocol = "locatello2019",
     seed: int = 0,
-    representations: tuple[Representation, ...] = ("mean", "sampled"),
+    representations: Representation | Iterable[Representation] = ("mean", "sampled"),
     bootstrap: int = 0,
     whole_mixture: bool = False,
 ) -> Scoring:
@@ -156,6 +158,9 @@ def prepare_scoring(
     Groups and pairs, which are most of a plan's images, are dropped where no metric reads them, once all is drawn: the other
     draws do not change. A mixture of the whole plan keeps them.
     """
+    wanted: tuple[Any, ...] = (representations,) if isinstance(representations, str) else tuple(representations)
+    if unknown := [name for name in wanted if name not in get_args(Representation)]:
+        raise ScoreError(f"no representation {unknown[0]!r}; there are {', '.join(get_args(Representation))}")
     settings = find_protocol(protocol)
     seed += settings.seed
     plan = draw_plan(dataset.factors, settings.sizes, seed)
@@ -163,7 +168,7 @@ def prepare_scoring(
     if not whole_mixture:
         read = {"train", "test", *(part for name in names for part in METRICS[name].parts)}
         plan = plan._replace(**{part: None for part in plan._fields if part not in read})
-    return Scoring(dataset.factors, plan, plan.images, settings, names, seed, representations, bootstrap, whole_mixture)
+    return Scoring(dataset.factors, plan, plan.images, settings, names, seed, wanted, bootstrap, whole_mixture)
 
 
 def encode_plan(model: Model | Encoder, dataset: Dataset, scoring: Scoring, progress: bool = False) -> Codebook:
@@ -198,14 +203,37 @@ def _bar(what: str, shown: bool) -> Progress:
     return Progress(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=Console(stderr=True, quiet=not shown))
 
 
+def _found_model(model: Any) -> Model | Encoder:
+    """The model, or the one in the run folder of this path."""
+    if isinstance(model, str | Path):
+        return Model.load(Path(model))
+    if not isinstance(model, Model) and not callable(model):
+        raise ScoreError(
+            f"the model is of type {type(model).__name__}; expected a Model, a run's folder, or a function from uint8 "
+            "images (n, h, w, c) to codes (n, c)"
+        )
+    return model
+
+
+def _found_dataset(dataset: Any) -> Dataset:
+    """The data set, or the one of this name."""
+    if isinstance(dataset, str | Path):
+        return load(dataset)
+    if not hasattr(dataset, "factors"):
+        raise ScoreError(
+            f"the data set is of type {type(dataset).__name__}; expected one with factors, as from hackle.load, or its name"
+        )
+    return dataset
+
+
 def score(
-    model: Model | Encoder,
-    dataset: Dataset,
+    model: Model | Encoder | str | Path,
+    dataset: Dataset | str | Path,
     metrics: str | Iterable[str] = "all",
     protocol: str | Protocol = "locatello2019",
     seed: int = 0,
     *,
-    representations: tuple[Representation, ...] = ("mean", "sampled"),
+    representations: Representation | Iterable[Representation] = ("mean", "sampled"),
     ceilings: bool = True,
     bootstrap: int = 0,
     whole_mixture: bool = False,
@@ -213,6 +241,7 @@ def score(
 ) -> pd.DataFrame:
     """Score a model, or any function from uint8 images to codes, with every metric that fits.
 
+    model: may also be a run's folder. dataset: or its name, as `hackle.load` takes it.
     metrics: "all", or names of `METRICS` as a list or separated by commas. protocol: a name of `PROTOCOLS` or one of your
     own. Each image of the plan is encoded once. representations: codes are posterior means, samples of the posterior, or
     both. ceilings: also score perfect codes on the same plan. bootstrap: resamplings for 95% intervals; 0 gives none.
@@ -220,8 +249,9 @@ def score(
     worth it where a note says that an estimate is saturated.
 
     The table has a row per score and representation: metric, representation, score, ceiling, low, high, better (higher,
-    lower or neither), protocol, seed, seconds and note (what an estimator warned of, such as saturation).
+    lower or neither), protocol, seed, seconds and note (a line for each thing that an estimator warned of, such as saturation).
     """
+    model, dataset = _found_model(model), _found_dataset(dataset)
     scoring = prepare_scoring(dataset, metrics, protocol, seed, representations, bootstrap, whole_mixture)
     posterior = encode_plan(model, dataset, scoring, progress)
     evaluations = scoring.evaluations(scoring.evaluation(model, dataset, posterior))
@@ -288,7 +318,7 @@ def score_many(
     protocol: str | Protocol = "locatello2019",
     seed: int = 0,
     *,
-    representations: tuple[Representation, ...] = ("mean", "sampled"),
+    representations: Representation | Iterable[Representation] = ("mean", "sampled"),
     ceilings: bool = True,
     workers: int | None = None,
     progress: bool = False,

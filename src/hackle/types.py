@@ -5,6 +5,7 @@ Axes: m models, b batch, n samples, h height, w width, c channels, l latents, f 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
@@ -15,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
 
 from hackle.randomness import check_seed
+from hackle.records import float_fields
 
 if TYPE_CHECKING:
     from hackle.factors import FactorGrid
@@ -23,6 +25,13 @@ if TYPE_CHECKING:
 
 class HackleError(Exception):
     """Something the user can mend: the message says what was wrong, what was expected and what to do next."""
+
+    exit_code = 1
+    """With which the command line ends."""
+
+
+class RunError(HackleError, ValueError):
+    """A run record with a number that no training can have."""
 
 
 class Images(Protocol):
@@ -172,7 +181,10 @@ class Method(Protocol):
 
 @dataclass(frozen=True)
 class Run:
-    """The record of one training: its result depends on these fields alone."""
+    """The record of one training: its result depends on these fields alone.
+
+    Its numbers are checked when it is made. Fleets put tensors in their place by `with_fields`, which does not make it anew.
+    """
 
     method: Method
     architecture: Architecture | AdversarialArchitecture
@@ -188,3 +200,14 @@ class Run:
 
     def __post_init__(self) -> None:
         check_seed(self.seed)
+        for name in ("steps", "batch_size", "latents"):
+            value = getattr(self, name)
+            if not isinstance(value, int) or value < 1:
+                raise RunError(f"{name} is {value!r}; expected a whole number from 1")
+        for name, value in float_fields(self).items():
+            if not math.isfinite(value):
+                raise RunError(f"{name} is {value}; expected a finite number")
+            if name.endswith("learning_rate") and value < 0:
+                raise RunError(f"{name} is {value}; expected a positive number, or 0 to hold the weights still")
+        if not 0 <= self.correlation < 1:
+            raise RunError(f"correlation is {self.correlation}; expected 0 (factorised) up to, not including, 1")

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from small_study import TINY, assert_same, diverging, some_runs, study
 
-from hackle.engine import run_study
+from hackle.engine import EngineError, run_study
 from hackle.engine.tasks import Ceilings, ScoreRun, TrainFleet
 from hackle.fleet import stacking_key
 from hackle.model import Model
@@ -168,12 +168,31 @@ def test_wrong_arguments_are_refused_before_anything_happens(data: Path, tmp_pat
         ({"fleet_size": 0}, "fleet_size 0"),
         ({"engine": "steam"}, "there are local and ray"),
         ({"metrics": "migg"}, "did you mean mig"),
+        ({"device": "gpu"}, "no device 'gpu' here"),
     ):
         with pytest.raises(HackleError, match=words):
             study(runs, tmp_path / "study", **options)
     with pytest.raises(HackleError, match="locatello2019"):
         run_study(runs, tmp_path / "study", protocols=["nonsense"])
     assert not (tmp_path / "study").exists()
+
+
+def test_a_folder_with_other_files_is_refused_and_left_as_it_is(data: Path, tmp_path: Path) -> None:
+    (tmp_path / "index.md").write_text("words")
+    with pytest.raises(EngineError, match=r"holds index.md and no study.*choose an empty or new folder"):
+        study(some_runs(data)[:1], tmp_path)
+    with pytest.raises(EngineError, match="is a file"):
+        study(some_runs(data)[:1], tmp_path / "index.md")
+    assert [path.name for path in tmp_path.iterdir()] == ["index.md"]
+
+
+@pytest.mark.parametrize("name", ["results.sqlite", "study.json.partial", "lock"])
+def test_a_folder_with_anything_of_a_study_is_gone_on_with(data: Path, tmp_path: Path, name: str) -> None:
+    if name == "results.sqlite":
+        Store.create_or_open(tmp_path).close()
+    else:
+        (tmp_path / name).touch()
+    assert study(some_runs(data)[:1], tmp_path).done == 1
 
 
 @pytest.mark.gpu

@@ -97,6 +97,8 @@ def test_density_ratio_of_an_ideal_discriminator():
         (lambda: gaussian_total_correlation(np.full((5, 2), np.nan)), "finite"),
         (lambda: covariance_total_correlation(np.zeros((2, 3))), "square"),
         (lambda: covariance_total_correlation(np.zeros((2, 2))), "not positive definite"),
+        (lambda: covariance_total_correlation([[np.inf]]), "covariance holds NaN or infinity"),
+        (lambda: gaussian_total_correlation([[0.0, 1.0], [np.nan, 2.0]]), "codes hold NaN or infinity"),
         (lambda: monte_carlo_total_correlation(np.zeros((5, 2)), np.zeros((5, 2))), "batch is 64; expected 2 to 5"),
         (lambda: batch_total_correlation(np.zeros((5, 2)), np.zeros((5, 2)), batch=1), "batch is 1"),
         (lambda: density_ratio_total_correlation(np.zeros((5, 3))), "logits have shape"),

@@ -199,6 +199,7 @@ def test_a_score_changed_behind_our_back_is_found(tmp_path: Path) -> None:
         store.check()
         with pytest.raises(StoreError, match=rf"{record_hash(made_up_run(1))} is not what was written.*repair"):
             store.check(thorough=True)
+    assert not merging.is_whole(tmp_path)
     assert repair(tmp_path)[:2] == (2, 1)
 
 
@@ -215,6 +216,7 @@ def test_a_file_without_its_header_is_set_aside(tmp_path: Path) -> None:
     overwrite(tmp_path / FILE, 0, 100)
     with pytest.raises(StoreError, match=r"not a database.*hackle study repair"):
         Store.open(tmp_path)
+    assert not merging.is_whole(tmp_path)
     kept, _, aside = repair(tmp_path)
     assert (kept, aside.is_file()) == (0, True)
     filled(tmp_path, 2)
@@ -246,7 +248,9 @@ def test_a_damaged_array_is_found_when_it_is_read(tmp_path: Path) -> None:
     edit(tmp_path, "UPDATE arrays SET data = substr(data, 1, length(data) - 3) WHERE name = 'codes' AND run = 1")
     with pytest.raises(StoreError, match=r"codes of a run.*hackle study repair"):
         read(tmp_path).array("codes")
+    assert not merging.is_whole(tmp_path)
     assert repair(tmp_path)[:2] == (1, 1)
+    assert merging.is_whole(tmp_path)
 
 
 def test_a_newer_schema_is_refused_and_left_alone(tmp_path: Path) -> None:

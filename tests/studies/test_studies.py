@@ -266,12 +266,39 @@ def test_a_study_of_ones_own_is_a_function_in_a_file(tmp_path: Path) -> None:
         runs_of(path, find_study(f"{path}:empty"), {})
     with pytest.raises(StudyError, match="returned str; expected a list of Run"):
         runs_of(path, find_study(f"{path}:wrong"), {})
-    with pytest.raises(StudyError, match=r"no function 'stuy'; it has .*study"):
+    with pytest.raises(StudyError, match=r"no function 'stuy'; did you mean study\? it has study, empty, wrong$"):
         find_study(f"{path}:stuy")
 
 
+def test_an_error_in_ones_own_function_names_its_line(tmp_path: Path) -> None:
+    path = write_study(
+        tmp_path,
+        "halves",
+        "from fractions import Fraction\n"
+        "from hackle.presets import default_run\n"
+        "def half(of):\n"
+        "    return Fraction(1, of)\n"
+        "def broken(seeds=0):\n"
+        "    return [half(seeds)]\n"
+        "def misspelt():\n"
+        "    return [default_run('vea', 'dsprites')]\n",
+    )
+    # The error is raised within a module of Python's own, which the message does not name.
+    with pytest.raises(
+        StudyError, match=r"halves.py:broken failed at line 4: ZeroDivisionError: Fraction\(1, 0\)"
+    ) as failed:
+        runs_of(f"{path}:broken", find_study(f"{path}:broken"), {})
+    assert isinstance(failed.value.__cause__, ZeroDivisionError)
+    # What hackle itself explains stays as it is.
+    with pytest.raises(HackleError, match="vea") as refused:
+        runs_of(f"{path}:misspelt", find_study(f"{path}:misspelt"), {})
+    assert not isinstance(refused.value, StudyError)
+
+
 def test_studies_that_cannot_be_found_or_loaded(tmp_path: Path) -> None:
-    with pytest.raises(StudyError, match=r"no study 'locatelo2019'; there are .*locatello2019.*path.py:function"):
+    with pytest.raises(
+        StudyError, match=r"no study 'locatelo2019'; did you mean locatello2019\? there are .*path.py:function"
+    ):
         find_study("locatelo2019")
     with pytest.raises(StudyError, match="there is no file"):
         find_study(f"{tmp_path}/nothing.py:study")

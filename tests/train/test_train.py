@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +17,12 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-import hackle.train as train_module
 from hackle.fleet import Fleet
 from hackle.model import Model
+from hackle.nets import Adversarial
 from hackle.objectives import VAE, BetaVAE, FactorVAE
-from hackle.train import Diverged, TrainingError, fit
-from hackle.types import Run
+from hackle.train import Diverged, TrainingError, default_device, display, find_device, fit
+from hackle.types import HackleError, Run
 from test_fleet import Exploding, small_run
 
 FACTOR = FactorVAE(gamma=5.0, discriminator_width=16)
@@ -176,7 +177,99 @@ def test_training_works_off_the_main_thread(squares: Any) -> None:
 
 
 def test_long_runs_on_a_cpu_are_announced(squares: Any, capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(train_module, "LONG_RUN_SECONDS", 0.0)
+    monkeypatch.setattr(display, "LONG_RUN_SECONDS", 0.0)
     run = Run(VAE(), small_run(VAE()).architecture, steps=40, batch_size=4, latents=2)
     fit(run, dataset=squares, device="cpu")
     assert "hours on this CPU" in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_log_gets_a_line_about_every_half_minute() -> None:
+    now, said = [0.0], []
+    lines = display.Lines(said.append, lambda: now[0])
+    lines.begin("VAE × 2", 100, 1_100)
+    for step in range(101, 1_101):
+        now[0] += 0.125
+        if step == 200:
+            lines.point("reconstruction 12.5")
+        lines.step(step)
+    assert said == [
+        "VAE × 2 step 340/1,100 · 8.0 steps/s · 0:01:35 left · reconstruction 12.5",
+        "VAE × 2 step 580/1,100 · 8.0 steps/s · 0:01:05 left · reconstruction 12.5",
+        "VAE × 2 step 820/1,100 · 8.0 steps/s · 0:00:35 left · reconstruction 12.5",
+        "VAE × 2 step 1,060/1,100 · 8.0 steps/s · 0:00:05 left · reconstruction 12.5",
+    ]
+
+
+def test_lines_are_for_logs_alone(squares: Any, capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(display, "LINE_SECONDS", 0.0)
+    for terminal, lines in (("0", 2), ("1", 0)):
+        monkeypatch.setenv("TTY_COMPATIBLE", terminal)
+        fit(small_run(VAE(), steps=2), dataset=squares, device="cpu")
+        assert capsys.readouterr().err.count("VAE × 1 step ") == lines
+        quiet(small_run(VAE(), steps=2), None, squares)
+        assert capsys.readouterr().err == ""
+
+
+def test_what_is_refused_or_done_already_shows_no_bar(squares: Any, tmp_path: Path, capsys: Any) -> None:
+    run = small_run(VAE(), steps=2)
+    fit(run, out=tmp_path, dataset=squares, device="cpu")
+    assert "VAE × 1" in capsys.readouterr().err
+    fit(run, out=tmp_path, dataset=squares, device="cpu", resume=True)
+    with pytest.raises(TrainingError, match="holds this run already"):
+        fit(run, out=tmp_path, dataset=squares, device="cpu")
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("name", ["gpu", "cuda:1000", "meta"])
+def test_a_device_that_is_not_there_is_refused_before_a_folder_is_claimed(
+    name: str, tmp_path: Path, squares: Any
+) -> None:
+    with pytest.raises(TrainingError, match=f"no device '{name}' here; there is cpu"):
+        fit(small_run(VAE(), steps=1), out=tmp_path / "run", dataset=squares, device=name, progress=False)
+    assert not (tmp_path / "run").exists()
+
+
+def test_networks_that_cannot_be_built_are_refused_before_a_folder_is_claimed(tmp_path: Path, squares: Any) -> None:
+    with pytest.raises(HackleError, match="VAE needs an encoder and a decoder"):
+        quiet(small_run(VAE(), architecture=Adversarial()), tmp_path / "run", squares)
+    assert not (tmp_path / "run").exists()
+
+
+def test_no_points_of_the_curves_are_refused_before_a_folder_is_claimed(tmp_path: Path, squares: Any) -> None:
+    with pytest.raises(TrainingError, match="log_every is 0; expected a number of steps, 1 or more"):
+        quiet(small_run(VAE(), steps=1), tmp_path / "run", squares, log_every=0)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_file_cannot_be_a_runs_folder(tmp_path: Path, squares: Any) -> None:
+    place = tmp_path / "notes.md"
+    place.write_text("mine")
+    for out in (place, place / "run"):
+        with pytest.raises(TrainingError, match=r"notes\.md.* cannot be this run's folder: Not a directory; choose"):
+            quiet(small_run(VAE(), steps=1), out, squares)
+    assert place.read_text() == "mine"
+
+
+def test_another_run_is_told_by_the_fields_that_differ(tmp_path: Path, squares: Any) -> None:
+    run = small_run(BetaVAE(4.0), steps=2)
+    quiet(run, tmp_path, squares)
+    with pytest.raises(TrainingError, match=r"another run \(steps: 2 there, 3 asked\)\. A run cannot be lengthened"):
+        quiet(replace(run, steps=3), tmp_path, squares, resume=True)
+    with pytest.raises(TrainingError, match=r"\(method\.beta: 4\.0 there, 5\.0 asked, seed: 0 there, 1 asked\)"):
+        quiet(replace(run, seed=1, method=BetaVAE(5.0)), tmp_path, squares)
+    with pytest.raises(TrainingError, match=r"\(method: BetaVAE there, VAE asked\)"):
+        quiet(replace(run, method=VAE()), tmp_path, squares)
+
+
+def test_devices_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert find_device() == default_device()
+    assert find_device("cpu") == find_device(torch.device("cpu")) == torch.device("cpu")
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    assert [str(find_device(name)) for name in ("cuda", "cuda:1")] == ["cuda", "cuda:1"]
+    with pytest.raises(TrainingError, match="there is cpu, cuda:0, cuda:1"):
+        find_device("cuda:2")
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(TrainingError, match="no device 'cuda' here; there is cpu"):
+        find_device("cuda")

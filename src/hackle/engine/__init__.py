@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -21,7 +20,7 @@ from hackle.engine.tasks import Settings
 from hackle.evaluation import choose_metrics
 from hackle.protocols import Protocol, protocol
 from hackle.store import Store
-from hackle.train import default_device
+from hackle.train import find_device
 from hackle.types import Run
 
 __all__ = ["EngineError", "Summary", "holder", "run_study"]
@@ -71,9 +70,11 @@ def run_study(
         choose_metrics(names, one)
     started = time.monotonic()
     folder = StudyFolder(Path(out))
+    folder.refuse_other_files()
     settings = Settings(
         root=None if root is None else str(root),
-        device="" if device is None else str(device),
+        # The machines of a cluster have devices of their own.
+        device=str(find_device(device)) if engine == "local" else str(device or ""),
         protocols=chosen,
         metrics=names,
         checkpoints=str(folder.fleets.resolve()),
@@ -127,7 +128,6 @@ def _executor(engine: str, settings: Settings, workers: int | None, address: str
         from hackle.engine.ray import Ray
 
         return Ray(settings, workers, address)
-    settings = settings if settings.device else replace(settings, device=str(default_device()))
     if workers == 0:
         return Inline(settings)
     return Local(settings, workers or os.cpu_count() or 1)

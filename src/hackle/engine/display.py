@@ -1,29 +1,48 @@
-"""One line for a whole study: runs done, model-steps per second, time left, failures, and what waits to be scored."""
+"""One line for a whole study: runs done, model-steps per second, time left, failures, and what waits to be scored.
+
+On a terminal it is a bar that changes in place. Where the words go to a file or a pipe it is a plain line now and then.
+"""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from types import TracebackType
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
+LINE_SECONDS = 30.0
+"""Between two plain lines."""
+
 
 class Display:
-    """The state of a study on the terminal; silent where it is not wanted."""
+    """The state of a study on standard error; silent where it is not wanted."""
 
-    def __init__(self, total: int, done: int, failed: int, model_steps: int, shown: bool) -> None:
+    def __init__(
+        self,
+        total: int,
+        done: int,
+        failed: int,
+        model_steps: int,
+        shown: bool,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self.total, self.done, self.failed, self.backlog = total, done, failed, 0
         self._to_do, self._finished = model_steps, 0
         self._running: dict[int, int] = {}
-        self._started = time.monotonic()
+        self._now, self._started = clock, clock()
+        self._told = self._started
         self.console = Console(stderr=True, quiet=not shown)
         columns = (
             TextColumn("{task.completed:,.0f}/{task.total:,.0f} runs"),
             BarColumn(bar_width=20),
             TextColumn("{task.description}"),
         )
-        self._bar = Progress(*columns, console=self.console, refresh_per_second=2, disable=not shown)
+        self._plain = shown and not self.console.is_terminal
+        self._bar = Progress(
+            *columns, console=self.console, refresh_per_second=2, disable=not shown or not self.console.is_terminal
+        )
         self._task = self._bar.add_task("", total=total, completed=done)
 
     def __enter__(self) -> Display:
@@ -33,7 +52,7 @@ class Display:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.update()
+        self.update(last=True)
         self._bar.stop()
 
     def training(self, number: int, model_steps: int) -> None:
@@ -53,15 +72,20 @@ class Display:
     def rate(self) -> float:
         """Model-steps per second since the start."""
         steps = self._finished + sum(self._running.values())
-        return steps / max(1e-9, time.monotonic() - self._started)
+        return steps / max(1e-9, self._now() - self._started)
 
-    def update(self) -> None:
+    def update(self, *, last: bool = False) -> None:
+        """Show the state as it is now; as a plain line only if the one before is old, or this is the last."""
         done = self._finished + sum(self._running.values())
         left = f"{_clock((self._to_do - done) / self.rate)} left" if done else "starting"
         words = [f"{self.rate:,.0f} model-steps/s", left]
         words += [f"{self.failed} failed"] if self.failed else []
         words += [f"{self.backlog} to score"] if self.backlog else []
-        self._bar.update(self._task, completed=self.done + self.failed, description=" · ".join(words))
+        ended, state = self.done + self.failed, " · ".join(words)
+        self._bar.update(self._task, completed=ended, description=state)
+        if self._plain and (last or self._now() - self._told >= LINE_SECONDS):
+            self._told = self._now()
+            self.console.print(f"{ended:,}/{self.total:,} runs · {state}", highlight=False, soft_wrap=True)
 
 
 def _clock(seconds: float) -> str:

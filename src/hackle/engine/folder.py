@@ -1,6 +1,7 @@
 """A study's folder: what has been trained and not stored yet, and which weights stay.
 
 DIR/results.sqlite   the store
+DIR/study.json       what was wanted, if `hackle study run` wrote it
 DIR/lock             who works in the folder
 DIR/runs/HASH/       run.json, weights.safetensors, curves.csv: from the end of training until the run is stored, and
                      longer if its weights are kept
@@ -21,11 +22,14 @@ from typing import Any, Literal
 
 from numpy.typing import NDArray
 
+from hackle.engine.lock import FILE as LOCK
 from hackle.engine.lock import EngineError
 from hackle.engine.tasks import ScoreRun, TrainedRun
 from hackle.fleet import stacking_key
 from hackle.model import WEIGHTS, write_record
 from hackle.records import record_hash
+from hackle.store import FILE as RESULTS
+from hackle.studies.folder import FILE as WANTED
 from hackle.train import DamagedCheckpoint
 from hackle.train.checkpoints import read_whole
 from hackle.train.folder import read_curves, write_curves
@@ -50,6 +54,19 @@ class StudyFolder:
 
     def __init__(self, path: Path) -> None:
         self.path, self.runs, self.fleets = path, path / "runs", path / "fleets"
+
+    def refuse_other_files(self) -> None:
+        """Raise `EngineError` where the folder holds something and no study, before anything is written into it."""
+        if self.path.exists() and not self.path.is_dir():
+            raise EngineError(f"{self.path} is a file; choose an empty or new folder")
+        names = [entry.name for entry in self.path.iterdir()] if self.path.exists() else []
+        # Files that a killed study was about to write have names that start like those of whole ones.
+        if any(name.startswith((RESULTS, WANTED)) for name in names) or set(names) <= {LOCK}:
+            return
+        raise EngineError(
+            f"{self.path} holds {min(names)} and no study: there is neither {RESULTS} nor {WANTED} in it; choose an empty "
+            "or new folder"
+        )
 
     def is_trained(self, key: str) -> bool:
         return (self.runs / key / WEIGHTS).is_file()

@@ -27,8 +27,10 @@ def covariance_total_correlation(covariance: ArrayLike) -> float:
     0.83037
     """
     matrix = np.asarray(covariance, dtype=np.float64)
-    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not np.isfinite(matrix).all():
-        raise PosteriorError(f"covariance has shape {matrix.shape}; expected a finite square matrix")
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise PosteriorError(f"covariance has shape {matrix.shape}; expected a square matrix")
+    if not np.isfinite(matrix).all():
+        raise PosteriorError("covariance holds NaN or infinity; expected finite numbers")
     sign, log_determinant = np.linalg.slogdet(matrix)
     if sign <= 0:
         raise PosteriorError("covariance is not positive definite; add a small number to its diagonal")
@@ -41,9 +43,11 @@ def gaussian_total_correlation(codes: ArrayLike, *, jitter: float = 1e-5) -> flo
     A constant code has variance `jitter` and adds nothing.
     """
     values = np.asarray(codes, dtype=np.float64)
-    if values.ndim != 2 or values.shape[1] == 0 or len(values) < 2 or not np.isfinite(values).all():
+    if values.ndim != 2 or values.shape[1] == 0 or len(values) < 2:
+        raise PosteriorError(f"codes have shape {values.shape}; expected (n, c) with at least 2 samples in rows")
+    if not np.isfinite(values).all():
         raise PosteriorError(
-            f"codes have shape {values.shape}; expected (n, c) finite numbers with at least 2 samples in rows"
+            "codes hold NaN or infinity; expected finite numbers. A model that diverged gives such codes"
         )
     covariance = np.atleast_2d(np.cov(values, rowvar=False))
     return covariance_total_correlation(covariance + jitter * np.eye(len(covariance)))

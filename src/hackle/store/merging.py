@@ -13,6 +13,7 @@ from hackle.store.results import Store
 from hackle.store.schema import FILE, StoreError, connect, create_tables, explained
 
 _CEILING_TOLERANCE = 1e-6
+_DAMAGE = (sqlite3.DatabaseError, StoreError, ValueError, TypeError)
 
 
 def merge(folder: str | Path, other: str | Path) -> tuple[int, int]:
@@ -99,11 +100,23 @@ def export(folder: str | Path, out: str | Path, *, overwrite: bool = False) -> l
     return paths
 
 
+def is_whole(folder: str | Path) -> bool:
+    """Whether everything in a folder's store is what was written: pages, records, scores, and each curve and array."""
+    try:
+        with Store.open(folder) as store:
+            store.check(thorough=True)
+            for (number,) in store.connection.execute("SELECT id FROM runs").fetchall():
+                _read_whole(store.connection, number)
+    except _DAMAGE:
+        return False
+    return True
+
+
 def repair(folder: str | Path) -> tuple[int, int, Path]:
     """Set a damaged store aside and put a new one with every run that is whole in its place.
 
     The others are found missing when the study is started again, and trained anew. Returns how many runs were kept, how many
-    of those that could be named were not, and where the damaged file lies now.
+    of those that could be named were not, and where the damaged file lies now. Ask `is_whole` first: this does not.
     """
     folder = Path(folder)
     path, fresh = folder / FILE, folder / f"{FILE}.repairing"
@@ -118,10 +131,8 @@ def repair(folder: str | Path) -> tuple[int, int, Path]:
         new.execute("BEGIN IMMEDIATE")
         for number in _numbers(damaged):
             try:
-                entry = read_entry(damaged, number)
-                for blob in (*entry.curves, *entry.arrays):
-                    _ = blob.array
-            except (sqlite3.DatabaseError, StoreError, ValueError, TypeError):
+                entry = _read_whole(damaged, number)
+            except _DAMAGE:
                 lost += 1
                 continue
             insert(new, entry)
@@ -136,6 +147,14 @@ def repair(folder: str | Path) -> tuple[int, int, Path]:
     os.replace(path, aside)
     os.replace(fresh, path)
     return kept, lost, aside
+
+
+def _read_whole(connection: sqlite3.Connection, number: int) -> Entry:
+    """A run with all that belongs to it; one of `_DAMAGE` where something is not what was written."""
+    entry = read_entry(connection, number)
+    for blob in (*entry.curves, *entry.arrays):
+        _ = blob.array
+    return entry
 
 
 def _numbers(damaged: sqlite3.Connection) -> list[int]:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import inspect
 import sys
+import traceback
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from hackle.studies import STUDIES, Study
 from hackle.studies.sweep import StudyError
-from hackle.types import Run
+from hackle.types import HackleError, Run
 
 
 def find_study(name: str) -> Study:
@@ -20,8 +23,8 @@ def find_study(name: str) -> Study:
     path, _, function = name.partition(":")
     if not path.endswith(".py"):
         raise StudyError(
-            f"no study {name!r}; there are {', '.join(STUDIES)}. A study of your own is a function that returns runs, "
-            "given as path.py:function"
+            f"no study {name!r}; {_nearest(name, STUDIES)}there are {', '.join(STUDIES)}. A study of your own is a function "
+            "that returns runs, given as path.py:function"
         )
     return Study(_load(Path(path), function or "study"))
 
@@ -42,9 +45,33 @@ def _load(path: Path, function: str) -> Any:
         raise StudyError(f"{path} has the name of another module, {origin or path.stem}; rename the file")
     found = getattr(module, function, None)
     if not callable(found):
-        functions = [name for name, value in vars(module).items() if inspect.isfunction(value)]
-        raise StudyError(f"{path} has no function {function!r}; it has {', '.join(functions) or 'none'}")
+        functions = [
+            name
+            for name, value in vars(module).items()
+            if inspect.isfunction(value) and value.__module__ == module.__name__
+        ]
+        hint = _nearest(function, functions)
+        raise StudyError(f"{path} has no function {function!r}; {hint}it has {', '.join(functions) or 'none'}")
     return found
+
+
+def _nearest(word: str, known: Iterable[str]) -> str:
+    near = difflib.get_close_matches(word, known, 1)
+    return f"did you mean {near[0]}? " if near else ""
+
+
+def _called(name: str, study: Study, options: dict[str, Any]) -> Any:
+    """What the study's function returns; an error in it is told with the last line of the study's file that led there."""
+    try:
+        return study.runs(**options)
+    except HackleError:
+        raise
+    except Exception as error:
+        file = Path(name.partition(":")[0]).resolve()
+        frames = traceback.extract_tb(error.__traceback__)
+        lines = [frame.lineno for frame in frames if Path(frame.filename).resolve() == file]
+        where = f" at line {lines[-1]}" if lines else ""
+        raise StudyError(f"{name} failed{where}: {type(error).__name__}: {error}") from error
 
 
 def runs_of(name: str, study: Study, options: dict[str, Any]) -> list[Run]:
@@ -58,7 +85,7 @@ def runs_of(name: str, study: Study, options: dict[str, Any]) -> list[Run]:
     for key in given:
         if key not in parameters and not takes_all:
             raise StudyError(f"{name} takes no {key}; it takes {', '.join(parameters) or 'nothing'}")
-    runs = study.runs(**given)
+    runs = _called(name, study, given)
     if not isinstance(runs, list | tuple) or not all(isinstance(run, Run) for run in runs):
         raise StudyError(f"{name} returned {type(runs).__name__}; expected a list of Run")
     if not runs:

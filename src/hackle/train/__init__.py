@@ -8,23 +8,21 @@ step, a run resumed from any checkpoint ends bit-identical on the CPU with one n
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from hackle.datasets import load
-from hackle.fleet import group
+from hackle.fleet import build_networks, group
 from hackle.model import Model
 from hackle.records import record_hash
 from hackle.train.checkpoints import Shelf, write_atomically
+from hackle.train.display import shown
 from hackle.train.errors import DamagedCheckpoint, Diverged, Stopped, TrainingError, WriteError
 from hackle.train.folder import RunFolder
-from hackle.train.loop import Pace, Point, Scores, Trained, Watch, last_good_step, train_runs
+from hackle.train.loop import Pace, Scores, Trained, Watch, last_good_step, train_runs
 from hackle.train.size import choose_fleet_size, cut
 from hackle.types import Dataset, Run
 
@@ -43,18 +41,40 @@ __all__ = [
     "choose_fleet_size",
     "cut",
     "default_device",
+    "find_device",
     "fit",
     "train_runs",
     "write_atomically",
 ]
 
 FLEETS = "fleets"
-LONG_RUN_SECONDS = 30 * 60
 
 
 def default_device() -> torch.device:
     """A CUDA device where there is one, else the CPU."""
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def find_device(name: torch.device | str | None = None) -> torch.device:
+    """The device of this name if it is here, and the best one that is here if no name is given.
+
+    >>> find_device("cpu")
+    device(type='cpu')
+    """
+    if name is None:
+        return default_device()
+    here = ["cpu", *(f"cuda:{number}" for number in range(torch.cuda.device_count()))]
+    here += ["mps"] if torch.backends.mps.is_available() else []
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        device = None
+    known = {*here, "cuda"} if torch.cuda.is_available() else set(here)
+    if device is None or str(device) not in known:
+        raise TrainingError(
+            f"no device {str(name)!r} here; there is {', '.join(here)}: name one of these, or none for the best of them"
+        )
+    return device
 
 
 def fit(
@@ -87,10 +107,13 @@ def fit(
     """
     if fleet_size is not None and fleet_size < 1:
         raise TrainingError(f"fleet_size is {fleet_size}; expected 1 or more, or None")
+    if log_every < 1:
+        raise TrainingError(f"log_every is {log_every}; expected a number of steps, 1 or more")
     if score_every < 0:
         raise TrainingError(f"score_every is {score_every}; expected a number of steps, or 0 for no scores")
     if (scores is None) != (score_every == 0):
         raise TrainingError("scores and score_every go together: scores=hackle.scoring.quick_scores, score_every=1000")
+    target = find_device(device)
     alone = isinstance(runs, Run)
     members = [runs] if isinstance(runs, Run) else list(runs)
     place = None if out is None else Path(out)
@@ -98,10 +121,9 @@ def fit(
     shelf = None
     if place is not None:
         shelf = Shelf(place, alone=True) if alone else Shelf(place / FLEETS)
-    target = torch.device(device) if device is not None else default_device()
     pace, results = Pace(log_every, checkpoint_seconds, score_every), {}
     try:
-        with _shown(progress, target) as watch:
+        with shown(progress, target) as watch:
             for together in group(members):
                 data = dataset if dataset is not None else load(together[0].dataset, root)
                 folders = {
@@ -135,6 +157,8 @@ def _fit_group(
     scores: Scores | None,
 ) -> dict[str, Trained]:
     """Train the runs of one group that have not finished yet."""
+    # Networks that cannot be built for these images are refused before a folder is claimed for them.
+    build_networks(runs[0], data.shape)
     for folder in folders.values():
         folder.claim(resume)
     done = {
@@ -156,42 +180,3 @@ def _diverged(result: Trained, shelf: Shelf | None) -> Diverged:
     return Diverged(
         f"{run.method} with seed {run.seed} {result.failure}; {kept}. A smaller learning rate or weight often helps"
     )
-
-
-@contextmanager
-def _shown(progress: bool, device: torch.device) -> Iterator[Watch]:
-    """A bar of the fleet that trains, and lines above it."""
-    console = Console(stderr=True, quiet=not progress)
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=12),
-        TextColumn("{task.completed:,.0f}/{task.total:,.0f} · {task.fields[rate]} ·"),
-        TimeRemainingColumn(compact=True),
-        TextColumn("left {task.fields[losses]}"),
-    )
-    with Progress(*columns, console=console, refresh_per_second=4, disable=not progress) as bar:
-        task = bar.add_task("", total=1, rate="", losses="", visible=False)
-
-        def begin(runs: Sequence[Run], step: int) -> None:
-            name = f"{type(runs[0].method).__name__} × {len(runs)}"
-            bar.reset(task, total=runs[0].steps, completed=step, description=name, rate="", losses="", visible=True)
-
-        def say(line: str) -> None:
-            console.print(f"[yellow]{line}[/yellow]", highlight=False, soft_wrap=True)
-
-        def point(point: Point) -> None:
-            losses = " ".join(
-                f"{name.replace('_', ' ')} {value:.4g}"
-                for name, value in list(point.first.items())[:3]
-                if isinstance(value, float)
-            )
-            bar.update(task, completed=point.step, rate=f"{point.rate:,.1f}/s", losses=losses)
-
-        def early(steps: int, seconds: float) -> None:
-            if seconds > LONG_RUN_SECONDS:
-                say(
-                    f"{steps:,} steps will take about {seconds / 3600:.1f} hours on this {device.type.upper()}; "
-                    "Ctrl-C leaves a checkpoint, fewer --steps or a GPU shorten it"
-                )
-
-        yield Watch(begin=begin, early=early, point=point, say=say)

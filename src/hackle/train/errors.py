@@ -16,6 +16,9 @@ class WriteError(TrainingError):
 class Stopped(TrainingError):
     """A training that was asked to stop and left a checkpoint."""
 
+    exit_code = 130
+    """What shells give for Ctrl-C."""
+
 
 class Diverged(TrainingError):
     """A run whose loss is no longer finite."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from hackle.model import RECORD, WEIGHTS, read_record, write_record
-from hackle.records import record_hash
+from hackle.records import record_hash, to_json
 from hackle.train.checkpoints import write_atomically
 from hackle.train.curves import Curves
 from hackle.train.errors import TrainingError
@@ -33,11 +33,21 @@ class RunFolder:
 
     def claim(self, resume: bool) -> None:
         """Take the folder for this run, or say why it cannot be had."""
+        try:
+            self._claim(resume)
+        except OSError as error:
+            raise TrainingError(
+                f"{self.path} cannot be this run's folder: {error.strerror or error}; choose an --out that is a new or "
+                "empty folder in a place where you may write"
+            ) from error
+
+    def _claim(self, resume: bool) -> None:
         if (self.path / RECORD).exists():
             other, _ = read_record(self.path)
             if record_hash(other) != record_hash(self.run):
                 raise TrainingError(
-                    f"{self.path} holds another run ({other.method}, seed {other.seed}); choose another --out"
+                    f"{self.path} holds another run ({_differences(other, self.run)}). A run cannot be lengthened or "
+                    "changed once it has begun; choose another --out"
                 )
             if not resume:
                 raise TrainingError(
@@ -102,6 +112,25 @@ class RunFolder:
         if self._writer is not None:
             self._writer.close()
             self._writer = None
+
+
+def _differences(there: Run, asked: Run) -> str:
+    """The fields in which two runs differ, each with both values. Of records of two types the types are named."""
+    first, second = _flat(to_json(there)), _flat(to_json(asked))
+    return ", ".join(
+        f"{name}: {first[name]} there, {second[name]} asked"
+        for name in first
+        if name in second and first[name] != second[name]
+    )
+
+
+def _flat(plain: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    """The values of a record written as plain data by dotted path; at a record's own path stands its type."""
+    found: dict[str, Any] = {}
+    for name, value in plain.items():
+        path = prefix if name == "type" else f"{prefix}.{name}".lstrip(".")
+        found |= _flat(value, path) if isinstance(value, dict) else {path: value}
+    return found
 
 
 def _lines(curves: Mapping[str, NDArray]) -> list[list[str]]:

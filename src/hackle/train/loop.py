@@ -251,12 +251,11 @@ class _Voyage:
     def _leave(self, done: int) -> None:
         """Write a checkpoint and stop."""
         self._append()
-        kept = "nowhere: no --out given"
-        if self.shelf is not None:
-            self._save()
-            self.shelf.wait()
-            kept = str(self.shelf.folder)
-        raise Stopped(f"stopped at step {done:,}; checkpoint in {kept}. Go on with --resume")
+        if self.shelf is None:
+            raise Stopped(f"stopped at step {done:,}; nothing is kept of a run without a folder (out)")
+        self._save()
+        self.shelf.wait()
+        raise Stopped(f"stopped at step {done:,}; checkpoint in {self.shelf.folder}, from which it can be resumed")
 
     def _result(self, row: int, folder: RunFolder | None) -> Trained:
         fleet = self.fleet

@@ -1,0 +1,26 @@
+"""The command line's `data` verb: what it says before it reaches for the network."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hackle.cli import main
+
+
+def test_what_hackle_makes_itself_is_said_before_it_is_fetched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said_first: list[str] = []
+
+    def fetch(*_: object, **__: object) -> list[Path]:
+        said_first.append(capsys.readouterr().err)
+        return [tmp_path / "archive.npz"]
+
+    monkeypatch.setattr("hackle.datasets.inventory.fetch", fetch)
+    main(["data", "fetch", "dsprites", "--root", str(tmp_path)])
+    assert "hackle makes dsprites itself: nothing needs to be downloaded" in said_first.pop()
+    assert capsys.readouterr().out == f"{tmp_path / 'archive.npz'}\n"
+    main(["data", "fetch", "mnist", "--root", str(tmp_path)])
+    assert said_first.pop() == ""
