@@ -11,7 +11,7 @@ from torch import nn
 
 from hackle.fleet import Fleet, Layout, group
 from hackle.nets import Convolutional
-from hackle.objectives import VAE, BetaVAE, FactorVAE
+from hackle.objectives import DIPVAEI, DIPVAEII, VAE, BetaTCVAE, BetaVAE, FactorVAE
 from hackle.objectives.vae import Autoencoder, autoencoder_phase, evidence
 from hackle.types import Adam, Losses, Nets, Phase, Run, Step
 
@@ -139,7 +139,9 @@ def test_rows_hold_every_parameter_once() -> None:
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("method", [VAE(), FactorVAE(gamma=5.0, discriminator_width=16)])
+@pytest.mark.parametrize(
+    "method", [VAE(), FactorVAE(gamma=5.0, discriminator_width=16), BetaTCVAE(), DIPVAEI(), DIPVAEII()]
+)
 def test_cuda_follows_the_cpu_through_graph_replays(method: Any, squares: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
     runs = [small_run(method, seed=seed) for seed in range(2)]

@@ -249,16 +249,16 @@ class Fleet:
         """Add the terms to their running sums and freeze the runs whose loss is not finite. Returns who goes on, (m, 1)."""
         self._terms[position] = {name: value.shape[1:] for name, value in terms.items()}
         values = torch.cat([value.detach().reshape(len(self), -1) for value in (*terms.values(), total)], dim=1)
-        good = torch.isfinite(values)
+        failed_at = self.state["failed_at"]
+        # Times zero, what is not finite is not a number, and unequal to zero.
+        bad = (values * 0 != 0) & (failed_at < 0)[:, None]
         sums, broken = f"sum/{position}", f"broken/{position}"
         if sums not in self.state:
             self.state[sums] = torch.zeros_like(values)
-            self.state[broken] = torch.zeros_like(good)
-        failed_at = self.state["failed_at"]
-        going = failed_at < 0
+            self.state[broken] = torch.zeros_like(bad)
         self.state[sums] += values
-        self.state[broken] |= going[:, None] & ~good
-        failed_at.copy_(torch.where(going & ~good.all(1), self.state["step"], failed_at))
+        self.state[broken] |= bad
+        torch.where(bad.any(1), self.state["step"], failed_at, out=failed_at)
         return (failed_at < 0)[:, None]
 
     def _adam(self, name: str, gradients: list[tuple[int, Tensor]], settings: Any, alive: Tensor) -> None:

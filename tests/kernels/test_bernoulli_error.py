@@ -67,9 +67,15 @@ def test_bytes_are_read_as_numbers_from_0_to_1(device: str) -> None:
     torch.testing.assert_close(*gradients, rtol=1e-5, atol=1e-7)
 
 
-def test_rounding_bytes_rounds_once() -> None:
-    images = torch.arange(256, dtype=torch.uint8)
-    assert torch.equal(unit_interval(images), images / 255)
-    assert torch.equal(unit_interval(images, torch.bfloat16), (images.double() / 255).to(torch.bfloat16))
-    numbers = torch.rand(7, generator=torch.Generator().manual_seed(0))
+@pytest.mark.parametrize("device", DEVICES)
+def test_rounding_bytes_rounds_once(device: str) -> None:
+    images = torch.arange(256, dtype=torch.uint8).to(device)
+    exact = images.double() / 255
+    # CUDA multiplies by 1/255 or divides approximately: an error of a unit or two in the last place of float32.
+    torch.testing.assert_close(unit_interval(images).double(), exact, rtol=2e-7 if device == "cuda" else 6e-8, atol=0)
+    assert torch.equal(unit_interval(images, torch.bfloat16), exact.to(torch.bfloat16))
+    assert torch.equal(unit_interval(images, torch.float64), exact)
+    mapped = vmap(lambda row: unit_interval(row, torch.bfloat16))(images.repeat(20, 5)[:, 5:].reshape(20, 5, 255))
+    assert torch.equal(mapped, exact.to(torch.bfloat16).repeat(20, 5)[:, 5:].reshape(20, 5, 255))
+    numbers = torch.rand(7, generator=torch.Generator().manual_seed(0)).to(device)
     assert torch.equal(unit_interval(numbers), numbers)

@@ -148,3 +148,66 @@ def test_second_derivatives_under_vmap_follow_the_cpu() -> None:
         answers += torch.autograd.grad(vmap(penalty)(*given).sum(), given[:2])
     for a, b in zip(found, expected, strict=True):
         assert distance(a.cpu(), b.double()) < 1e-4
+
+
+def norm_penalties(gradients: Tensor) -> Tensor:
+    """(m, b, …) to (m,): the mean of (norm − 1)² over images."""
+    return (gradients.flatten(2).square().sum(2).sqrt() - 1).square().mean(1)
+
+
+def penalties(x: Tensor, *parameters: Tensor) -> Tensor:
+    """The gradient penalty of the mean squares of leaky towers, (m,)."""
+
+    def gradient(x: Tensor, *parameters: Tensor) -> Tensor:
+        pairs = list(zip(parameters[::2], parameters[1::2], strict=True))
+        score = grad(lambda x: tower(x, pairs, upward=False, slope=0.2, last_slope=0.2).float().square().mean())
+        return score(x).float()
+
+    return norm_penalties(vmap(gradient)(x, *parameters))
+
+
+def exact_penalties(x: Tensor, dtype: torch.dtype, *parameters: Tensor) -> Tensor:
+    """The same in float64, rounding each layer's result as the kernels do: a rounding may flip a gate."""
+    x = x.detach().double().requires_grad_()
+    image = x
+    for weight, bias in zip(parameters[::2], parameters[1::2], strict=True):
+        image = F.leaky_relu(exact_down(image, weight) + bias[:, None, None, None], 0.2)
+        image = image + (image.to(dtype).double() - image).detach()
+    (gradient,) = torch.autograd.grad(image.square().mean((1, 2, 3, 4)).sum(), x, create_graph=True)
+    return norm_penalties(gradient)
+
+
+def critics(models: int, batch: int, dtype: torch.dtype) -> list[Tensor]:
+    """Images, and weights and biases in turn, the weights such that rounding leaves them as they are."""
+    pairs = list(pairwise((1, 32, 32, 64, 64)))
+    weights = [random(models, 4, 4, *pair, seed=i) / (4 * pair[0] ** 0.5) for i, pair in enumerate(pairs)]
+    biases = [random(models, pair[1], seed=i) / 4 for i, pair in enumerate(pairs)]
+    given = [random(models, batch, 64, 64, 1, dtype=dtype)]
+    for weight, bias in zip(weights, biases, strict=True):
+        given += [weight.to(dtype).float(), bias]
+    return given
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_a_towers_gradient_penalty_under_vmap_follows_float64(dtype: torch.dtype) -> None:
+    x, *parameters = critics(3, 5, dtype)
+    parameters = [value.requires_grad_() for value in parameters]
+    doubled = [value.detach().double().requires_grad_() for value in parameters]
+    found, expected = penalties(x, *parameters), exact_penalties(x, dtype, *doubled)
+    assert distance(found, expected) < 5 * TOLERANCE[dtype]
+    gradients = torch.autograd.grad(found.sum(), parameters)
+    references = torch.autograd.grad(expected.sum(), doubled)
+    for gradient, reference in zip(gradients, references, strict=True):
+        assert distance(gradient, reference) < 5 * TOLERANCE[dtype]
+
+
+def test_a_gradient_penalty_has_the_same_bits_alone_and_stacked() -> None:
+    given = critics(5, 16, torch.bfloat16)
+
+    def all_of(values: list[Tensor]) -> list[Tensor]:
+        x, *parameters = (value.detach().requires_grad_() for value in values)
+        found = penalties(x.detach(), *parameters)
+        return [found, *torch.autograd.grad(found.sum(), parameters)]
+
+    together, alone = all_of(given), all_of([value[3:4] for value in given])
+    assert all(torch.equal(a[3:4], b) for a, b in zip(together, alone, strict=True))

@@ -9,9 +9,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from hackle.kernels.normalisation import EPSILON
 from hackle.nets.discriminator import latent_discriminator
 from hackle.nets.layers import Blocks, Down, Linear, Same
-from hackle.nets.normalisation import EPSILON, BatchNorm, calibrate
+from hackle.nets.normalisation import BatchNorm, calibrate
 
 
 def random(*shape: int) -> Tensor:

@@ -12,6 +12,7 @@ from single import Single, small_run
 from torch.distributions import Bernoulli, Normal
 
 from hackle.gaussian import NOISELESS, log_density, reparameterise
+from hackle.kernels.covariance import covariance_of_means, deviations_from_identity
 from hackle.objectives import (
     DIPVAEI,
     DIPVAEII,
@@ -25,7 +26,6 @@ from hackle.objectives import (
     InformationDropout,
 )
 from hackle.objectives.density_ratio import discriminate, log_density_ratio
-from hackle.objectives.dip_vae import covariance_of_means, deviations_from_identity
 from hackle.objectives.factor_vae import permute_latents
 from hackle.objectives.vae import negative_log_likelihood
 from hackle.randomness import Stream

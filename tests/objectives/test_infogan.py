@@ -91,7 +91,7 @@ def test_infowgan_losses() -> None:
     images = generated(model, last_critic).detach()
     share = model.noise(last_critic)["share"][:, None, None, None]
     between = (share * model.images + (1 - share) * images).requires_grad_()
-    (gradient,) = torch.autograd.grad(critic(model, between).sum(), between)
+    (gradient,) = torch.autograd.grad(critic(model, between).sum(), between, create_graph=True)
     norms = gradient.flatten(1).norm(dim=1)
     expected = (
         critic(model, images).mean()
@@ -100,6 +100,13 @@ def test_infowgan_losses() -> None:
         - 0.3 * log_q(model, images, last_critic)
     )
     close(model.loss(last_critic).total, expected)
+    learning = [*model.networks["trunk"].parameters(), *model.networks["discriminator"].parameters()]
+    for found, wanted in zip(
+        torch.autograd.grad(model.loss(last_critic).total, learning),
+        torch.autograd.grad(expected, learning),
+        strict=True,
+    ):
+        close(found, wanted)
     images = generated(model, generator)
     close(model.loss(generator).total, -critic(model, images).mean() - 0.3 * log_q(model, images, generator))
 

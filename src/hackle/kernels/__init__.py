@@ -1,17 +1,36 @@
-"""What stacked models compute with: convolution, linear layer, Bernoulli error, Adam. Triton on CUDA, PyTorch elsewhere."""
+"""What stacked models compute with: convolution, linear layer, normalisation, Bernoulli error, posteriors and their
+mixture, Adam.
+
+Triton on CUDA, PyTorch elsewhere.
+"""
 
 from hackle.kernels.adam import Rows, adam_step
-from hackle.kernels.convolution import down, down_layer, taps, tower, up, up_layer
+from hackle.kernels.convolution import down, down_layer, taps, up, up_layer
+from hackle.kernels.covariance import covariance_deviations
+from hackle.kernels.density import gaussian_log_density
+from hackle.kernels.layer_normalisation import layer_normalise
 from hackle.kernels.likelihood import bernoulli_error, unit_interval
 from hackle.kernels.linear import linear
+from hackle.kernels.mixture import mixture_densities
+from hackle.kernels.normalisation import batch_normalise, moments, normalise
+from hackle.kernels.posterior import posterior_sample
+from hackle.kernels.tower import tower
 
 __all__ = [
     "Rows",
     "adam_step",
+    "batch_normalise",
     "bernoulli_error",
+    "covariance_deviations",
     "down",
     "down_layer",
+    "gaussian_log_density",
+    "layer_normalise",
     "linear",
+    "mixture_densities",
+    "moments",
+    "normalise",
+    "posterior_sample",
     "taps",
     "tower",
     "unit_interval",

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from hackle.randomness_kernel import jit, tl, triton
+from hackle.randomness_kernel import jit, libdevice, tl, triton
 
 
 class Rows(NamedTuple):
@@ -59,6 +59,26 @@ def _adam_kernel(
         tl.store(rounded + at, w.to(rounded.dtype.element_ty), mask=inside)
 
 
+@jit
+def _settings_kernel(learning_rates, betas1, betas2, epsilons, alive, updates, packed, models, BLOCK: tl.constexpr):
+    """What `_adam_kernel` needs of each model: its rate with the first moment's correction in it, 0 if it is not alive; both
+    decays; ε; what corrects the second moment; whether it is alive."""
+    model = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    inside = model < models
+    count = tl.load(updates).to(tl.float32) + tl.zeros((BLOCK,), tl.float32)
+    going = tl.load(alive + model, mask=inside, other=0).to(tl.float32)
+    beta1 = tl.load(betas1 + model, mask=inside, other=0.5)
+    beta2 = tl.load(betas2 + model, mask=inside, other=0.5)
+    rate = tl.load(learning_rates + model, mask=inside, other=0.0)
+    own = packed + model * 6
+    tl.store(own, rate * going / (1.0 - libdevice.pow(beta1, count)), mask=inside)
+    tl.store(own + 1, beta1, mask=inside)
+    tl.store(own + 2, beta2, mask=inside)
+    tl.store(own + 3, tl.load(epsilons + model, mask=inside, other=0.0), mask=inside)
+    tl.store(own + 4, 1.0 / (1.0 - libdevice.pow(beta2, count)), mask=inside)
+    tl.store(own + 5, going, mask=inside)
+
+
 def adam_step(
     rows: Rows, gradients: Sequence[tuple[int, Tensor]], updates: Tensor, settings: Any, alive: Tensor
 ) -> None:
@@ -66,15 +86,12 @@ def adam_step(
 
     `settings` has the fields of `Adam` as (m, 1) tensors; `updates` counts this one already; `alive` is (m, 1).
     """
+    if rows.weights.is_cuda:
+        _launch(rows, gradients, _packed(settings, updates, alive))
+        return
     correction1 = 1 - settings.beta1**updates
     correction2 = 1 - settings.beta2**updates
     rate = settings.learning_rate * alive / correction1
-    if rows.weights.is_cuda:
-        packed = torch.cat(
-            (rate, settings.beta1, settings.beta2, settings.epsilon, 1 / correction2, alive.to(rate.dtype)), dim=1
-        )
-        _launch(rows, gradients, packed.contiguous())
-        return
     for offset, gradient in gradients:
         gradient = torch.where(alive, gradient.flatten(1).to(torch.float32), 0.0)
         columns = slice(offset, offset + gradient.shape[1])
@@ -84,6 +101,17 @@ def adam_step(
         weights.sub_(rate * first / (second.div(correction2).sqrt_() + settings.epsilon))
         if rows.rounded is not None:
             rows.rounded[:, columns] = weights
+
+
+def _packed(settings: Any, updates: Tensor, alive: Tensor) -> Tensor:
+    """The six numbers of each model that `_adam_kernel` reads, (m, 6)."""
+    fields = (settings.learning_rate, settings.beta1, settings.beta2, settings.epsilon, alive)
+    columns = [value.contiguous() for value in fields]
+    models = len(alive)
+    packed = torch.empty(models, 6, dtype=torch.float32, device=alive.device)
+    with torch.cuda.device_of(alive):
+        _settings_kernel[(triton.cdiv(models, 128),)](*columns, updates, packed, models, BLOCK=128)
+    return packed
 
 
 def _launch(rows: Rows, gradients: Sequence[tuple[int, Tensor]], packed: Tensor) -> None:

@@ -8,13 +8,11 @@ Each is linear in both arguments and each one's gradients are the other two, so 
 need nothing more. Images are (b, h, w, c), channels last; a leading axis m, given or added by `torch.func.vmap`, stacks
 models with weights of their own. Images may be in bfloat16 while weights and their gradients stay in float32.
 
-`down_layer` and `up_layer` add a bias and a leaky ReLU. `tower` is several such layers in a row; on CUDA bias, leaky ReLU and
-its derivative are then part of the kernels, which saves most of the memory traffic. Off CUDA PyTorch does it all.
+`down_layer` and `up_layer` add a bias and a leaky ReLU; `hackle.kernels.tower` is several such layers in a row.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
@@ -23,18 +21,20 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from hackle.kernels.mapping import stacked
 
 _KERNEL_FORMATS = (torch.float32, torch.bfloat16, torch.float16)
 
 
-def _kernels(images: Tensor) -> ModuleType | None:
-    """The Triton kernels where they run."""
-    if images.is_cuda and images.dtype in _KERNEL_FORMATS and find_spec("triton") is not None:
-        return import_module("hackle.kernels.triton_convolution")
-    return None
+def has_kernels(values: Tensor) -> bool:
+    """Whether Triton kernels run on these values."""
+    return values.is_cuda and values.dtype in _KERNEL_FORMATS and find_spec("triton") is not None
+
+
+def triton_kernels(images: Tensor) -> ModuleType | None:
+    """The Triton kernels of this module's operators where they run."""
+    return import_module("hackle.kernels.triton_convolution") if has_kernels(images) else None
 
 
 def _planes(images: Tensor) -> Tensor:
@@ -76,7 +76,7 @@ def _run(name: str, operator: Any, *given: Tensor) -> Tensor:
     """An operator, with a bias or without, on one model or on a stack, wherever its tensors are."""
     if given[0].dim() == 4:
         return _run(name, operator, *(value.unsqueeze(0) for value in given)).squeeze(0)
-    kernels = _kernels(given[0])
+    kernels = triton_kernels(given[0])
     if kernels is None:
         return _each_model(operator, *given)
     return kernels.taps(*given) if name == "taps" else getattr(kernels, name)(*given)[0]
@@ -154,13 +154,14 @@ def taps(x: Tensor, y: Tensor) -> Tensor:
     return _Taps.apply(x, y)  # type: ignore[no-any-return]
 
 
-def _leaky(values: Tensor, slope: float) -> Tensor:
+def leaky(values: Tensor, slope: float) -> Tensor:
+    """A leaky ReLU: slope 0 is ReLU, 1 leaves values as they are."""
     if slope == 1.0:
         return values
     return torch.relu(values) if slope == 0.0 else F.leaky_relu(values, slope)
 
 
-def _through(grad: Tensor, output: Tensor, slope: float) -> Tensor:
+def through_leaky(grad: Tensor, output: Tensor, slope: float) -> Tensor:
     """A gradient before the leaky ReLU, from the one behind it."""
     if slope == 1.0:
         return grad
@@ -186,12 +187,12 @@ class _Layer(torch.autograd.Function):
 class _DownLayer(_Layer):
     @staticmethod
     def forward(x: Tensor, weight: Tensor, bias: Tensor, slope: float) -> Tensor:
-        return _leaky(_run("down", _down_one, x, weight, bias), slope)
+        return leaky(_run("down", _down_one, x, weight, bias), slope)
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
         x, weight, bias, output = ctx.saved_tensors
-        grad = _through(grads[0], output, ctx.slope)
+        grad = through_leaky(grads[0], output, ctx.slope)
         x_grad = up(grad, weight) if ctx.needs_input_grad[0] else None
         return x_grad, taps(x, grad).to(weight.dtype), _bias_gradient(grad, bias), None
 
@@ -203,12 +204,12 @@ class _DownLayer(_Layer):
 class _UpLayer(_Layer):
     @staticmethod
     def forward(y: Tensor, weight: Tensor, bias: Tensor, slope: float) -> Tensor:
-        return _leaky(_run("up", _up_one, y, weight, bias), slope)
+        return leaky(_run("up", _up_one, y, weight, bias), slope)
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
         y, weight, bias, output = ctx.saved_tensors
-        grad = _through(grads[0], output, ctx.slope)
+        grad = through_leaky(grads[0], output, ctx.slope)
         y_grad = down(grad, weight) if ctx.needs_input_grad[0] else None
         return y_grad, taps(grad, y).to(weight.dtype), _bias_gradient(grad, bias), None
 
@@ -227,79 +228,3 @@ def down_layer(x: Tensor, weight: Tensor, bias: Tensor, slope: float = 1.0) -> T
 def up_layer(y: Tensor, weight: Tensor, bias: Tensor, slope: float = 1.0) -> Tensor:
     """`up` plus bias (c,), through a leaky ReLU: slope 0 is ReLU, 1 leaves values as they are."""
     return _UpLayer.apply(y, weight, bias, slope)  # type: ignore[no-any-return]
-
-
-class _Tower(torch.autograd.Function):
-    """Layers in a row on CUDA. The answers are every layer's result, the last one being that of the tower, and where images
-    have another number format every layer's weight in it: rounded once, not by every program that loads it.
-
-    Going back, the kernel that makes a layer's gradient also applies the derivative of the leaky ReLU before it and sums
-    what is left into the gradient of that leaky ReLU's bias.
-    """
-
-    @staticmethod
-    def forward(upward: bool, slope: float, last_slope: float, x: Tensor, *parameters: Tensor) -> tuple[Tensor, ...]:
-        if x.dim() == 4:
-            stacked = _Tower.forward(upward, slope, last_slope, x[None], *(value[None] for value in parameters))
-            return tuple(result[0] for result in stacked)
-        kernels = _kernels(x)
-        assert kernels is not None
-        operator = kernels.up if upward else kernels.down
-        weights = [weight.to(x.dtype) for weight in parameters[::2]]
-        slopes = [slope] * (len(weights) - 1) + [last_slope]
-        results: list[Tensor] = []
-        for weight, bias, bend in zip(weights, parameters[1::2], slopes, strict=True):
-            results.append(operator(results[-1] if results else x, weight, bias, bend)[0])
-        return *results, *(weights if x.dtype != parameters[0].dtype else ())
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-        ctx.upward, ctx.slope, ctx.last_slope, x, *parameters = inputs
-        ctx.layers = layers = len(parameters) // 2
-        ctx.save_for_backward(x, *output[:layers], *(output[layers:] or parameters[::2]))
-        ctx.mark_non_differentiable(*output[: layers - 1], *output[layers:])
-        # Zeros would be made for what has no gradient.
-        ctx.set_materialize_grads(False)
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, *grads: Any) -> Any:
-        saved, layers = ctx.saved_tensors, ctx.layers
-        alone = saved[0].dim() == 4
-        values, weights = (
-            [value[None] if alone else value for value in part] for part in (saved[: layers + 1], saved[layers + 1 :])
-        )
-        kernels = _kernels(values[0])
-        assert kernels is not None
-        operator = kernels.down if ctx.upward else kernels.up
-        grad = _through(grads[layers - 1][None] if alone else grads[layers - 1], values[-1], ctx.last_slope)
-        bias_grad = kernels.add_parts(grad.flatten(1, 3))
-        found: list[Tensor] = []
-        for layer in reversed(range(layers)):
-            given = values[layer]
-            found += [bias_grad, kernels.taps(grad, given) if ctx.upward else kernels.taps(given, grad)]
-            if layer:
-                grad, bias_grad = operator(grad, weights[layer], slope=ctx.slope, gate=given)
-        x_grad = operator(grad, weights[0])[0] if ctx.needs_input_grad[3] else None
-        answers = [x_grad, *reversed(found)]
-        if alone:
-            answers = [None if answer is None else answer[0] for answer in answers]
-        return None, None, None, *answers
-
-    @staticmethod
-    def vmap(info: Any, in_dims: Any, *arguments: Any) -> Any:
-        results = _Tower.apply(*stacked(info.batch_size, in_dims, arguments))
-        return results, (0,) * len(results)
-
-
-def tower(
-    x: Tensor, parameters: Sequence[tuple[Tensor, Tensor]], *, upward: bool, slope: float = 0.0, last_slope: float = 0.0
-) -> Tensor:
-    """Layers in a row, each a weight and a bias: `down_layer`s, or upward `up_layer`s. The last has a slope of its own."""
-    if _kernels(x) is not None:
-        flat = [value for pair in parameters for value in pair]
-        return _Tower.apply(upward, slope, last_slope, x, *flat)[len(parameters) - 1]  # type: ignore[index]
-    layer = up_layer if upward else down_layer
-    for weight, bias in parameters[:-1]:
-        x = layer(x, weight, bias, slope)
-    return layer(x, *parameters[-1], last_slope)

@@ -1,4 +1,5 @@
-"""The Bernoulli error of images: one pass over the pixels for the error and one for its gradient, for stacks of models.
+"""The Bernoulli error of images: one pass over the pixels for the error and one for its gradient, for stacks of models; and
+bytes read as numbers, in one pass as well.
 
     error(l, x) = Σ max(l, 0) − l x + log(1 + e^−|l|)        over the pixels of an image, logits l, soft targets x
     its gradient in l is sigmoid(l) − x
@@ -59,6 +60,33 @@ def _gradient_kernel(logits, images, weights, out, pixels, BLOCK: tl.constexpr):
     tl.store(out + at, found.to(out.dtype.element_ty), mask=inside)
 
 
+@jit
+def _unit_kernel(images, out, count, BLOCK: tl.constexpr):
+    at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    inside = at < count
+    tl.store(out + at, _targets(images + at, inside).to(out.dtype.element_ty), mask=inside)
+
+
+class _UnitInterval(torch.autograd.Function):
+    """Bytes to numbers in [0, 1] in one pass, on CUDA."""
+
+    @staticmethod
+    def forward(images: Tensor, number_format: torch.dtype) -> Tensor:
+        images = images.contiguous()
+        out = torch.empty(images.shape, dtype=number_format, device=images.device)
+        with torch.cuda.device_of(images):
+            _unit_kernel[(triton.cdiv(out.numel(), _BLOCK),)](images, out, out.numel(), BLOCK=_BLOCK)
+        return out
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        """Bytes have no gradient."""
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, *arguments: Any) -> Any:
+        return _UnitInterval.apply(*stacked(info.batch_size, in_dims, arguments)), 0
+
+
 class _BernoulliError(torch.autograd.Function):
     """(…, b, h, w, c) logits and targets to (…, b), on CUDA."""
 
@@ -98,7 +126,10 @@ def unit_interval(images: Tensor, number_format: torch.dtype | None = None) -> T
     """Images in [0, 1]: bytes are divided by 255 and rounded once, to float32 if nothing is said; numbers stay as they are,
     but for the number format that is asked for."""
     if images.dtype == torch.uint8:
-        return images.to(number_format or torch.float32).div(255)
+        wanted = number_format or torch.float32
+        if images.is_cuda and triton is not None and wanted != torch.float64:
+            return _UnitInterval.apply(images, wanted)  # type: ignore[no-any-return]
+        return images.to(wanted).div(255)
     return images if number_format is None else images.to(number_format)
 
 

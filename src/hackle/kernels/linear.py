@@ -2,9 +2,17 @@
 
     y = x Wᵀ + b        x (…, b, i), W (…, o, i), b (…, o)
 
-PyTorch's own mapping of its linear layer leaves the weight's gradient transposed, and whoever reads it next pays for a copy.
-Gradients are products of the same kind, so they can be differentiated again.
+A leaky ReLU may follow: slope 0 is ReLU, 1 none. PyTorch's own mapping of its linear layer leaves the weight's gradient
+transposed, and whoever reads it next pays for a copy.
+
+Without the leaky ReLU gradients are products of the same kind, so they can be differentiated again. With it a Triton kernel on
+CUDA adds the bias and bends the product in one pass, and another, going back, takes the gradient through the bend and sums it
+into the bias's, in an order that depends on the layer alone; there is no second derivative then. Elsewhere PyTorch does it.
 """
+
+# Triton reads annotations as values, and its kernels name sizes as the formulas do.
+# pyright: reportInvalidTypeForm=false
+# ruff: noqa: E741
 
 from __future__ import annotations
 
@@ -13,8 +21,52 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from hackle.kernels.mapping import stacked
+from hackle.randomness_kernel import jit, tl, triton
+
+_COLUMNS = 128
+_TILE = 4096
+
+
+@jit
+def _bend_kernel(values, bias, batch, stride, slope, O: tl.constexpr, BB: tl.constexpr, BO: tl.constexpr):
+    """leaky(values + bias), in place, for a block of rows and columns."""
+    model = tl.program_id(0).to(tl.int64)
+    row = tl.program_id(2) * BB + tl.arange(0, BB)
+    column = tl.program_id(1) * BO + tl.arange(0, BO)
+    mask = (row < batch)[:, None] & (column < O)[None, :]
+    at = values + (model * batch + row[:, None]) * O + column[None, :]
+    added = tl.load(bias + model * stride + column, mask=column < O, other=0.0).to(tl.float32)
+    y = tl.load(at, mask=mask, other=0.0).to(tl.float32) + added[None, :]
+    tl.store(at, tl.where(y > 0, y, y * slope).to(values.dtype.element_ty), mask=mask)
+
+
+@jit
+def _unbend_kernel(
+    grad, output, out, sums, slope, B: tl.constexpr, O: tl.constexpr, BB: tl.constexpr, BO: tl.constexpr
+):
+    """The gradient before the bend, from the one behind it, and its sum over rows, for a block of columns."""
+    model = tl.program_id(0).to(tl.int64)
+    column = tl.program_id(1) * BO + tl.arange(0, BO)
+    total = tl.zeros((BO,), tl.float32)
+    for start in range(0, B, BB):
+        row = start + tl.arange(0, BB)
+        mask = (row < B)[:, None] & (column < O)[None, :]
+        at = (model * B + row[:, None]) * O + column[None, :]
+        passed = tl.load(output + at, mask=mask, other=0.0) > 0
+        g = tl.load(grad + at, mask=mask, other=0.0).to(tl.float32)
+        g = tl.where(passed, g, g * slope)
+        tl.store(out + at, g.to(out.dtype.element_ty), mask=mask)
+        total += tl.sum(g, 0)
+    tl.store(sums + model * O + column, total.to(sums.dtype.element_ty), mask=column < O)
+
+
+def _sizes(values: Tensor) -> dict[str, int]:
+    batch, outputs = values.shape[-2:]
+    wide = min(triton.next_power_of_2(outputs), _COLUMNS)
+    return {"B": batch, "O": outputs, "BB": min(triton.next_power_of_2(batch), _TILE // wide), "BO": wide}
 
 
 def _transposed(values: Tensor) -> Tensor:
@@ -47,6 +99,58 @@ class _Linear(torch.autograd.Function):
         return _Linear.apply(*stacked(info.batch_size, in_dims, tensors)), 0
 
 
-def linear(values: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    """(b, i) through weights (o, i) and bias (o,) to (b, o)."""
-    return _Linear.apply(values, weight, bias)  # type: ignore[no-any-return]
+class _BentLinear(torch.autograd.Function):
+    """A layer with its leaky ReLU, on CUDA; the output is kept, since it tells where the leaky ReLU was active."""
+
+    @staticmethod
+    def forward(values: Tensor, weight: Tensor, bias: Tensor, slope: float) -> Tensor:
+        output = (values @ _transposed(weight)).contiguous()
+        # The models of a bias may lie apart, but each one's is whole.
+        bias = bias if bias.stride(-1) == 1 else bias.contiguous()
+        sizes = _sizes(output)
+        # Not a constant of the kernel, as going back: encoding a data set ends with a batch of another size.
+        batch = sizes.pop("B")
+        models = output.numel() // (batch * sizes["O"])
+        grid = (models, triton.cdiv(sizes["O"], sizes["BO"]), triton.cdiv(batch, sizes["BB"]))
+        with torch.cuda.device_of(output):
+            _bend_kernel[grid](output, bias, batch, bias.stride(0) if bias.dim() == 2 else 0, slope, **sizes)
+        return output
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        values, weight, _, ctx.slope = inputs
+        ctx.save_for_backward(values, weight, output)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, *grads: Any) -> Any:
+        values, weight, output = ctx.saved_tensors
+        needs_values, needs_weight, *_ = ctx.needs_input_grad
+        output = output.contiguous()
+        grad, sums = torch.empty_like(output), torch.empty_like(output[..., 0, :])
+        sizes = _sizes(output)
+        models = output.numel() // (sizes["B"] * sizes["O"])
+        with torch.cuda.device_of(output):
+            _unbend_kernel[(models, triton.cdiv(sizes["O"], sizes["BO"]))](
+                grads[0].contiguous(), output, grad, sums, ctx.slope, **sizes
+            )
+        return (
+            grad @ weight if needs_values else None,
+            _transposed(grad) @ values if needs_weight else None,
+            sums,
+            None,
+        )
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, *arguments: Any) -> Any:
+        return _BentLinear.apply(*stacked(info.batch_size, in_dims, arguments)), 0
+
+
+def linear(values: Tensor, weight: Tensor, bias: Tensor, slope: float = 1.0) -> Tensor:
+    """(b, i) through weights (o, i), bias (o,) and a leaky ReLU to (b, o): slope 0 is ReLU, 1 leaves values as they are."""
+    if slope == 1.0:
+        return _Linear.apply(values, weight, bias)  # type: ignore[no-any-return]
+    if values.is_cuda and triton is not None and values.dtype != torch.float64:
+        return _BentLinear.apply(values, weight, bias, slope)  # type: ignore[no-any-return]
+    found = linear(values, weight, bias)
+    return torch.relu(found) if slope == 0.0 else F.leaky_relu(found, slope)

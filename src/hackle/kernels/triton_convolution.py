@@ -38,7 +38,7 @@ def _down_kernel(
     x, w, bias, gate, y, sums, total, w_stride, b_stride, slope,
     H: tl.constexpr, W: tl.constexpr, C: tl.constexpr, O: tl.constexpr,
     BC: tl.constexpr, BO: tl.constexpr, BM: tl.constexpr,
-    BIAS: tl.constexpr, GATE: tl.constexpr, PRECISION: tl.constexpr,
+    BIAS: tl.constexpr, GATE: tl.constexpr, SUMS: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     """y[p, o] = Σ_{t, c} x[2p − 1 + t, c] w[t, c, o] for a block of output positions and output channels."""
     model = tl.program_id(1).to(tl.int64)
@@ -84,6 +84,7 @@ def _down_kernel(
         acc = _leaky(acc, slope)
     if GATE:
         acc = tl.where(passed, acc, acc * slope)
+    if SUMS:
         part = (model * tl.num_programs(0) + tl.program_id(0)) * O + o
         tl.store(sums + part, tl.sum(tl.where(mask, acc, 0.0), 0), mask=o < O)
     tl.store(y + at, acc.to(y.dtype.element_ty), mask=mask)
@@ -94,7 +95,7 @@ def _up_kernel(
     y, w, bias, gate, x, sums, total, w_stride, b_stride, slope,
     H: tl.constexpr, W: tl.constexpr, C: tl.constexpr, O: tl.constexpr,
     BC: tl.constexpr, BO: tl.constexpr, BM: tl.constexpr,
-    BIAS: tl.constexpr, GATE: tl.constexpr, PRECISION: tl.constexpr,
+    BIAS: tl.constexpr, GATE: tl.constexpr, SUMS: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     """x[2p + phase, c] = Σ_{t, o} y[q, o] w[t, c, o] over the inputs q and taps t that meet there; (H, W) is y's size.
 
@@ -138,6 +139,7 @@ def _up_kernel(
         acc = _leaky(acc, slope)
     if GATE:
         acc = tl.where(passed, acc, acc * slope)
+    if SUMS:
         part = (model * tl.num_programs(0) + tl.program_id(0)) * C + c
         tl.store(sums + part, tl.sum(tl.where(mask, acc, 0.0), 0), mask=c < C)
     tl.store(x + at, acc.to(x.dtype.element_ty), mask=mask)
@@ -170,7 +172,8 @@ def _spread_kernel(
 @jit
 def _gather_kernel(
     spread, bias, gate, x, sums, total, pixels, b_stride, slope,
-    H: tl.constexpr, W: tl.constexpr, C: tl.constexpr, BLOCK: tl.constexpr, BIAS: tl.constexpr, GATE: tl.constexpr,
+    H: tl.constexpr, W: tl.constexpr, C: tl.constexpr, BLOCK: tl.constexpr,
+    BIAS: tl.constexpr, GATE: tl.constexpr, SUMS: tl.constexpr,
 ):  # fmt: skip
     """x[q, c] = Σ over the four positions and taps that meet at pixel q of what was spread; (H, W) is y's size."""
     model = tl.program_id(1).to(tl.int64)
@@ -195,6 +198,7 @@ def _gather_kernel(
         acc = _leaky(acc + tl.load(bias + model * b_stride + c, mask=inside, other=0.0), slope)
     if GATE:
         acc = tl.where(tl.load(gate + at, mask=inside, other=0.0) > 0, acc, acc * slope)
+    if SUMS:
         for channel in tl.static_range(C):
             part = (model * tl.num_programs(0) + tl.program_id(0)) * C + channel
             tl.store(sums + part, tl.sum(tl.where(inside & (c == channel), acc, 0.0), 0))
@@ -295,15 +299,17 @@ def _rows(stacked: Tensor) -> Tensor:
 
 
 def down(
-    x: Tensor, weight: Tensor, bias: Tensor | None = None, slope: float = 1.0, gate: Tensor | None = None
-) -> tuple[Tensor, Tensor | None]:
+    x: Tensor, weight: Tensor, bias: Tensor | None = None, slope: float = 1.0,
+    gate: Tensor | None = None, sums: bool = True,
+) -> tuple[Tensor, Tensor | None]:  # fmt: skip
     """The convolution (m, b, h, w, c), (m, 4, 4, c, o) to (m, b, h/2, w/2, o).
 
     With a bias (m, o) a leaky ReLU follows. With a gate, shaped like the result, the result is scaled by the leaky ReLU's
-    derivative where the gate is its output, and the second answer is the result's sum over positions, (m, o).
+    derivative where the gate is its output; with `sums` the second answer is then the result's sum over positions, (m, o).
     """
     models, batch, height, width, c = x.shape
     o = weight.shape[-1]
+    sums = sums and gate is not None
     x, weight = x.contiguous(), _rows(weight)
     y = torch.empty(models, batch, height // 2, width // 2, o, dtype=x.dtype, device=x.device)
     total = batch * (height // 2) * (width // 2)
@@ -311,34 +317,37 @@ def down(
     bc = _power(16 * c) if c < 16 else min(_power(c), 64)
     bo = min(_power(o), 128)
     programs = triton.cdiv(total, bm)
-    sums = torch.empty(models, 0 if gate is None else programs, o, device=x.device)
+    parts = torch.empty(models, programs if sums else 0, o, device=x.device)
     with torch.cuda.device_of(x):
         _down_kernel[(programs, models, triton.cdiv(o, bo))](
-            x, weight, weight if bias is None else _rows(bias), x if gate is None else gate.contiguous(), y, sums, total,
+            x, weight, weight if bias is None else _rows(bias), x if gate is None else gate.contiguous(), y, parts, total,
             weight.stride(0), 0 if bias is None else _rows(bias).stride(0), slope,
             H=height, W=width, C=c, O=o, BC=bc, BO=bo, BM=bm,
-            BIAS=bias is not None, GATE=gate is not None, PRECISION=_precision(x), num_warps=warps, num_stages=stages,
+            BIAS=bias is not None, GATE=gate is not None, SUMS=sums, PRECISION=_precision(x),
+            num_warps=warps, num_stages=stages,
         )  # fmt: skip
-    return y, None if gate is None else add_parts(sums)
+    return y, add_parts(parts) if sums else None
 
 
 def up(
-    y: Tensor, weight: Tensor, bias: Tensor | None = None, slope: float = 1.0, gate: Tensor | None = None
-) -> tuple[Tensor, Tensor | None]:
-    """The transposed convolution (m, b, h, w, o), (m, 4, 4, c, o) to (m, b, 2h, 2w, c); bias and gate as in `down`."""
+    y: Tensor, weight: Tensor, bias: Tensor | None = None, slope: float = 1.0,
+    gate: Tensor | None = None, sums: bool = True,
+) -> tuple[Tensor, Tensor | None]:  # fmt: skip
+    """The transposed convolution (m, b, h, w, o), (m, 4, 4, c, o) to (m, b, 2h, 2w, c); the rest as in `down`."""
     models, batch, height, width, o = y.shape
     c = weight.shape[-2]
+    sums = sums and gate is not None
     y, weight = y.contiguous(), _rows(weight)
     x = torch.empty(models, batch, 2 * height, 2 * width, c, dtype=y.dtype, device=y.device)
     total = batch * height * width
     bm, warps, stages = _tiling("up", c, o, y)
     block = 1024
     programs = triton.cdiv(4 * total * c, block) if c < 16 else 4 * triton.cdiv(total, bm)
-    sums = torch.empty(models, 0 if gate is None else programs, c, device=y.device)
+    parts = torch.empty(models, programs if sums else 0, c, device=y.device)
     given_bias = weight if bias is None else _rows(bias)
     given_gate = y if gate is None else gate.contiguous()
     b_stride = 0 if bias is None else given_bias.stride(0)
-    flags = {"BIAS": bias is not None, "GATE": gate is not None}
+    flags = {"BIAS": bias is not None, "GATE": gate is not None, "SUMS": sums}
     with torch.cuda.device_of(y):
         if c < 16:
             # Half precision: a rounding finer than that of the result, in as many bytes.
@@ -349,17 +358,17 @@ def up(
                 PRECISION=_precision(y), num_warps=warps, num_stages=stages,
             )  # fmt: skip
             _gather_kernel[(programs, models)](
-                spread, given_bias, given_gate, x, sums, total, 4 * total * c, b_stride, slope,
+                spread, given_bias, given_gate, x, parts, total, 4 * total * c, b_stride, slope,
                 H=height, W=width, C=c, BLOCK=block, **flags,
             )  # fmt: skip
         else:
             bc = min(_power(c), 128)
             _up_kernel[(programs, models, triton.cdiv(c, bc))](
-                y, weight, given_bias, given_gate, x, sums, total, weight.stride(0), b_stride, slope,
+                y, weight, given_bias, given_gate, x, parts, total, weight.stride(0), b_stride, slope,
                 H=height, W=width, C=c, O=o, BC=bc, BO=min(_power(o), 64), BM=bm, **flags,
                 PRECISION=_precision(y), num_warps=warps, num_stages=stages,
             )  # fmt: skip
-    return x, None if gate is None else add_parts(sums)
+    return x, add_parts(parts) if sums else None
 
 
 def taps(x: Tensor, y: Tensor) -> Tensor:

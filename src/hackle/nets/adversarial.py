@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from torch import nn
 
+from hackle.nets.chain import Chain
 from hackle.nets.convolutional import channel_plan, halvings
 from hackle.nets.layers import LEAK, Down, Linear, Reshape, Same, Up
 from hackle.nets.normalisation import BatchNorm, LayerNorm
@@ -46,7 +47,7 @@ class Adversarial:
             "generator": self._generator(shape, inputs),
             "trunk": self._trunk(shape, normalised),
             "discriminator": nn.Sequential(Linear(self.hidden, 1), Reshape()),
-            "recogniser": nn.Sequential(
+            "recogniser": Chain(
                 Linear(self.hidden, self.recogniser_hidden),
                 BatchNorm(self.recogniser_hidden),
                 nn.LeakyReLU(LEAK),
@@ -72,9 +73,8 @@ class Adversarial:
             layers.append(nn.LeakyReLU(LEAK))
         features = side * side * last
         normalisation = BatchNorm(self.hidden) if normalised else LayerNorm(self.hidden)
-        return nn.Sequential(
-            *layers, Reshape(features), Linear(features, self.hidden), normalisation, nn.LeakyReLU(LEAK)
-        )
+        layers += [Reshape(features), Linear(features, self.hidden), normalisation, nn.LeakyReLU(LEAK)]
+        return Chain(*layers)
 
     def _generator(self, shape: tuple[int, int, int], inputs: int) -> nn.Module:
         count, side = halvings(shape, self.side)
@@ -89,7 +89,7 @@ class Adversarial:
             layers += [Same(last, last, transposed=True), BatchNorm(last), self._upward_activation()]
         for before, after in zip(plan[:0:-1], plan[-2::-1], strict=True):
             layers += [Up(before, after), BatchNorm(after), self._upward_activation()]
-        return nn.Sequential(*layers, Up(plan[0], shape[2]), nn.Sigmoid())
+        return Chain(*layers, Up(plan[0], shape[2]), nn.Sigmoid())
 
     def _upward_activation(self) -> nn.Module:
         return nn.LeakyReLU(LEAK) if self.leaky_generator else nn.ReLU()

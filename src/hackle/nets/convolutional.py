@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from torch import nn
 
+from hackle.nets.chain import Chain
 from hackle.nets.layers import DownTower, GaussianHead, Linear, Reshape, UpTower
 from hackle.types import HackleError
 
@@ -59,7 +60,7 @@ class Convolutional:
         count, side = halvings(shape)
         plan = channel_plan(self.channels, count)
         features = side * side * plan[-1]
-        return nn.Sequential(
+        return Chain(
             DownTower(shape[2], plan),
             Reshape(features),
             Linear(features, self.hidden),
@@ -71,7 +72,7 @@ class Convolutional:
         count, side = halvings(shape)
         plan = channel_plan(self.channels, count)
         features = side * side * plan[-1]
-        return nn.Sequential(
+        return Chain(
             Linear(latents, self.hidden),
             nn.ReLU(),
             Linear(self.hidden, features),

@@ -9,6 +9,7 @@ from itertools import pairwise
 
 from torch import nn
 
+from hackle.nets.chain import Chain
 from hackle.nets.layers import LEAK, Linear
 
 
@@ -18,4 +19,4 @@ def latent_discriminator(latents: int, layers: int = 6, width: int = 1000, logit
     modules: list[nn.Module] = []
     for inputs, hidden in pairwise([latents] + [width] * layers):
         modules += [Linear(inputs, hidden, he=True), nn.LeakyReLU(LEAK)]
-    return nn.Sequential(*modules, Linear(width, logits, he=True))
+    return Chain(*modules, Linear(width, logits, he=True))

@@ -35,8 +35,9 @@ class Linear(nn.Linear):
             glorot_uniform(self.weight, inputs, outputs)
         nn.init.zeros_(self.bias)
 
-    def forward(self, values: Tensor) -> Tensor:
-        return linear(values, self.weight.to(values.dtype), self.bias.to(values.dtype))
+    def forward(self, values: Tensor, slope: float = 1.0) -> Tensor:
+        """A leaky ReLU follows: slope 0 is ReLU, 1 none. With it there are no second derivatives on CUDA."""
+        return linear(values, self.weight.to(values.dtype), self.bias.to(values.dtype), slope)
 
 
 class Down(nn.Module):
@@ -72,7 +73,7 @@ class Up(nn.Module):
 
 
 class DownTower(nn.Sequential):
-    """Convolutions with ReLU, one for each number of channels of the plan. No second derivatives on CUDA."""
+    """Convolutions with ReLU, one for each number of channels of the plan."""
 
     def __init__(self, inputs: int, plan: tuple[int, ...]) -> None:
         super().__init__(*(Down(before, after, slope=0.0) for before, after in pairwise((inputs, *plan))))

@@ -8,6 +8,7 @@ from itertools import pairwise
 
 from torch import nn
 
+from hackle.nets.chain import Chain
 from hackle.nets.layers import GaussianHead, Linear, Reshape
 
 
@@ -26,10 +27,10 @@ class MLP:
 
     def encoder(self, shape: tuple[int, int, int], latents: int) -> nn.Module:
         pixels = math.prod(shape)
-        return nn.Sequential(
+        return Chain(
             Reshape(pixels), *_hidden((pixels, *self.widths)), GaussianHead((pixels, *self.widths)[-1], latents)
         )
 
     def decoder(self, shape: tuple[int, int, int], latents: int) -> nn.Module:
         inward = (latents, *reversed(self.widths))
-        return nn.Sequential(*_hidden(inward), Linear(inward[-1], math.prod(shape)), Reshape(*shape))
+        return Chain(*_hidden(inward), Linear(inward[-1], math.prod(shape)), Reshape(*shape))

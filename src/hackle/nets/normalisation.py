@@ -10,12 +10,11 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-EPSILON = 1e-5
-"""Added to variances; the value of Ioffe & Szegedy's reference implementations."""
+from hackle.kernels import batch_normalise, layer_normalise, moments, normalise
 
 
 class BatchNorm(nn.Module):
-    """Normalise each feature, the last axis, over all the others."""
+    """Normalise each feature, the last axis, over all the others. A leaky ReLU follows: slope 0 is ReLU, 1 none."""
 
     def __init__(self, features: int) -> None:
         super().__init__()
@@ -24,23 +23,23 @@ class BatchNorm(nn.Module):
         self.mean = nn.Parameter(torch.zeros(features))
         self.variance = nn.Parameter(torch.ones(features))
 
-    @staticmethod
-    def moments(values: Tensor) -> tuple[Tensor, Tensor]:
-        """Mean and variance of each feature over the batch."""
-        rows = values.flatten(0, -2)
-        return rows.mean(0), rows.var(0, correction=0)
-
-    def forward(self, values: Tensor) -> Tensor:
-        exact = values.to(torch.promote_types(values.dtype, torch.float32))
-        mean, variance = self.moments(exact) if self.training else (self.mean, self.variance)
-        return ((exact - mean) * torch.rsqrt(variance + EPSILON) * self.weight + self.bias).to(values.dtype)
+    def forward(self, values: Tensor, slope: float = 1.0) -> Tensor:
+        if self.training:
+            return batch_normalise(values, self.weight, self.bias, slope)
+        return normalise(values, self.mean, self.variance, self.weight, self.bias, slope)
 
 
-class LayerNorm(nn.LayerNorm):
-    """Normalise each row over its features (Ba et al. 2016), in float32 whatever the number format around it."""
+class LayerNorm(nn.Module):
+    """Normalise each row over its features (Ba et al. 2016), in float32 whatever the number format around it. A leaky ReLU
+    follows: slope 0 is ReLU, 1 none."""
 
-    def forward(self, values: Tensor) -> Tensor:
-        return super().forward(values.to(self.weight.dtype)).to(values.dtype)
+    def __init__(self, features: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(features))
+        self.bias = nn.Parameter(torch.zeros(features))
+
+    def forward(self, values: Tensor, slope: float = 1.0) -> Tensor:
+        return layer_normalise(values, self.weight, self.bias, slope)
 
 
 @torch.no_grad()
@@ -55,7 +54,7 @@ def calibrate(network: nn.Module, *inputs: Tensor) -> None:
 
     def store(layer: nn.Module, arguments: tuple[Tensor, ...]) -> None:
         assert isinstance(layer, BatchNorm)
-        mean, variance = layer.moments(arguments[0])
+        mean, variance = moments(arguments[0])
         layer.mean.copy_(mean)
         layer.variance.copy_(variance)
 

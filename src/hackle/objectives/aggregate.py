@@ -17,10 +17,10 @@ from __future__ import annotations
 import math
 from typing import Literal, NamedTuple
 
-import torch
 from torch import Tensor
 
-from hackle.gaussian import Scalar, log_densities
+from hackle.gaussian import Scalar
+from hackle.kernels import mixture_densities
 
 Estimator = Literal["minibatch-weighted", "stratified"]
 
@@ -43,23 +43,17 @@ class AggregateDensities(NamedTuple):
         return (self.conditional - self.joint).mean()
 
 
-def log_weights(batch: int, data_size: int, estimator: Estimator, like: Tensor) -> Tensor:
-    """ln w, (b, b): rows are samples, columns the images whose posteriors are mixed."""
+def log_weights(batch: int, data_size: int, estimator: Estimator) -> tuple[float, float]:
+    """ln w of a sample's own image, and of each of the batch's others."""
     if estimator == "minibatch-weighted":
-        return like.new_full((batch, batch), -math.log(batch))
-    own = torch.eye(batch, dtype=torch.bool, device=like.device)
+        return -math.log(batch), -math.log(batch)
     others = math.log((data_size - 1) / (data_size * (batch - 1))) if batch > 1 and data_size > 1 else -math.inf
-    return torch.where(own, like.new_full((), -math.log(data_size)), like.new_full((), others))
+    return -math.log(data_size), others
 
 
 def aggregate_densities(
     z: Tensor, means: Tensor, logvars: Tensor, correlation: Scalar, data_size: int, estimator: Estimator
 ) -> AggregateDensities:
     """The densities at samples z (b, l) of the posteriors with these means and logvars (b, l)."""
-    weights = log_weights(len(z), data_size, estimator, z)
-    joint, each = log_densities(z.unsqueeze(1), means.unsqueeze(0), logvars.unsqueeze(0), correlation)
-    return AggregateDensities(
-        joint.diagonal(),
-        torch.logsumexp(joint + weights, dim=1),
-        torch.logsumexp(each + weights.unsqueeze(-1), dim=1),
-    )
+    own, others = log_weights(len(z), data_size, estimator)
+    return AggregateDensities(*mixture_densities(z, means, logvars, correlation, own, others))

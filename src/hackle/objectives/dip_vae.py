@@ -12,29 +12,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import torch
 from torch import Tensor
 
-from hackle.gaussian import covariance
+from hackle.kernels import covariance_deviations
 from hackle.objectives.vae import Autoencoder, Evidence, autoencoder_phase, evidence
 from hackle.types import Losses, Nets, Phase, Run, Step
 
 
-def covariance_of_means(means: Tensor) -> Tensor:
-    """The covariance (l, l) of a batch of means (b, l), divided by b."""
-    centred = means - means.mean(0)
-    return centred.T @ centred / len(means)
-
-
-def deviations_from_identity(matrix: Tensor) -> tuple[Tensor, Tensor]:
-    """Σ_{i≠j} C_ij² and Σ_i (C_ii − 1)² of a matrix (l, l)."""
-    diagonal = matrix.diagonal()
-    off_diagonal = matrix - torch.diag_embed(diagonal)
-    return off_diagonal.square().sum(), (diagonal - 1).square().sum()
-
-
-def _penalised(found: Evidence, matrix: Tensor, run: Any) -> Losses:
-    off_diagonal, diagonal = deviations_from_identity(matrix)
+def _penalised(found: Evidence, deviations: tuple[Tensor, Tensor], run: Any) -> Losses:
+    off_diagonal, diagonal = deviations
     penalty = run.method.off_diagonal * off_diagonal + run.method.diagonal * diagonal
     terms = {**found.terms, "off_diagonal": off_diagonal, "diagonal": diagonal}
     return Losses(found.reconstruction + found.kl + penalty, terms)
@@ -42,13 +28,12 @@ def _penalised(found: Evidence, matrix: Tensor, run: Any) -> Losses:
 
 def _loss_i(nets: Nets, step: Step, run: Any) -> Losses:
     found = evidence(nets, step, run)
-    return _penalised(found, covariance_of_means(found.means), run)
+    return _penalised(found, covariance_deviations(found.means), run)
 
 
 def _loss_ii(nets: Nets, step: Step, run: Any) -> Losses:
     found = evidence(nets, step, run)
-    within = covariance(found.logvars, run.correlation).mean(0)
-    return _penalised(found, covariance_of_means(found.means) + within, run)
+    return _penalised(found, covariance_deviations(found.means, found.logvars, run.correlation), run)
 
 
 @dataclass(frozen=True)

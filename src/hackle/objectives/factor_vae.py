@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from hackle.gaussian import reparameterise
+from hackle.kernels import posterior_sample
 from hackle.objectives.density_ratio import (
     DensityRatioMethod,
     discriminate,
@@ -39,7 +39,7 @@ def _autoencoder_loss(nets: Nets, step: Step, run: Any) -> Losses:
 def _discriminator_loss(nets: Nets, step: Step, run: Any) -> Losses:
     with torch.no_grad():
         means, logvars = nets("encoder", step.images)
-        second = reparameterise(means, logvars, step.noise["z"], run.correlation)
+        second, _ = posterior_sample(means, logvars, step.noise["z"], run.correlation)
     shuffled = permute_latents(second, step.noise["permutations"])
     return discriminate(nets, step.carry["z"], shuffled)
 

@@ -25,7 +25,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from hackle.gaussian import NOISELESS, log_density
+from hackle.gaussian import NOISELESS
+from hackle.kernels import gaussian_log_density
 from hackle.nets.normalisation import calibrate
 from hackle.randomness import Stream
 from hackle.types import (
@@ -70,7 +71,7 @@ class Recognised(NamedTuple):
 
     def log_probability(self, latents: Latents, correlation: Any) -> Tensor:
         """log Q(c|x) of the codes that an image was made from, (b,)."""
-        total = log_density(latents.continuous, self.means, self.logvars, correlation)
+        total = gaussian_log_density(latents.continuous, self.means, self.logvars, correlation)
         for logits, classes in zip(self.logits, latents.classes, strict=True):
             total = total + F.log_softmax(logits, dim=-1).gather(-1, classes.unsqueeze(-1)).squeeze(-1)
         return total

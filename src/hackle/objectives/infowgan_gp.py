@@ -18,31 +18,33 @@ import torch
 from torch import Tensor, nn
 
 from hackle.kernels import unit_interval
-from hackle.objectives.infogan import InfoGANMethod, generate, judge, latent_draws
+from hackle.objectives.infogan import InfoGANMethod, generate, judge, latent_draws, recognise
 from hackle.types import Draw, HackleError, Losses, Nets, Phase, Run, Step
 
 
 def gradient_penalty(critic: Callable[[Tensor], Tensor], images: Tensor) -> Tensor:
     """The mean of (‖∇D(x)‖ − 1)² over a batch of images, for a critic that scores each image by itself, (b,)."""
     gradients = torch.func.grad(lambda x: critic(x).sum())(images)
-    # The square root has no derivative at 0; a critic that is flat at an image is left as it is there.
-    squares = gradients.flatten(1).square().sum(1)
-    flat = squares == 0
-    norms = torch.where(flat, 0.0, torch.sqrt(torch.where(flat, 1.0, squares)))
+    # The norm has no derivative at 0, and PyTorch's is 0 there: a critic that is flat at an image is left as it is.
+    norms = torch.linalg.vector_norm(
+        gradients.flatten(1), dim=1, dtype=torch.promote_types(gradients.dtype, torch.float32)
+    )
     return (norms - 1).square().mean()
 
 
 def _critic_loss(nets: Nets, step: Step, run: Any) -> Losses:
     with torch.no_grad():
         images, latents = generate(nets, step, run)
-    fake, information = judge(nets, images, latents, run)
-
-    def critic(x: Tensor) -> Tensor:
-        return nets("discriminator", nets("trunk", x))
-
-    share = step.noise["share"][:, None, None, None]
-    penalty = gradient_penalty(critic, share * unit_interval(step.images) + (1 - share) * images)
-    wasserstein = critic(step.images).mean() - fake.mean()
+        real = unit_interval(step.images, images.dtype)
+        share = step.noise["share"].to(images.dtype)[:, None, None, None]
+        between = torch.lerp(images, real, share)
+    # The trunk treats each image by itself, so generated and real ones can go through it together.
+    features = nets("trunk", torch.cat((images, real)))
+    fake_score, real_score = nets("discriminator", features).chunk(2)
+    found = recognise(nets, features.chunk(2)[0], run)
+    information = found.log_probability(latents, run.correlation).mean()
+    penalty = gradient_penalty(lambda x: nets("discriminator", nets("trunk", x)), between)
+    wasserstein = real_score.mean() - fake_score.mean()
     total = run.method.penalty * penalty - wasserstein - run.method.information * information
     return Losses(total, {"wasserstein": wasserstein, "gradient_penalty": penalty})
 

@@ -15,8 +15,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from hackle.gaussian import kl_per_latent, reparameterise
-from hackle.kernels import bernoulli_error, unit_interval
+from hackle.kernels import bernoulli_error, posterior_sample, unit_interval
 from hackle.types import Architecture, Draw, HackleError, Images, Losses, Nets, Phase, Run, Step
 
 
@@ -46,9 +45,8 @@ def negative_log_likelihood(output: Tensor, images: Tensor, likelihood: str) -> 
 def evidence(nets: Nets, step: Step, run: Run) -> Evidence:
     """Encode, sample, decode one batch."""
     means, logvars = nets("encoder", step.images)
-    z = reparameterise(means, logvars, step.noise["z"], run.correlation)
+    z, per_latent = posterior_sample(means, logvars, step.noise["z"], run.correlation)
     reconstruction = negative_log_likelihood(nets("decoder", z), step.images, run.likelihood).mean()
-    per_latent = kl_per_latent(means, logvars).mean(0)
     return Evidence(reconstruction, per_latent.sum(), per_latent, z, means, logvars)
 
 

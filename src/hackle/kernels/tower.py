@@ -1,0 +1,196 @@
+"""Convolution layers in a row. On CUDA bias, leaky ReLU and its derivative are part of the kernels, which saves most of the
+memory traffic; off CUDA the layers follow one another.
+
+Written for the downward tower, with values x₀ … x_L, weights w_l and gates a_l, 1 or the slope by the sign of x_l:
+
+    forward              x_l = leaky(down(x_{l−1}, w_l) + b_l)
+    back                 g_L = a_L ⊙ ∂x_L,   g_{l−1} = a_{l−1} ⊙ up(g_l, w_l),   ∂x₀ = up(g₁, w₁),
+                         ∂w_l = taps(x_{l−1}, g_l),   ∂b_l = Σ g_l over positions
+    back through ∂x₀     t₀ is given,   t_l = a_l ⊙ down(t_{l−1}, w_l),   ∂w_l = taps(t_{l−1}, g_l),   ∂(∂x_L) = t_L
+
+The third chain is for gradient penalties. A leaky ReLU has no second derivative, so with the gates as they are the second
+chain is linear in what it starts from and in each weight. On CUDA nothing but a gradient in x₀ taken alone, as
+`torch.func.grad` does, can be differentiated again. In the upward tower `up` and `down` change places.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from hackle.kernels.convolution import down_layer, through_leaky, triton_kernels, up_layer
+from hackle.kernels.mapping import stacked
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """What a tower is but for its tensors."""
+
+    upward: bool
+    slopes: tuple[float, ...]
+
+    @property
+    def layers(self) -> int:
+        return len(self.slopes)
+
+    def split(self, tensors: Sequence[Tensor]) -> tuple[Sequence[Tensor], Sequence[Tensor]]:
+        """Images and every layer's result, and the weights: the rounded ones where there are any."""
+        return tensors[: self.layers + 1], tensors[-self.layers :]
+
+    def forward(self, kernels: Any) -> Any:
+        return kernels.up if self.upward else kernels.down
+
+    def back(self, kernels: Any) -> Any:
+        return kernels.down if self.upward else kernels.up
+
+    def taps(self, kernels: Any, before: Tensor, behind: Tensor) -> Tensor:
+        """A layer's weight gradient from what stands before the layer and behind it."""
+        return kernels.taps(behind, before) if self.upward else kernels.taps(before, behind)
+
+
+def _alone(function: Any, kind: _Kind, *arguments: Any) -> tuple[Any, ...]:
+    """What a function of stacks gives for one model."""
+    answers = function(kind, *(value[None] if isinstance(value, Tensor) else value for value in arguments))
+    return tuple(answer[0] for answer in answers)
+
+
+class _Function(torch.autograd.Function):
+    """What the three share: mapping stacks their tensors."""
+
+    @classmethod
+    def vmap(cls, info: Any, in_dims: Any, *arguments: Any) -> Any:
+        results = cls.apply(*stacked(info.batch_size, in_dims, arguments))
+        return results, (0,) * len(results)  # type: ignore[arg-type]
+
+
+class _Tower(_Function):
+    """The answers are every layer's result, the last one being that of the tower, and where images have another number
+    format every layer's weight in it: rounded once, not by every program that loads it."""
+
+    @staticmethod
+    def forward(kind: _Kind, x: Tensor, *parameters: Tensor) -> tuple[Tensor, ...]:
+        if x.dim() == 4:
+            return _alone(_Tower.forward, kind, x, *parameters)
+        kernels = triton_kernels(x)
+        weights, biases = parameters[: kind.layers], parameters[kind.layers :]
+        used = [weight.to(x.dtype) for weight in weights]
+        results = [x]
+        for weight, bias, slope in zip(used, biases, kind.slopes, strict=True):
+            results.append(kind.forward(kernels)(results[-1], weight, bias, slope)[0])
+        return *results[1:], *(used if x.dtype != weights[0].dtype else ())
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        ctx.kind, x, *parameters = inputs
+        results, rounded = output[: ctx.kind.layers], output[ctx.kind.layers :]
+        ctx.save_for_backward(x, *results, *parameters[: ctx.kind.layers], *rounded)
+        ctx.mark_non_differentiable(*results[:-1], *rounded)
+        # Zeros would be made for what has no gradient.
+        ctx.set_materialize_grads(False)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        needs_x, *needs_parameters = ctx.needs_input_grad[1:]
+        given = (grads[ctx.kind.layers - 1], *ctx.saved_tensors)
+        if any(needs_parameters):
+            found: Any = _AllGradients.apply(ctx.kind, needs_x, *given)
+            return None, *(found if needs_x else (None, *found))
+        found = _ImageGradient.apply(ctx.kind, *given)
+        return None, found[0], *(None for _ in needs_parameters)
+
+
+class _AllGradients(_Function):
+    """The second chain, from the last result's gradient, for images if asked, weights and biases. The kernel that makes g_l
+    also sums it for the bias."""
+
+    @staticmethod
+    def forward(kind: _Kind, needs_x: bool, grad: Tensor, *tensors: Tensor) -> tuple[Tensor, ...]:
+        if grad.dim() == 4:
+            return _alone(_AllGradients.forward, kind, needs_x, grad, *tensors)
+        kernels: Any = triton_kernels(grad)
+        values, weights = kind.split(tensors)
+        grad = through_leaky(grad, values[-1], kind.slopes[-1])
+        of_weights, of_biases = [], [kernels.add_parts(grad.flatten(1, 3))]
+        for layer in reversed(range(kind.layers)):
+            of_weights.append(kind.taps(kernels, values[layer], grad))
+            if layer:
+                grad, of_bias = kind.back(kernels)(
+                    grad, weights[layer], slope=kind.slopes[layer - 1], gate=values[layer]
+                )
+                of_biases.append(of_bias)
+        of_x = [kind.back(kernels)(grad, weights[0])[0]] if needs_x else []
+        return *of_x, *reversed(of_weights), *reversed(of_biases)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        pass
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        raise RuntimeError(
+            "on CUDA the gradients of a tower's weights and biases cannot be differentiated again; only the gradient in its "
+            "images can, when it is taken alone: use torch.func.grad with respect to the images"
+        )
+
+
+class _ImageGradient(_Function):
+    """The second chain for images alone. The answers are ∂x₀ and, for the third chain, g₁ … g_L."""
+
+    @staticmethod
+    def forward(kind: _Kind, grad: Tensor, *tensors: Tensor) -> tuple[Tensor, ...]:
+        if grad.dim() == 4:
+            return _alone(_ImageGradient.forward, kind, grad, *tensors)
+        kernels: Any = triton_kernels(grad)
+        values, weights = kind.split(tensors)
+        found = [through_leaky(grad, values[-1], kind.slopes[-1])]
+        for layer in reversed(range(1, kind.layers)):
+            slope, gate = kind.slopes[layer - 1], values[layer]
+            found.append(kind.back(kernels)(found[-1], weights[layer], slope=slope, gate=gate, sums=False)[0])
+        return kind.back(kernels)(found[-1], weights[0])[0], *reversed(found)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        ctx.kind, _, *tensors = inputs
+        values, weights = ctx.kind.split(tensors)
+        ctx.save_for_backward(*values[1:], *weights, *output[1:])
+        ctx.rounded = len(tensors) - 1 - 2 * ctx.kind.layers
+        ctx.mark_non_differentiable(*output[1:])
+        ctx.set_materialize_grads(False)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, *grads: Any) -> Any:
+        layers = ctx.kind.layers
+        given = (grads[0], *ctx.saved_tensors)
+        found = _alone(_back_through, ctx.kind, *given) if grads[0].dim() == 4 else _back_through(ctx.kind, *given)
+        return None, found[0], *[None] * (layers + 1), *found[1:], *[None] * ctx.rounded
+
+
+def _back_through(kind: _Kind, t: Tensor, *tensors: Tensor) -> tuple[Tensor, ...]:
+    """The third chain: t_L and the gradient in each weight."""
+    kernels: Any = triton_kernels(t)
+    results, weights, gradients = (tensors[kind.layers * part : kind.layers * (part + 1)] for part in range(3))
+    of_weights = []
+    for layer, slope in enumerate(kind.slopes):
+        of_weights.append(kind.taps(kernels, t, gradients[layer]))
+        t = kind.forward(kernels)(t, weights[layer], slope=slope, gate=results[layer], sums=False)[0]
+    return t, *of_weights
+
+
+def tower(
+    x: Tensor, parameters: Sequence[tuple[Tensor, Tensor]], *, upward: bool, slope: float = 0.0, last_slope: float = 0.0
+) -> Tensor:
+    """Layers in a row, each a weight and a bias: `down_layer`s, or upward `up_layer`s. The last has a slope of its own."""
+    slopes = (slope,) * (len(parameters) - 1) + (last_slope,)
+    if triton_kernels(x) is not None:
+        weights, biases = zip(*parameters, strict=True)
+        return _Tower.apply(_Kind(upward, slopes), x, *weights, *biases)[len(parameters) - 1]  # type: ignore[index]
+    layer = up_layer if upward else down_layer
+    for (weight, bias), bend in zip(parameters, slopes, strict=True):
+        x = layer(x, weight, bias, bend)
+    return x

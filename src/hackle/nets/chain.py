@@ -1,0 +1,51 @@
+"""Layers one after another, those that kernels compute together run as one.
+
+The layers, and so the names of their parameters, are those that were given.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch import Tensor, nn
+
+from hackle.kernels import tower
+from hackle.nets.layers import Down, Linear
+from hackle.nets.normalisation import BatchNorm, LayerNorm
+
+
+def _slope(layer: nn.Module) -> float | None:
+    """The slope of a ReLU or leaky ReLU below zero, nothing for other layers."""
+    if isinstance(layer, nn.ReLU):
+        return 0.0
+    return layer.negative_slope if isinstance(layer, nn.LeakyReLU) else None
+
+
+def _convolutions(layers: list[nn.Module]) -> list[Down]:
+    """The convolutions that these layers begin with, as far as the same leaky ReLU is behind each."""
+    found = []
+    for layer, activation in zip(layers[::2], layers[1::2], strict=False):
+        if not isinstance(layer, Down) or layer.slope != 1.0 or _slope(activation) != _slope(layers[1]):
+            break
+        found.append(layer)
+    return found
+
+
+class Chain(nn.Sequential):
+    """As `nn.Sequential`; but convolutions in a row, each with the same leaky ReLU, are one tower, and fully connected layers
+    and normalisations take the leaky ReLU behind them along."""
+
+    def forward(self, values: Tensor) -> Any:
+        layers = list(self)
+        while layers:
+            slope = _slope(layers[1]) if len(layers) > 1 else None
+            if slope is not None and (row := _convolutions(layers)):
+                parameters = [(layer.weight, layer.bias) for layer in row]
+                values = tower(values, parameters, upward=False, slope=slope, last_slope=slope)
+                taken = 2 * len(row)
+            elif slope is not None and isinstance(layers[0], Linear | BatchNorm | LayerNorm):
+                values, taken = layers[0](values, slope), 2
+            else:
+                values, taken = layers[0](values), 1
+            layers = layers[taken:]
+        return values

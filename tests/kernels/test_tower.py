@@ -1,0 +1,168 @@
+"""Towers: the chains of the module's docstring, on kernels written with PyTorch in float64, against layer by layer."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from torch.func import grad, vmap
+
+from hackle.kernels import down, taps, tower, up
+
+SLOPE, LAST = 0.2, 0.3
+PLANS = [(False, (2, 3, 4)), (True, (4, 3, 2)), (False, (1, 2))]
+
+
+def exact(values: Tensor) -> Tensor:
+    return values.to(torch.promote_types(values.dtype, torch.float32))
+
+
+class Kernels:
+    """What `hackle.kernels.triton_convolution` promises, in PyTorch, with a note of what was asked for."""
+
+    def __init__(self) -> None:
+        self.calls: list[str] = []
+
+    def add_parts(self, parts: Tensor) -> Tensor:
+        self.calls.append("sums")
+        return parts.sum(1)
+
+    def taps(self, x: Tensor, y: Tensor) -> Tensor:
+        self.calls.append("taps")
+        return taps(exact(x), exact(y))
+
+    def down(self, x: Tensor, weight: Tensor, *more: Any, **options: Any) -> tuple[Tensor, Tensor | None]:
+        values, sums = self._finish("down", down(exact(x), exact(weight)), *more, **options)
+        return values.to(x.dtype), sums
+
+    def up(self, x: Tensor, weight: Tensor, *more: Any, **options: Any) -> tuple[Tensor, Tensor | None]:
+        values, sums = self._finish("up", up(exact(x), exact(weight)), *more, **options)
+        return values.to(x.dtype), sums
+
+    def _finish(
+        self,
+        name: str,
+        values: Tensor,
+        bias: Tensor | None = None,
+        slope: float = 1.0,
+        gate: Tensor | None = None,
+        sums: bool = True,
+    ) -> tuple[Tensor, Tensor | None]:
+        self.calls.append(name)
+        assert values.dim() == 5
+        if bias is not None:
+            values = F.leaky_relu(values + bias[:, None, None, None], slope)
+        if gate is None:
+            return values, None
+        values = torch.where(gate > 0, values, slope * values)
+        return values, self.add_parts(values.flatten(1, 3)) if sums else None
+
+
+@pytest.fixture
+def kernels(monkeypatch: pytest.MonkeyPatch) -> Callable[[], Kernels]:
+    """Makes towers run on these kernels from here on."""
+
+    def install() -> Kernels:
+        found = Kernels()
+        monkeypatch.setattr(sys.modules["hackle.kernels.tower"], "triton_kernels", lambda images: found)
+        return found
+
+    return install
+
+
+def random(*shape: int, seed: int = 0) -> Tensor:
+    return torch.randn(*shape, dtype=torch.float64, generator=torch.Generator().manual_seed(seed + sum(shape)))
+
+
+def arguments(upward: bool, plan: tuple[int, ...], models: int = 2) -> list[Tensor]:
+    """Images, weights and biases of stacked towers."""
+    layers = list(pairwise(plan))
+    side = 2 if upward else 2 ** (len(layers) + 1)
+    weights = [random(models, 4, 4, *(layer[::-1] if upward else layer), seed=i) for i, layer in enumerate(layers)]
+    biases = [random(models, outputs, seed=9) for _, outputs in layers]
+    return [random(models, 3, side, side, plan[0]), *weights, *biases]
+
+
+def apply(upward: bool, x: Tensor, *parameters: Tensor) -> Tensor:
+    half = len(parameters) // 2
+    pairs = list(zip(parameters[:half], parameters[half:], strict=True))
+    return tower(x, pairs, upward=upward, slope=SLOPE, last_slope=LAST)
+
+
+def penalty(upward: bool, x: Tensor, *parameters: Tensor) -> Tensor:
+    """A function of the gradient in the images, whose own start depends on the parameters."""
+    gradient = grad(lambda images: apply(upward, images, *parameters).square().sum())(x)
+    return (gradient.flatten(1).square().sum(1).sqrt() - 1).square().mean()
+
+
+def derivatives(function: Callable[..., Tensor], given: list[Tensor], wanted: slice) -> list[Tensor]:
+    given = [value.clone().requires_grad_() for value in given]
+    output = function(*given)
+    found = torch.autograd.grad(output.square().sum(), given[wanted], allow_unused=True)
+    return [output.detach(), *(torch.zeros(()) if value is None else value for value in found)]
+
+
+def close(found: list[Tensor], expected: list[Tensor]) -> None:
+    for a, b in zip(found, expected, strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize(("upward", "plan"), PLANS)
+@pytest.mark.parametrize("wanted", [slice(0, None), slice(1, None), slice(0, 1)])
+def test_values_and_gradients(upward: bool, plan: tuple[int, ...], wanted: slice, kernels: Any) -> None:
+    given = arguments(upward, plan)
+    mapped = vmap(partial(apply, upward))
+    expected = derivatives(mapped, given, wanted)
+    kernels()
+    close(derivatives(mapped, given, wanted), expected)
+    alone = [value[1] for value in given]
+    ours = derivatives(partial(apply, upward), alone, wanted)
+    close(ours, [value[1] for value in expected])
+
+
+@pytest.mark.parametrize(("upward", "plan"), PLANS)
+def test_gradients_of_a_gradient_penalty(upward: bool, plan: tuple[int, ...], kernels: Any) -> None:
+    given = arguments(upward, plan)
+    parameters = slice(1, None)
+    mapped = vmap(partial(penalty, upward))
+    expected = derivatives(mapped, given, parameters)
+    kernels()
+    close(derivatives(mapped, given, parameters), expected)
+    for model in range(2):
+        ours = derivatives(partial(penalty, upward), [value[model] for value in given], parameters)
+        close(ours, [value[model] for value in expected])
+
+
+def test_weights_in_another_number_format_get_second_derivatives_too(kernels: Any) -> None:
+    """Images in bfloat16, weights in float32: the rounded weights are what is multiplied, the others what is learnt."""
+    x, *parameters = [value.float() for value in arguments(False, (2, 3, 4))]
+    rounded = [value.to(torch.bfloat16).float() for value in parameters[:2]] + parameters[2:]
+    expected = derivatives(vmap(partial(penalty, False)), [x, *rounded], slice(1, None))
+    kernels()
+    found = derivatives(vmap(partial(penalty, False)), [x.bfloat16(), *parameters], slice(1, None))
+    for a, b in zip(found[1:], expected[1:], strict=True):
+        assert a.dtype == torch.float32
+        # Gates and gradients are rounded to eight bits at each of two layers.
+        assert (a - b).norm() <= 0.05 * b.norm()
+
+
+def test_the_gradient_in_images_alone_takes_no_others(kernels: Any) -> None:
+    x, *parameters = arguments(False, (2, 3, 4))
+    asked = kernels()
+    vmap(grad(lambda x, *parameters: apply(False, x, *parameters).sum()))(x, *parameters)
+    assert asked.calls == ["down", "down", "up", "up"]
+
+
+def test_gradients_of_parameters_are_not_differentiated_again(kernels: Any) -> None:
+    kernels()
+    given = [value[0].requires_grad_() for value in arguments(False, (2, 3))]
+    (first,) = torch.autograd.grad(apply(False, *given).square().sum(), given[1], create_graph=True)
+    with pytest.raises(RuntimeError, match="only the gradient in its images can"):
+        torch.autograd.grad(first.square().sum(), given[1])
