@@ -145,14 +145,15 @@ def test_rows_hold_every_parameter_once() -> None:
 def test_cuda_follows_the_cpu_through_graph_replays(method: Any, squares: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
     runs = [small_run(method, seed=seed) for seed in range(2)]
-    here = trained(runs, squares, steps=12)
+    # Some steps later one rounding flips a ReLU and the two part; until then they agree to a few millionths.
+    here = trained(runs, squares, steps=6)
     there = Fleet(runs, squares.images_on("cuda"), len(squares.factors), squares.shape, "cuda")
-    for _ in range(12):
+    for _ in range(6):
         there.step()
     assert there._graph is not None
-    assert there.step_number == 12
+    assert there.step_number == 6
     for row in range(2):
         for name, value in here.weights(row).items():
-            torch.testing.assert_close(there.weights(row)[name], value, rtol=1e-3, atol=1e-4, msg=name)
+            torch.testing.assert_close(there.weights(row)[name], value, rtol=1e-4, atol=1e-5, msg=name)
     # The running sums go on through replays, too.
-    assert there.averages()[0]["kl"] == pytest.approx(here.averages()[0]["kl"], rel=1e-3)
+    assert there.averages()[0]["kl"] == pytest.approx(here.averages()[0]["kl"], rel=1e-4)

@@ -30,6 +30,7 @@ class Case:
     method: str
     dataset: str = "dsprites"
     split: bool = False
+    critic_updates: int | None = None
 
     def runs(self, models: int, precision: str) -> list[Run]:
         default = default_run(self.method, self.dataset)
@@ -37,17 +38,20 @@ class Case:
         if self.method not in ("infogan", "infowgan-gp") and not self.split:
             networks = Convolutional()
         settings: dict[str, Any] = {"latents": default.latents, "precision": precision}
-        return [Run(OBJECTIVES[self.method](), networks, self.dataset, seed=seed, **settings) for seed in range(models)]
+        updates = {} if self.critic_updates is None else {"critic_updates": self.critic_updates}
+        method = OBJECTIVES[self.method](**updates)
+        return [Run(method, networks, self.dataset, seed=seed, **settings) for seed in range(models)]
 
     def __str__(self) -> str:
-        return f"{self.method} on {self.dataset}" + (", split encoder" if self.split else "")
+        updates = "" if self.critic_updates is None else f", critic updates {self.critic_updates}"
+        return f"{self.method} on {self.dataset}" + (", split encoder" if self.split else "") + updates
 
 
 CASES = (
     *(Case(method) for method in ("beta-vae", "annealed-vae", "dip-vae-i", "dip-vae-ii", "beta-tcvae", "factor-vae")),
     Case("beta-vae", "rooms3d"),
     Case("beta-vae", split=True),
-    Case("infowgan-gp"),
+    *(Case("infowgan-gp", critic_updates=updates) for updates in (1, 5)),
 )
 
 

@@ -290,7 +290,8 @@ def _power(count: int) -> int:
 
 
 def _precision(images: Tensor) -> str:
-    return "ieee" if images.dtype == torch.float32 else "tf32"
+    """How products are taken: float32 as three products of halves on the tensor cores, which keeps its precision."""
+    return "tf32x3" if images.dtype == torch.float32 else "tf32"
 
 
 def _rows(stacked: Tensor) -> Tensor:
