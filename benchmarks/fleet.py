@@ -66,7 +66,7 @@ def main() -> None:
     for case, models in STACKS:
         title = f"{case}, {models} models"
         try:
-            rate = measure(case, models, datasets[case.dataset], "cuda", options.precision, options.seconds)
+            rate = measure(case.runs(models, options.precision), datasets[case.dataset], "cuda", options.seconds)
             found[title] = {
                 "model-steps/s": round(rate.per_second),
                 "MiB per model": round(rate.bytes_per_model / 2**20, 1),

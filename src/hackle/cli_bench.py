@@ -72,7 +72,7 @@ def fleet_command(
     for case in cases:
         with console.status(f"{case} × {count}"):
             dataset = sprites if case.dataset == sprites.name else load(case.dataset, root)
-            rate = measure(case, count, dataset, place, number_format, seconds)
+            rate = measure(case.runs(count, number_format), dataset, place, seconds)
         times = f"{rate.per_second / found['plain']:,.0f}" if case.dataset == "dsprites" else ""
         memory = f"{rate.bytes_per_model / 2**20:,.1f}" if cuda else ""
         table.add_row(str(case), str(rate.models), f"{rate.per_second:,.0f}", times, memory)

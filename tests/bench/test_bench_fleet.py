@@ -44,7 +44,7 @@ def test_rates_are_of_single_models(dots: ArrayDataset, monkeypatch: pytest.Monk
     monkeypatch.setattr(Fleet, "step", lambda fleet: taken.append(len(fleet)))
     clock = iter(range(1000))
     monkeypatch.setattr("hackle.bench.fleet.time.perf_counter", lambda: float(next(clock)))
-    rate = measure(Case("beta-vae"), 3, dots, "cpu", "float32", seconds=4.0)
+    rate = measure(Case("beta-vae").runs(3, "float32"), dots, "cpu", seconds=4.0)
     # One step unseen; then each turn of the clock sees a step of three models.
     assert rate.models == 3
     assert rate.per_second == pytest.approx((len(taken) - 1) * 3 / (len(taken) + 1), rel=0.5)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,7 +59,6 @@ CASES = (
 class Rate:
     """Model-steps per second of so many stacked models, and on CUDA their memory in bytes."""
 
-    case: Case
     models: int
     per_second: float
     bytes_per_model: float = float("nan")
@@ -71,14 +70,15 @@ def _synchronise(device: str) -> None:
         torch.cuda.synchronize()
 
 
-def measure(case: Case, models: int, dataset: Dataset, device: str, precision: str, seconds: float = 3.0) -> Rate:
-    """Train a stack of models for some seconds, after a few steps that nobody times."""
+def measure(runs: Sequence[Run], dataset: Dataset, device: str, seconds: float = 3.0) -> Rate:
+    """Train a stack of runs for some seconds, after a few steps that nobody times."""
+    models = len(runs)
     before = 0
     if device == "cuda":
         torch.cuda.empty_cache()
         torch.cuda.reset_peak_memory_stats()
         before = torch.cuda.memory_allocated()
-    fleet = Fleet(case.runs(models, precision), dataset.images_on(device), len(dataset.factors), dataset.shape, device)
+    fleet = Fleet(runs, dataset.images_on(device), len(dataset.factors), dataset.shape, device)
     for _ in range(6 if device == "cuda" else 1):
         fleet.step()
     _synchronise(device)
@@ -90,7 +90,7 @@ def measure(case: Case, models: int, dataset: Dataset, device: str, precision: s
         _synchronise(device)
     rate = steps * models / (time.perf_counter() - started)
     held = (torch.cuda.max_memory_allocated() - before) / models if device == "cuda" else float("nan")
-    return Rate(case, models, rate, held, int((fleet.state["failed_at"] >= 0).sum()))
+    return Rate(models, rate, held, int((fleet.state["failed_at"] >= 0).sum()))
 
 
 def _rate(take: Callable[[int], object], steps: int, device: str) -> float:
