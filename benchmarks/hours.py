@@ -25,7 +25,6 @@ from hackle.studies.locatello2019 import DATASETS, locatello2019
 from hackle.types import Dataset
 
 SIZES = {
-    "scream-dsprites": (737_280, 3),
     "smallnorb": (48_600, 1),
     "cars3d": (17_568, 3),
     "shapes3d": (480_000, 3),
