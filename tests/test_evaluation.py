@@ -53,6 +53,23 @@ def test_the_batch_estimate_sees_codes_that_say_the_same(squares: Any) -> None:
     assert scores(squares, 0.6, "batch_tc", repeat=2)["batch_tc"] > 0.5
 
 
+@pytest.mark.filterwarnings("error::UserWarning")
+def test_the_true_total_correlation_is_that_of_every_image(squares: Any) -> None:
+    """Of 32 images: an integral over each code's line and over the plane of a code and its double, in float64."""
+    deviation = 1.5
+    assert scores(squares, deviation, "true_tc")["true_tc"] == pytest.approx(0.0, abs=0.02)
+    means = Oracle(squares, posterior=True)(squares.render(squares.factors.rows(np.arange(32))))[0].astype(float)
+    line = np.linspace(-10, 10, 401)
+    step = line[1] - line[0]
+    expected = 0.0
+    for column in means.T:
+        density = np.exp(-0.5 * ((line[:, None] - column) / deviation) ** 2) / (deviation * np.sqrt(2 * np.pi))
+        alone, both = density.mean(1), density @ density.T / len(column)
+        expected += float((both * np.log(both / (alone[:, None] * alone))).sum() * step**2)
+    assert expected > 0.05
+    assert scores(squares, deviation, "true_tc", repeat=2)["true_tc"] == pytest.approx(expected, abs=0.06)
+
+
 def test_the_batch_estimate_turns_negative_when_posteriors_are_narrower_than_the_gaps_between_points() -> None:
     """Kim & Mnih 2018, appendix D: draws land on the tails of a mixture that lacks their own point."""
     from hackle.datasets.arrays import ArrayDataset
@@ -73,7 +90,7 @@ def test_the_batch_estimate_turns_negative_when_posteriors_are_narrower_than_the
 
 
 def test_slow_metrics_run_when_named_and_all_may_be_among_names() -> None:
-    assert not {"batch_tc", "sampled_interpretability", "sampled_jemmig", "iwae"} & choose_metrics("all").keys()
+    assert not {"true_tc", "batch_tc", "sampled_interpretability", "sampled_jemmig", "iwae"} & choose_metrics("all").keys()
     chosen = choose_metrics("all,batch_tc")
     assert chosen.keys() == choose_metrics("all").keys() | {"batch_tc"}
     assert next(iter(choose_metrics(["mig", "all", "mig"]))) == "mig"

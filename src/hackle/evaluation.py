@@ -22,6 +22,10 @@ from hackle.protocols import Protocol
 from hackle.types import Dataset, HackleError
 
 
+_TC_DRAWS = 1_000
+"""Draws whose density under every image's posterior is averaged: a standard error of a few hundredths of a nat."""
+
+
 class ScoreError(HackleError):
     """Metrics that do not exist or do not fit."""
 
@@ -78,11 +82,14 @@ class Evaluation:
         )
 
     @property
-    def mixture(self) -> tuple[NDArray[np.float32], NDArray[np.float32]] | None:
-        """The posteriors that mixtures are made of where not those evaluated: every image of the plan."""
-        if not self.whole_mixture:
-            return None
+    def everything(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """The posteriors of every image of the plan."""
         return self.posterior.means(self.posterior.index), self.posterior.logvars(self.posterior.index)
+
+    @property
+    def mixture(self) -> tuple[NDArray[np.float32], NDArray[np.float32]] | None:
+        """The posteriors that mixtures are made of where not those evaluated."""
+        return self.everything if self.whole_mixture else None
 
     @property
     def device(self) -> torch.device | None:
@@ -240,6 +247,20 @@ def _sampled_interpretability(e: Evaluation) -> dict[str, float]:
     }
 
 
+def _true_tc(e: Evaluation) -> float:
+    """Draws from some of the training points, the mixture from every image of the plan: of dSprites nearly the whole set."""
+    points = min(_TC_DRAWS, len(e.posteriors[0]))
+    return metrics.monte_carlo_total_correlation(
+        *e.posteriors,
+        batch=points,
+        samples=1,
+        mixture=e.everything,
+        seed=e.seed,
+        correlation=e.correlation,
+        device=e.device,
+    )
+
+
 def _batch_tc(e: Evaluation) -> float:
     """Draws from the test points, the mixture from the training points: no draw's own point is in the batch."""
     means, logvars = e.posterior.means(e.plan.test), e.posterior.logvars(e.plan.test)
@@ -309,6 +330,16 @@ METRICS: dict[str, Metric] = {
         needs=(),
         on="posterior",
         ceiling=False,
+    ),
+    "true_tc": Metric(
+        _true_tc,
+        "lower",
+        needs=(),
+        on="posterior",
+        ceiling=False,
+        slow=True,
+        heavy=True,
+        parts=("pairs", "test_pairs", "groups", "test_groups"),
     ),
     "batch_tc": Metric(_batch_tc, "neither", needs=(), on="posterior", ceiling=False, slow=True, heavy=True),
     "sampled_interpretability": Metric(_sampled_interpretability, on="posterior", slow=True, heavy=True),

@@ -55,7 +55,7 @@ def kim2018(truth: int, seeds: int = 10, spread: float = 1.0, seed: int = 0, sco
             "factor_vae": factor,
             "beta_vae": old + 0.02 * spread * noise(),
             "reconstruction": error * (1 + higher * (run["method"] == "factor-vae") + 0.003 * spread * noise()),
-            "monte_carlo_tc": 4 - truth * (0.4 * gamma + 0.5 * late) + 0.1 * spread * noise(),
+            "true_tc": 4 - truth * (0.4 * gamma + 0.5 * late) + 0.1 * spread * noise(),
             "batch_tc": -truth * 10 + spread * noise(),
             "iwae": (-46 if beta == (run["dataset"] == "dsprites") else -46 - truth * 6) + spread * noise(),
         }

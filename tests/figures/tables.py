@@ -29,7 +29,7 @@ POSTERIOR = (
         "reconstruction",
         "elbo",
     ),
-    *("iwae", "batch_tc", "sampled_rmig", "sampled_jemmig"),
+    *("iwae", "true_tc", "batch_tc", "sampled_rmig", "sampled_jemmig"),
 )
 LADDER = {
     "beta-vae": (1, 2, 4, 6, 8, 16),

@@ -1,6 +1,7 @@
 """Total correlation against Gaussians whose value is known, and the failures that the papers report."""
 
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -55,6 +56,21 @@ def test_monte_carlo_recovers_a_gaussian_aggregate():
     means, logvars = correlated_means(3000, 0.6, 0.5)
     found = monte_carlo_total_correlation(means, logvars, batch=None, samples=2)
     assert found == pytest.approx(-0.5 * math.log(1 - 0.36), abs=0.03)
+
+
+def test_a_larger_mixture_saves_the_estimate_from_the_size_of_its_batch():
+    means, logvars = np.random.default_rng(0).normal(size=(20_000, 3)), np.full((20_000, 3), -4.0)
+    with pytest.warns(SaturatedEstimateWarning):
+        alone = monte_carlo_total_correlation(means, logvars)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = monte_carlo_total_correlation(means, logvars, batch=1000, samples=1, mixture=(means, logvars))
+        every = monte_carlo_total_correlation(means, logvars, batch=None, samples=1)
+    assert alone > 1
+    assert found == pytest.approx(every, abs=0.03)
+    assert found == pytest.approx(0.0, abs=0.1)  # a draw's own point is one of 20,000
+    with pytest.raises(PosteriorError, match="not among the mixture"):
+        monte_carlo_total_correlation(means, logvars, mixture=(means + 1, logvars))
 
 
 def test_monte_carlo_sees_correlated_noise():

@@ -26,6 +26,7 @@ from hackle.tables import Tables
 
 SLOW = {
     "iwae": "iwae",
+    "true_tc": "true_tc",
     "batch_tc": "batch_tc",
     "downstream_logistic_cv": "downstream_logistic_cv",
     "efficiency_logistic_cv": "downstream_logistic_cv",

@@ -24,7 +24,7 @@ TAIL = 0.1
 
 def _discriminator(tables: Tables, term: str) -> tuple[Frame, Frame, tuple[str, ...]]:
     """FactorVAE's runs on dSprites, and a term of theirs over training."""
-    frame, picked = weighed_runs(tables, ("monte_carlo_tc",), ("factor-vae",))
+    frame, picked = weighed_runs(tables, ("true_tc",), ("factor-vae",))
     curve = tables.curve(term) if len(frame) else pd.DataFrame(columns=["run", "step", "value"])
     return frame, curve, picked.notes
 
@@ -41,10 +41,10 @@ def figure_7(tables: Tables) -> Chart:
     frame, curve, notes = _discriminator(tables, "total_correlation")
     missing = list(method_missing(frame, ("factor-vae",), "dsprites"))
     panels: list[Panel] = []
-    scored = frame[frame["monte_carlo_tc"].notna()]
+    scored = frame[frame["true_tc"].notna()]
     if len(scored):
-        panel = by_weight(scored, "monte_carlo_tc", "true TC, after training")
-        low, high = spread(scored["monte_carlo_tc"], scored["monte_carlo_tc"])
+        panel = by_weight(scored, "true_tc", "true TC, after training")
+        low, high = spread(scored["true_tc"], scored["true_tc"])
         panels.append(replace(panel, y=Axis("total correlation (nats)", min(0.0, low), high)))
     points = curve_points(curve, dict(zip(frame["run"], frame["series"], strict=True)))
     if len(points):
@@ -59,9 +59,9 @@ def figure_7(tables: Tables) -> Chart:
         subset=["guess"]
     )
     if len(both):
-        ends = spread(both[["guess", "monte_carlo_tc"]].min(), both[["guess", "monte_carlo_tc"]].max())
+        ends = spread(both[["guess", "true_tc"]].min(), both[["guess", "true_tc"]].max())
         shown = pd.DataFrame(
-            {"x": both["monte_carlo_tc"], "y": both["guess"], "series": both["series"], "run": both["run"]}
+            {"x": both["true_tc"], "y": both["guess"], "series": both["series"], "run": both["run"]}
         )
         panels.append(
             Panel(
@@ -72,7 +72,7 @@ def figure_7(tables: Tables) -> Chart:
                 diagonal=0.0,
             )
         )
-        gap = summarise(both.assign(y=both["guess"] - both["monte_carlo_tc"]), ["method"]).iloc[0]
+        gap = summarise(both.assign(y=both["guess"] - both["true_tc"]), ["method"]).iloc[0]
         comparisons.append(
             Comparison(
                 "discriminator's estimate minus the true TC",
@@ -84,13 +84,13 @@ def figure_7(tables: Tables) -> Chart:
             )
         )
     elif len(frame):
-        missing.append("curves of the discriminator's estimate" if not len(points) else "the score monte_carlo_tc")
+        missing.append("curves of the discriminator's estimate" if not len(points) else "the score true_tc")
     if scored["strength"].nunique() > 2:
         comparisons.append(
             Comparison(
                 "rank correlation of the true TC with γ",
                 "below 0",
-                spearman(scored["strength"].to_numpy(float), scored["monte_carlo_tc"].to_numpy(float)),
+                spearman(scored["strength"].to_numpy(float), scored["true_tc"].to_numpy(float)),
                 n=len(scored),
             )
         )

@@ -48,7 +48,12 @@ STUDIES: dict[str, Study] = {
         ("do2020", *BINS_PROTOCOLS, *SAMPLES_PROTOCOLS),
         "all,sampled_interpretability,sampled_jemmig",
     ),
-    "kim2018": Study(kim2018, "Kim & Mnih 2018: FactorVAE beside β-VAE, AAE, its Eq. 12 and InfoWGAN-GP", ("kim2018",)),
+    "kim2018": Study(
+        kim2018,
+        "Kim & Mnih 2018: FactorVAE beside β-VAE, AAE, its Eq. 12 and InfoWGAN-GP",
+        ("kim2018",),
+        "all,iwae,true_tc,batch_tc",
+    ),
     "kim2018-sensitivity": Study(
         kim2018_sensitivity,
         "Kim & Mnih 2018, Figures 16 and 17: how two metrics depend on their settings",
