@@ -1,4 +1,4 @@
-"""Hours that the 12,600 models of Locatello et al. 2019 take on one CUDA device, from a rate measured for each method and data set.
+"""Hours that the 12,600 models of Locatello et al. 2019 take on one CUDA device, from rates of each method and data set.
 
 A data set that is not here is replaced by noise of its size, which takes the device as long to draw and to learn from.
 

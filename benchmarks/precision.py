@@ -47,11 +47,15 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return corrected.tolist()
 
 
+def compared(scores: pd.DataFrame) -> pd.DataFrame:
+    """The rows of the results that are compared: of means where samples are scored too, and of posteriors."""
+    return scores.loc[(scores["representation"] != "sampled") & scores["metric"].isin(SCORES)]
+
+
 def comparison(scores: pd.DataFrame) -> pd.DataFrame:
     """A row for each method and score, from the table of results."""
     rows = []
-    means = scores.loc[(scores["representation"] == "mean") & scores["metric"].isin(SCORES)]
-    for (method, metric), part in means.groupby(["method", "metric"], observed=True):  # type: ignore[misc]
+    for (method, metric), part in compared(scores).groupby(["method", "metric"], observed=True):  # type: ignore[misc]
         coarse, fine = (
             part.loc[part["precision"] == name, "score"].to_numpy(float) for name in ("bfloat16", "float32")
         )
@@ -91,8 +95,7 @@ def main() -> None:
     scores = results(options.folder)
     if options.csv is not None:
         columns = ["method", "precision", "seed", "steps", "representation", "metric", "score"]
-        kept = scores.loc[(scores["representation"] == "mean") & scores["metric"].isin(SCORES), columns]
-        pd.DataFrame(kept).to_csv(options.csv, index=False)
+        compared(scores)[columns].sort_values(columns[:-1]).to_csv(options.csv, index=False)
     print(comparison(scores).to_string(index=False, float_format=lambda value: f"{value:.4g}"))
 
 

@@ -90,7 +90,9 @@ def test_the_batch_estimate_turns_negative_when_posteriors_are_narrower_than_the
 
 
 def test_slow_metrics_run_when_named_and_all_may_be_among_names() -> None:
-    assert not {"true_tc", "batch_tc", "sampled_interpretability", "sampled_jemmig", "iwae"} & choose_metrics("all").keys()
+    assert (
+        not {"true_tc", "batch_tc", "sampled_interpretability", "sampled_jemmig", "iwae"} & choose_metrics("all").keys()
+    )
     chosen = choose_metrics("all,batch_tc")
     assert chosen.keys() == choose_metrics("all").keys() | {"batch_tc"}
     assert next(iter(choose_metrics(["mig", "all", "mig"]))) == "mig"

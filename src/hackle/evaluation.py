@@ -21,7 +21,6 @@ from hackle.plans import Groups, Plan, rows_of, scored_factors
 from hackle.protocols import Protocol
 from hackle.types import Dataset, HackleError
 
-
 _TC_DRAWS = 1_000
 """Draws whose density under every image's posterior is averaged: a standard error of a few hundredths of a nat."""
 

@@ -32,12 +32,13 @@ def table(precision: Any, shift: float, seeds: int = 16) -> pd.DataFrame:
             "method": method,
             "precision": name,
             "seed": seed,
-            "representation": "mean",
+            "representation": representation,
             "metric": metric,
             "score": rng.normal() + shift * (name == "bfloat16" and (method, metric) == ("factor-vae", "kl")),
         }
         for method in ("beta-vae", "factor-vae")
         for metric in precision.SCORES
+        for representation in (("mean", "sampled") if metric in ("mig", "factor_vae") else ("posterior",))
         for name in ("bfloat16", "float32")
         for seed in range(seeds)
     )
@@ -75,3 +76,13 @@ def test_the_study_pairs_formats_by_seed(precision: Any) -> None:
         (name, number_format) for name in ("BetaVAE", "FactorVAE") for number_format in ("bfloat16", "float32")
     }
     assert {run.steps for run in runs} == {7}
+
+
+def test_the_kept_runs_end_alike_in_both_formats(precision: Any) -> None:
+    scores = pd.read_csv(SCRIPT.parent / "results" / "precision-h200.csv")
+    assert scores["steps"].min() >= 50_000
+    found = precision.comparison(scores)
+    assert list(found["metric"]) == sorted(precision.SCORES)
+    assert set(found["runs"]) == {"16 + 16"}
+    assert (found["corrected"] > 0.05).all()
+    assert ((found["low"] < 0) & (found["high"] > 0)).all()

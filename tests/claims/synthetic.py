@@ -32,7 +32,8 @@ DEFAULTS: dict[str, Any] = {
 }
 POSTERIOR = {
     *("informativeness_mean", "total_information", "sepin@3", "wsepin", "indin@3", "windin", "rmig"),
-    *("posterior_modularity", "jemmig", "posterior_mig", "misjed", "monte_carlo_tc", "true_tc", "batch_tc", "kl", "active_units"),
+    *("posterior_modularity", "jemmig", "posterior_mig", "misjed", "monte_carlo_tc", "true_tc", "batch_tc", "kl"),
+    "active_units",
     *("reconstruction", "elbo", "iwae", "sampled_informativeness_mean", "sampled_rmig", "sampled_jemmig"),
     *("misjed_top", "sampled_posterior_mig"),
 }

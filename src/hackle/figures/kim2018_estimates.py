@@ -60,9 +60,7 @@ def figure_7(tables: Tables) -> Chart:
     )
     if len(both):
         ends = spread(both[["guess", "true_tc"]].min(), both[["guess", "true_tc"]].max())
-        shown = pd.DataFrame(
-            {"x": both["true_tc"], "y": both["guess"], "series": both["series"], "run": both["run"]}
-        )
+        shown = pd.DataFrame({"x": both["true_tc"], "y": both["guess"], "series": both["series"], "run": both["run"]})
         panels.append(
             Panel(
                 "estimate against truth",
