@@ -95,7 +95,7 @@ def main() -> None:
     scores = results(options.folder)
     if options.csv is not None:
         columns = ["method", "precision", "seed", "steps", "representation", "metric", "score"]
-        compared(scores)[columns].sort_values(columns[:-1]).to_csv(options.csv, index=False)
+        pd.DataFrame(compared(scores)[columns]).sort_values(columns[:-1]).to_csv(options.csv, index=False)
     print(comparison(scores).to_string(index=False, float_format=lambda value: f"{value:.4g}"))
 
 
