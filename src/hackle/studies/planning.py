@@ -1,8 +1,8 @@
 """What a study will take on this machine: groups, fleets, hours, memory and disk, from a short measurement.
 
-Each kind of training, as told apart by method, networks, image shape and sizes, is trained for a moment, on CUDA as a fleet
-of the size that it will have. Kinds for which there was no time left take the rate of the measured kind with the same
-method, or the mean of all, and are marked as estimates.
+Each kind of training, as told apart by method, networks, image shape and sizes, is trained for a moment by a few models: as
+many as keep the device busy. Larger fleets are some percent faster and take far longer to build. Kinds for which there was no
+time left take the rate of the measured kind with the same method, or the mean of all, and are marked as estimates.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ _WARM_UP = {"cpu": 1, "cuda": 6}
 """Steps before the clock starts: on CUDA the first few run as written and then become a graph."""
 _LONGEST = 5.0
 """Seconds for one kind, however many there are to spend."""
+_TRIED = {"cpu": 2, "cuda": 64}
+"""Models that are measured, if the fleet has as many."""
 
 
 @dataclass(frozen=True)
@@ -108,8 +110,9 @@ def _measure(
     runs: Sequence[Run], data: Dataset, device: torch.device, fleet_size: int | None, seconds: float
 ) -> _Measurement:
     size = min(len(runs), fleet_size or choose_fleet_size(runs, data, device))
-    # Two models keep a CPU as busy as eight, and let far more kinds be measured in the time.
-    tried = size if device.type == "cuda" else min(size, 2)
+    tried = min(size, _TRIED.get(device.type, 2))
+    if device.type == "cuda":
+        torch.cuda.reset_peak_memory_stats(device)
     before = _memory(device)
     fleet = Fleet(runs[:tried], data.images_on(device), len(data.factors), data.shape, device)
     for _ in range(_WARM_UP.get(device.type, 1)):
@@ -134,9 +137,9 @@ def _wait(device: torch.device) -> None:
 
 
 def _memory(device: torch.device) -> int:
-    """Bytes in use on the device, or by this process; freed memory stays with the process, so this is its peak."""
+    """The most bytes in use on the device, or by this process, with which freed memory stays."""
     if device.type == "cuda":
-        return torch.cuda.memory_reserved(device)
+        return torch.cuda.max_memory_allocated(device)
     try:
         return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
     except OSError:
