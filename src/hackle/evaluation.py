@@ -324,7 +324,9 @@ METRICS: dict[str, Metric] = {
     ),
     "misjed": Metric(_misjed, "lower", needs=(), on="posterior", ceiling=False),
     "monte_carlo_tc": Metric(
-        lambda e: metrics.monte_carlo_total_correlation(*e.posteriors, seed=e.seed, correlation=e.correlation),
+        lambda e: metrics.monte_carlo_total_correlation(
+            *e.posteriors, factorised=True, seed=e.seed, correlation=e.correlation
+        ),
         "lower",
         needs=(),
         on="posterior",

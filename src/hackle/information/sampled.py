@@ -82,9 +82,10 @@ def draw(
     seed: int = 0,
     without: bool = False,
     marginal: bool = False,
+    factorised: bool = False,
     device: Device = None,
 ) -> Draws:
-    """`samples` draws of z from each point and their log densities.
+    """`samples` draws of z from each point and their log densities; `factorised` ones leave the noise's correlation out.
 
     >>> points = Posteriors([[0.0], [0.0]], [[0.0], [0.0]])
     >>> draw(points).total
@@ -93,6 +94,8 @@ def draw(
     whole = mixture_of(points, mixture)
     repeated = points.repeat(samples)
     z = repeated.draw(seed)
+    if factorised:
+        whole, repeated = (Posteriors(some.means, some.logvars) for some in (whole, repeated))
     mixed = mixture_log_densities(z, whole, without=without, marginal=marginal, device=device)
     return Draws(repeated.log_densities(z), mixed, math.log(len(whole)))
 

@@ -4,8 +4,9 @@
   5.2) add 1e-5 to the diagonal. Exact for Gaussian q(z) alone; on means of collapsed codes it reports their tiny
   correlated drift in full, since it is blind to scale.
 - `monte_carlo_total_correlation`: Yang et al. 2020, appendix D. Mixture and draws come from the same B points, so the
-  informations behind it stop at ln B; a SaturatedEstimateWarning says when they do. With the whole data set as `mixture`
-  q(z) is exact, and so is the estimate but for the noise of its draws.
+  informations behind it stop at ln B; a SaturatedEstimateWarning says when they do. The paper's densities are factorised
+  also where the noise is correlated; with the posteriors' own a saturated estimate is larger by −½ ln det Σ, whatever was
+  learnt. With the whole data set as `mixture` q(z) is exact, and so is the estimate but for the noise of its draws.
 - `batch_total_correlation`: Kim & Mnih 2018, appendix D, Eq. 6. Draws come from the whole set, the mixture from a batch:
   a draw whose point is not in the batch lands in the tails and the estimate turns negative. Kept to show the failure.
 - `density_ratio_total_correlation`: Kim & Mnih's Eq. 3 from a discriminator's logits, known to fall short of the truth.
@@ -61,6 +62,7 @@ def monte_carlo_total_correlation(
     samples: int = 30,
     *,
     mixture: Mixture | None = None,
+    factorised: bool = False,
     seed: int = 0,
     correlation: float = 0.0,
     device: Device = None,
@@ -68,11 +70,14 @@ def monte_carlo_total_correlation(
     """The mean of log q(z) − Σ log q(z_j) over `samples` draws from each of `batch` points, the mixture's own.
 
     `batch=None` takes all points. The points are drawn without replacement by `seed`, as are the z. `mixture` is the pair
-    of means and logvars over which q(z) is averaged in place of the batch; it must contain the points.
+    of means and logvars over which q(z) is averaged in place of the batch; it must contain the points. `factorised`
+    densities leave the noise's `correlation` to the draws, as the paper's q(z|x) = N(μ, diag σ²) does.
     """
     points = Posteriors(means, logvars, correlation)
     chosen = points if batch is None else _batch(points, batch, seed)
-    draws = draw(chosen, mixture=mixture, samples=samples, seed=seed, marginal=True, device=device)
+    draws = draw(
+        chosen, mixture=mixture, samples=samples, seed=seed, marginal=True, factorised=factorised, device=device
+    )
     draws.warn("I(z; x), on which the total correlation rests,", draws.total)
     return float(log_ratio(draws.mixed).mean())
 
