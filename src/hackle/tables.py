@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
@@ -63,3 +64,9 @@ class Tables:
     runs: pd.DataFrame
     curve: Callable[[str], pd.DataFrame] = lambda term: pd.DataFrame(columns=["run", "step", "value"])
     array: Callable[[str], Mapping[str, NDArray[Any]]] = lambda name: {}
+
+
+def correlation_constant(runs: pd.DataFrame) -> NDArray[np.float64]:
+    """−½ ln det Σ of each run, by which correlated noise raises the KL whatever was learnt (Yang et al. 2020, appendix B)."""
+    latents, sigma = (runs[name].to_numpy(float) for name in ("latents", "correlation"))
+    return -0.5 * ((latents - 1) * np.log1p(-sigma) + np.log1p((latents - 1) * sigma))

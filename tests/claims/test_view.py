@@ -94,3 +94,14 @@ def test_what_is_missing_is_said() -> None:
 def test_settings_differ_in_more_than_the_seed() -> None:
     made = tables(sweep(method="infowgan-gp", strength=[0.1], seed=range(2), batch_size=[64, 128]), lambda r, n: {})
     assert View(made).runs.groupby("setting")["batch_size"].nunique().tolist() == [1, 1]
+
+
+def test_a_sweep_may_span_conditions_of_which_other_studies_have_some() -> None:
+    designs = [
+        *sweep(study="mine", method="vae", seed=range(2)),
+        *sweep(study="other", method="beta-vae", seed=range(2)),
+    ]
+    data = View(tables(designs, lambda run, noise: {"mig": run["seed"]})).of("mine")
+    found = data.sweep([{"method": "vae"}, {"method": "beta-vae"}], ["mig"])
+    assert [setting[0] for setting in found.settings] == ["beta-vae", "vae"]
+    assert found.runs == 4

@@ -3,15 +3,23 @@ contrary. `truth` is +1 or −1, `seeds` how many seeds are trained, `spread` ho
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from claims.synthetic import Run, sweep, tables
+from hackle.claims.yang2020 import STRENGTHS
 from hackle.tables import Tables
+
+
+def weighted(**fields: Any) -> list[Run]:
+    """Every combination of the fields' values, each method at the weight that the papers give it."""
+    return [{**run, **STRENGTHS[run["method"]]} for run in sweep(**fields)]
 
 
 def yang2020(truth: int, seeds: int = 10, spread: float = 1.0, seed: int = 0) -> Tables:
     designs = [
-        *sweep(
+        *weighted(
             study="yang2020",
             dataset=["dsprites", "smallnorb", "cars3d"],
             method=["vae", "factor-vae", "beta-tcvae"],
@@ -66,7 +74,7 @@ def split_encoder(truth: int, seeds: int = 10, spread: float = 1.0, seed: int = 
     encoders = [("convolutional", 0.0), ("convolutional", 0.9), ("sharing", 0.0), ("split", 0.0)]
     designs = [
         {**run, "architecture": architecture, "correlation": correlation}
-        for run in sweep(
+        for run in weighted(
             study="split-encoder",
             dataset=["dsprites", "cars3d"],
             method=["vae", "factor-vae", "beta-vae"],
@@ -84,7 +92,7 @@ def split_encoder(truth: int, seeds: int = 10, spread: float = 1.0, seed: int = 
         mig = 0.2 + rise + 0.02 * spread * noise()
         return {
             "mig": mig,
-            "factor_vae": 0.7 + (0.05 * noise() if truth > 0 else 0.5 * mig),
+            "factor_vae": 0.7 - truth * 0.5 * mig + 0.005 * spread * noise(),
             "reconstruction": 40 * (1 - 0.1 * truth * split) + 0.4 * spread * noise(),
             "kl": 20 * (1 + kl) + 0.2 * spread * noise(),
         }

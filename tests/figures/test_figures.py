@@ -247,3 +247,14 @@ def test_one_of_each_kind_is_drawn(charts: dict[str, Chart]) -> None:
     ):
         figure = draw(charts[name], "dark")
         assert len(figure.axes) == len(charts[name].panels)
+
+
+def test_kl_is_compared_without_what_correlation_adds_whatever_is_learnt() -> None:
+    runs = made.settings(method="vae", seed=range(3), correlation=[0.0, 0.9], latents=10)
+    table = made.tables(runs)
+    kl = table.scores["metric"] == "kl"
+    constant = -0.5 * np.linalg.slogdet(0.9 * np.ones((10, 10)) + 0.1 * np.eye(10))[1]
+    table.scores.loc[kl, "score"] = 20.0 + constant * (table.scores.loc[kl, "correlation"] > 0)
+    chart = FIGURES["yang2020-figure-2"](table)
+    change = next(one for one in chart.comparisons if "KL" in one.what)
+    assert change.here == pytest.approx(0.0, abs=1e-9)

@@ -114,6 +114,7 @@ class Claim:
     words. effect: what is measured, in words. region: where the claim says that it lies. paper_effect: what the paper
     reports, where it gives a number. combine: whether the strata's mean must lie in the region or every one of them.
     least_strata: how many strata must be there to judge. seeds: how many the paper trained, or we suggest.
+    runs_per_seed: runs of a stratum with one seed in the paper's design, where there are more than conditions.
     study: the study whose runs it is about, if not the paper's, and options: what that must be told.
     """
 
@@ -128,6 +129,7 @@ class Claim:
     combine: Literal["mean", "every"] = "mean"
     least_strata: int = 1
     seeds: int = 10
+    runs_per_seed: int = 0
     paper_effect: float | None = None
     study: str = ""
     options: str = ""
@@ -181,7 +183,8 @@ class Claim:
             if found is not None and found.seeds and np.isfinite(found.values).all():
                 units[stratum.name] = found
             elif not lacks:
-                missing.append(f"too few runs of {stratum.name}")
+                least = f", which needs at least {self.measure.least}" if self.measure.least else ""
+                missing.append(f"too few runs of {stratum.name}{least}")
         borrowed = any(
             data.borrows(condition)
             for stratum in self.strata
@@ -207,12 +210,15 @@ class Claim:
         estimates = [mean_of([part]) for part in strata]
         chances = [self.region.chances(estimate) for estimate in estimates]
         weakest = max(range(len(estimates)), key=lambda i: (chances[i][0], -chances[i][1]))
-        return estimates[weakest], chances[weakest][0], min(1.0, len(strata) * chances[weakest][1])
+        # One stratum can refute what is said of every one; to support it all are needed.
+        p = chances[weakest][0] if len(strata) == len(self.strata) else 1.0
+        return estimates[weakest], p, min(1.0, len(strata) * chances[weakest][1])
 
     def _planned(self, units: dict[str, Units]) -> int:
         """Runs of the design with the suggested number of seeds."""
         known = [part.runs_per_seed for part in units.values()]
-        each = round(np.mean(known)) if known else max(len(stratum.conditions) for stratum in self.strata)
+        least = max(len(stratum.conditions) for stratum in self.strata)
+        each = self.runs_per_seed or (round(np.mean(known)) if known else least)
         return self.seeds * each * len(self.strata)
 
     def runs_needed(self, evidence: Evidence, level: float = LEVEL) -> int | None:

@@ -56,6 +56,8 @@ def _judgement(claim: Claim, evidence: Evidence, p: float, against: float) -> Ju
     if evidence.estimate is None:
         return Judgement(claim, evidence, p, against, "undecided", _lacking(claim, evidence))
     found = f"{claim.effect} is {evidence.effect:.3g} [{evidence.low:.3g}, {evidence.high:.3g}], claimed {claim.region}"
+    if len(evidence.strata) < len(claim.strata):
+        found += f", on {len(evidence.strata)} of {len(claim.strata)}: {', '.join(evidence.strata)}"
     if evidence.borrowed:
         found += f" (with runs of other studies where {claim.study or claim.paper} has none)"
     if p <= LEVEL and claim.region.contains(evidence.low, evidence.high):

@@ -17,7 +17,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from hackle.claims.statistics import Floats
-from hackle.tables import Tables
+from hackle.tables import Tables, correlation_constant
 
 Frame = Any
 Column = Any
@@ -181,7 +181,7 @@ class Data:
     def scored(self, score: str, protocol: str | None = None) -> Floats:
         """A score of each run, NaN where there is none."""
         if score == "kl_without_constant":
-            return self.scored("kl") - self._kl_constant
+            return self.scored("kl") - correlation_constant(self.runs)
         chosen = protocol or self.protocol
         if chosen is not None:
             table = self.view.scores(chosen)
@@ -189,12 +189,6 @@ class Data:
                 if name in table:
                     return table[name]
         return np.full(len(self.runs), np.nan)
-
-    @cached_property
-    def _kl_constant(self) -> Floats:
-        """−½ ln det Σ, by which correlated noise raises the KL whatever was learnt (Yang et al. 2020, appendix B)."""
-        latents, sigma = (self.runs[name].to_numpy(float) for name in ("latents", "correlation"))
-        return -0.5 * ((latents - 1) * np.log1p(-sigma) + np.log1p((latents - 1) * sigma))
 
     def _mask(self, key: str, value: Any) -> NDArray[Any]:
         if (key, value) not in self._masks:
@@ -258,9 +252,10 @@ class Data:
             return [rows[rows["steps"] == max(shared)] for rows in found]
         return [rows[rows["steps"] == rows["steps"].max()] for rows in found]
 
-    def sweep(self, condition: Condition, columns: Sequence[str]) -> Sweep:
-        """The scores of the condition's runs by seed and setting."""
-        places = self._which(condition, columns, True)
+    def sweep(self, conditions: Condition | Sequence[Condition], columns: Sequence[str]) -> Sweep:
+        """The scores of the runs of a condition, or of several, by seed and setting."""
+        several = (conditions,) if isinstance(conditions, Mapping) else conditions
+        places = np.unique(np.concatenate([self._which(condition, columns, True) for condition in several]))
         numbers, known = self._settings
         settings, setting = np.unique(numbers[places], return_inverse=True)
         seeds, seed = np.unique(self.runs["seed"].to_numpy()[places], return_inverse=True)
