@@ -77,7 +77,7 @@ STATED: list[tuple[str, str, str, Run]] = [
         Run(AnnealedVAE(25.0, 1000.0, 100_000), Convolutional(256), "cars3d", optimiser=KIM_ADAM),
     ),
     ("locatello2019", "vae", "smallnorb", Run(VAE(), Convolutional(256), "smallnorb")),
-    ("yang2020", "beta-tcvae", "smallnorb", Run(BetaTCVAE(6.0), Convolutional(256), "smallnorb")),
+    ("yang2020", "beta-tcvae", "smallnorb", Run(BetaTCVAE(6.0, density="factorised"), Convolutional(256), "smallnorb")),
     ("yang2020", "factor-vae", "dsprites", Run(FactorVAE(35.0), Convolutional(256), "dsprites")),
     (
         "yang2020",

@@ -104,15 +104,17 @@ def test_dip_penalties(kind: Any, correlation: float) -> None:
 
 @pytest.mark.parametrize("estimator", ["minibatch-weighted", "stratified"])
 @pytest.mark.parametrize("correlation", [0.0, 0.6])
-def test_beta_tcvae_weighs_the_total_correlation_alone(estimator: Any, correlation: float) -> None:
+@pytest.mark.parametrize("density", ["posterior", "factorised"])
+def test_beta_tcvae_weighs_the_total_correlation_alone(estimator: Any, correlation: float, density: Any) -> None:
     """With the batch as the data set, the total correlation is that of the exact mixture."""
-    run = small_run(BetaTCVAE(beta=5.0, estimator=estimator), correlation=correlation)
+    run = small_run(BetaTCVAE(beta=5.0, estimator=estimator, density=density), correlation=correlation)
     model = Single(run, data_size=run.batch_size)
     found = model.loss()
     means, logvars = model.nets("encoder", model.images)
     z = reparameterise(means, logvars, model.noise()["z"], correlation)
     log_b = torch.log(torch.tensor(6.0, dtype=torch.float64))
-    joint = torch.stack([log_density(row, means, logvars, correlation) for row in z]).logsumexp(1) - log_b
+    dense = correlation if density == "posterior" else 0.0
+    joint = torch.stack([log_density(row, means, logvars, dense) for row in z]).logsumexp(1) - log_b
     marginals = Normal(means, (0.5 * logvars).exp()).log_prob(z.unsqueeze(1)).logsumexp(1) - log_b
     total_correlation = (joint - marginals.sum(1)).mean()
     close(found.terms["total_correlation"], total_correlation)

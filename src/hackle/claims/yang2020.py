@@ -3,8 +3,7 @@
 Figure 3 shows generated digits; with σ = 0.9 "varying continuous factors leads to changing of digits". What is measured
 stands in for that: the information on the digit, in nats, of the continuous codes that Q finds in real images. The paper
 itself does not score Q's outputs. Its KL and total correlation are those of factorised posteriors at either σ (appendices B
-and D), and so are those here. One thing differs in training: β-TCVAE's batch estimate takes the density of the correlated
-posterior, where the paper changes nothing but the noise.
+and D), and so are those here.
 """
 
 from __future__ import annotations
