@@ -7,7 +7,7 @@ curves and arrays it reads, so that a claim can tell what is missing.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,12 +23,14 @@ SMALLEST = 1e-6
 
 @dataclass(frozen=True)
 class Measure:
-    """`compute(data, conditions)` gives a number per seed, or None where no seed has all that it takes."""
+    """`compute(data, conditions)` gives a number per seed, or None where no seed has all that it takes, or where the design
+    is too small to tell: `least` says in words what it must have."""
 
     compute: Callable[[Data, Sequence[Condition]], Units | None]
     scores: tuple[str, ...] = ()
     curves: tuple[str, ...] = ()
     arrays: tuple[str, ...] = ()
+    least: str = ""
 
 
 def by_seed(rows: Frame, values: Any) -> Column:
@@ -101,28 +103,58 @@ def _trend(rows: Frame, values: Column, along: str) -> Units | None:
     return correlations(units.to_numpy(), runs, means.shape[1]) if len(units) else None
 
 
-def agreement(*pairs: tuple[str, str], sign: int = 1) -> Measure:
-    """Within each seed, the rank correlation of two scores over all settings of a condition; of several pairs their mean."""
+def agreement(
+    *pairs: tuple[str, str], sign: int = 1, of: Callable[[Floats], Any] = np.mean, datasets: int = 1
+) -> Measure:
+    """Within each seed and data set, the rank correlation of two scores over all settings of the conditions.
+
+    A pair's correlation is the mean over data sets and seeds, and `of` makes one number of all pairs' correlations: their
+    mean, in which those of opposite sign cancel, their mean `magnitude`, or the least of them. datasets: how many there must
+    be at least. Jackknifed over seeds, which for the mean gives each seed's own; the others choose a pair or signs by the
+    seeds that judge them and are widened (see `Units`).
+    """
     columns = tuple(dict.fromkeys(name for pair in pairs for name in pair))
 
     def compute(data: Data, conditions: Sequence[Condition]) -> Units | None:
-        sweep = data.sweep(conditions[0], columns)
-        if len(sweep.settings) < 3:
+        names = sorted({str(name) for part in conditions for name in data.rows(part, columns)["dataset"].unique()})
+        sweeps = [data.sweep([{**part, "dataset": name} for part in conditions], columns) for name in names]
+        sweeps = [sweep for sweep in sweeps if len(sweep.settings) >= 3]
+        if len(sweeps) < datasets:
             return None
-        found = [rank_correlations(sweep.scores[left], sweep.scores[right]) for left, right in pairs]
-        values = _mean_of_known(np.array(found))
-        known = np.isfinite(values)
-        if not known.any():
-            return None
-        return correlations(sign * values[known], sweep.runs_per_seed(), len(sweep.settings))
+        seeds = np.unique(np.concatenate([sweep.seeds for sweep in sweeps]))
+        found = np.full((len(sweeps), len(pairs), len(seeds)), np.nan)
+        for part, sweep in zip(found, sweeps, strict=True):
+            part[:, np.searchsorted(seeds, sweep.seeds)] = [
+                rank_correlations(sweep.scores[left], sweep.scores[right]) for left, right in pairs
+            ]
+        found = found[:, :, np.isfinite(found).any(axis=(0, 1))]
 
-    return Measure(compute, columns)
+        def statistic(kept: NDArray[np.intp]) -> float:
+            by_dataset = _mean_of_known(np.moveaxis(found[:, :, kept], -1, 0))
+            by_pair = _mean_of_known(by_dataset)
+            return sign * float(of(by_pair[np.isfinite(by_pair)]))
+
+        count = found.shape[2]
+        if not count:
+            return None
+        values = jackknife(statistic, count) if count > 1 else np.array([statistic(np.arange(1))])
+        runs = round(sum(sweep.runs for sweep in sweeps) / len(seeds))
+        units = correlations(values, runs, sum(len(sweep.settings) for sweep in sweeps))
+        return replace(units, widened=of is not np.mean)
+
+    several = f" on {datasets} data sets" if datasets > 1 else ""
+    return Measure(compute, columns, least=f"three settings{several}")
+
+
+def magnitude(correlations: Floats) -> float:
+    """The mean of correlations without their signs, so that opposite ones do not cancel."""
+    return float(np.abs(correlations).mean())
 
 
 def _mean_of_known(rows: Floats) -> Floats:
     """The mean over the first axis of what is not NaN."""
     count = np.isfinite(rows).sum(axis=0)
-    return np.divide(np.nansum(rows, axis=0), count, out=np.full(rows.shape[1], np.nan), where=count > 0)
+    return np.divide(np.nansum(rows, axis=0), count, out=np.full(rows.shape[1:], np.nan), where=count > 0)
 
 
 def gap(upper: str, lower: str, logarithms: bool = False) -> Measure:
@@ -142,16 +174,17 @@ def gap(upper: str, lower: str, logarithms: bool = False) -> Measure:
 
 
 def log_difference(score: str) -> Measure:
-    """The mean logarithm of the score over the runs of the second condition minus that of the first, within each seed."""
+    """Within each seed, the mean logarithm of the score over the runs of the second condition minus that of the first, mean
+    over the data sets that both have."""
 
     def compute(data: Data, conditions: Sequence[Condition]) -> Units | None:
         frames = data.matched(conditions, [score])
-        before, after = (by_seed(rows, np.log(np.maximum(rows[score], SMALLEST))) for rows in frames)
-        seeds = before.index.intersection(after.index)
-        if seeds.empty:
+        logs = [rows.assign(log=np.log(np.maximum(rows[score], SMALLEST))) for rows in frames]
+        before, after = (rows.groupby(["seed", "dataset"], observed=True)["log"].mean() for rows in logs)
+        values = (after - before).dropna().groupby(level="seed").mean()
+        if values.empty:
             return None
-        runs = round(sum(map(len, frames)) / len(seeds))
-        return Units((after[seeds] - before[seeds]).to_numpy(), runs)
+        return Units(values.to_numpy(), round(sum(map(len, frames)) / len(values)))
 
     return Measure(compute, (score,))
 

@@ -1,15 +1,23 @@
 """What Locatello et al. 2019 ask of sweeps on several data sets together: who wins, what varies, what transfers.
 
-Scores are arrays (data sets, metrics, seeds, settings) without gaps. Effects are jackknifed over seeds. Where the paper
-takes medians over seeds, means are taken here: the jackknife is not valid for medians.
+Scores are arrays (data sets, metrics, seeds, settings) without gaps. Effects are jackknifed over seeds; where the paper
+takes medians over seeds, means are taken here, for which the jackknife is valid. Who wins is a matter of steps, which the
+jackknife cannot follow: there seeds are drawn anew with replacement (bootstrap), which tells the spread and how far the
+noise of few seeds moves the number itself, so that this can be taken out.
+
+Few methods or strengths decide such questions by themselves: of two methods one is best at least half of the time, one
+strength of each method leaves no variance between strengths, and of few settings a chosen one often equals a random one.
+So a statistic says how many it takes, and methods with fewer strengths are left out.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from hackle.claims.measures import Measure, common_sweeps
@@ -18,21 +26,28 @@ from hackle.claims.view import Condition, Data
 
 Statistic = Callable[[Floats, list[str]], float]
 """A number from scores (data sets, metrics, seeds, settings) and the settings' methods."""
+METHODS, STRENGTHS = 3, 3
+"""How many methods, with how many strengths each, it takes to tell methods from strengths."""
+DRAWS = 400
+"""How often seeds are drawn anew."""
 
 
 def across(
     statistic: Statistic,
     metrics: Sequence[str],
     *,
+    span: tuple[float, float],
     datasets: int = 1,
-    span: tuple[float, float] = (-np.inf, np.inf),
-    within: bool = False,
+    methods: int = METHODS,
+    strengths: int = STRENGTHS,
+    bootstrapped: bool = False,
     widened: bool = False,
 ) -> Measure:
     """A statistic of the data sets of one condition that were run, or of each condition one; jackknifed over seeds.
 
-    datasets: how many there must be at least. within: compute it within each seed instead, as steps need, which the
-    jackknife cannot follow. widened: the statistic ranks means over seeds (see `Units`).
+    span: between what it can lie. datasets, methods, strengths: how many there must be at least. bootstrapped: draw seeds
+    anew instead. widened: the statistic ranks means over seeds (see `Units`). Its seeds are never taken for exactly alike:
+    as with rank correlations one more is imagined, whose deviation is that of a rank correlation over as many settings.
     """
 
     def compute(data: Data, conditions: Sequence[Condition]) -> Units | None:
@@ -41,21 +56,49 @@ def across(
             present = data.rows(each[0], metrics)["dataset"].unique()
             each = [{**each[0], "dataset": name} for name in sorted(map(str, present))]
         cut = common_sweeps(data, each, metrics) if len(each) >= datasets else None
-        if cut is None or cut.arrays[0].shape[1] < 2 or cut.arrays[0].shape[2] < 3:
+        kept = swept(cut.methods, methods, strengths) if cut is not None else []
+        if cut is None or not kept or cut.arrays[0].shape[1] < 3:
             return None
-        scores = np.stack(cut.arrays)
+        scores, names = np.stack(cut.arrays)[..., kept], [cut.methods[place] for place in kept]
         count = scores.shape[2]
-        if within:
-            values = np.array([statistic(scores[:, :, seed, None], cut.methods) for seed in range(count)])
-        else:
-            values = jackknife(lambda kept: statistic(scores[:, :, kept], cut.methods), count)
-        return (
-            Units(values, scores.shape[3] * len(each), span=span, widened=widened)
-            if np.isfinite(values).all()
-            else None
-        )
+        floor = (span[1] - span[0]) ** 2 / 4 / (len(kept) - 1)
 
-    return Measure(compute, tuple(metrics))
+        def number(seeds: NDArray[np.intp]) -> float:
+            return statistic(scores[:, :, seeds], names)
+
+        if bootstrapped:
+            value, error = bootstrap(number, count, span)
+            # All that is known of the spread stands in the imagined seed's deviation.
+            values, floor = np.full(count, value), max(floor, (count * error) ** 2)
+        else:
+            values = jackknife(number, count)
+        if not np.isfinite(values).all():
+            return None
+        return Units(values, len(kept) * len(each), floor, span, widened)
+
+    several = f" on {datasets} data sets" if datasets > 1 else ""
+    least = f"{methods} methods with {strengths} strengths each{several}, in three seeds"
+    return Measure(compute, tuple(metrics), least=least)
+
+
+def swept(names: Sequence[str], methods: int = METHODS, strengths: int = STRENGTHS) -> list[int]:
+    """The places of settings whose method has enough strengths; none where fewer methods than wanted have."""
+    enough = {name for name, count in Counter(names).items() if count >= strengths}
+    return [place for place, name in enumerate(names) if name in enough] if len(enough) >= methods else []
+
+
+def bootstrap(
+    statistic: Callable[[NDArray[np.intp]], float], count: int, span: tuple[float, float]
+) -> tuple[float, float]:
+    """A statistic of n seeds without the bias that their noise gives it, and its standard error.
+
+    Seeds drawn anew have their own noise and that of the draw, so that they are biased twice: 2T − mean T* is not, to first
+    order. Their variance is n/(n − 1) times as large as the draws', as with means.
+    """
+    drawn = np.random.default_rng(0).integers(count, size=(DRAWS, count))
+    found = np.array([statistic(seeds) for seeds in drawn])
+    value = 2 * statistic(np.arange(count)) - found.mean()
+    return float(np.clip(value, *span)), float(found.std() * np.sqrt(count / (count - 1)))
 
 
 def strength_minus_method(scores: Floats, methods: list[str]) -> float:
@@ -64,17 +107,14 @@ def strength_minus_method(scores: Floats, methods: list[str]) -> float:
     return float(np.nanmean([part.strength - part.method for part in shares]))
 
 
-def seed_minus_method(scores: Floats, methods: list[str]) -> float:
-    """How much more variance lies between seeds than between methods, mean over data sets and metrics."""
-    shares = [variance_shares(metric, methods) for dataset in scores for metric in dataset]
-    return float(np.nanmean([part.seed - part.method for part in shares]))
-
-
 def share_of_the_best_method(scores: Floats, methods: list[str]) -> float:
-    """The part of all data sets and metrics in which the method that wins most wins, each at its best strength."""
-    best = scores.mean(axis=2).argmax(axis=-1)
-    winners = np.asarray(methods)[best].ravel()
-    return float(np.unique(winners, return_counts=True)[1].max() / winners.size)
+    """The part of all data sets and metrics in which the method that wins most wins, each at its best strength by its mean
+    over seeds. Methods that are equally good share a win."""
+    means = scores.mean(axis=2).reshape(-1, scores.shape[3])
+    names = np.asarray(methods)
+    best = np.stack([means[:, names == name].max(axis=1) for name in np.unique(names)], axis=1)
+    winners = best == best.max(axis=1, keepdims=True)
+    return float((winners / winners.sum(axis=1, keepdims=True)).mean(axis=0).max())
 
 
 def agreement_of_tuning(scores: Floats, methods: list[str]) -> float:
