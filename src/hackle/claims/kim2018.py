@@ -2,25 +2,34 @@
 rivals.
 
 "Best" is the setting with the highest mean FactorVAE score. The true total correlation is the Monte-Carlo
-estimate of the scores. Figure 3 is judged by models that leave a factor out (less than 0.1 nats on it in every code): the
-old metric gives them much better marks than the new. In Figures 16 and 17 one model is scored many times, and the
-replicates are scoring seeds.
+estimate of the scores. All models have the paper's number of latents. 3D Shapes is `shapes3d`, or where that was not
+trained its stand-in `rooms3d`; the two are never mixed.
+
+Figure 3 is one model that uses three codes, for x, y and scale, and "scores 100% (ignoring the shape factor)". Here shape is
+scored, so that such a model is right on three factors of five, and by the old metric's flaw on a fourth: 0.8 against 0.6.
+Codes that are entangled set the metrics apart too. So β-VAEs that leave a factor out are compared with those that capture
+every factor, both with good marks by the old metric. In Figures 16 and 17 one model is scored many times, and the replicates
+are scoring seeds.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from hackle.claims.claim import Claim, Region, Stratum
 from hackle.claims.measures import (
+    INFORMATIVE,
     Measure,
     agreement,
     best_difference,
     by_run,
+    by_seed,
     difference,
     of_arrays,
     trend,
@@ -36,11 +45,16 @@ LEAST = 0.02
 """A difference of scores, which run from 0 to 1, that counts as one."""
 TREND = 0.3
 CAPTURED = 0.1
-"""A factor is left out where no code has more information on it than this, in nats."""
+"""A factor is captured where some code has this much information on it, in nats."""
+GOOD = 0.7
+"""Good marks by the old metric: nearer to the 0.8 that its flaw gives Figure 3's model than to the 0.6 that it deserves."""
 
 
-def _runs(method: str, dataset: str | tuple[str, ...] = SPRITES, strength: float | None = None) -> dict[str, object]:
-    runs: dict[str, object] = {"method": method, "dataset": dataset}
+def _runs(
+    method: str | tuple[str, ...], dataset: str | tuple[str, ...] = SPRITES, strength: float | None = None
+) -> dict[str, object]:
+    latents = 4 if method == "infowgan-gp" else 10 if dataset == SPRITES else 6
+    runs: dict[str, object] = {"method": method, "dataset": dataset, "latents": latents}
     return runs if strength is None else {**runs, "strength": float(strength)}
 
 
@@ -52,12 +66,26 @@ def _claim(name: str, where: str, statement: str, effect: str, region: Region, m
     return Claim(name, PAPER, where, statement, effect, region, measure, strata, **more)
 
 
+def _in_3d(measure: Measure) -> Measure:
+    """The measure on the first of `SHAPES` that all conditions have runs of."""
+
+    def compute(data: Data, conditions: Sequence[Condition]) -> Units | None:
+        have = [set(data.rows(condition)["dataset"]) for condition in conditions]
+        for name in SHAPES:
+            if all(name in sets for sets in have):
+                return measure.compute(data, [{**condition, "dataset": name} for condition in conditions])
+        return None
+
+    return replace(measure, compute=compute)
+
+
 _VAE, _BETA, _FACTOR = _runs("beta-vae", strength=1), _runs("beta-vae"), _runs("factor-vae")
 _VAE_3D, _BETA_3D, _FACTOR_3D = (
     _runs("beta-vae", SHAPES, 1),
     _runs("beta-vae", SHAPES),
     _runs("factor-vae", SHAPES),
 )
+_IN_3D = "shapes3d or rooms3d"
 _RECONSTRUCTION = best_difference("reconstruction", chosen_by="factor_vae", relative=True)
 
 _TRADE_OFF = (
@@ -105,8 +133,8 @@ _TRADE_OFF = (
         "On 3D Shapes FactorVAE disentangles better than a VAE.",
         "FactorVAE score of the best FactorVAE minus that of the VAE",
         Region(low=LEAST),
-        best_difference("factor_vae"),
-        _against("shapes3d", _VAE_3D, _FACTOR_3D),
+        _in_3d(best_difference("factor_vae")),
+        _against(_IN_3D, _VAE_3D, _FACTOR_3D),
     ),
     _claim(
         "same-score-3d",
@@ -114,8 +142,8 @@ _TRADE_OFF = (
         "On 3D Shapes the best FactorVAE and the best β-VAE disentangle alike.",
         "FactorVAE score of the best FactorVAE minus that of the best β-VAE",
         Region(-0.05, 0.05),
-        best_difference("factor_vae"),
-        _against("shapes3d", _BETA_3D, _FACTOR_3D),
+        _in_3d(best_difference("factor_vae")),
+        _against(_IN_3D, _BETA_3D, _FACTOR_3D),
     ),
     _claim(
         "lower-reconstruction-3d",
@@ -123,8 +151,8 @@ _TRADE_OFF = (
         "On 3D Shapes the best FactorVAE has a lower reconstruction error than the best β-VAE.",
         "relative difference of the reconstruction errors of best FactorVAE and best β-VAE",
         Region(high=0.0),
-        _RECONSTRUCTION,
-        _against("shapes3d", _BETA_3D, _FACTOR_3D),
+        _in_3d(_RECONSTRUCTION),
+        _against(_IN_3D, _BETA_3D, _FACTOR_3D),
         paper_effect=3515 / 3570 - 1,
     ),
     _claim(
@@ -143,8 +171,8 @@ _TRADE_OFF = (
         "On 3D Shapes the FactorVAE with γ = 6 has a higher likelihood bound than the β-VAE with β = 32.",
         "importance-weighted bound of FactorVAE minus that of β-VAE, in nats",
         Region(low=0.0),
-        difference("iwae"),
-        _against("shapes3d", _runs("beta-vae", SHAPES, 32), _runs("factor-vae", SHAPES, 6)),
+        _in_3d(difference("iwae")),
+        _against(_IN_3D, _runs("beta-vae", SHAPES, 32), _runs("factor-vae", SHAPES, 6)),
         paper_effect=-3520.0 + 3534.0,
     ),
 )
@@ -203,22 +231,39 @@ _TOTAL_CORRELATION = (
     _claim(
         "batch-estimate-fails",
         "Figure 18",
-        "Estimating the total correlation with a batch in place of q(z) fails: the estimate is negative.",
-        "batch estimate of the total correlation, in nats",
+        "Estimating the total correlation with a batch in place of q(z) fails: it is negative at each of β = 1, 5 and 9.",
+        "batch estimate of the total correlation, in nats, at the β that supports it least",
         Region(high=0.0),
         value("batch_tc"),
-        (Stratum("dsprites", (_BETA,)),),
+        tuple(Stratum(f"β = {beta}", (_runs("beta-vae", strength=beta),)) for beta in (1, 5, 9)),
+        combine="every",
     ),
 )
 
 
-_ARRAYS = ("mutual_information", "informativeness")
+_MARKS, _ARRAYS = ("beta_vae", "factor_vae"), ("mutual_information", "informativeness")
 
 
-def _flattery(data: Data, rows: Frame) -> Column:
-    """What the old metric gives beyond the new to models that leave a factor out."""
-    weakest = of_arrays(data, rows, lambda *arrays: float(without_noise(*arrays).max(axis=0).min()), *_ARRAYS)
-    return np.where(weakest < CAPTURED, rows["beta_vae"] - rows["factor_vae"], np.nan)
+def leaves_out(information: Any, informativeness: Any) -> float:
+    """1 for codes that leave a factor out, 0 for codes that capture every one, from I(code; factor) and I(code; x).
+
+    NaN where no code captures some factor but as many codes as there are factors are in use: it may be spread over them.
+    """
+    captured = without_noise(information, informativeness).max(axis=0) >= CAPTURED
+    if captured.all():
+        return 0.0
+    return 1.0 if (np.asarray(informativeness) > INFORMATIVE).sum() < len(captured) else np.nan
+
+
+def _flattery(data: Data, conditions: Sequence[Condition]) -> Units | None:
+    """How much farther the metrics lie apart where a factor is left out than where none is."""
+    rows = data.rows(conditions[0], _MARKS).dropna(subset=list(_MARKS))
+    rows = rows[rows["beta_vae"] >= GOOD]
+    kind = of_arrays(data, rows, leaves_out, *_ARRAYS)
+    gaps = rows["beta_vae"] - rows["factor_vae"]
+    without, whole = (by_seed(rows[kind == which], gaps[kind == which]) for which in (1, 0))
+    found = (without - whole).dropna()
+    return Units(found.to_numpy(), round(np.isfinite(kind).sum() / len(found))) if len(found) else None
 
 
 _OLD = re.compile(r"kim2018-pairs-(\d+)-iterations-(\d+)@(\d+)$")
@@ -256,7 +301,7 @@ def _difference_of_ranges(data: Data, conditions: Sequence[Condition]) -> Units 
     return Units((ranges[0][seeds] - ranges[1][seeds]).to_numpy(), 1) if len(seeds) else None
 
 
-_SCORING = (Stratum("one model", ({"method": "beta-vae", "dataset": SPRITES},)),)
+_SCORING = (Stratum("one model", (_BETA,)),)
 
 _METRICS = (
     _claim(
@@ -265,17 +310,18 @@ _METRICS = (
         "The old and the new metric are positively correlated over models.",
         "rank correlation of BetaVAE score and FactorVAE score",
         Region(low=0.0),
-        agreement(("beta_vae", "factor_vae")),
-        (Stratum("dsprites", ({"method": ("beta-vae", "factor-vae"), "dataset": SPRITES},)),),
+        agreement(_MARKS),
+        (Stratum("dsprites", (_runs(("beta-vae", "factor-vae")),)),),
         paper_effect=0.444,
     ),
     _claim(
         "old-metric-fails",
         "Figure 3",
         "The old metric gives good marks to β-VAEs that leave a factor out; the new one does not.",
-        "BetaVAE score minus FactorVAE score of models that leave a factor out",
+        "how much farther the FactorVAE score lies below the BetaVAE score where a factor is left out than where none is, of "
+        "β-VAEs with a BetaVAE score of 0.7 or more",
         Region(low=0.1),
-        by_run(_flattery, scores=("beta_vae", "factor_vae"), arrays=_ARRAYS),
+        Measure(_flattery, _MARKS, arrays=_ARRAYS),
         (Stratum("dsprites", (_BETA,)),),
     ),
     _claim(
