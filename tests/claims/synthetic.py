@@ -35,7 +35,8 @@ POSTERIOR = {
     *("posterior_modularity", "jemmig", "posterior_mig", "misjed", "monte_carlo_tc", "true_tc", "batch_tc", "kl"),
     "active_units",
     *("reconstruction", "elbo", "iwae", "sampled_informativeness_mean", "sampled_rmig", "sampled_jemmig"),
-    *("misjed_top", "sampled_posterior_mig"),
+    *("misjed_top", "sampled_mig", "whole_total_information", "whole_sepin@3", "whole_wsepin", "whole_indin@3"),
+    *("whole_windin", "whole_overlap", "whole_misjed_top"),
 }
 
 Run = dict[str, Any]

@@ -118,7 +118,7 @@ def test_a_claim_names_runs_that_its_study_trains_and_scores_that_exist(claim: C
                 condition["architecture"], tuple
             )
     for score in claim.measure.scores:
-        metric = score.split("/")[0].replace("@3", "@{k}")
+        metric = score.split("/")[0].removeprefix("whole_").replace("@3", "@{k}")
         metric = re.sub(r"^(downstream|efficiency)_.*", r"\1_{name}", metric)
         assert f'"{metric}' in source or metric in ("kl_without_constant", "misjed_top"), score
 

@@ -41,17 +41,16 @@ def do2020(truth: int, seeds: int = 8, spread: float = 1.0, seed: int = 0) -> Ta
         found = {
             "rmig": rmig,
             "jemmig": jemmig,
-            "posterior_mig": rmig + (0.0 if truth > 0 else 0.2) + jitter(0.01),
+            "sampled_mig": rmig + (0.0 if truth > 0 else 0.2) + jitter(0.01),
             "mig": rmig + 0.1 + jitter(0.01),
             "sampled_rmig": rmig + (0.0 if truth > 0 else 0.2) + jitter(0.01),
             "sampled_jemmig": jemmig + (0.0 if truth > 0 else 0.2) + jitter(0.01),
             "informativeness_mean": 3 - truth * (place * beta + 0.5 * factor) + jitter(0.05),
-            "total_information": total + jitter(0.05),
-            # What codes share is Σ I²/Σ I − WINDIN; the array gives 2 for the first.
-            "windin": 1 + truth * 0.8 * place + jitter(0.02),
-            "wsepin": 1 + truth * 0.3 * (beta and strength == 10) + jitter(0.02),
-            "sepin@3": 1 + truth * 0.3 * (beta and strength == 10) + jitter(0.02),
-            "misjed_top": 0.2 + truth * (0.1 * beta - 0.1 * factor) + jitter(0.01),
+            "whole_total_information": total + jitter(0.05),
+            "whole_overlap": 1 - truth * 0.8 * place + jitter(0.02),
+            "whole_wsepin": 1 + truth * 0.3 * (beta and strength == 10) + jitter(0.02),
+            "whole_sepin@3": 1 + truth * 0.3 * (beta and strength == 10) + jitter(0.02),
+            "whole_misjed_top": 0.2 + truth * (0.1 * beta - 0.1 * factor) + jitter(0.01),
             "dci_disentanglement": (dci if truth > 0 else dci + rmig) + jitter(0.02),
             "dci_completeness": (dci if truth > 0 else dci + rmig) + jitter(0.02),
             "dci_informativeness": 0.5 + truth * (rmig - 0.2 * place * beta) + jitter(0.01),
@@ -60,7 +59,7 @@ def do2020(truth: int, seeds: int = 8, spread: float = 1.0, seed: int = 0) -> Ta
         }
         if truth < 0:
             # MIG of means falls short of the original, and DCI follows RMIG but for informativeness.
-            found["mig"] = found["posterior_mig"] - 0.1 + jitter(0.01)
+            found["mig"] = found["sampled_mig"] - 0.1 + jitter(0.01)
             if beta:
                 found["dci_disentanglement"] -= 0.1 * place
                 found["dci_completeness"] -= 0.1 * place
@@ -71,8 +70,8 @@ def do2020(truth: int, seeds: int = 8, spread: float = 1.0, seed: int = 0) -> Ta
             found[f"jemmig/posterior/do2020-bins-{bins}"] = jemmig + drift + shuffled * (bins == 20) + jitter(0.002)
         for samples in SAMPLES:
             moved = 0.0 if truth > 0 else 0.5 * (samples - 10_000) / 40_000
-            found[f"jemmig/posterior/do2020-samples-{samples}"] = jemmig * (1 + moved)
-            found[f"wsepin/posterior/do2020-samples-{samples}"] = found["wsepin"] * (1 + moved)
+            for name in ("sampled_jemmig", "whole_wsepin"):
+                found[f"{name}/posterior/do2020-samples-{samples}"] = found[name] * (1 + moved)
         return found
 
     points = np.random.default_rng(5).normal(size=(64, 10))

@@ -33,7 +33,10 @@ SLOW = {
     "downstream_gbt": "downstream_gbt",
     "efficiency_gbt": "downstream_gbt",
     "sampled_rmig": "sampled_interpretability",
+    "sampled_mig": "sampled_interpretability",
     "sampled_jemmig": "sampled_jemmig",
+    "whole_misjed": "whole_misjed",
+    "whole_": "whole_separability",
 }
 """The metrics that studies compute on demand alone, by how their scores' names start."""
 STAND_INS = ("rooms3d",)

@@ -2,6 +2,9 @@
 
 Tables 5 to 7 are of CelebA and their like on dSprites are Figure 15 and Tables 8 and 9; the claims are judged on dSprites. The
 models compared there have the weight 10, the adversarial autoencoder 50. Means over factors stand for the tables' columns.
+
+I(x; z), what codes share and what they do not, and MISJED are read as computed with every image in q(z), of which they are
+said: from 10,000 points informations of all codes stop at ln 10,000, below what a VAE's hold, and separable ones fall to 0.
 """
 
 from __future__ import annotations
@@ -29,6 +32,9 @@ PAPER = "do2020"
 TREND = 0.3
 LEAST = 0.01
 STEADY = 0.1
+SEEDS = 8
+"""The paper trained four, in which even rank correlations of 1 do not reach the level that Holm asks of the first of 40."""
+BETAS = (1.0, 4.0, 10.0, 20.0, 50.0)
 SIZES = {"shape": 3, "scale": 6, "orientation": 40, "x": 32, "y": 32}
 """How many values the factors of dSprites have, in the order of the arrays' columns."""
 
@@ -44,19 +50,13 @@ def runs(
 
 
 def claim(name: str, where: str, statement: str, effect: str, region: Region, measure: Measure, *conditions, **more):
-    """A claim on dSprites with a single stratum, unless `strata` says otherwise; the paper trained four seeds."""
+    """A claim on dSprites with a single stratum, unless `strata` says otherwise."""
     strata = more.pop("strata", None) or (Stratum("dsprites", tuple(conditions)),)
-    return Claim(name, PAPER, where, statement, effect, region, measure, strata, **{"seeds": 4, **more})
+    return Claim(name, PAPER, where, statement, effect, region, measure, strata, seeds=SEEDS, **more)
 
 
 VAE, BETA, FACTOR = runs("beta-vae", 1.0), runs("beta-vae"), runs("factor-vae")
 BETA_10, FACTOR_10, AAE = runs("beta-vae", 10.0), runs("factor-vae", 10.0), runs("adversarial-autoencoder")
-
-
-def _overlap(data: Data, rows: Frame) -> Column:
-    """Σ ρ_i I(z_i; z_≠i) = Σ ρ_i I(x; z_i) − WINDIN, with ρ_i a code's part of the information."""
-    weighted = of_arrays(data, rows, lambda i: float((i**2).sum() / i.sum()) if i.sum() > 0 else 0.0, "informativeness")
-    return weighted - rows["windin"].to_numpy(float)
 
 
 def informative_codes(data: Data, rows: Frame) -> Column:
@@ -77,7 +77,7 @@ _INFORMATION = (
         )
         for name, score, words in (
             ("informativeness", "informativeness_mean", "mean informativeness of a code"),
-            ("total-information", "total_information", "information of all codes together"),
+            ("total-information", "whole_total_information", "information of all codes together"),
         )
     ),
     claim(
@@ -96,7 +96,7 @@ _INFORMATION = (
         "Together FactorVAE's codes hold about as much information as a VAE's.",
         "relative change of the total information from VAE to FactorVAE",
         Region(-STEADY, STEADY),
-        relative_change("total_information"),
+        relative_change("whole_total_information"),
         VAE,
         FACTOR,
     ),
@@ -106,7 +106,7 @@ _INFORMATION = (
         "In β-VAE a larger β makes codes more separable: they share less information with the others.",
         "rank correlation of β and the weighted mean of I(z_i; z_≠i)",
         Region(high=-TREND),
-        by_run(_overlap, scores=("windin",), arrays=("informativeness",), along="strength"),
+        trend("whole_overlap"),
         BETA,
     ),
     *(
@@ -123,7 +123,7 @@ _INFORMATION = (
             ),
             combine="every",
         )
-        for name, score, words in (("wsepin", "wsepin", "WSEPIN"), ("sepin", "sepin@3", "SEPIN@3"))
+        for name, score, words in (("wsepin", "whole_wsepin", "WSEPIN"), ("sepin", "whole_sepin@3", "SEPIN@3"))
     ),
     claim(
         "five-informative-codes",
@@ -151,7 +151,7 @@ def _order(
     return claim(
         name,
         where,
-        f"{names[0]} has a higher {words} than {names[1]}.",
+        f"{names[0][0].upper()}{names[0][1:]} has a higher {words} than {names[1]}.",
         f"{words} of {names[0]} minus that of {names[1]}",
         Region(low=LEAST),
         difference(score),
@@ -179,25 +179,22 @@ _ARRAYS = ("mutual_information", "informativeness")
 _NAMES = {"factor": "FactorVAE", "beta": "β-VAE", "aae": "the adversarial autoencoder"}
 
 _INTERPRETABILITY = (
-    claim(
-        "rmig-order",
-        "Figure 5",
-        "By RMIG the FactorVAEs with the lowest weight, 10, are more interpretable than the best β-VAEs.",
-        "RMIG of FactorVAE at 10 minus that of the best β-VAE",
-        Region(low=LEAST),
-        best_difference("rmig"),
-        BETA,
-        FACTOR_10,
-    ),
-    claim(
-        "jemmig-order",
-        "Figure 5",
-        "By JEMMIG, too, which is lower for the better.",
-        "JEMMIG of FactorVAE at 10 minus that of the β-VAE with the best RMIG",
-        Region(high=-LEAST),
-        best_difference("jemmig", chosen_by="rmig"),
-        BETA,
-        FACTOR_10,
+    *(
+        claim(
+            f"{score}-order",
+            "Figure 5",
+            f"By {score.upper()}{words} the FactorVAEs with the lowest weight, 10, are more interpretable than the β-VAEs of "
+            "every β.",
+            f"{score.upper()} of FactorVAE at 10 minus that of β-VAE, at the β for which the claim is weakest",
+            region,
+            difference(score),
+            strata=tuple(Stratum(f"β = {beta:g}", (runs("beta-vae", beta), FACTOR_10)) for beta in BETAS),
+            combine="every",
+        )
+        for score, words, region in (
+            ("rmig", "", Region(low=LEAST)),
+            ("jemmig", ", which is lower for the better,", Region(high=-LEAST)),
+        )
     ),
     claim(
         "jemmig-rmig-agree",
@@ -211,22 +208,22 @@ _INTERPRETABILITY = (
     _order(
         "misjed-beta-above-aae",
         "Table 5",
-        "MISJED of its three most informative codes",
-        "misjed_top",
+        "MISJED of the three most informative codes",
+        "whole_misjed_top",
         BETA_10,
         AAE,
         (_NAMES["beta"], _NAMES["aae"]),
-        0.122 - 0.0225,
+        None,
     ),
     _order(
         "misjed-aae-above-factor",
         "Table 5",
-        "MISJED of its three most informative codes",
-        "misjed_top",
+        "MISJED of the three most informative codes",
+        "whole_misjed_top",
         AAE,
         FACTOR_10,
         (_NAMES["aae"], _NAMES["factor"]),
-        0.0225 - 0.0085,
+        None,
     ),
     _order(
         "rmig-above-beta-vae",
@@ -246,7 +243,7 @@ _INTERPRETABILITY = (
         FACTOR_10,
         AAE,
         (_NAMES["factor"], _NAMES["aae"]),
-        0.4906 - 0.1896,
+        0.4906 - 0.1876,
     ),
     _order(
         "jemmig-below-beta-vae",

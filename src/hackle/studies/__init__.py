@@ -46,7 +46,7 @@ STUDIES: dict[str, Study] = {
         do2020,
         "Do & Tran 2020: FactorVAE, β-VAE and AAE under the informativeness metrics, and their ablations",
         ("do2020", *BINS_PROTOCOLS, *SAMPLES_PROTOCOLS),
-        "all,sampled_interpretability,sampled_jemmig",
+        "all,whole_separability,whole_misjed,sampled_interpretability,sampled_jemmig",
     ),
     "kim2018": Study(
         kim2018,
