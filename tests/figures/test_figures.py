@@ -153,8 +153,69 @@ def test_every_run_is_a_dot(everything: Tables, charts: dict[str, Chart]) -> Non
         )
         if strength in weights.get(method, ()) and (latents, correlation, kind) == (10, 0.0, "convolutional")
     }
-    assert set(charts["locatello2019-figure-7"].data()["run"]) == wanted
-    assert charts["locatello2019-figure-7"].runs == len(wanted)
+    assert set(charts["locatello2019-figure-8"].data()["run"]) == wanted
+    assert charts["locatello2019-figure-8"].runs == len(wanted)
+
+
+def test_ranges_of_a_method_are_those_of_medians_over_seeds(everything: Tables, charts: dict[str, Chart]) -> None:
+    scores: Any = everything.scores
+    mine = scores[(scores["metric"] == "beta_vae") & (scores["representation"] == "mean")]
+    mine = mine[(mine["dataset"] == "cars3d") & (mine["method"] == "annealed-vae")]
+    panel = next(panel for panel in charts["locatello2019-figure-7"].panels if panel.y.label == "Cars3D")
+    shown = panel.points[panel.points["series"] == "AnnealedVAE"]["y"]
+    assert len(shown) == len(made.LADDER["annealed-vae"])
+    assert sorted(shown) == pytest.approx(sorted(mine.groupby("strength")["score"].median()))
+    assert not len(panel.summary)
+
+
+def compared(charts: dict[str, Chart], name: str) -> dict[str, Any]:
+    return {one.what: one for one in charts[name].comparisons}
+
+
+def test_total_correlations_of_means_stand_beside_those_of_samples(
+    everything: Tables, charts: dict[str, Chart]
+) -> None:
+    found = compared(charts, "locatello2019-figure-4")
+    scores: Any = everything.scores
+    mine = scores[(scores["metric"] == "gaussian_tc") & (scores["method"] == "dip-vae-i")]
+    means, samples = (mine[mine["representation"] == kind]["score"].median() for kind in ("mean", "sampled"))
+    row = found["DIP-VAE-I: median total correlation of means, and of samples (nats)"]
+    assert (row.paper, row.here) == ("consistently low, and low", f"{means:.3g}, and {samples:.3g}")
+    row = found["β-VAE: median total correlation of means, and of samples (nats)"]
+    assert row.paper == "much higher than of samples"
+
+
+def test_downstream_words_are_about_the_data_sets_that_they_name(everything: Tables, charts: dict[str, Chart]) -> None:
+    found = compared(charts, "locatello2019-figure-12")
+    cells: dict[str, Any] = {panel.title: panel.cells for panel in charts["locatello2019-figure-12"].panels}
+    sprites = np.concatenate([cells[name].loc["MIG"] for name in ("dSprites", "Color-dSprites")])
+    row = found["MIG: rank correlation, median over data sets and tasks, on dSprites and its variants"]
+    assert (row.paper, row.here) == ("correlated", pytest.approx(np.median(sprites)))
+    assert "Cars3D" in cells
+    everywhere = np.concatenate([part.loc["DCI"] for part in cells.values()])
+    row = found["DCI disentanglement: |rank correlation|, median over data sets and tasks"]
+    assert (row.paper, row.here) == ("not correlated", pytest.approx(np.median(np.abs(everywhere))))
+
+
+def test_chance_counts_that_the_random_setting_may_be_the_chosen_one(charts: dict[str, Chart]) -> None:
+    assert "; 51.4 is chance" in charts["locatello2019-table-1"].reading
+    assert "36 settings" in charts["locatello2019-table-1"].reading
+
+
+def test_what_the_paper_does_not_say_has_a_dash(charts: dict[str, Chart]) -> None:
+    found = compared(charts, "locatello2019-figure-8")
+    row = found["share of the scores' variance due to the seed, mean over metrics and data sets"]
+    assert row.paper == "–"
+    assert [one.paper for one in found.values()] == ["none dominates", "no consistent strategy", "–"]
+
+
+def test_one_weight_of_each_method_compares_neither_methods_nor_weights() -> None:
+    runs = [row for row in made.locatello2019(3, ("dsprites", "cars3d")) if row["strength"] == 10.0]
+    assert len({row["method"] for row in runs}) > 3
+    for name in ("locatello2019-figure-7", "locatello2019-figure-8"):
+        chart = FIGURES[name](made.tables(runs))
+        assert chart.panels
+        assert not chart.comparisons
 
 
 def test_a_protocol_of_the_papers_own_comes_first() -> None:

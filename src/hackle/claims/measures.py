@@ -140,7 +140,7 @@ def agreement(
         values = jackknife(statistic, count) if count > 1 else np.array([statistic(np.arange(1))])
         runs = round(sum(sweep.runs for sweep in sweeps) / len(seeds))
         units = correlations(values, runs, sum(len(sweep.settings) for sweep in sweeps))
-        return replace(units, widened=of is not np.mean)
+        return replace(units, widened=of is not np.mean, span=(0.0 if of is magnitude else -1.0, 1.0))
 
     several = f" on {datasets} data sets" if datasets > 1 else ""
     return Measure(compute, columns, least=f"three settings{several}")

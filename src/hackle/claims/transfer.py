@@ -47,7 +47,7 @@ def across(
 
     span: between what it can lie. datasets, methods, strengths: how many there must be at least. bootstrapped: draw seeds
     anew instead. widened: the statistic ranks means over seeds (see `Units`). Its seeds are never taken for exactly alike:
-    as with rank correlations one more is imagined, whose deviation is that of a rank correlation over as many settings.
+    as with rank correlations one more is imagined, whose deviation is that of a rank correlation over as many runs.
     """
 
     def compute(data: Data, conditions: Sequence[Condition]) -> Units | None:
@@ -61,7 +61,8 @@ def across(
             return None
         scores, names = np.stack(cut.arrays)[..., kept], [cut.methods[place] for place in kept]
         count = scores.shape[2]
-        floor = (span[1] - span[0]) ** 2 / 4 / (len(kept) - 1)
+        runs = len(kept) * len(each)
+        floor = (span[1] - span[0]) ** 2 / 4 / (runs - 1)
 
         def number(seeds: NDArray[np.intp]) -> float:
             return statistic(scores[:, :, seeds], names)
@@ -74,7 +75,7 @@ def across(
             values = jackknife(number, count)
         if not np.isfinite(values).all():
             return None
-        return Units(values, len(kept) * len(each), floor, span, widened)
+        return Units(values, runs, floor, span, widened)
 
     several = f" on {datasets} data sets" if datasets > 1 else ""
     least = f"{methods} methods with {strengths} strengths each{several}, in three seeds"
