@@ -112,13 +112,14 @@ def split_encoder(seeds: int = 5, datasets: Sequence[str] = ("dsprites", "cars3d
 def kim2018(seeds: int = 5, datasets: Sequence[str] = ("dsprites", "shapes3d")) -> list[dict[str, Any]]:
     rows = settings(dataset=datasets, method="vae", seed=range(seeds), study="kim2018")
     for method, strengths in (
-        ("beta-vae", [1.0, 4.0, 16.0, 32.0]),
+        ("beta-vae", [1.0, 4.0, 5.0, 9.0, 16.0, 32.0]),
         ("factor-vae", [6.0, 10.0, 35.0, 40.0, 100.0]),
         ("adversarial-autoencoder", [1.0, 10.0]),
         ("factor-vae-prior", [10.0, 35.0]),
     ):
         for strength in strengths:
             rows += settings(dataset=datasets, method=method, strength=strength, seed=range(seeds), study="kim2018")
+    rows = [{**row, "latents": 10 if row["dataset"] == "dsprites" else 6} for row in rows]
     return rows + [
         row
         for strength in (0.0, 0.2, 1.0)
@@ -167,7 +168,7 @@ def _ablations(scores: Any, rng: np.random.Generator) -> list[pd.DataFrame]:
     ):
         row = one[(one["metric"] == metric) & (one["representation"] == "mean")].iloc[[0]]
         parts += [
-            row.assign(protocol=name, scoring_seed=seed, score=rng.uniform(0.5, 0.9))
+            row.assign(protocol=f"{name}@{seed}", scoring_seed=seed, score=rng.uniform(0.5, 0.9))
             for name in names
             for seed in range(3)
         ]
@@ -206,7 +207,7 @@ def tables(
     keys = [column for column in frame if column not in ("study", "status", "reason")]
     frame = frame.drop_duplicates(keys).reset_index(drop=True)
     frame["run"] = [f"{index:016x}" for index in range(len(frame))]
-    frame["record"] = "{}"
+    frame["record"] = frame["record"].fillna("{}") if "record" in frame else "{}"
     frame["version"], frame["device"], frame["finished"] = "0.1.0", "cpu", "2026-11-15T12:00:00"
     frame["training_seconds"], frame["scoring_seconds"] = 1.0, 1.0
     done = frame[frame["status"] == "done"]
