@@ -162,3 +162,12 @@ def test_figure_18_compares_the_betas_that_the_paper_shows() -> None:
     ]
     assert chart.missing == ("no batch estimate at β = 9",)
     assert len(chart.panels[0].points) == 9
+
+
+def test_a_discriminator_is_shown_without_the_slow_score() -> None:
+    runs = made.settings(method="factor-vae", strength=[10.0, 35.0, 100.0], seed=range(2))
+    fast = made.tables(runs, posterior=())
+    accuracy, both = FIGURES["kim2018-figure-37"](fast), FIGURES["kim2018-figure-7"](fast)
+    assert accuracy.runs == both.runs == 6
+    assert accuracy.missing == ()
+    assert both.missing == ("the score true_tc",)
