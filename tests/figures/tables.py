@@ -29,7 +29,8 @@ POSTERIOR = (
         "reconstruction",
         "elbo",
     ),
-    *("iwae", "true_tc", "batch_tc", "sampled_rmig", "sampled_jemmig"),
+    *("iwae", "true_tc", "batch_tc", "sampled_rmig", "sampled_mig", "sampled_jemmig", "whole_misjed_top"),
+    *("whole_total_information", "whole_overlap", "whole_sepin@3", "whole_wsepin"),
 )
 LADDER = {
     "beta-vae": (1, 2, 4, 6, 8, 16),
@@ -174,7 +175,7 @@ def _ablations(scores: Any, rng: np.random.Generator) -> list[pd.DataFrame]:
         ]
     for kind, amounts, metrics in (
         ("bins", (10, 100), ("rmig", "jemmig")),
-        ("samples", (10000, 50000), ("jemmig", "wsepin")),
+        ("samples", (10000, 50000), ("sampled_jemmig", "whole_wsepin")),
     ):
         rows = chosen[chosen["metric"].isin(metrics)]
         parts += [
