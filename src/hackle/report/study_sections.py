@@ -110,7 +110,7 @@ def _chances(row: dict) -> str:
 def exhibit(item: Exhibit, chart: Chart, drawing: str, verdicts: Frame | None = None) -> str:
     """A figure with its caption, what the paper reports beside what was found, and what is missing."""
     reading = " ".join(part for part in (chart.reading, chart.group_sizes) if part)
-    shown = f"{chart.runs:,} runs shown." if chart.runs else ""
+    shown = f"{chart.runs:,} points shown." if chart.runs else ""
     natural = re.search(r"max-width: (\d+)px", drawing)
     width = f' style="flex-basis: {natural.group(1)}px"' if natural else ""
     parts = [
