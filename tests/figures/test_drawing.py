@@ -119,6 +119,14 @@ def test_a_drawing_for_a_page_has_the_pages_colours_and_names_of_its_own() -> No
     assert set(re.findall(r'(?:url\(#|href="#)([^")]+)', text)) <= set(named)
 
 
+def test_a_drawing_for_a_page_keeps_the_digits_of_its_words() -> None:
+    panel = Panel("at 1.23456", Axis("x"), Axis("y", 0.0, 0.1), dots(10).points.assign(y=0.05))
+    text = svg(Chart(((panel,),), (Series("runs"),)), "figure")
+    words = [element.text for element in ElementTree.fromstring(text).iter() if element.tag.endswith("text")]
+    assert {"0.025", "0.075", "at 1.23456"} <= set(words)
+    assert not any(re.search(r"\d\.\d{3}", tag) for tag in re.findall(r"<[^>]*>", text))
+
+
 def test_many_dots_are_pixels_in_a_vector_drawing() -> None:
     few, many = (svg(Chart(((dots(count),),), (Series("runs"),)), "figure") for count in (50, MANY + 1))
     assert "<image" not in few

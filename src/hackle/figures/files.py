@@ -48,7 +48,8 @@ def compact(text: str, prefix: str) -> str:
         text,
     )
     text = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{prefix}-", text)
-    text = re.sub(r"(\d+\.\d{2})\d+", r"\1", text)
+    # Only within tags: between them stand the words, among which are the axes' numbers.
+    text = re.sub(r"<[^>]*>", lambda tag: re.sub(r"(\d+\.\d{2})\d+", r"\1", tag.group()), text)
     for colour, variable in colours_as_variables().items():
         text = text.replace(colour, variable)
     text = text.replace("'DejaVu Sans'", "system-ui, sans-serif").replace("DejaVu Sans", "system-ui, sans-serif")
