@@ -11,8 +11,9 @@ import pytest
 from claims import world_do
 from claims.synthetic import Run, sweep, tables
 from claims.world_do import BETAS, GAMMAS, SAMPLES
-from hackle.claims import CLAIMS, Judgement, judge
+from hackle.claims import CLAIMS, Claim, Judgement, judge
 from hackle.protocols import SAMPLES_PROTOCOLS, protocol
+from hackle.studies import STUDIES
 
 MINE = [claim for claim in CLAIMS.values() if claim.paper == "do2020"]
 Scores = Callable[[Run, Callable[[], float]], dict[str, float]]
@@ -42,6 +43,12 @@ def test_the_seeds_that_commands_name_decide_what_is_true() -> None:
     found = judge(world_do.do2020(1, seeds=4), MINE)
     undecided = {judgement.claim.name for judgement in found if judgement.verdict == "undecided"}
     assert {"rmig-order-kept", "total-information-falls-with-latents", "beta-separates"} <= undecided
+
+
+@pytest.mark.parametrize("claim", MINE, ids=[claim.name for claim in MINE])
+def test_the_study_computes_what_a_claim_reads(claim: Claim) -> None:
+    _, _, wanted = claim.command.partition(" --metrics ")
+    assert set(wanted.split(",") if wanted else ()) <= set(STUDIES["do2020"].metrics.split(","))
 
 
 @pytest.mark.parametrize(
