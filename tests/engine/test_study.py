@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,10 @@ from small_study import TINY, assert_same, diverging, some_runs, study
 
 from hackle.engine import EngineError, run_study
 from hackle.engine.tasks import Ceilings, ScoreRun, TrainFleet
+from hackle.evaluation import METRICS
 from hackle.fleet import stacking_key
 from hackle.model import Model
+from hackle.plans import PlanSizes
 from hackle.records import record_hash
 from hackle.scoring import score
 from hackle.store import Store, read
@@ -126,8 +129,6 @@ def test_no_metrics_store_codes_and_curves(data: Path, tmp_path: Path) -> None:
 
 
 def test_several_protocols_are_scored_on_one_encoding(data: Path, tmp_path: Path) -> None:
-    from dataclasses import replace
-
     other = replace(TINY, name="other", bins=3)
     given: dict[str, Any] = {"workers": 0, "device": "cpu", "metrics": "mig", "progress": False}
     run_study(some_runs(data)[:2], tmp_path, protocols=[TINY, other], **given)
@@ -135,6 +136,37 @@ def test_several_protocols_are_scored_on_one_encoding(data: Path, tmp_path: Path
     assert set(scores["protocol"]) == {"tiny", "other"}
     assert len(scores) == 2 * 2 * 2
     assert np.isfinite(scores["ceiling"]).all()
+
+
+def test_scores_that_stored_runs_lack_are_named(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = some_runs(data)
+    assert study(runs[:2], tmp_path, metrics="kl", keep="all").lacking == ""
+    # One run more, with another metric: the table is mixed, and each run of it has what it was asked for with.
+    mixed = study(runs[:3], tmp_path, metrics="mig,dci,kl", keep="all")
+    assert mixed.lacking.startswith("2 stored runs lack scores that you ask for: mig, dci of tiny. ")
+    assert f"on the 2 of these whose weights are in {tmp_path / 'runs'}" in mixed.lacking
+    assert mixed.lacking in str(mixed)
+    assert study(runs[:3], tmp_path, metrics="kl").lacking == ""
+    # Nothing is left to do, and other points or another seed of a protocol are other scores.
+    monkeypatch.setattr(TrainFleet, "perform", refuse)
+    given: dict[str, Any] = {"workers": 0, "device": "cpu", "metrics": "kl", "progress": False, "keep": "none"}
+    for other in (replace(TINY, name="tiny × 0.2"), replace(TINY, seed=3)):
+        summary = run_study(runs[2:3], tmp_path, protocols=[TINY, other], **given)
+        assert summary.lacking.startswith(f"1 stored run lacks scores that you ask for: kl of {other.name}. ")
+    assert "weights" not in run_study(runs[:3], tmp_path, protocols=[other], **given).lacking
+
+
+def test_every_metric_that_was_computed_is_found_and_none_that_cannot_be_is_missed(data: Path, tmp_path: Path) -> None:
+    run = some_runs(data)[0]
+    least = replace(TINY, sizes=PlanSizes(16, 16, 10, 10, 4, 10, 10, 4), posterior_bins=10, tc_batch=16, draws=16)
+    given: dict[str, Any] = {"workers": 0, "device": "cpu", "metrics": list(METRICS), "progress": False}
+    for _ in range(2):
+        assert run_study([run], tmp_path / "every", protocols=[least], **given).lacking == ""
+    with np.load(data) as arrays:
+        np.savez(tmp_path / "bare.npz", images=arrays["images"])
+    bare = replace(run, dataset=str(tmp_path / "bare.npz"))
+    for _ in range(2):
+        assert study([bare], tmp_path / "bare", metrics="mig,gaussian_tc,kl").lacking == ""
 
 
 def test_ctrl_c_leaves_a_checkpoint_and_the_same_call_goes_on(

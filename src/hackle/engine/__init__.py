@@ -14,6 +14,7 @@ from hackle.engine.display import Display
 from hackle.engine.driver import Driver, Summary
 from hackle.engine.executor import Executor, Inline
 from hackle.engine.folder import Keep, Keeper, StudyFolder
+from hackle.engine.lacking import lacking_scores
 from hackle.engine.local import Local
 from hackle.engine.lock import EngineError, FolderLock, holder
 from hackle.engine.tasks import Settings
@@ -91,10 +92,13 @@ def run_study(
         known = store.known()
         mine = [known[key] for key in driver.settled & driver.runs.keys()]
         counts = mine.count("done"), mine.count("failed")
+        lacking = lacking_scores(driver.runs, store, chosen, names, root, folder.with_weights())
         if driver.left:
             executor = _executor(engine, settings, workers, address)
             try:
                 with Display(len(driver.runs), *counts, driver.model_steps(), progress) as display:
+                    if lacking:
+                        display.say(lacking)
                     driver.run(executor, display)
             finally:
                 executor.close()
@@ -108,6 +112,7 @@ def run_study(
         scored=driver.scored,
         seconds=time.monotonic() - started,
         failures=tuple(driver.failures.items()),
+        lacking=lacking,
     )
 
 

@@ -37,7 +37,10 @@ _LAST_WORDS = 120.0
 
 @dataclass(frozen=True)
 class Summary:
-    """What a study came to. trained and scored: in this call. failures: hash and reason of each run that failed."""
+    """What a study came to. trained and scored: in this call. failures: hash and reason of each run that failed.
+
+    lacking: a line on runs stored earlier without scores that were asked for, "" where there are none.
+    """
 
     folder: Path
     total: int
@@ -47,6 +50,7 @@ class Summary:
     scored: int
     seconds: float
     failures: tuple[tuple[str, str], ...] = ()
+    lacking: str = ""
 
     def __str__(self) -> str:
         lines = [
@@ -55,6 +59,7 @@ class Summary:
         ]
         lines += [f"failed: {run}: {reason}" for run, reason in self.failures[:5]]
         lines += [f"… and {len(self.failures) - 5:,} more"] if len(self.failures) > 5 else []
+        lines += [self.lacking] if self.lacking else []
         return "\n".join(lines)
 
 
