@@ -6,6 +6,8 @@ functions of it alone, so that they can be drawn again without a model, and test
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -70,3 +72,56 @@ def correlation_constant(runs: pd.DataFrame) -> NDArray[np.float64]:
     """−½ ln det Σ of each run, by which correlated noise raises the KL whatever was learnt (Yang et al. 2020, appendix B)."""
     latents, sigma = (runs[name].to_numpy(float) for name in ("latents", "correlation"))
     return -0.5 * ((latents - 1) * np.log1p(-sigma) + np.log1p((latents - 1) * sigma))
+
+
+_DESIGN = [name for name in SCORE_COLUMNS[1 : SCORE_COLUMNS.index("metric")] if name != "seed"]
+_SEED = re.compile(r'"seed": ?\d+')
+
+
+def setting_numbers(runs: pd.DataFrame) -> NDArray[np.int64]:
+    """The number of each run's setting: runs whose records differ in their seed alone have the same, counted from 0."""
+    # A record says all that the columns say; tables made up without records have the columns.
+    parts = runs[_DESIGN].assign(record=_without_seed(runs))
+    return parts.groupby([*_DESIGN, "record"], dropna=False, observed=True, sort=False).ngroup().to_numpy(np.int64)
+
+
+def telling_fields(runs: pd.DataFrame, known: Sequence[str]) -> pd.DataFrame:
+    """The fields of the records that tell settings apart which agree in the columns `known`, a column each.
+
+    A column has the field's own name where one field has it, else its path, `optimiser.learning_rate`; words for lists.
+    """
+    rows: Any = runs[list(known)].assign(record=_without_seed(runs))
+    fields = {text: _fields(json.loads(text)) for text in rows["record"].unique()}
+    kinds = rows.drop_duplicates()
+    alike = kinds.groupby(list(known), dropna=False, observed=True, sort=False).ngroup()
+    several = alike.duplicated(keep=False)
+    texts, alike = kinds["record"][several], alike[several]
+
+    def tells(path: str) -> bool:
+        values = texts.map(lambda text: str(fields[text].get(path)))
+        return bool((values.groupby(alike).nunique() > 1).any())
+
+    paths = [path for path in dict.fromkeys(path for text in texts for path in fields[text]) if tells(path)]
+    ends = [path.rsplit(".", 1)[-1] for path in paths]
+    columns = {
+        end if ends.count(end) == 1 and end not in known else path: rows["record"].map(
+            lambda text, path=path: fields[text].get(path)
+        )
+        for path, end in zip(paths, ends, strict=True)
+    }
+    return pd.DataFrame(columns, index=runs.index, dtype=object)
+
+
+def _without_seed(runs: pd.DataFrame) -> pd.Series:
+    return runs["record"].astype(str).str.replace(_SEED, '"seed": 0', regex=True)
+
+
+def _fields(record: Mapping[str, Any], before: str = "") -> dict[str, Any]:
+    """Every field of a record and of the records in it, by dotted path."""
+    found: dict[str, Any] = {}
+    for name, value in record.items():
+        if isinstance(value, dict):
+            found |= _fields(value, f"{before}{name}.")
+        else:
+            found[before + name] = ", ".join(map(str, value)) if isinstance(value, list) else value
+    return found

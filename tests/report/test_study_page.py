@@ -6,7 +6,9 @@ import json
 import re
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from html.parser import HTMLParser
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +19,15 @@ import pytest
 from figures import tables as made
 from hackle.claims import as_frame, judge
 from hackle.figures import FIGURES
+from hackle.objectives import AnnealedVAE
+from hackle.presets import default_run
+from hackle.records import to_json
 from hackle.report import ReportError, write_study_page
 from hackle.report.study_page import drawing
 from hackle.report.study_scores import SETTING, score_data
 from hackle.report.study_sections import missing_seeds
 from hackle.tables import RUN_COLUMNS, SCORE_COLUMNS, Tables
+from hackle.types import Adam
 
 CHROMIUM = shutil.which("chromium")
 ARGUMENTS = (
@@ -134,6 +140,31 @@ def test_the_score_table_holds_every_score(study: Tables) -> None:
     assert setting["method"] == row["method"]
     assert setting["latents"] == row["latents"]
     assert data["names"] == list(SETTING)
+
+
+def own_runs() -> list[dict[str, Any]]:
+    """Two seeds each of a warm-up by thresholds and learning rates, as columns show it: one setting. One run failed."""
+    rows = []
+    for threshold, rate, seed in product((1_000, 5_000, 20_000), (1e-3, 1e-4), range(2)):
+        run = replace(default_run("annealed-vae", "rooms3d"), seed=seed, steps=1000)
+        run = replace(run, method=AnnealedVAE(iteration_threshold=threshold), optimiser=Adam(learning_rate=rate))
+        (row,) = made.settings(dataset="rooms3d", method="annealed-vae", strength=25.0, seed=seed, study="mine.py:warm")
+        rows.append({**row, "record": json.dumps(to_json(run))})
+    rows[3] |= {"status": "failed", "reason": "step 7: kl is not finite"}
+    return rows
+
+
+def test_settings_are_told_apart_by_whole_records(tmp_path: Path) -> None:
+    mine = made.tables(own_runs(), protocols=("locatello2019",), codes=("mig",), posterior=("kl",))
+    data = score_data(mine)
+    assert data["names"] == [*SETTING, "iteration_threshold", "learning_rate"]
+    assert [row[-2:] for row in data["settings"]] == [[t, r] for t in (1000, 5000, 20000) for r in (1e-3, 1e-4)]
+    assert np.bincount([run[0] for run in data["runs"]]).tolist() == [2, 1, 2, 2, 2, 2]
+    text = write_study_page(mine, tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "<b>6</b><span>settings</span>" in text
+    name = "AnnealedVAE C = 25 on rooms3d, 10 latents, iteration threshold 1000, learning rate 0.0001"
+    assert missing_seeds(mine) == [(name.replace("rooms3d", "Rooms3D"), 1, 2)]
+    assert text.count(f"<td>{name.replace('rooms3d', 'Rooms3D')}</td>") == 2
 
 
 def test_a_page_of_one_paper(study: Tables, tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ the codes' means are meant, or the posterior where the metric is defined on that
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,7 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from hackle.claims.statistics import Floats
-from hackle.tables import Tables, correlation_constant
+from hackle.tables import Tables, correlation_constant, setting_numbers
 
 Frame = Any
 Column = Any
@@ -30,7 +29,6 @@ DESIGN = (
     *("likelihood", "correlation", "precision"),
 )
 ADVERSARIAL = ("infogan", "infowgan-gp")
-_SEED = re.compile(r'"seed": ?\d+')
 TAIL = 0.1
 """The last part of a training over which a curve is averaged."""
 
@@ -98,8 +96,7 @@ class View:
         done = done.drop_duplicates("run").set_index("run")
         text = ("study", "dataset", "method", "architecture", "likelihood", "precision")
         done = done.astype(dict.fromkeys(text, "category") | {"strength": float, "correlation": float})
-        without_seed = done.pop("record").astype(str).str.replace(_SEED, "", regex=True)
-        return done.assign(setting=pd.factorize(without_seed)[0])
+        return done.assign(setting=setting_numbers(done)).drop(columns="record")
 
     @cached_property
     def _codes(self) -> tuple[NDArray[Any], NDArray[Any], list[str], NDArray[Any], list[str]]:

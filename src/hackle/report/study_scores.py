@@ -10,9 +10,10 @@ import pandas as pd
 
 from hackle.figures import words
 from hackle.figures.chart import Frame
-from hackle.tables import Tables
+from hackle.tables import Tables, setting_numbers, telling_fields
 
 SETTING = ("dataset", "method", "strength", "architecture", "latents", "correlation", "steps")
+"""What a setting is known by; fields of the records that tell settings apart beyond these are added."""
 _FIRST = ("mig", "factor_vae", "beta_vae", "dci_disentanglement", "sap", "modularity", "reconstruction", "kl")
 
 
@@ -20,7 +21,7 @@ def score_data(tables: Tables) -> dict[str, Any]:
     """What the page's table is made of.
 
     names: of a setting's parts. columns: scores by name, with representation and protocol where there are several. shown:
-    which columns are there at first. settings: values of `SETTING`. runs: setting's number, seed, hash, a score per column.
+    which columns are there at first. settings: values of these parts. runs: setting's number, seed, hash, a score per column.
     """
     scores: Frame = tables.scores
     if not len(scores):
@@ -33,17 +34,19 @@ def score_data(tables: Tables) -> dict[str, Any]:
     values = np.full((len(names), len(columns)), np.nan)
     values[position, np.argsort(order)[column]] = scores["score"].to_numpy(float)
     columns = [columns[index] for index in order]
-    runs = scores.drop_duplicates("run").set_index("run").loc[names]
-    known = runs[list(SETTING)].astype(dict.fromkeys(("dataset", "method", "architecture"), object))
-    setting = known.groupby(list(SETTING), dropna=False, sort=True).ngroup().to_numpy()
-    _, first = np.unique(setting, return_index=True)
+    runs: Frame = tables.runs.drop_duplicates("run").set_index("run").loc[names]
+    known = pd.concat([runs[list(SETTING)], telling_fields(runs, SETTING)], axis=1).astype(object)
+    numbers = setting_numbers(runs)
+    _, first = np.unique(numbers, return_index=True)
+    settings = known.iloc[first].reset_index(drop=True).sort_values(list(SETTING))
+    setting = np.argsort(settings.index)[numbers]
     labels = _labels(columns)
     shown = [index for index, name in enumerate(columns) if name[0] in _FIRST and name[1] != "sampled"]
     return {
-        "names": list(SETTING),
+        "names": list(known),
         "columns": labels,
         "shown": shown[: 2 * len(_FIRST)] or list(range(min(8, len(labels)))),
-        "settings": [[_plain(value) for value in row] for row in known.iloc[first].itertuples(index=False)],
+        "settings": [[_plain(value) for value in row] for row in settings.itertuples(index=False)],
         "runs": [
             [int(group), int(seed), str(name), row]
             for group, seed, name, row in zip(setting, runs["seed"], names, _rounded(values), strict=True)
@@ -66,8 +69,8 @@ def _labels(columns: list[tuple[str, str, str]]) -> list[str]:
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, str):
-        return value
+    if isinstance(value, str | bool):
+        return str(value)
     return None if pd.isna(value) else int(value) if float(value).is_integer() else float(value)
 
 

@@ -12,7 +12,7 @@ import pandas as pd
 from hackle.figures import words
 from hackle.figures.chart import Chart, Comparison, Exhibit, Frame
 from hackle.figures.selection import CONFIGURATION
-from hackle.tables import Tables
+from hackle.tables import Tables, setting_numbers, telling_fields
 
 _CLASS = {"holds": "holds", "does not hold": "fails", "undecided": "open"}
 
@@ -21,7 +21,7 @@ def facts(tables: Tables) -> str:
     """What the table holds, in a few numbers."""
     runs: Frame = tables.runs
     failed = int((runs["status"] == "failed").sum())
-    settings = runs.groupby(list(CONFIGURATION), dropna=False, observed=True).ngroups if len(runs) else 0
+    settings = len(np.unique(setting_numbers(runs))) if len(runs) else 0
     steps = sorted(int(value) for value in runs["steps"].unique())
     shown = [
         (f"{len(runs) - failed:,}", "runs done"),
@@ -228,10 +228,11 @@ def lost_runs(tables: Tables, most: int = 200) -> str:
     failed = runs[runs["status"] == "failed"]
     parts = ["<h3>Failed</h3>"]
     if len(failed):
+        names = [name for name, lost in zip(setting_names(runs), runs["status"] == "failed", strict=True) if lost]
         rows = "".join(
-            f"<tr><td>{escape(_setting(row))}</td><td class=number>{row['seed']}</td><td>{escape(str(row['reason']))}</td>"
+            f"<tr><td>{escape(name)}</td><td class=number>{row['seed']}</td><td>{escape(str(row['reason']))}</td>"
             f"<td><code>{escape(str(row['run']))}</code></td></tr>"
-            for row in failed.head(most).to_dict("records")
+            for name, row in zip(names[:most], failed.head(most).to_dict("records"), strict=True)
         )
         more = f"<p>{len(failed) - most:,} more.</p>" if len(failed) > most else ""
         parts.append(
@@ -261,14 +262,25 @@ def missing_seeds(tables: Tables) -> list[tuple[str, int, int]]:
     runs: Frame = tables.runs
     if not len(runs):
         return []
-    by = ["study", *CONFIGURATION]
-    done = runs.assign(good=(runs["status"] == "done").astype(int), seed=runs["seed"])
-    have = done.groupby(by, dropna=False, observed=True)["good"].sum().reset_index()
+    done = runs.assign(good=(runs["status"] == "done").astype(int), number=setting_numbers(runs))
+    by = done.groupby(["study", "number"], observed=True)
+    have = by.agg(good=("good", "sum"), planned=("seed", "nunique")).reset_index()
     # A study's design has the same number of seeds for every setting; failed runs count as wanted.
-    planned = done.groupby(by, dropna=False, observed=True)["seed"].nunique().reset_index(name="planned")
-    have["want"] = planned["planned"].groupby(planned["study"], observed=True).transform("max").to_numpy()
-    short = have[have["good"] < have["want"]]
-    return [(_setting(row), int(row["good"]), int(row["want"])) for row in short.to_dict("records")]
+    have["want"] = have.groupby("study", observed=True)["planned"].transform("max")
+    named = dict(zip(done["number"], setting_names(runs), strict=True))
+    return [
+        (named[row.number], int(row.good), int(row.want)) for row in have.itertuples() if int(row.good) < int(row.want)
+    ]
+
+
+def setting_names(runs: Frame) -> list[str]:
+    """The setting of each run in words, with the fields of its record that tell it from others of the same words."""
+    fields = telling_fields(runs, (*CONFIGURATION, "steps"))
+    rows = zip(runs.to_dict("records"), fields.to_dict("records"), strict=True)
+    return [
+        ", ".join([_setting(row), *(f"{str(name).replace('_', ' ')} {value}" for name, value in more.items())])
+        for row, more in rows
+    ]
 
 
 def _setting(row: dict) -> str:
