@@ -144,6 +144,11 @@ def test_nothing_is_overwritten_unasked(own_data: Path, tmp_path: Path, capsys: 
         main(f"score {run} --metrics kl --fraction 0.01 --device cpu".split())
     assert "--overwrite" in " ".join(capsys.readouterr().err.split())
     main(f"score {run} --metrics kl --fraction 0.01 --device cpu --overwrite".split())
+    kept = (run / "scores.json").read_text()
+    with pytest.raises(SystemExit):
+        main(f"score {run} --metrics kl --protocol quick --device cpu --overwrite".split())
+    assert "quick does not give kl" in " ".join(capsys.readouterr().err.split())
+    assert (run / "scores.json").read_text() == kept
 
 
 def test_ctrl_c_ends_with_130_and_the_command_that_goes_on(

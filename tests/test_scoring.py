@@ -18,13 +18,12 @@ from hackle.model import Model
 from hackle.objectives import VAE
 from hackle.plans import PlanSizes, draw_plan
 from hackle.protocols import PROTOCOLS, Protocol, protocol
-from hackle.scoring import METRICS, ScoreError, choose_metrics, score, score_many
+from hackle.scoring import ScoreError, choose_metrics, score, score_many
 from hackle.train import fit
 from hackle.types import HackleError
 from test_fleet import small_run
 
 TINY = Protocol("tiny", PlanSizes(400, 200, 200, 100, 16, 200, 100, 16), bins=8, posterior_bins=40)
-FAST = [name for name, metric in METRICS.items() if not metric.slow]
 
 
 class Oracle:
@@ -65,7 +64,7 @@ def test_misjed_of_the_most_informative_codes(squares: Any) -> None:
 
 
 def test_perfect_codes_reach_the_ceiling_of_every_metric(squares: Any) -> None:
-    table = score(Oracle(squares, posterior=True), squares, FAST, TINY, representations=("mean",))
+    table = score(Oracle(squares, posterior=True), squares, "all", TINY, representations=("mean",))
     bounded = table[table["ceiling"].notna()]
     assert {
         "beta_vae",
@@ -105,17 +104,53 @@ def test_images_that_no_metric_reads_are_not_encoded(squares: Any) -> None:
     found = score(few, squares, ["mig", "sap"], protocol, ceilings=False)
     plan = draw_plan(squares.factors, protocol.sizes, 0)
     assert few.seen == len(np.union1d(plan.train, plan.test))
-    rest = score(all_of_them, squares, FAST, protocol, ceilings=False)
+    rest = score(all_of_them, squares, "all", protocol, ceilings=False)
     assert all_of_them.seen == len(plan.images) > few.seen
     kept = rest[rest["metric"].isin(["mig", "sap"])]
     assert found["score"].tolist() == kept["score"].tolist()
 
 
 def test_codes_alone_are_scored_without_posterior_metrics(squares: Any) -> None:
-    table = score(Oracle(squares), squares, FAST, TINY, ceilings=False)
+    table = score(Oracle(squares), squares, "all", TINY, ceilings=False)
     assert set(table["representation"]) == {"mean"}
     assert "rmig" not in set(table["metric"])
     assert all(np.isnan(value) for value in by_name(table, "ceiling").values())
+
+
+def without_factors() -> ArrayDataset:
+    images = np.random.default_rng(0).integers(0, 255, (300, 16, 16, 1), dtype=np.uint8)
+    return ArrayDataset("plain", images, FactorGrid([Factor("instance", 300, observed=False)]))
+
+
+@pytest.mark.parametrize(
+    ("wanted", "settings", "expected"),
+    [
+        ("kl", TINY, "kl needs posteriors; this encoder gives codes only"),
+        ("all,kl", TINY, "kl needs posteriors; this encoder gives codes only"),
+        (["mig", "iwae"], TINY, "iwae needs a hackle model whose decoder"),
+        (["mig", "kl"], "quick", "the protocol quick does not give kl: it is for mig, dci"),
+        ("explicitness", "do2020-bins-50@3", "the protocol do2020-bins-50@3 does not give explicitness"),
+        ("all", protocol("do2020-bins-50"), "nothing to score: interpretability needs posteriors"),
+        ([], TINY, "no metric is named"),
+    ],
+)
+def test_a_named_metric_that_does_not_fit_is_refused(squares: Any, wanted: Any, settings: Any, expected: str) -> None:
+    with pytest.raises(ScoreError, match=expected):
+        score(Oracle(squares), squares, wanted, settings)
+
+
+def test_many_models_are_refused_what_one_would_be(squares: Any) -> None:
+    model = Model(small_run(VAE()), squares.shape)
+    with pytest.raises(ScoreError, match="quick does not give kl"):
+        list(score_many([model], squares, "kl", "quick", workers=1))
+    plain = without_factors()
+    with pytest.raises(ScoreError, match="mig needs observed factors"):
+        list(score_many([Model(small_run(VAE()), plain.shape)], plain, "all,mig", TINY, workers=1))
+
+
+def test_samples_of_codes_without_posteriors_are_refused(squares: Any) -> None:
+    with pytest.raises(ScoreError, match="samples need posteriors"):
+        score(Oracle(squares), squares, "all", TINY, representations="sampled")
 
 
 def test_means_and_samples_are_both_scored_and_seeds_repeat(squares: Any) -> None:
@@ -151,8 +186,7 @@ def test_bootstrap_intervals_hold_the_score(squares: Any) -> None:
 
 
 def test_sets_without_factors_get_what_needs_none() -> None:
-    images = np.random.default_rng(0).integers(0, 255, (300, 16, 16, 1), dtype=np.uint8)
-    plain = ArrayDataset("plain", images, FactorGrid([Factor("instance", 300, observed=False)]))
+    plain = without_factors()
     table = score(Model(small_run(VAE()), plain.shape), plain, "all", TINY)
     assert {"gaussian_tc", "wsepin", "kl", "reconstruction"} <= set(table["metric"])
     assert "mig" not in set(table["metric"])

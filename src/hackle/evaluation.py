@@ -149,13 +149,19 @@ class Metric:
     heavy: bool = False
     parts: tuple[str, ...] = ()
 
+    def lacks(self, evaluation: Evaluation) -> str:
+        """What it needs and the data set or the model does not have; empty where it fits."""
+        if "factors" in self.needs and not scored_factors(evaluation.grid):
+            return "observed factors, of which the data set has none with more than one value"
+        if "model" in self.needs and (evaluation.model is None or not evaluation.model.has_likelihood):
+            return "a hackle model whose decoder gives images a likelihood"
+        if self.on == "posterior" and not evaluation.posterior.has_posterior:
+            return "posteriors; this encoder gives codes only. One that returns means and logvars has them"
+        return ""
+
     def fits(self, evaluation: Evaluation) -> bool:
         """Whether the data set and the model have what it needs."""
-        if "factors" in self.needs and not scored_factors(evaluation.grid):
-            return False
-        if "model" in self.needs and (evaluation.model is None or not evaluation.model.has_likelihood):
-            return False
-        return self.on == "codes" or evaluation.posterior.has_posterior
+        return not self.lacks(evaluation)
 
 
 def _beta_vae(e: Evaluation) -> float:
@@ -390,18 +396,23 @@ METRICS: dict[str, Metric] = {
 }
 
 
-def choose_metrics(wanted: str | Iterable[str], protocol: Protocol | None = None) -> dict[str, Metric]:
-    """The metrics of these names; "all" is every one that takes seconds, or those that the protocol is for.
-
-    A protocol that is for certain metrics gives no others, whatever is wanted.
-    """
-    names = wanted.split(",") if isinstance(wanted, str) else list(wanted)
+def named_metrics(wanted: str | Iterable[str]) -> tuple[str, ...]:
+    """The names in a list or in text with commas, "all" among them, or an error for one that does not exist."""
+    names = tuple(wanted.split(",") if isinstance(wanted, str) else wanted)
     for name in names:
         if name not in METRICS and name != "all":
             near = get_close_matches(name, METRICS, 1)
             hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(METRICS)}"
             raise ScoreError(f"no metric {name!r}; {hint}")
+    return names
+
+
+def choose_metrics(wanted: str | Iterable[str], protocol: Protocol | None = None) -> dict[str, Metric]:
+    """The metrics of these names; "all" is every one that takes seconds, or those that the protocol is for.
+
+    A protocol that is for certain metrics gives no others: a study names its metrics once for all of its protocols.
+    """
     only = protocol.metrics if protocol is not None else ()
-    fast = [name for name, metric in METRICS.items() if not metric.slow]
-    chosen = dict.fromkeys(part for name in names for part in ((only or fast) if name == "all" else [name]))
+    every = only or tuple(name for name, metric in METRICS.items() if not metric.slow)
+    chosen = dict.fromkeys(part for name in named_metrics(wanted) for part in (every if name == "all" else (name,)))
     return {name: METRICS[name] for name in chosen if not only or name in only}

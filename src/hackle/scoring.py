@@ -27,7 +27,7 @@ from threadpoolctl import threadpool_limits
 
 from hackle.datasets import load
 from hackle.encode import Codebook, Encoder, encode_images
-from hackle.evaluation import METRICS, Evaluation, Metric, ScoreError, choose_metrics
+from hackle.evaluation import METRICS, Evaluation, Metric, ScoreError, choose_metrics, named_metrics
 from hackle.factors import FactorGrid
 from hackle.information.discrete import bin_codes, discrete_mutual_information
 from hackle.metrics import informativeness
@@ -171,6 +171,32 @@ def prepare_scoring(
     return Scoring(dataset.factors, plan, plan.images, settings, names, seed, wanted, bootstrap, whole_mixture)
 
 
+def _settle_names(metrics: str | Iterable[str], protocol: str | Protocol) -> tuple[str, ...]:
+    """The names asked for, once it is sure that the protocol gives each of them."""
+    names, settings = named_metrics(metrics), find_protocol(protocol)
+    for name in names:
+        if name != "all" and settings.metrics and name not in settings.metrics:
+            raise ScoreError(
+                f"the protocol {settings.name} does not give {name}: it is for {', '.join(settings.metrics)} alone; leave "
+                f"{name} out or choose another protocol, such as locatello2019"
+            )
+    return names
+
+
+def _refuse_misfits(names: Iterable[str], scoring: Scoring, evaluation: Evaluation) -> None:
+    """What is asked for by name must fit; of "all", something must."""
+    for name in names:
+        if name != "all" and (need := METRICS[name].lacks(evaluation)):
+            raise ScoreError(f"{name} needs {need}; leave {name} out, or ask for all, which takes what fits")
+    if "mean" not in scoring.representations and not evaluation.posterior.has_posterior:
+        raise ScoreError(
+            "samples need posteriors; this encoder gives codes only, which are scored as representation mean"
+        )
+    if not any(METRICS[name].fits(evaluation) for name in scoring.names):
+        reasons = dict.fromkeys(f"{name} needs {METRICS[name].lacks(evaluation)}" for name in scoring.names)
+        raise ScoreError(f"nothing to score: {'; '.join(reasons) or 'no metric is named'}")
+
+
 def encode_plan(model: Model | Encoder, dataset: Dataset, scoring: Scoring, progress: bool = False) -> Codebook:
     """The codes of the plan's images, each encoded once."""
     return encode_images(model, dataset, scoring.images, seed=scoring.seed, progress=progress)
@@ -242,19 +268,21 @@ def score(
     """Score a model, or any function from uint8 images to codes, with every metric that fits.
 
     model: may also be a run's folder. dataset: or its name, as `hackle.load` takes it.
-    metrics: "all", or names of `METRICS` as a list or separated by commas. protocol: a name of `PROTOCOLS` or one of your
-    own. Each image of the plan is encoded once. representations: codes are posterior means, samples of the posterior, or
-    both. ceilings: also score perfect codes on the same plan. bootstrap: resamplings for 95% intervals; 0 gives none.
+    metrics: "all", which leaves out what does not fit, or names of `METRICS` as a list or separated by commas, which must
+    fit: one that does not raises `ScoreError`. protocol: a name of `PROTOCOLS` or one of your own. Each image of the plan is
+    encoded once. representations: codes are posterior means, samples of the posterior, or both. ceilings: also score perfect
+    codes on the same plan. bootstrap: resamplings for 95% intervals; 0 gives none.
     whole_mixture: sampled informations use every image of the plan as their mixture, not just those evaluated: slower, and
     worth it where a note says that an estimate is saturated.
 
     The table has a row per score and representation: metric, representation, score, ceiling, low, high, better (higher,
     lower or neither), protocol, seed, seconds and note (a line for each thing that an estimator warned of, such as saturation).
     """
-    model, dataset = _found_model(model), _found_dataset(dataset)
-    scoring = prepare_scoring(dataset, metrics, protocol, seed, representations, bootstrap, whole_mixture)
-    posterior = encode_plan(model, dataset, scoring, progress)
-    evaluations = scoring.evaluations(scoring.evaluation(model, dataset, posterior))
+    model, dataset, names = _found_model(model), _found_dataset(dataset), _settle_names(metrics, protocol)
+    scoring = prepare_scoring(dataset, names, protocol, seed, representations, bootstrap, whole_mixture)
+    evaluation = scoring.evaluation(model, dataset, encode_plan(model, dataset, scoring, progress))
+    _refuse_misfits(names, scoring, evaluation)
+    evaluations = scoring.evaluations(evaluation)
     rows: list[dict[str, Any]] = []
     best: dict[str, float] = {}
     with _bar("scoring", progress) as bar:
@@ -328,7 +356,8 @@ def score_many(
     While `workers` processes (as many as there are cores, if not said) compute metrics of models already encoded, the
     next model is encoded; metrics that run best on the model's accelerator stay in this process.
     """
-    scoring = prepare_scoring(dataset, metrics, protocol, seed, representations)
+    names = _settle_names(metrics, protocol)
+    scoring = prepare_scoring(dataset, names, protocol, seed, representations)
     here = [name for name in scoring.names if METRICS[name].heavy or "model" in METRICS[name].needs]
     there = [name for name in scoring.names if name not in here]
     count = workers or os.cpu_count() or 1
@@ -344,6 +373,7 @@ def score_many(
         waiting = []
         for model in models:
             evaluation = scoring.evaluation(model, dataset, encode_plan(model, dataset, scoring))
+            _refuse_misfits(names, scoring, evaluation)
             sent = (evaluation.posterior, evaluation.discrete, evaluation.correlation)
             job = pool.submit(_rows_job, scoring, there, *sent)
             evaluations = scoring.evaluations(evaluation)
