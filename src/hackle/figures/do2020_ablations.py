@@ -347,7 +347,7 @@ EXHIBITS = (
         PAPER,
         "Appendix A.18",
         "The same codes with every seed",
-        "Likeness of the codes of two seeds, up to order, sign and monotone bends.",
+        "Likeness of the codes of two seeds, up to order, sign and monotone bends (the paper: pictures, of CelebA).",
         appendix_a18,
         PAPER,
         "FactorVAE with several seeds",
