@@ -28,6 +28,7 @@ LAYERS = {
         "protocols",
         "presets",
         "pictures",
+        "plan_arrays",
         "evaluation",
         "scoring",
     ),

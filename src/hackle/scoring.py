@@ -27,11 +27,12 @@ from threadpoolctl import threadpool_limits
 
 from hackle.datasets import load
 from hackle.encode import Codebook, Encoder, encode_images
-from hackle.evaluation import METRICS, Evaluation, Metric, ScoreError, choose_metrics, named_metrics
+from hackle.evaluation import METRICS, Metric, ScoreError, choose_metrics, named_metrics
 from hackle.factors import FactorGrid
 from hackle.information.discrete import bin_codes, discrete_mutual_information
 from hackle.metrics import informativeness
 from hackle.model import Model
+from hackle.plan_arrays import Evaluation
 from hackle.plans import Plan, draw_plan, rows_of, scored_factors
 from hackle.protocols import Protocol
 from hackle.protocols import protocol as find_protocol
