@@ -125,7 +125,6 @@ def test_failed_and_missing_runs_are_shown(page: Path, study: Tables) -> None:
     text = page.read_text(encoding="utf-8")
     assert "step 812: &lt;kl&gt; is not finite" in text
     assert missing_seeds(study) == [("VAE on dSprites, 10 latents", 2, 3)]
-    assert "hackle study run yang2020 --out studies/first --datasets dsprites,mnist --seeds 3 --steps 1000" in text
 
 
 def test_the_score_table_holds_every_score(study: Tables) -> None:

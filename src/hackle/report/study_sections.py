@@ -12,6 +12,7 @@ import pandas as pd
 from hackle.figures import words
 from hackle.figures.chart import Chart, Comparison, Exhibit, Frame
 from hackle.figures.selection import CONFIGURATION
+from hackle.report.study_commands import command_lines
 from hackle.tables import Tables, setting_numbers, telling_fields
 
 _CLASS = {"holds": "holds", "does not hold": "fails", "undecided": "open"}
@@ -295,15 +296,6 @@ def _setting(row: dict) -> str:
 
 def commands(tables: Tables, folder: str) -> str:
     """What to type to get these runs, verdicts and this page again."""
-    lines = []
-    for study, part in tables.runs.groupby("study", observed=True):
-        if not str(study):
-            continue
-        steps = sorted(int(value) for value in part["steps"].unique())
-        line = f"hackle study run {study} --out {folder} --datasets {','.join(sorted(set(map(str, part['dataset']))))}"
-        line += f" --seeds {part['seed'].nunique()}" + (f" --steps {steps[0]}" if len(steps) == 1 else "")
-        lines.append(line)
-    lines += [f"hackle claims {folder}", f"hackle report {folder}"]
     versions = sorted(set(map(str, tables.runs["version"]))) if len(tables.runs) else []
     devices = sorted(set(filter(None, map(str, tables.runs["device"])))) if len(tables.runs) else []
     made = (
@@ -311,4 +303,4 @@ def commands(tables: Tables, folder: str) -> str:
         if versions
         else ""
     )
-    return f"<pre>{escape(chr(10).join(lines))}</pre>{made}"
+    return f"<pre>{escape(chr(10).join(command_lines(tables, folder)))}</pre>{made}"

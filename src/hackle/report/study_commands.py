@@ -1,0 +1,111 @@
+"""The commands that make a table's runs again: those of `study.json` where the folder has it, else read off the runs.
+
+Of a study of one's own whose `study.json` is not there, nobody knows which options its function takes: none is named.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Iterable
+from inspect import signature
+from pathlib import Path
+from typing import Any
+
+from hackle.evaluation import METRICS, choose_metrics
+from hackle.figures.chart import Frame
+from hackle.protocols import PROTOCOLS, protocol
+from hackle.studies import STUDIES, Study
+from hackle.studies.folder import Wanted, read_wanted
+from hackle.tables import Tables
+
+_ROW = {
+    "dci": "dci_disentanglement",
+    "separability": "wsepin",
+    "whole_separability": "whole_wsepin",
+    "interpretability": "rmig",
+    "whole_misjed": "whole_misjed_top",
+    "sampled_interpretability": "sampled_rmig",
+    "downstream_logistic_cv": "downstream_logistic_cv_10",
+    "downstream_gbt": "downstream_gbt_10",
+}
+"""A row of each metric that gives several; the others give one of their own name."""
+
+
+def command_lines(tables: Tables, folder: str) -> list[str]:
+    """What to type to get these runs, their verdicts and the page again. A folder holds one study: of several, each is
+    trained in its own and then merged into the first's."""
+    wanted = read_wanted(Path(folder))
+    # The folder's own study stays in it.
+    names = sorted({*map(str, tables.runs["study"])} - {""}, key=lambda name: (wanted and name != wanted.study, name))
+    lines, merges = [], []
+    for name in names:
+        out = folder if name == names[0] else f"{folder.rstrip('/')}-{Path(name.replace(':', '-')).name}"
+        options = _selection(name, tables, wanted) | _scoring(name, tables)
+        lines.append(_line("study", "run", name, "--out", out, *_words(options)))
+        if out != folder:
+            merges.append(_line("study", "merge", folder, out))
+    return [*lines, *merges, _line("claims", folder), _line("report", folder)]
+
+
+def _line(*words: str) -> str:
+    return shlex.join(["hackle", *words])
+
+
+def _words(options: dict[str, Any]) -> Iterable[str]:
+    for name, value in options.items():
+        if value is True:
+            yield f"--{name}"
+        elif value not in (None, False):
+            yield from (f"--{name}", ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value))
+
+
+def _selection(name: str, tables: Tables, wanted: Wanted | None) -> dict[str, Any]:
+    """Which runs."""
+    if wanted is not None and wanted.study == name:
+        return dict(wanted.options)
+    if name not in STUDIES:
+        return {}
+    runs: Frame = tables.runs[tables.runs["study"] == name]
+    datasets, methods = (sorted(set(map(str, runs[column]))) for column in ("dataset", "method"))
+    steps = sorted({int(value) for value in runs["steps"]})
+    options = {
+        "seeds": int(runs["seed"].nunique()),
+        "steps": steps[0] if len(steps) == 1 else None,
+        "datasets": datasets,
+        "methods": methods,
+        # Networks of GANs are float32 whatever the study's number format is.
+        "precision": "bfloat16" if (runs["precision"] == "bfloat16").any() else "float32",
+    }
+    taken = signature(STUDIES[name].runs).parameters
+    return {key: value for key, value in options.items() if key in taken}
+
+
+def _scoring(name: str, tables: Tables) -> dict[str, Any]:
+    """How they were scored: the protocols, the part of their points and the metrics."""
+    runs: Frame = tables.runs
+    scores: Frame = tables.scores[tables.scores["run"].isin(runs.loc[runs["study"] == name, "run"])]
+    if not len(scores):
+        return {}
+    found = [str(one).partition(" × ") for one in scores["protocol"].unique()]
+    fraction = Counter(part for _, _, part in found).most_common(1)[0][0]
+    names = sorted({one for one, _, part in found if part == fraction})
+    study = STUDIES.get(name, Study(list))
+    # A study's own protocols go without saying where they are many.
+    own = len(names) > 1 and set(names) == set(study.protocols)
+    return {
+        "protocols": None if own else names,
+        "metrics": _metrics(study, names, set(map(str, scores["metric"].unique()))),
+        "fraction": fraction or None,
+    }
+
+
+def _metrics(study: Study, protocols: list[str], rows: set[str]) -> list[str] | None:
+    """The metrics that were asked for, None where they are the study's own."""
+    known = [protocol(name) for name in protocols if name.partition("@")[0] in PROTOCOLS]
+    have = [name for name in METRICS if _ROW.get(name, name) in rows]
+    chosen = lambda wanted: {name for one in known for name in choose_metrics(wanted, one)}  # noqa: E731
+    if not have or chosen(study.metrics) == set(have):
+        return None
+    every = chosen("all")
+    return ["all", *(name for name in have if name not in every)] if every <= set(have) else have

@@ -1,0 +1,110 @@
+"""The commands at the end of a report, typed again: they ask for the runs and scores that the report is about."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import hackle.engine
+import hackle.studies
+from hackle.cli import main
+from hackle.evaluation import METRICS
+from hackle.protocols import Protocol
+from hackle.records import record_hash
+from hackle.report.study_commands import _ROW, command_lines
+from hackle.store import Store, read
+from hackle.store.merging import merge
+from hackle.studies import split_encoder, yang2020
+from hackle.tables import Outcome
+from hackle.types import Run
+
+MINE = """
+from dataclasses import replace
+from hackle.presets import default_run
+
+def warm_ups(seeds=2, steps=7):
+    return [replace(default_run("vae", "dsprites"), seed=seed, steps=steps) for seed in range(seeds)]
+"""
+
+
+def stored(folder: Path, study: str, runs: list[Run], protocols: tuple[str, ...], metrics: tuple[str, ...]) -> Path:
+    row = {"representation": "mean", "better": "higher", "ceiling": 0.9, "score": 0.5, "low": np.nan, "high": np.nan}
+    row |= {"seed": 0, "seconds": 0.1, "note": ""}
+    scores = [{**row, "metric": metric, "protocol": protocol} for protocol in protocols for metric in metrics]
+    with Store.create_or_open(folder, study=study) as store:
+        for run in runs:
+            store.add(Outcome(run, "done", scores=scores))
+    return folder
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, list[Run], list[str], Any]]:
+    """What `hackle study run` was asked for since, in place of training it."""
+    found: list[tuple[str, list[Run], list[str], Any]] = []
+
+    def note(runs: list[Run], out: Path, *, study: str, protocols: list[Protocol], metrics: Any, **_: Any) -> str:
+        found.append((study, runs, [one.name for one in protocols], metrics))
+        return ""
+
+    monkeypatch.setattr(hackle.engine, "run_study", note)
+    monkeypatch.setattr(hackle.studies, "available", lambda runs, *_, **__: hackle.studies.Available(list(runs), []))
+    return found
+
+
+def typed(lines: list[str]) -> list[str]:
+    """Type the lines that train; the others are returned."""
+    for line in lines:
+        if line.startswith("hackle study run "):
+            main(shlex.split(line)[1:])
+    return [line for line in lines if not line.startswith("hackle study run ")]
+
+
+def test_two_studies_of_one_table_are_asked_for_as_they_are(tmp_path: Path, asked: list[Any]) -> None:
+    first = yang2020(seeds=2, steps=50, datasets=["dsprites"], methods=["vae"], precision="bfloat16")
+    second = split_encoder(seeds=3, steps=60, datasets=["dsprites"])
+    folder = stored(tmp_path / "study", "yang2020", first, ("locatello2019",), ("mig", "dci_disentanglement"))
+    merge(folder, stored(tmp_path / "other", "split-encoder", second, ("kim2018 × 0.1",), ("mig", "true_tc")))
+    rest = typed(command_lines(read(folder), str(folder)))
+    other = f"{folder}-yang2020"
+    assert rest == [f"hackle study merge {folder} {other}", f"hackle claims {folder}", f"hackle report {folder}"]
+    tables = read(folder).runs
+    for study, runs, protocols, metrics in asked:
+        mine = tables.loc[tables["study"] == study, "run"]
+        assert {record_hash(run) for run in runs} == set(mine)
+        assert protocols == (["locatello2019"] if study == "yang2020" else ["kim2018 × 0.1"])
+        assert metrics == ("mig,dci" if study == "yang2020" else "mig,true_tc")
+    assert [study for study, *_ in asked] == ["split-encoder", "yang2020"]
+
+
+def test_a_study_of_ones_own_is_asked_for_by_what_its_folder_says(
+    tmp_path: Path, asked: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("my_warm_ups.py").write_text(MINE)
+    words = ["--seeds", "3", "--protocols", "kim2018", "--metrics", "mig", "--fraction", "0.5"]
+    main(["study", "run", "my_warm_ups.py:warm_ups", "--out", "study", *words])
+    (name, runs, protocols, _) = asked.pop()
+    stored(Path("study"), name, runs, tuple(protocols), ("mig",))
+    typed(command_lines(read("study"), "study"))
+    assert asked == [(name, runs, ["kim2018 × 0.5"], "mig")]
+    # Where the folder does not say it, only what any study takes.
+    Path("study/study.json").unlink()
+    (line, *_) = command_lines(read("study"), "study")
+    assert line == (
+        "hackle study run my_warm_ups.py:warm_ups --out study --protocols kim2018 --metrics mig --fraction 0.5"
+    )
+
+
+def test_what_goes_without_saying_is_not_said(tmp_path: Path) -> None:
+    fast = tuple(_ROW.get(name, name) for name, metric in METRICS.items() if not metric.slow)
+    runs = yang2020(seeds=1, steps=50, datasets=["dsprites"])
+    for folder, more in (("plain", ()), ("more", ("true_tc",))):
+        stored(tmp_path / folder, "yang2020", runs, ("yang2020",), (*fast, *more))
+        (line, *_) = command_lines(read(tmp_path / folder), "study")
+        assert line.endswith(" --protocols yang2020" + (" --metrics all,true_tc" if more else ""))
+    assert json.dumps(command_lines(read(tmp_path / "plain"), "a b")).count("'a b'") == 3
