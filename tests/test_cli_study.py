@@ -137,13 +137,13 @@ def test_merge_and_repair(own_study: str, tmp_path: Path, capsys: Any) -> None:
 
 
 def test_what_a_driver_holds_is_not_changed_under_its_hands(own_study: str, tmp_path: Path, capsys: Any) -> None:
-    from hackle.engine.lock import FolderLock
+    from hackle.engine.lock import driving
 
     (run, *_) = runs_of(own_study, find_study(own_study), {})
     for name in ("a", "b"):
         with Store.create_or_open(tmp_path / name) as store:
             store.add(Outcome(run, "done"))
-    with FolderLock(tmp_path / "a"):
+    with driving(tmp_path / "a"):
         for words in (f"study repair {tmp_path / 'a'}", f"study merge {tmp_path / 'a'} {tmp_path / 'b'}"):
             with pytest.raises(SystemExit):
                 main(words.split())

@@ -338,11 +338,11 @@ def merge_command(directory: Positional[Path], other: Positional[Path]) -> None:
         directory: The study's folder that receives.
         other: The folder that gives.
     """
-    from hackle.engine.lock import FolderLock
+    from hackle.engine.lock import driving
     from hackle.store import Store, merge
 
     Store.open(directory).close()
-    with FolderLock(directory):
+    with driving(directory):
         added, shared = merge(directory, other)
     _say(f"{directory}: {added:,} runs added, {shared:,} were there already")
 
@@ -354,13 +354,13 @@ def repair_command(directory: Positional[Path]) -> None:
     Args:
         directory: The study's folder.
     """
-    from hackle.engine.lock import FolderLock
+    from hackle.engine.lock import driving
     from hackle.store import FILE
     from hackle.store.merging import is_whole, repair
 
     if not (directory / FILE).is_file():
         raise HackleError(f"{directory} holds no results: there is no {FILE} in it")
-    with FolderLock(directory):
+    with driving(directory):
         if is_whole(directory):
             _say(f"nothing to repair: {directory / FILE} is whole")
             return

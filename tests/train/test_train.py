@@ -120,6 +120,41 @@ def test_a_killed_run_resumes_to_the_same_weights(tmp_path: Path, squares: Any) 
     assert curves(folder) == curves(tmp_path / "whole")
 
 
+def test_a_folder_in_which_another_process_trains_is_left_to_it(tmp_path: Path, squares: Any) -> None:
+    run, folder = small_run(VAE(), steps=3), tmp_path / "run"
+    code = (
+        "import sys, time; sys.path[:0] = sys.argv[2:]\n"
+        "from pathlib import Path\n"
+        "from conftest import Squares\n"
+        "from hackle.objectives import VAE\n"
+        "from test_train import quiet\n"
+        "from test_fleet import small_run\n"
+        "scores = lambda model, data: time.sleep(600) or {}\n"
+        "more = {'scores': scores, 'score_every': 1, 'checkpoint_seconds': 0.0}\n"
+        "quiet(small_run(VAE(), steps=3), Path(sys.argv[1]), Squares(), log_every=1, **more)\n"
+    )
+    process = subprocess.Popen([sys.executable, "-c", code, str(folder), *map(str, Path(__file__).parents[:2])])
+    deadline = time.monotonic() + 120
+    while not (folder / "run.json").exists() and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.01)
+    try:
+        with pytest.raises(TrainingError, match=rf"in use by process {process.pid} on .* since 20.*; wait until"):
+            quiet(run, folder, squares, resume=True)
+    finally:
+        process.kill()
+        process.wait()
+    # The lock of a dead process holds nobody, and none is left behind.
+    quiet(run, folder, squares, resume=True)
+    assert (folder / "weights.safetensors").is_file()
+    assert not (folder / "lock").exists()
+
+
+def test_a_lock_left_by_a_process_killed_at_once_does_not_make_a_folder_anothers(tmp_path: Path, squares: Any) -> None:
+    (tmp_path / "lock").write_text("process 1 on nowhere")
+    quiet(small_run(VAE(), steps=1), tmp_path, squares)
+    assert (tmp_path / "weights.safetensors").is_file()
+
+
 def test_several_runs_train_together_into_folders_of_their_own(tmp_path: Path, squares: Any) -> None:
     runs = [small_run(BetaVAE(beta), seed=seed) for seed, beta in enumerate((1.0, 4.0))] + [small_run(VAE())]
     models = quiet(runs, tmp_path, squares)

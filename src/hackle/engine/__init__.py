@@ -16,7 +16,7 @@ from hackle.engine.executor import Executor, Inline
 from hackle.engine.folder import Keep, Keeper, StudyFolder
 from hackle.engine.lacking import lacking_scores
 from hackle.engine.local import Local
-from hackle.engine.lock import EngineError, FolderLock, holder
+from hackle.engine.lock import EngineError, driving, holder
 from hackle.engine.tasks import Settings
 from hackle.evaluation import choose_metrics
 from hackle.protocols import Protocol, protocol
@@ -82,7 +82,7 @@ def run_study(
         checkpoint_seconds=checkpoint_seconds,
         trainers=trainers,
     )
-    with FolderLock(folder.path), Store.create_or_open(folder.path, study) as store:
+    with driving(folder.path), Store.create_or_open(folder.path, study) as store:
         store.check()
         keeper = Keeper(folder, keep, keep_by, chosen[0].name if chosen else "")
         driver = Driver(

@@ -9,6 +9,7 @@ step, a run resumed from any checkpoint ends bit-identical on the CPU with one n
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,8 @@ from hackle.records import record_hash
 from hackle.train.checkpoints import Shelf, write_atomically
 from hackle.train.display import shown
 from hackle.train.errors import DamagedCheckpoint, Diverged, Stopped, TrainingError, WriteError
-from hackle.train.folder import RunFolder
+from hackle.train.folder import RunFolder, usable
+from hackle.train.lock import held
 from hackle.train.loop import Pace, Scores, Trained, Watch, last_good_step, train_runs
 from hackle.train.size import choose_fleet_size, cut
 from hackle.types import Dataset, Run
@@ -122,10 +124,16 @@ def fit(
     if place is not None:
         shelf = Shelf(place, alone=True) if alone else Shelf(place / FLEETS)
     pace, results = Pace(log_every, checkpoint_seconds, score_every), {}
+    lock = ExitStack()
     try:
         with shown(progress, target) as watch:
-            for together in group(members):
+            for number, together in enumerate(group(members)):
                 data = dataset if dataset is not None else load(together[0].dataset, root)
+                # Networks that cannot be built for these images are refused before a folder is claimed for them.
+                build_networks(together[0], data.shape)
+                if place is not None and number == 0:
+                    with usable(place):
+                        lock.enter_context(held(place))
                 folders = {
                     record_hash(run): RunFolder(paths[record_hash(run)], run, data.shape, tensorboard=tensorboard)
                     for run in together
@@ -140,6 +148,7 @@ def fit(
     finally:
         if shelf is not None:
             shelf.close()
+        lock.close()
     models = [results[record_hash(run)].model for run in members]
     return models[0] if alone else models
 
@@ -157,8 +166,6 @@ def _fit_group(
     scores: Scores | None,
 ) -> dict[str, Trained]:
     """Train the runs of one group that have not finished yet."""
-    # Networks that cannot be built for these images are refused before a folder is claimed for them.
-    build_networks(runs[0], data.shape)
     for folder in folders.values():
         folder.claim(resume)
     done = {

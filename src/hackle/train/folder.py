@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import csv
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from hackle.records import record_hash, to_json
 from hackle.train.checkpoints import write_atomically
 from hackle.train.curves import Curves
 from hackle.train.errors import TrainingError
+from hackle.train.lock import FILE as LOCK
 from hackle.types import Run
 
 CURVES = "curves.csv"
@@ -33,13 +35,8 @@ class RunFolder:
 
     def claim(self, resume: bool) -> None:
         """Take the folder for this run, or say why it cannot be had."""
-        try:
+        with usable(self.path):
             self._claim(resume)
-        except OSError as error:
-            raise TrainingError(
-                f"{self.path} cannot be this run's folder: {error.strerror or error}; choose an --out that is a new or "
-                "empty folder in a place where you may write"
-            ) from error
 
     def _claim(self, resume: bool) -> None:
         if (self.path / RECORD).exists():
@@ -54,7 +51,7 @@ class RunFolder:
                     f"{self.path} holds this run already; add --resume to go on, or choose another --out"
                 )
             return
-        if self.path.exists() and any(self.path.iterdir()):
+        if self.path.exists() and any(entry.name != LOCK for entry in self.path.iterdir()):
             raise TrainingError(f"{self.path} is not empty and holds no run; choose another --out")
         self.path.mkdir(parents=True, exist_ok=True)
         write_record(self.path, self.run, self.shape)
@@ -112,6 +109,18 @@ class RunFolder:
         if self._writer is not None:
             self._writer.close()
             self._writer = None
+
+
+@contextmanager
+def usable(path: Path) -> Iterator[None]:
+    """What the system says of a folder that cannot be made or written, as a sentence that says what to do."""
+    try:
+        yield
+    except OSError as error:
+        raise TrainingError(
+            f"{path} cannot be this run's folder: {error.strerror or error}; choose an --out that is a new or "
+            "empty folder in a place where you may write"
+        ) from error
 
 
 def _differences(there: Run, asked: Run) -> str:
