@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +15,7 @@ from safetensors.torch import load_file, save_file
 
 from hackle.model import Model, ModelError, read_record
 from hackle.objectives import VAE, BetaVAE
+from hackle.train import fit
 from test_fleet import small_run
 
 
@@ -43,6 +47,57 @@ def test_saving_and_loading_keeps_everything(model: Model, squares: Any, tmp_pat
     images = squares.render([[0, 0, 0], [3, 2, 1]])
     np.testing.assert_array_equal(loaded.encode(images)[0], model.encode(images)[0])
     np.testing.assert_array_equal(loaded.reconstruct(images), model.reconstruct(images))
+
+
+QUIET = """
+from dataclasses import dataclass
+
+from hackle.objectives.vae import Autoencoder, autoencoder_phase, evidence
+from hackle.types import Losses
+
+
+def loss(nets, step, run):
+    found = evidence(nets, step, run)
+    return Losses(found.reconstruction + found.kl + run.method.weight * found.means.square().mean(), found.terms)
+
+
+@dataclass(frozen=True)
+class QuietVAE(Autoencoder):
+    weight: float = 1.0
+
+    def phases(self, run):
+        return (autoencoder_phase(loss, run),)
+"""
+
+
+def test_runs_of_a_method_of_ones_own_are_read_again(squares: Any, tmp_path: Path, monkeypatch: Any) -> None:
+    (tmp_path / "quiet_method.py").write_text(QUIET)
+    folder = tmp_path / "run"
+    with monkeypatch.context() as patch:
+        patch.syspath_prepend(tmp_path)
+        run = small_run(importlib.import_module("quiet_method").QuietVAE(3.0))
+        trained = fit(run, dataset=squares, out=folder, device="cpu", progress=False)
+        assert fit(run, dataset=squares, out=folder, device="cpu", progress=False, resume=True).run == run
+        del sys.modules["quiet_method"]
+        loaded = Model.load(folder)
+        assert (type(loaded.run.method).__name__, loaded.run.method.weight) == ("QuietVAE", 3.0)
+        images = squares.render([[0, 0, 0], [3, 2, 1]])
+        np.testing.assert_array_equal(loaded.encode(images)[0], trained.encode(images)[0])
+        del sys.modules["quiet_method"]
+    with pytest.raises(ModelError, match=r"'quiet_method:QuietVAE', which cannot be imported .* on the Python path"):
+        Model.load(folder)
+
+
+def test_a_run_that_could_not_be_read_again_is_not_saved(squares: Any, tmp_path: Path) -> None:
+    @dataclass(frozen=True)
+    class Inside(VAE):
+        pass
+
+    with pytest.raises(ModelError, match=r"not read again: .*inside a function"):
+        Model(small_run(Inside()), squares.shape).save(tmp_path / "model")
+    assert not (tmp_path / "model").exists()
+    with pytest.raises(ModelError, match=r"not read again: .*inside a function"):
+        fit(small_run(Inside()), dataset=squares, out=tmp_path / "run", device="cpu", progress=False)
 
 
 def test_a_folder_with_a_run_is_not_overwritten(model: Model, tmp_path: Path) -> None:

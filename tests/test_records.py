@@ -68,11 +68,42 @@ def test_nested_records_come_back_equal_through_json() -> None:
 
 def test_plain_data_names_the_class_of_each_record() -> None:
     assert to_json(Net((1, 2), Rate(0.5, 3))) == {
-        "type": "Net",
+        "type": f"{__name__}:Net",
         "widths": [1, 2],
-        "rate": {"type": "Rate", "value": 0.5, "warmup": 3},
+        "rate": {"type": f"{__name__}:Rate", "value": 0.5, "warmup": 3},
         "build": None,
     }
+    assert to_json(Adam())["type"] == "Adam"
+
+
+def test_records_of_classes_that_are_not_hackles_are_imported() -> None:
+    plain = json.loads(json.dumps(to_json(JOB)))
+    assert from_json(plain, {}) == JOB
+    mine, theirs = (dataclass(type("Adam", (), {"__module__": name})) for name in ("mine", "theirs"))
+    assert record_hash(mine()) != record_hash(theirs())
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        (
+            "no_such_module:Rate",
+            r"'no_such_module:Rate', which cannot be imported .*no_such_module must be on the Python path",
+        ),
+        (f"{__name__}:Velocity", "cannot be imported .*Velocity"),
+        ("__main__:Velocity", "defined in a script or a notebook"),
+        (f"{__name__}:test.<locals>.Rate", "inside a function"),
+        (f"{__name__}:at_the_top_level", "no dataclass"),
+    ],
+)
+def test_classes_that_cannot_be_imported_are_named(name: str, expected: str) -> None:
+    with pytest.raises(ValueError, match=expected):
+        from_json({"type": name}, CLASSES)
+
+
+def test_processes_of_a_script_name_its_classes_as_the_script_does() -> None:
+    there, here = (dataclass(type("Pause", (), {"__module__": name})) for name in ("__mp_main__", "__main__"))
+    assert to_json(there()) == to_json(here()) == {"type": "__main__:Pause"}
 
 
 def test_fields_that_a_record_leaves_out_take_their_defaults() -> None:
@@ -122,9 +153,10 @@ def test_the_hash_of_a_record_never_changes() -> None:
     """Results are stored under these hashes: a change here orphans every stored run.
 
     Each is the beginning of `sha256sum` of the record's text, keys sorted and no spaces:
-    {"beta1":0.9,"beta2":0.999,"epsilon":1e-08,"learning_rate":0.0001,"type":"Adam"} for the second.
+    {"beta1":0.9,"beta2":0.999,"epsilon":1e-08,"learning_rate":0.0001,"type":"Adam"} for the second. In the first the class of
+    a record is named by its module, as those of others than hackle are.
     """
-    assert record_hash(Net((32, 64), Rate(0.25))) == "323006deb39745d7"
+    assert record_hash(Net((32, 64), Rate(0.25))) == "5fbb8e282724e7e3"
     assert record_hash(Adam()) == "43d137427c09d9aa"
 
 

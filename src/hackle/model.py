@@ -39,10 +39,19 @@ class ModelError(HackleError):
     """A run folder that cannot be read."""
 
 
+def _record_text(run: Run, shape: tuple[int, int, int]) -> str:
+    """What run.json holds. A record that could not be read again, of a class defined inside a function say, is refused."""
+    text = {"hackle": __version__, "hash": record_hash(run), "shape": list(shape), "record": to_json(run)}
+    try:
+        from_json(text["record"], _CLASSES)
+    except ValueError as error:
+        raise ModelError(f"this run could be saved but not read again: {error}") from error
+    return json.dumps(text, indent=2) + "\n"
+
+
 def write_record(folder: Path, run: Run, shape: tuple[int, int, int]) -> None:
     """Write run.json: the record, its hash, the image shape and the version that wrote it."""
-    text = {"hackle": __version__, "hash": record_hash(run), "shape": list(shape), "record": to_json(run)}
-    (folder / RECORD).write_text(json.dumps(text, indent=2) + "\n")
+    (folder / RECORD).write_text(_record_text(run, shape))
 
 
 def read_record(folder: Path) -> tuple[Run, tuple[int, int, int]]:
@@ -162,9 +171,10 @@ class Model:
         folder = Path(folder)
         if (folder / RECORD).exists():
             raise ModelError(f"{folder} holds a run already; choose another folder")
+        record = _record_text(self.run, self.shape)
         folder.mkdir(parents=True, exist_ok=True)
         save_file(self.weights(), folder / WEIGHTS)
-        write_record(folder, self.run, self.shape)
+        (folder / RECORD).write_text(record)
         return folder
 
     def weights(self) -> dict[str, Tensor]:

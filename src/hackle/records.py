@@ -1,6 +1,8 @@
 """Run records as data: to and from JSON, their hash, and their float fields, which are what a fleet stacks.
 
 A record is a frozen dataclass of numbers, strings, tuples, other records, and classes or functions known by their name.
+Records of hackle's own classes carry the class's name alone; those of other classes `module:name`, from which they are
+imported when the record is read.
 """
 
 from __future__ import annotations
@@ -8,6 +10,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import hashlib
+import importlib
 import json
 from collections.abc import Mapping
 from typing import Any, TypeVar
@@ -23,6 +26,52 @@ def _is_float(field: dataclasses.Field[Any]) -> bool:
     return field.type in ("float", float)
 
 
+def place_of(thing: Any) -> str:
+    """Where a class or function can be imported from, as `module:name`. Of a script that runs it is `__main__`, which
+    processes that the script starts know by another name."""
+    module = "__main__" if thing.__module__ == "__mp_main__" else thing.__module__
+    return f"{module}:{thing.__qualname__}"
+
+
+def import_named(place: str) -> Any:
+    """What `place_of` has named."""
+    module, _, name = place.partition(":")
+    found = importlib.import_module(module)
+    for part in name.split("."):
+        found = getattr(found, part)
+    return found
+
+
+def _type_name(cls: type) -> str:
+    return cls.__name__ if cls.__module__.partition(".")[0] == "hackle" else place_of(cls)
+
+
+def _record_class(name: Any, classes: Mapping[str, type]) -> type:
+    """The class of a record that names its type so."""
+    if name in classes:
+        return classes[name]
+    if not isinstance(name, str) or ":" not in name:
+        raise ValueError(
+            f"unknown record type {name!r}; known are {', '.join(sorted(classes))}, and a class of your own is written "
+            "as module:name"
+        )
+    try:
+        found = import_named(name)
+    except Exception as error:
+        module = name.partition(":")[0]
+        remedy = f"the folder or package that holds the module {module} must be on the Python path (PYTHONPATH)"
+        if module == "__main__":
+            remedy = "it was defined in a script or a notebook; define it in a module, which others can import"
+        if "<locals>" in name:
+            remedy = "it was defined inside a function; define it at the top level of a module"
+        raise ValueError(
+            f"the record is of the class {name!r}, which cannot be imported ({type(error).__name__}: {error}); {remedy}"
+        ) from error
+    if not (isinstance(found, type) and dataclasses.is_dataclass(found)):
+        raise ValueError(f"the record is of the class {name!r}, which is no dataclass; expected a frozen dataclass")
+    return found
+
+
 def to_json(record: Any) -> Any:
     """A record as plain data; nested records carry their class name so that they can be read back.
 
@@ -30,7 +79,7 @@ def to_json(record: Any) -> Any:
     `module:name`, a string from which whoever holds the record may import it again.
     """
     if _is_record(record):
-        plain: dict[str, Any] = {"type": type(record).__name__}
+        plain: dict[str, Any] = {"type": _type_name(type(record))}
         for field in dataclasses.fields(record):
             if field.name == "type":
                 raise TypeError(
@@ -45,7 +94,7 @@ def to_json(record: Any) -> Any:
         return record
     name = getattr(record, "__qualname__", "<unnamed>")
     if callable(record) and "<" not in name:
-        return f"{record.__module__}:{name}"
+        return place_of(record)
     raise TypeError(
         f"a record cannot hold {type(record).__name__}: {record!r}; expected Python's own numbers and strings, tuples, "
         "records, or a class or function from the top level of a module"
@@ -53,13 +102,12 @@ def to_json(record: Any) -> Any:
 
 
 def from_json(data: Any, classes: Mapping[str, type]) -> Any:
-    """The record that `to_json` wrote. `classes` maps the class names that may occur to the classes."""
+    """The record that `to_json` wrote. `classes` maps names of hackle's classes to the classes; others are imported."""
     if isinstance(data, dict):
         values = dict(data)
         name = values.pop("type", None)
-        if name not in classes:
-            raise ValueError(f"unknown record type {name!r}; known are {', '.join(sorted(classes))}")
-        fields = {field.name: field for field in dataclasses.fields(classes[name])}
+        cls = _record_class(name, classes)
+        fields = {field.name: field for field in dataclasses.fields(cls)}
         if unknown := values.keys() - fields.keys():
             raise ValueError(f"{name} has no field {', '.join(sorted(unknown))}; it was written by another version")
         missing = [
@@ -71,7 +119,7 @@ def from_json(data: Any, classes: Mapping[str, type]) -> Any:
         ]
         if missing:
             raise ValueError(f"{name} lacks {', '.join(missing)}; it is incomplete or was written by another version")
-        return classes[name](**{key: from_json(value, classes) for key, value in values.items()})
+        return cls(**{key: from_json(value, classes) for key, value in values.items()})
     if isinstance(data, list):
         return tuple(from_json(item, classes) for item in data)
     return data

@@ -6,13 +6,12 @@ PyTorch's batch normalisation with running averages nor dropout.
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from torch import Tensor, nn
 
+from hackle.records import import_named
 from hackle.types import HackleError
 
 Shape = tuple[int, int, int]
@@ -27,18 +26,13 @@ def _resolve(factory: Factory | str) -> Factory:
     """The factory, or the one that a saved record names as `module:name`."""
     if not isinstance(factory, str):
         return factory
-    module, _, name = factory.partition(":")
-    found: Any = None
     try:
-        found = importlib.import_module(module)
-        for part in name.split("."):
-            found = getattr(found, part)
+        return import_named(factory)
     except (ImportError, AttributeError, ValueError) as error:
         raise OwnNetworkError(
             f"the record names its network {factory!r}, which cannot be imported ({error}); put the module that defines "
             "it on the Python path"
         ) from error
-    return found
 
 
 class ChannelsFirstEncoder(nn.Module):
