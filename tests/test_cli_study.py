@@ -63,6 +63,10 @@ def test_run_status_export_and_run_again(own_study: str, tmp_path: Path, capsys:
         main(f"study export {out}".split())
     assert "is there already; add --overwrite" in " ".join(capsys.readouterr().err.split())
     main(f"study export {out} --overwrite".split())
+    main(f"study export {out} --csv".split())
+    assert len(pd.read_csv(out / "csv" / "scores.csv")) == len(read(out).scores)
+    main(f"study export {out} --csv --parquet --out {tmp_path / 'both'}".split())
+    assert len(list((tmp_path / "both").iterdir())) == 6
 
 
 def test_a_folder_with_other_files_is_refused_before_anything_is_written(

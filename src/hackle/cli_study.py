@@ -28,7 +28,7 @@ usage: hackle study {list, plan NAME, run NAME --out DIR, status DIR, export DIR
   plan      runs, groups, fleets, hours, memory and disk on this machine, from a short measurement
   run       train, score and store; started again it goes on where it stopped
   status    done, failed and waiting runs, and why runs failed
-  export    scores, runs and curves as Parquet
+  export    scores, runs and curves as Parquet or CSV
   merge     add the results in another folder to those in a folder
   repair    set a damaged store aside and keep what is whole
 
@@ -312,22 +312,28 @@ def status_command(directory: Positional[Path], failures: int = 10) -> None:
 
 
 def export_command(
-    directory: Positional[Path], out: Path | None = None, parquet: bool = True, overwrite: bool = False
+    directory: Positional[Path],
+    out: Path | None = None,
+    parquet: bool = False,
+    csv: bool = False,
+    overwrite: bool = False,
 ) -> None:
-    """Write scores.parquet, runs.parquet and curves.parquet.
+    """Write the tables scores, runs and curves as Parquet, or as CSV, or both.
 
     Args:
         directory: The study's folder.
-        out: The folder for the files; `parquet` in the study's folder if not given.
-        parquet: The one format that there is.
+        out: The folder for the files; `parquet` or `csv` in the study's folder if not given.
+        parquet: As Parquet, which is also what is written if no format is named.
+        csv: As CSV.
         overwrite: Replace files that are there already.
     """
     from hackle.store import export
 
-    if not parquet:
-        raise HackleError("Parquet is the one format that there is; `hackle.results(DIR)` gives a pandas frame")
-    for path in export(directory, out or directory / "parquet", overwrite=overwrite):
-        print(path)
+    formats: tuple[tuple[Literal["parquet", "csv"], bool], ...] = (("parquet", parquet or not csv), ("csv", csv))
+    for name, wanted in formats:
+        if wanted:
+            for path in export(directory, out or directory / name, file_format=name, overwrite=overwrite):
+                print(path)
 
 
 def merge_command(directory: Positional[Path], other: Positional[Path]) -> None:

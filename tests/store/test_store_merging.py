@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hackle.records import record_hash
-from hackle.store import Store, StoreError, export, merge, read
+from hackle.store import FILE, Store, StoreError, export, merge, read, results
 from hackle.tables import Outcome
 from made_up_outcomes import made_up, made_up_run, made_up_scores
 
@@ -122,3 +124,31 @@ def test_parquet_holds_what_the_store_holds(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match=r"scores.parquet is there already"):
         export(folder, tmp_path / "out")
     export(folder, tmp_path / "out", overwrite=True)
+
+
+def test_csv_has_every_digit_and_can_be_read_back(tmp_path: Path) -> None:
+    scores = [row | {"score": 1 / 3, "note": 'a "quoted", long\nnote'} for row in made_up_scores()]
+    folder = store_of(tmp_path / "study", replace(made_up(0), scores=scores), made_up(1))
+    paths = export(folder, tmp_path / "out", file_format="csv")
+    assert [path.name for path in paths] == ["scores.csv", "runs.csv", "curves.csv"]
+    frames = [pd.read_csv(path) for path in paths]
+    tables = read(folder)
+    for frame, table in zip(frames, (tables.scores, tables.runs), strict=False):
+        assert list(frame) == list(table)
+        for name in table:
+            if pd.api.types.is_float_dtype(table[name]):
+                np.testing.assert_array_equal(frame[name], table[name])
+    assert set(frames[0]["note"].dropna()) == set(tables.scores["note"]) - {""}
+    kl = frames[2].query("term == 'kl'")
+    assert kl["value"].to_list() == tables.curve("kl")["value"].to_list()
+    assert kl["run"].to_list() == tables.curve("kl")["run"].to_list()
+    with pytest.raises(StoreError, match="no format 'xlsx'; there are parquet and csv"):
+        export(folder, tmp_path / "out", file_format="xlsx")  # type: ignore[arg-type]
+
+
+def test_the_file_itself_names_the_results(tmp_path: Path) -> None:
+    folder = store_of(tmp_path / "study", made_up(0))
+    pd.testing.assert_frame_equal(results(folder / FILE), results(folder))
+    assert len(read(str(folder / FILE)).curve("kl")) == len(read(folder).curve("kl")) > 0
+    with pytest.raises(StoreError, match="holds no results"):
+        results(tmp_path / "other" / FILE)

@@ -5,14 +5,19 @@ from __future__ import annotations
 import math
 import os
 import sqlite3
+from collections.abc import Iterable
 from contextlib import closing, suppress
 from pathlib import Path
+from typing import Literal
+
+import pandas as pd
 
 from hackle.store.entries import Entry, insert, insert_details, read_entry, without
 from hackle.store.results import Store
 from hackle.store.schema import FILE, StoreError, connect, create_tables, explained
 
 _CEILING_TOLERANCE = 1e-6
+_CURVE = ("run", "term", "step", "value")
 _DAMAGE = (sqlite3.DatabaseError, StoreError, ValueError, TypeError)
 
 
@@ -73,13 +78,21 @@ def _merge_ceilings(source: sqlite3.Connection, target: sqlite3.Connection) -> N
             )
 
 
-def export(folder: str | Path, out: str | Path, *, overwrite: bool = False) -> list[Path]:
-    """Write scores.parquet, runs.parquet and curves.parquet (run, term, step, value) into a folder."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+def export(
+    folder: str | Path,
+    out: str | Path,
+    *,
+    file_format: Literal["parquet", "csv"] = "parquet",
+    overwrite: bool = False,
+) -> list[Path]:
+    """Write the tables scores, runs and curves (run, term, step, value) as files into a folder.
 
+    CSV has every digit, an empty cell where there is no number, and no types; Parquet is smaller and faster to read.
+    """
+    if file_format not in ("parquet", "csv"):
+        raise StoreError(f"no format {file_format!r}; there are parquet and csv")
     out = Path(out)
-    paths = [out / f"{name}.parquet" for name in ("scores", "runs", "curves")]
+    paths = [out / f"{name}.{file_format}" for name in ("scores", "runs", "curves")]
     for path in paths:
         if path.exists() and not overwrite:
             raise StoreError(f"{path} is there already; add --overwrite to replace it, or choose another folder")
@@ -87,17 +100,31 @@ def export(folder: str | Path, out: str | Path, *, overwrite: bool = False) -> l
         tables, terms = store.tables(), store.curve_terms()
     out.mkdir(parents=True, exist_ok=True)
     partial = [path.with_name(path.name + ".partial") for path in paths]
-    tables.scores.to_parquet(partial[0], index=False)
-    tables.runs.to_parquet(partial[1], index=False)
-    columns = pa.schema({"run": pa.string(), "term": pa.string(), "step": pa.int64(), "value": pa.float64()})
-    with pq.ParquetWriter(partial[2], columns) as writer:
-        # Term by term: the curves of thousands of runs together would not fit in memory.
-        for term in terms:
-            frame = tables.curve(term).assign(term=term)
-            writer.write_table(pa.Table.from_pandas(frame, columns, preserve_index=False))
+    # Term by term: the curves of thousands of runs together would not fit in memory.
+    curves = (pd.DataFrame(tables.curve(term).assign(term=term), columns=list(_CURVE)) for term in terms)
+    if file_format == "csv":
+        tables.scores.to_csv(partial[0], index=False)
+        tables.runs.to_csv(partial[1], index=False)
+        pd.DataFrame(columns=list(_CURVE)).to_csv(partial[2], index=False)
+        for frame in curves:
+            frame.to_csv(partial[2], index=False, header=False, mode="a")
+    else:
+        tables.scores.to_parquet(partial[0], index=False)
+        tables.runs.to_parquet(partial[1], index=False)
+        _write_parquet(partial[2], curves)
     for path, new in zip(paths, partial, strict=True):
         os.replace(new, path)
     return paths
+
+
+def _write_parquet(path: Path, curves: Iterable[pd.DataFrame]) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    columns = pa.schema({"run": pa.string(), "term": pa.string(), "step": pa.int64(), "value": pa.float64()})
+    with pq.ParquetWriter(path, columns) as writer:
+        for frame in curves:
+            writer.write_table(pa.Table.from_pandas(frame, columns, preserve_index=False))
 
 
 def is_whole(folder: str | Path) -> bool:

@@ -63,8 +63,10 @@ class Store:
 
     @classmethod
     def open(cls, folder: str | Path) -> Store:
-        """The store of a folder to read from; opening and reading it never changes what it holds."""
+        """The store of a folder, or the file itself, to read from; opening and reading it never changes what it holds."""
         folder = Path(folder)
+        if folder.name == FILE and folder.is_file():
+            folder = folder.parent
         path = folder / FILE
         if not path.is_file():
             raise StoreError(f"{folder} holds no results: there is no {FILE} in it. `hackle study run` makes them")
@@ -236,11 +238,11 @@ def _curve(folder: Path, term: str) -> pd.DataFrame:
 
 
 def read(folder: str | Path) -> Tables:
-    """The results in a study's folder."""
+    """The results in a study's folder, which the path of its `results.sqlite` names as well."""
     with closing(Store.open(folder)) as store:
         return store.tables()
 
 
 def results(folder: str | Path) -> pd.DataFrame:
-    """The scores in a study's folder, a row per run, representation, metric and protocol."""
+    """The scores in a study's folder or `results.sqlite`, a row per run, representation, metric and protocol."""
     return read(folder).scores
