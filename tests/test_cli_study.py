@@ -194,6 +194,14 @@ def test_mistakes_are_explained_and_nothing_is_written(
     assert not list(tmp_path.iterdir())
 
 
+def test_help_says_whose_weights_are_kept(capsys: Any) -> None:
+    with pytest.raises(SystemExit):
+        main("study run --help".split())
+    words = words_of(capsys).replace("│ ", "")
+    assert "the best by MIG in each group of runs that train together" in words
+    assert "setting" not in words.split("--keep")[1].split("--retry")[0]
+
+
 @pytest.mark.parametrize(
     ("verb", "words"),
     [

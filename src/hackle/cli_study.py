@@ -229,7 +229,8 @@ def run_study_command(
         protocols: How to score, names separated by commas; the study's own if not given.
         metrics: Names separated by commas, among which may be all, those that take seconds; the study's own if not given.
         fraction: Score on this fraction of the protocols' points, for a quick look; the protocols' names say so.
-        keep: Weights to keep: of all runs, of the best of each setting, or none.
+        keep: Weights to keep: of all runs, of none, or of the best by MIG in each group of runs that train together, which
+            differ in strengths and seeds alone.
         retry_failed: Train runs again that are stored as failed.
         workers: Processes that score, or with Ray tasks at a time; as many as there are cores or GPUs if not given.
         trainers: Fleets that train at once on one CUDA device; several pay if they are small and MPS runs (docs/speed.md).
