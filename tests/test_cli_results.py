@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from hackle.claims import CLAIMS
 from hackle.cli import main
 from hackle.cli_results import REFUTED, UNDECIDED
 from hackle.presets import preset
@@ -57,6 +58,14 @@ def test_the_exit_code_says_how_the_claims_fare(
     said = capsys.readouterr().out
     assert "mig-vae-10" in said.replace("\n", "")
     assert "hackle study run yang2020 --out DIR" in said
+
+
+def test_claims_without_runs_are_counted_apart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code(str(store(tmp_path / "study", 0.1, 6)), "--paper", "yang2020")
+    said = capsys.readouterr().out
+    total = sum(claim.paper == "yang2020" for claim in CLAIMS.values())
+    assert f"\n1 holds, {total - 1} without runs.\n" in said
+    assert f"\n{total - 1} claims have no runs here" in said
 
 
 def test_verdicts_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -124,6 +124,8 @@ def print_verdicts(found: Sequence[Judgement], *, missing: bool = False, reasons
 
     reasons: in words, the claim's sentence and the reason below each verdict, in place of tables.
     """
+    from hackle.figures import words
+
     console = Console()
     if not console.is_terminal:
         console = Console(width=WIDTH)
@@ -137,11 +139,14 @@ def print_verdicts(found: Sequence[Judgement], *, missing: bool = False, reasons
         console.print()
     if any(judgement.evidence.borrowed and judgement.evidence.runs for judgement in shown):
         console.print("* runs of other studies, which may have trained otherwise than the claim's own", highlight=False)
-    counts = {verdict: sum(judgement.verdict == verdict for judgement in found) for verdict in _STYLES}
-    console.print(f"{', '.join(f'{count} {verdict}' for verdict, count in counts.items())}.", highlight=False)
+    fates = words.tally(words.fate(judgement.verdict, judgement.evidence.runs) for judgement in found)
+    console.print(f"{fates}.", highlight=False)
     absent = [judgement for judgement in found if not judgement.evidence.runs]
     if absent and not missing:
-        console.print(f"{len(absent)} claims have no runs here; --missing lists them. They need:", highlight=False)
+        console.print(
+            f"{words.counted(len(absent), 'claim has', 'claims have')} no runs here; --missing lists them. Needed:",
+            highlight=False,
+        )
         studies = [judgement.claim.study or judgement.claim.paper for judgement in absent]
         for study in dict.fromkeys(studies):
             console.print(f"  hackle study run {study} --out DIR   for {studies.count(study)}", highlight=False)
@@ -167,10 +172,10 @@ def _print_reasons(console: Console, paper: str, judgements: Sequence[Judgement]
     console.print(Text(paper, "italic"))
     for judgement in judgements:
         name, verdict, where, *_, chance, runs, _ = _row(judgement)
-        facts = " · ".join([where, *([f"p {chance}"] if chance else []), f"{runs} runs"])
+        facts = " · ".join([where, *([f"p {chance}"] if chance else []), f"{runs} run{'s' if runs != '1' else ''}"])
         console.print(f" {name}  {verdict}  {facts}", highlight=False, soft_wrap=True)
-        for words in (judgement.claim.statement, judgement.reason):
-            console.print(Text(f"    {words}"), soft_wrap=True)
+        for sentence in (judgement.claim.statement, judgement.reason):
+            console.print(Text(f"    {sentence}"), soft_wrap=True)
 
 
 def _row(judgement: Judgement) -> list[str]:

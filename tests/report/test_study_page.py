@@ -97,13 +97,18 @@ def test_every_figure_is_drawn_or_listed_as_lacking(page: Path, study: Tables) -
     assert text.count("hackle study run locatello2019") >= 14
 
 
+def fate(row: dict[str, Any]) -> str:
+    return row["verdict"] if row["runs"] else "no runs"
+
+
 def test_every_claim_has_its_verdict(page: Path, study: Tables) -> None:
     text = page.read_text(encoding="utf-8")
     verdicts = as_frame(judge(study))
     for row in verdicts.to_dict("records"):
-        assert f'<details id="claim-{row["claim"]}" data-verdict="{row["verdict"]}">' in text
-    counts = verdicts["verdict"].value_counts()
-    for name in ("holds", "does not hold", "undecided"):
+        assert f'<details id="claim-{row["claim"]}" data-verdict="{fate(row)}">' in text
+    counts = pd.Series([fate(row) for row in verdicts.to_dict("records")]).value_counts()
+    assert counts["no runs"] > counts["undecided"] > 0
+    for name in ("holds", "does not hold", "undecided", "no runs"):
         assert re.search(rf'data-verdict-filter="{name}">.*?</span> {counts.get(name, 0)}</button>', text)
 
 
@@ -114,7 +119,7 @@ def test_claims_without_runs_are_folded_and_own_papers_come_first(page: Path, st
     assert 0 < len(untested) < len(verdicts)
     folds = re.findall(r'<details class="absent untested"><summary>(.*?)</summary>(.*?)</div></details>', text)
     assert {name for _, fold in folds for name in re.findall(r'id="claim-([^"]+)"', fold)} == untested
-    assert sum(int(re.sub(r"^one", "1", count).split()[0]) for count, _ in folds) == len(untested)
+    assert sum(int(count.split()[0]) for count, _ in folds) == len(untested)
     papers = re.findall(r'<h3 class="paper" id="([^"]+)">', text)
     own = set(study.runs["study"]).intersection(papers)
     assert own
@@ -178,8 +183,15 @@ def test_a_page_of_one_paper(study: Tables, tmp_path: Path) -> None:
 def test_a_page_of_nothing(tmp_path: Path) -> None:
     none = Tables(pd.DataFrame(columns=list(SCORE_COLUMNS)), pd.DataFrame(columns=list(RUN_COLUMNS)))
     text = write_study_page(none, tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "<b>0</b><span>settings</span>" in text
     assert "figures and tables not drawn for want of runs" in text
     assert json.loads(re.findall(r'id="score-data">(.*?)</script>', text)[0])["runs"] == []
+
+
+def test_one_of_a_kind_is_singular(tmp_path: Path) -> None:
+    text = write_study_page(made.tables(own_runs()[:1]), tmp_path / "page.html").read_text(encoding="utf-8")
+    for name in ("run done", "setting", "seed"):
+        assert f"<b>1</b><span>{name}</span>" in text
 
 
 def test_two_processes_draw_the_same(study: Tables) -> None:
@@ -251,10 +263,13 @@ def test_the_score_table_sorts_filters_and_opens(opened: Any, study: Tables) -> 
 def test_verdicts_filter_and_themes_switch(opened: Any) -> None:
     shown = ".claims details:not([hidden])"
     everything = opened.locator(shown).count()
-    opened.click('[data-verdict-filter="undecided"]')
-    verdicts = opened.eval_on_selector_all(shown, "items => items.map(i => i.dataset.verdict)")
-    assert set(verdicts) == {"undecided"}
-    opened.click('[data-verdict-filter="undecided"]')
+    for name in ("undecided", "no runs"):
+        opened.click(f'[data-verdict-filter="{name}"]')
+        verdicts = opened.eval_on_selector_all(shown, "items => items.map(i => i.dataset.verdict)")
+        assert set(verdicts) == {name}
+        folds = opened.locator(".untested").count() if name == "no runs" else 0
+        assert opened.locator(".untested:not([hidden])").count() == folds
+    opened.click('[data-verdict-filter="no runs"]')
     assert opened.locator(shown).count() == everything
     paper = "getComputedStyle(document.body).backgroundColor"
     opened.click("#theme")

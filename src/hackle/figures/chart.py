@@ -129,7 +129,7 @@ class Chart:
             return ""
         n: Frame = pd.concat(counts)
         low, high = int(n.min()), int(n.max())
-        return f"n = {low} runs each." if low == high else f"n = {low} to {high} runs each."
+        return f"n = {low} run{'s' if low > 1 else ''} each." if low == high else f"n = {low} to {high} runs each."
 
     def data(self) -> Frame:
         """Every point of every panel in one frame, for those who draw it themselves."""

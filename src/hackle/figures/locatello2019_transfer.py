@@ -185,7 +185,8 @@ def table_1(tables: Tables) -> Chart:
     reading = (
         f"Per cent of comparisons in which the chosen setting is at least as good as a random one at another seed; "
         f"{50 * (scores.shape[3] + 1) / scores.shape[3]:.1f} is chance, since the random one may be the same. "
-        f"{scores.shape[3]} settings, {scores.shape[2]} seeds, {scores.shape[0]} data sets."
+        f"{words.counted(scores.shape[3], 'setting')}, {words.counted(scores.shape[2], 'seed')}, "
+        f"{words.counted(scores.shape[0], 'data set')}."
     )
     return Chart(rows, (), reading, comparisons, absent(frame, METRICS), picked.notes)
 

@@ -122,7 +122,8 @@ def _longest(rows: Frame) -> tuple[Frame, str]:
     longest = rows.groupby(list(CONFIGURATION), dropna=False, observed=True)["steps"].transform("max")
     kept = rows[rows["steps"] == longest]
     left_out = rows["run"].nunique() - kept["run"].nunique()
-    return kept, f"{left_out} runs left out that trained for fewer steps than others like them" if left_out else ""
+    said = f"{words.counted(left_out, 'run')} left out that trained for fewer steps than others like them"
+    return kept, said if left_out else ""
 
 
 def _mixtures(rows: Frame) -> list[str]:
@@ -134,7 +135,8 @@ def _mixtures(rows: Frame) -> list[str]:
     twice = int(runs.duplicated([*CONFIGURATION, "seed"]).sum())
     if twice:
         notes.append(
-            f"{twice} runs share settings and seed with another: they differ in batch size, precision or networks"
+            f"{words.counted(twice, 'run shares', 'runs share')} settings and seed with another: the difference is in batch "
+            "size, precision, networks or another part of the record"
         )
     return notes
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -161,3 +162,36 @@ def listing(names: Iterable[str]) -> str:
     """
     *head, last = list(names)
     return f"{', '.join(head)} and {last}" if head else last
+
+
+def counted(number: int, noun: str, nouns: str = "") -> str:
+    """A number with its noun; `nouns` is the plural where it is not the noun with an s.
+
+    >>> counted(1, "run"), counted(1200, "run")
+    ('1 run', '1,200 runs')
+    """
+    return f"{number:,} {noun if number == 1 else nouns or noun + 's'}"
+
+
+VERDICTS = {
+    "holds": ("holds", "hold"),
+    "does not hold": ("does not hold", "do not hold"),
+    "undecided": ("undecided", "undecided"),
+    "no runs": ("without runs", "without runs"),
+}
+"""How one claim and how several fare. A claim of which there is no run at all is not the same as one tested and undecided."""
+
+
+def fate(verdict: str, runs: int) -> str:
+    """How a claim fares, a key of `VERDICTS`, from its verdict and the number of its runs."""
+    return verdict if runs else "no runs"
+
+
+def tally(fates: Iterable[str]) -> str:
+    """How many claims fare how.
+
+    >>> tally(["holds", "undecided", "holds", "no runs"])
+    '2 hold, 1 undecided, 1 without runs'
+    """
+    counts = Counter(fates)
+    return ", ".join(counted(counts[name], *both) for name, both in VERDICTS.items() if counts[name])

@@ -19,7 +19,7 @@
       for (const claim of document.querySelectorAll(".claims details"))
         claim.hidden = on && claim.dataset.verdict !== chip.dataset.verdictFilter;
       for (const fold of document.querySelectorAll(".untested")) {
-        fold.hidden = on && chip.dataset.verdictFilter !== "undecided";
+        fold.hidden = on && chip.dataset.verdictFilter !== "no runs";
         fold.open = on && !fold.hidden;
       }
     });

@@ -15,7 +15,7 @@ from hackle.figures.selection import CONFIGURATION
 from hackle.report.study_commands import command_lines
 from hackle.tables import Tables, setting_numbers, telling_fields
 
-_CLASS = {"holds": "holds", "does not hold": "fails", "undecided": "open"}
+_CLASS = {"holds": "holds", "does not hold": "fails", "undecided": "open", "no runs": "none"}
 
 
 def facts(tables: Tables) -> str:
@@ -25,17 +25,22 @@ def facts(tables: Tables) -> str:
     settings = len(np.unique(setting_numbers(runs))) if len(runs) else 0
     steps = sorted(int(value) for value in runs["steps"].unique())
     shown = [
-        (f"{len(runs) - failed:,}", "runs done"),
+        _counted(len(runs) - failed, "run done", "runs done"),
         (f"{failed:,}", "failed"),
-        (f"{settings:,}", "settings"),
-        (str(runs["seed"].nunique()), "seeds"),
+        _counted(settings, "setting"),
+        _counted(runs["seed"].nunique(), "seed"),
         (f"{steps[-1]:,}" if len(steps) == 1 else f"{steps[0]:,} – {steps[-1]:,}" if steps else "–", "steps"),
-        (f"{len(tables.scores):,}", "scores"),
+        _counted(len(tables.scores), "score"),
     ]
     hours = float(np.nansum(runs["training_seconds"].to_numpy(float))) / 3600
     if hours >= 0.05:
         shown.append((f"{hours:,.1f}", "hours of training, summed"))
     return f'<ul class="facts">{"".join(f"<li><b>{value}</b><span>{name}</span></li>" for value, name in shown)}</ul>'
+
+
+def _counted(count: int, noun: str, nouns: str = "") -> tuple[str, str]:
+    value, name = words.counted(count, noun, nouns).split(" ", 1)
+    return value, name
 
 
 def number(value: float | str | None, digits: int = 3) -> str:
@@ -54,7 +59,8 @@ def _interval(low: float, high: float) -> str:
 def claims(verdicts: Frame, papers: Sequence[str]) -> str:
     """The verdict on every claim, paper by paper; `verdicts` are those of `hackle.claims.as_frame`. Claims of which the table
     has no run at all are folded away behind their number."""
-    counts = verdicts["verdict"].value_counts()
+    verdicts = verdicts.assign(fate=list(map(words.fate, verdicts["verdict"], verdicts["runs"])))
+    counts = verdicts["fate"].value_counts()
     chips = "".join(
         f'<button type="button" aria-pressed="false" data-verdict-filter="{name}">'
         f'<span class="verdict {kind}">{name}</span> {counts.get(name, 0)}</button>'
@@ -63,14 +69,13 @@ def claims(verdicts: Frame, papers: Sequence[str]) -> str:
     parts = [f'<div class="chips" role="group" aria-label="show one verdict">{chips}</div>']
     for paper in papers:
         rows = verdicts[verdicts["paper"] == paper].to_dict("records")
-        counts = verdicts[verdicts["paper"] == paper]["verdict"].value_counts()
-        tally = ", ".join(f"{counts[name]} {name}" for name in _CLASS if name in counts)
+        tally = words.tally(row["fate"] for row in rows)
         tested, untested = [row for row in rows if row["runs"]], [row for row in rows if not row["runs"]]
         parts.append(f'<h3 class="paper">{escape(words.PAPERS[paper])}<small>{tally}</small></h3>')
         parts.append(_claim_list(tested))
         if untested:
-            count = "one claim is" if len(untested) == 1 else f"{len(untested)} claims are"
-            parts.append(f'<details class="absent untested"><summary>{count} undecided for want of any run</summary>')
+            count = words.counted(len(untested), "claim")
+            parts.append(f'<details class="absent untested"><summary>{count} without any run</summary>')
             parts.append(f"{_claim_list(untested)}</details>")
     return "".join(parts)
 
@@ -95,8 +100,8 @@ def _claim(row: dict) -> str:
     ]
     listed = "".join(f"<dt>{name}</dt><dd>{escape(str(text))}</dd>" for name, text in entries if text)
     return (
-        f'<details id="claim-{escape(row["claim"])}" data-verdict="{row["verdict"]}"><summary>'
-        f'<span class="verdict {_CLASS[row["verdict"]]}">{row["verdict"]}</span>'
+        f'<details id="claim-{escape(row["claim"])}" data-verdict="{row["fate"]}"><summary>'
+        f'<span class="verdict {_CLASS[row["fate"]]}">{row["fate"]}</span>'
         f'<span class="statement">{escape(row["statement"])}</span><span class="effect">{effect}</span></summary>'
         f"<dl>{listed}</dl></details>"
     )
@@ -111,7 +116,7 @@ def _chances(row: dict) -> str:
 def exhibit(item: Exhibit, chart: Chart, drawing: str, verdicts: Frame | None = None) -> str:
     """A figure with its caption, what the paper reports beside what was found, and what is missing."""
     reading = " ".join(part for part in (chart.reading, chart.group_sizes) if part)
-    shown = f"{chart.runs:,} points shown." if chart.runs else ""
+    shown = f"{words.counted(chart.runs, 'point')} shown." if chart.runs else ""
     natural = re.search(r"max-width: (\d+)px", drawing)
     width = f' style="flex-basis: {natural.group(1)}px"' if natural else ""
     parts = [
@@ -186,7 +191,8 @@ def _related(item: Exhibit, verdicts: Frame | None) -> str:
         if item.number in _numbers_named(str(row["where"]))
     ]
     links = ", ".join(
-        f'<a href="#claim-{escape(row["claim"])}">{escape(row["claim"].split(".", 1)[-1])}</a> ({row["verdict"]})'
+        f'<a href="#claim-{escape(row["claim"])}">{escape(row["claim"].split(".", 1)[-1])}</a> '
+        f"({words.fate(row['verdict'], row['runs'])})"
         for row in named
     )
     return f'<p class="also">Claims: {links}</p>' if links else ""
@@ -216,8 +222,9 @@ def absent(items: Sequence[tuple[Exhibit, Chart]]) -> str:
         f"<td><code>{escape(item.command)}</code></td></tr>"
         for item, chart in items
     )
+    count = words.counted(len(items), "figure or table", "figures and tables")
     return (
-        f'<details class="absent"><summary>{len(items)} figures and tables not drawn for want of runs</summary>'
+        f'<details class="absent"><summary>{count} not drawn for want of runs</summary>'
         '<div class="wide"><table><thead><tr><th scope=col>figure</th><th scope=col>missing</th><th scope=col>command</th></tr>'
         f"</thead><tbody>{rows}</tbody></table></div></details>"
     )
