@@ -57,6 +57,14 @@ def test_train_score_show(own_data: Path, tmp_path: Path, capsys: Any) -> None:
     assert shown.err == ""
 
 
+def test_after_training_without_factors_pictures_come_next(tmp_path: Path, squares: Any, capsys: Any) -> None:
+    images = squares.render(squares.factors.rows(np.arange(len(squares.factors))))
+    np.savez(tmp_path / "bare.npz", images=images)
+    run = tmp_path / "run"
+    main(f"train vae --dataset {tmp_path / 'bare.npz'} --steps 1 --latents 3 --out {run} --device cpu".split())
+    assert capsys.readouterr().out == f"trained: {run}\nnext: hackle show {run}\n"
+
+
 def test_scores_while_training(own_data: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
     words = (
@@ -88,6 +96,10 @@ def test_method_options_and_presets(capsys: Any) -> None:
     main(["train", "--help"])
     text = capsys.readouterr().out
     assert "infowgan-gp" in text
+    (listed,) = [line for line in text.splitlines() if line.startswith("architectures:")]
+    assert "convolutional" in listed
+    assert " own," not in listed
+    assert not listed.endswith(" own")
     assert "kim2018" in text
 
 
@@ -100,7 +112,11 @@ def test_method_options_and_presets(capsys: Any) -> None:
         ("train vae --dataset dsprite --device cpu", "dsprites"),
         ("train vae --dataset", "--dataset needs a value"),
         ("train vae --dataset rooms3d --device gpu --out run", "no device 'gpu' here"),
-        ("train beta-vae --dataset rooms3d --device cpu --out run --beta nan", "method.beta is nan"),
+        ("train beta-vae --dataset rooms3d --device cpu --out run --beta nan", "beta is nan; expected a finite number"),
+        (
+            "train beta-vae --dataset rooms3d --device cpu --out run --beta -4",
+            "beta of BetaVAE is -4.0; expected a weight",
+        ),
         ("train vae --dataset rooms3d --device cpu --out run --steps -5", "steps is -5"),
         ("train vae --dataset rooms3d --device cpu --out run --log-every 0", "log_every is 0"),
         ("train --out nowhere", "--resume"),

@@ -18,7 +18,8 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
-def _is_record(value: Any) -> bool:
+def is_record(value: Any) -> bool:
+    """Whether it is a record, not the class of one."""
     return dataclasses.is_dataclass(value) and not isinstance(value, type)
 
 
@@ -78,7 +79,7 @@ def to_json(record: Any) -> Any:
     Float fields are written as floats, so that β = 4 and β = 4.0 are one record. A class or function becomes
     `module:name`, a string from which whoever holds the record may import it again.
     """
-    if _is_record(record):
+    if is_record(record):
         plain: dict[str, Any] = {"type": _type_name(type(record))}
         for field in dataclasses.fields(record):
             if field.name == "type":
@@ -136,7 +137,7 @@ def float_fields(record: Any, prefix: str = "") -> dict[str, float]:
     found: dict[str, float] = {}
     for field in dataclasses.fields(record):
         value = getattr(record, field.name)
-        if _is_record(value):
+        if is_record(value):
             found |= float_fields(value, f"{prefix}{field.name}.")
         elif _is_float(field):
             found[prefix + field.name] = float(value)
@@ -146,7 +147,7 @@ def float_fields(record: Any, prefix: str = "") -> dict[str, float]:
 def with_fields(record: T, values: Mapping[str, Any]) -> T:
     """A copy of the record with the fields at these dotted paths replaced, by tensors too: fields are not checked again."""
     changed = copy.copy(record)
-    names = [field.name for field in dataclasses.fields(record)] if _is_record(record) else []  # type: ignore[arg-type]
+    names = [field.name for field in dataclasses.fields(record)] if is_record(record) else []  # type: ignore[arg-type]
     for path, value in values.items():
         name, _, rest = path.partition(".")
         if name not in names:

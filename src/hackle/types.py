@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+from dataclasses import dataclass, field, fields
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args, get_origin, get_type_hints, runtime_checkable
 
 import numpy as np
 import torch
@@ -16,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
 
 from hackle.randomness import check_seed
-from hackle.records import float_fields
+from hackle.records import float_fields, is_record
 
 if TYPE_CHECKING:
     from hackle.factors import FactorGrid
@@ -31,7 +32,55 @@ class HackleError(Exception):
 
 
 class RunError(HackleError, ValueError):
-    """A run record with a number that no training can have."""
+    """A run record with a value that no training can have."""
+
+
+@cache
+def _field_types(cls: type) -> dict[str, Any]:
+    """The types of a record's fields; none where annotations name what only a type checker sees."""
+    try:
+        return get_type_hints(cls)
+    except NameError:
+        return {}
+
+
+def _expected(kind: Any, value: Any) -> str:
+    """What a field of this type takes, if not this value; empty if it may be."""
+    own = ", Python's own instead of NumPy's" if hasattr(value, "dtype") else ""
+    if kind is float and not (type(value) is not bool and isinstance(value, int | float) and math.isfinite(value)):
+        return f"a finite number{own}"
+    if kind is int and (type(value) is bool or not isinstance(value, int)):
+        return f"a whole number{own}"
+    if kind is bool and not isinstance(value, bool):
+        return "True or False"
+    if kind is str and not isinstance(value, str):
+        return "text"
+    if get_origin(kind) is Literal and value not in get_args(kind):
+        return " or ".join(map(repr, get_args(kind)))
+    return ""
+
+
+def check_fields(record: Any, path: str = "") -> None:
+    """Refuse values that are not of their fields' types, in the records within a record, too.
+
+    Checked are numbers, texts, truth values and literals. Tensors, which fleets put in the place of numbers, pass.
+    """
+    types = _field_types(type(record))
+    for each in fields(record):
+        name, value = path + each.name, getattr(record, each.name)
+        if is_record(value):
+            check_fields(value, f"{name}.")
+        elif not isinstance(value, Tensor) and (expected := _expected(types.get(each.name), value)):
+            raise RunError(f"{name} is {value!r}; expected {expected}")
+
+
+def check_weights(method: Any) -> None:
+    """`check_fields`, and no float field of the method, each of them a weight in its loss, may be negative."""
+    check_fields(method)
+    for each in fields(method):
+        value = getattr(method, each.name)
+        if isinstance(value, float | int) and each.type in ("float", float) and value < 0:
+            raise RunError(f"{each.name} of {type(method).__name__} is {value}; expected a weight of 0 or more")
 
 
 class Images(Protocol):
@@ -200,13 +249,20 @@ class Run:
 
     def __post_init__(self) -> None:
         check_seed(self.seed)
+        for name, known in (
+            ("method", "hackle.objectives.BetaVAE(4.0)"),
+            ("architecture", "hackle.nets.Convolutional()"),
+        ):
+            if not is_record(value := getattr(self, name)):
+                raise RunError(
+                    f"{name} is {value!r}; expected a record such as {known}. hackle.presets.default_run takes names"
+                )
+        check_fields(self)
         for name in ("steps", "batch_size", "latents"):
             value = getattr(self, name)
-            if not isinstance(value, int) or value < 1:
+            if value < 1:
                 raise RunError(f"{name} is {value!r}; expected a whole number from 1")
         for name, value in float_fields(self).items():
-            if not math.isfinite(value):
-                raise RunError(f"{name} is {value}; expected a finite number")
             if name.endswith("learning_rate") and value < 0:
                 raise RunError(f"{name} is {value}; expected a positive number, or 0 to hold the weights still")
         if not 0 <= self.correlation < 1:

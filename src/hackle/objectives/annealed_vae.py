@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hackle.objectives.vae import Autoencoder, autoencoder_phase, evidence
-from hackle.types import HackleError, Losses, Nets, Phase, Run, Step
+from hackle.types import HackleError, Losses, Nets, Phase, Run, Step, check_weights
 
 
 def _loss(nets: Nets, step: Step, run: Any) -> Losses:
@@ -32,6 +32,7 @@ class AnnealedVAE(Autoencoder):
     """Steps over which the capacity grows from 0."""
 
     def __post_init__(self) -> None:
+        check_weights(self)
         if self.iteration_threshold < 1:
             raise HackleError(f"iteration_threshold is {self.iteration_threshold}; expected 1 step or more")
 

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from hackle.objectives.aggregate import Estimator, aggregate_densities
 from hackle.objectives.vae import Autoencoder, autoencoder_phase, evidence
-from hackle.types import Losses, Nets, Phase, Run, Step
+from hackle.types import Losses, Nets, Phase, Run, Step, check_weights
 
 
 def _loss(nets: Nets, step: Step, run: Any) -> Losses:
@@ -37,6 +37,9 @@ class BetaTCVAE(Autoencoder):
     """How q(z) is estimated from a batch."""
     density: Literal["posterior", "factorised"] = "posterior"
     """Density of correlated posteriors in that estimate: their own, or as if they were factorised."""
+
+    def __post_init__(self) -> None:
+        check_weights(self)
 
     def phases(self, run: Run) -> tuple[Phase, ...]:
         return (autoencoder_phase(_loss, run),)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hackle.objectives.vae import Autoencoder, autoencoder_phase, evidence
-from hackle.types import Losses, Nets, Phase, Run, Step
+from hackle.types import Losses, Nets, Phase, Run, Step, check_weights
 
 
 def _loss(nets: Nets, step: Step, run: Any) -> Losses:
@@ -20,6 +20,9 @@ class BetaVAE(Autoencoder):
 
     beta: float = 4.0
     """Weight of the KL term; 1 is the plain VAE."""
+
+    def __post_init__(self) -> None:
+        check_weights(self)
 
     def phases(self, run: Run) -> tuple[Phase, ...]:
         return (autoencoder_phase(_loss, run),)

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from hackle.nets.discriminator import latent_discriminator
 from hackle.objectives.vae import Autoencoder
-from hackle.types import Adam, Draw, HackleError, Losses, Nets, Phase, Run, Step
+from hackle.types import Adam, Draw, HackleError, Losses, Nets, Phase, Run, Step, check_weights
 
 
 def log_density_ratio(logits: Tensor) -> Tensor:
@@ -77,6 +77,7 @@ class DensityRatioMethod(Autoencoder):
     """The discriminator's own Adam."""
 
     def __post_init__(self) -> None:
+        check_weights(self)
         if self.discriminator_logits not in (1, 2):
             raise HackleError(f"discriminator_logits is {self.discriminator_logits}; expected 1 or 2")
 

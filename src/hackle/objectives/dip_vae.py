@@ -16,7 +16,7 @@ from torch import Tensor
 
 from hackle.kernels import covariance_deviations
 from hackle.objectives.vae import Autoencoder, Evidence, autoencoder_phase, evidence
-from hackle.types import Losses, Nets, Phase, Run, Step
+from hackle.types import Losses, Nets, Phase, Run, Step, check_weights
 
 
 def _penalised(found: Evidence, deviations: tuple[Tensor, Tensor], run: Any) -> Losses:
@@ -45,6 +45,9 @@ class DIPVAEI(Autoencoder):
     diagonal: float = 50.0
     """Weight λ_d of the squared distances of the variances from 1."""
 
+    def __post_init__(self) -> None:
+        check_weights(self)
+
     def phases(self, run: Run) -> tuple[Phase, ...]:
         return (autoencoder_phase(_loss_i, run),)
 
@@ -57,6 +60,9 @@ class DIPVAEII(Autoencoder):
     """Weight λ_od of the squared covariances."""
     diagonal: float = 5.0
     """Weight λ_d of the squared distances of the variances from 1."""
+
+    def __post_init__(self) -> None:
+        check_weights(self)
 
     def phases(self, run: Run) -> tuple[Phase, ...]:
         return (autoencoder_phase(_loss_ii, run),)

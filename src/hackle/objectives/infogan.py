@@ -40,6 +40,7 @@ from hackle.types import (
     Phase,
     Run,
     Step,
+    check_weights,
 )
 
 CALIBRATION_SIZE = 1024
@@ -149,6 +150,9 @@ class InfoGANMethod:
     """Number of noise variables."""
     discriminator_optimiser: Adam = Adam(learning_rate=1e-4, beta1=0.5, beta2=0.999)
     """Adam of the discriminator and the recogniser."""
+
+    def __post_init__(self) -> None:
+        check_weights(self)
 
     def adversaries(self, run: Run, shape: tuple[int, int, int], *, normalised: bool) -> dict[str, nn.Module]:
         """The four networks; `normalised` says whether the trunk has batch normalisation."""

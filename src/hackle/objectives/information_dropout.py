@@ -12,7 +12,7 @@ from typing import Any
 
 from hackle.objectives.aggregate import Estimator, aggregate_densities
 from hackle.objectives.vae import Autoencoder, autoencoder_phase, evidence
-from hackle.types import Losses, Nets, Phase, Run, Step
+from hackle.types import Losses, Nets, Phase, Run, Step, check_weights
 
 
 def _loss(nets: Nets, step: Step, run: Any) -> Losses:
@@ -32,6 +32,9 @@ class InformationDropout(Autoencoder):
     """Weight of KL(q(z|x) ‖ q(z))."""
     estimator: Estimator = "stratified"
     """How q(z) is estimated from a batch."""
+
+    def __post_init__(self) -> None:
+        check_weights(self)
 
     def phases(self, run: Run) -> tuple[Phase, ...]:
         return (autoencoder_phase(_loss, run),)

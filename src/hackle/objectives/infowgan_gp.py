@@ -72,6 +72,7 @@ class InfoWGANGP(InfoGANMethod):
     """Updates of the critic for each one of the generator."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.critic_updates < 1:
             raise HackleError(f"critic_updates is {self.critic_updates}; expected 1 or more")
 
