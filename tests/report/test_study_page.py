@@ -112,6 +112,24 @@ def test_every_claim_has_its_verdict(page: Path, study: Tables) -> None:
         assert re.search(rf'data-verdict-filter="{name}">.*?</span> {counts.get(name, 0)}</button>', text)
 
 
+def test_a_claims_number_is_explained(page: Path, study: Tables) -> None:
+    text = page.read_text(encoding="utf-8")
+    claims = text[text.index('id="claims"') : text.index('id="figures"')]
+    assert 0 < claims.index("95% interval") < claims.index("<details id=")
+    assert claims.index("p ≤ 0.05 after Holm") < claims.index("<details id=")
+    (row,) = [row for row in as_frame(judge(study)).to_dict("records") if row["claim"] == "yang2020.mig-vae-10"]
+    line = re.findall(r'<details id="claim-yang2020.mig-vae-10".*?<summary>(.*?)</summary>', claims)[0]
+    assert f"<small>{row['effect']}</small>" in line
+    assert f"<small>claimed {row['claimed']}</small>" in line
+
+
+def test_a_claim_shows_that_it_opens(opened: Any) -> None:
+    marker = "getComputedStyle(document.querySelector('.claims details > summary'), '::before').content"
+    assert opened.evaluate(marker) == '"▸"'
+    opened.click(".claims details > summary >> nth=0")
+    assert opened.evaluate(marker) == '"▾"'
+
+
 def test_claims_without_runs_are_folded_and_own_papers_come_first(page: Path, study: Tables) -> None:
     text = page.read_text(encoding="utf-8")
     verdicts = as_frame(judge(study))

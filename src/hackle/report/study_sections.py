@@ -16,6 +16,11 @@ from hackle.report.study_commands import command_lines
 from hackle.tables import Tables, setting_numbers, telling_fields
 
 _CLASS = {"holds": "holds", "does not hold": "fails", "undecided": "open", "no runs": "none"}
+_HOW_TO_READ = (
+    "Below each claim is what was measured for it; at the right the measured effect with its 95% interval, and where the claim "
+    "says that it lies. A claim holds where the interval lies within that region, and does not hold where it lies outside, if "
+    "p ≤ 0.05 after Holm's correction over all claims tested; otherwise it is undecided. A click opens a claim."
+)
 
 
 def facts(tables: Tables) -> str:
@@ -66,7 +71,9 @@ def claims(verdicts: Frame, papers: Sequence[str]) -> str:
         f'<span class="verdict {kind}">{name}</span> {counts.get(name, 0)}</button>'
         for name, kind in _CLASS.items()
     )
-    parts = [f'<div class="chips" role="group" aria-label="show one verdict">{chips}</div>']
+    parts = [
+        f'<p class="lead">{_HOW_TO_READ}</p><div class="chips" role="group" aria-label="show one verdict">{chips}</div>'
+    ]
     for paper in papers:
         rows = verdicts[verdicts["paper"] == paper].to_dict("records")
         tally = words.tally(row["fate"] for row in rows)
@@ -90,7 +97,6 @@ def _claim(row: dict) -> str:
     enough = "" if needed is None or pd.isna(needed) else f"; about {int(needed):,} decide"
     entries = [
         ("where", f"{row['where']} ({row['claim']})"),
-        ("measured", f"{row['effect']}; claimed {row['claimed']}"),
         ("found", row["reason"]),
         ("paper reports", number(row["paper_value"]) if not pd.isna(row["paper_value"] or np.nan) else ""),
         ("runs", f"{int(row['runs']):,}{enough}"),
@@ -102,7 +108,8 @@ def _claim(row: dict) -> str:
     return (
         f'<details id="claim-{escape(row["claim"])}" data-verdict="{row["fate"]}"><summary>'
         f'<span class="verdict {_CLASS[row["fate"]]}">{row["fate"]}</span>'
-        f'<span class="statement">{escape(row["statement"])}</span><span class="effect">{effect}</span></summary>'
+        f'<span class="statement">{escape(row["statement"])}<small>{escape(row["effect"])}</small></span>'
+        f'<span class="effect">{effect}<small>claimed {escape(row["claimed"])}</small></span></summary>'
         f"<dl>{listed}</dl></details>"
     )
 
