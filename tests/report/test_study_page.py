@@ -25,7 +25,7 @@ from hackle.records import to_json
 from hackle.report import ReportError, write_study_page
 from hackle.report.study_page import drawing
 from hackle.report.study_scores import SETTING, score_data
-from hackle.report.study_sections import missing_seeds
+from hackle.report.study_sections import missing_seeds, protocols
 from hackle.tables import RUN_COLUMNS, SCORE_COLUMNS, Tables
 from hackle.types import Adam
 
@@ -162,6 +162,16 @@ def test_the_score_table_holds_every_score(study: Tables) -> None:
     assert setting["method"] == row["method"]
     assert setting["latents"] == row["latents"]
     assert data["names"] == list(SETTING)
+
+
+def test_the_protocol_of_the_scores_is_named(page: Path, study: Tables) -> None:
+    text = page.read_text(encoding="utf-8")
+    head, _, scores = text.partition('<h2 id="scores">')
+    assert "Scored by the protocol yang2020." in head
+    assert "Scored by the protocol yang2020." in scores
+    several = [study.scores.head(10 - index).assign(protocol=f"p{index}") for index in range(6)]
+    mixed = replace(study, scores=pd.concat(several))
+    assert protocols(mixed) == "Scored by the protocols p0, p1, p2 and 3 more."
 
 
 def own_runs() -> list[dict[str, Any]]:

@@ -82,7 +82,7 @@ def write_study_page(
     body = [
         f"<h1>{escape(title)}</h1>",
         '<p class="lead">What these runs say of the papers\' claims, with every run shown and nothing left out: claims that '
-        "cannot be decided are listed as undecided, figures say what they lack.</p>",
+        f"cannot be decided are listed as undecided, figures say what they lack. {escape(sections.protocols(tables))}</p>",
         sections.facts(tables),
         '<h2 id="claims">Claims</h2>',
         sections.claims(verdicts, shown),
@@ -117,7 +117,7 @@ def _bar(papers: Sequence[str]) -> str:
 def _scores(tables: Tables) -> list[str]:
     return [
         '<h2 id="scores">Scores</h2><div class="scores"><p class="lead">Mean ± standard deviation over the runs of a setting; '
-        "a click on a heading sorts, the arrow shows the single runs.</p>",
+        f"a click on a heading sorts, the arrow shows the single runs. {escape(sections.protocols(tables))}</p>",
         '<div class="chips controls"><select id="score-dataset" aria-label="data set"><option value="">all data sets</option>'
         '</select><input type="search" id="score-find" placeholder="find a setting" aria-label="find a setting"></div>',
         '<details class="columns controls"><summary>columns</summary><fieldset id="score-columns"></fieldset></details>',

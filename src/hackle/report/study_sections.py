@@ -43,6 +43,15 @@ def facts(tables: Tables) -> str:
     return f'<ul class="facts">{"".join(f"<li><b>{value}</b><span>{name}</span></li>" for value, name in shown)}</ul>'
 
 
+def protocols(tables: Tables, most: int = 4) -> str:
+    """By which protocols the runs were scored, in a sentence, the one with most scores first."""
+    names = [str(name) for name, count in tables.scores["protocol"].value_counts().items() if count]
+    if not names:
+        return "No scores."
+    shown = names if len(names) <= most else [*names[: most - 1], f"{len(names) - most + 1} more"]
+    return f"Scored by the protocol{'s' if len(names) > 1 else ''} {words.listing(shown)}."
+
+
 def _counted(count: int, noun: str, nouns: str = "") -> tuple[str, str]:
     value, name = words.counted(count, noun, nouns).split(" ", 1)
     return value, name
