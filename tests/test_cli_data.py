@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from hackle.cli import main
+from hackle.datasets.inventory import entries
 
 
 def test_what_hackle_makes_itself_is_said_before_it_is_fetched(
@@ -24,3 +25,16 @@ def test_what_hackle_makes_itself_is_said_before_it_is_fetched(
     assert capsys.readouterr().out == f"{tmp_path / 'archive.npz'}\n"
     main(["data", "fetch", "mnist", "--root", str(tmp_path)])
     assert said_first.pop() == ""
+
+
+def test_the_list_breaks_no_word_on_a_terminal_of_80_columns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    main(["data", "list", "--root", str(tmp_path)])
+    text = capsys.readouterr().out
+    assert max(map(len, text.splitlines())) <= 80
+    shown = set(text.split())
+    for entry in entries(tmp_path):
+        for cell in (entry.name, entry.images, entry.factors, entry.licence, entry.size, entry.here):
+            assert set(cell.split()) <= shown

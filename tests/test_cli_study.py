@@ -18,6 +18,7 @@ from hackle.records import record_hash
 from hackle.store import FILE, Store, read
 from hackle.studies.own import find_study, runs_of
 from hackle.tables import Outcome
+from hackle.types import HackleError
 
 STUDY = """
 from test_fleet import small_run
@@ -107,8 +108,32 @@ def test_plan_measures_and_keeps_nothing(own_study: str, tmp_path: Path, capsys:
     text = words_of(capsys)
     assert "4 runs in 2 groups and 4 fleets: about" in text
     assert "hours" in text
+    assert "0.0" not in text.split("fleets: about")[1].split("memory")[0]
     assert "memory:" in text
     assert [path for path in sorted(tmp_path.iterdir()) if path.name != "__pycache__"] == before
+
+
+def test_a_small_plan_is_told_in_seconds_and_in_the_singular(own_study: str, capsys: Any) -> None:
+    main(f"study plan {own_study} --seeds 1 --methods vae --seconds 0.1 --device cpu".split())
+    text = words_of(capsys)
+    assert "1 run in 1 group and 1 fleet: about 1 second of training on one CPU device" in text
+    assert "< 0.1" in text
+    with pytest.raises(SystemExit):
+        main(f"study plan {own_study} --fleet-size 0 --device cpu".split())
+    assert "fleet_size is 0; expected 1 or more" in " ".join(capsys.readouterr().err.split())
+
+
+def test_what_a_function_returned_that_is_no_run_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    path = tmp_path / f"numbers_{record_hash(str(tmp_path))}.py"
+    path.write_text("def study(): return [1, 2]\ndef one(): return 3\n")
+    for function, words in (
+        ("study", "a list whose element 0 is 1, of type int; expected a list of Run"),
+        ("one", "returned int; expected a list of Run"),
+    ):
+        name = f"{path}:{function}"
+        with pytest.raises(HackleError, match=words):
+            runs_of(name, find_study(name), {})
 
 
 def test_a_cluster_s_device_need_not_be_here() -> None:
@@ -196,7 +221,7 @@ def test_mistakes_are_explained_and_nothing_is_written(
 
 def test_help_says_whose_weights_are_kept(capsys: Any) -> None:
     with pytest.raises(SystemExit):
-        main("study run --help".split())
+        main(["study", "run", "--help"])
     words = words_of(capsys).replace("│ ", "")
     assert "the best by MIG in each group of runs that train together" in words
     assert "setting" not in words.split("--keep")[1].split("--retry")[0]

@@ -138,7 +138,7 @@ def _train(words: list[str]) -> None:
             "       hackle train --resume --out DIR\n\n"
             f"methods:        {', '.join(OBJECTIVES)}\n"
             f"presets:        {', '.join(PRESETS)}\n"
-            f"architectures:  {', '.join(ARCHITECTURES)}\n\n"
+            f"architectures:  {', '.join(name for name in ARCHITECTURES if name != 'own')}; your own in Python\n\n"
             "`hackle train METHOD --help` explains that method's options."
         )
         return
@@ -210,16 +210,20 @@ def _train(words: list[str]) -> None:
 
 def _fit(run: Run, device: torch.device, out: Path | None, resume: bool, options: Any) -> None:
     """Train a run and say what to do next. The other options (root, log_every, score_every) are the verb's own."""
+    from hackle.datasets import DATASETS, load
     from hackle.model import WEIGHTS
+    from hackle.plans import scored_factors
     from hackle.scoring import quick_scores
     from hackle.train import Stopped, fit
 
     every = options.score_every
+    own = None if run.dataset in DATASETS else load(run.dataset)
     finished = resume and out is not None and (out / WEIGHTS).is_file()
     try:
         fit(
             run,
             out=out,
+            dataset=own,
             root=options.root,
             device=device,
             resume=resume,
@@ -241,7 +245,9 @@ def _fit(run: Run, device: torch.device, out: Path | None, resume: bool, options
         raise Stopped(f"{stopped}. Go on with: {command}") from None
     if out is not None:
         print(f"trained already, all {run.steps:,} steps: {out}" if finished else f"trained: {out}")
-        print(f"next: {shlex.join(['hackle', 'score', str(out)])}")
+        # Without factors most scores do not exist, and pictures say more than the others.
+        verb = "show" if own is not None and not scored_factors(own.factors) else "score"
+        print(f"next: {shlex.join(['hackle', verb, str(out)])}")
 
 
 @dataclasses.dataclass(frozen=True)

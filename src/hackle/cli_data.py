@@ -24,11 +24,17 @@ def data_commands(words: list[str]) -> None:
         Args:
             root: Where data sets lie.
         """
-        table = Table(box=None, header_style="bold")
-        for field in ("name", "images", "factors", "licence", "download", "here"):
-            table.add_column(field, overflow="fold", no_wrap=field == "name")
-        for entry in entries(root):
-            table.add_row(entry.name, entry.images, entry.factors, entry.licence, entry.size, entry.here)
+        rows = [
+            (entry.name, entry.images, entry.factors, entry.licence, entry.size, entry.here) for entry in entries(root)
+        ]
+        table = Table(box=None, header_style="bold", pad_edge=False, collapse_padding=True)
+        fields = ("name", "images", "factors", "licence", "download", "here")
+        for field, cells in zip(fields, zip(*rows, strict=True), strict=True):
+            # Lines break between words, never in them.
+            longest = max(len(word) for cell in cells for word in cell.split())
+            table.add_column(field, overflow="fold", no_wrap=field == "name", min_width=longest)
+        for row in rows:
+            table.add_row(*row)
         Console().print(table)
 
     def fetch_command(name: Positional[str], root: Path | None = None, force: bool = False) -> None:

@@ -181,16 +181,18 @@ def plan_command(
         rate = f"{'' if one.measured else '~'}{one.rate:,.1f}"
         name = f"{one.dataset} {one.method} {one.architecture}"
         fleets = f"{one.fleets} × {one.fleet_size}"
-        table.add_row(name, str(one.latents), f"{one.steps:,}", f"{one.runs:,}", fleets, rate, f"{one.hours:,.1f}")
+        hours = f"{one.hours:,.1f}" if one.hours >= 0.05 else "< 0.1"
+        table.add_row(name, str(one.latents), f"{one.steps:,}", f"{one.runs:,}", fleets, rate, hours)
     Console().print(table)
     hours = sum(one.hours for one in groups)
     guessed = sum(not one.measured for one in groups)
     _say(
-        f"\n{len(runs):,} runs in {len(groups)} groups and {sum(one.fleets for one in groups)} fleets: "
-        f"about {hours:,.1f} hours ({hours / 24:,.1f} days) of training on one {target.type.upper()} device"
-        + (f"; ~ marks {guessed} groups that there was no time to measure" if guessed else "")
+        f"\n{_count(len(runs), 'run')} in {_count(len(groups), 'group')} and "
+        f"{_count(sum(one.fleets for one in groups), 'fleet')}: about {_time(hours)} of training on one "
+        f"{target.type.upper()} device"
+        + (f"; ~ marks {_count(guessed, 'group')} that there was no time to measure" if guessed else "")
     )
-    _say("The rate is in steps of single models. Scoring goes on beside the training and is not in these hours.")
+    _say("The rate is in steps of single models. Scoring goes on beside the training and is not in this time.")
     memory = max(one.memory for one in groups)
     weights = sum(one.weights * one.runs for one in groups)
     checkpoint = max(3 * one.weights * one.fleet_size for one in groups)
@@ -198,6 +200,26 @@ def plan_command(
         f"memory: {_size(memory)} for the largest fleet and its images; disk: {_size(STORED_BYTES * len(runs))} of results, "
         f"{_size(weights)} of weights with --keep all, {_size(checkpoint)} of checkpoints while it trains"
     )
+
+
+def _count(number: int, what: str) -> str:
+    """
+    >>> _count(1, "fleet"), _count(12_600, "run")
+    ('1 fleet', '12,600 runs')
+    """
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def _time(hours: float) -> str:
+    """
+    >>> _time(0.0001), _time(0.01), _time(0.5), _time(3.21), _time(100)
+    ('1 second', '36 seconds', '30 minutes', '3.2 hours', '100.0 hours (4.2 days)')
+    """
+    if hours < 1 / 40:
+        return _count(max(1, round(3600 * hours)), "second")
+    if hours < 1.5:
+        return _count(round(60 * hours), "minute")
+    return f"{hours:,.1f} hours" + (f" ({hours / 24:,.1f} days)" if hours >= 24 else "")
 
 
 def _size(count: float) -> str:

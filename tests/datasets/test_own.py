@@ -204,3 +204,14 @@ def test_a_picture_of_sixteen_bits_is_refused(tmp_path: Path) -> None:
 def test_a_folder_without_pictures_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="holds no images"):
         load(tmp_path)
+
+
+def test_channels_before_height_and_width_are_refused(tmp_path: Path) -> None:
+    for channels in (1, 3, 4):
+        np.savez(tmp_path / "torch.npz", images=np.zeros((2, channels, 8, 12), np.uint8))
+        with pytest.raises(DataError, match=rf"\(2, {channels}, 8, 12\), which looks like .*transpose\(0, 2, 3, 1\)"):
+            load(tmp_path / "torch.npz")
+    # A low strip of colour, and three rows of it, are images as any other.
+    for shape in ((1, 64, 3), (3, 64, 4), (8, 8, 8)):
+        np.savez(tmp_path / "strip.npz", images=np.zeros((2, *shape), np.uint8))
+        assert load(tmp_path / "strip.npz").shape == shape

@@ -195,9 +195,10 @@ def test_ctrl_c_leaves_a_checkpoint_and_the_same_call_goes_on(
 def test_wrong_arguments_are_refused_before_anything_happens(data: Path, tmp_path: Path) -> None:
     runs = some_runs(data)[:1]
     for options, words in (
-        ({"workers": -1}, "workers is -1"),
-        ({"trainers": 0}, "trainers 0"),
-        ({"fleet_size": 0}, "fleet_size 0"),
+        ({"workers": -1}, "workers is -1; expected 0 or more"),
+        ({"trainers": 0}, "trainers is 0; expected 1 or more"),
+        ({"fleet_size": 0}, "fleet_size is 0; expected 1 or more, or none for as many as fit"),
+        ({"address": "head:6379"}, "address is head:6379, which is for Ray, and the engine is local"),
         ({"engine": "steam"}, "there are local and ray"),
         ({"metrics": "migg"}, "did you mean mig"),
         ({"device": "gpu"}, "no device 'gpu' here"),

@@ -22,6 +22,8 @@ from hackle.factors import Factor, FactorGrid, Kind, Rows
 
 _ENDINGS = {".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".pgm", ".ppm"}
 _MODES = {"1": "L", "L": "L", "RGB": "RGB", "RGBA": "RGBA", "P": "RGB", "LA": "RGBA", "PA": "RGBA"}
+_CHANNELS = (1, 3, 4)
+"""Grey, colour, colour with transparency: images that are so high, with more channels than these, have the axes of PyTorch."""
 _KNOWN = ("images", "factors", "factor_names", "factor_kinds")
 
 
@@ -105,6 +107,11 @@ def _as_images(path: Path, images: NDArray) -> NDArray[np.uint8]:
     if images.ndim != 4 or 0 in images.shape:
         raise DataError(
             f"{path}: images have shape {images.shape}; expected (n, height, width) or (n, height, width, channels)"
+        )
+    if images.shape[1] in _CHANNELS and min(images.shape[2:]) > max(_CHANNELS):
+        raise DataError(
+            f"{path}: images have shape {images.shape}, which looks like (n, channels, height, width); expected (n, height, "
+            "width, channels): save images.transpose(0, 2, 3, 1)"
         )
     if images.dtype == np.uint8:
         return images

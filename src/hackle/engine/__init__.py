@@ -60,11 +60,18 @@ def run_study(
     where no address is given. retry_failed: train again what is stored as failed. patience: seconds without a sign of
     life after which a worker is killed and its task tried again.
     """
-    if (workers is not None and workers < 0) or (fleet_size is not None and fleet_size < 1) or trainers < 1:
-        numbers = f"workers is {workers}, fleet_size {fleet_size} and trainers {trainers}"
-        raise EngineError(f"{numbers}; expected 0 or more, and twice 1 or more")
+    if workers is not None and workers < 0:
+        raise EngineError(f"workers is {workers}; expected 0 or more, or none for one per core")
+    if fleet_size is not None and fleet_size < 1:
+        raise EngineError(f"fleet_size is {fleet_size}; expected 1 or more, or none for as many as fit")
+    if trainers < 1:
+        raise EngineError(f"trainers is {trainers}; expected 1 or more")
     if engine not in ("local", "ray"):
         raise EngineError(f"no engine {engine!r}; there are local and ray")
+    if address is not None and engine != "ray":
+        raise EngineError(
+            f"address is {address}, which is for Ray, and the engine is {engine}; choose the engine ray too"
+        )
     chosen = tuple(protocol(name) for name in protocols)
     names = tuple(metrics.split(",") if isinstance(metrics, str) else metrics)
     for one in chosen:

@@ -86,8 +86,12 @@ def runs_of(name: str, study: Study, options: dict[str, Any]) -> list[Run]:
         if key not in parameters and not takes_all:
             raise StudyError(f"{name} takes no {key}; it takes {', '.join(parameters) or 'nothing'}")
     runs = _called(name, study, given)
-    if not isinstance(runs, list | tuple) or not all(isinstance(run, Run) for run in runs):
+    if not isinstance(runs, list | tuple):
         raise StudyError(f"{name} returned {type(runs).__name__}; expected a list of Run")
+    for place, run in enumerate(runs):
+        if not isinstance(run, Run):
+            found = f"{run!r:.60}, of type {type(run).__name__}"
+            raise StudyError(f"{name} returned a list whose element {place} is {found}; expected a list of Run")
     if not runs:
         raise StudyError(f"{name} has no runs with these options")
     return list(runs)

@@ -17,6 +17,7 @@ import torch
 from hackle.datasets import load
 from hackle.fleet import Fleet, build_networks, group, stacking_key
 from hackle.presets import architecture_name, method_name
+from hackle.studies.sweep import StudyError
 from hackle.train import choose_fleet_size
 from hackle.types import Dataset, Run
 
@@ -78,6 +79,8 @@ def plan_groups(
 
     `tell` hears how many kinds are done, how many there are, and what is being measured.
     """
+    if fleet_size is not None and fleet_size < 1:
+        raise StudyError(f"fleet_size is {fleet_size}; expected 1 or more, or none for as many as fit")
     groups = group(runs)
     shapes: dict[str, tuple[int, int, int]] = {}
     loaded: dict[str, Dataset] = {}
