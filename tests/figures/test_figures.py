@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -319,3 +320,18 @@ def test_kl_is_compared_without_what_correlation_adds_whatever_is_learnt() -> No
     chart = FIGURES["yang2020-figure-2"](table)
     change = next(one for one in chart.comparisons if "KL" in one.what)
     assert change.here == pytest.approx(0.0, abs=1e-9)
+
+
+def test_a_figure_tells_of_notes_on_its_scores_in_one_line() -> None:
+    tables = made.tables(made.yang2020(5, ("dsprites",)), protocols=("yang2020",))
+    figure = FIGURES["yang2020-figure-1"]
+    assert not any("limit" in note for note in figure(tables).notes)
+    scores: Any = tables.scores.copy()
+    chosen = scores["run"].isin(sorted(scores["run"].unique())[:5])
+    scores.loc[chosen & (scores["metric"] == "mig"), "note"] = (
+        "I(z; x) is estimated at 9.20 nats, where a mixture of 10000 points allows at most 9.21: it may be larger"
+    )
+    scores.loc[chosen & (scores["metric"] == "sap"), "note"] = "not drawn here"
+    for noted in (scores, scores.astype({"note": "category"})):
+        lines = [note for note in figure(replace(tables, scores=noted)).notes if ": an estimate" in note]
+        assert lines == ["5 of 60 runs: an estimate at its limit (MIG)"]

@@ -21,6 +21,12 @@ from hackle.tables import Tables
 
 CONFIGURATION = ("dataset", "method", "strength", "architecture", "latents", "correlation", "likelihood")
 """What makes two runs the same experiment but for seed and length."""
+_DOUBTS = {
+    "allows at most": "an estimate at its limit",
+    "outside the quantised range": "codes beyond the range that is quantised",
+    "are not done after": "a classifier that did not converge",
+}
+"""What an estimator's note says, by words in it; any other is a warning."""
 _PLAIN = {"correlation": 0.0, "architecture": "convolutional", "latents": 10}
 
 
@@ -96,7 +102,7 @@ def pick(
         means = rows.groupby(["run", "metric"], observed=True)["score"].mean()
         rows = first.assign(score=means).reset_index()
     rows = rows.astype(dict.fromkeys(("metric", "dataset", "method", "architecture"), object))
-    return Picked(rows, tuple(metrics), (*notes, *_mixtures(rows)))
+    return Picked(rows, tuple(metrics), (*notes, *_mixtures(rows), *_doubts(rows)))
 
 
 def _one_protocol(rows: Frame, wanted: str) -> tuple[Frame, list[str]]:
@@ -139,6 +145,22 @@ def _mixtures(rows: Frame) -> list[str]:
             "size, precision, networks or another part of the record"
         )
     return notes
+
+
+def _doubts(rows: Frame) -> list[str]:
+    """One line on the scores that came with a note, such as saturated estimates: how many runs, what, and which scores."""
+    noted = rows[(rows["note"].notna() & (rows["note"] != "")).to_numpy(bool)]
+    if not len(noted):
+        return []
+    meaning = {
+        text: next((kind for key, kind in _DOUBTS.items() if key in text), "a warning") for text in set(noted["note"])
+    }
+    parts = []
+    for kind, part in noted.groupby(noted["note"].astype(object).map(meaning), sort=False):
+        scores = words.listing(words.measure(str(metric)).short for metric in dict.fromkeys(part["metric"]))
+        alike = rows.loc[rows["metric"].isin(part["metric"].unique()), "run"].nunique()
+        parts.append(f"{part['run'].nunique():,} of {words.counted(alike, 'run')}: {kind} ({scores})")
+    return ["; ".join(parts)]
 
 
 def summarise(frame: Frame, by: Sequence[str], value: str = "y") -> Frame:
