@@ -80,7 +80,7 @@ def test_runs_of_a_method_of_ones_own_are_read_again(squares: Any, tmp_path: Pat
         assert fit(run, dataset=squares, out=folder, device="cpu", progress=False, resume=True).run == run
         del sys.modules["quiet_method"]
         loaded = Model.load(folder)
-        assert (type(loaded.run.method).__name__, loaded.run.method.weight) == ("QuietVAE", 3.0)
+        assert (type(loaded.run.method).__name__, vars(loaded.run.method)) == ("QuietVAE", {"weight": 3.0})
         images = squares.render([[0, 0, 0], [3, 2, 1]])
         np.testing.assert_array_equal(loaded.encode(images)[0], trained.encode(images)[0])
         del sys.modules["quiet_method"]
@@ -111,6 +111,23 @@ def test_wrong_images_are_refused(model: Model) -> None:
         model.encode(np.zeros((2, 16, 16, 3), np.uint8))
     with pytest.raises(ValueError, match="latents have shape"):
         model.decode(np.zeros(3))
+    with pytest.raises(ValueError, match=r"latents have shape \(2, 4\); this model takes \(n, 3\)"):
+        model.decode(np.zeros((2, 4)))
+
+
+@pytest.mark.parametrize("value", [255.0, 1.01, -0.5, np.nan, 200])
+def test_images_on_another_scale_are_refused(model: Model, value: float) -> None:
+    images = np.full((2, 16, 16, 1), 0, np.asarray(value).dtype)
+    assert np.isfinite(model.encode(images)[0]).all()
+    images[1, 3, 3, 0] = value
+    with pytest.raises(ValueError, match=r"images hold values from .* expected uint8 in 0 … 255 or floats in \[0, 1\]"):
+        model.encode(images)
+
+
+def test_no_images_have_no_codes(model: Model, squares: Any) -> None:
+    means, logvars = model.encode(squares.render([[0, 0, 0]])[:0])
+    assert means.shape == logvars.shape == (0, 3)
+    assert model.decode(means).shape == (0, 16, 16, 1)
 
 
 def test_damaged_folders_are_named(model: Model, tmp_path: Path) -> None:

@@ -36,6 +36,7 @@ from hackle.pictures import (
     top_latents,
     traversals,
 )
+from hackle.types import HackleError
 from test_fleet import small_run
 
 
@@ -112,9 +113,24 @@ def test_show_writes_every_picture_and_overwrites_none(look: Look, squares: Any,
     assert all(path.is_file() for path in paths)
     with Image.open(paths[-1]) as animated:
         assert animated.n_frames == 24  # type: ignore[attr-defined]
-    with pytest.raises(PictureError, match="--overwrite"):
+    with pytest.raises(PictureError, match=r"overwrite=True \(--overwrite"):
         show(look.model, squares, tmp_path)
     show(look.model, squares, tmp_path, overwrite=True)
+
+
+def test_show_takes_names_and_folders_as_score_does(look: Look, squares: Any, tmp_path: Path, monkeypatch: Any) -> None:
+    rows = squares.factors.rows(np.arange(32))
+    np.savez(tmp_path / "squares.npz", images=squares.render(rows), factors=rows)
+    look.model.save(tmp_path / "run")
+    gallery = show(tmp_path / "run", tmp_path / "squares.npz")
+    assert {"overview", "captured"} <= set(gallery)
+    monkeypatch.setattr("hackle.pictures.gallery.Look.of", None)
+    with pytest.raises(HackleError, match="no file or folder nothing"):
+        show(look.model, "nothing.npz")
+    with pytest.raises(HackleError, match="the data set is of type ndarray"):
+        show(look.model, rows)  # type: ignore[arg-type]
+    with pytest.raises(PictureError, match="the model is of type int; expected"):
+        show(3)  # type: ignore[arg-type]
 
 
 def test_an_interpolation_is_straight_and_ends_at_both_images(look: Look) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 import hackle
 from hackle import metrics
+from hackle.datasets import DataError
 from hackle.datasets.arrays import ArrayDataset
 from hackle.factors import Factor, FactorGrid
 from hackle.model import Model
@@ -242,7 +243,7 @@ def test_what_is_no_model_or_data_set_is_refused(squares: Any) -> None:
         ScoreError, match="the model is of type ndarray; expected a Model, a run's folder, or a function"
     ):
         score(np.zeros((5, 2)), squares)  # type: ignore[arg-type]
-    with pytest.raises(ScoreError, match="the data set is of type list; expected one with factors"):
+    with pytest.raises(DataError, match="the data set is of type list; expected one with factors"):
         score(Oracle(squares), [1, 2])  # type: ignore[arg-type]
     with pytest.raises(HackleError, match="rooms3d"):
         score(Oracle(squares), "rooms3")

@@ -35,6 +35,10 @@ def images_at_once(device: torch.device) -> int:
     return min(16_384, max(512, torch.cuda.get_device_properties(device).total_memory >> 23))
 
 
+_SLACK = 1e-4
+"""By how much floats may leave [0, 1], as pixels do that were resized or computed."""
+
+
 class ModelError(HackleError):
     """A run folder that cannot be read."""
 
@@ -116,7 +120,14 @@ class Model:
                 f"images have shape {tuple(tensor.shape)}; this model takes (n, {', '.join(map(str, self.shape))})"
             )
         tensor = tensor.to(self.device)
-        return tensor.to(torch.float32) / 255 if tensor.dtype == torch.uint8 else tensor.to(torch.float32)
+        if tensor.dtype == torch.uint8:
+            return tensor.to(torch.float32) / 255
+        if tensor.numel() and not (tensor.min() >= -_SLACK and tensor.max() <= 1 + _SLACK):
+            raise ValueError(
+                f"images hold values from {tensor.min():g} to {tensor.max():g} as {str(tensor.dtype).removeprefix('torch.')}; "
+                "expected uint8 in 0 … 255 or floats in [0, 1]: convert with .astype(np.uint8), or divide by 255"
+            )
+        return tensor.to(torch.float32)
 
     @torch.no_grad()
     def encode(
@@ -124,9 +135,10 @@ class Model:
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """The posterior's means and logvars of each image, each (n, l), `chunk` images at a time."""
         chunk = chunk or self._chunk
+        # No images at all are one empty chunk, which gives codes of the right width.
         parts = [
             self.run.method.encode(self._nets, self.run, self._tensor(images[start : start + chunk]))  # type: ignore[index]
-            for start in range(0, len(images), chunk)  # type: ignore[arg-type]
+            for start in range(0, max(1, len(images)), chunk)  # type: ignore[arg-type]
         ]
         means, logvars = (torch.cat(side).cpu().numpy() for side in zip(*parts, strict=True))
         return means, logvars
@@ -135,8 +147,10 @@ class Model:
     def decode(self, z: ArrayLike, *, chunk: int | None = None) -> NDArray[np.float32]:
         """The mean image in [0, 1] of each latent row, (n, h, w, c), `chunk` at a time."""
         rows = torch.tensor(np.asarray(z, dtype=np.float32), device=self.device)
-        if rows.dim() != 2:
-            raise ValueError(f"latents have shape {tuple(rows.shape)}; expected (n, {self.run.latents})")
+        width = len(self.run.method.discrete(self.run))
+        # What a GAN's generator takes beside the codes its method knows.
+        if rows.dim() != 2 or (self.has_likelihood and rows.shape[1] != width):
+            raise ValueError(f"latents have shape {tuple(rows.shape)}; this model takes (n, {width})")
         parts = [self.run.method.decode(self._nets, self.run, part) for part in rows.split(chunk or self._chunk)]
         return torch.cat(parts).cpu().numpy()
 
@@ -191,7 +205,8 @@ class Model:
         path = folder / WEIGHTS
         if not path.is_file():
             raise ModelError(
-                f"{folder} holds a run that has not finished: go on with `hackle train --resume --out {folder}`"
+                f"{folder} holds a run that has not finished: go on with `hackle train --resume --out {folder}`, or "
+                "hackle.fit(…, resume=True)"
             )
         try:
             return cls(run, shape, load_file(path))

@@ -25,7 +25,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from threadpoolctl import threadpool_limits
 
-from hackle.datasets import load
+from hackle.datasets import found
 from hackle.encode import Codebook, Encoder, encode_images
 from hackle.evaluation import METRICS, Metric, ScoreError, choose_metrics, named_metrics
 from hackle.factors import FactorGrid
@@ -242,17 +242,6 @@ def _found_model(model: Any) -> Model | Encoder:
     return model
 
 
-def _found_dataset(dataset: Any) -> Dataset:
-    """The data set, or the one of this name."""
-    if isinstance(dataset, str | Path):
-        return load(dataset)
-    if not hasattr(dataset, "factors"):
-        raise ScoreError(
-            f"the data set is of type {type(dataset).__name__}; expected one with factors, as from hackle.load, or its name"
-        )
-    return dataset
-
-
 def score(
     model: Model | Encoder | str | Path,
     dataset: Dataset | str | Path,
@@ -279,7 +268,7 @@ def score(
     The table has a row per score and representation: metric, representation, score, ceiling, low, high, better (higher,
     lower or neither), protocol, seed, seconds and note (a line for each thing that an estimator warned of, such as saturation).
     """
-    model, dataset, names = _found_model(model), _found_dataset(dataset), _settle_names(metrics, protocol)
+    model, dataset, names = _found_model(model), found(dataset), _settle_names(metrics, protocol)
     scoring = prepare_scoring(dataset, names, protocol, seed, representations, bootstrap, whole_mixture)
     evaluation = scoring.evaluation(model, dataset, encode_plan(model, dataset, scoring, progress))
     _refuse_misfits(names, scoring, evaluation)

@@ -92,3 +92,23 @@ def test_what_goes_wrong_is_said() -> None:
         Own(wide_encoder, decoder).encoder((16, 16, 1), 4)(images)
     with pytest.raises(OwnNetworkError, match=r"expected logits of shape \(2, 1, 16, 16\)"):
         Own(flat_encoder, flat_decoder).decoder((16, 16, 1), 4)(torch.rand(2, 4))
+
+
+def dropping_encoder(shape: tuple[int, int, int], latents: int) -> nn.Module:
+    return nn.Sequential(nn.Dropout2d(0.1), flat_encoder(shape, latents))
+
+
+def test_dropout_is_refused() -> None:
+    with pytest.raises(OwnNetworkError, match=r"has a Dropout2d \(0\), which draws random numbers"):
+        Own(dropping_encoder, decoder).encoder((16, 16, 1), 3)
+    with pytest.raises(OwnNetworkError, match="draws random numbers"):
+        Own(flat_encoder, dropping_encoder).decoder((16, 16, 1), 3)
+
+
+def test_what_is_no_module_is_refused() -> None:
+    with pytest.raises(OwnNetworkError, match="the factory gave list; expected"):
+        Own(nothing_of_use, decoder).encoder((16, 16, 1), 3)
+
+
+def nothing_of_use(shape: tuple[int, int, int], latents: int) -> Any:
+    return []

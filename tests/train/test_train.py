@@ -16,10 +16,11 @@ from typing import Any
 import pytest
 import torch
 from safetensors.torch import load_file
+from torch import nn
 
 from hackle.fleet import Fleet
 from hackle.model import Model
-from hackle.nets import Adversarial
+from hackle.nets import Adversarial, Own
 from hackle.objectives import VAE, BetaVAE, FactorVAE
 from hackle.train import Diverged, TrainingError, default_device, display, find_device, fit
 from hackle.types import HackleError, Run
@@ -168,10 +169,50 @@ def test_several_runs_train_together_into_folders_of_their_own(tmp_path: Path, s
     )
 
 
+@pytest.mark.parametrize("what", [3, "beta-vae", [3], ["beta-vae"], None, VAE()])
+def test_what_is_no_run_is_refused(squares: Any, what: Any) -> None:
+    with pytest.raises(TrainingError, match=r"cannot train .*; expected a hackle\.Run, or a list of them"):
+        quiet(what, None, squares)
+
+
+def test_what_is_no_data_set_is_refused(squares: Any, tmp_path: Path) -> None:
+    run, images = small_run(VAE()), squares.render(squares.factors.rows([0, 1]))
+    with pytest.raises(TrainingError, match=r"belongs in the record.*replace\(run, dataset='discs\.npz'\)"):
+        quiet(run, tmp_path / "run", "discs.npz")
+    with pytest.raises(HackleError, match=r"the data set is of type ndarray.*ArrayDataset"):
+        quiet(run, tmp_path / "run", images)
+    assert not list(tmp_path.iterdir())
+
+
+class Dropping(nn.Module):
+    """An encoder that draws random numbers without a layer that says so."""
+
+    def __init__(self, shape: tuple[int, int, int], latents: int) -> None:
+        super().__init__()
+        self.layer = nn.Linear(shape[0] * shape[1] * shape[2], 2 * latents)
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        return self.layer(nn.functional.dropout(images.flatten(1)))
+
+
+class Decoding(nn.Module):
+    def __init__(self, shape: tuple[int, int, int], latents: int) -> None:
+        super().__init__()
+        self.shape, self.layer = shape, nn.Linear(latents, shape[0] * shape[1] * shape[2])
+
+    def forward(self, z: torch.Tensor) -> torch.Tensor:
+        return self.layer(z).reshape(-1, self.shape[2], *self.shape[:2])
+
+
+def test_networks_that_draw_random_numbers_are_refused(squares: Any) -> None:
+    with pytest.raises(TrainingError, match="draw random numbers of their own, as dropout does"):
+        quiet(replace(small_run(VAE()), architecture=Own(Dropping, Decoding)), None, squares)
+
+
 def test_nothing_is_overwritten(tmp_path: Path, squares: Any) -> None:
     run = small_run(VAE())
     quiet(run, tmp_path / "run", squares)
-    with pytest.raises(TrainingError, match="--resume"):
+    with pytest.raises(TrainingError, match=r"resume=True \(--resume"):
         quiet(run, tmp_path / "run", squares)
     with pytest.raises(TrainingError, match="another run"):
         quiet(small_run(VAE(), seed=1), tmp_path / "run", squares, resume=True)

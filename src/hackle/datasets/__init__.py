@@ -24,7 +24,7 @@ from hackle.datasets.fetch import data_root
 from hackle.datasets.source import DataError, Source
 from hackle.types import Dataset
 
-__all__ = ["DATASETS", "DataError", "find", "load"]
+__all__ = ["DATASETS", "DataError", "find", "found", "load"]
 
 DATASETS: dict[str, Source] = {
     known.name: known
@@ -60,6 +60,18 @@ def load(name: str | Path, root: Path | str | None = None) -> Dataset:
             f"there is no file or folder {path}; expected an .npz, a folder of images or the name of a data set"
         )
     raise _unknown(str(name))
+
+
+def found(dataset: Dataset | str | Path) -> Dataset:
+    """The data set, or the one of this name."""
+    if isinstance(dataset, str | Path):
+        return load(dataset)
+    if not isinstance(dataset, Dataset):
+        raise DataError(
+            f"the data set is of type {type(dataset).__name__}; expected one with factors, as from hackle.load, or its name. "
+            "hackle.datasets.arrays.ArrayDataset makes one of an array of images"
+        )
+    return dataset
 
 
 def find(name: str) -> Source:

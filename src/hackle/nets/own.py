@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from torch import Tensor, nn
+from torch.nn.modules.dropout import _DropoutNd
 
 from hackle.records import import_named
 from hackle.types import HackleError
@@ -33,6 +34,20 @@ def _resolve(factory: Factory | str) -> Factory:
             f"the record names its network {factory!r}, which cannot be imported ({error}); put the module that defines "
             "it on the Python path"
         ) from error
+
+
+def _built(factory: Factory | str, shape: Shape, latents: int) -> nn.Module:
+    """The factory's module, unless it draws random numbers: a run's noise follows from its seed and step alone."""
+    module = _resolve(factory)(shape, latents)
+    if not isinstance(module, nn.Module):
+        raise OwnNetworkError(f"the factory gave {type(module).__name__}; expected a torch.nn.Module")
+    for name, part in module.named_modules():
+        if isinstance(part, _DropoutNd) and part.training:
+            raise OwnNetworkError(
+                f"the network has a {type(part).__name__} ({name or 'itself'}), which draws random numbers of its own; "
+                "expected a network without dropout: leave it out"
+            )
+    return module
 
 
 class ChannelsFirstEncoder(nn.Module):
@@ -94,7 +109,7 @@ class Own:
                 )
 
     def encoder(self, shape: Shape, latents: int) -> nn.Module:
-        return ChannelsFirstEncoder(_resolve(self.make_encoder)(shape, latents), latents)
+        return ChannelsFirstEncoder(_built(self.make_encoder, shape, latents), latents)
 
     def decoder(self, shape: Shape, latents: int) -> nn.Module:
-        return ChannelsFirstDecoder(_resolve(self.make_decoder)(shape, latents), shape)
+        return ChannelsFirstDecoder(_built(self.make_decoder, shape, latents), shape)

@@ -12,7 +12,7 @@ from typing import Any, overload
 import numpy as np
 from PIL import Image
 
-from hackle.datasets import load
+from hackle.datasets import found
 from hackle.model import Model
 from hackle.pictures.captured import Captured, importance, response
 from hackle.pictures.look import Look, PictureError
@@ -90,12 +90,17 @@ def views_of(look: Look, dataset: Dataset, *, seed: int = 0, image: int = 0) -> 
 
 @overload
 def show(
-    model: Model, dataset: Dataset | None = None, folder: None = None, *, seed: int = 0, image: int = 0
+    model: Model | str | Path,
+    dataset: Dataset | str | Path | None = None,
+    folder: None = None,
+    *,
+    seed: int = 0,
+    image: int = 0,
 ) -> Gallery: ...
 @overload
 def show(
-    model: Model,
-    dataset: Dataset | None,
+    model: Model | str | Path,
+    dataset: Dataset | str | Path | None,
     folder: str | Path,
     *,
     seed: int = 0,
@@ -103,8 +108,8 @@ def show(
     overwrite: bool = False,
 ) -> list[Path]: ...
 def show(
-    model: Model,
-    dataset: Dataset | None = None,
+    model: Model | str | Path,
+    dataset: Dataset | str | Path | None = None,
     folder: str | Path | None = None,
     *,
     seed: int = 0,
@@ -114,11 +119,16 @@ def show(
     """Every view of a model: traversals, reconstructions, samples, a map of two latents, an interpolation, histograms, and
     where factors are known what the codes say about them.
 
-    dataset: the one that the model was trained on, if not given. folder: where to write the views as PNG and an animation
+    model: may also be a run's folder. dataset: or its name, as `hackle.load` takes it; the one that the model was trained
+    on, if not given. folder: where to write the views as PNG and an animation
     as GIF, giving their paths; without it a `Gallery` comes back, which a notebook displays. seed: which images are shown.
     image: which of them the traversals start from.
     """
-    dataset = load(model.run.dataset) if dataset is None else dataset
+    if isinstance(model, str | Path):
+        model = Model.load(model)
+    if not isinstance(model, Model):
+        raise PictureError(f"the model is of type {type(model).__name__}; expected a hackle.Model or a run's folder")
+    dataset = found(model.run.dataset if dataset is None else dataset)
     if folder is None:
         return views_of(Look.of(model, dataset, seed=seed), dataset, seed=seed, image=image)
     folder = Path(folder)
@@ -126,7 +136,10 @@ def show(
     paths = [*(folder / f"{name}.png" for name in known), folder / "traversals.gif"]
     present = [path.name for path in paths if path.exists()]
     if present and not overwrite:
-        raise PictureError(f"{folder} holds {', '.join(present)} already; add --overwrite, or choose another folder")
+        raise PictureError(
+            f"{folder} holds {', '.join(present)} already; replace them with overwrite=True (--overwrite on the "
+            "command line), or choose another folder"
+        )
     folder.mkdir(parents=True, exist_ok=True)
     look = Look.of(model, dataset, seed=seed)
     gallery = views_of(look, dataset, seed=seed, image=image)

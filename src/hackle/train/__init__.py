@@ -8,14 +8,14 @@ step, a run resumed from any checkpoint ends bit-identical on the CPU with one n
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from hackle.datasets import load
+from hackle.datasets import found, load
 from hackle.fleet import build_networks, group
 from hackle.model import Model
 from hackle.records import record_hash
@@ -115,9 +115,10 @@ def fit(
         raise TrainingError(f"score_every is {score_every}; expected a number of steps, or 0 for no scores")
     if (scores is None) != (score_every == 0):
         raise TrainingError("scores and score_every go together: scores=hackle.scoring.quick_scores, score_every=1000")
+    alone, members = isinstance(runs, Run), _checked(runs)
+    if dataset is not None:
+        _refuse_other_data(dataset)
     target = find_device(device)
-    alone = isinstance(runs, Run)
-    members = [runs] if isinstance(runs, Run) else list(runs)
     place = None if out is None else Path(out)
     paths = {record_hash(run): place if alone else place / record_hash(run) for run in members} if place else {}
     shelf = None
@@ -153,6 +154,29 @@ def fit(
     return models[0] if alone else models
 
 
+def _checked(runs: Any) -> list[Run]:
+    """The runs as a list, or what to give instead."""
+    if isinstance(runs, Run):
+        return [runs]
+    members: list[Any] = list(runs) if isinstance(runs, Iterable) and not isinstance(runs, str) else [runs]
+    for run in members:
+        if not isinstance(run, Run):
+            raise TrainingError(
+                f"cannot train {run!r}; expected a hackle.Run, or a list of them. hackle.presets.default_run makes one of a "
+                "method's name"
+            )
+    return members
+
+
+def _refuse_other_data(dataset: Any) -> None:
+    if isinstance(dataset, str | Path):
+        raise TrainingError(
+            f"dataset is {str(dataset)!r}; a data set known by name or path belongs in the record, so that the run says what "
+            f"it was trained on: dataclasses.replace(run, dataset={str(dataset)!r}). Or give what hackle.load returns"
+        )
+    found(dataset)
+
+
 def _fit_group(
     runs: Sequence[Run],
     data: Dataset,
@@ -175,8 +199,16 @@ def _fit_group(
     }
     left = [run for run in runs if record_hash(run) not in done]
     for fleet in cut(left, fleet_size or choose_fleet_size(left, data, device)) if left else []:
-        for found in train_runs(fleet, data, device, pace, watch, shelf=shelf, folders=folders, scores=scores):
-            done[record_hash(found.run)] = found
+        try:
+            for trained in train_runs(fleet, data, device, pace, watch, shelf=shelf, folders=folders, scores=scores):
+                done[record_hash(trained.run)] = trained
+        except RuntimeError as error:
+            if "randomness" not in str(error):
+                raise
+            raise TrainingError(
+                f"the networks or the loss of {type(runs[0].method).__name__} with {type(runs[0].architecture).__name__} draw "
+                "random numbers of their own, as dropout does; expected none: noise is asked for in a phase's draws"
+            ) from error
     return done
 
 

@@ -44,15 +44,16 @@ class RunFolder:
             if record_hash(other) != record_hash(self.run):
                 raise TrainingError(
                     f"{self.path} holds another run ({_differences(other, self.run)}). A run cannot be lengthened or "
-                    "changed once it has begun; choose another --out"
+                    "changed once it has begun; choose another out (--out)"
                 )
             if not resume:
                 raise TrainingError(
-                    f"{self.path} holds this run already; add --resume to go on, or choose another --out"
+                    f"{self.path} holds this run already; go on with resume=True (--resume on the command line), or choose "
+                    "another out (--out)"
                 )
             return
         if self.path.exists() and any(entry.name != LOCK for entry in self.path.iterdir()):
-            raise TrainingError(f"{self.path} is not empty and holds no run; choose another --out")
+            raise TrainingError(f"{self.path} is not empty and holds no run; choose another out (--out)")
         self.path.mkdir(parents=True, exist_ok=True)
         write_record(self.path, self.run, self.shape)
 
@@ -118,7 +119,7 @@ def usable(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise TrainingError(
-            f"{path} cannot be this run's folder: {error.strerror or error}; choose an --out that is a new or "
+            f"{path} cannot be this run's folder: {error.strerror or error}; choose an out (--out) that is a new or "
             "empty folder in a place where you may write"
         ) from error
 
