@@ -70,6 +70,35 @@ def test_run_status_export_and_run_again(own_study: str, tmp_path: Path, capsys:
     assert len(list((tmp_path / "both").iterdir())) == 6
 
 
+def test_own_data_that_has_changed_is_noticed(own_study: str, tmp_path: Path, capsys: Any) -> None:
+    data, out = tmp_path / "squares.npz", tmp_path / "out"
+    words = (
+        f"study run {own_study} --methods vae --out {out} --metrics kl --fraction 0.05 --device cpu --workers 0".split()
+    )
+    with np.load(data) as arrays:
+        before = dict(arrays)
+    after = before | {"images": 255 - before["images"]}
+    told = f"{data} has changed since this study began"
+
+    def run(contents: dict[str, Any], seeds: int, *more: str) -> str:
+        np.savez_compressed(data, **contents)
+        main([*words, "--seeds", str(seeds), *more])
+        return words_of(capsys)
+
+    assert told not in run(before, 1, "--keep", "none")
+    # Saved anew it is what it was; changed it stays changed until the old contents are back.
+    assert told not in run(before, 2)
+    assert told in run(after, 3)
+    assert told in run(after, 3)
+    assert told not in run(before, 3)
+    # With another study's folder nothing was trained on anything yet; so too where nothing has been stored.
+    (tmp_path / "new").mkdir()
+    (tmp_path / "new" / "study.json").write_text((out / "study.json").read_text())
+    words[words.index(str(out))] = str(tmp_path / "new")
+    assert told not in run(after, 1)
+    assert told in run(before, 1)
+
+
 def test_a_folder_with_other_files_is_refused_before_anything_is_written(
     own_study: str, tmp_path: Path, capsys: Any
 ) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from inspect import signature
 from pathlib import Path
@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
-from rich.table import Table
 from tyro.conf import Positional, arg
 
-from hackle.cli_words import nearest, run_command
+from hackle.cli_words import count, duration, nearest, plain_table, run_command
 from hackle.types import HackleError, Run
 
 if TYPE_CHECKING:
@@ -52,15 +51,6 @@ def study_commands(words: list[str]) -> None:
     if words[0] not in commands:
         raise HackleError(f"no `study {words[0]}`; {nearest(words[0], commands)}")
     run_command(commands[words[0]], f"study {words[0]}", words[1:])
-
-
-def _table(*columns: str, left: int = 1) -> Table:
-    """A table without lines, words to the left and the numbers after them to the right."""
-    table = Table(box=None, header_style="bold")
-    for position, column in enumerate(columns):
-        numbers, last_words = position >= left, position == left - 1
-        table.add_column(column, justify="right" if numbers else "left", no_wrap=not last_words)
-    return table
 
 
 def _say(line: str, style: str = "") -> None:
@@ -137,7 +127,7 @@ def list_command() -> None:
     from hackle.fleet import group
     from hackle.studies import STUDIES
 
-    table = _table("name", "about", "runs", "groups", "data sets", left=2)
+    table = plain_table("name", "about", "runs", "groups", "data sets", left=2)
     for name, study in STUDIES.items():
         settings = study.runs(seeds=1)
         runs = len(settings) * signature(study.runs).parameters["seeds"].default
@@ -176,7 +166,7 @@ def plan_command(
             seconds=seconds,
             tell=lambda done, total, what: bar.update(task, completed=done, total=total, description=what),
         )
-    table = _table("group", "latents", "steps", "runs", "fleets", "rate/s", "hours")
+    table = plain_table("group", "latents", "steps", "runs", "fleets", "rate/s", "hours")
     for one in groups:
         rate = f"{'' if one.measured else '~'}{one.rate:,.1f}"
         name = f"{one.dataset} {one.method} {one.architecture}"
@@ -187,10 +177,10 @@ def plan_command(
     hours = sum(one.hours for one in groups)
     guessed = sum(not one.measured for one in groups)
     _say(
-        f"\n{_count(len(runs), 'run')} in {_count(len(groups), 'group')} and "
-        f"{_count(sum(one.fleets for one in groups), 'fleet')}: about {_time(hours)} of training on one "
+        f"\n{count(len(runs), 'run')} in {count(len(groups), 'group')} and "
+        f"{count(sum(one.fleets for one in groups), 'fleet')}: about {duration(hours)} of training on one "
         f"{target.type.upper()} device"
-        + (f"; ~ marks {_count(guessed, 'group')} that there was no time to measure" if guessed else "")
+        + (f"; ~ marks {count(guessed, 'group')} that there was no time to measure" if guessed else "")
     )
     _say("The rate is in steps of single models. Scoring goes on beside the training and is not in this time.")
     memory = max(one.memory for one in groups)
@@ -200,26 +190,6 @@ def plan_command(
         f"memory: {_size(memory)} for the largest fleet and its images; disk: {_size(STORED_BYTES * len(runs))} of results, "
         f"{_size(weights)} of weights with --keep all, {_size(checkpoint)} of checkpoints while it trains"
     )
-
-
-def _count(number: int, what: str) -> str:
-    """
-    >>> _count(1, "fleet"), _count(12_600, "run")
-    ('1 fleet', '12,600 runs')
-    """
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
-
-
-def _time(hours: float) -> str:
-    """
-    >>> _time(0.0001), _time(0.01), _time(0.5), _time(3.21), _time(100)
-    ('1 second', '36 seconds', '30 minutes', '3.2 hours', '100.0 hours (4.2 days)')
-    """
-    if hours < 1 / 40:
-        return _count(max(1, round(3600 * hours)), "second")
-    if hours < 1.5:
-        return _count(round(60 * hours), "minute")
-    return f"{hours:,.1f} hours" + (f" ({hours / 24:,.1f} days)" if hours >= 24 else "")
 
 
 def _size(count: float) -> str:
@@ -263,7 +233,7 @@ def run_study_command(
     from hackle.engine.folder import StudyFolder
     from hackle.evaluation import choose_metrics
     from hackle.protocols import protocol
-    from hackle.studies.folder import write_wanted
+    from hackle.studies.folder import fingerprints, write_wanted
 
     device = str(selection.target) if engine == "local" else selection.device
     study, runs = selection.of(name)
@@ -274,7 +244,15 @@ def run_study_command(
     for one in chosen:
         choose_metrics(wanted, one)
     StudyFolder(out).refuse_other_files()
-    write_wanted(out, name, {**selection.options, "offline": selection.offline}, runs)
+    now = fingerprints(runs)
+    options = {**selection.options, "offline": selection.offline}
+    noted = write_wanted(out, name, options, runs, data=now, begun=_begun(out, now)).data
+    for changed in (dataset for dataset in now if now[dataset] != noted[dataset]):
+        _say(
+            f"{changed} has changed since this study began: models of its old and its new contents would stand in one table. "
+            "Put the old contents back, or choose another --out",
+            "yellow",
+        )
     summary = run_study(
         runs,
         out,
@@ -292,6 +270,19 @@ def run_study_command(
         retry_failed=retry_failed,
     )
     _say(f"{summary}\nresults: {out}   next: hackle study status {out}")
+
+
+def _begun(out: Path, datasets: Collection[str]) -> set[str]:
+    """Those of the data sets on which something in a study's folder was, or may have been, trained."""
+    from hackle.store import FILE, Store
+
+    # What is trained and not stored may be of any of them.
+    if any((out / part).is_dir() and any((out / part).iterdir()) for part in ("runs", "fleets")):
+        return set(datasets)
+    if not (out / FILE).is_file():
+        return set()
+    with Store.open(out) as store:
+        return set(store.runs()["dataset"]) & set(datasets)
 
 
 def status_command(directory: Positional[Path], failures: int = 10) -> None:
@@ -317,7 +308,7 @@ def status_command(directory: Positional[Path], failures: int = 10) -> None:
         counts = groups.setdefault(label, {"done": 0, "failed": 0, "waiting": 0})
         counts[row["status"]] += 1
         counts["waiting"] -= row["run"] in planned
-    table = _table("group", "latents", "steps", "σ", "done", "failed", "waiting")
+    table = plain_table("group", "latents", "steps", "σ", "done", "failed", "waiting")
     for (dataset, method, networks, latents, steps, correlation), counts in groups.items():
         sizes = (str(latents), f"{steps:,}", f"{correlation:g}")
         table.add_row(f"{dataset} {method} {networks}", *sizes, *(f"{counts[key]:,}" for key in counts))

@@ -55,6 +55,37 @@ def say_error(error: object) -> None:
     Console(stderr=True).print(f"[bold red]hackle:[/bold red] {escape(str(error))}", highlight=False, soft_wrap=True)
 
 
+def plain_table(*columns: str, left: int = 1) -> Table:
+    """A table without lines, words to the left and the numbers after them to the right."""
+    table = Table(box=None, header_style="bold")
+    for position, column in enumerate(columns):
+        numbers, last_words = position >= left, position == left - 1
+        table.add_column(column, justify="right" if numbers else "left", no_wrap=not last_words)
+    return table
+
+
+def count(number: int, what: str) -> str:
+    """So many of something.
+
+    >>> count(1, "fleet"), count(12_600, "run")
+    ('1 fleet', '12,600 runs')
+    """
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def duration(hours: float) -> str:
+    """A time in the unit that suits it.
+
+    >>> duration(0.0001), duration(0.01), duration(0.5), duration(3.21), duration(100)
+    ('1 second', '36 seconds', '30 minutes', '3.2 hours', '100.0 hours (4.2 days)')
+    """
+    if hours < 1 / 40:
+        return count(max(1, round(3600 * hours)), "second")
+    if hours < 1.5:
+        return count(round(60 * hours), "minute")
+    return f"{hours:,.1f} hours" + (f" ({hours / 24:,.1f} days)" if hours >= 24 else "")
+
+
 def print_scores(scores: Any) -> None:
     """The score table on the terminal, and under it each note once."""
     table = Table(box=None, header_style="bold")

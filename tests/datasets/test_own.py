@@ -11,6 +11,7 @@ from hypothesis.extra.numpy import arrays
 from PIL import Image
 
 from hackle.datasets import load
+from hackle.datasets.own import fingerprint
 from hackle.datasets.source import DataError
 
 
@@ -215,3 +216,22 @@ def test_channels_before_height_and_width_are_refused(tmp_path: Path) -> None:
     for shape in ((1, 64, 3), (3, 64, 4), (8, 8, 8)):
         np.savez(tmp_path / "strip.npz", images=np.zeros((2, *shape), np.uint8))
         assert load(tmp_path / "strip.npz").shape == shape
+
+
+def test_a_fingerprint_tells_contents_apart_and_nothing_else(tmp_path: Path) -> None:
+    images, factors = np.arange(2 * 8 * 8, dtype=np.uint8).reshape(2, 8, 8), np.array([0, 1])
+    np.savez(tmp_path / "a.npz", images=images, factors=factors)
+    first = fingerprint(tmp_path / "a.npz")
+    np.savez_compressed(tmp_path / "b.npz", factors=factors, images=images)
+    assert fingerprint(tmp_path / "b.npz") == first
+    np.savez(tmp_path / "b.npz", images=images, factors=factors[::-1])
+    assert fingerprint(tmp_path / "b.npz") != first
+    for name, colour in (("one", 0), ("two", 0), ("other", 1)):
+        (tmp_path / name).mkdir()
+        Image.new("L", (4, 4), colour).save(tmp_path / name / "0.png")
+    one, two, other = (fingerprint(tmp_path / name) for name in ("one", "two", "other"))
+    assert one == two != other
+    (tmp_path / "one" / "notes.txt").write_text("no picture")
+    assert fingerprint(tmp_path / "one") == one
+    Image.new("L", (4, 4)).save(tmp_path / "one" / "1.png")
+    assert fingerprint(tmp_path / "one") != one

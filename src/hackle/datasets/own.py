@@ -6,6 +6,9 @@ An .npz holds `images` (n, h, w) or (n, h, w, c), and may hold `factors` (n,) or
 
 from __future__ import annotations
 
+import hashlib
+import zipfile
+import zlib
 from pathlib import Path
 from typing import get_args
 
@@ -23,7 +26,9 @@ from hackle.factors import Factor, FactorGrid, Kind, Rows
 _ENDINGS = {".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".pgm", ".ppm"}
 _MODES = {"1": "L", "L": "L", "RGB": "RGB", "RGBA": "RGBA", "P": "RGB", "LA": "RGBA", "PA": "RGBA"}
 _CHANNELS = (1, 3, 4)
-"""Grey, colour, colour with transparency: images that are so high, with more channels than these, have the axes of PyTorch."""
+"""Grey, colour, colour with transparency."""
+_SIDE = 8
+"""Images that are as high as others have channels, and have at least so many channels, have their axes in another order."""
 _KNOWN = ("images", "factors", "factor_names", "factor_kinds")
 
 
@@ -36,9 +41,26 @@ def load(path: Path) -> ArrayDataset:
     return load_npz(path)
 
 
+def fingerprint(path: Path) -> str:
+    """Sixteen hexadecimal digits that tell the contents of two data sets of one's own apart.
+
+    An .npz file has the checksums of its arrays in its directory, so that however large it is, little of it is read.
+    """
+    if path.is_dir():
+        parts = [(str(file.relative_to(path)), zlib.crc32(file.read_bytes())) for file in _pictures(path)]
+    else:
+        with reading(path, "an .npz file"), zipfile.ZipFile(path) as archive:
+            parts = sorted((info.filename, info.CRC, info.file_size) for info in archive.infolist())
+    return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
+
+
+def _pictures(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if path.suffix.lower() in _ENDINGS and path.is_file())
+
+
 def load_folder(folder: Path) -> ArrayDataset:
     """Every image under the folder, in the order of their sorted paths, all of one size; no factor is known."""
-    paths = sorted(path for path in folder.rglob("*") if path.suffix.lower() in _ENDINGS and path.is_file())
+    paths = _pictures(folder)
     if not paths:
         raise DataError(f"{folder} holds no images; expected files ending in {', '.join(sorted(_ENDINGS))}")
     first = _read_picture(paths[0])
@@ -108,7 +130,7 @@ def _as_images(path: Path, images: NDArray) -> NDArray[np.uint8]:
         raise DataError(
             f"{path}: images have shape {images.shape}; expected (n, height, width) or (n, height, width, channels)"
         )
-    if images.shape[1] in _CHANNELS and min(images.shape[2:]) > max(_CHANNELS):
+    if images.shape[1] in _CHANNELS and min(images.shape[2:]) >= _SIDE:
         raise DataError(
             f"{path}: images have shape {images.shape}, which looks like (n, channels, height, width); expected (n, height, "
             "width, channels): save images.transpose(0, 2, 3, 1)"

@@ -1,18 +1,21 @@
 """What a study's folder says about the study itself: `study.json`, beside the results.
 
 It names the study, the options and the runs that were wanted, so that `hackle study status` can tell what is still waiting and
-a folder is not filled with runs of two studies by mistake.
+a folder is not filled with runs of two studies by mistake. Of data sets that are files of the user it has fingerprints, so that
+one table does not mix models of two contents unnoticed.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from hackle.datasets import DATASETS
+from hackle.datasets.own import fingerprint
 from hackle.presets import architecture_name, method_name
 from hackle.records import record_hash
 from hackle.studies.sweep import StudyError
@@ -26,11 +29,12 @@ Label = tuple[str, str, str, int, int, float]
 
 @dataclass(frozen=True)
 class Wanted:
-    """A study's name, the options it was started with, and the runs wanted, by label."""
+    """A study's name, the options it was started with, the runs wanted, by label, and fingerprints of the user's own data."""
 
     study: str
     options: Mapping[str, Any]
     groups: Mapping[Label, tuple[str, ...]]
+    data: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def runs(self) -> set[str]:
@@ -51,7 +55,7 @@ def read_wanted(folder: Path) -> Wanted | None:
     try:
         content = json.loads(path.read_text())
         groups = {_label(entry["label"]): tuple(entry["runs"]) for entry in content["groups"]}
-        return Wanted(content["study"], content["options"], groups)
+        return Wanted(content["study"], content["options"], groups, dict(content.get("data", {})))
     except (ValueError, KeyError, TypeError) as error:
         raise StudyError(f"{path} cannot be read ({error}); delete it and start the study again") from error
 
@@ -61,20 +65,41 @@ def _label(parts: Sequence[Any]) -> Label:
     return dataset, method, architecture, latents, steps, correlation
 
 
-def write_wanted(folder: Path, study: str, options: Mapping[str, Any], runs: Sequence[Run]) -> Wanted:
-    """Note what is wanted, beside what was wanted before; a folder that holds another study is refused."""
+def fingerprints(runs: Sequence[Run]) -> dict[str, str]:
+    """Of each data set among these runs that is the user's own and is here."""
+    paths = {name: Path(name).expanduser() for run in runs if (name := run.dataset) not in DATASETS}
+    return {name: fingerprint(path) for name, path in paths.items() if path.exists()}
+
+
+def write_wanted(
+    folder: Path,
+    study: str,
+    options: Mapping[str, Any],
+    runs: Sequence[Run],
+    *,
+    data: Mapping[str, str] | None = None,
+    begun: Container[str] = (),
+) -> Wanted:
+    """Note what is wanted, beside what was wanted before; a folder that holds another study is refused.
+
+    data: fingerprints of the user's own data sets. Of those among `begun`, on which something was trained already, the
+    ones that were noted first stand.
+    """
     groups: dict[Label, dict[str, None]] = {}
+    noted = dict(data or {})
     before = read_wanted(folder)
     if before is not None:
         if before.study != study:
             raise StudyError(f"{folder} holds the study {before.study}, not {study}; choose another --out")
         groups = {label: dict.fromkeys(known) for label, known in before.groups.items()}
+        noted |= {name: known for name, known in before.data.items() if name in begun or name not in noted}
     for run in runs:
         groups.setdefault(label_of(run), {})[record_hash(run)] = None
-    wanted = Wanted(study, dict(options), {label: tuple(known) for label, known in groups.items()})
+    wanted = Wanted(study, dict(options), {label: tuple(known) for label, known in groups.items()}, noted)
     content = {
         "study": study,
         "options": wanted.options,
+        "data": noted,
         "groups": [{"label": label, "runs": known} for label, known in wanted.groups.items()],
     }
     try:
