@@ -20,6 +20,10 @@ from hackle.cli import main
 from hackle.cli_words import print_scores
 from hackle.evaluation import METRICS
 from hackle.fleet import Fleet
+from hackle.model import read_record
+from hackle.pictures import show
+from hackle.train import fit
+from hackle.types import HackleError
 
 
 @pytest.fixture
@@ -165,6 +169,31 @@ def test_nothing_is_overwritten_unasked(own_data: Path, tmp_path: Path, capsys: 
         main(f"score {run} --metrics kl --protocol quick --device cpu --overwrite".split())
     assert "quick does not give kl" in " ".join(capsys.readouterr().err.split())
     assert (run / "scores.json").read_text() == kept
+
+
+def test_data_of_a_relative_path_are_sought_where_the_run_was_trained(
+    own_data: Path, tmp_path: Path, capsys: Any, monkeypatch: Any
+) -> None:
+    run, elsewhere = tmp_path / "run", tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(own_data.parent)
+    main(f"train vae --dataset {own_data.name} --steps 1 --latents 2 --out {run} --device cpu".split())
+    monkeypatch.chdir(elsewhere)
+    for words in (f"score {run} --metrics kl --device cpu", f"show {run}"):
+        with pytest.raises(SystemExit):
+            main(words.split())
+        said = " ".join(capsys.readouterr().err.split())
+        assert "relative to the folder where hackle was started to train it" in said
+        assert str(elsewhere) in said
+    with pytest.raises(HackleError, match="relative to the folder"):
+        show(run)
+    with pytest.raises(HackleError, match="relative to the folder"):
+        fit(read_record(run)[0], out=run, resume=True, device="cpu", progress=False)
+    with pytest.raises(HackleError) as plain:
+        fit(read_record(run)[0], out=tmp_path / "new", device="cpu", progress=False)
+    assert "relative" not in str(plain.value)
+    monkeypatch.chdir(own_data.parent)
+    main(f"score {run} --metrics kl --fraction 0.01 --device cpu".split())
 
 
 def test_ctrl_c_ends_with_130_and_the_command_that_goes_on(

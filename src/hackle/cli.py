@@ -316,7 +316,7 @@ def score_command(
         device: cpu or cuda; the best one that is here if not given.
         overwrite: Replace files that are there already.
     """
-    from hackle.datasets import load
+    from hackle.datasets import load_of_run
     from hackle.model import Model
     from hackle.protocols import protocol as find_protocol
     from hackle.report import write_run_page
@@ -330,7 +330,7 @@ def score_command(
         if path is not None and path.exists() and not overwrite:
             raise HackleError(f"{path} is there already; add --overwrite to replace it, or choose another name")
     model = Model.load(directory).to(find_device(device))
-    dataset = load(model.run.dataset, root)
+    dataset = load_of_run(model.run.dataset, root)
     scores = score(
         model,
         dataset,
@@ -372,13 +372,18 @@ def show_command(
         root: Where data sets lie.
         overwrite: Replace pictures that are there already.
     """
-    from hackle.datasets import load
+    from hackle.datasets import load_of_run
     from hackle.model import Model
     from hackle.pictures import show
 
     model = Model.load(directory)
     for path in show(
-        model, load(model.run.dataset, root), out or directory / "pictures", seed=seed, image=image, overwrite=overwrite
+        model,
+        load_of_run(model.run.dataset, root),
+        out or directory / "pictures",
+        seed=seed,
+        image=image,
+        overwrite=overwrite,
     ):
         print(path)
 

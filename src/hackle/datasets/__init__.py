@@ -24,7 +24,7 @@ from hackle.datasets.fetch import data_root
 from hackle.datasets.source import DataError, Source
 from hackle.types import Dataset
 
-__all__ = ["DATASETS", "DataError", "find", "found", "load"]
+__all__ = ["DATASETS", "DataError", "find", "found", "load", "load_of_run"]
 
 DATASETS: dict[str, Source] = {
     known.name: known
@@ -60,6 +60,20 @@ def load(name: str | Path, root: Path | str | None = None) -> Dataset:
             f"there is no file or folder {path}; expected an .npz, a folder of images or the name of a data set"
         )
     raise _unknown(str(name))
+
+
+def load_of_run(name: str, root: Path | str | None = None) -> Dataset:
+    """The data set that a run's record names. The record keeps a path as it was given, and so perhaps relative."""
+    path = Path(name).expanduser()
+    try:
+        return load(name, root)
+    except DataError as error:
+        if name in DATASETS or path.is_absolute() or path.exists():
+            raise
+        raise DataError(
+            f"{error}. The run's record names {name!r}, relative to the folder where hackle was started to train it; now it is "
+            f"started in {Path.cwd()}: change to the folder of then, or give the data set itself in Python"
+        ) from error
 
 
 def found(dataset: Dataset | str | Path) -> Dataset:

@@ -12,7 +12,7 @@ from typing import Any, overload
 import numpy as np
 from PIL import Image
 
-from hackle.datasets import found
+from hackle.datasets import found, load_of_run
 from hackle.model import Model
 from hackle.pictures.captured import Captured, importance, response
 from hackle.pictures.look import Look, PictureError
@@ -128,7 +128,7 @@ def show(
         model = Model.load(model)
     if not isinstance(model, Model):
         raise PictureError(f"the model is of type {type(model).__name__}; expected a hackle.Model or a run's folder")
-    dataset = found(model.run.dataset if dataset is None else dataset)
+    dataset = load_of_run(model.run.dataset) if dataset is None else found(dataset)
     if folder is None:
         return views_of(Look.of(model, dataset, seed=seed), dataset, seed=seed, image=image)
     folder = Path(folder)

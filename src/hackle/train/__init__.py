@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from hackle.datasets import found, load
+from hackle.datasets import found, load, load_of_run
 from hackle.fleet import build_networks, group
 from hackle.model import Model
 from hackle.records import record_hash
@@ -129,7 +129,8 @@ def fit(
     try:
         with shown(progress, target) as watch:
             for number, together in enumerate(group(members)):
-                data = dataset if dataset is not None else load(together[0].dataset, root)
+                find = load_of_run if resume else load
+                data = dataset if dataset is not None else find(together[0].dataset, root)
                 # Networks that cannot be built for these images are refused before a folder is claimed for them.
                 build_networks(together[0], data.shape)
                 if place is not None and number == 0:
