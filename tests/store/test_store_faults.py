@@ -253,6 +253,16 @@ def test_a_damaged_array_is_found_when_it_is_read(tmp_path: Path) -> None:
     assert merging.is_whole(tmp_path)
 
 
+def test_an_older_store_is_refused_and_left_alone(tmp_path: Path) -> None:
+    filled(tmp_path, 1)
+    edit(tmp_path, "DROP TABLE packed_scores")
+    before = (tmp_path / FILE).read_bytes()
+    for attempt in (Store.open, Store.create_or_open, read):
+        with pytest.raises(StoreError, match="lacks the table packed_scores: it was written by an older hackle"):
+            attempt(tmp_path)
+    assert (tmp_path / FILE).read_bytes() == before
+
+
 def test_a_newer_schema_is_refused_and_left_alone(tmp_path: Path) -> None:
     filled(tmp_path, 1)
     edit(tmp_path, f"PRAGMA user_version = {SCHEMA + 1}")

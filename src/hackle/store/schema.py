@@ -7,6 +7,7 @@ was added survive a power cut; adding takes milliseconds where training takes mi
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -171,7 +172,7 @@ def create_tables(connection: sqlite3.Connection, study: str) -> None:
 
 
 def check_version(connection: sqlite3.Connection, path: Path) -> None:
-    """Refuse a file that is not a store, or whose tables a newer hackle made."""
+    """Refuse a file that is not a store, or whose tables a newer or a much older hackle made."""
     application = connection.execute("PRAGMA application_id").fetchone()[0]
     version = connection.execute("PRAGMA user_version").fetchone()[0]
     if application != APPLICATION:
@@ -180,4 +181,10 @@ def check_version(connection: sqlite3.Connection, path: Path) -> None:
         raise StoreError(
             f"{path} has schema {version}, and this hackle knows schemas up to {SCHEMA}: it was written by a newer "
             "hackle. Nothing was changed; install that version, or choose another folder"
+        )
+    present = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    if lacking := [name for name in re.findall(r"CREATE TABLE (\w+)", _TABLES) if name not in present]:
+        raise StoreError(
+            f"{path} lacks the table {lacking[0]}: it was written by an older hackle, whose stores this one does not read. "
+            "Nothing was changed; read it with the version that wrote it, or choose another folder and train anew"
         )
