@@ -25,6 +25,14 @@ class Own(VAE):
     scale: float = -1.0
 
 
+@dataclass(frozen=True)
+class Hidden(VAE):
+    """A method with a field whose type cannot be found when it runs."""
+
+    scale: float = 1.0
+    other: Unheard | None = None  # type: ignore[name-defined] # noqa: F821
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -46,6 +54,7 @@ class Own(VAE):
         ({"precision": "float16"}, "precision is 'float16'; expected 'float32' or 'bfloat16'"),
         ({"optimiser": Adam(epsilon="1e-8")}, "optimiser.epsilon is '1e-8'"),  # type: ignore[arg-type]
         ({"method": Own("4")}, "method.scale is '4'; expected a finite number"),  # type: ignore[arg-type]
+        ({"method": Hidden(float("nan"))}, "method.scale is nan; expected a finite number"),
         ({"method": "beta-vae"}, "method is 'beta-vae'; expected a record such as"),
         ({"method": BetaVAE}, "expected a record such as"),
         ({"architecture": "mlp"}, "architecture is 'mlp'; expected a record such as"),

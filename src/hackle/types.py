@@ -37,11 +37,12 @@ class RunError(HackleError, ValueError):
 
 @cache
 def _field_types(cls: type) -> dict[str, Any]:
-    """The types of a record's fields; none where annotations name what only a type checker sees."""
+    """The types of a record's fields; only the plain ones where annotations name what only a type checker sees."""
     try:
         return get_type_hints(cls)
-    except NameError:
-        return {}
+    except (NameError, AttributeError, TypeError):
+        plain = {kind.__name__: kind for kind in (float, int, bool, str)}
+        return {each.name: plain.get(str(each.type)) for each in fields(cls)}
 
 
 def _expected(kind: Any, value: Any) -> str:
