@@ -18,11 +18,12 @@ import pytest
 
 from figures import tables as made
 from hackle.claims import as_frame, judge
-from hackle.figures import FIGURES
+from hackle.figures import FIGURES, words
 from hackle.objectives import AnnealedVAE
 from hackle.presets import default_run
 from hackle.records import to_json
 from hackle.report import ReportError, write_study_page
+from hackle.report.own_studies import MOST_SETTINGS, own_studies
 from hackle.report.study_page import drawing
 from hackle.report.study_scores import SETTING, score_data
 from hackle.report.study_sections import missing_seeds, protocols
@@ -197,6 +198,39 @@ def test_settings_are_told_apart_by_whole_records(tmp_path: Path) -> None:
     name = "AnnealedVAE C = 25 on rooms3d, 10 latents, iteration threshold 1000, learning rate 0.0001"
     assert missing_seeds(mine) == [(name.replace("rooms3d", "Rooms3D"), 1, 2)]
     assert text.count(f"<td>{name.replace('rooms3d', 'Rooms3D')}</td>") == 2
+
+
+def test_a_study_of_ones_own_is_drawn_and_papers_without_runs_are_folded(tmp_path: Path) -> None:
+    mine = made.tables(own_runs(), protocols=("locatello2019",), codes=("mig", "sap"), posterior=("kl", "elbo"))
+    ((exhibit, chart),) = own_studies(mine)
+    assert [panel.y.label for panel in chart.panels] == ["MIG", "SAP", "KL to the prior (nats)"]
+    (panel, *_) = chart.panels
+    assert panel.x.label == "iteration threshold, learning rate"
+    assert panel.x.ticks == tuple(f"{t}, {r}" for t in (1000, 5000, 20000) for r in (0.001, 0.0001))
+    scores = mine.scores[(mine.scores["metric"] == "mig") & (mine.scores["representation"] == "mean")]
+    np.testing.assert_allclose(np.sort(panel.points["y"]), np.sort(scores["score"]))
+    assert panel.summary["n"].tolist() == [2, 1, 2, 2, 2, 2]
+    text = write_study_page(mine, tmp_path / "page.html").read_text(encoding="utf-8")
+    assert f'<section class="exhibit" id="{exhibit.id}"><h3>Study mine.py:warm. Scores by setting</h3>' in text
+    drawn = {item.paper for item in FIGURES.values() if item(mine).panels}
+    places = {paper: text.index(f'id="{paper}"') for paper in words.PAPERS}
+    fold = text.index(f"<summary>{len(words.PAPERS) - len(drawn)} papers without anything to draw</summary>")
+    assert {paper for paper, place in places.items() if place < fold} == drawn
+    verdicts = as_frame(judge(mine))
+    idle = set(words.PAPERS) - set(verdicts.loc[verdicts["runs"] > 0, "paper"])
+    claims = verdicts[verdicts["paper"].isin(list(idle))]
+    assert len(idle) > 1
+    fold = text.index(f"<summary>{len(claims)} claims of {len(idle)} papers without any run: ")
+    assert min(text.index(f'id="claim-{name}"') for name in claims["claim"]) > fold
+    assert set(re.findall(r'<a href="#([^"]*)">', text[: text.index("<main>")])) == drawn | {
+        *("claims", "runs", "scores", "commands")
+    }
+
+
+def test_too_many_settings_are_not_drawn(tmp_path: Path) -> None:
+    runs = made.settings(latents=range(1, MOST_SETTINGS + 2), study="mine.py:many")
+    text = write_study_page(made.tables(runs, codes=("mig",)), tmp_path / "page.html").read_text(encoding="utf-8")
+    assert f"{MOST_SETTINGS + 1} settings are too many to draw side by side" in text
 
 
 def test_a_page_of_one_paper(study: Tables, tmp_path: Path) -> None:

@@ -102,7 +102,7 @@ def pick(
         means = rows.groupby(["run", "metric"], observed=True)["score"].mean()
         rows = first.assign(score=means).reset_index()
     rows = rows.astype(dict.fromkeys(("metric", "dataset", "method", "architecture"), object))
-    return Picked(rows, tuple(metrics), (*notes, *_mixtures(rows), *_doubts(rows)))
+    return Picked(rows, tuple(metrics), (*notes, *_mixtures(rows), *doubts(rows)))
 
 
 def _one_protocol(rows: Frame, wanted: str) -> tuple[Frame, list[str]]:
@@ -147,7 +147,7 @@ def _mixtures(rows: Frame) -> list[str]:
     return notes
 
 
-def _doubts(rows: Frame) -> list[str]:
+def doubts(rows: Frame) -> list[str]:
     """One line on the scores that came with a note, such as saturated estimates: how many runs, what, and which scores."""
     noted = rows[(rows["note"].notna() & (rows["note"] != "")).to_numpy(bool)]
     if not len(noted):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
 from html import escape
@@ -11,11 +11,12 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from hackle.figures import FIGURES, words
-from hackle.figures.chart import Chart, Frame
+from hackle.figures.chart import Chart, Exhibit, Frame
 from hackle.figures.files import svg
 from hackle.figures.style import css_variables
 from hackle.report import study_sections as sections
 from hackle.report.html import page
+from hackle.report.own_studies import own_studies
 from hackle.report.study_scores import embedded, score_data
 from hackle.tables import Tables
 from hackle.types import HackleError
@@ -64,7 +65,8 @@ def write_study_page(
         if paper not in words.PAPERS:
             raise ReportError(f"no paper {paper!r}; there are {', '.join(words.PAPERS)}")
     wanted = [item for item in FIGURES.values() if not papers or item.paper in papers]
-    charts = {item.id: item(tables) for item in wanted}
+    ones_own = [] if papers else own_studies(tables)
+    charts = {item.id: item(tables) for item in wanted} | {item.id: chart for item, chart in ones_own}
     with drawing({name: chart for name, chart in charts.items() if chart.panels}, workers) as waiting:
         # Claims are judged while figures are drawn.
         if verdicts is None:
@@ -88,17 +90,31 @@ def write_study_page(
         sections.claims(verdicts, shown),
         '<h2 id="figures">Figures and tables</h2>',
     ]
-    for paper in shown:
-        here = [item for item in wanted if item.paper == paper]
-        body.append(f'<h3 class="paper" id="{paper}">{escape(words.PAPERS[paper])}</h3>')
-        body += [sections.exhibit(item, charts[item.id], drawn[item.id], verdicts) for item in here if item.id in drawn]
-        body.append(sections.absent([(item, charts[item.id]) for item in here if item.id not in drawn]))
+    for item, chart in ones_own:
+        body.append(sections.exhibit(item, chart, drawn.get(item.id, "")))
+    drawn_papers = [paper for paper in shown if any(item.paper == paper and item.id in drawn for item in wanted)]
+    body += [_figures(paper, wanted, charts, drawn, verdicts) for paper in drawn_papers]
+    if empty := [paper for paper in shown if paper not in drawn_papers]:
+        body.append(
+            f'<details class="absent"><summary>{words.counted(len(empty), "paper")} without anything to draw</summary>'
+        )
+        body += [*(_figures(paper, wanted, charts, drawn, verdicts) for paper in empty), "</details>"]
     body += ['<h2 id="runs">Failed and missing runs</h2>', sections.lost_runs(tables), *scores]
     body += ['<h2 id="commands">Commands</h2>', sections.commands(tables, folder)]
     path = Path(path)
     text = page(title, "".join(body), _themes() + _resource("study.css"), _resource("study.js"))
-    path.write_text(text.replace("<body>", f"<body>{_bar(shown)}", 1), encoding="utf-8")
+    path.write_text(text.replace("<body>", f"<body>{_bar(drawn_papers)}", 1), encoding="utf-8")
     return path
+
+
+def _figures(
+    paper: str, items: Sequence[Exhibit], charts: Mapping[str, Chart], drawn: Mapping[str, str], verdicts: Frame
+) -> str:
+    """The figures of a paper that were drawn, and below them those that were not."""
+    mine = [item for item in items if item.paper == paper]
+    shown = [sections.exhibit(item, charts[item.id], drawn[item.id], verdicts) for item in mine if item.id in drawn]
+    lacking = sections.absent([(item, charts[item.id]) for item in mine if item.id not in drawn])
+    return f'<h3 class="paper" id="{paper}">{escape(words.PAPERS[paper])}</h3>{"".join(shown)}{lacking}'
 
 
 def _title(tables: Tables) -> str:

@@ -14,7 +14,7 @@ from hackle.tables import Tables, setting_numbers, telling_fields
 
 SETTING = ("dataset", "method", "strength", "architecture", "latents", "correlation", "steps")
 """What a setting is known by; fields of the records that tell settings apart beyond these are added."""
-_FIRST = ("mig", "factor_vae", "beta_vae", "dci_disentanglement", "sap", "modularity", "reconstruction", "kl")
+FIRST = ("mig", "factor_vae", "beta_vae", "dci_disentanglement", "sap", "modularity", "reconstruction", "kl")
 
 
 def score_data(tables: Tables) -> dict[str, Any]:
@@ -41,11 +41,11 @@ def score_data(tables: Tables) -> dict[str, Any]:
     settings = known.iloc[first].reset_index(drop=True).sort_values(list(SETTING))
     setting = np.argsort(settings.index)[numbers]
     labels = _labels(columns)
-    shown = [index for index, name in enumerate(columns) if name[0] in _FIRST and name[1] != "sampled"]
+    shown = [index for index, name in enumerate(columns) if name[0] in FIRST and name[1] != "sampled"]
     return {
         "names": list(known),
         "columns": labels,
-        "shown": shown[: 2 * len(_FIRST)] or list(range(min(8, len(labels)))),
+        "shown": shown[: 2 * len(FIRST)] or list(range(min(8, len(labels)))),
         "settings": [[_plain(value) for value in row] for row in settings.itertuples(index=False)],
         "runs": [
             [int(group), int(seed), str(name), row]

@@ -72,7 +72,7 @@ def _interval(low: float, high: float) -> str:
 
 def claims(verdicts: Frame, papers: Sequence[str]) -> str:
     """The verdict on every claim, paper by paper; `verdicts` are those of `hackle.claims.as_frame`. Claims of which the table
-    has no run at all are folded away behind their number."""
+    has no run at all are folded away behind their number, and so are papers of which it has none."""
     verdicts = verdicts.assign(fate=list(map(words.fate, verdicts["verdict"], verdicts["runs"])))
     counts = verdicts["fate"].value_counts()
     chips = "".join(
@@ -83,7 +83,8 @@ def claims(verdicts: Frame, papers: Sequence[str]) -> str:
     parts = [
         f'<p class="lead">{_HOW_TO_READ}</p><div class="chips" role="group" aria-label="show one verdict">{chips}</div>'
     ]
-    for paper in papers:
+    known = set(verdicts.loc[verdicts["runs"] > 0, "paper"])
+    for paper in (paper for paper in papers if paper in known):
         rows = verdicts[verdicts["paper"] == paper].to_dict("records")
         tally = words.tally(row["fate"] for row in rows)
         tested, untested = [row for row in rows if row["runs"]], [row for row in rows if not row["runs"]]
@@ -93,6 +94,17 @@ def claims(verdicts: Frame, papers: Sequence[str]) -> str:
             count = words.counted(len(untested), "claim")
             parts.append(f'<details class="absent untested"><summary>{count} without any run</summary>')
             parts.append(f"{_claim_list(untested)}</details>")
+    unknown = [paper for paper in papers if paper not in known]
+    if unknown:
+        count = words.counted(int(verdicts["paper"].isin(unknown).sum()), "claim")
+        parts.append(
+            f'<details class="absent untested"><summary>{count} of {words.counted(len(unknown), "paper")} without any run: '
+            f"{escape(words.listing(unknown))}</summary>"
+        )
+        for paper in unknown:
+            parts.append(f'<h3 class="paper">{escape(words.PAPERS[paper])}</h3>')
+            parts.append(_claim_list(verdicts[verdicts["paper"] == paper].to_dict("records")))
+        parts.append("</details>")
     return "".join(parts)
 
 

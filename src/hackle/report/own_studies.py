@@ -1,0 +1,74 @@
+"""A drawing for studies of one's own, which no paper's figures are about: the main scores of every setting, run by run."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pandas as pd
+
+from hackle.figures.chart import Chart, Exhibit, Frame, Series
+from hackle.figures.panels import MEANS, swarm
+from hackle.figures.selection import doubts
+from hackle.report.study_scores import FIRST, SETTING
+from hackle.studies import STUDIES
+from hackle.tables import Tables, setting_numbers, telling_fields
+
+MOST_SETTINGS = 30
+"""More than these cannot be told apart side by side."""
+_MOST_SCORES, _IN_A_ROW = 6, 3
+
+
+def own_studies(tables: Tables) -> list[tuple[Exhibit, Chart]]:
+    """An exhibit and a chart for each study that is not one of the papers'; none where a study has no score."""
+    names = [str(name) for name in dict.fromkeys(tables.runs["study"]) if name not in STUDIES]
+    found = []
+    for number, name in enumerate(sorted(names)):
+        chart = scores_by_setting(tables, name)
+        if chart.panels or chart.missing:
+            exhibit = Exhibit(
+                f"own-study-{number}",
+                name,
+                f"Study {name}" if name else "Runs of no study",
+                "Scores by setting",
+                "The main scores of every setting, by what differs between the settings.",
+                lambda tables, name=name: scores_by_setting(tables, name),
+                name,
+                "scored runs",
+            )
+            found.append((exhibit, chart))
+    return found
+
+
+def scores_by_setting(tables: Tables, study: str) -> Chart:
+    """The main scores of a study's runs, by setting."""
+    runs: Frame = tables.runs[(tables.runs["study"] == study) & (tables.runs["status"] == "done")].set_index("run")
+    scores: Frame = tables.scores[
+        tables.scores["run"].isin(runs.index) & (tables.scores["representation"] != "sampled")
+    ]
+    if not len(scores):
+        return Chart()
+    protocol = scores["protocol"].value_counts().index[0]
+    scores = scores[(scores["protocol"] == protocol).to_numpy()]
+    settings = len(set(setting_numbers(runs)))
+    if settings > MOST_SETTINGS:
+        return Chart(missing=(f"{settings} settings are too many to draw side by side; the table of scores has them",))
+    stored = list(map(str, scores["metric"].unique()))
+    metrics = ([name for name in FIRST if name in stored] or sorted(stored))[:_MOST_SCORES]
+    label, names = _named(runs)
+    wide = scores.astype({"metric": object}).pivot_table(index="run", columns="metric", values="score")
+    frame = wide.reindex(runs.index).reset_index().assign(setting=names, series="runs")
+    order = list(dict.fromkeys(names))
+    panels = [swarm(frame, metric, "setting", order) for metric in metrics]
+    panels = [replace(panel, x=replace(panel.x, label=label)) for panel in panels]
+    rows = tuple(tuple(panels[start : start + _IN_A_ROW]) for start in range(0, len(panels), _IN_A_ROW))
+    drawn = scores[scores["metric"].isin(metrics)]
+    return Chart(rows, (Series("runs"),), MEANS, notes=tuple(doubts(drawn)), shared_y=False)
+
+
+def _named(runs: Frame) -> tuple[str, list[str]]:
+    """What differs between the settings, and the setting of each run by these values alone."""
+    known: Frame = pd.concat([runs[list(SETTING)], telling_fields(runs, SETTING)], axis=1).astype(object)
+    differing = [name for name in known if known[name].astype(str).nunique() > 1]
+    values = known[differing or ["method"]].map(lambda value: f"{value:g}" if isinstance(value, float) else str(value))
+    label = ", ".join(name.replace("_", " ") for name in differing)
+    return label, [", ".join(row) for row in values.itertuples(index=False)]
