@@ -210,14 +210,14 @@ def _train(words: list[str]) -> None:
 
 def _fit(run: Run, device: torch.device, out: Path | None, resume: bool, options: Any) -> None:
     """Train a run and say what to do next. The other options (root, log_every, score_every) are the verb's own."""
-    from hackle.datasets import DATASETS, load
+    from hackle.datasets import DATASETS, load_of_run
     from hackle.model import WEIGHTS
     from hackle.plans import scored_factors
     from hackle.scoring import quick_scores
     from hackle.train import Stopped, fit
 
     every = options.score_every
-    own = None if run.dataset in DATASETS else load(run.dataset)
+    own = None if run.dataset in DATASETS else load_of_run(run.dataset)
     finished = resume and out is not None and (out / WEIGHTS).is_file()
     try:
         fit(

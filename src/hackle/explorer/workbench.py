@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hackle.datasets import load
+from hackle.datasets import load_of_run
 from hackle.explorer.catalogue import Catalogue
 from hackle.metrics.likelihood import active_units
 from hackle.model import WEIGHTS, Model
@@ -200,7 +200,7 @@ class Workbench:
         model = Model.load(folder)
         name = model.run.dataset
         try:
-            dataset: Dataset | None = self._datasets.get(name, lambda: load(name, self.root))
+            dataset: Dataset | None = self._datasets.get(name, lambda: load_of_run(name, self.root))
             problem = ""
         except (HackleError, OSError) as error:
             dataset, problem = (
