@@ -80,6 +80,12 @@ def test_intervals_and_cells_are_drawn_as_given() -> None:
     assert [text.get_text() for text in axes.texts] == ["0.25", "–"]
 
 
+def test_a_legend_names_what_is_drawn() -> None:
+    chart = Chart(((dots(5, "here"),),), (Series("elsewhere"), Series("here", 1), Series("nowhere", 2)))
+    (legend,) = draw(chart).legends
+    assert [text.get_text() for text in legend.get_texts()] == ["here"]
+
+
 def test_panels_of_a_row_share_their_axis() -> None:
     first, second = dots(5), dots(5)
     second = Panel("", second.x, Axis("y", 0.0, 3.0), second.points)

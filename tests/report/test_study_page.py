@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 import shutil
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -18,7 +20,7 @@ import pytest
 
 from figures import tables as made
 from hackle.claims import as_frame, judge
-from hackle.figures import FIGURES, words
+from hackle.figures import FIGURES, Chart, Comparison, words
 from hackle.objectives import AnnealedVAE
 from hackle.presets import default_run
 from hackle.records import to_json
@@ -26,7 +28,7 @@ from hackle.report import ReportError, write_study_page
 from hackle.report.own_studies import MOST_SETTINGS, own_studies
 from hackle.report.study_page import drawing
 from hackle.report.study_scores import SETTING, score_data
-from hackle.report.study_sections import missing_seeds, protocols
+from hackle.report.study_sections import exhibit, missing_seeds, protocols
 from hackle.tables import RUN_COLUMNS, SCORE_COLUMNS, Tables
 from hackle.types import Adam
 
@@ -90,15 +92,15 @@ def test_the_page_needs_nothing_but_itself(page: Path) -> None:
 
 def test_every_figure_is_drawn_or_listed_as_lacking(page: Path, study: Tables) -> None:
     text = page.read_text(encoding="utf-8")
-    for name, exhibit in FIGURES.items():
-        if exhibit(study).panels:
+    for name, item in FIGURES.items():
+        if item(study).panels:
             assert f'<section class="exhibit" id="{name}">' in text
         else:
-            assert f"{exhibit.number}. {exhibit.title}" in text.replace("&#x27;", "'").replace("&amp;", "&")
+            assert f"{item.number}. {item.title}" in text.replace("&#x27;", "'").replace("&amp;", "&")
     assert text.count("hackle study run locatello2019") >= 14
 
 
-def fate(row: dict[str, Any]) -> str:
+def fate(row: Any) -> str:
     return row["verdict"] if row["runs"] else "no runs"
 
 
@@ -107,8 +109,8 @@ def test_every_claim_has_its_verdict(page: Path, study: Tables) -> None:
     verdicts = as_frame(judge(study))
     for row in verdicts.to_dict("records"):
         assert f'<details id="claim-{row["claim"]}" data-verdict="{fate(row)}">' in text
-    counts = pd.Series([fate(row) for row in verdicts.to_dict("records")]).value_counts()
-    assert counts["no runs"] > counts["undecided"] > 0
+    counts = Counter(fate(row) for row in verdicts.to_dict("records"))
+    assert 0 < int(counts["undecided"]) < int(counts["no runs"])
     for name in ("holds", "does not hold", "undecided", "no runs"):
         assert re.search(rf'data-verdict-filter="{name}">.*?</span> {counts.get(name, 0)}</button>', text)
 
@@ -202,7 +204,7 @@ def test_settings_are_told_apart_by_whole_records(tmp_path: Path) -> None:
 
 def test_a_study_of_ones_own_is_drawn_and_papers_without_runs_are_folded(tmp_path: Path) -> None:
     mine = made.tables(own_runs(), protocols=("locatello2019",), codes=("mig", "sap"), posterior=("kl", "elbo"))
-    ((exhibit, chart),) = own_studies(mine)
+    ((drawing_of_mine, chart),) = own_studies(mine)
     assert [panel.y.label for panel in chart.panels] == ["MIG", "SAP", "KL to the prior (nats)"]
     (panel, *_) = chart.panels
     assert panel.x.label == "iteration threshold, learning rate"
@@ -211,7 +213,7 @@ def test_a_study_of_ones_own_is_drawn_and_papers_without_runs_are_folded(tmp_pat
     np.testing.assert_allclose(np.sort(panel.points["y"]), np.sort(scores["score"]))
     assert panel.summary["n"].tolist() == [2, 1, 2, 2, 2, 2]
     text = write_study_page(mine, tmp_path / "page.html").read_text(encoding="utf-8")
-    assert f'<section class="exhibit" id="{exhibit.id}"><h3>Study mine.py:warm. Scores by setting</h3>' in text
+    assert f'<section class="exhibit" id="{drawing_of_mine.id}"><h3>Study mine.py:warm. Scores by setting</h3>' in text
     drawn = {item.paper for item in FIGURES.values() if item(mine).panels}
     places = {paper: text.index(f'id="{paper}"') for paper in words.PAPERS}
     fold = text.index(f"<summary>{len(words.PAPERS) - len(drawn)} papers without anything to draw</summary>")
@@ -225,6 +227,27 @@ def test_a_study_of_ones_own_is_drawn_and_papers_without_runs_are_folded(tmp_pat
     assert set(re.findall(r'<a href="#([^"]*)">', text[: text.index("<main>")])) == drawn | {
         *("claims", "runs", "scores", "commands")
     }
+
+
+def test_what_several_figures_lack_is_said_once(tmp_path: Path) -> None:
+    mine = made.tables(made.locatello2019(2, ("dsprites", "cars3d"))[:40])
+    charts = [item(mine) for item in FIGURES.values() if item.paper == "locatello2019"]
+    lacking = Counter(line for chart in charts if chart.panels for line in chart.missing)
+    shared = [line for line, count in lacking.items() if count > 1]
+    assert shared
+    text = html.unescape(write_study_page(mine, tmp_path / "page.html").read_text(encoding="utf-8"))
+    shown = re.sub(r'<details class="absent">.*?</details>', "", text, flags=re.DOTALL)
+    for line in shared:
+        assert shown.count(f">{line}</li>") == 1
+        assert f">Missing: {line}</li>" not in shown
+
+
+def test_a_comparison_with_nothing_is_left_out() -> None:
+    item = FIGURES["yang2020-figure-1"]
+    rows = (Comparison("measured", 0.5, 0.4), Comparison("said", "high", "low"), Comparison("neither", 0.5, np.nan))
+    text = exhibit(item, Chart(comparisons=rows), "")
+    assert re.findall(r"<tr><td>(.*?)</td>", text) == ["measured", "said"]
+    assert "<table>" not in exhibit(item, Chart(comparisons=rows[2:]), "")
 
 
 def test_too_many_settings_are_not_drawn(tmp_path: Path) -> None:

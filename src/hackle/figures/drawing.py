@@ -54,7 +54,8 @@ def draw(chart: Chart, theme: str = "light") -> Figure:
     colours = THEMES[theme]
     rows = with_shared_axes(chart)
     with rc_context(settings(colours)):
-        places, width, height = layout(rows, chart.series if len(chart.series) > 1 else ())
+        named = _drawn(chart) if len(chart.series) > 1 else ()
+        places, width, height = layout(rows, named)
         figure = Figure(figsize=(width, height), dpi=150)
         dots = [0, *(len(panel.points) for panel in chart.panels if panel.x.ticks or not panel.joined)]
         style = Dots(max(dots), sum(dots) > MANY)
@@ -63,9 +64,15 @@ def draw(chart: Chart, theme: str = "light") -> Figure:
             assert panel is not None
             axes = figure.add_axes((place[0] / width, place[1] / height, place[2] / width, place[3] / height))
             _draw_panel(axes, panel, chart.series, colours, style)
-        if len(chart.series) > 1:
-            _legend(figure, chart.series, colours, width, height)
+        if named:
+            _legend(figure, named, colours, width, height)
     return figure
+
+
+def _drawn(chart: Chart) -> tuple[Series, ...]:
+    """The series of which something is drawn: a legend names no other."""
+    names = {name for panel in chart.panels for frame in (panel.points, panel.summary) for name in frame["series"]}
+    return tuple(one for one in chart.series if one.name in names)
 
 
 def _draw_panel(axes: Axes, panel: Panel, series: Sequence[Series], theme: Theme, dots: Dots) -> None:

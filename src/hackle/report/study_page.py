@@ -112,9 +112,12 @@ def _figures(
 ) -> str:
     """The figures of a paper that were drawn, and below them those that were not."""
     mine = [item for item in items if item.paper == paper]
-    shown = [sections.exhibit(item, charts[item.id], drawn[item.id], verdicts) for item in mine if item.id in drawn]
+    seen = [item for item in mine if item.id in drawn]
+    shared, kept = sections.missing_in_several([charts[item.id] for item in seen])
+    shown = [sections.exhibit(item, chart, drawn[item.id], verdicts) for item, chart in zip(seen, kept, strict=True)]
     lacking = sections.absent([(item, charts[item.id]) for item in mine if item.id not in drawn])
-    return f'<h3 class="paper" id="{paper}">{escape(words.PAPERS[paper])}</h3>{"".join(shown)}{lacking}'
+    heading = f'<h3 class="paper" id="{paper}">{escape(words.PAPERS[paper])}</h3>'
+    return "".join([heading, sections.said_once(shared), *shown, lacking])
 
 
 def _title(tables: Tables) -> str:

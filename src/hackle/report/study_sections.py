@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from html import escape
 
 import numpy as np
@@ -153,8 +155,8 @@ def exhibit(item: Exhibit, chart: Chart, drawing: str, verdicts: Frame | None = 
         f'<div class="drawing" role="img" aria-label="{escape(item.title)}. {escape(item.caption)}"{width}>{drawing}</div>',
         _compared(chart.comparisons),
         f'</div><p class="reading">{escape(reading)} {shown}</p>',
-        _listed(chart.notes, ""),
-        _listed(chart.missing, "missing", "Missing: "),
+        listed(chart.notes, ""),
+        listed(chart.missing, "missing", "Missing: "),
         _numbers(chart),
         _related(item, verdicts),
         "</section>",
@@ -162,7 +164,21 @@ def exhibit(item: Exhibit, chart: Chart, drawing: str, verdicts: Frame | None = 
     return "".join(parts)
 
 
+def missing_in_several(charts: Sequence[Chart]) -> tuple[list[str], list[Chart]]:
+    """What more than one of the charts lacks, to be said once, and the charts without it."""
+    counts = Counter(line for chart in charts for line in chart.missing)
+    shared = [line for line, count in counts.items() if count > 1]
+    kept = [replace(chart, missing=tuple(line for line in chart.missing if line not in shared)) for chart in charts]
+    return shared, kept
+
+
+def said_once(lines: Sequence[str]) -> str:
+    """What several of a paper's figures lack, above them."""
+    return f'<div class="exhibit">Missing in several of these figures:{listed(lines, "missing")}</div>' if lines else ""
+
+
 def _compared(comparisons: Sequence[Comparison]) -> str:
+    comparisons = [one for one in comparisons if isinstance(one.here, str) or not pd.isna(one.here)]
     if not comparisons:
         return ""
     rows = "".join(
@@ -176,7 +192,7 @@ def _compared(comparisons: Sequence[Comparison]) -> str:
     )
 
 
-def _listed(lines: Sequence[str], kind: str, before: str = "", most: int = 8) -> str:
+def listed(lines: Sequence[str], kind: str, before: str = "", most: int = 8) -> str:
     if not lines:
         return ""
     shown = [f"<li>{before}{escape(line)}</li>" for line in lines[:most]]
