@@ -17,7 +17,12 @@ from hackle.claims.view import Condition, Data
 
 PAPER = "yang2020"
 METHODS = {"vae": "VAE", "factor-vae": "FactorVAE", "beta-tcvae": "β-TCVAE"}
-STRENGTHS = {"vae": {}, "factor-vae": {"strength": 35.0}, "beta-tcvae": {"strength": 6.0}, "beta-vae": {"strength": 4.0}}
+STRENGTHS = {
+    "vae": {},
+    "factor-vae": {"strength": 35.0},
+    "beta-tcvae": {"strength": 6.0},
+    "beta-vae": {"strength": 4.0},
+}
 """The weights that are compared: a folder may hold runs with others."""
 DATASETS = ("dsprites", "smallnorb", "cars3d")
 LEAST_MIG = 0.01
