@@ -199,7 +199,9 @@ def test_the_pad_moves_two_latents_by_pointer_and_keys(page: Page, ids: dict[str
 def test_interpolation_and_samples(page: Page, ids: dict[str, str]) -> None:
     open_model(page, ids)
     page.get_by_role("tab", name="Interpolate").click()
-    page.wait_for_selector(".tool .between")
+    page.wait_for_selector(".tool[data-drawn] .between")
+    # The random image at the far end may be the one at hand; a draw from the prior is not.
+    page.get_by_role("button", name="Draw prior").last.click()
     changed(page, "canvas.picture", lambda: page.get_by_label("Way from the first image").fill("0.9"))
     page.get_by_role("tab", name="Prior samples").click()
     samples = page.locator(".samples button")
