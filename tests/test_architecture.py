@@ -38,6 +38,7 @@ LAYERS = {
         "bench",
         "demo",
         "cli_words",
+        "cli_train",
         "cli_bench",
         "cli_data",
         "cli_study",

@@ -295,3 +295,10 @@ def test_a_protocol_on_draws_of_its_own_is_the_protocol_with_another_seed(square
 def test_names_that_are_no_protocols(name: str) -> None:
     with pytest.raises(HackleError, match="no protocol"):
         protocol(name)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("name", [name for name, metric in METRICS.items() if "model" not in metric.needs])
+def test_a_metric_gives_the_row_by_which_it_is_known(squares: Any, name: str) -> None:
+    table = score(Blurred(squares, 0.6), squares, name, TINY, ceilings=False)
+    assert (METRICS[name].row or name) in set(table["metric"])

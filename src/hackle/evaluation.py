@@ -34,6 +34,7 @@ class Metric:
     needs: `factors` where the data set must have observed ones, `model` where images must be decoded.
     on: whether it sees codes, means or samples alike, or posteriors. slow: left out of "all" because it takes minutes.
     heavy: faster on the model's accelerator than on a CPU core. parts: what it reads of the plan beside independent points.
+    row: the score by which it is known in a table, where it gives several and none of its own name.
     """
 
     compute: Callable[[Evaluation], float | dict[str, float]]
@@ -44,6 +45,7 @@ class Metric:
     slow: bool = False
     heavy: bool = False
     parts: tuple[str, ...] = ()
+    row: str = ""
 
     def lacks(self, evaluation: Evaluation) -> str:
         """What it needs and the data set or the model does not have; empty where it fits."""
@@ -258,13 +260,15 @@ METRICS: dict[str, Metric] = {
     "factor_vae": Metric(_factor_vae, parts=("groups", "test_groups")),
     "mig": Metric(lambda e: metrics.mig_score(e.codes, e.factors, bins=e.protocol.bins)),
     "sap": Metric(lambda e: metrics.sap_score(e.codes, e.factors, test=e.test)),
-    "dci": Metric(_dci),
+    "dci": Metric(_dci, row="dci_disentanglement"),
     "modularity": Metric(lambda e: metrics.modularity_score(e.codes, e.factors, bins=e.protocol.bins)),
     "explicitness": Metric(lambda e: metrics.explicitness_score(e.codes, e.factors, test=e.test)),
     "gaussian_tc": Metric(lambda e: metrics.gaussian_total_correlation(e.codes), "lower", needs=(), ceiling=False),
-    "separability": _of_posteriors(_separability, heavy=True),
-    "whole_separability": _of_posteriors(_whole_separability, slow=True, heavy=True, parts=_EVERY_PART),
-    "interpretability": Metric(_interpretability, on="posterior"),
+    "separability": _of_posteriors(_separability, heavy=True, row="wsepin"),
+    "whole_separability": _of_posteriors(
+        _whole_separability, slow=True, heavy=True, parts=_EVERY_PART, row="whole_wsepin"
+    ),
+    "interpretability": Metric(_interpretability, on="posterior", row="rmig"),
     "jemmig": Metric(lambda e: metrics.jemmig_from_information(e.factor_information), "lower", on="posterior"),
     "posterior_mig": Metric(
         lambda e: metrics.posterior_mig_score(
@@ -273,7 +277,7 @@ METRICS: dict[str, Metric] = {
         on="posterior",
     ),
     "misjed": _of_posteriors(_misjed, "lower"),
-    "whole_misjed": _of_posteriors(_whole_misjed, "lower", slow=True, parts=_EVERY_PART),
+    "whole_misjed": _of_posteriors(_whole_misjed, "lower", slow=True, parts=_EVERY_PART, row="whole_misjed_top"),
     "monte_carlo_tc": _of_posteriors(
         lambda e: metrics.monte_carlo_total_correlation(
             *e.posteriors, factorised=True, seed=e.seed, correlation=e.correlation
@@ -282,13 +286,13 @@ METRICS: dict[str, Metric] = {
     ),
     "true_tc": _of_posteriors(_true_tc, "lower", slow=True, heavy=True, parts=_EVERY_PART),
     "batch_tc": _of_posteriors(_batch_tc, "neither", slow=True, heavy=True),
-    "sampled_interpretability": _sampled(_sampled_interpretability),
+    "sampled_interpretability": _sampled(_sampled_interpretability, row="sampled_rmig"),
     "sampled_jemmig": _sampled(lambda e: metrics.jemmig_from_information(e.sampled_factor_information), "lower"),
     "kl": _of_posteriors(_kl, "neither"),
     "reconstruction": Metric(_reconstruction, "neither", needs=("model",), on="posterior", ceiling=False, heavy=True),
     "iwae": Metric(_iwae, "higher", needs=("model",), on="posterior", ceiling=False, slow=True, heavy=True),
-    "downstream_logistic_cv": Metric(_downstream("logistic-cv"), slow=True),
-    "downstream_gbt": Metric(_downstream("gbt"), slow=True),
+    "downstream_logistic_cv": Metric(_downstream("logistic-cv"), slow=True, row="downstream_logistic_cv_10"),
+    "downstream_gbt": Metric(_downstream("gbt"), slow=True, row="downstream_gbt_10"),
 }
 
 

@@ -16,7 +16,7 @@ from hackle.cli import main
 from hackle.evaluation import METRICS
 from hackle.protocols import Protocol
 from hackle.records import record_hash
-from hackle.report.study_commands import _ROW, command_lines
+from hackle.report.study_commands import command_lines
 from hackle.store import Store, read
 from hackle.store.merging import merge
 from hackle.studies import split_encoder, yang2020
@@ -101,7 +101,7 @@ def test_a_study_of_ones_own_is_asked_for_by_what_its_folder_says(
 
 
 def test_what_goes_without_saying_is_not_said(tmp_path: Path) -> None:
-    fast = tuple(_ROW.get(name, name) for name, metric in METRICS.items() if not metric.slow)
+    fast = tuple(metric.row or name for name, metric in METRICS.items() if not metric.slow)
     runs = yang2020(seeds=1, steps=50, datasets=["dsprites"])
     for folder, more in (("plain", ()), ("more", ("true_tc",))):
         stored(tmp_path / folder, "yang2020", runs, ("yang2020",), (*fast, *more))

@@ -13,18 +13,6 @@ from hackle.protocols import Protocol
 from hackle.store import Store
 from hackle.types import Architecture, HackleError, Run
 
-_ROW = {
-    "dci": "dci_disentanglement",
-    "separability": "total_information",
-    "whole_separability": "whole_total_information",
-    "interpretability": "rmig",
-    "whole_misjed": "whole_misjed_top",
-    "sampled_interpretability": "sampled_rmig",
-    "downstream_logistic_cv": "downstream_logistic_cv_10",
-    "downstream_gbt": "downstream_gbt_10",
-}
-"""The row by which a metric is known that gives several; one that gives a row of its own name is not listed."""
-
 
 def lacking_scores(
     runs: Mapping[str, Run],
@@ -45,7 +33,7 @@ def lacking_scores(
     incomplete: set[str] = set()
     for protocol in protocols:
         for name in choose_metrics(metrics, protocol):
-            have = found.get((protocol.name, protocol.seed, _ROW.get(name, name)), set())
+            have = found.get((protocol.name, protocol.seed, METRICS[name].row or name), set())
             without = {key for key in done.keys() - have if _fits(name, done[key], has_factors)}
             if without:
                 lacking.setdefault(protocol.name, []).append(name)

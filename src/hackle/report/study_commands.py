@@ -19,18 +19,6 @@ from hackle.studies import STUDIES, Study
 from hackle.studies.folder import Wanted, read_wanted
 from hackle.tables import Tables
 
-_ROW = {
-    "dci": "dci_disentanglement",
-    "separability": "wsepin",
-    "whole_separability": "whole_wsepin",
-    "interpretability": "rmig",
-    "whole_misjed": "whole_misjed_top",
-    "sampled_interpretability": "sampled_rmig",
-    "downstream_logistic_cv": "downstream_logistic_cv_10",
-    "downstream_gbt": "downstream_gbt_10",
-}
-"""A row of each metric that gives several; the others give one of their own name."""
-
 
 def command_lines(tables: Tables, folder: str) -> list[str]:
     """What to type to get these runs, their verdicts and the page again. A folder holds one study: of several, each is
@@ -103,7 +91,7 @@ def _scoring(name: str, tables: Tables) -> dict[str, Any]:
 def _metrics(study: Study, protocols: list[str], rows: set[str]) -> list[str] | None:
     """The metrics that were asked for, None where they are the study's own."""
     known = [protocol(name) for name in protocols if name.partition("@")[0] in PROTOCOLS]
-    have = [name for name in METRICS if _ROW.get(name, name) in rows]
+    have = [name for name in METRICS if (METRICS[name].row or name) in rows]
     chosen = lambda wanted: {name for one in known for name in choose_metrics(wanted, one)}  # noqa: E731
     if not have or chosen(study.metrics) == set(have):
         return None
