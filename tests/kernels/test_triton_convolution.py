@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.func import grad, vmap
 
 from hackle.kernels import down, down_layer, taps, tower, up, up_layer
+from hackle.kernels.triton_sums import add_parts
 
 pytestmark = pytest.mark.gpu
 
@@ -119,6 +120,13 @@ def test_every_element_is_written_and_any_batch_works(batch: int) -> None:
         wanted = weight.double().requires_grad_()
         (expected,) = torch.autograd.grad((exact_down(x.double(), wanted) * y.double()).sum(), wanted)
         assert distance(taps(x, y), expected) < 1e-5
+
+
+@pytest.mark.parametrize("shape", [(3, 20_000, 1), (2, 1280, 3), (2, 100, 3), (2, 448, 10), (2, 300, 4, 4, 2, 8)])
+def test_parts_of_any_width_are_added(shape: tuple[int, ...]) -> None:
+    parts = random(*shape)
+    assert distance(add_parts(parts), parts.double().sum(1)) < 1e-6
+    assert torch.equal(add_parts(parts)[:1], add_parts(parts[:1]))
 
 
 def test_a_model_has_the_same_bits_alone_and_stacked() -> None:

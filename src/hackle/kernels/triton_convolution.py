@@ -175,34 +175,37 @@ def _gather_kernel(
     H: tl.constexpr, W: tl.constexpr, C: tl.constexpr, BLOCK: tl.constexpr,
     BIAS: tl.constexpr, GATE: tl.constexpr, SUMS: tl.constexpr,
 ):  # fmt: skip
-    """x[q, c] = Σ over the four positions and taps that meet at pixel q of what was spread; (H, W) is y's size."""
+    """x[q, c] = Σ over the four positions and taps that meet at pixel q of what was spread; (H, W) is y's size.
+
+    Channels are taken one after another: neighbouring pixels of one channel lie side by side in what was spread.
+    """
     model = tl.program_id(1).to(tl.int64)
     q = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     inside = q < pixels
-    column = q // C % (2 * W)
-    row = q // C // (2 * W) % (2 * H)
-    image = q // C // (4 * W * H)
-    c = q % C
-    from_ = spread + model * pixels * 4
-    acc = tl.zeros((BLOCK,), tl.float32)
-    for t in tl.static_range(4):
-        dy = row % 2 - t // 2
-        dx = column % 2 - t % 2
-        tap = (row % 2 + 1 - 2 * dy) * 4 + column % 2 + 1 - 2 * dx
-        iy = row // 2 + dy
-        ix = column // 2 + dx
-        ok = inside & (iy >= 0) & (iy < H) & (ix >= 0) & (ix < W)
-        acc += tl.load(from_ + (tap * C + c) * total + (image * H + iy) * W + ix, mask=ok, other=0.0).to(tl.float32)
-    at = model * pixels + q
-    if BIAS:
-        acc = _leaky(acc + tl.load(bias + model * b_stride + c, mask=inside, other=0.0), slope)
-    if GATE:
-        acc = tl.where(tl.load(gate + at, mask=inside, other=0.0) > 0, acc, acc * slope)
-    if SUMS:
-        for channel in tl.static_range(C):
-            part = (model * tl.num_programs(0) + tl.program_id(0)) * C + channel
-            tl.store(sums + part, tl.sum(tl.where(inside & (c == channel), acc, 0.0), 0))
-    tl.store(x + at, acc.to(x.dtype.element_ty), mask=inside)
+    column = q % (2 * W)
+    row = q // (2 * W) % (2 * H)
+    image = q // (4 * W * H)
+    from_ = spread + model * pixels * 4 * C
+    for c in tl.static_range(C):
+        acc = tl.zeros((BLOCK,), tl.float32)
+        for t in tl.static_range(4):
+            dy = row % 2 - t // 2
+            dx = column % 2 - t % 2
+            tap = (row % 2 + 1 - 2 * dy) * 4 + column % 2 + 1 - 2 * dx
+            iy = row // 2 + dy
+            ix = column // 2 + dx
+            ok = inside & (iy >= 0) & (iy < H) & (ix >= 0) & (ix < W)
+            here = from_ + (tap * C + c) * total + (image * H + iy) * W + ix
+            acc += tl.load(here, mask=ok, other=0.0).to(tl.float32)
+        at = (model * pixels + q) * C + c
+        if BIAS:
+            acc = _leaky(acc + tl.load(bias + model * b_stride + c), slope)
+        if GATE:
+            acc = tl.where(tl.load(gate + at, mask=inside, other=0.0) > 0, acc, acc * slope)
+        if SUMS:
+            part = (model * tl.num_programs(0) + tl.program_id(0)) * C + c
+            tl.store(sums + part, tl.sum(tl.where(inside, acc, 0.0), 0))
+        tl.store(x + at, acc.to(x.dtype.element_ty), mask=inside)
 
 
 @jit
@@ -343,7 +346,7 @@ def up(
     total = batch * height * width
     bm, warps, stages = _tiling("up", c, o, y)
     block = 1024
-    programs = triton.cdiv(4 * total * c, block) if c < 16 else 4 * triton.cdiv(total, bm)
+    programs = triton.cdiv(4 * total, block) if c < 16 else 4 * triton.cdiv(total, bm)
     parts = torch.empty(models, programs if sums else 0, c, device=y.device)
     given_bias = weight if bias is None else _rows(bias)
     given_gate = y if gate is None else gate.contiguous()
@@ -359,7 +362,7 @@ def up(
                 PRECISION=_precision(y), num_warps=warps, num_stages=stages,
             )  # fmt: skip
             _gather_kernel[(programs, models)](
-                spread, given_bias, given_gate, x, parts, total, 4 * total * c, b_stride, slope,
+                spread, given_bias, given_gate, x, parts, total, 4 * total, b_stride, slope,
                 H=height, W=width, C=c, BLOCK=block, **flags,
             )  # fmt: skip
         else:

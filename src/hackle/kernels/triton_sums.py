@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -32,10 +34,11 @@ def add_parts(parts: Tensor) -> Tensor:
     models, count = parts.shape[:2]
     parts = parts.contiguous()
     width = parts[0, 0].numel()
-    if width < 128 and 128 % width == 0 and count * width % 128 == 0 and count * width > 128:
-        # Narrow parts are summed 128 numbers wide first, as memory is read.
-        wide_rows = add_parts(parts.view(models, -1, 128))
-        return add_parts(wide_rows.view(models, 128 // width, *parts.shape[2:]))
+    together = 128 // math.gcd(width, 128)
+    if width < 128 and together > 1 and count > together and count % together == 0:
+        # Narrow parts are summed some hundred numbers wide first, as memory is read.
+        wide_rows = add_parts(parts.view(models, count // together, together * width))
+        return add_parts(wide_rows.view(models, together, *parts.shape[2:]))
     at_once = min(triton.next_power_of_2(count), 32)
     wide = min(triton.next_power_of_2(width), 4096 // at_once)
     rows = at_once if count <= at_once else 4 * at_once
