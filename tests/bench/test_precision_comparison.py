@@ -82,7 +82,8 @@ def test_the_kept_runs_end_alike_in_both_formats(precision: Any) -> None:
     scores = pd.read_csv(SCRIPT.parent / "results" / "precision-h200.csv")
     assert int(scores["steps"].to_numpy().min()) >= 50_000
     found = precision.comparison(scores)
-    assert list(found["metric"]) == sorted(precision.SCORES)
+    assert list(found["method"].unique()) == sorted(precision.STRENGTHS)
+    assert list(found["metric"]) == 2 * sorted(precision.SCORES)
     assert set(found["runs"]) == {"16 + 16"}
     assert (found["corrected"] > 0.05).all()
     assert ((found["low"] < 0) & (found["high"] > 0)).all()
