@@ -44,3 +44,13 @@ class Squares:
 @pytest.fixture(scope="session")
 def squares() -> Squares:
     return Squares()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests of CUDA kernels are skipped where there is no CUDA device."""
+    if torch.cuda.is_available():
+        return
+    skip = pytest.mark.skip(reason="needs a CUDA device; there is none here")
+    for item in items:
+        if item.get_closest_marker("gpu"):
+            item.add_marker(skip)

@@ -40,6 +40,18 @@ def test_a_plain_line_every_half_minute_where_there_is_no_terminal(capsys: pytes
     assert capsys.readouterr().err == "60/60 runs · 49 model-steps/s · 0 min left · 2 failed\n"
 
 
+def test_the_first_steps_do_not_foretell_months(capsys: pytest.CaptureFixture[str]) -> None:
+    clock = Clock()
+    with Display(20, done=0, failed=0, model_steps=2_000_000, shown=True, clock=clock) as display:
+        for steps in (0, 30, 20_000):
+            clock.seconds += 30
+            display.training(1, steps)
+            display.update()
+        lines = capsys.readouterr().err.splitlines()
+    assert lines[:2] == ["0/20 runs · 0 model-steps/s · starting", "0/20 runs · 0 model-steps/s · starting"]
+    assert lines[2].endswith("222 model-steps/s · 2 h 28 min left")
+
+
 def test_silent_where_it_is_not_wanted(capsys: pytest.CaptureFixture[str]) -> None:
     clock = Clock()
     with Display(60, done=0, failed=0, model_steps=100, shown=False, clock=clock) as display:

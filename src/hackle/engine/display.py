@@ -76,7 +76,9 @@ class Display:
     def update(self, *, last: bool = False) -> None:
         """Show the state as it is now; as a plain line only if the one before is old, or this is the last."""
         done = self._finished + sum(self._running.values())
-        left = f"{_clock((self._to_do - done) / self.rate)} left" if done else "starting"
+        # The first steps wait for kernels to be compiled and say nothing of the rest.
+        started = done > self._to_do / 10_000
+        left = f"{_clock((self._to_do - done) / self.rate)} left" if started else "starting"
         words = [f"{self.rate:,.0f} model-steps/s", left]
         words += [f"{self.failed} failed"] if self.failed else []
         words += [f"{self.backlog} to score"] if self.backlog else []
