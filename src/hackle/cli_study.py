@@ -205,7 +205,7 @@ def run_study_command(
     protocols: str | None = None,
     metrics: str | None = None,
     fraction: float = 1.0,
-    keep: Literal["all", "best", "none"] = "best",
+    keep: Literal["all", "best", "none"] | None = None,
     retry_failed: bool = False,
     workers: int | None = None,
     trainers: int = 1,
@@ -213,7 +213,7 @@ def run_study_command(
     address: str | None = None,
 ) -> None:
     """Train, score and store every run of a study. Started again, it goes on where it stopped: a stored run is never
-    trained again.
+    trained again, and gets metrics that are new if the weights of its whole group are kept.
 
     Args:
         name: A study of `hackle study list`, or path.py:function.
@@ -222,7 +222,7 @@ def run_study_command(
         metrics: Names separated by commas, among which may be all, those that take seconds; the study's own if not given.
         fraction: Score on this fraction of the protocols' points, for a quick look; the protocols' names say so.
         keep: Weights to keep: of all runs, of none, or of the best by MIG in each group of runs that train together, which
-            differ in strengths and seeds alone.
+            differ in strengths and seeds alone. If not given, as was said last for this folder, else best.
         retry_failed: Train runs again that are stored as failed.
         workers: Processes that score, or with Ray tasks at a time; as many as there are cores or GPUs if not given.
         trainers: Fleets that train at once on one CUDA device; several pay if they are small and MPS runs (docs/speed.md).

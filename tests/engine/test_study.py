@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from small_study import TINY, assert_same, diverging, some_runs, study
 
@@ -138,22 +139,62 @@ def test_several_protocols_are_scored_on_one_encoding(data: Path, tmp_path: Path
     assert np.isfinite(scores["ceiling"]).all()
 
 
-def test_scores_that_stored_runs_lack_are_named(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stored_runs_with_weights_get_the_scores_that_they_lack(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     runs = some_runs(data)
-    assert study(runs[:2], tmp_path, metrics="kl", keep="all").lacking == ""
+    study(runs, tmp_path / "once", metrics="mig,kl,dci", keep="all")
+    study(runs, tmp_path / "later", metrics="kl", keep="all")
+    monkeypatch.setattr(TrainFleet, "perform", refuse)
+    assert study(runs, tmp_path / "later", metrics="kl").scored == 0
+    # One group first, and what was said about weights holds on.
+    for some, count in ((runs[:6], 6), (runs, 3)):
+        summary = study(some, tmp_path / "later", metrics="mig,kl,dci")
+        assert (summary.trained, summary.scored, summary.done, summary.lacking) == (0, count, len(some), "")
+    assert_same(tmp_path / "once", tmp_path / "later")
+    with Store.open(tmp_path / "later") as store:
+        store.check(thorough=True)
+
+
+def test_scores_that_cannot_be_added_are_named(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = some_runs(data)
+    assert study(runs[:2], tmp_path, metrics="kl", keep="none").lacking == ""
     # One run more, with another metric: the table is mixed, and each run of it has what it was asked for with.
-    mixed = study(runs[:3], tmp_path, metrics="mig,dci,kl", keep="all")
-    assert mixed.lacking.startswith("2 stored runs lack scores that you ask for: mig, dci of tiny. ")
-    assert f"on the 2 of these whose weights are in {tmp_path / 'runs'}" in mixed.lacking
+    mixed = study(runs[:3], tmp_path, metrics="mig,dci,kl", keep="best")
+    assert mixed.lacking.startswith(
+        "2 stored runs lack scores that you ask for: mig, dci of tiny. Their weights are not"
+    )
     assert mixed.lacking in str(mixed)
     assert study(runs[:3], tmp_path, metrics="kl").lacking == ""
-    # Nothing is left to do, and other points or another seed of a protocol are other scores.
     monkeypatch.setattr(TrainFleet, "perform", refuse)
+    # Weights of the best alone: its score would stand for its group.
+    best = study(runs[:3], tmp_path, metrics="sap")
+    assert best.scored == 0
+    assert best.lacking.startswith(
+        "3 stored runs lack scores that you ask for: sap of tiny. Of these the weights of 1 are"
+    )
+    assert f"use `hackle score` on those in {tmp_path / 'runs'}" in best.lacking
+    # Nothing is left to do, and other points or another seed of a protocol are other scores.
     given: dict[str, Any] = {"workers": 0, "device": "cpu", "metrics": "kl", "progress": False, "keep": "none"}
     for other in (replace(TINY, name="tiny × 0.2"), replace(TINY, seed=3)):
         summary = run_study(runs[2:3], tmp_path, protocols=[TINY, other], **given)
         assert summary.lacking.startswith(f"1 stored run lacks scores that you ask for: kl of {other.name}. ")
-    assert "weights" not in run_study(runs[:3], tmp_path, protocols=[other], **given).lacking
+
+
+def test_a_stored_run_that_cannot_be_scored_again_stays_as_it_is(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = some_runs(data)[:2]
+    study(runs, tmp_path, metrics="kl", keep="all")
+    before = read(tmp_path)
+    damaged = tmp_path / "runs" / record_hash(runs[0]) / "weights.safetensors"
+    damaged.write_bytes(damaged.read_bytes()[:-9])
+    monkeypatch.setattr(TrainFleet, "perform", refuse)
+    monkeypatch.setattr(ScoreRun, "perform", refuse)
+    summary = study(runs, tmp_path, metrics="mig,kl")
+    assert (summary.done, summary.failed, summary.scored) == (2, 0, 0)
+    pd.testing.assert_frame_equal(read(tmp_path).scores, before.scores)
+    assert damaged.is_file()
 
 
 def test_every_metric_that_was_computed_is_found_and_none_that_cannot_be_is_missed(data: Path, tmp_path: Path) -> None:

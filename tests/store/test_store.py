@@ -104,6 +104,30 @@ def test_a_run_is_stored_once(tmp_path: Path) -> None:
         assert len(store.tables().scores) == 8
 
 
+def test_a_stored_run_gains_scores_that_it_lacks_and_keeps_those_that_it_has(tmp_path: Path) -> None:
+    few, many, other = made_up_scores(0, metrics=2), made_up_scores(1, metrics=4), made_up_scores(2, protocol="kim2018")
+    with Store.create_or_open(tmp_path) as store:
+        with pytest.raises(StoreError, match="does not hold run"):
+            store.extend(made_up(0))
+        store.add(made_up(0, scores=few))
+        store.extend(made_up(0, scores=[*many, *other]))
+        store.check(thorough=True)
+    expected = pd.DataFrame([*few, *many[4:], *other])
+    keys = ["metric", "representation", "protocol"]
+    found = read(tmp_path).scores.astype(dict.fromkeys(keys, str)).set_index(keys)["score"].sort_index()
+    pd.testing.assert_series_equal(found, expected.set_index(keys)["score"].sort_index())
+
+
+def test_what_was_said_about_weights_is_remembered(tmp_path: Path) -> None:
+    with Store.create_or_open(tmp_path) as store:
+        assert store.keep is None
+        store.keep = "all"
+    with Store.create_or_open(tmp_path) as store:
+        assert store.keep == "all"
+        store.keep = "none"
+        assert store.keep == "none"
+
+
 def test_a_failed_run_gives_way_to_its_retrial_on_request(tmp_path: Path) -> None:
     with Store.create_or_open(tmp_path) as store:
         store.add(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast, get_args
 
 import torch
 
@@ -14,12 +14,13 @@ from hackle.engine.display import Display
 from hackle.engine.driver import Driver, Summary
 from hackle.engine.executor import Executor, Inline
 from hackle.engine.folder import Keep, Keeper, StudyFolder
-from hackle.engine.lacking import lacking_scores
+from hackle.engine.lacking import Lacking, lacking_scores
 from hackle.engine.local import Local
 from hackle.engine.lock import EngineError, driving, holder
 from hackle.engine.tasks import Settings
 from hackle.evaluation import choose_metrics
 from hackle.protocols import Protocol, protocol
+from hackle.records import record_hash
 from hackle.store import Store
 from hackle.train import find_device
 from hackle.types import Run
@@ -34,7 +35,7 @@ def run_study(
     study: str = "",
     protocols: Sequence[str | Protocol] = ("locatello2019",),
     metrics: str | Iterable[str] = "all",
-    keep: Keep = "best",
+    keep: Keep | None = None,
     keep_by: str = "mig",
     device: torch.device | str | None = None,
     root: str | Path | None = None,
@@ -51,9 +52,11 @@ def run_study(
     """Train, score and store every run that the folder `out` does not hold yet. The same call goes on where one stopped.
 
     protocols, metrics: what is scored, as in `hackle.score`; no metrics at all stores codes and curves alone.
+    A stored run is never trained again; it gets scores that it lacks if the weights of its whole group are kept.
     keep: whose weights stay in `out`: of all runs, of none, or of the best in each group of runs that stack, judged by
-    `keep_by` of the posterior means under the first protocol. fleet_size: the most runs that train together; None takes
-    what the free memory holds. workers: processes; None takes one per core, 0 does everything in this process.
+    `keep_by` of the posterior means under the first protocol. None is what was said last for this folder, or best.
+    fleet_size: the most runs that train together; None takes what the free memory holds. workers: processes; None takes one
+    per core, 0 does everything in this process.
     trainers: fleets that train at the same time on one CUDA device, each in a process of its own beside the workers; more
     than one pays with small fleets where the CUDA multi-process service runs.
     engine, address: "ray" spreads fleets and scoring over the GPUs or cores of a Ray cluster, started on this machine
@@ -66,6 +69,8 @@ def run_study(
         raise EngineError(f"fleet_size is {fleet_size}; expected 1 or more, or none for as many as fit")
     if trainers < 1:
         raise EngineError(f"trainers is {trainers}; expected 1 or more")
+    if keep not in (None, *get_args(Keep)):
+        raise EngineError(f"keep is {keep!r}; expected all, best or none")
     if engine not in ("local", "ray"):
         raise EngineError(f"no engine {engine!r}; there are local and ray")
     if address is not None and engine != "ray":
@@ -91,21 +96,35 @@ def run_study(
     )
     with driving(folder.path), Store.create_or_open(folder.path, study) as store:
         store.check()
-        keeper = Keeper(folder, keep, keep_by, chosen[0].name if chosen else "")
+        if keep is not None:
+            store.keep = keep
+        keeper = Keeper(folder, cast(Keep, store.keep or "best"), keep_by, chosen[0].name if chosen else "")
+        wanted = {record_hash(run): run for run in runs}
+        _settle_weights(wanted, keeper, store)
+        lacking = lacking_scores(wanted, store, chosen, names, root)
+        again = lacking.in_whole_groups(wanted, folder.with_weights())
+        for_good = _for_good(lacking, again, folder)
         driver = Driver(
-            runs, folder, store, keeper, fleet_size=fleet_size, retry_failed=retry_failed, patience=patience
+            runs,
+            folder,
+            store,
+            keeper,
+            again=again.scores.keys(),
+            fleet_size=fleet_size,
+            retry_failed=retry_failed,
+            patience=patience,
         )
-        _settle_weights(driver, keeper, store)
         known = store.known()
         mine = [known[key] for key in driver.settled & driver.runs.keys()]
         counts = mine.count("done"), mine.count("failed")
-        lacking = lacking_scores(driver.runs, store, chosen, names, root, folder.with_weights())
-        if driver.left:
+        if driver.left or driver.again:
             executor = _executor(engine, settings, workers, address)
             try:
                 with Display(len(driver.runs), *counts, driver.model_steps(), progress) as display:
-                    if lacking:
-                        display.say(lacking)
+                    if again.scores:
+                        display.say(f"{again}. Their weights are here, and they get them now")
+                    if for_good:
+                        display.say(for_good)
                     driver.run(executor, display)
             finally:
                 executor.close()
@@ -119,20 +138,35 @@ def run_study(
         scored=driver.scored,
         seconds=time.monotonic() - started,
         failures=tuple(driver.failures.items()),
-        lacking=lacking,
+        lacking=for_good,
     )
 
 
-def _settle_weights(driver: Driver, keeper: Keeper, store: Store) -> None:
+def _settle_weights(runs: Mapping[str, Run], keeper: Keeper, store: Store) -> None:
     """Decide again about weights of runs that are stored: a driver may have died between storing and dropping."""
-    stored = sorted(driver.settled & driver.runs.keys() & driver.folder.with_weights())
+    done = {key for key, status in store.known().items() if status == "done"}
+    stored = sorted(done & runs.keys() & keeper.folder.with_weights())
     if not stored or keeper.keep == "all":
         return
     scores = store.tables().scores
     wanted = scores[scores["run"].isin(stored) & (scores["metric"] == keeper.score)]
     rows: list[dict[str, Any]] = wanted.to_dict("records")  # type: ignore[call-overload]
     for key in stored:
-        keeper.stored(driver.runs[key], [row for row in rows if row["run"] == key])
+        keeper.stored(runs[key], [row for row in rows if row["run"] == key])
+
+
+def _for_good(lacking: Lacking, again: Lacking, folder: StudyFolder) -> str:
+    """A line on the runs that cannot be scored again, "" where there are none."""
+    rest = lacking.of(lacking.scores.keys() - again.scores.keys())
+    if not rest.scores:
+        return ""
+    kept = len(rest.scores.keys() & folder.with_weights())
+    return (
+        f"{rest}. Their weights are not kept; for a table with all of them start the study with another --out"
+        if not kept
+        else f"{rest}. Of these the weights of {kept:,} are kept, and scores of chosen runs alone would mislead; for a table "
+        f"with all of them start the study with another --out, or use `hackle score` on those in {folder.runs}"
+    )
 
 
 def _executor(engine: str, settings: Settings, workers: int | None, address: str | None) -> Executor:

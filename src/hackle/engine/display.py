@@ -79,7 +79,7 @@ class Display:
         # The first steps wait for kernels to be compiled and say nothing of the rest.
         started = done > self._to_do / 10_000
         left = f"{_clock((self._to_do - done) / self.rate)} left" if started else "starting"
-        words = [f"{self.rate:,.0f} model-steps/s", left]
+        words = [f"{self.rate:,.0f} model-steps/s", left] if self._to_do else []
         words += [f"{self.failed} failed"] if self.failed else []
         words += [f"{self.backlog} to score"] if self.backlog else []
         ended, state = self.done + self.failed, " · ".join(words)

@@ -3,14 +3,15 @@
 A run goes through three states, each on the disk before the next begins: nothing (or a checkpoint of its fleet), weights
 in its folder, rows in the store. Whatever is killed at whatever moment, the next driver finds each run in one of them and
 goes on from there. Runs of a fleet are scored once the weights of all of them are written; so a fleet that has to be
-trained again is trained as it was cut, and gives the same results.
+trained again is trained as it was cut, and gives the same results. A run that is stored and whose weights
+are kept may be scored again for scores that it lacks.
 """
 
 from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -39,7 +40,7 @@ _LAST_WORDS = 120.0
 class Summary:
     """What a study came to. trained and scored: in this call. failures: hash and reason of each run that failed.
 
-    lacking: a line on runs stored earlier without scores that were asked for, "" where there are none.
+    lacking: a line on runs stored earlier without scores that were asked for and without weights, "" where there are none.
     """
 
     folder: Path
@@ -84,16 +85,19 @@ class Driver:
         store: Store,
         keeper: Keeper,
         *,
+        again: Collection[str] = (),
         fleet_size: int | None,
         retry_failed: bool,
         patience: float,
     ) -> None:
+        """again: hashes of runs that are stored, have their weights and get the scores that they lack."""
         self.runs = {record_hash(run): run for run in runs}
         self.folder, self.store, self.keeper = folder, store, keeper
         self.fleet_size, self.patience = fleet_size, patience
         known = store.known()
         self.settled = {key for key, status in known.items() if status == "done" or not retry_failed}
         self.left = [run for key, run in self.runs.items() if key not in self.settled]
+        self.again = [key for key in self.runs if key in again]
         self.failures: dict[str, str] = {}
         self.trained = self.scored = 0
         self._queues: dict[str, deque[_Job]] = {"score": deque(), "train": deque()}
@@ -124,8 +128,9 @@ class Driver:
 
     def _plan(self) -> None:
         """Queue what is left: runs with weights are scored, groups with others get a fleet size and are trained."""
-        for dataset in dict.fromkeys(run.dataset for run in self.left):
+        for dataset in dict.fromkeys(run.dataset for run in (*self.left, *(self.runs[key] for key in self.again))):
             self._queues["score"].append(_Job(Ceilings(dataset)))
+        self._score(self.again)
         left = {record_hash(run) for run in self.left}
         for members in group(self.runs.values()):
             mine = left.intersection(record_hash(run) for run in members)
@@ -165,10 +170,13 @@ class Driver:
                 self.executor.submit(self._number, job.task)
 
     def _load(self, job: _Job) -> bool:
-        """Read the weights of a run to score. Where they are damaged the run is trained again."""
+        """Read the weights of a run to score. Where they are damaged a run that is not stored is trained again."""
         try:
             job.waiting = self.folder.take(self.runs[job.run])
         except DamagedCheckpoint as error:
+            if job.run in self.settled:
+                self.display.say(f"{error}; this run keeps the scores that it has")
+                return False
             self.display.say(f"{error}; training this run again")
             self.folder.drop(job.run)
             self._train([self.runs[job.run]])
@@ -262,9 +270,12 @@ class Driver:
             training_seconds=waiting.seconds,
             scoring_seconds=scored.seconds,
         )
-        self.store.add(outcome, replace_failed=True)
-        self.settled.add(record_hash(run))
         self.scored += 1
+        if (key := record_hash(run)) in self.settled:
+            self.store.extend(outcome)
+            return
+        self.store.add(outcome, replace_failed=True)
+        self.settled.add(key)
         self.display.done += 1
         self.keeper.stored(run, rows)
 
@@ -284,6 +295,8 @@ class Driver:
             self.display.say(f"{_name(job)}: {reason}; going on with halves of the fleet")
             for half in cut(job.task.runs, -(-len(job.task.runs) // 2)):
                 self._train(half)
+        elif job.run in self.settled:
+            self.display.say(f"{_name(job)}: {reason}; it keeps the scores that it has")
         else:
             for run in job.task.runs if isinstance(job.task, TrainFleet) else [self.runs[job.run]]:
                 self._keep_failed(run, f"{_name(job)}: {reason}")

@@ -1,17 +1,51 @@
-"""Which scores that are asked for the stored runs of a study lack: a stored run is not scored again, and the user is told."""
+"""Which scores that are asked for the stored runs of a study lack, and which of these runs can still be scored.
+
+Weights are needed for that. A group of runs that stack is scored again as a whole or not at all: with the weights of the best
+run alone, a score would be known of that one only, and comparisons between settings would compare chosen runs.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
 from hackle.datasets import load
 from hackle.evaluation import METRICS, choose_metrics
+from hackle.fleet import group
 from hackle.plans import scored_factors
 from hackle.protocols import Protocol
+from hackle.records import record_hash
 from hackle.store import Store
 from hackle.types import Architecture, HackleError, Run
+
+
+@dataclass(frozen=True)
+class Lacking:
+    """Runs stored as done without scores that are asked for and fit, by hash, each with the metrics by protocol."""
+
+    scores: Mapping[str, Mapping[str, Sequence[str]]] = field(default_factory=dict)
+
+    def of(self, runs: AbstractSet[str]) -> Lacking:
+        """What these runs lack."""
+        return Lacking({key: names for key, names in self.scores.items() if key in runs})
+
+    def in_whole_groups(self, runs: Mapping[str, Run], with_weights: AbstractSet[str]) -> Lacking:
+        """What can be scored: the part of groups of which every run that lacks something has its weights."""
+        groups = [self.scores.keys() & {record_hash(run) for run in members} for members in group(runs.values())]
+        return self.of({key for keys in groups if keys <= with_weights for key in keys})
+
+    def __str__(self) -> str:
+        """How many runs lack what, as the beginning of a sentence."""
+        names: dict[str, dict[str, None]] = {}
+        for one in self.scores.values():
+            for protocol, metrics in one.items():
+                names.setdefault(protocol, {}).update(dict.fromkeys(metrics))
+        what = "; ".join(f"{', '.join(metrics)} of {protocol}" for protocol, metrics in names.items())
+        count = f"{len(self.scores):,} stored run{'s lack' if len(self.scores) > 1 else ' lacks'}"
+        return f"{count} scores that you ask for: {what}"
 
 
 def lacking_scores(
@@ -20,38 +54,23 @@ def lacking_scores(
     protocols: Sequence[Protocol],
     metrics: Sequence[str],
     root: str | Path | None,
-    with_weights: set[str],
-) -> str:
-    """One line on the runs, by hash, that are stored as done without scores that are asked for and fit; "" where none is."""
-    done = {key: run for key, run in runs.items() if store.known().get(key) == "done"}
+) -> Lacking:
+    """What the stored ones among these runs, by hash, lack."""
+    known = store.known()
+    done = {key: run for key, run in runs.items() if known.get(key) == "done"}
     if not done or not metrics:
-        return ""
+        return Lacking()
     scores = store.tables().scores
     found = scores.groupby(["protocol", "scoring_seed", "metric"], observed=True)["run"].agg(set).to_dict()
     has_factors = cache(lambda dataset: _has_factors(dataset, root))
-    lacking: dict[str, list[str]] = {}
-    incomplete: set[str] = set()
+    lacking: dict[str, dict[str, list[str]]] = {}
     for protocol in protocols:
         for name in choose_metrics(metrics, protocol):
             have = found.get((protocol.name, protocol.seed, METRICS[name].row or name), set())
-            without = {key for key in done.keys() - have if _fits(name, done[key], has_factors)}
-            if without:
-                lacking.setdefault(protocol.name, []).append(name)
-                incomplete |= without
-    if not incomplete:
-        return ""
-    what = "; ".join(f"{', '.join(dict.fromkeys(names))} of {protocol}" for protocol, names in lacking.items())
-    kept = len(incomplete & with_weights)
-    count = f"{len(incomplete):,} stored run{'s lack' if len(incomplete) > 1 else ' lacks'}"
-    return (
-        f"{count} scores that you ask for: {what}. A stored run is not scored again; for a table with all of them start the "
-        "study with another --out"
-        + (
-            f", or use `hackle score` on the {kept:,} of these whose weights are in {store.folder / 'runs'}"
-            if kept
-            else ""
-        )
-    )
+            for key in done.keys() - have:
+                if _fits(name, done[key], has_factors):
+                    lacking.setdefault(key, {}).setdefault(protocol.name, []).append(name)
+    return Lacking(lacking)
 
 
 def _fits(name: str, run: Run, has_factors: Callable[[str], bool]) -> bool:

@@ -20,7 +20,18 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from hackle.store.blobs import Blob
-from hackle.store.entries import ceilings_of, differing, entry_of, insert, is_record_of, packed_score_array, score_array
+from hackle.store.entries import (
+    ceilings_of,
+    differing,
+    entry_of,
+    insert,
+    insert_details,
+    is_record_of,
+    packed_score_array,
+    read_entry,
+    score_array,
+    without,
+)
 from hackle.store.frames import score_frame
 from hackle.store.schema import (
     FILE,
@@ -141,9 +152,31 @@ class Store:
             if stored is not None:
                 connection.execute("DELETE FROM runs WHERE id = ?", (stored[0],))
             insert(connection, entry)
-            connection.executemany(
-                "INSERT OR IGNORE INTO ceilings VALUES (?, ?, ?, ?, ?)", sorted(ceilings_of(outcome))
-            )
+            _insert_ceilings(connection, outcome)
+
+    def extend(self, outcome: Outcome) -> None:
+        """Add to a run that is stored as done the scores and arrays that it lacks; what it has stays as it is."""
+        entry = entry_of(outcome, self.study)
+        with self.transaction() as connection:
+            stored = connection.execute(
+                "SELECT id FROM runs WHERE run = ? AND status = 'done'", (entry.run["run"],)
+            ).fetchone()
+            if stored is None:
+                raise StoreError(f"{self.path} does not hold run {entry.run['run']} as done; add it first")
+            insert_details(connection, stored[0], without(entry, read_entry(connection, stored[0])))
+            _insert_ceilings(connection, outcome)
+
+    @property
+    def keep(self) -> str | None:
+        """Whose weights the study keeps, as was said last."""
+        with explained(self.path):
+            found = self.connection.execute("SELECT value FROM meta WHERE key = 'keep'").fetchone()
+        return None if found is None else found[0]
+
+    @keep.setter
+    def keep(self, choice: str) -> None:
+        with self.transaction() as connection:
+            connection.execute("INSERT OR REPLACE INTO meta VALUES ('keep', ?)", (choice,))
 
     def runs(self) -> pd.DataFrame:
         """The runs that are stored, `RUN_COLUMNS`."""
@@ -194,6 +227,10 @@ class Store:
                 wrong = [names.get(number, "unknown") for number in found]
         if wrong:
             raise StoreError(f"{self.path}: run {wrong[0]} is not what was written; {damage_advice(self.path)}")
+
+
+def _insert_ceilings(connection: sqlite3.Connection, outcome: Outcome) -> None:
+    connection.executemany("INSERT OR IGNORE INTO ceilings VALUES (?, ?, ?, ?, ?)", sorted(ceilings_of(outcome)))
 
 
 def _run_frame(connection: sqlite3.Connection) -> pd.DataFrame:
