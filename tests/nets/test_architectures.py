@@ -14,7 +14,7 @@ from hackle.nets.convolutional import ShapeError
 from hackle.nets.layers import Blocks, Down, Same, Up
 from hackle.nets.normalisation import BatchNorm
 from hackle.objectives import VAE, InfoGAN
-from hackle.types import AdversarialArchitecture, Architecture, HackleError, Run
+from hackle.types import AdversarialArchitecture, Architecture, HackleError, Run, RunError
 
 SHAPES = [(16, 16, 1), (28, 28, 3), (32, 32, 1), (64, 64, 3), (128, 128, 1), (256, 256, 3)]
 SMALL: list[Any] = [Convolutional(5, (2, 3)), Split(5, (2, 3)), Sharing(5, (2, 3)), MLP((6, 5))]
@@ -197,6 +197,35 @@ def test_shapes_without_networks_are_refused() -> None:
             Convolutional().encoder(shape, 10)
     with pytest.raises(ShapeError, match="use 8 latents"):
         Sharing().encoder((64, 64, 1), 7)
+    for side in (3, 5, 64, 128):
+        with pytest.raises(ShapeError, match=f"cannot be halved to maps of {side}"):
+            Adversarial(side=side).adversaries((64, 64, 1), 5, 4, normalised=True)
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields", "message"),
+    [
+        (Convolutional, {"hidden": 0}, "hidden of Convolutional is 0; expected a whole number from 1"),
+        (Split, {"channels": ()}, r"channels of Split is \(\); expected a tuple of whole numbers from 1"),
+        (Sharing, {"channels": (32, -1)}, r"channels of Sharing is \(32, -1\)"),
+        (Convolutional, {"channels": 32}, "channels of Convolutional is 32; expected a tuple"),
+        (MLP, {"widths": (1200, 0)}, r"widths of MLP is \(1200, 0\)"),
+        (MLP, {"widths": (12.0,)}, r"widths of MLP is \(12.0,\)"),
+        (Adversarial, {"side": 0}, "side of Adversarial is 0"),
+        (Adversarial, {"flat_layers": -1}, "flat_layers of Adversarial is -1; expected a whole number from 0"),
+        (Adversarial, {"recogniser_hidden": True}, "recogniser_hidden of Adversarial is True"),
+    ],
+)
+def test_sizes_that_no_network_can_have_are_refused(kind: Any, fields: dict[str, Any], message: str) -> None:
+    with pytest.raises(RunError, match=message):
+        kind(**fields)
+
+
+def test_the_smallest_sizes_are_allowed() -> None:
+    assert parameters(MLP(()).encoder((2, 2, 1), 3)) == 4 * 6 + 6
+    assert Convolutional(1, (1,)).encoder((16, 16, 1), 1)(torch.rand(2, 16, 16, 1))[0].shape == (2, 1)
+    nets = Adversarial((1,), 1, 8, 0, recogniser_hidden=1).adversaries((16, 16, 1), 2, 2, normalised=True)
+    assert nets["generator"](torch.rand(3, 2)).shape == (3, 16, 16, 1)
 
 
 def test_methods_refuse_networks_they_cannot_train() -> None:

@@ -29,7 +29,7 @@ from hackle.objectives.density_ratio import discriminate, log_density_ratio
 from hackle.objectives.factor_vae import permute_latents
 from hackle.objectives.vae import negative_log_likelihood
 from hackle.randomness import Stream
-from hackle.types import HackleError
+from hackle.types import HackleError, RunError
 
 SMALL_DISCRIMINATOR: dict[str, Any] = {"discriminator_layers": 2, "discriminator_width": 8}
 
@@ -203,6 +203,14 @@ def test_a_deterministic_adversarial_autoencoder_has_no_noise() -> None:
 def test_discriminators_have_one_or_two_logits() -> None:
     with pytest.raises(HackleError, match="expected 1 or 2"):
         FactorVAE(discriminator_logits=3)
+
+
+@pytest.mark.parametrize("field", ["discriminator_layers", "discriminator_width"])
+def test_discriminators_have_a_hidden_layer(field: str) -> None:
+    for kind in (FactorVAE, FactorVAEPrior, AdversarialAutoencoder):
+        with pytest.raises(RunError, match=f"{field} of {kind.__name__} is 0; expected a whole number from 1"):
+            kind(**{field: 0})
+        assert getattr(kind(**{field: 1}), field) == 1
 
 
 def test_decoded_images_are_the_pixels_means() -> None:

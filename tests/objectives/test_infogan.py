@@ -18,7 +18,7 @@ from hackle.nets import Adversarial
 from hackle.objectives import InfoGAN, InfoWGANGP
 from hackle.objectives.infogan import draw_latents
 from hackle.objectives.infowgan_gp import gradient_penalty
-from hackle.types import Adam, HackleError, Run
+from hackle.types import Adam, HackleError, Run, RunError
 
 SMALL = Adversarial(channels=(3, 4), hidden=8, recogniser_hidden=6)
 CODES: dict[str, Any] = {"categories": (3, 2), "noise": 4, "information": 0.3}
@@ -243,3 +243,12 @@ def test_codes_without_noise_or_classes(squares: Any) -> None:
     fleet = trained(run, squares)
     assert run.method.discrete(run) == (False, False, False)
     assert all(torch.isfinite(value).all() for value in fleet.weights(0).values())
+
+
+@pytest.mark.parametrize("kind", [InfoGAN, InfoWGANGP])
+def test_codes_that_cannot_be_drawn_are_refused(kind: Any) -> None:
+    for categories in ((0,), (3, -1), (2.5,), 10):
+        with pytest.raises(RunError, match=r"categories of .*expected a tuple of whole numbers from 1"):
+            kind(categories=categories)
+    with pytest.raises(RunError, match=r"noise of .* is -1; expected a whole number from 0"):
+        kind(noise=-1)

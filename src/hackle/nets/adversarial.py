@@ -20,6 +20,7 @@ from hackle.nets.chain import Chain
 from hackle.nets.convolutional import channel_plan, halvings
 from hackle.nets.layers import LEAK, Down, Linear, Reshape, Same, Up
 from hackle.nets.normalisation import BatchNorm, LayerNorm
+from hackle.nets.sizes import check_sizes
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,9 @@ class Adversarial:
     flat_layers: int = 0
     leaky_generator: bool = True
     recogniser_hidden: int = 128
+
+    def __post_init__(self) -> None:
+        check_sizes(self, {"channels": 1, "hidden": 1, "side": 1, "flat_layers": 0, "recogniser_hidden": 1})
 
     def adversaries(
         self, shape: tuple[int, int, int], inputs: int, outputs: int, *, normalised: bool

@@ -15,6 +15,7 @@ from torch import nn
 
 from hackle.nets.chain import Chain
 from hackle.nets.layers import DownTower, GaussianHead, Linear, Reshape, UpTower
+from hackle.nets.sizes import check_sizes
 from hackle.types import HackleError
 
 SIZES = (16, 28, 32, 64, 128, 256)
@@ -37,7 +38,14 @@ def halvings(shape: tuple[int, int, int], side: int = 4) -> tuple[int, int]:
             f"these networks take square images of {', '.join(map(str, SIZES))} pixels with 1 or 3 channels, got {shape}; "
             "resize the images, use the `mlp` architecture, or give an encoder and a decoder of your own"
         )
-    return (2, 7) if height == 28 else ((height // side).bit_length() - 1, side)
+    if height == 28:
+        return 2, 7
+    count = (height // side).bit_length() - 1
+    if count < 1 or side << count != height:
+        raise ShapeError(
+            f"images of {height} pixels cannot be halved to maps of {side}; give another side, such as 4 or 8"
+        )
+    return count, side
 
 
 def channel_plan(channels: tuple[int, ...], count: int) -> tuple[int, ...]:
@@ -55,6 +63,9 @@ class Convolutional:
 
     hidden: int = 256
     channels: tuple[int, ...] = (32, 32, 64, 64)
+
+    def __post_init__(self) -> None:
+        check_sizes(self, {"hidden": 1, "channels": 1})
 
     def encoder(self, shape: tuple[int, int, int], latents: int) -> nn.Module:
         count, side = halvings(shape)

@@ -10,6 +10,7 @@ from torch import nn
 
 from hackle.nets.chain import Chain
 from hackle.nets.layers import GaussianHead, Linear, Reshape
+from hackle.nets.sizes import check_sizes
 
 
 def _hidden(widths: tuple[int, ...]) -> list[nn.Module]:
@@ -24,6 +25,9 @@ class MLP:
     """Fully connected layers of these widths with ReLU, in reverse order in the decoder."""
 
     widths: tuple[int, ...] = (1200, 1200)
+
+    def __post_init__(self) -> None:
+        check_sizes(self, {"widths": 1}, may_be_empty=("widths",))
 
     def encoder(self, shape: tuple[int, int, int], latents: int) -> nn.Module:
         pixels = math.prod(shape)

@@ -15,6 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from hackle.nets.discriminator import latent_discriminator
+from hackle.nets.sizes import check_sizes
 from hackle.objectives.vae import Autoencoder
 from hackle.types import Adam, Draw, HackleError, Losses, Nets, Phase, Run, Step, check_weights
 
@@ -78,6 +79,7 @@ class DensityRatioMethod(Autoencoder):
 
     def __post_init__(self) -> None:
         check_weights(self)
+        check_sizes(self, {"discriminator_layers": 1, "discriminator_width": 1})
         if self.discriminator_logits not in (1, 2):
             raise HackleError(f"discriminator_logits is {self.discriminator_logits}; expected 1 or 2")
 

@@ -28,6 +28,7 @@ from torch import Tensor, nn
 from hackle.gaussian import NOISELESS
 from hackle.kernels import gaussian_log_density
 from hackle.nets.normalisation import calibrate
+from hackle.nets.sizes import check_sizes
 from hackle.randomness import Stream
 from hackle.types import (
     Adam,
@@ -153,6 +154,7 @@ class InfoGANMethod:
 
     def __post_init__(self) -> None:
         check_weights(self)
+        check_sizes(self, {"categories": 1, "noise": 0}, may_be_empty=("categories",))
 
     def adversaries(self, run: Run, shape: tuple[int, int, int], *, normalised: bool) -> dict[str, nn.Module]:
         """The four networks; `normalised` says whether the trunk has batch normalisation."""
