@@ -52,6 +52,14 @@ def test_the_first_steps_do_not_foretell_months(capsys: pytest.CaptureFixture[st
     assert lines[2].endswith("222 model-steps/s · 2 h 28 min left")
 
 
+def test_no_rate_of_steps_where_nothing_is_trained(capsys: pytest.CaptureFixture[str]) -> None:
+    with Display(8, done=8, failed=0, model_steps=0, shown=True, clock=Clock()) as display:
+        display.backlog = 3
+        display.update(last=True)
+        display.backlog = 0
+    assert capsys.readouterr().err.splitlines() == ["8/8 runs · 3 to score", "8/8 runs"]
+
+
 def test_silent_where_it_is_not_wanted(capsys: pytest.CaptureFixture[str]) -> None:
     clock = Clock()
     with Display(60, done=0, failed=0, model_steps=100, shown=False, clock=clock) as display:

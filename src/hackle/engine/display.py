@@ -82,11 +82,12 @@ class Display:
         words = [f"{self.rate:,.0f} model-steps/s", left] if self._to_do else []
         words += [f"{self.failed} failed"] if self.failed else []
         words += [f"{self.backlog} to score"] if self.backlog else []
-        ended, state = self.done + self.failed, " · ".join(words)
-        self._bar.update(self._task, completed=ended, description=state)
+        ended = self.done + self.failed
+        self._bar.update(self._task, completed=ended, description=" · ".join(words))
         if self._plain and (last or self._now() - self._told >= LINE_SECONDS):
             self._told = self._now()
-            self.console.print(f"{ended:,}/{self.total:,} runs · {state}", highlight=False, soft_wrap=True)
+            line = " · ".join([f"{ended:,}/{self.total:,} runs", *words])
+            self.console.print(line, highlight=False, soft_wrap=True)
 
 
 def _clock(seconds: float) -> str:
