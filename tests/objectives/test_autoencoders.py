@@ -207,7 +207,8 @@ def test_discriminators_have_one_or_two_logits() -> None:
 
 @pytest.mark.parametrize("field", ["discriminator_layers", "discriminator_width"])
 def test_discriminators_have_a_hidden_layer(field: str) -> None:
-    for kind in (FactorVAE, FactorVAEPrior, AdversarialAutoencoder):
+    kinds: tuple[Any, ...] = (FactorVAE, FactorVAEPrior, AdversarialAutoencoder)
+    for kind in kinds:
         with pytest.raises(RunError, match=f"{field} of {kind.__name__} is 0; expected a whole number from 1"):
             kind(**{field: 0})
         assert getattr(kind(**{field: 1}), field) == 1
