@@ -146,3 +146,50 @@ def test_pictures_are_shown_pixel_for_pixel() -> None:
     picture[2:4, 3:5] = 255
     axes = draw(Chart(((Panel("traversals", picture=picture),),))).axes[0]
     np.testing.assert_array_equal(np.asarray(axes.images[0].get_array()), picture)
+
+
+def test_a_word_beside_a_dot_covers_no_dot() -> None:
+    crowd = pd.DataFrame(
+        {"x": np.linspace(0.40, 0.60, 9), "y": 0.5, "series": "runs", "run": [str(i) for i in range(9)]}
+    )
+    words = pd.DataFrame({"x": [0.45, 0.5], "y": [0.5, 0.5], "text": ["a long name", "another one"]})
+    panel = Panel("", Axis("x", 0.0, 1.0), Axis("y", 0.0, 1.0), crowd, labels=words)
+    figure = draw(Chart(((panel,),), (Series("runs"),)))
+    (axes,) = figure.axes
+    figure.canvas.draw()
+    boxes = [text.get_window_extent() for text in axes.texts]
+    places = axes.transData.transform(crowd[["x", "y"]])
+    assert [text.get_text() for text in axes.texts] == ["a long name", "another one"]
+    assert not any(box.contains(*place) for box in boxes for place in places)
+    assert not boxes[0].overlaps(boxes[1])
+    assert all(axes.get_window_extent().contains(*corner) for box in boxes for corner in box.corners())
+
+
+def test_weights_are_shades_and_no_weight_of_one_kind_looks_like_one_of_another() -> None:
+    chart = FIGURES["kim2018-figure-4"](made.tables(made.kim2018(2)))
+    for theme in (LIGHT, DARK):
+        assert len(set(theme.palette)) == len(theme.palette)
+        colours = [theme.palette[one.colour] for one in chart.series]
+        assert len(set(colours)) == len(colours)
+
+    def light(colour: str) -> int:
+        return sum(int(colour[at : at + 2], 16) for at in (1, 3, 5))
+
+    for symbol in "βγ":
+        strengths = [light(LIGHT.palette[one.colour]) for one in chart.series if one.name.startswith(symbol)]
+        assert len(strengths) > 2
+        assert strengths == sorted(strengths, reverse=True)
+
+
+def test_names_stand_beside_the_rows_of_a_picture() -> None:
+    picture = np.zeros((8, 12, 3), np.uint8)
+    panel = Panel("", Axis("value", ticks=("−2", "", "2")), Axis(ticks=("z1", "z0")), picture=picture)
+    axes = draw(Chart(((panel,),))).axes[0]
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["z1", "z0"]
+    assert axes.get_yticks().tolist() == [1.5, 5.5]
+    assert axes.get_xticks().tolist() == [1.5, 5.5, 9.5]
+
+
+def test_a_narrow_figure_fills_its_paper() -> None:
+    figure = draw(Chart(((dots(5, categories=2),),), (Series("runs"),)))
+    assert figure.axes[0].get_position().x1 > 0.95

@@ -48,7 +48,7 @@ class Axis:
 
 @dataclass(frozen=True)
 class Series:
-    """What shares a colour and a marker: `colour` and `marker` count through the palette of `hackle.figures.style`."""
+    """What shares a colour and a marker: `colour` and `marker` count through those of `hackle.figures.style`."""
 
     name: str
     colour: int = 0

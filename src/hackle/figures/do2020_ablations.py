@@ -20,6 +20,7 @@ from hackle.figures.chart import Axis, Chart, Comparison, Exhibit, Frame, Panel,
 from hackle.figures.do2020_runs import AUTOENCODER, PAIR, PAPER, model_runs
 from hackle.figures.panels import MEANS, heat, score_axis, swarm
 from hackle.figures.selection import pick, settings_mask, summarise
+from hackle.figures.style import shade
 from hackle.tables import Tables
 
 _MODELS = (("FactorVAE", "factor-vae", 10.0), ("β-VAE", "beta-vae", 10.0), ("AAE", "adversarial-autoencoder", 50.0))
@@ -42,7 +43,6 @@ def _over_protocols(tables: Tables, kind: str, metrics: Sequence[str], label: st
     )
     amounts = sorted(scores["amount"].unique())
     place = {value: float(index) for index, value in enumerate(amounts)}
-    order = list(dict.fromkeys(scores.sort_values(["method", "strength"])["series"]))
     panels, comparisons = [], []
     for metric in metrics:
         rows = scores[scores["metric"] == metric]
@@ -89,11 +89,21 @@ def _over_protocols(tables: Tables, kind: str, metrics: Sequence[str], label: st
             )
     return Chart(
         (tuple(panels),),
-        tuple(Series(name, index, index) for index, name in enumerate(order)),
+        _shaded(scores),
         "Dots are runs; lines join means, bars are 95% t intervals.",
         tuple(comparisons),
         shared_y=False,
     )
+
+
+def _shaded(scores: Frame) -> tuple[Series, ...]:
+    """A series for each setting: hues for methods, shades for weights."""
+    found: list[Series] = []
+    for method, part in scores.groupby(scores["method"].astype(str)):
+        names = list(dict.fromkeys(part.sort_values("strength")["series"]))
+        hue = {"beta-vae": 0, "factor-vae": 1}.get(str(method), 2)
+        found += [Series(name, shade(hue, place, len(names)), place) for place, name in enumerate(names)]
+    return tuple(found)
 
 
 def figure_17(tables: Tables) -> Chart:

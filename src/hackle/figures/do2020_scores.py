@@ -38,7 +38,7 @@ def figure_2(tables: Tables) -> Chart:
         tables,
         ("informativeness_mean", "whole_total_information"),
         (
-            (text.format("mean I(z_i, x)"), "informativeness_mean", "beta-vae", "falls consistently"),
+            (text.format("mean I(zᵢ, x)"), "informativeness_mean", "beta-vae", "falls consistently"),
             (text.format("I(z, x)"), "whole_total_information", "beta-vae", "falls consistently"),
             (
                 "rank correlation of γ and I(z, x) in FactorVAE",
@@ -53,7 +53,7 @@ def figure_2(tables: Tables) -> Chart:
 def figure_3(tables: Tables) -> Chart:
     """Separability."""
     metrics = ("whole_overlap", "whole_wsepin", "whole_sepin@3")
-    trend = ("rank correlation of β and the weighted mean of I(z_i, z_≠i) in β-VAE", metrics[0], "beta-vae", "falls")
+    trend = ("rank correlation of β and the weighted mean of I(zᵢ, z≠ᵢ) in β-VAE", metrics[0], "beta-vae", "falls")
     chart = models_chart(tables, metrics, (trend,))
     frame, _ = model_runs(tables, metrics)
     highest = []
@@ -103,7 +103,7 @@ def figure_4(tables: Tables) -> Chart:
             Panel(
                 label,
                 Axis("latent, most informative first", -0.5, len(ticks) - 0.5, ticks),
-                Axis("I(z_i, x) (nats)", 0.0, float(points["y"].max()) * 1.08),
+                Axis("I(zᵢ, x) (nats)", 0.0, float(points["y"].max()) * 1.08),
                 points,
                 summarise(points, ["x", "series"]),
             )

@@ -13,7 +13,8 @@ import numpy as np
 import pandas as pd
 
 from hackle.figures.chart import Axis, Chart, Frame, Panel, Series
-from hackle.figures.layout import crowded, layout, legend_columns, slanted_names, with_shared_axes
+from hackle.figures.labels import draw_labels
+from hackle.figures.layout import crowded, headed, layout, legend_columns, slanted_names, with_shared_axes, wrapped
 from hackle.figures.style import DIVERGING, MARKERS, RISING, THEMES, Theme, settings
 from hackle.types import HackleError
 
@@ -76,10 +77,9 @@ def _drawn(chart: Chart) -> tuple[Series, ...]:
 
 
 def _draw_panel(axes: Axes, panel: Panel, series: Sequence[Series], theme: Theme, dots: Dots) -> None:
-    axes.set_title(panel.title, loc="left", pad=4)
+    axes.set_title(panel.title, loc="left", pad=18 if headed(panel) else 4)
     if panel.picture is not None:
-        axes.imshow(panel.picture, interpolation="nearest", aspect="auto")
-        axes.set_axis_off()
+        _draw_picture(axes, panel, panel.picture)
         return
     if panel.cells is not None:
         _draw_cells(axes, panel, theme)
@@ -97,33 +97,35 @@ def _draw_panel(axes: Axes, panel: Panel, series: Sequence[Series], theme: Theme
             va="bottom",
             fontsize=6.5,
             color=theme.faint,
+            bbox={"facecolor": theme.paper, "edgecolor": "none", "alpha": 0.75, "pad": 0.6},
+            zorder=6,
         )
     if panel.diagonal is not None:
         axes.axline((0, panel.diagonal), slope=1, color=theme.faint, linewidth=0.8, linestyle=(0, (4, 2)), zorder=1)
-    several = crowded(panel)
+    several = crowded(panel) or (panel.joined and bool(panel.x.ticks))
     shown = [
         one
         for one in series
         if (panel.points["series"] == one.name).any() or (panel.summary["series"] == one.name).any()
     ]
-    width = 0.8 / len(shown) if several else 0.8
+    room = 0.6 if panel.joined else 0.8
+    width = room / max(1, len(shown)) if several else 0.8
     for index, one in enumerate(shown):
         offset = (index - (len(shown) - 1) / 2) * width if several else 0.0
         _draw_series(axes, panel, one, theme, offset, width, dots)
-    if panel.labels is not None:
-        middle = 0.6 * sum(axes.get_xlim())
-        for row in panel.labels.itertuples():
-            right = row.x > middle
-            axes.annotate(
-                str(row.text),
-                (row.x, row.y),
-                xytext=(-4 if right else 4, 3),
-                textcoords="offset points",
-                ha="right" if right else "left",
-                fontsize=6.5,
-                color=theme.ink,
-                zorder=6,
-            )
+    draw_labels(axes, panel, theme)
+
+
+def _draw_picture(axes: Axes, panel: Panel, picture: np.ndarray) -> None:
+    """Pixels, with names beside their rows and below their columns where there are some."""
+    axes.imshow(picture, interpolation="nearest", aspect="auto")
+    height, width = picture.shape[:2]
+    for names, length, place in ((panel.y.ticks, height, axes.set_yticks), (panel.x.ticks, width, axes.set_xticks)):
+        place([(index + 0.5) * length / len(names) - 0.5 for index in range(len(names))], names)
+    axes.set_xlabel(panel.x.label)
+    axes.tick_params(length=0)
+    axes.grid(False)
+    axes.spines[:].set_visible(False)
 
 
 def _draw_series(axes: Axes, panel: Panel, one: Series, theme: Theme, offset: float, width: float, dots: Dots) -> None:
@@ -135,9 +137,7 @@ def _draw_series(axes: Axes, panel: Panel, one: Series, theme: Theme, offset: fl
     if len(points):
         x = points["x"].to_numpy(float) + offset
         if panel.x.ticks:
-            x = x + _beside(
-                points["x"].to_numpy(float), points["y"].to_numpy(float), 0.5 * (0.6 if panel.joined else width)
-            )
+            x = x + _beside(points["x"].to_numpy(float), points["y"].to_numpy(float), 0.5 * width)
         axes.plot(
             x,
             points["y"].to_numpy(float),
@@ -148,6 +148,8 @@ def _draw_series(axes: Axes, panel: Panel, one: Series, theme: Theme, offset: fl
             markeredgecolor="none",
             alpha=0.45 if dots.pixels else 0.6,
             rasterized=dots.pixels,
+            # Axes hold every run: one at their very end is shown whole.
+            clip_on=False,
             zorder=2,
         )
     summary = panel.summary[panel.summary["series"] == one.name].sort_values("x")
@@ -246,7 +248,7 @@ def _draw_cells(axes: Axes, panel: Panel, theme: Theme) -> None:
         rotation_mode="anchor",
     )
     axes.set_yticks(range(rows), [str(name) for name in panel.cells.index])
-    axes.tick_params(length=0)
+    axes.tick_params(length=0, top=False, labeltop=not panel.shaded, labelbottom=panel.shaded)
     axes.grid(False)
     axes.spines[:].set_visible(False)
 
@@ -261,7 +263,7 @@ def _set_axis(axes: Any, which: Literal["x", "y"], axis: Axis) -> None:
         scale("log")
     if axis.low is not None or axis.high is not None:
         limits(axis.low, axis.high)
-    label(axis.label)
+    label(axis.label if which == "x" else wrapped(axis.label, axes.get_position().height * axes.figure.get_figheight()))
     if axis.ticks:
         width = axes.get_position().width * axes.figure.get_figwidth()
         lines = max(max(len(part) for part in name.split("\n")) for name in axis.ticks)
@@ -276,10 +278,17 @@ def _set_axis(axes: Any, which: Literal["x", "y"], axis: Axis) -> None:
         axes.grid(False, axis=which)
         axes.tick_params(axis=which, length=0)
     else:
-        from matplotlib.ticker import MaxNLocator
+        from matplotlib.ticker import FuncFormatter, MaxNLocator
 
         if not axis.log:
             getattr(axes, f"{which}axis").set_major_locator(MaxNLocator(4, steps=[1, 2, 2.5, 5, 10]))
+        if axis.label == "step":
+            axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: _steps(value)))
+
+
+def _steps(value: float) -> str:
+    """A number of steps in few letters: 300k for 300,000."""
+    return f"{value / 1000:g}k" if abs(value) >= 1000 else f"{value:g}"
 
 
 def _legend(figure: Figure, series: Sequence[Series], theme: Theme, width: float, height: float) -> None:

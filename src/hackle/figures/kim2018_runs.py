@@ -12,6 +12,7 @@ from hackle.figures import words
 from hackle.figures.chart import Frame, Panel, Series
 from hackle.figures.panels import swarm
 from hackle.figures.selection import Picked, pick, summarise
+from hackle.figures.style import shade
 from hackle.tables import Tables
 
 PAPER = "kim2018"
@@ -54,13 +55,16 @@ def three_dimensional(tables: Tables, metrics: Sequence[str], methods: Sequence[
     )
 
 
+_HUES = {"β": 0, "γ": 1, "λ": 2}
+
+
 def weight_series(frame: Frame) -> tuple[Series, ...]:
-    """A series for each weight of each method, counted within the method."""
+    """A series for each weight: shades of one hue for a symbol, so that no β looks like a γ, the darker the stronger."""
     found: list[Series] = []
-    for _, part in frame.groupby("method", sort=False):
-        names = part.sort_values("strength")["series"].drop_duplicates()
-        found += [Series(name, index, index) for index, name in enumerate(names)]
-    return tuple({one.name: one for one in found}.values())
+    for symbol, part in frame.groupby(frame["method"].map(words.SYMBOLS), sort=False):
+        names = list(part.sort_values("strength")["series"].drop_duplicates())
+        found += [Series(name, shade(_HUES[symbol], place, len(names)), place) for place, name in enumerate(names)]
+    return tuple(found)
 
 
 def by_weight(frame: Frame, metric: str, title: str = "", ceiling: float = float("nan")) -> Panel:

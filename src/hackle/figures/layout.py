@@ -10,6 +10,11 @@ from hackle.figures.panels import shared
 
 Place = tuple[float, float, float, float]
 """Left, bottom, width, height."""
+LEAST_WIDTH = 3.4
+LETTER = 0.062
+"""The width of a letter, on average, in inches."""
+SLANTED = 0.036
+"""How far down a letter of a slanted name reaches."""
 
 
 def with_shared_axes(chart: Chart) -> list[list[Panel | None]]:
@@ -79,8 +84,13 @@ def layout(
         )
         for row, line, top in zip(rows, sizes, high, strict=True)
     ]
-    above = [max(0.3 if panel is not None and panel.title else 0.1 for panel in row) for row in rows]
-    width = max(sum(wide) + sum(left) + 0.12, 3.4)
+    above = [max(_top_margin(panel) for panel in row) for row in rows]
+    # A figure has room for its legend: what is narrower grows, but for panels whose cells or pixels have their own size.
+    growing = [c for c in range(columns) if all(c >= len(row) or _grows(row[c]) for row in rows)]
+    spare = LEAST_WIDTH - sum(wide) - sum(left) - 0.12
+    for c in growing:
+        wide[c] += max(0.0, spare) / len(growing)
+    width = sum(wide) + sum(left) + 0.12 + (0.0 if growing else max(0.0, spare))
     top = 0.08 + 0.17 * -(-len(series) // legend_columns(series, width)) if series else 0.06
     height = sum(high) + sum(below) + sum(above) + top
     places, y = {}, height - top
@@ -91,7 +101,7 @@ def layout(
             x += left[c]
             if panel is not None:
                 own = (shrink * sizes[r][c][0], shrink * sizes[r][c][1])
-                if panel.cells is None and panel.picture is None:
+                if _grows(panel):
                     own = (wide[c], high[r])
                 places[r, c] = (x, y + high[r] - own[1], *own)
             x += wide[c]
@@ -101,7 +111,31 @@ def layout(
 
 def _room(panel: Panel | None, spare: float) -> float:
     """What a panel of its own size leaves free below it; other panels fill their row."""
-    return spare if panel is not None and (panel.cells is not None or panel.picture is not None) else 0.0
+    return 0.0 if _grows(panel) else spare
+
+
+def _grows(panel: Panel | None) -> bool:
+    """Whether a panel takes the room that its row and column have."""
+    return panel is None or (panel.cells is None and panel.picture is None)
+
+
+def headed(panel: Panel) -> bool:
+    """Whether a panel is a table of plain numbers, whose columns have their names above them."""
+    return panel.cells is not None and not panel.shaded
+
+
+def _top_margin(panel: Panel | None) -> float:
+    title = 0.2 + 0.13 * panel.title.count("\n") if panel is not None and panel.title else 0.0
+    return 0.1 + title + (0.2 if panel is not None and headed(panel) else 0.0)
+
+
+def wrapped(label: str, height: float) -> str:
+    """A label in two lines where it is longer than its axis."""
+    if len(label) * LETTER <= height + 0.15 or " " not in label:
+        return label
+    breaks = [place for place, letter in enumerate(label) if letter == " "]
+    middle = min(breaks, key=lambda place: abs(place - len(label) / 2))
+    return f"{label[:middle]}\n{label[middle + 1 :]}"
 
 
 def _left_margin(panel: Panel | None, column: int) -> float:
@@ -110,22 +144,24 @@ def _left_margin(panel: Panel | None, column: int) -> float:
     if panel.cells is not None:
         return 0.2 + 0.068 * max((len(str(name)) for name in panel.cells.index), default=0)
     if panel.picture is not None:
-        return 0.15
-    return 0.62 if column == 0 or panel.y.label else 0.36
+        return 0.2 + LETTER * max(map(len, panel.y.ticks), default=0)
+    return 0.66 if column == 0 or panel.y.label else 0.42
 
 
 def _bottom_margin(panel: Panel | None, shrink: float) -> float:
-    if panel is None or panel.picture is not None:
+    if panel is None or headed(panel):
         return 0.12
+    if panel.picture is not None:
+        return 0.12 + 0.2 * bool(panel.x.ticks) + 0.16 * bool(panel.x.label)
     if panel.cells is not None:
         longest = max((len(str(name)) for name in panel.cells.columns), default=0)
-        return 0.2 + (0.05 * longest if slanted_names(panel, shrink) else 0.06)
+        return 0.16 + (SLANTED * longest if slanted_names(panel, shrink) else 0.1)
     label = 0.16 * bool(panel.x.label)
     if not panel.x.ticks:
         return 0.3 + label
     if not any(panel.x.ticks):
         return 0.1
-    return 0.2 + label + (0.045 * max(map(len, panel.x.ticks)) if slanted_names(panel, shrink) else 0.12)
+    return 0.16 + label + (SLANTED * max(map(len, panel.x.ticks)) if slanted_names(panel, shrink) else 0.16)
 
 
 def slanted_names(panel: Panel, shrink: float) -> bool:
@@ -133,7 +169,7 @@ def slanted_names(panel: Panel, shrink: float) -> bool:
     names = [str(name) for name in (panel.cells.columns if panel.cells is not None else panel.x.ticks)]
     room = shrink * _panel_size(panel)[0] / max(1, len(names))
     lines = max((max(len(part) for part in name.split("\n")) for name in names), default=0)
-    return 0.062 * lines > room
+    return LETTER * lines > room
 
 
 def legend_columns(series: Sequence[Series], width: float) -> int:

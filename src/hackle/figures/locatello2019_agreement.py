@@ -175,11 +175,11 @@ def _efficiency(tables: Tables, score: str) -> Chart:
     """A task's statistical efficiency against each metric, a row for each data set."""
     frame, picked = study_runs(tables, [*METRICS, score])
     scored = frame[frame[score].notna()]
-    across = {metric: replace(score_axis(metric, scored[metric]), label="") for metric in METRICS}
+    across = {metric: replace(score_axis(metric, scored[metric]), label="score") for metric in METRICS}
     rows = []
     for place, dataset in enumerate(datasets_of(scored)):
         here, row = scored[scored["dataset"] == dataset], []
-        y = score_axis(score, here[score], label=words.dataset(dataset))
+        y = score_axis(score, here[score], label=f"{words.dataset(dataset)}\nefficiency")
         for index, metric in enumerate(METRICS):
             panel = scatter(
                 here,

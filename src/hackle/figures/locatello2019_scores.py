@@ -29,7 +29,7 @@ from hackle.figures.locatello2019_runs import (
     study_runs,
 )
 from hackle.figures.panels import MEDIANS, against_strength, scatter, score_axis, swarm
-from hackle.figures.selection import spearman, spread
+from hackle.figures.selection import present, spearman, spread
 from hackle.presets import STRENGTHS
 from hackle.tables import Tables
 
@@ -161,7 +161,7 @@ def _grid(frame: Frame, make) -> tuple[tuple[Panel | None, ...], ...]:
             panel = make(here, metric) if len(here) else Panel(y=Axis(""))
             title = words.measure(metric).label if place == 0 else ""
             label = words.dataset(dataset) if index == 0 else ""
-            row.append(replace(panel, title=title, x=replace(panel.x, label=""), y=replace(axes[metric], label=label)))
+            row.append(replace(panel, title=title, y=replace(axes[metric], label=label)))
         rows.append(tuple(row))
     return tuple(rows)
 
@@ -193,8 +193,8 @@ def _swept_scores(frame: Frame) -> tuple[np.ndarray, list[str]]:
 def figure_7(tables: Tables) -> Chart:
     """Scores of each method."""
     frame, picked = study_runs(tables, METRICS)
-    names = list(METHODS)
     middle = setting_medians(frame, METRICS)
+    names = present(middle, "method", METHODS)
     middle = middle.assign(
         series=middle["method"].map(words.METHODS),
         run=middle["method"].astype(str) + " " + middle["strength"].map("{:g}".format).astype(str),

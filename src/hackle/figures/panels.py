@@ -25,8 +25,9 @@ def score_axis(metric: str, values: Frame, ceiling: float = float("nan"), label:
     low, high = spread(values, values)
     seen = np.asarray(values, float)
     least, most = (np.nanmin(seen), np.nanmax(seen)) if np.isfinite(seen).any() else (0.0, 0.0)
-    if known.low is not None:
-        low = known.low if least >= known.low else low
+    if known.low is not None and least >= known.low:
+        low = known.low
+        high = max(high, low + 1.06 * (most - low))
     if known.high is not None and most <= known.high:
         high = known.high if high > 0.7 * known.high else high
     name = label or known.label
@@ -99,7 +100,7 @@ def against_strength(
     points = points[points["x"].notna()].reset_index(drop=True)
     steps = max((len(values) for values in ladder.values()), default=1)
     ticks = tuple(str(step + 1) for step in range(steps))
-    x = Axis("weight, from weakest to strongest", -0.5, steps - 0.5, ticks)
+    x = Axis("weight, weak to strong", -0.5, steps - 0.5, ticks)
     return Panel(title, x, y or score_axis(metric, points["y"]), points, medians(points, ["x", "series"]), joined=True)
 
 

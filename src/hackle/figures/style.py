@@ -1,8 +1,9 @@
 """How every figure looks: colours that colour-blind readers tell apart, a marker for each, light and dark.
 
 The colours are Okabe & Ito's (2008), each with a lighter twin for dark paper; markers repeat what colours say, so that a figure
-survives a black-and-white printer. In a picture for the report's page every colour is a variable of the page's style sheet
-(`css_variables`), so one drawing serves both.
+survives a black-and-white printer. What is ordered, such as weights, has shades of one hue instead (`shade`), the stronger the
+farther from the paper: hue tells what differs in kind, shade what differs in degree. In a picture for the report's page every
+colour is a variable of the page's style sheet (`css_variables`), so one drawing serves both.
 """
 
 from __future__ import annotations
@@ -11,6 +12,29 @@ from dataclasses import dataclass
 from typing import Any
 
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "h", "*", "<")
+KINDS, SHADES = 10, 13
+"""How many colours a palette has for what differs in kind, and how many shades of each of its first hues follow them."""
+
+
+def _shades(*anchors: str) -> tuple[str, ...]:
+    """Evenly spaced colours from the first anchor through the second to the third."""
+    mixed = []
+    for step in range(SHADES):
+        place = 2 * step / (SHADES - 1)
+        start, end = anchors[min(1, int(place))], anchors[min(1, int(place)) + 1]
+        share = place - min(1, int(place))
+        parts = ((int(start[at : at + 2], 16), int(end[at : at + 2], 16)) for at in (1, 3, 5))
+        mixed.append("#" + "".join(f"{round(a + share * (b - a)):02x}" for a, b in parts))
+    return tuple(mixed)
+
+
+def shade(hue: int, place: int, places: int) -> int:
+    """The colour, as `Series` counts them, of one of several ordered things: blue (hue 0), vermilion (1) or green (2).
+
+    A single thing has the middle shade.
+    """
+    step = round(place / (places - 1) * (SHADES - 1)) if places > 1 else SHADES // 2
+    return KINDS + hue * SHADES + step
 
 
 @dataclass(frozen=True)
@@ -32,6 +56,9 @@ LIGHT = Theme(
     palette=(
         *("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"),
         *("#6a6f75", "#8c564b", "#3d3d8f", "#7a9a01"),
+        *_shades("#5cb6ea", "#0071b1", "#012a45"),
+        *_shades("#f6a15c", "#d45d00", "#5c2400"),
+        *_shades("#4fcfa8", "#009d72", "#00402e"),
     ),
 )
 DARK = Theme(
@@ -42,6 +69,9 @@ DARK = Theme(
     palette=(
         *("#4ba6e0", "#f28a45", "#2fc698", "#e39cc5", "#f0b93a", "#8fd0f5"),
         *("#a9b0b8", "#c08a7e", "#8f8fe0", "#a9c93b"),
+        *_shades("#2a6a97", "#4ba5e0", "#d3ecfc"),
+        *_shades("#a04a12", "#f28a44", "#fde0c8"),
+        *_shades("#14795b", "#2fc598", "#c6f5e5"),
     ),
 )
 THEMES = {"light": LIGHT, "dark": DARK}
