@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from itertools import combinations
+from itertools import combinations, product
 
 import pytest
 import torch
 from torch import Tensor
 from torch.distributions import Categorical, MixtureSameFamily, MultivariateNormal, Normal
 
-from hackle.gaussian import covariance, reparameterise
+from hackle.gaussian import covariance, log_density, reparameterise
 from hackle.objectives.aggregate import Estimator, aggregate_densities, log_weights
 
 N, LATENTS = 6, 3
@@ -64,6 +64,21 @@ def test_stratified_is_unbiased(data: tuple, batch: int) -> None:
     mean_marginals = torch.stack([one.marginals[0] for one in found]).exp().mean(0)
     torch.testing.assert_close(mean_joint, joint[0].exp(), rtol=1e-10, atol=1e-12)
     torch.testing.assert_close(mean_marginals, marginals[0].exp(), rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("batch", [2, 4])
+def test_what_stratified_gives_for_images_drawn_with_replacement(data: tuple, batch: int) -> None:
+    """The mean over every such batch is q(z) + (q(z|x) − q(z)) / N: the image itself may be among the others."""
+    means, logvars, noise = data
+    z = reparameterise(means, logvars, noise)
+    joint, _ = exact(z, means, logvars, 0.0)
+    own = log_density(z[0], means[0], logvars[0]).exp()
+    found = []
+    for others in product(range(N), repeat=batch - 1):
+        rows = [0, *others]
+        found.append(aggregate_densities(z[rows], means[rows], logvars[rows], 0.0, N, "stratified").joint[0])
+    expected = joint[0].exp() + (own - joint[0].exp()) / N
+    torch.testing.assert_close(torch.stack(found).exp().mean(), expected, rtol=1e-10, atol=1e-12)
 
 
 def test_minibatch_weighted_is_the_batchs_own_mixture(data: tuple) -> None:

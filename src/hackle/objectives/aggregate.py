@@ -9,7 +9,9 @@ densities, exact when the batch is the data set, and the reported total correlat
 
 Stratified: the image that z_i was drawn from is one of the N, so w_ii = 1/N, and the others stand for the rest:
 w_ij = (N − 1) / (N (b − 1)). Chen et al. give the others 1/(b − 1) but a single one less; this is the mean over which one,
-as unbiased, less noisy, and exact when the batch is the data set.
+as unbiased, less noisy, and exact when the batch is the data set. Unbiased means: over batches without an image twice. Images
+are drawn here with replacement, as if from the distribution that made the data, and then the mean of the estimated density is
+q(z) + (q(z|x) − q(z)) / N.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Loss = E_q[−log p(x|z)] + KL(q(z|x) ‖ p(z)): summed over pixels and latents, averaged over the batch. One sample of z per
 image. The KL is that of the factorised posterior; a correlated one adds a constant (Yang et al. 2020, appendix B), which
-moves no gradient and is left out so that curves of different correlations compare.
+moves no gradient (save in AnnealedVAE, see there) and is left out so that curves of different correlations compare.
 """
 
 from __future__ import annotations
