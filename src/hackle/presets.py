@@ -134,7 +134,8 @@ def kim2018(method: str, dataset: str, strength: float | None = None) -> Run:
     Weights are those of their best models on 2D Shapes (dsprites: β = 4, γ = 35) and 3D Shapes (shapes3d: β = 32, γ = 7). The
     other data sets get those of 2D Shapes, the adversarial autoencoder γ = 1 (Eq. 7), for which the paper names none. For 3D
     Shapes section 6 says a million iterations, appendix A half as many; the appendix is followed, and 6 latents (Table 2).
-    InfoGANs: steps and batch size are not given; on MNIST 50,000 steps, on 2D Shapes as many as the others, batches of 64.
+    InfoGANs: steps and batch size are not given; on MNIST 50,000 steps, on 2D Shapes as many as the others, batches of 64. λ is
+    1 on MNIST (Figure 32) and on 2D Shapes 0.2, that of the best InfoWGAN-GP (Figure 9), which serves InfoGAN too.
     """
     if method in ("infogan", "infowgan-gp"):
         return _kim_gan(method, dataset, strength)
@@ -210,8 +211,8 @@ def yang2020(method: str, dataset: str, strength: float | None = None) -> Run:
     """Yang et al. 2020: the settings of Locatello et al. with γ = 35 and β = 6; InfoGAN on MNIST with λ = 0.1.
 
     They compare correlation 0, set here, with 0.9, and 10 latents with 20. Correlation changes nothing but the noise, so
-    β-TCVAE's estimate keeps factorised densities. InfoGAN's networks and codes are not given
-    beyond "2 factors"; they are Kim & Mnih's.
+    β-TCVAE's estimate keeps factorised densities. InfoGAN's networks, optimisers, steps and codes are not given
+    beyond "2 factors"; they are Kim & Mnih's, with two continuous codes.
     """
     if method == "infogan":
         _check("yang2020", "data set for infogan", dataset, ("mnist",))
@@ -231,8 +232,10 @@ def do2020(method: str, dataset: str, strength: float | None = None) -> Run:
     """Do & Tran 2020.
 
     The weights are 50 for CelebA as stated, and for dSprites 10, the best of those they compare; the adversarial
-    autoencoder keeps 50. Its encoder is deterministic. An epoch's last, smaller batch counts as a step. The
-    discriminator's Adam has the same moments as the autoencoder's.
+    autoencoder keeps 50, their "coefficient for the generator loss", as γ. Its encoder is deterministic. The
+    discriminator's Adam has the same moments as the autoencoder's. The likelihood is not given: Bernoulli, as Kim & Mnih's.
+    Epochs only count steps, their last, smaller batch too: batches are drawn with replacement. For CelebA they are those of the
+    162,770 training images, while hackle trains on all 202,599 and crops them before resizing, where the paper only resizes.
     """
     _check("do2020", "method", method, ("vae", "beta-vae", "factor-vae", "adversarial-autoencoder"))
     _check("do2020", "data set", dataset, _DO_TRAINING_IMAGES)
