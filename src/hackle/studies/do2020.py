@@ -28,8 +28,8 @@ def do2020(
 
     Departures: those of the preset. β = 1 is the VAE. How many CelebA models there were is not said; as many as of dSprites.
 
-    Left out: β = 30, which A.13 names in passing, and what is shown as pictures alone: on CelebA the adversarial autoencoders with
-    100 and 200 latents (Figure 22) and the FactorVAEs with 3, 100 and 200 latents or a TC weight of 10 (Figures 26 to 28).
+    Left out: β = 30, which A.13 names in passing, and what is shown as pictures alone: on CelebA adversarial autoencoders with
+    100 and 200 latents (Figure 22), and FactorVAEs with 3, 100 and 200 latents or a TC weight of 10 (Figures 26 to 28).
     """
     sweep = Sweep("do2020", ("dsprites", "celeba"), METHODS, seeds, steps, datasets, methods, precision)
     return sweep.every(_settings(sweep))
