@@ -212,7 +212,7 @@ def yang2020(method: str, dataset: str, strength: float | None = None) -> Run:
 
     They compare correlation 0, set here, with 0.9, and 10 latents with 20. Correlation changes nothing but the noise, so
     β-TCVAE's estimate keeps factorised densities. InfoGAN's networks, optimisers, steps and codes are not given
-    beyond "2 factors"; they are Kim & Mnih's, with two continuous codes.
+    beyond "2 factors"; they are Kim & Mnih's, with two continuous codes. λ weighs the categorical code's information, too.
     """
     if method == "infogan":
         _check("yang2020", "data set for infogan", dataset, ("mnist",))

@@ -146,6 +146,18 @@ def test_rooms3d_takes_the_place_of_shapes3d() -> None:
     assert {run.latents for run in runs} == {6}
 
 
+@pytest.mark.parametrize("dataset", ["faces3d", "chairs3d", "celeba"])
+def test_kim2018_on_data_without_factors_is_appendix_a(dataset: str) -> None:
+    runs = kim2018(datasets=[dataset], seeds=5)
+    assert {type(run.method) for run in runs} == {BetaVAE, FactorVAE}
+    assert dataset not in {run.dataset for run in kim2018(seeds=1)}
+    for run in runs:
+        assert (run.architecture, run.latents, run.steps) == (Convolutional(256), 10, 1_000_000)
+        if isinstance(run.method, FactorVAE):
+            rate = 1e-4 if dataset == "faces3d" else 1e-5
+            assert run.method.discriminator_optimiser.learning_rate == rate
+
+
 def test_kim2018_sensitivity_scores_one_model_in_many_ways() -> None:
     (run,) = kim2018_sensitivity()
     assert run.method == BetaVAE(4.0)
