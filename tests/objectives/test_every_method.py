@@ -10,6 +10,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from hackle.datasets.dsprites_variants import colour, noise, scream
 from hackle.fleet import Fleet, build_networks
 from hackle.nets import Adversarial, Convolutional
 from hackle.objectives import (
@@ -27,6 +28,7 @@ from hackle.objectives import (
     InformationDropout,
     InfoWGANGP,
 )
+from hackle.randomness import Stream
 from hackle.records import from_json, record_hash, to_json
 from hackle.types import Adam, Run
 
@@ -129,6 +131,28 @@ def test_every_network_is_trained_and_its_draws_have_the_batchs_size(name: str) 
     phases = run.method.phases(run)
     assert {network for phase in phases for network in phase.trains} == set(build_networks(run, (16, 16, 1)))
     assert all(draw.shape[0] == run.batch_size for phase in phases for draw in phase.draws.values())
+
+
+@every_method
+def test_no_two_draws_of_an_update_share_their_bits(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor does one share them with random images, which draw from the same stream: a name serves once."""
+    seen: list[tuple[str, str]] = []
+    words = Stream.words
+
+    def heard(stream: Stream, name: str, count: int) -> Tensor:
+        seen.append((stream.purpose, name))
+        return words(stream, name, count)
+
+    def images(index: Tensor, stream: Stream) -> Tensor:
+        sprites = torch.zeros(*index.shape, 64, 64, 3, dtype=torch.uint8)
+        colour(sprites, stream)
+        scream(sprites, stream, torch.zeros(70, 70, 3, dtype=torch.uint8))
+        return noise(sprites, stream)
+
+    monkeypatch.setattr(Stream, "words", heard)
+    fleet_of([run_of(name)], images, 20, (64, 64, 3), 1)
+    assert len(seen) >= 4
+    assert len(set(seen)) == len(seen), [each for each in seen if seen.count(each) > 1]
 
 
 @every_method

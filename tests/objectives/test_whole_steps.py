@@ -158,7 +158,7 @@ def test_generator_and_discriminator_take_turns(
                 2 * stream.uniform("continuous", (BATCH, LATENTS))[0].double() - 1,
                 stream.integers("class0", (BATCH,), 3)[0],
             )
-            noise = stream.normal("noise", (BATCH, 2))[0].double()
+            noise = stream.normal("epsilon", (BATCH, 2))[0].double()
             fake = nets["generator"](torch.cat([codes[0], F.one_hot(codes[1], 3), noise], dim=1))
             if phase == "generator":
                 features = nets["trunk"](fake)

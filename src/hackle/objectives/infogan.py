@@ -85,7 +85,8 @@ def latent_draws(run: Any, size: int) -> dict[str, Draw]:
     for position, classes in enumerate(run.method.categories):
         draws[f"class{position}"] = Draw("integers", (size,), classes)
     if run.method.noise:
-        draws["noise"] = Draw("normal", (size, run.method.noise))
+        # Not "noise", under which data sets draw the noise in their images: the two would be the same bits.
+        draws["epsilon"] = Draw("normal", (size, run.method.noise))
     return draws
 
 
@@ -93,7 +94,7 @@ def draw_latents(noise: Mapping[str, Tensor], run: Any) -> Latents:
     """Samples of p(c) p(ε)."""
     continuous = 2 * noise["continuous"] - 1
     classes = tuple(noise[f"class{position}"] for position in range(len(run.method.categories)))
-    return Latents(continuous, classes, noise["noise"] if run.method.noise else continuous[:, :0])
+    return Latents(continuous, classes, noise["epsilon"] if run.method.noise else continuous[:, :0])
 
 
 def recognise(nets: Nets, features: Tensor, run: Any) -> Recognised:
