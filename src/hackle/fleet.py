@@ -73,7 +73,7 @@ class Layout:
         if any(True for _ in network.buffers()):
             raise ValueError(
                 "networks with buffers, such as the running averages of batch normalisation, would carry state from one "
-                "batch to the next; use layer normalisation, or batch normalisation without running averages"
+                "batch to the next; use layer normalisation, or hackle.nets.normalisation.BatchNorm"
             )
         named = dict(network.named_parameters())
         rounding = [

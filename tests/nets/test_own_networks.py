@@ -8,10 +8,13 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+import hackle
 from hackle.fleet import Fleet
 from hackle.nets import Own
+from hackle.nets.normalisation import BatchNorm
 from hackle.nets.own import OwnNetworkError
-from hackle.objectives import VAE
+from hackle.objectives import VAE, AdversarialAutoencoder
+from hackle.randomness import Stream
 from hackle.records import from_json, record_hash, to_json
 from hackle.types import Adam, Run
 
@@ -103,6 +106,54 @@ def test_dropout_is_refused() -> None:
         Own(dropping_encoder, decoder).encoder((16, 16, 1), 3)
     with pytest.raises(OwnNetworkError, match="draws random numbers"):
         Own(flat_encoder, dropping_encoder).decoder((16, 16, 1), 3)
+
+
+def mixing_encoder(shape: tuple[int, int, int], latents: int) -> nn.Module:
+    return nn.Sequential(nn.BatchNorm2d(1, track_running_stats=False), flat_encoder(shape, latents))
+
+
+def remembering_decoder(shape: tuple[int, int, int], latents: int) -> nn.Module:
+    return nn.Sequential(nn.BatchNorm1d(latents), *decoder(shape, latents).children())
+
+
+def test_pytorchs_batch_normalisation_is_refused() -> None:
+    with pytest.raises(
+        OwnNetworkError, match=r"has a BatchNorm2d \(0\), by which images seen together depend on each other"
+    ):
+        Own(mixing_encoder, decoder).encoder((16, 16, 1), 3)
+    with pytest.raises(OwnNetworkError, match=r"BatchNorm1d .* use layer, group or instance normalisation"):
+        Own(flat_encoder, remembering_decoder).decoder((16, 16, 1), 3)
+
+
+def normalised_encoder(shape: tuple[int, int, int], latents: int) -> nn.Module:
+    return nn.Sequential(nn.Flatten(), nn.Linear(256, 16), BatchNorm(16), nn.ReLU(), nn.Linear(16, 2 * latents))
+
+
+def normalised_decoder(shape: tuple[int, int, int], latents: int) -> nn.Module:
+    return nn.Sequential(nn.Linear(latents, 16), BatchNorm(16), nn.ReLU(), *decoder(shape, 16).children())
+
+
+@pytest.mark.parametrize("deterministic", [False, True])
+def test_batch_normalisation_is_fixed_after_training(deterministic: bool, squares: Any) -> None:
+    """By the moments of the data set's images in the encoder, and in the decoder by those of the z they are given."""
+    method: Any = AdversarialAutoencoder(0.1, 1, 8, deterministic=True) if deterministic else VAE()
+    networks = Own(normalised_encoder, normalised_decoder)
+    run = Run(method, networks, "squares", seed=4, steps=20, batch_size=16, latents=2, optimiser=Adam(3e-3))
+    model = hackle.fit(run, dataset=squares, progress=False, device="cpu")
+
+    stream = Stream.of([4], purpose="calibrate")
+    images = squares.images_on("cpu")(stream.integers("index", (1024,), len(squares.factors)), stream)[0]
+    means, logvars = (torch.from_numpy(value) for value in model.encode(images))
+    z = means if deterministic else means + (0.5 * logvars).exp() * stream.normal("z", (1024, 2))[0]
+    encoder, own_decoder = (list(model.networks[name].module.children()) for name in ("encoder", "decoder"))
+    with torch.no_grad():
+        before = encoder[1](images.flatten(1).float() / 255), own_decoder[0](z)
+    for values, layer in zip(before, (encoder[2], own_decoder[1]), strict=True):
+        torch.testing.assert_close(layer.mean, values.mean(0), rtol=1e-3, atol=1e-4)
+        torch.testing.assert_close(layer.variance, values.var(0, unbiased=False), rtol=1e-3, atol=1e-4)
+        assert layer.variance.max() > 1e-2
+    alone, _ = model.encode(images[3:4])
+    torch.testing.assert_close(torch.from_numpy(alone), means[3:4], rtol=1e-5, atol=1e-6)
 
 
 def test_what_is_no_module_is_refused() -> None:

@@ -12,6 +12,9 @@ from torch import Tensor, nn
 
 from hackle.kernels import batch_normalise, layer_normalise, moments, normalise
 
+CALIBRATION_SIZE = 1024
+"""How many images and latents fix the networks' normalisation after training."""
+
 
 class BatchNorm(nn.Module):
     """Normalise each feature, the last axis, over all the others. A leaky ReLU follows: slope 0 is ReLU, 1 none."""

@@ -1,7 +1,7 @@
 """Networks of your own: any two PyTorch modules as encoder and decoder.
 
-The modules see images channels first, (b, c, h, w). They must hold no buffers and draw no random numbers: so neither
-PyTorch's batch normalisation with running averages nor dropout.
+The modules see images channels first, (b, c, h, w). They must hold no buffers, draw no random numbers and treat each image by
+itself once they are trained: so neither PyTorch's batch normalisation nor dropout.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from torch import Tensor, nn
+from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.modules.dropout import _DropoutNd
 
 from hackle.records import import_named
@@ -37,7 +38,9 @@ def _resolve(factory: Factory | str) -> Factory:
 
 
 def _built(factory: Factory | str, shape: Shape, latents: int) -> nn.Module:
-    """The factory's module, unless it draws random numbers: a run's noise follows from its seed and step alone."""
+    """The factory's module, unless it draws random numbers, since a run's noise follows from its seed and step alone, or has
+    PyTorch's batch normalisation: with running averages it carries state from batch to batch, without them a code would
+    depend on the images that are encoded beside it."""
     module = _resolve(factory)(shape, latents)
     if not isinstance(module, nn.Module):
         raise OwnNetworkError(f"the factory gave {type(module).__name__}; expected a torch.nn.Module")
@@ -46,6 +49,12 @@ def _built(factory: Factory | str, shape: Shape, latents: int) -> nn.Module:
             raise OwnNetworkError(
                 f"the network has a {type(part).__name__} ({name or 'itself'}), which draws random numbers of its own; "
                 "expected a network without dropout: leave it out"
+            )
+        if isinstance(part, _BatchNorm):
+            raise OwnNetworkError(
+                f"the network has a {type(part).__name__} ({name or 'itself'}), by which images seen together depend on "
+                "each other or on those before; use layer, group or instance normalisation, or after flattening "
+                "hackle.nets.normalisation.BatchNorm, which is fixed once training is done"
             )
     return module
 

@@ -27,7 +27,7 @@ from torch import Tensor, nn
 
 from hackle.gaussian import NOISELESS
 from hackle.kernels import gaussian_log_density
-from hackle.nets.normalisation import calibrate
+from hackle.nets.normalisation import CALIBRATION_SIZE, calibrate
 from hackle.nets.sizes import check_sizes
 from hackle.randomness import Stream
 from hackle.types import (
@@ -43,9 +43,6 @@ from hackle.types import (
     Step,
     check_weights,
 )
-
-CALIBRATION_SIZE = 1024
-"""How many images and latents fix the networks' normalisation after training."""
 
 
 class Latents(NamedTuple):

@@ -15,7 +15,10 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from hackle.gaussian import reparameterise
 from hackle.kernels import bernoulli_error, posterior_sample, unit_interval
+from hackle.nets.normalisation import CALIBRATION_SIZE, BatchNorm, calibrate
+from hackle.randomness import Stream
 from hackle.types import Architecture, Draw, HackleError, Images, Losses, Nets, Phase, Run, Step
 
 
@@ -76,7 +79,23 @@ class Autoencoder:
         return (False,) * run.latents
 
     def calibrate(self, networks: Mapping[str, nn.Module], run: Run, images: Images, data_size: int) -> None:
-        """Nothing: these networks treat each image by itself from the start."""
+        """Fix batch normalisation, which hackle's networks do not have but one's own may: the encoder's on images of the data
+        set, the decoder's on a sample of each one's posterior. Both depend on the run's seed alone."""
+        if not any(isinstance(layer, BatchNorm) for network in networks.values() for layer in network.modules()):
+            return
+
+        def nets(name: str, *inputs: Tensor) -> Any:
+            return networks[name](*inputs)
+
+        device = next(nn.ModuleList(networks.values()).parameters()).device
+        stream = Stream.of([run.seed], purpose="calibrate", device=device)
+        index = stream.integers("index", (CALIBRATION_SIZE,), data_size)
+        pixels = images(index, stream)[0].to(torch.float32) / 255
+        calibrate(networks["encoder"], pixels)
+        with torch.no_grad():
+            means, logvars = self.encode(nets, run, pixels)
+        z = reparameterise(means, logvars, stream.normal("z", tuple(means.shape))[0], run.correlation)
+        calibrate(networks["decoder"], z)
 
 
 def posterior_noise(run: Run) -> dict[str, Draw]:
