@@ -55,3 +55,11 @@ def test_entropies_must_be_positive_and_one_for_each_factor(entropies):
 def test_fewer_samples_than_bins_are_refused():
     with pytest.raises(MetricError, match="10 samples cannot fill 20 bins"):
         mig_score(np.arange(10.0)[:, None], np.arange(10)[:, None] % 2)
+
+
+def test_rounding_alone_is_no_information():
+    factors = np.random.default_rng(0).integers(4, size=(500, 2))
+    rounded = 1 + 1e-14 * factors
+    assert mig_score(rounded, factors) == 0
+    codes = np.hstack([factors * 1.0, rounded])
+    assert mig_score(codes, factors) == mig_score(codes[:, :2], factors)

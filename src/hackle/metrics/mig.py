@@ -15,7 +15,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hackle.information.discrete import bin_codes, discrete_entropy, discrete_mutual_information
-from hackle.metrics.checks import MetricError, check_bins, check_codes, check_factors, check_matrix, scored_factors
+from hackle.metrics.checks import (
+    MetricError,
+    check_bins,
+    check_codes,
+    check_factors,
+    check_matrix,
+    scored_factors,
+    varying,
+)
 
 
 def mig_score(codes: ArrayLike, factors: ArrayLike, *, bins: int = 20) -> float:
@@ -32,6 +40,8 @@ def mig_score(codes: ArrayLike, factors: ArrayLike, *, bins: int = 20) -> float:
     factors = check_factors(factors, len(codes))
     factors = factors[:, scored_factors(factors)]
     information = discrete_mutual_information(bin_codes(codes, check_bins(bins, len(codes))), factors)
+    # Bins from minimum to maximum would read the last digits of a code that is constant but for rounding.
+    information[~varying(codes)] = 0.0
     return mig_from_information(information, discrete_entropy(factors))
 
 
