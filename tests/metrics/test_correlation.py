@@ -44,3 +44,9 @@ def test_bad_input_is_refused():
         correlation_matrix([[np.nan], [0.0]])
     with pytest.raises(PosteriorError, match="samples is 0"):
         sampled_correlation_matrix(np.zeros((2, 2)), np.zeros((2, 2)), samples=0)
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e-200, 1e200])
+def test_the_size_of_codes_does_not_matter(size):
+    codes = np.random.default_rng(0).normal(size=(50, 3)) @ [[1.0, 0.5, 0.0], [0.0, 1.0, 0.0], [0.0, 0.3, 1.0]]
+    np.testing.assert_allclose(correlation_matrix(codes * size), correlation_matrix(codes), atol=1e-12)

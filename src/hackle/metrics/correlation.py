@@ -27,6 +27,8 @@ def correlation_matrix(codes: ArrayLike) -> Floats:
     if len(values) < 2:
         raise MetricError("1 sample has no correlation; expected at least 2 rows of codes")
     kept = varying(values)
+    # Range first: the squares of very small or very large codes would leave the range of float64.
+    values = (values - values.min(axis=0)) / np.where(kept, np.ptp(values, axis=0), 1.0)
     centred = np.where(kept, values - values.mean(axis=0), 0.0)
     scaled = centred / np.where(kept, np.sqrt((centred**2).sum(axis=0)), 1.0)
     matrix = np.clip(scaled.T @ scaled, -1.0, 1.0)
