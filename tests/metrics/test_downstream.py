@@ -68,3 +68,13 @@ def test_wrong_arguments_are_refused():
         statistical_efficiency(s.codes, s.factors, *s.test)
     with pytest.raises(MetricError, match="no test row is predicted rightly"):
         statistical_efficiency(s.codes, s.factors, s.test_codes, s.test_factors + 50, few=20, many=50, classifier="gbt")
+
+
+def test_a_factor_of_many_values_is_not_called_a_regression():
+    """In 100 rows one of 150 values has more classes than half the rows; discrete it is all the same."""
+    rng = np.random.default_rng(0)
+    factors = np.column_stack([rng.integers(2, size=100), rng.permutation(150)[:100]])
+    codes = factors + 0.1 * rng.normal(size=factors.shape)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert 0.4 < downstream_accuracy(codes, factors, codes, factors) <= 1

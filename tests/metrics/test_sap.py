@@ -60,3 +60,9 @@ def test_options_that_are_refused():
         sap_score(s.codes, s.factors, test=s.test, continuous=True)
     with pytest.raises(MetricError, match="C is 0"):
         sap_score(s.codes, s.factors, C=0)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_factor_of_many_values_is_not_called_a_regression():
+    factors = np.random.default_rng(0).permutation(150)[:60, None]
+    assert 0 <= sap_score(factors * 1.0, factors) <= 1

@@ -12,7 +12,9 @@ A test row whose factor value never occurred in training is kept: no classifier 
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import warnings
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import numpy as np
@@ -152,6 +154,14 @@ def check_bins(bins: int, rows: int) -> int:
     if rows < bins:
         raise MetricError(f"{rows} samples cannot fill {bins} bins; pass more samples (10,000 is usual) or fewer bins")
     return int(bins)
+
+
+@contextmanager
+def many_classes() -> Iterator[None]:
+    """Keeps scikit-learn from asking whether many classes in few rows are not numbers: `scored_factors` has settled that."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
+        yield
 
 
 def check_choice(value: str, choices: Collection[str], name: str) -> str:

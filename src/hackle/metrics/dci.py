@@ -40,6 +40,7 @@ from hackle.metrics.checks import (
     check_matrix,
     check_pair,
     check_split,
+    many_classes,
     standardise,
 )
 from hackle.metrics.linear import fit_l1_machines
@@ -141,6 +142,7 @@ def _boosted_trees(train: Table, classes: Classes, held_out: Table) -> tuple[NDA
     return trees.importance, trees.predict(held_out)
 
 
+@many_classes()
 def _random_forest(train: Table, classes: Classes, held_out: Table) -> tuple[NDArray, Classes]:
     forest = RandomForestClassifier(random_state=0).fit(train, classes)
     return forest.feature_importances_, forest.predict(held_out)

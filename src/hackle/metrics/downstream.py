@@ -26,6 +26,7 @@ from hackle.metrics.checks import (
     check_codes,
     check_factors,
     check_split,
+    many_classes,
     standardise,
 )
 from hackle.metrics.trees import fit_boosted_trees
@@ -90,6 +91,7 @@ def statistical_efficiency(
     return accuracies[0] / accuracies[1]
 
 
+@many_classes()
 def _logistic_cv(train: Table, classes: Classes, test: Table) -> Classes:
     correct = np.zeros(len(_PENALTIES))
     for fold in np.array_split(np.arange(len(train)), min(_FOLDS, len(train))):

@@ -15,7 +15,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.svm import LinearSVC
 
-from hackle.metrics.checks import MetricError, TestPair, check_codes, check_factors, check_split, standardise, varying
+from hackle.metrics.checks import (
+    MetricError,
+    TestPair,
+    check_codes,
+    check_factors,
+    check_split,
+    many_classes,
+    standardise,
+    varying,
+)
 from hackle.metrics.mig import top_two_gap
 
 
@@ -35,6 +44,7 @@ def sap_score(
     return float(top_two_gap(matrix).mean()) if len(matrix) else 0.0
 
 
+@many_classes()
 def sap_matrix(
     codes: ArrayLike, factors: ArrayLike, *, test: TestPair | None = None, C: float = 0.01, continuous: bool = False
 ) -> NDArray[np.float64]:
