@@ -66,3 +66,5 @@ def test_wrong_arguments_are_refused():
         beta_vae_score(s.differences * 1e6, s.held)
     with pytest.raises(MetricError, match="same factor is held"):
         beta_vae_score(s.differences, np.zeros_like(s.held))
+    with pytest.raises(MetricError, match="iterations is -1"):
+        beta_vae_score(s.differences, s.held, classifier="adagrad", iterations=-1)

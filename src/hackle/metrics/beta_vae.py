@@ -56,6 +56,8 @@ def beta_vae_score(
     1.0
     """
     check_choice(classifier, ("logistic", "adagrad"), "classifier")
+    if iterations < 0:
+        raise MetricError(f"iterations is {iterations}; expected zero or more, the paper has 10,000")
     points = check_codes(differences, "differences")
     names = check_held(held, len(points))
     test_points, test_names = points, names
