@@ -29,13 +29,18 @@ def covariance_total_correlation(covariance: ArrayLike) -> float:
     0.83037
     """
     matrix = np.asarray(covariance, dtype=np.float64)
-    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
-        raise PosteriorError(f"covariance has shape {matrix.shape}; expected a square matrix")
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.size == 0:
+        raise PosteriorError(f"covariance has shape {matrix.shape}; expected a square matrix of one code or more")
     if not np.isfinite(matrix).all():
         raise PosteriorError("covariance holds NaN or infinity; expected finite numbers")
+    if not np.allclose(matrix, matrix.T):
+        raise PosteriorError("covariance is not symmetric; expected entry (i, j) to equal entry (j, i)")
     sign, log_determinant = np.linalg.slogdet(matrix)
-    if sign <= 0:
-        raise PosteriorError("covariance is not positive definite; add a small number to its diagonal")
+    # The determinant's sign alone would let an even number of negative eigenvalues pass.
+    if sign <= 0 or np.linalg.eigvalsh(matrix)[0] <= 0:
+        raise PosteriorError(
+            "covariance is not positive definite; add a small number to its diagonal (for codes, raise jitter)"
+        )
     return float(0.5 * (np.log(np.diag(matrix)).sum() - log_determinant))
 
 
@@ -51,7 +56,14 @@ def gaussian_total_correlation(codes: ArrayLike, *, jitter: float = 1e-5) -> flo
         raise PosteriorError(
             "codes hold NaN or infinity; expected finite numbers. A model that diverged gives such codes"
         )
-    covariance = np.atleast_2d(np.cov(values, rowvar=False))
+    if not 0.0 <= jitter < np.inf:
+        raise PosteriorError(f"jitter is {jitter}; expected zero or a small positive number, the paper has 1e-5")
+    with np.errstate(over="ignore", invalid="ignore"):
+        covariance = np.atleast_2d(np.cov(values, rowvar=False))
+    if not np.isfinite(covariance).all():
+        raise PosteriorError(
+            "codes are so large that their squares leave the range of float64; divide them all by a number"
+        )
     return covariance_total_correlation(covariance + jitter * np.eye(len(covariance)))
 
 
