@@ -106,10 +106,15 @@ def test_joint_masses_add_up_and_information_is_bounded_by_the_factor():
     np.testing.assert_allclose(found.class_masses[0].sum(axis=1), found.masses, atol=1e-14)
     np.testing.assert_allclose(found.class_masses[0].sum(axis=2)[0], np.bincount(labels[:, 0]) / 400, atol=1e-14)
     counts = np.bincount(labels[:, 0]) / 400
-    information = quantised_factor_information(found)
+    information, entropies = quantised_factor_information(found)
     assert information[0, 0] == pytest.approx(-(counts * np.log(counts)).sum(), abs=1e-9)
     assert information[0, 1] == pytest.approx(0.0, abs=1e-12)
-    assert quantised_factor_information(found, balanced=True)[0, 0] == pytest.approx(math.log(4), abs=1e-9)
+    np.testing.assert_allclose(entropies, found.entropies[:, None].repeat(2, axis=1), atol=1e-12)
+    balanced, even = quantised_factor_information(found, balanced=True)
+    assert balanced[0, 0] == pytest.approx(math.log(4), abs=1e-9)
+    within = found.class_masses[0][0] / counts[:, None]
+    assert even[0, 0] - math.log(4) == pytest.approx(entr(within).sum(axis=1).mean(), abs=1e-9)
+    assert even[0, 1] == pytest.approx(entropies[0, 1])
 
 
 def test_much_mass_outside_the_range_is_reported():

@@ -103,3 +103,22 @@ def test_a_collapsed_code_and_a_constant_factor_change_nothing():
     assert np.isnan(jemmig_per_factor(factor_information(means, logvars, constant))[2])
     with pytest.raises(PosteriorError, match="every factor has a single value"):
         jemmig(means, logvars, constant[:, 2:])
+
+
+@pytest.mark.parametrize("estimator", ["quantised", "sampled"])
+def test_balanced_values_weigh_entropies_as_they_weigh_informations(estimator):
+    """Ninety-nine points of one value and one of the other: made equally likely, the code still is its factor."""
+    factors = np.arange(100)[:, None] == 0
+    means, logvars = np.where(factors, 2.04, -2.04), np.full((100, 1), -6.0)
+    options = {"estimator": estimator, "bins": 400, "samples": 200}
+    evenly = np.repeat([[False], [True]], 50, axis=0)
+    expected = jemmig(np.where(evenly, 2.04, -2.04), logvars, evenly, **options)
+    assert jemmig(means, logvars, factors, balanced=True, **options) == pytest.approx(expected, abs=0.02)
+
+
+def test_of_codes_that_know_equally_much_the_one_that_knows_least_besides_counts():
+    rows = np.array([[0], [0], [1], [1]])
+    logvars = np.array([[0.0, -9.0]] * 4)
+    noise = np.full((4, 2), 0.5)
+    assert jemmig(noise, logvars, rows) == pytest.approx(jemmig(noise[:, 1:], logvars[:, 1:], rows))
+    assert jemmig(noise, logvars[:, ::-1], rows) == pytest.approx(jemmig(noise, logvars, rows))

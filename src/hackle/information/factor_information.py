@@ -38,7 +38,8 @@ class FactorInformation(NamedTuple):
     information: Floats
     """I(z_i; y_k), (c, f)."""
     code_entropies: Floats
-    """H(z_i), (c,): of the quantised code, or the differential entropy where it was sampled."""
+    """H(z_i), (c, f): of the quantised code, or the differential entropy where it was sampled. The columns are the same
+    but where factors are balanced, which weighs the points anew for each."""
     factor_entropies: Floats
     """H(y_k), (f,); 0 for a factor with a single value."""
     bins: Bins
@@ -46,7 +47,7 @@ class FactorInformation(NamedTuple):
 
     @property
     def quantised_entropies(self) -> Floats:
-        """H(z_i) of the quantised codes, (c,): a sampled entropy less the logarithm of the bin width (A.11)."""
+        """H(z_i) of the quantised codes, (c, f): a sampled entropy less the logarithm of the bin width (A.11)."""
         return self.code_entropies - (np.log(self.bins.width) if self.estimator == "sampled" else 0.0)
 
     @property
@@ -83,8 +84,7 @@ def factor_information(
     points, cut = Posteriors(means, logvars), Bins(bins, bounds)
     labels = label_factors(factors, len(points), factor_bins)
     if estimator == "quantised":
-        quantised = quantise(points, cut, labels)
-        information, entropies = quantised_factor_information(quantised, balanced=balanced), quantised.entropies
+        information, entropies = quantised_factor_information(quantise(points, cut, labels), balanced=balanced)
     elif estimator == "sampled":
         information, entropies = sampled_factor_information(
             points, labels, balanced=balanced, samples=samples, seed=seed, device=device

@@ -132,15 +132,20 @@ def quantise(
     return Quantised(found[:, -1], np.maximum(conditional.cpu().numpy(), 0.0), class_masses)
 
 
-def quantised_factor_information(quantised: Quantised, *, balanced: bool = False) -> Floats:
-    """I(z_i; y_k), (c, f), from the joint masses; `balanced` makes a factor's values equally likely."""
+def quantised_factor_information(quantised: Quantised, *, balanced: bool = False) -> tuple[Floats, Floats]:
+    """I(z_i; y_k) and H(z_i), both (c, f), from the joint masses; `balanced` makes a factor's values equally likely.
+
+    A code's entropy differs between factors where balancing them weighs the points differently.
+    """
     information = np.empty((len(quantised.masses), len(quantised.class_masses)))
+    code_entropies = np.empty_like(information)
     for factor, joint in enumerate(quantised.class_masses):
         if balanced:
             joint = joint / joint.sum(axis=2, keepdims=True) / joint.shape[1]
-        entropies = entr(joint.sum(axis=2)).sum(axis=1) + entr(joint.sum(axis=1)).sum(axis=1)
+        code_entropies[:, factor] = entr(joint.sum(axis=1)).sum(axis=1)
+        entropies = entr(joint.sum(axis=2)).sum(axis=1) + code_entropies[:, factor]
         information[:, factor] = entropies - entr(joint).sum(axis=(1, 2))
-    return np.maximum(information, 0.0)
+    return np.maximum(information, 0.0), code_entropies
 
 
 def _warn_outside(points: Posteriors, bins: Bins) -> None:

@@ -118,15 +118,16 @@ def sampled_factor_information(
     seed: int = 0,
     device: Device = None,
 ) -> tuple[Floats, Floats]:
-    """I(z_i; y_k), (c, f), and the differential entropies H(z_i), (c,), by sampling.
+    """I(z_i; y_k) and the differential entropies H(z_i), both (c, f), by sampling.
 
     I = E[log q(z_i|y_k) − log q(z_i)] with q(z_i|y) the mixture over the points that carry y. By default y has its
-    frequency among the points (Do & Tran's RMIG); `balanced` makes its values equally likely (Chen et al. 2018's MIG).
+    frequency among the points (Do & Tran's RMIG); `balanced` makes its values equally likely (Chen et al. 2018's MIG), and
+    then a code's entropy differs between factors, too.
     """
     repeated = points.repeat(samples)
     z = repeated.draw(seed)
     own_labels = labels.repeat(samples, axis=0)
-    information = np.empty((points.codes, labels.shape[1]))
+    information, entropies = np.empty((2, points.codes, labels.shape[1]))
     conditional = class_log_densities(z, points, labels, device)
     for factor, densities in enumerate(conditional):
         counts = np.bincount(labels[:, factor])
@@ -135,7 +136,5 @@ def sampled_factor_information(
         weights = (prior / counts)[own] / samples
         mixed = np.logaddexp.reduce(densities + np.log(prior), axis=2)
         known = np.take_along_axis(densities, own[:, None, None], axis=2)[:, :, 0]
-        information[:, factor] = weights @ (known - mixed)
-    counts = np.bincount(labels[:, 0])
-    log_density = np.logaddexp.reduce(conditional[0] + np.log(counts / counts.sum()), axis=2)
-    return np.maximum(information, 0.0), -log_density.mean(axis=0)
+        information[:, factor], entropies[:, factor] = weights @ (known - mixed), -weights @ mixed
+    return np.maximum(information, 0.0), entropies

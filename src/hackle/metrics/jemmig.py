@@ -4,8 +4,9 @@
                 = H(z_{i*}) + H(y_k) − 2 I(z_{i*}; y_k) + I(z_{j°}; y_k)
 
 with i* and j° the two codes with most information on the factor. Lower is better: 0 needs a code that is a function of
-the factor and says nothing else. `normalised` divides by ln(bins) + H(y_k) (Eq. 16 and 17), which puts it in [0, 1]; a sampled
-entropy then has ln(bin width) subtracted first. The mean over factors leaves out those with a single value, NaN by factor.
+the factor and says nothing else. `normalised` divides by ln(bins) + H(y_k) (Eq. 16 and 17), which puts the quantised score in
+[0, 1]; a sampled entropy then has ln(bin width) subtracted first, and falls below 0 where posteriors are narrower than a bin.
+The mean over factors leaves out those with a single value, NaN by factor.
 """
 
 from __future__ import annotations
@@ -49,9 +50,10 @@ def jemmig_from_information(found: FactorInformation, *, normalised: bool = True
 
 def jemmig_per_factor(found: FactorInformation, *, normalised: bool = True) -> Floats:
     """Each factor's JEMMIG, (f,); NaN for a factor with a single value."""
-    best = found.information.argmax(axis=0)
+    top = found.information.max(axis=0)
     factor_entropies = np.where(found.varying, found.factor_entropies, np.nan)
     codes = found.quantised_entropies if normalised else found.code_entropies
-    joint = codes[best] + factor_entropies - found.information.max(axis=0)
-    difference = joint - top_two_gap(found.information)
+    # Of codes that know equally much, up to rounding, the one that knows least besides: their order must not matter.
+    best = np.where(found.information >= top - 1e-12, codes, np.inf).min(axis=0)
+    difference = best + factor_entropies - top - top_two_gap(found.information)
     return difference / (math.log(found.bins.count) + factor_entropies) if normalised else difference
