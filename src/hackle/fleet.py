@@ -26,7 +26,7 @@ from hackle.kernels import Rows, adam_step, unit_interval
 from hackle.nets.layers import Blocks, Linear
 from hackle.randomness import Stream
 from hackle.records import float_fields, record_hash, with_fields
-from hackle.types import Images, Losses, Phase, Run, Step
+from hackle.types import Images, Losses, Phase, Run, RunError, Step
 
 State = dict[str, Tensor]
 _WARM_UP = 3
@@ -70,10 +70,11 @@ class Layout:
 
     @classmethod
     def of(cls, network: nn.Module) -> Layout:
-        if any(True for _ in network.buffers()):
-            raise ValueError(
-                "networks with buffers, such as the running averages of batch normalisation, would carry state from one "
-                "batch to the next; use layer normalisation, or hackle.nets.normalisation.BatchNorm"
+        if held := [name for name, _ in network.named_buffers()]:
+            raise RunError(
+                f"the network holds buffers ({', '.join(held)}); expected none: they, such as the running averages of batch "
+                "normalisation, would carry state from one batch to the next. Use layer normalisation, or "
+                "hackle.nets.normalisation.BatchNorm; keep constants as plain attributes"
             )
         named = dict(network.named_parameters())
         rounding = [
