@@ -74,7 +74,7 @@ class Layout:
             raise RunError(
                 f"the network holds buffers ({', '.join(held)}); expected none: they, such as the running averages of batch "
                 "normalisation, would carry state from one batch to the next. Use layer normalisation, or "
-                "hackle.nets.normalisation.BatchNorm; keep constants as plain attributes"
+                "hackle.nets.normalisation.BatchNorm; keep constants as plain numbers"
             )
         named = dict(network.named_parameters())
         rounding = [
