@@ -9,7 +9,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import quad
-from scipy.special import ndtri
+from scipy.special import entr, ndtri
 from scipy.stats import norm
 
 from hackle.information.posterior import PosteriorError, Posteriors
