@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -99,9 +100,13 @@ def test_animations_return_to_their_start_and_samples_differ(look: Look) -> None
 
 
 def test_figures_name_every_latent(look: Look) -> None:
-    labels = [label.get_text() for label in overview(look, columns=4).axes[0].get_yticklabels()]
-    assert labels[:2] == ["original", "reconstruction"]
-    assert labels[2].startswith("z1  KL")
+    used = replace(look, kl=np.array([0.5, 2.0, 0.001]))
+    axes = overview(used, columns=4).axes[0]
+    labels = axes.get_yticklabels()
+    names = ["original", "reconstruction", "z1  KL 2.00", "z0  KL 0.50", "z2  collapsed"]
+    assert [label.get_text() for label in labels] == names
+    assert labels[-1].get_color() != labels[-2].get_color()
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["−2", "2"]
     titles = [axes.get_title() for axes in histograms(look).axes if axes.get_visible()]
     assert [title.split()[0] for title in titles] == [f"z{latent}" for latent in look.order]
 
@@ -166,6 +171,10 @@ def test_captured_says_which_code_names_which_factor(look: Look, squares: Any) -
     assert matrix[0, 0] > 0.9
     assert matrix[1, 1] > 0.9
     assert (matrix[2] == 0).all()
+    assert [found.main_factor(code) for code in range(3)] == ["x 100%", "y 100%", ""]
+    seen = overview(known, columns=4, captured=found).axes[0].get_yticklabels()
+    facts = ("z0  x 100%", "z1  y 100%", "z2")
+    assert all(label.get_text().startswith(facts[code]) for label, code in zip(seen[2:], known.order, strict=True))
     best = top_latents(known, found, top=1, image=4, columns=3)
     np.testing.assert_allclose(best[0, 0], traversals(known, 4, 3)[list(known.order).index(0)], atol=1e-6)
 
@@ -210,6 +219,10 @@ def test_codes_of_a_gan_move_within_their_priors(gan_look: Look, squares: Any) -
     found = Captured.of(gan_look, squares.factors)
     assert np.isnan(found.misjed[2]).all()
     assert len(histograms(gan_look).axes) == 3
+    # Codes that move between different ends say so in their rows.
+    labels = {label.get_text() for label in overview(gan_look, columns=3).axes[0].get_yticklabels()}
+    assert any(label.startswith("z2") and label.endswith("0 … 2") for label in labels)
+    assert sum(label.endswith("−1 … 1") for label in labels) == 2
 
 
 def test_a_notebook_gets_every_view(look: Look, squares: Any) -> None:

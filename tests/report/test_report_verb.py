@@ -84,7 +84,11 @@ def test_runs_with_kept_weights_are_pictured(study: Path, squares: Any, monkeypa
     chart = FIGURES["split-encoder-figure-5"](tables)
     shown = [panel for panel in chart.panels if panel.picture is not None]
     assert [panel.title for panel in shown] == ["VAE, split encoder"]
-    assert "VAE, vanilla encoder: no traversals" in " ".join(chart.missing)
+    (traversed,) = shown
+    assert traversed.y.ticks[:2] == ("original", "decoded")
+    assert sorted(name[:2] for name in traversed.y.ticks[2:]) == ["z0", "z1", "z2"]
+    assert (traversed.x.ticks[0], traversed.x.ticks[-1]) == ("−2", "2")
+    assert "VAE, convolutional encoder: no traversals" in " ".join(chart.missing)
     assert tables.array("mutual_information").keys() == read(study).array("mutual_information").keys()
 
 

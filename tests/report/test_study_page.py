@@ -164,7 +164,7 @@ def test_the_score_table_holds_every_score(study: Tables) -> None:
     setting = dict(zip(data["names"], data["settings"][found[0]], strict=True))
     assert setting["method"] == row["method"]
     assert setting["latents"] == row["latents"]
-    assert data["names"] == list(SETTING)
+    assert data["names"] == ["data set", "method", "strength", "architecture", "latents", "σ", "steps"]
 
 
 def test_the_protocol_of_the_scores_is_named(page: Path, study: Tables) -> None:
@@ -192,7 +192,7 @@ def own_runs() -> list[dict[str, Any]]:
 def test_settings_are_told_apart_by_whole_records(tmp_path: Path) -> None:
     mine = made.tables(own_runs(), protocols=("locatello2019",), codes=("mig",), posterior=("kl",))
     data = score_data(mine)
-    assert data["names"] == [*SETTING, "iteration_threshold", "learning_rate"]
+    assert data["names"] == [*map(words.setting, SETTING), "iteration threshold", "learning rate"]
     assert [row[-2:] for row in data["settings"]] == [[t, r] for t in (1000, 5000, 20000) for r in (1e-3, 1e-4)]
     assert np.bincount([run[0] for run in data["runs"]]).tolist() == [2, 1, 2, 2, 2, 2]
     text = write_study_page(mine, tmp_path / "page.html").read_text(encoding="utf-8")

@@ -123,6 +123,7 @@ def _draw_picture(axes: Axes, panel: Panel, picture: np.ndarray) -> None:
     for names, length, place in ((panel.y.ticks, height, axes.set_yticks), (panel.x.ticks, width, axes.set_xticks)):
         place([(index + 0.5) * length / len(names) - 0.5 for index in range(len(names))], names)
     axes.set_xlabel(panel.x.label)
+    axes.set_ylabel(panel.y.label)
     axes.tick_params(length=0)
     axes.grid(False)
     axes.spines[:].set_visible(False)

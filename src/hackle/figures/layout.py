@@ -144,7 +144,7 @@ def _left_margin(panel: Panel | None, column: int) -> float:
     if panel.cells is not None:
         return 0.2 + 0.068 * max((len(str(name)) for name in panel.cells.index), default=0)
     if panel.picture is not None:
-        return 0.2 + LETTER * max(map(len, panel.y.ticks), default=0)
+        return 0.2 + LETTER * max(map(len, panel.y.ticks), default=0) + 0.16 * bool(panel.y.label)
     return 0.66 if column == 0 or panel.y.label else 0.42
 
 

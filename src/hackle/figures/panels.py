@@ -11,6 +11,8 @@ from hackle.figures import words
 from hackle.figures.chart import Axis, Frame, Panel
 from hackle.figures.selection import medians, spread, summarise
 
+COLLAPSED = 0.01
+"""Nats of KL to the prior up to which a latent has collapsed."""
 MEANS = "Dots are single runs; the bar is their mean with a 95% t interval."
 CURVES = "Thin lines are single runs, the thick line is their mean at each step."
 MEDIANS = "Dots are single runs; lines join medians over seeds, bars span the quartiles."
@@ -138,6 +140,25 @@ def curves_panel(points: Frame, title: str, label: str, low: float | None = None
     summary = middle.rename(columns={"mean": "y", "count": "n"}).assign(low=np.nan, high=np.nan)
     y = Axis(label, low, spread(points["y"], points["y"])[1])
     return Panel(title, Axis("step"), y, points, summary, joined=True)
+
+
+def traversals(title: str, picture: np.ndarray, latents: np.ndarray) -> Panel:
+    """Originals, reconstructions and traversals with the names of their rows.
+
+    latents: a row for each traversal, the latent's number, its KL to the prior in nats, its first and its last value.
+    """
+    names = ["original", "decoded", *(_latent(int(latent), kl) for latent, kl, *_ in latents)]
+    return Panel(title, traversed(latents[0], "value of the latent"), Axis(ticks=tuple(names)), picture=picture)
+
+
+def _latent(latent: int, kl: float) -> str:
+    return f"z{latent}, collapsed" if kl <= COLLAPSED else f"z{latent}, KL {kl:.2f}"
+
+
+def traversed(latent: np.ndarray, label: str, columns: int = 11) -> Axis:
+    """The axis of a picture along which a latent moves: its first and its last value at the ends."""
+    low, high = (f"{value:g}".replace("-", "−") for value in latent[2:])
+    return Axis(label, ticks=(low, *("",) * (columns - 2), high))
 
 
 def heat(cells: Frame, *, title: str = "", signed: bool = True, digits: int = 2, shaded: bool = True) -> Panel:

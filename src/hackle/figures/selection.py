@@ -84,7 +84,7 @@ def pick(
     """The scores of these metrics for runs with these settings.
 
     representation: of codes; scores of posteriors have none and are always taken. plain: unless `where` says otherwise, only
-    runs of ten latents, factorised posteriors and the vanilla encoder.
+    runs of ten latents, factorised posteriors and the convolutional encoder.
     """
     scores: Frame = tables.scores
     rows = scores[scores["metric"].isin(list(metrics))]

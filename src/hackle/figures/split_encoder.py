@@ -16,16 +16,16 @@ import pandas as pd
 
 from hackle.figures import words
 from hackle.figures.chart import Axis, Chart, Comparison, Exhibit, Frame, Panel, Series
-from hackle.figures.panels import MEANS, heat, scatter, swarm
+from hackle.figures.panels import MEANS, heat, scatter, swarm, traversals
 from hackle.figures.selection import Picked, paired_change, pick, settings_mask, spread
 from hackle.tables import Tables
 
 _WEIGHTS = {"vae": None, "factor-vae": 35.0, "beta-vae": 4.0}
-_ENCODERS = (Series("vanilla encoder", 0, 0), Series("split encoder", 1, 1))
+_ENCODERS = (Series("convolutional encoder", 0, 0), Series("split encoder", 1, 1))
 _VIOLATIONS = (
-    Series("vanilla encoder, independent noise", 0, 0),
-    Series("vanilla encoder, σ = 0.9", 1, 1),
-    Series("sharing-parameter encoder", 2, 2),
+    Series("convolutional encoder, independent noise", 0, 0),
+    Series("convolutional encoder, σ = 0.9", 1, 1),
+    Series("sharing encoder", 2, 2),
 )
 
 
@@ -93,14 +93,14 @@ def _scores(tables: Tables, metric: str, dataset: str, methods: Sequence[str], p
     label = words.measure(metric).label
     comparisons = tuple(
         Comparison(
-            f"{words.METHODS[row.method]}: {label}, split minus vanilla encoder",
+            f"{words.METHODS[row.method]}: {label}, split minus convolutional encoder",
             paper[row.method],
             row.y,
             row.low,
             row.high,
             int(row.n),
         )
-        for row in paired_change(frame, metric, "split encoder", "vanilla encoder").itertuples()
+        for row in paired_change(frame, metric, "split encoder", "convolutional encoder").itertuples()
     )
     return Chart(rows, _ENCODERS, MEANS, comparisons, _absent(frame, _ENCODERS, dataset, methods), picked.notes)
 
@@ -167,7 +167,7 @@ def _trade_off(tables: Tables, dataset: str, methods: Sequence[str], paper: dict
                 panels.append(_loose(panel, here))
         comparisons = [
             Comparison(
-                f"{words.METHODS[row.method]}: {words.measure(metric).label}, split minus vanilla encoder",
+                f"{words.METHODS[row.method]}: {words.measure(metric).label}, split minus convolutional encoder",
                 paper[metric, row.method],
                 row.y,
                 row.low,
@@ -175,7 +175,7 @@ def _trade_off(tables: Tables, dataset: str, methods: Sequence[str], paper: dict
                 int(row.n),
             )
             for metric in scored
-            for row in paired_change(frame, metric, "split encoder", "vanilla encoder").itertuples()
+            for row in paired_change(frame, metric, "split encoder", "convolutional encoder").itertuples()
         ]
     absent = _absent(frame, _ENCODERS, dataset, methods)
     if len(frame) and len(scored) < 2:
@@ -201,7 +201,8 @@ def _latents(tables: Tables, dataset: str, methods: Sequence[str]) -> Chart:
     """What each latent of the best run knows, and its traversals where there are pictures."""
     frame, picked = _runs(tables, ["mig"], dataset, methods)
     frame = _encoders(frame)
-    informations, pictures = tables.array("mutual_information"), tables.array("traversals")
+    informations = tables.array("mutual_information")
+    pictures, latents = tables.array("traversals"), tables.array("latents")
     above, below, lacking = [], [], []
     for method in methods:
         for one in _ENCODERS:
@@ -214,17 +215,18 @@ def _latents(tables: Tables, dataset: str, methods: Sequence[str]) -> Chart:
             else:
                 lacking.append(f"{words.METHODS[method]}, {one.name}: no informations of its best run")
             if run in pictures:
-                below.append(Panel(f"{words.METHODS[method]}, {one.name}", picture=pictures[run]))
+                below.append(traversals(f"{words.METHODS[method]}, {one.name}", pictures[run], latents[run]))
             else:
                 lacking.append(
                     f"{words.METHODS[method]}, {one.name}: no traversals, its best run's weights were not kept"
                 )
     rows = tuple(tuple(row) for row in (above, below) if row)
+    moved = " Below: its traversals, the latent with the highest KL to the prior (in nats) first."
     return Chart(
         rows,
         (),
         "Cells: mutual information of a latent (rows, most informative first) and a factor, in nats, for the "
-        "run with the highest MIG of each kind.",
+        f"run with the highest MIG of each kind.{moved if below else ''}",
         (),
         (*_absent(frame, _ENCODERS, dataset, methods), *lacking),
         picked.notes,
@@ -309,7 +311,7 @@ def figure_11(tables: Tables) -> Chart:
     )
 
 
-_NEEDS = "VAE and FactorVAE γ = 35 with vanilla and split encoder"
+_NEEDS = "VAE and FactorVAE γ = 35 with convolutional and split encoder"
 
 
 def _exhibit(
@@ -340,9 +342,9 @@ EXHIBITS = (
         "MIG on dSprites of the baseline, of correlated noise (σ = 0.9), and of an "
         "encoder in which latents share all parameters.",
         figure_2,
-        needs="VAE and FactorVAE γ = 35: vanilla encoder with σ = 0 and 0.9, sharing-parameter encoder",
+        needs="VAE and FactorVAE γ = 35: convolutional encoder with σ = 0 and 0.9, sharing encoder",
     ),
-    _exhibit(3, "Split encoder and MIG", "MIG on dSprites with the vanilla and the split encoder.", figure_3),
+    _exhibit(3, "Split encoder and MIG", "MIG on dSprites with the convolutional and the split encoder.", figure_3),
     _exhibit(4, "Split encoder: KL and error", "KL to the prior against reconstruction error on dSprites.", figure_4),
     _exhibit(
         5,
@@ -355,7 +357,7 @@ EXHIBITS = (
     _exhibit(
         6,
         "Split encoder and MIG on Cars3D",
-        "MIG on Cars3D with the vanilla and the split encoder.",
+        "MIG on Cars3D with the convolutional and the split encoder.",
         figure_6,
         "cars3d",
     ),
@@ -370,7 +372,7 @@ EXHIBITS = (
     _exhibit(
         9,
         "Split encoder and FactorVAE score",
-        "FactorVAE score on dSprites with the vanilla and the split encoder.",
+        "FactorVAE score on dSprites with the convolutional and the split encoder.",
         figure_9,
     ),
     _exhibit(10, "Split encoder and FactorVAE score on Cars3D", "FactorVAE score on Cars3D.", figure_10, "cars3d"),
@@ -379,6 +381,6 @@ EXHIBITS = (
         "Split encoder in β-VAE",
         "β-VAE on dSprites: MIG, and KL against reconstruction error.",
         figure_11,
-        needs="β-VAE β = 4 with vanilla and split encoder",
+        needs="β-VAE β = 4 with convolutional and split encoder",
     ),
 )

@@ -62,7 +62,6 @@ FACTORS = {
     "smallnorb": (("category", 5), ("elevation", 9), ("azimuth", 18), ("lighting", 6)),
 }
 """Scored factors of data sets whose figures name them, with their numbers of values, in the order of the data set."""
-ARCHITECTURES = {"convolutional": "vanilla encoder", "split": "split encoder", "sharing": "sharing-parameter encoder"}
 
 
 class Measure(NamedTuple):
@@ -144,8 +143,24 @@ def dataset(name: str) -> str:
 
 
 def architecture(name: str) -> str:
-    """The encoder of an architecture."""
-    return ARCHITECTURES.get(name, name)
+    """The encoder of an architecture, by the name that it has in records and on the command line.
+
+    >>> architecture("convolutional")
+    'convolutional encoder'
+    """
+    return f"{name} encoder"
+
+
+_SETTINGS = {"dataset": "data set", "correlation": "σ"}
+
+
+def setting(column: str) -> str:
+    """What a column of the tables or a field of a record is called where people read it.
+
+    >>> setting("correlation"), setting("batch_size")
+    ('σ', 'batch size')
+    """
+    return _SETTINGS.get(column, column.replace("_", " "))
 
 
 def factors(dataset: str, count: int) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ import pandas as pd
 
 from hackle.figures import words
 from hackle.figures.chart import Chart, Comparison, Exhibit, Frame, Panel, Series, no_points
-from hackle.figures.panels import CURVES, MEANS, curve_points, curves_panel, swarm
+from hackle.figures.panels import CURVES, MEANS, curve_points, curves_panel, swarm, traversed
 from hackle.figures.selection import Picked, paired_change, pick, present, settings_mask
 from hackle.tables import Tables, correlation_constant
 
@@ -160,12 +160,14 @@ def _infogan(tables: Tables) -> Frame:
 
 def figure_3(tables: Tables) -> Chart:
     """Digits that InfoGAN generates as two codes move."""
-    runs, pictures = _infogan(tables), tables.array("pair-map")
+    runs, pictures, latents = _infogan(tables), tables.array("pair-map"), tables.array("latents")
     panels, lacking = [], []
     for one in _SERIES:
         shown = [run for run in runs[runs["series"] == one.name]["run"] if run in pictures]
         if shown:
-            panels.append(Panel(f"{one.name}, first run", picture=pictures[shown[0]]))
+            codes = {int(row[0]): row for row in latents[shown[0]]}
+            across, down = traversed(codes[0], "first code", 9), traversed(codes[1], "second code", 9)
+            panels.append(Panel(f"{one.name}, first run", across, down, picture=pictures[shown[0]]))
         else:
             several = (runs["series"] == one.name).any()
             lacking.append(
@@ -174,7 +176,7 @@ def figure_3(tables: Tables) -> Chart:
     return Chart(
         (tuple(panels),) if panels else (),
         (),
-        "Columns move the first code from −2 to 2, rows the second; the rest is fixed.",
+        "Columns move the first code, rows the second; the rest is fixed.",
         (
             Comparison("σ = 0", "rotation and width, one code each", "see the picture"),
             Comparison("σ = 0.9", "no factor to be seen; digits change", "see the picture"),

@@ -3,7 +3,13 @@
 from hackle.pictures.captured import Captured, Response, importance, response
 from hackle.pictures.gallery import Gallery, show
 from hackle.pictures.look import SPAN, Axis, Look, PictureError, axes_of
-from hackle.pictures.plots import captured_figure, histograms, overview, responses_figure, top_latents_figure
+from hackle.pictures.plots import (
+    captured_figure,
+    histograms,
+    overview,
+    responses_figure,
+    top_latents_figure,
+)
 from hackle.pictures.tiles import Picture, mosaic, save_picture, to_bytes
 from hackle.pictures.views import (
     animation,

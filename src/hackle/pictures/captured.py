@@ -71,6 +71,15 @@ class Captured:
         """Codes by their information on each factor, most first, (c, f)."""
         return np.argsort(-self.posterior_information, axis=0, kind="stable")
 
+    def main_factor(self, code: int, least: float = 0.1) -> str:
+        """The factor of which a code knows the largest part, with that part; nothing where it is below `least`.
+
+        The part is the information of the code's posterior on the factor over the factor's entropy.
+        """
+        part = self.posterior_information[code] / self.entropies
+        best = int(np.argmax(part))
+        return f"{self.factors[best]} {100 * min(1.0, part[best]):.0f}%" if part[best] >= least else ""
+
 
 def informativeness_of(look: Look) -> Floats:
     """I(z_i; x) of each code, (c,): quantised posteriors, or the entropy of the classes that images are given."""

@@ -71,16 +71,16 @@ def views_of(look: Look, dataset: Dataset, *, seed: int = 0, image: int = 0) -> 
     """Every view of a look. Those that compare codes with factors are left out where no factor is known."""
     first, second = look.order[0], look.order[min(1, len(look.order) - 1)]
     other = image + 1 if image + 1 < len(look.images) else 0
+    columns = scored_factors(dataset.factors)
+    captured = Captured.of(look, dataset.factors) if columns else None
     views: dict[str, Any] = {
-        "overview": overview(look, image),
+        "overview": overview(look, image, captured=captured),
         "samples": mosaic(samples(look, seed=seed)),
         "pair": mosaic(pair_map(look, int(first), int(second), image)),
         "interpolation": mosaic(interpolation(look, image, other)[None]),
         "histograms": histograms(look, seed),
     }
-    columns = scored_factors(dataset.factors)
-    if columns:
-        captured = Captured.of(look, dataset.factors)
+    if captured is not None:
         views["captured"] = captured_figure(look, captured, importance(look, dataset.factors))
         views["top_latents"] = top_latents_figure(look, captured, image=image)
         found = [response(look.model, dataset, look.rows[image], column) for column in columns]

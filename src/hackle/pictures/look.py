@@ -23,6 +23,8 @@ from hackle.types import Dataset, HackleError
 
 SPAN = 2.0
 """Traversals go from −SPAN to SPAN, two standard deviations of the prior to either side."""
+ACTIVE = 0.01
+"""Nats of KL to the prior up to which a code has collapsed, as `hackle.metrics.active_units` has it."""
 
 
 class PictureError(HackleError):
@@ -101,6 +103,16 @@ class Look:
         axes = axes_of(model)
         kl = _kl(axes, means, logvars)
         return cls(model, images, rows, means, logvars, axes, kl, np.argsort(-kl, kind="stable"))
+
+    @property
+    def collapsed(self) -> NDArray[np.bool_]:
+        """Which codes say next to nothing of the images: those that `active_units` does not count."""
+        return self.kl <= ACTIVE
+
+    def ends(self, code: int) -> tuple[float, float]:
+        """The first and the last value of a code's traversal."""
+        first, *_, last = self.axes[code].values(3)
+        return float(first), float(last)
 
     @property
     def continuous(self) -> NDArray[np.int64]:

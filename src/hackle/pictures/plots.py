@@ -21,42 +21,68 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 BLUE, SKY, VERMILION = "#0072B2", "#56B4E9", "#D55E00"
+INK, FAINT = "#1b1f24", "#8b949e"
 
 
-def _labelled(rows: NDArray, labels: list[str]) -> Figure:
-    """Rows of images, each with its label."""
+def _labelled(look: Look, rows: NDArray, labels: list[str], codes: list[int]) -> Figure:
+    """Rows of images, each with its label; the last ones are traversals of `codes`. What has collapsed is faint, and below
+    the columns stand the traversals' first and last values, or beside the rows where codes have different ones."""
     from matplotlib.figure import Figure
 
     height, columns = rows.shape[:2]
+    ends = [look.ends(code) for code in codes]
+    labels, first = list(labels), height - len(codes)
+    if len(set(ends)) > 1:
+        for row, (low, high) in enumerate(ends, first):
+            labels[row] += f"  {_signed(low)} … {_signed(high)}"
     sheet = mosaic(rows)
-    figure = Figure(figsize=(columns * 0.62 + 1.6, height * 0.62), dpi=150, layout="constrained")
+    size = (columns * 0.62 + 0.085 * max(map(len, labels)) + 0.2, height * 0.62 + 0.4)
+    figure = Figure(figsize=size, dpi=150, layout="constrained")
     axes = figure.subplots()
     axes.imshow(sheet, interpolation="nearest")
     step = sheet.shape[0] / height
     axes.set_yticks([step * (row + 0.5) for row in range(height)], labels, fontsize=8)
-    axes.set_xticks([])
+    for label, code in zip(axes.get_yticklabels()[first:], codes, strict=True):
+        label.set_color(FAINT if look.collapsed[code] else INK)
+    step = sheet.shape[1] / columns
+    names = map(_signed, ends[0]) if len(set(ends)) == 1 else ("first", "last")
+    axes.set_xticks([0.5 * step, (columns - 0.5) * step], names, fontsize=8)
+    axes.set_xlabel("value of the latent in its row", fontsize=8)
     axes.tick_params(length=0)
-    for side in axes.spines.values():
-        side.set_visible(False)
+    axes.spines[:].set_visible(False)
     return figure
 
 
-def overview(look: Look, image: int = 0, columns: int = 11) -> Figure:
-    """Originals, reconstructions, then a traversal of each latent labelled with its KL, most used first."""
+def _signed(value: float) -> str:
+    return f"{value:g}".replace("-", "−")
+
+
+def latent_name(look: Look, latent: int, factor: str = "") -> str:
+    """A latent with the factor that it knows, where there is one, and its KL to the prior in nats, or that it has collapsed."""
+    use = "collapsed" if look.collapsed[latent] else f"KL {look.kl[latent]:.2f}"
+    return "  ".join(part for part in (f"z{latent}", factor, use) if part)
+
+
+def overview(look: Look, image: int = 0, columns: int = 11, captured: Captured | None = None) -> Figure:
+    """Originals, reconstructions, then a traversal of each latent labelled with its KL, most used first.
+
+    captured: what the latents say of factors; each then bears the factor that it knows best.
+    """
     rows = np.concatenate([reconstructions(look, columns), traversals(look, image, columns)])
-    labels = [f"z{latent}  KL {look.kl[latent]:.2f}" for latent in look.order]
-    return _labelled(rows, ["original", "reconstruction", *labels])
+    labels = [latent_name(look, latent, captured.main_factor(latent) if captured else "") for latent in look.order]
+    return _labelled(look, rows, ["original", "reconstruction", *labels], [int(latent) for latent in look.order])
 
 
 def top_latents_figure(look: Look, captured: Captured, top: int = 3, image: int = 0) -> Figure:
     """For each factor the traversals of the latents that say most about it, labelled with that information in nats."""
     rows = top_latents(look, captured, top, image)
-    labels = [
-        f"{name}  z{latent}  {captured.posterior_information[latent, factor]:.2f}"
+    shown = [
+        (name, int(latent), captured.posterior_information[latent, factor])
         for factor, name in enumerate(captured.factors)
         for latent in captured.ranking[: rows.shape[1], factor]
     ]
-    return _labelled(rows.reshape(-1, *rows.shape[2:]), labels)
+    labels = [f"{name}  z{latent}  {information:.2f} nats" for name, latent, information in shown]
+    return _labelled(look, rows.reshape(-1, *rows.shape[2:]), labels, [latent for _, latent, _ in shown])
 
 
 def histograms(look: Look, seed: int = 0) -> Figure:
@@ -81,7 +107,7 @@ def histograms(look: Look, seed: int = 0) -> Figure:
             density = normal if axis.prior == "normal" else np.where(np.abs(grid) <= 1, 0.5, 0.0)
             panel.hist(z[:, latent], bins=40, range=(-4, 4), density=True, color=SKY)
             panel.plot(grid, density, color=VERMILION, linewidth=1)
-        panel.set_title(f"z{latent}  KL {look.kl[latent]:.2f}", fontsize=8)
+        panel.set_title(latent_name(look, latent), fontsize=8, color=FAINT if look.collapsed[latent] else INK)
         panel.set_yticks([])
         panel.tick_params(labelsize=7)
     for panel in panels[count:]:
@@ -122,6 +148,7 @@ def captured_figure(look: Look, captured: Captured, importance: NDArray) -> Figu
 def responses_figure(look: Look, responses: list[Response]) -> Figure:
     """A panel for each latent and factor: the latent's mean and deviation while that factor alone moves."""
     from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
 
     rows, columns = len(look.order), len(responses)
     figure = Figure(figsize=(columns * 1.5 + 0.6, rows * 0.8 + 0.4), dpi=150, layout="constrained")
@@ -134,6 +161,12 @@ def responses_figure(look: Look, responses: list[Response]) -> Figure:
             panel.tick_params(labelsize=6)
             if row == 0:
                 panel.set_title(found.factor, fontsize=8)
-            if column == 0:
-                panel.set_ylabel(f"z{latent}", fontsize=8)
+            panel.xaxis.set_major_locator(MaxNLocator(4, integer=True))
+        # A latent that hardly moves is not made to look as if it did.
+        low, high = panels[row, 0].get_ylim()
+        middle, half = (low + high) / 2, max(1.0, (high - low) / 2)
+        panels[row, 0].set_ylim(middle - half, middle + half)
+        panels[row, 0].set_ylabel(f"z{latent}", fontsize=8, color=FAINT if look.collapsed[latent] else INK)
+    figure.supxlabel("value of the factor", fontsize=8)
+    figure.supylabel("posterior of the latent: mean ± deviation", fontsize=8)
     return figure

@@ -1,14 +1,14 @@
 """Pictures of the runs whose weights a study kept, made when a figure asks for them.
 
 Figures see tables alone, and a table of results holds no images. `with_pictures` adds two arrays of pictures to a study's
-tables: `traversals`, reconstructions above the traversals of every latent, and `pair-map`, two latents moving together.
+tables, `traversals`, reconstructions above the traversals of every latent, and `pair-map`, two latents moving together; and one
+of `latents`, what the traversals' rows are: number, KL to the prior, first and last value.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,17 +31,25 @@ def _pair_map(look: Look) -> Picture:
     return mosaic(pair_map(look, int(second), int(first)))
 
 
-PICTURES: dict[str, Callable[[Look], Picture]] = {"traversals": _traversals, "pair-map": _pair_map}
+def _latents(look: Look) -> NDArray[np.float64]:
+    return np.array([(latent, look.kl[latent], *look.ends(latent)) for latent in look.order])
 
 
-class KeptPictures(Mapping[str, NDArray[Any]]):
-    """By hash, a picture of each run whose weights lie in the study's folder and whose data set is here."""
+PICTURES: dict[str, Callable[[Look], NDArray[Any]]] = {
+    "traversals": _traversals,
+    "pair-map": _pair_map,
+    "latents": _latents,
+}
 
-    def __init__(
-        self, draw: Callable[[Look], Picture], folder: Path, runs: Mapping[str, str], root: Path | None
-    ) -> None:
-        self._draw, self._folder, self._root = draw, folder, root
+
+class KeptLooks(Mapping[str, Look]):
+    """By hash, a look at each run whose weights lie in the study's folder and whose data set is here."""
+
+    def __init__(self, folder: Path, runs: Mapping[str, str], root: Path | None) -> None:
+        self._folder, self._root = folder, root
         self._datasets: dict[str, Dataset | None] = {}
+        # Several pictures of a run are asked for one after the other.
+        self._last: tuple[str, Look | None] = ("", None)
         self._runs = {run: dataset for run, dataset in runs.items() if (folder / run / "weights.safetensors").is_file()}
 
     def _dataset(self, name: str) -> Dataset | None:
@@ -56,11 +64,15 @@ class KeptPictures(Mapping[str, NDArray[Any]]):
     def __contains__(self, run: object) -> bool:
         return run in self._runs and self._dataset(self._runs[str(run)]) is not None
 
-    def __getitem__(self, run: str) -> NDArray[Any]:
+    def __getitem__(self, run: str) -> Look:
         dataset = self._dataset(self._runs[run])
         if dataset is None:
             raise KeyError(run)
-        return self._draw(Look.of(Model.load(self._folder / run), dataset, n=200))
+        if run != self._last[0]:
+            self._last = run, Look.of(Model.load(self._folder / run), dataset, n=200)
+        look = self._last[1]
+        assert look is not None
+        return look
 
     def __iter__(self) -> Iterator[str]:
         return (run for run in self._runs if run in self)
@@ -69,9 +81,28 @@ class KeptPictures(Mapping[str, NDArray[Any]]):
         return sum(1 for _ in self)
 
 
+class KeptPictures(Mapping[str, NDArray[Any]]):
+    """By hash, what is drawn from each look."""
+
+    def __init__(self, draw: Callable[[Look], NDArray[Any]], looks: KeptLooks) -> None:
+        self._draw, self._looks = draw, looks
+
+    def __contains__(self, run: object) -> bool:
+        return run in self._looks
+
+    def __getitem__(self, run: str) -> NDArray[Any]:
+        return self._draw(self._looks[run])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._looks)
+
+    def __len__(self) -> int:
+        return len(self._looks)
+
+
 def with_pictures(tables: Tables, folder: str | Path, root: str | Path | None = None) -> Tables:
     """The tables of a study's folder with pictures of the runs whose weights were kept. root: where data sets lie."""
     runs = {str(run): str(dataset) for run, dataset in zip(tables.runs["run"], tables.runs["dataset"], strict=True)}
-    where = (Path(folder) / "runs", runs, None if root is None else Path(root))
-    made = {name: partial(KeptPictures, draw, *where) for name, draw in PICTURES.items()}
-    return replace(tables, array=lambda name: made[name]() if name in made else tables.array(name))
+    looks = KeptLooks(Path(folder) / "runs", runs, None if root is None else Path(root))
+    made = {name: KeptPictures(draw, looks) for name, draw in PICTURES.items()}
+    return replace(tables, array=lambda name: made[name] if name in made else tables.array(name))

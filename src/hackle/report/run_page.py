@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from hackle.model import Model
-from hackle.pictures import Look, animation, histograms, mosaic, overview, samples
+from hackle.pictures import Captured, Look, animation, histograms, mosaic, overview, samples
+from hackle.plans import scored_factors
 from hackle.records import to_json
 from hackle.report.html import gif_of_frames, meter, page, picture, png_of_figure, png_of_picture
 from hackle.types import Dataset
@@ -74,6 +75,7 @@ def write_run_page(
 ) -> Path:
     """Write the page of one model to `path`. `folder` is its run folder, for the curves and the commands."""
     look = Look.of(model, dataset)
+    captured = Captured.of(look, dataset.factors) if scored_factors(dataset.factors) else None
     run = model.run
     title = f"{type(run.method).__name__} on {run.dataset}, seed {run.seed}"
     protocols = ", ".join(sorted(set(scores["protocol"]))) if len(scores) else ""
@@ -85,8 +87,14 @@ def write_run_page(
         score_table(scores),
         "<h2>What each latent does</h2>",
         picture(
-            png_of_figure(overview(look)),
-            "Originals, reconstructions, and one row per latent from −2 to 2, latents sorted by KL to the prior.",
+            png_of_figure(overview(look, captured=captured)),
+            "Originals, reconstructions, and one row per latent, sorted by KL to the prior in nats. "
+            + (
+                "Beside a latent stands the factor that it knows best, with the part that it knows. "
+                if captured
+                else ""
+            )
+            + "A latent that has collapsed to the prior changes nothing.",
         ),
         '<h2>Moving</h2><div class="pair">',
         picture(

@@ -25,7 +25,7 @@ def score_data(tables: Tables) -> dict[str, Any]:
     """
     scores: Frame = tables.scores
     if not len(scores):
-        return {"names": list(SETTING), "columns": [], "shown": [], "settings": [], "runs": []}
+        return {"names": list(map(words.setting, SETTING)), "columns": [], "shown": [], "settings": [], "runs": []}
     key = scores[["metric", "representation", "protocol"]].astype(str)
     names_of: Frame = pd.MultiIndex.from_frame(key)
     column, columns = pd.factorize(names_of)
@@ -43,7 +43,7 @@ def score_data(tables: Tables) -> dict[str, Any]:
     labels = _labels(columns)
     shown = [index for index, name in enumerate(columns) if name[0] in FIRST and name[1] != "sampled"]
     return {
-        "names": list(known),
+        "names": list(map(words.setting, known)),
         "columns": labels,
         "shown": shown[: 2 * len(FIRST)] or list(range(min(8, len(labels)))),
         "settings": [[_plain(value) for value in row] for row in settings.itertuples(index=False)],

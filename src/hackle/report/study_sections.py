@@ -330,7 +330,7 @@ def setting_names(runs: Frame) -> list[str]:
     fields = telling_fields(runs, (*CONFIGURATION, "steps"))
     rows = zip(runs.to_dict("records"), fields.to_dict("records"), strict=True)
     return [
-        ", ".join([_setting(row), *(f"{str(name).replace('_', ' ')} {value}" for name, value in more.items())])
+        ", ".join([_setting(row), *(f"{words.setting(str(name))} {value}" for name, value in more.items())])
         for row, more in rows
     ]
 

@@ -11,7 +11,7 @@ from hackle.types import Run
 
 METHODS = ("vae", "factor-vae", "beta-vae")
 ENCODERS = ((Convolutional(), 0.0), (Convolutional(), 0.9), (Sharing(), 0.0), (Split(), 0.0))
-"""Vanilla, vanilla with correlated noise, sharing-parameter and split encoders, each with its noise's correlation."""
+"""Convolutional, convolutional with correlated noise, sharing and split encoders, each with its noise's σ."""
 
 
 def split_encoder(
