@@ -130,6 +130,17 @@ def test_no_images_have_no_codes(model: Model, squares: Any) -> None:
     assert model.decode(means).shape == (0, 16, 16, 1)
 
 
+def test_weights_carry_a_checksum_and_may_be_read_by_others(model: Model, tmp_path: Path) -> None:
+    path = model.save(tmp_path / "run") / "weights.safetensors"
+    (tmp_path / "any").touch()
+    assert path.stat().st_mode == (tmp_path / "any").stat().st_mode
+    contents = bytearray(path.read_bytes())
+    contents[-5] ^= 1  # one bit of one weight
+    path.write_bytes(contents)
+    with pytest.raises(ModelError, match=r"checksum.*delete it and train the run again"):
+        Model.load(tmp_path / "run")
+
+
 def test_damaged_folders_are_named(model: Model, tmp_path: Path) -> None:
     with pytest.raises(ModelError, match=r"no run\.json"):
         Model.load(tmp_path / "nothing")

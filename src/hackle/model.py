@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import zlib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
 from torch import Tensor, nn
 from torch.utils._pytree import tree_map
 
@@ -41,6 +43,33 @@ _SLACK = 1e-4
 
 class ModelError(HackleError):
     """A run folder that cannot be read."""
+
+
+def checksum(tensors: Mapping[str, Tensor]) -> str:
+    """What files of tensors carry as `checksum` in their metadata: CRC-32 of names and contents."""
+    value = 0
+    for name in sorted(tensors):
+        value = zlib.crc32(tensors[name].reshape(-1).view(torch.uint8).numpy().data, zlib.crc32(name.encode(), value))
+    return f"{value:08x}"
+
+
+def save_tensors(tensors: dict[str, Tensor], path: Path, metadata: Mapping[str, str] | None = None) -> None:
+    """Write a safetensors file that carries its checksum and that others may read, as far as the umask lets them."""
+    path.touch()
+    mode = path.stat().st_mode
+    save_file(tensors, path, {**(metadata or {}), "checksum": checksum(tensors)})
+    # safetensors makes its files readable by their owner alone.
+    path.chmod(mode)
+
+
+def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """The tensors and metadata of a safetensors file; `SafetensorError` where it has a checksum that does not hold."""
+    with safe_open(path, framework="pt") as file:
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        metadata = file.metadata() or {}
+    if metadata.get("checksum") not in (None, checksum(tensors)):
+        raise SafetensorError("its contents do not match their checksum")
+    return tensors, metadata
 
 
 def _record_text(run: Run, shape: tuple[int, int, int]) -> str:
@@ -187,7 +216,7 @@ class Model:
             raise ModelError(f"{folder} holds a run already; choose another folder")
         record = _record_text(self.run, self.shape)
         folder.mkdir(parents=True, exist_ok=True)
-        save_file(self.weights(), folder / WEIGHTS)
+        save_tensors(self.weights(), folder / WEIGHTS)
         (folder / RECORD).write_text(record)
         return folder
 
@@ -209,6 +238,9 @@ class Model:
                 "hackle.fit(…, resume=True)"
             )
         try:
-            return cls(run, shape, load_file(path))
+            return cls(run, shape, load_tensors(path)[0])
         except (SafetensorError, RuntimeError) as error:
-            raise ModelError(f"{path} is damaged or belongs to another run: {error}") from error
+            raise ModelError(
+                f"{path} is damaged or belongs to another run: {error}. Get it back from a copy, or delete it and train the "
+                f"run again: `hackle train --resume --out {folder}`"
+            ) from error

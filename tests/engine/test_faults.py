@@ -232,7 +232,7 @@ def full(*_: Any, **__: Any) -> Any:
     [
         ("pathlib.Path.write_bytes", "could not write .*runs.*No space left on device.*free some space"),
         (
-            "hackle.train.checkpoints.save_file",
+            "hackle.model.save_file",
             "could not write .*fleets.*No space left on device.*start the study again",
         ),
     ],

@@ -12,7 +12,6 @@ import hashlib
 import json
 import os
 import time
-import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
@@ -21,9 +20,10 @@ from pathlib import Path
 
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save, save_file
+from safetensors.torch import save
 from torch import Tensor
 
+from hackle.model import checksum, load_tensors, save_tensors
 from hackle.train.curves import STEPS, Curves
 from hackle.train.errors import DamagedCheckpoint, WriteError
 
@@ -38,7 +38,7 @@ def write_atomically(tensors: dict[str, Tensor], path: Path, metadata: dict[str,
     partial = path.with_name(path.name + ".partial")
     whole = {name: value.contiguous() for name, value in tensors.items()}
     try:
-        save_file(whole, partial, {**(metadata or {}), "checksum": _checksum(whole)})
+        save_tensors(whole, partial, metadata)
         os.replace(partial, path)
     except (OSError, SafetensorError) as error:
         partial.unlink(missing_ok=True)
@@ -50,27 +50,15 @@ def write_atomically(tensors: dict[str, Tensor], path: Path, metadata: dict[str,
 def as_bytes(tensors: dict[str, Tensor], metadata: dict[str, str] | None = None) -> bytes:
     """The contents of the file that `write_atomically` would write."""
     whole = {name: value.contiguous() for name, value in tensors.items()}
-    return save(whole, {**(metadata or {}), "checksum": _checksum(whole)})
+    return save(whole, {**(metadata or {}), "checksum": checksum(whole)})
 
 
 def read_whole(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
     """The tensors and metadata of a file that `write_atomically` wrote, if its checksum holds."""
     try:
-        with safe_open(path, framework="pt") as file:
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-            metadata = file.metadata() or {}
+        return load_tensors(path)
     except (SafetensorError, OSError) as error:
         raise DamagedCheckpoint(f"{path} is damaged ({error})") from error
-    if metadata.get("checksum") not in (None, _checksum(tensors)):
-        raise DamagedCheckpoint(f"{path} is damaged: its contents do not match their checksum")
-    return tensors, metadata
-
-
-def _checksum(tensors: Mapping[str, Tensor]) -> str:
-    value = 0
-    for name in sorted(tensors):
-        value = zlib.crc32(tensors[name].reshape(-1).view(torch.uint8).numpy().data, zlib.crc32(name.encode(), value))
-    return f"{value:08x}"
 
 
 @dataclass(frozen=True)
