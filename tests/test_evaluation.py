@@ -17,7 +17,7 @@ from hackle.evaluation import METRICS, choose_metrics
 from hackle.factors import Factor, FactorGrid
 from hackle.plans import PlanSizes, draw_plan, rows_of
 from hackle.protocols import BINS_PROTOCOLS, PROTOCOLS, SAMPLES_PROTOCOLS, SENSITIVITY_PROTOCOLS, protocol
-from hackle.scoring import score
+from hackle.scoring import ScoreError, score
 from hackle.types import HackleError
 from test_scoring import TINY, Oracle, by_name
 
@@ -302,3 +302,35 @@ def test_names_that_are_no_protocols(name: str) -> None:
 def test_a_metric_gives_the_row_by_which_it_is_known(squares: Any, name: str) -> None:
     table = score(Blurred(squares, 0.6), squares, name, TINY, ceilings=False)
     assert (METRICS[name].row or name) in set(table["metric"])
+
+
+def test_all_leaves_out_what_one_factor_cannot_tell() -> None:
+    """With a single factor nothing else can be held; what is asked for by name says so."""
+    encoder = Numbered((12,))
+    table = score(encoder, encoder.data, protocol=TINY, representations="mean")
+    assert {"mig", "sap", "dci_disentanglement"} <= set(table["metric"])
+    assert not {"beta_vae", "factor_vae"} & set(table["metric"])
+    for name in ("beta_vae", "factor_vae"):
+        with pytest.raises(ScoreError, match=f"{name} needs two observed factors"):
+            score(encoder, encoder.data, name, TINY)
+
+
+def test_dci_by_lasso_is_left_out_where_every_factor_is_categorical() -> None:
+    grid = FactorGrid([Factor("a", 4, "categorical"), Factor("b", 5, "categorical")])
+    encoder = Numbered((4, 5))
+    data = ArrayDataset("kinds", encoder.data.render(encoder.data.factors.rows(np.arange(20))), grid)
+    lasso = replace(TINY, dci_predictor="lasso", dci_skips_categorical=True)
+    assert list(
+        score(encoder, data, "all", replace(lasso, metrics=("mig", "dci")), representations="mean")["metric"]
+    ) == ["mig"]
+    with pytest.raises(ScoreError, match="dci needs a factor that is not categorical"):
+        score(encoder, data, "dci", lasso)
+
+
+def test_the_true_total_correlation_of_nearly_all_images_is_not_called_saturated() -> None:
+    encoder = Numbered((20, 20, 20))
+    table = score(encoder, encoder.data, "true_tc", NEARLY_ALL)
+    assert table["note"].tolist() == [""]
+    assert table["score"][0] == pytest.approx(0.0, abs=0.05)
+    few = Numbered((40, 40, 40))
+    assert "allows at most" in score(few, few.data, "true_tc", TINY)["note"][0]

@@ -272,3 +272,15 @@ def test_many_models_score_as_each_would_alone(squares: Any) -> None:
             found.sort_values(order).drop(columns="seconds").reset_index(drop=True) for found in (table, alone)
         )
         pd.testing.assert_frame_equal(left, right)
+
+
+def test_ceilings_survive_a_factor_whose_other_value_was_not_drawn() -> None:
+    """One image of 5,000 has the second value of a factor, and no draw meets it."""
+    rows = np.array([[0, i] for i in range(4999)] + [[1, 0]])
+    grid = FactorGrid([Factor("rare", 2), Factor("number", 4999)], present=rows)
+    pixels = np.arange(5000, dtype=np.uint32).view(np.uint8).reshape(-1, 2, 2, 1)
+    data = ArrayDataset("numbers", np.ascontiguousarray(pixels), grid)
+    plan = draw_plan(grid, TINY.sizes, 1)
+    assert 4999 not in np.concatenate([plan.train, plan.test])
+    table = score(lambda images: images[:, 0, :, 0] * 1.0, data, "mig", TINY, 1, representations="mean")
+    assert table["ceiling"][0] > 0.1

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import partial
@@ -34,7 +35,8 @@ class Metric:
     needs: `factors` where the data set must have observed ones, `model` where images must be decoded.
     on: whether it sees codes, means or samples alike, or posteriors. slow: left out of "all" because it takes minutes.
     heavy: faster on the model's accelerator than on a CPU core. parts: what it reads of the plan beside independent points.
-    row: the score by which it is known in a table, where it gives several and none of its own name.
+    row: the score by which it is known in a table, where it gives several and none of its own name. misses: what else it
+    needs and does not find, in words; empty where nothing is missing.
     """
 
     compute: Callable[[Evaluation], float | dict[str, float]]
@@ -46,6 +48,7 @@ class Metric:
     heavy: bool = False
     parts: tuple[str, ...] = ()
     row: str = ""
+    misses: Callable[[Evaluation], str] = lambda _: ""
 
     def lacks(self, evaluation: Evaluation) -> str:
         """What it needs and the data set or the model does not have; empty where it fits."""
@@ -55,11 +58,18 @@ class Metric:
             return "a hackle model whose decoder gives images a likelihood"
         if self.on == "posterior" and not evaluation.posterior.has_posterior:
             return "posteriors; this encoder gives codes only. One that returns means and logvars has them"
-        return ""
+        return self.misses(evaluation)
 
     def fits(self, evaluation: Evaluation) -> bool:
         """Whether the data set and the model have what it needs."""
         return not self.lacks(evaluation)
+
+
+def _second_factor(e: Evaluation) -> str:
+    """Which factor was held is a question where there are two."""
+    if len(scored_factors(e.grid)) > 1:
+        return ""
+    return "two observed factors with more than one value, of which the data set has one"
 
 
 def _beta_vae(e: Evaluation) -> float:
@@ -86,12 +96,25 @@ def _factor_vae(e: Evaluation) -> float:
     )
 
 
-def _dci(e: Evaluation) -> dict[str, float]:
-    kept = [
+def _dci_factors(e: Evaluation) -> list[int]:
+    """The places, among the scored factors, of those that the protocol's DCI is about."""
+    return [
         position
         for position, column in enumerate(scored_factors(e.grid))
         if not (e.protocol.dci_skips_categorical and e.grid.kinds[column] == "categorical")
     ]
+
+
+def _numeric_factor(e: Evaluation) -> str:
+    if _dci_factors(e):
+        return ""
+    return (
+        f"a factor that is not categorical, of which the data set has none and the protocol {e.protocol.name} asks one"
+    )
+
+
+def _dci(e: Evaluation) -> dict[str, float]:
+    kept = _dci_factors(e)
     test_codes, test_factors = e.test
     found = metrics.dci_scores(
         e.codes, e.factors[:, kept], test=(test_codes, test_factors[:, kept]), predictor=e.protocol.dci_predictor
@@ -126,6 +149,15 @@ def _separable_scores(e: Evaluation, found: metrics.SeparableInformation) -> dic
     }
 
 
+@contextmanager
+def _everything_is_enough(e: Evaluation) -> Iterator[None]:
+    """Where the plan meets nearly all images the ceiling ln N is their entropy, and reaching it no fault of an estimate."""
+    with warnings.catch_warnings():
+        if len(e.posterior.index) > _NEARLY_ALL * e.grid.size:
+            warnings.simplefilter("ignore", metrics.SaturatedEstimateWarning)
+        yield
+
+
 def _whole_separability(e: Evaluation) -> dict[str, float]:
     """Draws from some of the training points, the mixture from every image: of dSprites nearly the whole set.
 
@@ -133,10 +165,7 @@ def _whole_separability(e: Evaluation) -> dict[str, float]:
     """
     means, logvars = (part[: e.protocol.draws] for part in e.posteriors)
     more: dict[str, Any] = {"mixture": e.everything, "seed": e.seed, "device": e.device}
-    with warnings.catch_warnings():
-        if len(e.posterior.index) > _NEARLY_ALL * e.grid.size:
-            # The ceiling ln N then is the entropy of the images, and reaching it no fault of the estimate.
-            warnings.simplefilter("ignore", metrics.SaturatedEstimateWarning)
+    with _everything_is_enough(e):
         found = metrics.separable_information(
             means, logvars, correlation=e.correlation, bins=e.protocol.posterior_bins, **more
         )
@@ -196,19 +225,21 @@ def _sampled_interpretability(e: Evaluation) -> dict[str, float]:
 def _true_tc(e: Evaluation) -> float:
     """Draws from some of the training points, the mixture from every image of the plan: of dSprites nearly the whole set."""
     points = min(e.protocol.draws, len(e.posteriors[0]))
-    return metrics.monte_carlo_total_correlation(
-        *e.posteriors,
-        batch=points,
-        samples=1,
-        mixture=e.everything,
-        seed=e.seed,
-        correlation=e.correlation,
-        device=e.device,
-    )
+    with _everything_is_enough(e):
+        return metrics.monte_carlo_total_correlation(
+            *e.posteriors,
+            batch=points,
+            samples=1,
+            mixture=e.everything,
+            seed=e.seed,
+            correlation=e.correlation,
+            device=e.device,
+        )
 
 
 def _batch_tc(e: Evaluation) -> float:
-    """Draws from the test points, the mixture from the training points: no draw's own point is in the batch."""
+    """Draws from the test points, the mixture from the training points: of a large data set hardly a draw's own point is
+    in the batch. Both are drawn from all images, so in a small one many are."""
     means, logvars = e.posterior.means(e.plan.test), e.posterior.logvars(e.plan.test)
     batch = (e.posteriors[0][: e.protocol.tc_batch], e.posteriors[1][: e.protocol.tc_batch])
     return metrics.batch_total_correlation(
@@ -256,11 +287,11 @@ _of_posteriors = partial(Metric, needs=(), on="posterior", ceiling=False)
 _sampled = partial(Metric, on="posterior", slow=True, heavy=True)
 
 METRICS: dict[str, Metric] = {
-    "beta_vae": Metric(_beta_vae, parts=("pairs", "test_pairs")),
-    "factor_vae": Metric(_factor_vae, parts=("groups", "test_groups")),
+    "beta_vae": Metric(_beta_vae, parts=("pairs", "test_pairs"), misses=_second_factor),
+    "factor_vae": Metric(_factor_vae, parts=("groups", "test_groups"), misses=_second_factor),
     "mig": Metric(lambda e: metrics.mig_score(e.codes, e.factors, bins=e.protocol.bins)),
     "sap": Metric(lambda e: metrics.sap_score(e.codes, e.factors, test=e.test)),
-    "dci": Metric(_dci, row="dci_disentanglement"),
+    "dci": Metric(_dci, row="dci_disentanglement", misses=_numeric_factor),
     "modularity": Metric(lambda e: metrics.modularity_score(e.codes, e.factors, bins=e.protocol.bins)),
     "explicitness": Metric(lambda e: metrics.explicitness_score(e.codes, e.factors, test=e.test)),
     "gaussian_tc": Metric(lambda e: metrics.gaussian_total_correlation(e.codes), "lower", needs=(), ceiling=False),

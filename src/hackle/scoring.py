@@ -52,7 +52,9 @@ _COLUMNS = (
 def perfect_codebook(grid: FactorGrid, index: NDArray[np.int64]) -> Codebook:
     """Codes that are the factors themselves, standardised, with narrow posteriors: what ceilings are computed from."""
     factors = rows_of(grid, index).astype(np.float32)
-    means = (factors - factors.mean(axis=0)) / factors.std(axis=0)
+    # A rare value may be absent from a plan of few images; its factor then is a constant code.
+    deviations = factors.std(axis=0)
+    means = (factors - factors.mean(axis=0)) / np.where(deviations > 0, deviations, 1.0)
     return Codebook(index, means, np.full_like(means, PERFECT_LOGVAR))
 
 
