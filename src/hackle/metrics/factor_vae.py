@@ -8,8 +8,8 @@ Codes that carry nothing do not vote. The protocols differ in which these are:
 
 - Locatello et al. 2019, appendix B: variance below 0.05 (the default), 10,000 training and 5,000 test votes, L = 64;
 - disentanglement_lib: standard deviation below 0.05, that is `minimum_variance=0.05**2`;
-- Kim & Mnih 2018: codes whose posterior collapsed to the prior, that is `minimum_variance=0, active=mask`; L = 100, 800 votes
-  that serve for training and scoring alike.
+- Kim & Mnih 2018: codes whose posterior collapsed to the prior, that is `minimum_variance=0, active=mask`; L = 100, 800 votes.
+  The paper does not say whether the same votes are scored; the protocol `kim2018` scores 800 others.
 
 A constant code never votes. If no code is left the score is 0. A test vote by a code without training votes is an error.
 Discrete codes have Gini's variance (Eq. 4): the share of differing pairs, halved.
