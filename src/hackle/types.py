@@ -266,5 +266,10 @@ class Run:
         for name, value in float_fields(self).items():
             if name.endswith("learning_rate") and value < 0:
                 raise RunError(f"{name} is {value}; expected a positive number, or 0 to hold the weights still")
-        if not 0 <= self.correlation < 1:
+            if name.endswith(("optimiser.beta1", "optimiser.beta2")) and not 0 <= value < 1:
+                raise RunError(f"{name} is {value}; expected 0 up to, not including, 1")
+            if name.endswith("optimiser.epsilon") and value <= 0:
+                raise RunError(f"{name} is {value}; expected a positive number, such as 1e-8")
+        # Training computes in float32, where a number just below 1 is 1.
+        if not 0 <= np.float32(self.correlation) < 1:
             raise RunError(f"correlation is {self.correlation}; expected 0 (factorised) up to, not including, 1")
