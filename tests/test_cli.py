@@ -264,3 +264,77 @@ def test_help_and_version(capsys: Any) -> None:
     assert "hackle train METHOD" in capsys.readouterr().out
     main(["--version"])
     assert capsys.readouterr().out.startswith("hackle ")
+
+
+def test_a_terminal_without_unicode_gets_question_marks(tmp_path: Path) -> None:
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii", "LC_ALL": "C"}
+    for words in ([], ["train", "vae", "--help"], ["data", "list"], ["train", "vae", "--seed", "-1"]):
+        done = subprocess.run(
+            [sys.executable, "-m", "hackle", *words], env=environment, capture_output=True, text=True, check=False
+        )
+        assert "codec" not in done.stderr
+        assert "?" in done.stdout + done.stderr
+
+
+def test_scores_that_could_not_be_kept_are_not_computed(
+    own_data: Path, tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = tmp_path / "run"
+    main(f"train vae --dataset {own_data} --steps 1 --latents 2 --out {run} --device cpu".split())
+    short = f"score {run} --metrics kl --fraction 0.02 --device cpu"
+    main(f"{short} --json {tmp_path}/a/new/folder/scores.json --page {tmp_path}/b/page.html".split())
+    assert (tmp_path / "a/new/folder/scores.json").is_file()
+    assert (tmp_path / "b/page.html").is_file()
+    monkeypatch.setattr("hackle.scoring.score", lambda *_, **__: pytest.fail("scored in vain"))
+    refused(f"{short} --json {own_data}/scores.json", "no folder for", capsys)
+    refused(f"{short} --json {tmp_path} --overwrite", "cannot be written", capsys)
+    monkeypatch.setattr("os.access", lambda *_: False)
+    refused(short, f"{run}/scores.json cannot be written", capsys)
+    refused(f"{short} --seed -1", "--seed is -1", capsys)
+    refused(f"{short} --bootstrap -3", "--bootstrap is -3", capsys)
+    refused(f"show {run} --seed -1", "--seed is -1", capsys)
+
+
+def test_what_the_system_refuses_is_one_line(
+    own_data: Path, tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: Any, **__: Any) -> Any:
+        raise OSError(28, "No space left on device", "somewhere/curves.csv")
+
+    monkeypatch.setattr("hackle.train.fit", full)
+    words = f"train vae --dataset {own_data} --steps 1 --out {tmp_path / 'run'} --device cpu"
+    refused(words, "hackle: somewhere/curves.csv: No space left on device; see that", capsys)
+
+
+def test_a_data_set_that_moved_is_named(
+    own_data: Path, tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, elsewhere = tmp_path / "run", tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(tmp_path)
+    main(f"train vae --dataset {own_data.name} --steps 1 --latents 2 --out {run} --device cpu".split())
+    monkeypatch.chdir(elsewhere)
+    short = f"score {run} --metrics kl --fraction 0.02 --device cpu"
+    refused(short, "relative to the folder", capsys)
+    main(f"{short} --dataset {own_data}".split())
+    main(f"show {run} --dataset ../{own_data.name}".split())
+    assert (run / "pictures" / "overview.png").is_file()
+
+
+@pytest.mark.parametrize("name", ["./nowhere", "nowhere.npz", "dsprits"])
+def test_a_new_run_s_data_set_has_no_record(name: str, capsys: Any) -> None:
+    said = refused(f"train vae --dataset {name} --steps 1 --device cpu", "there is no", capsys)
+    assert "record" not in said
+    assert ("did you mean dsprites" in said) == (name == "dsprits")
+    assert "known are" not in said
+
+
+def refused(words: str, why: str, capsys: Any) -> str:
+    """What a command says that ends with exit code 1, for this reason."""
+    capsys.readouterr()
+    with pytest.raises(SystemExit) as end:
+        main(words.split())
+    assert end.value.code == 1
+    said = " ".join(capsys.readouterr().err.split())
+    assert why in said
+    return said

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tyro.conf import Positional
 
@@ -16,8 +18,12 @@ from hackle.cli_explore import explore_command
 from hackle.cli_results import claims_command, report_command
 from hackle.cli_study import study_commands
 from hackle.cli_train import train_command
-from hackle.cli_words import nearest, print_scores, run_command, say_error
+from hackle.cli_words import nearest, not_negative, print_scores, run_command, say_error, writable
 from hackle.types import HackleError
+
+if TYPE_CHECKING:
+    from hackle.model import Model
+    from hackle.types import Dataset
 
 SUMMARY = """\
 hackle — train, score, compare and look at disentangled representations
@@ -38,6 +44,10 @@ Each verb has its own --help. Data sets lie under --root, or $HACKLE_DATA, or th
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run one verb and turn what the user can mend into a message and exit code 1, or 130 for what Ctrl-C has stopped."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A terminal that lacks a letter shows a question mark in its place.
+            stream.reconfigure(errors="replace")
     try:
         try:
             _run(list(sys.argv[1:] if arguments is None else arguments))
@@ -56,6 +66,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
         raise SystemExit(error.exit_code) from None
     except ValueError as error:
         say_error(error)
+        raise SystemExit(1) from error
+    except OSError as error:
+        what = f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
+        say_error(
+            f"{what}; see that the path is right, that you may read and write there, and that there is space left"
+        )
         raise SystemExit(1) from error
 
 
@@ -95,6 +111,7 @@ def score_command(
     json: Path | None = None,
     parquet: Path | None = None,
     page: Path | None = None,
+    dataset: str | None = None,
     root: Path | None = None,
     device: str | None = None,
     overwrite: bool = False,
@@ -117,28 +134,29 @@ def score_command(
         json: Where to write the table as JSON instead.
         parquet: Where to write the table as Parquet, too.
         page: Where to write an HTML page with the scores and pictures, too.
+        dataset: Name or path of the data set, where it is not the one of the training or lies elsewhere now.
         root: Where data sets lie.
         device: cpu or cuda; the best one that is here if not given.
         overwrite: Replace files that are there already.
     """
-    from hackle.datasets import load_of_run
     from hackle.model import Model
     from hackle.protocols import protocol as find_protocol
     from hackle.report import write_run_page
     from hackle.scoring import score
     from hackle.train import find_device
 
+    not_negative(seed=seed, bootstrap=bootstrap)
     whole = find_protocol(protocol)
     settings = whole if fraction == 1.0 else whole.smaller(fraction)
+    model = Model.load(directory).to(find_device(device))
+    data = _data_of(model, dataset, root)
     target = json or directory / "scores.json"
     for path in (target, parquet, page):
-        if path is not None and path.exists() and not overwrite:
-            raise HackleError(f"{path} is there already; add --overwrite to replace it, or choose another name")
-    model = Model.load(directory).to(find_device(device))
-    dataset = load_of_run(model.run.dataset, root)
+        if path is not None:
+            writable(path, overwrite)
     scores = score(
         model,
-        dataset,
+        data,
         metrics,
         settings,
         seed,
@@ -147,15 +165,22 @@ def score_command(
         whole_mixture=whole_mixture,
         progress=True,
     )
+    print_scores(scores)
     scores.to_json(target, orient="records", indent=2)
     if parquet is not None:
         scores.to_parquet(parquet, index=False)
     if page is not None:
-        write_run_page(model, dataset, scores, page, folder=directory)
-    print_scores(scores)
+        write_run_page(model, data, scores, page, folder=directory)
     print(f"kept in {target}")
     if page is not None:
         print(f"open {page.resolve()} in a browser")
+
+
+def _data_of(model: Model, name: str | None, root: Path | None) -> Dataset:
+    """The data set that was asked for, else the one that the model's record names."""
+    from hackle.datasets import load, load_of_run
+
+    return load_of_run(model.run.dataset, root) if name is None else load(name, root)
 
 
 def show_command(
@@ -163,6 +188,7 @@ def show_command(
     out: Path | None = None,
     seed: int = 0,
     image: int = 0,
+    dataset: str | None = None,
     root: Path | None = None,
     overwrite: bool = False,
 ) -> None:
@@ -174,17 +200,18 @@ def show_command(
         out: Where the pictures go; a folder `pictures` in the run's folder if not given.
         seed: Seed of the images shown.
         image: Which of the images shown the traversals start from.
+        dataset: Name or path of the data set, where it is not the one of the training or lies elsewhere now.
         root: Where data sets lie.
         overwrite: Replace pictures that are there already.
     """
-    from hackle.datasets import load_of_run
     from hackle.model import Model
     from hackle.pictures import show
 
+    not_negative(seed=seed)
     model = Model.load(directory)
     for path in show(
         model,
-        load_of_run(model.run.dataset, root),
+        _data_of(model, dataset, root),
         out or directory / "pictures",
         seed=seed,
         image=image,

@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 from tyro.conf import Positional
 
-from hackle.cli_words import nearest
+from hackle.cli_words import nearest, writable
 from hackle.types import HackleError
 
 if TYPE_CHECKING:
@@ -86,12 +86,8 @@ def report_command(
     from hackle.report import with_pictures, write_study_page
     from hackle.store import read
 
-    target = out or directory / "report.html"
-    if target.exists() and not overwrite:
-        raise HackleError(
-            f"{target} is there already; add --overwrite to replace it, or choose another name with --out"
-        )
     tables = read(directory)
+    target = writable(out or directory / "report.html", overwrite)
     if pictures:
         tables = with_pictures(tables, directory, root)
     # Processes take seconds to start: worth it where thousands of runs are drawn.

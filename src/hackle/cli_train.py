@@ -37,8 +37,7 @@ class TrainOptions:
     architecture: str
     """Networks: `hackle train --help` lists them."""
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
-    """Number format of the networks' arithmetic; auto is bfloat16 for autoencoders on CUDA, else float32. Weights stay
-    float32."""
+    """Number format of arithmetic, not of weights; auto is bfloat16 for autoencoders on CUDA, else float32."""
     out: Path | None = None
     """The run's folder; without it the model is trained and forgotten."""
     resume: bool = False
@@ -106,7 +105,7 @@ def train_command(words: list[str]) -> None:
     command.__defaults__ = (default.method, options)
     source = "hackle's own; --preset NAME takes a paper's" if preset == "none" else f"those of the preset {preset}"
     command.__doc__ = f"{type(default.method).__doc__}\n\nThe defaults shown are {source}."
-    chosen, options = tyro.cli(command, prog=f"hackle train {method}", args=rest)
+    chosen, options = run_command(command, f"train {method}", rest)
     if options.architecture not in ARCHITECTURES:
         raise HackleError(f"no architecture {options.architecture!r}; {nearest(options.architecture, ARCHITECTURES)}")
     if options.architecture == "own":
@@ -138,14 +137,14 @@ def train_command(words: list[str]) -> None:
 
 def _fit(run: Run, device: torch.device, out: Path | None, resume: bool, options: Any) -> None:
     """Train a run and say what to do next. The other options (root, log_every, score_every) are the verb's own."""
-    from hackle.datasets import DATASETS, load_of_run
+    from hackle.datasets import DATASETS, load, load_of_run
     from hackle.model import WEIGHTS
     from hackle.plans import scored_factors
     from hackle.scoring import quick_scores
     from hackle.train import Stopped, fit
 
     every = options.score_every
-    own = None if run.dataset in DATASETS else load_of_run(run.dataset)
+    own = None if run.dataset in DATASETS else (load_of_run if resume else load)(run.dataset)
     finished = resume and out is not None and (out / WEIGHTS).is_file()
     try:
         fit(

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import difflib
+import inspect
+import os
+import re
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 import tyro
@@ -30,6 +34,8 @@ def run_command(function: Callable[..., Any], name: str, words: Sequence[str]) -
 
     Help names words by what they mean, not by their types, and does not offer None: leaving an option out says it.
     """
+    # A line that goes on is indented once more than the option that it explains; the terminal's width breaks lines anew.
+    function.__doc__ = re.sub(r"\n {8,}", " ", inspect.cleandoc(function.__doc__ or ""))
     plainly = (tyro.conf.PositionalMetavarFromFieldName, tyro.conf.DisallowNone)
     return tyro.cli(function, prog=f"hackle {name}", args=list(words), config=plainly)
 
@@ -48,6 +54,26 @@ def take_option(words: Sequence[str], option: str, default: str) -> tuple[str, l
         else:
             rest.append(word)
     return value, rest
+
+
+def writable(path: Path, overwrite: bool) -> Path:
+    """A file to be written, once it is sure that it can be: nothing is lost that took minutes to compute. Makes its folder."""
+    if path.exists() and not overwrite:
+        raise HackleError(f"{path} is there already; add --overwrite to replace it, or choose another name")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise HackleError(f"no folder for {path}: {error.strerror}; choose another place") from error
+    if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise HackleError(f"{path} cannot be written; choose another place")
+    return path
+
+
+def not_negative(**numbers: int) -> None:
+    """Refuse options that are below 0, by their names."""
+    for name, number in numbers.items():
+        if number < 0:
+            raise HackleError(f"--{name} is {number}; expected a whole number, 0 or more")
 
 
 def say_error(error: object) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 from pathlib import Path
 
 from hackle.datasets import (
@@ -55,7 +56,7 @@ def load(name: str | Path, root: Path | str | None = None) -> Dataset:
     path = Path(name).expanduser()
     if path.exists():
         return own.load(path)
-    if path.suffix == ".npz" or len(path.parts) > 1:
+    if path.suffix == ".npz" or os.sep in str(name):
         raise DataError(
             f"there is no file or folder {path}; expected an .npz, a folder of images or the name of a data set"
         )
@@ -72,7 +73,8 @@ def load_of_run(name: str, root: Path | str | None = None) -> Dataset:
             raise
         raise DataError(
             f"{error}. The run's record names {name!r}, relative to the folder where hackle was started to train it; now it is "
-            f"started in {Path.cwd()}: change to the folder of then, or give the data set itself in Python"
+            f"started in {Path.cwd()}: change to the folder of then, or say where the data set is, by --dataset of `hackle "
+            "score` and `hackle show`, or in Python"
         ) from error
 
 
