@@ -274,6 +274,19 @@ def test_many_models_score_as_each_would_alone(squares: Any) -> None:
         pd.testing.assert_frame_equal(left, right)
 
 
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_many_models_have_the_ceilings_of_each() -> None:
+    """Also of metrics that stay beside the model, and on a set whose one factor leaves two metrics out."""
+    grid = FactorGrid([Factor("x", 12)])
+    data = ArrayDataset("bars", np.repeat(np.arange(12, dtype=np.uint8) * 20, 256).reshape(12, 16, 16, 1), grid)
+    model = Model(small_run(VAE()), data.shape)
+    (together,) = score_many([model], data, "all,sampled_jemmig", TINY, workers=1, representations="mean")
+    alone = score(model, data, "all,sampled_jemmig", TINY, representations="mean")
+    assert by_name(together, "ceiling") == pytest.approx(by_name(alone, "ceiling"), nan_ok=True)
+    assert np.isfinite(by_name(together, "ceiling")["sampled_jemmig"])
+    assert "beta_vae" not in by_name(together)
+
+
 def test_ceilings_survive_a_factor_whose_other_value_was_not_drawn() -> None:
     """One image of 5,000 has the second value of a factor, and no draw meets it."""
     rows = np.array([[0, i] for i in range(4999)] + [[1, 0]])

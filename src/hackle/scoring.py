@@ -94,14 +94,14 @@ class Scoring:
     whole_mixture: bool = False
 
     def ceilings(self, names: Iterable[str]) -> dict[str, float]:
-        """What perfect codes score under these metrics; nothing where no factor is observed."""
+        """What perfect codes score under those of these metrics that fit; nothing where no factor is observed."""
         if not scored_factors(self.grid):
             return {}
         perfect = perfect_codebook(self.grid, self.images)
         evaluation = Evaluation(self.grid, self.plan, self.protocol, perfect, perfect, seed=self.seed)
         found: dict[str, float] = {}
         for name in names:
-            if METRICS[name].ceiling:
+            if METRICS[name].ceiling and METRICS[name].fits(evaluation):
                 found |= _compute(METRICS[name], evaluation, name)[0]
         return found
 
@@ -361,7 +361,7 @@ def score_many(
         _bar("models", progress) as bar,
     ):
         task = bar.add_task("", total=len(models))
-        best = [pool.submit(scoring.ceilings, (name,)) for name in there] if ceilings else []
+        best = [pool.submit(scoring.ceilings, (name,)) for name in scoring.names] if ceilings else []
         waiting = []
         for model in models:
             evaluation = scoring.evaluation(model, dataset, encode_plan(model, dataset, scoring))
