@@ -235,3 +235,51 @@ def test_a_fingerprint_tells_contents_apart_and_nothing_else(tmp_path: Path) -> 
     assert fingerprint(tmp_path / "one") == one
     Image.new("L", (4, 4)).save(tmp_path / "one" / "1.png")
     assert fingerprint(tmp_path / "one") != one
+
+
+def picture_folder(folder: Path, table: str | None = None) -> Path:
+    for name in ("a.png", "b.png", "deep/c.png"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(noise(4, 4)).save(folder / name)
+    if table is not None:
+        (folder / "factors.csv").write_text(table, encoding="utf-8-sig")
+    return folder
+
+
+def test_a_table_tells_the_factors_of_a_folder(tmp_path: Path) -> None:
+    before = fingerprint(picture_folder(tmp_path))
+    table = 'file,x,angle:cyclic,size,name\nb.png,10,0.5,1,"é, old"\ndeep/c.png,2,0,2,new\na.png,2,0.5,1,new\n'
+    dataset = load(picture_folder(tmp_path, table))
+    assert [(factor.name, factor.kind, factor.values) for factor in dataset.factors.factors] == [
+        ("x", "ordinal", (2.0, 10.0)),
+        ("angle", "cyclic", (0.0, 0.5)),
+        ("size", "ordinal", (1.0, 2.0)),
+        ("name", "categorical", None),
+    ]
+    assert dataset.factors.rows(np.arange(3)).tolist() == [[0, 1, 0, 0], [1, 1, 0, 1], [0, 0, 1, 0]]
+    assert fingerprint(tmp_path) != before
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ("", "factors.csv cannot be read as a table"),
+        ("file\na.png\nb.png\ndeep/c.png\n", "has one column"),
+        ("file,x\na.png,1\nb.png,2\n", "has no row for deep/c.png"),
+        ("file,x\na.png,1\nb.png,2\ndeep/c.png,3\nd.png,4\n", "picture that is not there: d.png"),
+        ("file,x\na.png,1\na.png,1\nb.png,2\ndeep/c.png,3\n", "two rows for a.png"),
+        ("file,x\na.png,1\nb.png,\ndeep/c.png,3\n", "empty cell in the row of b.png"),
+        ("file,x\na.png,1\nb.png,nan\ndeep/c.png,3\n", "factor x has a value that is not a finite number"),
+        ("file,x:round\na.png,1\nb.png,2\ndeep/c.png,3\n", "factor x has kind 'round'"),
+        ("file,x,x:cyclic\na.png,1,1\nb.png,2,1\ndeep/c.png,3,1\n", "factor names must differ"),
+    ],
+)
+def test_what_a_table_lacks_is_said(table: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=message):
+        load(picture_folder(tmp_path, table))
+
+
+def test_texts_of_numbers_are_in_the_order_of_numbers(tmp_path: Path) -> None:
+    factors = np.array([["10", "a", "0.5"], ["9", "b", "1e-3"], ["2", "a", "7"]])
+    rows = load(save(tmp_path, images=noise(3, 4, 4), factors=factors)).factors.rows(np.arange(3))
+    assert rows.tolist() == [[2, 0, 1], [1, 1, 0], [0, 0, 2]]

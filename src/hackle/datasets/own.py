@@ -1,7 +1,8 @@
-"""People's own data: a folder of images, or an .npz of images and factors.
+"""People's own data: a folder of images, perhaps with a table of factors, or an .npz of images and factors.
 
-An .npz holds `images` (n, h, w) or (n, h, w, c), and may hold `factors` (n,) or (n, f), `factor_names` (f,) and
-`factor_kinds` (f,). Flat index i is image i. See docs/datasets/own.md.
+A folder may hold `factors.csv`: a row for each image, its path in the folder first, then its factors. An .npz holds `images`
+(n, h, w) or (n, h, w, c), and may hold `factors` (n,) or (n, f), `factor_names` (f,) and `factor_kinds` (f,). Flat index i is
+image i. See docs/datasets/own.md.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import zipfile
 import zlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import get_args
 
@@ -29,6 +31,7 @@ _CHANNELS = (1, 3, 4)
 """Grey, colour, colour with transparency."""
 _SIDE = 8
 """Images that are as high as others have channels, and have at least so many channels, have their axes in another order."""
+_TABLE = "factors.csv"
 _KNOWN = ("images", "factors", "factor_names", "factor_kinds")
 
 
@@ -47,7 +50,8 @@ def fingerprint(path: Path) -> str:
     An .npz file has the checksums of its arrays in its directory, so that however large it is, little of it is read.
     """
     if path.is_dir():
-        parts = [(str(file.relative_to(path)), zlib.crc32(file.read_bytes())) for file in _pictures(path)]
+        table = [path / _TABLE] if (path / _TABLE).is_file() else []
+        parts = [(str(file.relative_to(path)), zlib.crc32(file.read_bytes())) for file in (*_pictures(path), *table)]
     else:
         with reading(path, "an .npz file"), zipfile.ZipFile(path) as archive:
             parts = sorted((info.filename, info.CRC, info.file_size) for info in archive.infolist())
@@ -59,7 +63,7 @@ def _pictures(folder: Path) -> list[Path]:
 
 
 def load_folder(folder: Path) -> ArrayDataset:
-    """Every image under the folder, in the order of their sorted paths, all of one size; no factor is known."""
+    """Every image under the folder, in the order of their sorted paths, all of one size, with the factors of its table."""
     paths = _pictures(folder)
     if not paths:
         raise DataError(f"{folder} holds no images; expected files ending in {', '.join(sorted(_ENDINGS))}")
@@ -73,7 +77,34 @@ def load_folder(folder: Path) -> ArrayDataset:
                 "channels: resize or convert them first"
             )
         images[number] = image
-    return ArrayDataset(folder.resolve().name, images, _unlabelled(len(images)))
+    table = folder / _TABLE
+    if not table.is_file():
+        return ArrayDataset(folder.resolve().name, images, _unlabelled(len(images)))
+    grid = _labelled(table, *_read_table(table, [path.relative_to(folder).as_posix() for path in paths]))
+    return ArrayDataset(folder.resolve().name, images, grid)
+
+
+def _read_table(path: Path, pictures: Sequence[str]) -> tuple[list[str], list[str], list[NDArray]]:
+    """Names, kinds and columns of the factors in a table, in the order of the pictures."""
+    import pandas as pd
+
+    with reading(path, "a table with commas in UTF-8"):
+        table = pd.read_csv(path, dtype=str, keep_default_na=False, index_col=0)
+    if table.shape[1] == 0:
+        raise DataError(f"{path} has one column; expected the pictures' paths, then a column for each factor")
+    for wrong, what in (
+        (table.index[table.index.duplicated()], "has two rows for"),
+        (table.index.difference(list(pictures)), "has a row for a picture that is not there:"),
+        (pd.Index(list(pictures)).difference(table.index), "has no row for"),
+        (table.index[(table == "").any(axis=1)], "has an empty cell in the row of"),
+    ):
+        if len(wrong):
+            raise DataError(
+                f"{path} {what} {wrong[0]}; expected one whole row for each picture, by its path in the folder"
+            )
+    heads = [str(head).partition(":") for head in table.columns]
+    columns = [np.array(table.loc[list(pictures), column], dtype=str) for column in table.columns]
+    return [head[0].strip() for head in heads], [head[2].strip() for head in heads], columns
 
 
 def load_npz(path: Path) -> ArrayDataset:
@@ -94,15 +125,22 @@ def load_npz(path: Path) -> ArrayDataset:
     if table.shape[1] == 0:
         return ArrayDataset(path.stem, images, _unlabelled(len(images)))
     names = _texts(path, archive, "factor_names", [f"factor_{column}" for column in range(table.shape[1])])
+    kinds = _texts(path, archive, "factor_kinds", [""] * table.shape[1])
+    return ArrayDataset(path.stem, images, _labelled(path, names, kinds, table.T))
+
+
+def _labelled(
+    path: Path, names: Sequence[str], kinds: Sequence[str], columns: Sequence[NDArray] | NDArray
+) -> FactorGrid:
+    """The grid of factors given by a column each; images that have equal ones are numbered."""
     if len(set(names)) != len(names):
         raise DataError(f"{path}: factor names must differ, got {', '.join(names)}")
-    kinds = _texts(path, archive, "factor_kinds", [""] * table.shape[1])
-    coded = [_code(path, *column) for column in zip(names, kinds, table.T, strict=True)]
+    coded = [_code(path, *column) for column in zip(names, kinds, columns, strict=True)]
     factors: list[Factor] = [factor for factor, _ in coded]
     rows: Rows = np.stack([codes for _, codes in coded], axis=1)
     if number_instances(rows).any():
         factors, rows = with_instance(factors, rows)
-    return ArrayDataset(path.stem, images, grid_of(factors, rows))
+    return grid_of(factors, rows)
 
 
 def _unlabelled(count: int) -> FactorGrid:
@@ -158,10 +196,22 @@ def _texts(path: Path, archive: Npz, name: str, default: list[str]) -> list[str]
     return [str(text) for text in texts]
 
 
+def _numbers(texts: NDArray) -> NDArray:
+    """Texts that are all numbers as what they mean, since as texts 10 comes before 2."""
+    for kind in (np.int64, np.float64):
+        try:
+            return texts.astype(kind)
+        except (ValueError, OverflowError):
+            continue
+    return texts
+
+
 def _code(path: Path, name: str, kind: str, column: NDArray) -> tuple[Factor, NDArray[np.int64]]:
     """A factor and its codes 0 … size − 1, from a column of whole numbers, real numbers or texts."""
     if column.dtype.kind not in "biufU":
         raise DataError(f"{path}: factor {name} is {column.dtype}; expected whole numbers, real numbers or texts")
+    if column.dtype.kind == "U":
+        column = _numbers(column)
     if column.dtype.kind == "f" and not np.isfinite(column).all():
         raise DataError(f"{path}: factor {name} has a value that is not a finite number")
     if kind and kind not in get_args(Kind):
