@@ -10,6 +10,8 @@ from scipy.stats import multivariate_normal, norm
 
 from hackle.information.mixture import check_members, class_log_densities, mixture_log_densities
 from hackle.information.posterior import PosteriorError, Posteriors
+from hackle.information.sampled import SaturatedEstimateWarning
+from hackle.metrics import total_information
 
 
 def slow(z, points: Posteriors, codes: list[int]) -> float:
@@ -117,3 +119,13 @@ def test_gpu_and_cpu_agree(correlation):
         class_log_densities(z, points, labels, device="cuda"), class_log_densities(z, points, labels), strict=True
     ):
         np.testing.assert_allclose(one, other, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("size", [1e14, 1e200])
+def test_means_so_far_out_that_draws_lose_their_digits_are_refused(size):
+    """A draw's own point would seem far from it, and an information could exceed ln N."""
+    means = np.random.default_rng(0).normal(size=(20, 2))
+    with pytest.raises(PosteriorError, match="standard deviations from 0"):
+        total_information(means * size, np.full((20, 2), -3.0))
+    with pytest.warns(SaturatedEstimateWarning):
+        assert total_information(means * 1e11, np.full((20, 2), -3.0)) <= np.log(20)

@@ -26,6 +26,8 @@ _TILE = {"cpu": 2**18, "cuda": 2**25}
 # A point this many standard deviations away adds exp(−5e7) = 0 to a sum. Cutting u there keeps u² small enough for the
 # subtraction of one code's term to leave the other codes' terms exact to 1e-8.
 _FAR = 1e4
+# Means farther than this many standard deviations from 0 leave u = z/s − mean/s fewer than three digits.
+_FARTHEST_MEAN = 1e13
 # exp of less than this adds nothing to a float64 sum that holds exp(0), yet takes many times as long to compute.
 _NEGLIGIBLE = -80.0
 
@@ -104,6 +106,12 @@ class _Points:
         self.log_scales = torch.from_numpy(0.5 * mixture.logvars.T).contiguous().to(self.device)
         self.precisions = torch.exp(-self.log_scales)
         self.origins = -torch.from_numpy(mixture.means.T).to(self.device) * self.precisions
+        farthest = float(self.origins.abs().max())
+        if farthest > _FARTHEST_MEAN:
+            raise PosteriorError(
+                f"means lie up to {farthest:.1g} standard deviations from 0, where float64 cannot tell draws from their means; "
+                f"expected at most {_FARTHEST_MEAN:g}: subtract a constant from the means or widen the posteriors"
+            )
         self.correlation = mixture.correlation
         self.log_size = math.log(len(mixture))
 
