@@ -23,7 +23,7 @@ from hackle.tables import Tables
 _WEIGHTS = {"vae": None, "factor-vae": 35.0, "beta-vae": 4.0}
 _ENCODERS = (Series("convolutional encoder", 0, 0), Series("split encoder", 1, 1))
 _VIOLATIONS = (
-    Series("convolutional encoder, independent noise", 0, 0),
+    Series("convolutional encoder, σ = 0", 0, 0),
     Series("convolutional encoder, σ = 0.9", 1, 1),
     Series("sharing encoder", 2, 2),
 )

@@ -33,12 +33,16 @@ td.number { text-align: right; }
 .meter { display: inline-block; width: 120px; height: 8px; border-radius: 4px; background: var(--track); position: relative; }
 .meter i { position: absolute; inset: 0 auto 0 0; border-radius: 4px; background: var(--bar); }
 .meter b { position: absolute; top: -3px; width: 2px; height: 14px; background: var(--ink); }
-figure { margin: 0; background: #fff; border: 1px solid var(--line); border-radius: 8px; padding: 8px; }
+th.number { text-align: right; }
+figure { margin: 0; background: #fff; border: 1px solid var(--line); border-radius: 8px; padding: 8px; overflow-x: auto; }
 figure img { display: block; max-width: 100%; height: auto; margin: 0 auto; }
+figure img:not(.pixels) { min-width: min(640px, var(--natural)); }
+figcaption { position: sticky; left: 0; }
 figcaption { color: #4a525b; font-size: .85rem; padding: 8px 4px 0; }
-.pair { display: grid; gap: 16px; grid-template-columns: repeat(auto-fit, minmax(300px, 1fr)); }
+.pair { display: grid; gap: 16px; align-items: start; grid-template-columns: repeat(auto-fit, minmax(300px, 1fr)); }
 pre { background: var(--card); border: 1px solid var(--line); border-radius: 8px; padding: 12px; overflow-x: auto; }
 img.pixels { image-rendering: pixelated; }
+@media (max-width: 640px) { main table { font-size: .85rem; } main th, main td { padding: 5px 6px; } .meter { width: 72px; } }
 """
 
 _SORTING = """
@@ -99,7 +103,8 @@ def png_of_figure(figure: Figure) -> bytes:
 def picture(content: bytes, caption: str, *, kind: str = "png", pixels: bool = False) -> str:
     """An embedded picture with its caption, which is also what a screen reader says."""
     data = base64.b64encode(content).decode()
-    style = ' class="pixels"' if pixels else ""
+    with Image.open(BytesIO(content)) as image:
+        style = ' class="pixels"' if pixels else f' style="--natural: {image.width}px"'
     return (
         f'<figure><img{style} alt="{escape(caption)}" src="data:image/{kind};base64,{data}">'
         f"<figcaption>{escape(caption)}</figcaption></figure>"

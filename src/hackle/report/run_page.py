@@ -28,7 +28,8 @@ def _number(value: float | None) -> str:
 def score_table(scores: pd.DataFrame) -> str:
     """The score table, sortable, with a bar for every score that has a ceiling."""
     head = "".join(
-        f"<th scope=col>{name}</th>" for name in ("metric", "codes", "score", "", "ceiling", "better", "seconds")
+        f"<th scope=col{' class=number' if name in ('score', 'ceiling', 'seconds') else ''}>{name}</th>"
+        for name in ("metric", "codes", "score", "", "ceiling", "better", "seconds")
     )
     rows = []
     for row in scores.to_dict("records"):
@@ -78,6 +79,7 @@ def write_run_page(
     captured = Captured.of(look, dataset.factors) if scored_factors(dataset.factors) else None
     run = model.run
     title = f"{type(run.method).__name__} on {run.dataset}, seed {run.seed}"
+    swept = ", ".join(f"z{latent}" for latent in look.order)
     protocols = ", ".join(sorted(set(scores["protocol"]))) if len(scores) else ""
     parts = [
         f"<h1>{escape(title)}</h1>",
@@ -99,7 +101,7 @@ def write_run_page(
         '<h2>Moving</h2><div class="pair">',
         picture(
             gif_of_frames(animation(look)),
-            "Every latent of four images sweeping out and back.",
+            f"Four images, a row each; in each column one latent sweeps out and back: {swept}.",
             kind="gif",
             pixels=True,
         ),
