@@ -38,3 +38,14 @@ def test_the_list_breaks_no_word_on_a_terminal_of_80_columns(
     for entry in entries(tmp_path):
         for cell in (entry.name, entry.images, entry.factors, entry.licence, entry.size, entry.here):
             assert set(cell.split()) <= shown
+
+
+def test_a_narrow_terminal_still_sees_what_is_here(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "45")
+    main(["data", "list", "--root", str(tmp_path)])
+    head, *lines = capsys.readouterr().out.splitlines()
+    assert head.split()[0] == "name"
+    assert head.split()[-1] == "here"
+    assert any(line.split()[0] == "mnist" and line.split()[-1] == "no" for line in lines)

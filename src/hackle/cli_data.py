@@ -24,18 +24,30 @@ def data_commands(words: list[str]) -> None:
         Args:
             root: Where data sets lie.
         """
-        rows = [
-            (entry.name, entry.images, entry.factors, entry.licence, entry.size, entry.here) for entry in entries(root)
-        ]
+        found, console = entries(root), Console()
+        columns = {
+            "name": [entry.name for entry in found],
+            "images": [entry.images for entry in found],
+            "factors": [entry.factors for entry in found],
+            "licence": [entry.licence for entry in found],
+            "download": [entry.size for entry in found],
+            "here": [entry.here for entry in found],
+        }
+        # Lines break between words, never in them.
+        longest = {
+            field: max(len(word) for cell in (field, *cells) for word in cell.split())
+            for field, cells in columns.items()
+        }
+        for field in ("licence", "factors", "images"):
+            # A narrow terminal has no room for everything.
+            if sum(longest[column] + 1 for column in columns) - 1 > console.width:
+                del columns[field]
         table = Table(box=None, header_style="bold", pad_edge=False, collapse_padding=True)
-        fields = ("name", "images", "factors", "licence", "download", "here")
-        for field, cells in zip(fields, zip(*rows, strict=True), strict=True):
-            # Lines break between words, never in them.
-            longest = max(len(word) for cell in cells for word in cell.split())
-            table.add_column(field, overflow="fold", no_wrap=field == "name", min_width=longest)
-        for row in rows:
+        for field in columns:
+            table.add_column(field, overflow="fold", no_wrap=field == "name", min_width=longest[field])
+        for row in zip(*columns.values(), strict=True):
             table.add_row(*row)
-        Console().print(table)
+        console.print(table)
 
     def fetch_command(name: Positional[str], root: Path | None = None, force: bool = False) -> None:
         """Download a data set: resumes a broken download, verifies it and puts it in place in one step.

@@ -23,6 +23,7 @@ from hackle.model import Model
 from hackle.nets import Adversarial, Own
 from hackle.objectives import VAE, BetaVAE, FactorVAE
 from hackle.train import Diverged, TrainingError, default_device, display, find_device, fit
+from hackle.train.loop import Point
 from hackle.types import HackleError, Run
 from test_fleet import Exploding, small_run
 
@@ -349,3 +350,17 @@ def test_devices_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises(TrainingError, match="no device 'cuda' here; there is cpu"):
         find_device("cuda")
+
+
+@pytest.mark.parametrize("columns", [70, 80, 200])
+def test_a_narrow_terminal_cuts_losses_and_not_the_time_left(
+    columns: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    run = small_run(VAE(), steps=1000)
+    with display.shown(True, torch.device("cpu")) as watch:
+        watch.begin([run], 0)
+        watch.point(Point([run], 1000, 3.4, {"reconstruction": 122.6, "total_correlation": 0.25, "kl": 22.44}))
+    bar = capsys.readouterr().err.splitlines()[-1]
+    assert "1,000/1,000 · 3.4/s · 00:00 left reconst" in bar
+    assert ("kl 22.44" in bar) == (columns == 200)

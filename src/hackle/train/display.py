@@ -10,7 +10,8 @@ from dataclasses import replace
 import torch
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
+from rich.text import Text
 
 from hackle.train.loop import Point, Watch
 from hackle.types import Run
@@ -52,6 +53,13 @@ class Lines:
         self._say(" · ".join(part for part in parts if part))
 
 
+class _Losses(ProgressColumn):
+    """The end of the bar's line. On a narrow terminal it is cut, and the steps and the time left are not."""
+
+    def render(self, task: Task) -> Text:
+        return Text(f"left {task.fields['losses']}", no_wrap=True, overflow="ellipsis")
+
+
 @contextmanager
 def shown(progress: bool, device: torch.device) -> Iterator[Watch]:
     """A bar of the fleet that trains, and lines above it; without a terminal lines alone, and the bar at the end."""
@@ -61,7 +69,7 @@ def shown(progress: bool, device: torch.device) -> Iterator[Watch]:
         BarColumn(bar_width=12),
         TextColumn("{task.completed:,.0f}/{task.total:,.0f} · {task.fields[rate]} ·"),
         TimeRemainingColumn(compact=True),
-        TextColumn("left {task.fields[losses]}"),
+        _Losses(),
     )
     lines = Lines(lambda line: console.print(line, markup=False, highlight=False, soft_wrap=True))
     bar = Progress(*columns, console=console, refresh_per_second=4, disable=not progress)
