@@ -18,6 +18,10 @@ from hackle.information.sampled import Device, sampled_factor_information
 
 Estimator = Literal["quantised", "sampled"]
 
+# Differences of entropies are exact to about 1e-15. Less than this is a collapsed code's rounding error, and modularity, which
+# divides by a code's largest information, would make a score of it.
+_ROUNDING = 1e-12
+
 
 class FactorOptions(TypedDict, total=False):
     """How to estimate. See `factor_information`."""
@@ -91,6 +95,7 @@ def factor_information(
         )
     else:
         raise PosteriorError(f"estimator is {estimator!r}; expected quantised or sampled")
+    information = np.where(information > _ROUNDING, information, 0.0)
     values = labels.max(axis=0) + 1
     factor_entropies = np.log(values) if balanced else discrete_entropy(labels)
     return FactorInformation(information, entropies, factor_entropies, cut, estimator)
