@@ -17,7 +17,7 @@ import pandas as pd
 from hackle.claims.do2020_metrics import alike
 from hackle.figures import words
 from hackle.figures.chart import Axis, Chart, Comparison, Exhibit, Frame, Panel, Series
-from hackle.figures.do2020_runs import AUTOENCODER, PAIR, PAPER, model_runs
+from hackle.figures.do2020_runs import AUTOENCODER, PAIR, PAPER, PLAIN, model_runs
 from hackle.figures.panels import MEANS, heat, score_axis, swarm
 from hackle.figures.selection import pick, settings_mask, summarise
 from hackle.figures.style import shade
@@ -282,7 +282,7 @@ def appendix_a18(tables: Tables) -> Chart:
     )
     return Chart(
         ((panel,),),
-        (*PAIR, Series("VAE", 6, 4)),
+        (*PAIR, PLAIN),
         "Dots are pairs of seeds, the line their mean; at most twelve seeds of a setting.",
         comparisons,
         notes=picked.notes,

@@ -21,6 +21,7 @@ PAPER = "do2020"
 WEIGHTS = {"factor-vae": (10.0, 20.0, 50.0, 100.0), "beta-vae": (1.0, 4.0, 10.0, 20.0, 50.0)}
 PAIR = (Series("FactorVAE", 1, 1), Series("β-VAE", 0, 0))
 AUTOENCODER = Series("AAE", 6, 6)
+PLAIN = Series("VAE", 6, 4)
 
 
 def model_runs(

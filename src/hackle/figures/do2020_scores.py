@@ -14,10 +14,11 @@ import numpy as np
 import pandas as pd
 
 from hackle.figures import words
-from hackle.figures.chart import Axis, Chart, Comparison, Exhibit, Frame, Panel, Series
+from hackle.figures.chart import Axis, Chart, Comparison, Exhibit, Frame, Panel
 from hackle.figures.do2020_runs import (
     PAIR,
     PAPER,
+    PLAIN,
     against,
     by_model,
     missing_models,
@@ -38,7 +39,7 @@ def figure_2(tables: Tables) -> Chart:
         tables,
         ("informativeness_mean", "whole_total_information"),
         (
-            (text.format("mean I(zᵢ, x)"), "informativeness_mean", "beta-vae", "falls consistently"),
+            (text.format("mean I(z_i, x)"), "informativeness_mean", "beta-vae", "falls consistently"),
             (text.format("I(z, x)"), "whole_total_information", "beta-vae", "falls consistently"),
             (
                 "rank correlation of γ and I(z, x) in FactorVAE",
@@ -53,7 +54,7 @@ def figure_2(tables: Tables) -> Chart:
 def figure_3(tables: Tables) -> Chart:
     """Separability."""
     metrics = ("whole_overlap", "whole_wsepin", "whole_sepin@3")
-    trend = ("rank correlation of β and the weighted mean of I(zᵢ, z≠ᵢ) in β-VAE", metrics[0], "beta-vae", "falls")
+    trend = ("rank correlation of β and the weighted mean of I(z_i, z_≠i) in β-VAE", metrics[0], "beta-vae", "falls")
     chart = models_chart(tables, metrics, (trend,))
     frame, _ = model_runs(tables, metrics)
     highest = []
@@ -103,7 +104,7 @@ def figure_4(tables: Tables) -> Chart:
             Panel(
                 label,
                 Axis("latent, most informative first", -0.5, len(ticks) - 0.5, ticks),
-                Axis("I(zᵢ, x) (nats)", 0.0, float(points["y"].max()) * 1.08),
+                Axis("I(z_i, x) (nats)", 0.0, float(points["y"].max()) * 1.08),
                 points,
                 summarise(points, ["x", "series"]),
             )
@@ -120,7 +121,8 @@ def figure_4(tables: Tables) -> Chart:
                 int(mean.n),
             )
         )
-    series = tuple(Series(label, place, place) for place, (label, *_) in enumerate(_SHOWN))
+    alike = (PAIR[0], PLAIN, PAIR[1])
+    series = tuple(replace(one, name=label) for one, (label, *_) in zip(alike, _SHOWN, strict=True))
     return Chart((tuple(panels),) if panels else (), series, MEANS, tuple(comparisons), tuple(missing), picked.notes)
 
 
@@ -218,7 +220,8 @@ def figure_8(tables: Tables) -> Chart:
     """Modularity of means and of posteriors."""
     metrics = ("modularity", "posterior_modularity")
     frame, picked = model_runs(tables, ("jemmig", *metrics))
-    panels = [against(frame, "jemmig", "modularity")] if len(scored(frame, ("jemmig", "modularity"))) == 2 else []
+    both = len(scored(frame, ("jemmig", "modularity"))) == 2
+    panels = [against(frame, "jemmig", "modularity", "JEMMIG against modularity")] if both else []
     panels += [by_model(frame, metric, words.measure(metric).label) for metric in scored(frame, metrics)]
     comparisons = []
     for metric in scored(frame, metrics):

@@ -13,7 +13,7 @@ Place = tuple[float, float, float, float]
 LEAST_WIDTH = 3.4
 LETTER = 0.062
 """The width of a letter, on average, in inches."""
-SLANTED = 0.036
+SLANTED = 0.039
 """How far down a letter of a slanted name reaches."""
 
 
