@@ -123,6 +123,11 @@ def print_scores(scores: Any) -> None:
         table.add_row(row["metric"], row["representation"], f"{row['score']:.3f}{interval}", ceiling, row["better"])
     console = Console()
     console.print(table)
-    for note in dict.fromkeys(note for notes in scores["note"] if notes for note in notes.splitlines()):
-        option = " (here: --whole-mixture)" if "mixture=(means, logvars)" in note else ""
+    told = {
+        note: name for name, notes in zip(scores["metric"], scores["note"], strict=True) for note in notes.splitlines()
+    }
+    for note, name in told.items():
+        # What the advice to a caller of the function is on the command line. That total correlation is one of small batches.
+        remedy = "--metrics true_tc" if name == "monte_carlo_tc" else "--whole-mixture"
+        option = f" (here: hackle score … {remedy})" if "mixture=(means, logvars)" in note else ""
         console.print(f"[yellow]note:[/yellow] {escape(note)}{option}", highlight=False)
