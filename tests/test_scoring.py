@@ -85,6 +85,27 @@ def test_perfect_codes_reach_the_ceiling_of_every_metric(squares: Any) -> None:
     assert scores["active_units"] == 3
 
 
+def test_a_metric_that_refuses_codes_says_why_and_the_others_are_scored(squares: Any) -> None:
+    oracle = Oracle(squares, posterior=True)
+
+    def too_sharp(images: np.ndarray) -> Any:
+        codes, _ = oracle(images)
+        return codes, np.full_like(codes, -60.0)
+
+    given: dict[str, Any] = {"protocol": TINY, "representations": ("mean",), "ceilings": False}
+    refused, usual = (
+        score(encoder, squares, "mig,interpretability,separability", **given) for encoder in (too_sharp, oracle)
+    )
+    found, expected = by_name(refused), by_name(usual)
+    assert found["mig"] == expected["mig"]
+    assert np.isnan(found["rmig"])
+    assert np.isfinite(expected["rmig"])
+    notes = dict(zip(refused["metric"], refused["note"], strict=True))
+    assert notes["rmig"].startswith("no score: ")
+    assert "logvars" in notes["rmig"]
+    assert notes["mig"] == ""
+
+
 def test_mixed_codes_fall_below_the_ceiling(squares: Any) -> None:
     mix = np.linalg.qr(np.random.default_rng(0).normal(size=(3, 3)))[0]
     table = score(Oracle(squares, posterior=True, mix=mix), squares, "mig,dci,modularity,interpretability", TINY)

@@ -11,7 +11,7 @@ import time
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from pathlib import Path
@@ -30,7 +30,9 @@ from hackle.encode import Codebook, Encoder, encode_images
 from hackle.evaluation import METRICS, Metric, ScoreError, choose_metrics, named_metrics
 from hackle.factors import FactorGrid
 from hackle.information.discrete import bin_codes, discrete_mutual_information
+from hackle.information.posterior import PosteriorError
 from hackle.metrics import informativeness
+from hackle.metrics.checks import MetricError
 from hackle.model import Model
 from hackle.plan_arrays import Evaluation
 from hackle.plans import Plan, draw_plan, rows_of, scored_factors
@@ -114,7 +116,7 @@ class Scoring:
         return found
 
     def rows(self, name: str, evaluations: Mapping[Representation, Evaluation]) -> list[dict[str, Any]]:
-        """The rows of one metric, none where it does not fit."""
+        """The rows of one metric, none where it does not fit; NaN with a note where it refuses these codes."""
         metric, mean = METRICS[name], evaluations["mean"]
         if not metric.fits(mean):
             return []
@@ -123,8 +125,13 @@ class Scoring:
             scored = {key: value for key, value in evaluations.items() if key in self.representations}
         found = []
         for representation, evaluation in scored.items():
-            scores, seconds, note = _compute(metric, evaluation, name)
-            intervals = _intervals(metric, evaluation, name, self.bootstrap)
+            try:
+                scores, seconds, note = _compute(metric, evaluation, name)
+                intervals = _intervals(metric, evaluation, name, self.bootstrap)
+            except (MetricError, PosteriorError) as refusal:
+                # Codes that one metric cannot take may be fine for the others.
+                scores, seconds, note = {metric.row or name: float("nan")}, 0.0, f"no score: {refusal}"
+                intervals = {}
             for key, value in scores.items():
                 low, high = intervals.get(key, (float("nan"), float("nan")))
                 row = {"metric": key, "representation": representation, "score": value, "low": low, "high": high}
@@ -216,7 +223,8 @@ def portrait(evaluation: Evaluation) -> dict[str, NDArray]:
         binned = bin_codes(evaluation.codes, evaluation.protocol.bins)
         found["mutual_information"] = discrete_mutual_information(binned, evaluation.factors)
     if evaluation.posterior.has_posterior:
-        with warnings.catch_warnings():
+        # What informations refuse is said where they are scores.
+        with warnings.catch_warnings(), suppress(PosteriorError):
             # Posteriors beyond the bins are said of the scores that suffer from them.
             warnings.simplefilter("ignore")
             found["informativeness"] = informativeness(*evaluation.posteriors, bins=evaluation.protocol.posterior_bins)
@@ -269,6 +277,7 @@ def score(
 
     The table has a row per score and representation: metric, representation, score, ceiling, low, high, better (higher,
     lower or neither), protocol, seed, seconds and note (a line for each thing that an estimator warned of, such as saturation).
+    A metric that refuses these codes has the score NaN, and its note says why.
     """
     model, dataset, names = _found_model(model), found(dataset), _settle_names(metrics, protocol)
     scoring = prepare_scoring(dataset, names, protocol, seed, representations, bootstrap, whole_mixture)

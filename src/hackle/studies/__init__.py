@@ -62,6 +62,6 @@ STUDIES: dict[str, Study] = {
     "locatello2019": Study(
         locatello2019, "Locatello et al. 2019: six methods × six strengths × 50 seeds × seven data sets"
     ),
-    "split-encoder": Study(split_encoder, "Split and sharing-parameter encoders and correlated noise"),
+    "split-encoder": Study(split_encoder, "Split and sharing encoders and correlated noise"),
     "yang2020": Study(yang2020, "Yang et al. 2020: correlated posteriors in VAEs and InfoGAN", ("yang2020",)),
 }

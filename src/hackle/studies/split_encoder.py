@@ -24,7 +24,7 @@ def split_encoder(
 ) -> list[Run]:
     """VAE, FactorVAE and β-VAE with four encoders on dSprites and Cars3D.
 
-    Of these the paper shows: sharing-parameter encoder and correlated noise with VAE and FactorVAE on dSprites (Figure 2),
+    Of these the paper shows: sharing encoder and correlated noise with VAE and FactorVAE on dSprites (Figure 2),
     the split encoder with both on dSprites and Cars3D (Figures 3 to 10), and with β-VAE on dSprites (Figure 11).
 
     Departures: the paper shows violins and gives no number of trainings; ten, as in Yang et al. 2020. The other settings
