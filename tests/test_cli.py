@@ -311,6 +311,17 @@ def test_what_the_system_refuses_is_one_line(
     refused(words, "hackle: somewhere/curves.csv: No space left on device; see that", capsys)
 
 
+def test_too_little_memory_is_one_line(own_data: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    words = f"train vae --dataset {own_data} --latents {10**13} --steps 1 --device cpu"
+    refused(words, "not enough memory", capsys)
+
+    def fail(*_: Any, **__: Any) -> Any:
+        raise MemoryError
+
+    monkeypatch.setattr("hackle.train.fit", fail)
+    refused(words, "not enough memory (none is left); take fewer", capsys)
+
+
 def test_a_data_set_that_moved_is_named(
     own_data: Path, tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -66,6 +67,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
         raise SystemExit(error.exit_code) from None
     except ValueError as error:
         say_error(error)
+        raise SystemExit(1) from error
+    except (MemoryError, RuntimeError) as error:
+        # PyTorch has no class of its own for the host's memory.
+        if not isinstance(error, MemoryError) and not re.search("can't allocate memory|out of memory", str(error)):
+            raise
+        what = str(error).partition("\n")[0] or "none is left"
+        say_error(f"not enough memory ({what}); take fewer latents, smaller batches or smaller fleets")
         raise SystemExit(1) from error
     except OSError as error:
         what = f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
