@@ -6,8 +6,8 @@ without a zero. No model of the data alone can prefer z to f(z).
 
 Here the distribution functions are the sample's: g is the mid-rank, and g⁻¹ sorts a code's own values into the order of its
 mixture, so every code keeps exactly the values it had. The default A is a cosine matrix. The proof's own choice, a
-Householder reflection, is `householder_rotation`; it tends to the identity as codes are added (A_ii = 1 − 2/c), so
-with ten codes it hardly mixes.
+Householder reflection, is `householder_rotation`; it tends to the identity as codes are added, but for the first of them
+(A_11 = 1 − 2α, the others A_ii = 1 − 2(1 − α)/(c − 1)), so with ten codes it hardly mixes.
 """
 
 from __future__ import annotations

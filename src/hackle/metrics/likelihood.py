@@ -1,4 +1,4 @@
-"""Likelihoods and divergences of variational autoencoders: what 002 and 001 report beside disentanglement.
+"""Likelihoods and divergences of variational autoencoders: what Kim & Mnih and Yang et al. report beside disentanglement.
 
 `importance_weighted_bound` is the bound on log p(x) of Kim & Mnih 2018, appendix E (Burda et al. 2016, 5000 particles):
 
