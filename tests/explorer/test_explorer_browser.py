@@ -17,7 +17,7 @@ from small_runs import write_curves
 from hackle.explorer import create_app
 from hackle.model import Model
 from hackle.store import Store
-from made_up_outcomes import made_up
+from made_up_outcomes import made_up, made_up_run
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 QUIET = [
@@ -259,6 +259,26 @@ def test_two_runs_side_by_side(page: Page) -> None:
     changed(
         page, ".columns canvas", lambda: [page.get_by_role("button", name="Another image").click() for _ in range(2)]
     )
+
+
+def test_runs_that_differ_in_the_noise_alone_are_told_apart(elsewhere: Page, tmp_path: Path, visit: Any) -> None:
+    with Store.create_or_open(tmp_path) as store:
+        for correlation in (0.0, 0.9):
+            store.add(replace(made_up(0), run=made_up_run(0, correlation=correlation)))
+    client = visit(create_app(tmp_path))
+    elsewhere.goto(str(client.base_url))
+    expect(elsewhere.get_by_role("button", name="σ", exact=True)).to_be_visible()
+    ids = elsewhere.locator("tr[data-id]").evaluate_all("rows => rows.map(row => row.dataset.id)")
+    elsewhere.get_by_label("Filter runs").fill("σ>0.5")
+    expect(elsewhere.get_by_text("1 of 2")).to_be_visible()
+    expect(elsewhere.locator("tr[data-id]")).to_contain_text("0.9")
+    elsewhere.get_by_role("link", name=re.compile("[0-9a-f]{8}")).click()
+    expect(elsewhere.locator(".facts").first).to_contain_text("σ = 0.9")
+    elsewhere.goto(f"{client.base_url}/#/compare/{','.join(ids)}")
+    legend = elsewhere.locator(".curves .legend .entry")
+    expect(legend).to_have_count(2)
+    assert sorted(text.split(", ")[-1] for text in legend.all_inner_texts()) == ["σ = 0", "σ = 0.9"]
+    assert len(set(elsewhere.locator(".card h2 small").all_inner_texts())) == 2
 
 
 def test_a_gan_has_controls_of_its_own(page: Page, ids: dict[str, str]) -> None:

@@ -34,7 +34,10 @@ MOST_BYTES = 64 * 2**20
 """The largest table of scores or curves that is read."""
 PATIENCE = 0.5
 """Seconds for which the folder is taken to be as it was when last looked at."""
-COLUMNS = ("id", "name", "dataset", "method", "strength", "architecture", "seed", "steps", "latents", "status")
+COLUMNS = (
+    *("id", "name", "dataset", "method", "strength", "architecture", "correlation"),
+    *("seed", "steps", "latents", "status"),
+)
 _OF_SCORE = ("run", "metric", "representation", "score", "ceiling", "better", "protocol")
 
 
@@ -101,6 +104,7 @@ def _row_of_folder(root: Path, folder: Path, identifier: str) -> dict[str, Any]:
         "method": method_name(run.method),
         "strength": strength_of(run.method),
         "architecture": architecture_name(run.architecture),
+        "correlation": run.correlation,
         "seed": run.seed,
         "steps": run.steps,
         "latents": run.latents,

@@ -17,7 +17,7 @@ from hackle.explorer.catalogue import Catalogue, Contents
 FIRST = ("mig", "dci_disentanglement", "factor_vae", "beta_vae", "sap", "modularity", "rmig", "wsepin", "kl")
 """Scores that stand first, being those that papers compare."""
 _TEXTS = ("id", "name", "dataset", "method", "architecture", "status")
-_NUMBERS = ("strength", "seed", "steps", "latents")
+_NUMBERS = ("strength", "correlation", "seed", "steps", "latents")
 POSTERIOR = "posterior"
 
 

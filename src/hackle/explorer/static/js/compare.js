@@ -2,7 +2,7 @@
 
 import { readCaptured, readCurves, readRun } from "./api.js";
 import { legend, lineChart } from "./chart.js";
-import { factorName, h, metricName, notify, number, prose, scoreText } from "./dom.js";
+import { differences, factorName, factsOf, h, metricName, notify, number, prose, scoreText, setting } from "./dom.js";
 import { heatMap } from "./heatmap.js";
 import { paint, paintSheet } from "./picture.js";
 import { Session } from "./session.js";
@@ -27,9 +27,9 @@ export async function showCompare(main, ids, signal) {
   draw();
 }
 
-const name = (run) => `${run.method ?? run.name}${run.strength !== null && run.strength !== undefined ? ` ${number(run.strength)}` : ""}`;
+const name = (run) => `${run.method ?? run.name}${run.strength !== null && run.strength !== undefined ? ` ${setting(run.strength)}` : ""}`;
 
-const heading = (run) => h("h2", {}, h("a", { href: `#/run/${encodeURIComponent(run.id)}` }, name(run)), h("small", {}, `${run.dataset}, seed ${run.seed}, ${number(run.steps)} steps`));
+const heading = (run) => h("h2", {}, h("a", { href: `#/run/${encodeURIComponent(run.id)}` }, name(run)), h("small", {}, factsOf(run, ["strength"]).join(", ")));
 
 async function column(card, seed, signal) {
   const { run, body } = card;
@@ -62,6 +62,7 @@ async function column(card, seed, signal) {
 }
 
 function scores(runs) {
+  const apart = differences(runs, ["strength"]);
   const key = (row) => [row.metric, row.representation, row.protocol].join("\u0000");
   const tables = runs.map((run) => new Map(run.scores.map((row) => [key(row), row])));
   const rows = [...new Set(tables.flatMap((table) => [...table.keys()]))].map((found) => tables.map((table) => table.get(found)));
@@ -73,13 +74,13 @@ function scores(runs) {
       values.map((value) => h("td", { class: `number ${value !== null && value === best ? "best" : ""}` }, value === null ? "–" : scoreText(value))), h("td", { class: "number faint" }, first.ceiling === null ? "" : scoreText(first.ceiling)));
   };
   return h("section", { class: "card" }, h("h2", {}, "Scores"), h("div", { class: "wide" }, h("table", { class: "plain" },
-    h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "metric"), h("th", { scope: "col" }, "codes"), runs.map((run) => h("th", { scope: "col", class: "number" }, name(run), h("small", {}, `seed ${run.seed}`))), h("th", { scope: "col", class: "number" }, "ceiling"))),
+    h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "metric"), h("th", { scope: "col" }, "codes"), runs.map((run, at) => h("th", { scope: "col", class: "number" }, name(run), h("small", {}, apart[at]))), h("th", { scope: "col", class: "number" }, "ceiling"))),
     h("tbody", {}, rows.map(line)))));
 }
 
 async function curves(runs) {
   const found = await Promise.all(runs.map((run) => readCurves(run.id).then((answer) => grouped(answer.curves), (error) => { notify(error.message, "bad"); return new Map(); })));
-  const names = runs.map((run) => `${name(run)}, seed ${run.seed}`);
+  const apart = differences(runs, ["strength"]), names = runs.map((run, at) => `${name(run)}, ${apart[at]}`);
   const terms = [...new Set(found.flatMap((groups) => [...groups.keys()]))].filter((term) => found.every((groups) => (groups.get(term)?.length ?? 1) === 1));
   if (!terms.length) return h("p", { class: "faint" }, "No curves are kept of these runs.");
   const charts = terms.map((term) => lineChart({ title: termName(term), series: found.map((groups, at) => ({ name: names[at], x: groups.get(term)?.[0].x ?? [], y: groups.get(term)?.[0].y ?? [] })) }));

@@ -1,12 +1,12 @@
 // The run list: a table of which only the rows in sight are in the page, so that many thousands are no burden.
 
 import { listRuns, thumbnailAddress, later } from "./api.js";
-import { h, metricName, number, scoreText } from "./dom.js";
+import { columnName, h, metricName, scoreText, setting } from "./dom.js";
 import { cell, matching, sorted, unpack } from "./rows.js";
 
 const ROW = 40, SPARE = 8, FIRST_SCORES = 6, MOST_COMPARED = 6, REFRESH = 15000;
-const CHOICES = ["dataset", "method", "status"];
-const BEFORE = ["method", "strength", "seed", "dataset"], AFTER = ["latents", "steps", "architecture", "status"];
+const CHOICES = ["dataset", "method", "architecture", "status"];
+const BEFORE = ["method", "strength", "correlation", "seed", "dataset"], AFTER = ["latents", "steps", "architecture", "status"];
 
 // What the user chose stays while the page is open.
 const state = { search: "", choices: {}, key: "", descending: true, scores: null, selected: new Set(), top: 0, protocol: {} };
@@ -103,7 +103,7 @@ class RunList {
     const choices = CHOICES.filter((key) => this.data.columns.get(key).words.length > 1).map((key) => {
       const change = (event) => { state.choices[key] = event.target.value; this.update(); };
       const options = this.data.columns.get(key).words.filter(Boolean).map((word) => h("option", { value: word, selected: state.choices[key] === word }, word));
-      return h("label", {}, h("span", { class: "hidden" }, key), h("select", { onchange: change }, h("option", { value: "" }, `any ${key}`), options));
+      return h("label", {}, h("span", { class: "hidden" }, columnName(key)), h("select", { onchange: change }, h("option", { value: "" }, `any ${columnName(key)}`), options));
     });
     const protocols = ["protocol", "representation"].filter((key) => this.data[`${key}s`].length > 1).map((key) => {
       const change = async (event) => {
@@ -147,7 +147,7 @@ class RunList {
       return h("th", { scope: "col", class: kind === "text" ? "" : "number", "aria-sort": order }, button);
     };
     this.head.replaceChildren(h("tr", {}, h("th", { class: "pick" }, h("span", { class: "hidden" }, "Compare")), head("name", "run"),
-      this.pictured && h("th", { scope: "col", class: "tiny" }, "traversals"), this.columns.map((key) => head(key, metricName(key)))));
+      this.pictured && h("th", { scope: "col", class: "tiny" }, "traversals"), this.columns.map((key) => head(key, columnName(key)))));
     this.table.setAttribute("aria-rowcount", this.rows.length + 1);
   }
 
@@ -192,7 +192,7 @@ class RunList {
     const column = this.data.columns.get(key), value = cell(this.data, key, row);
     if (key === "status") return h("td", {}, h("span", { class: `state ${value.replace(" ", "-")}` }, value));
     if (column.kind === "text") return h("td", {}, value);
-    if (column.kind === "number") return h("td", { class: "number" }, Number.isNaN(value) ? "" : number(value));
+    if (column.kind === "number") return h("td", { class: "number" }, Number.isNaN(value) ? "" : setting(value));
     const share = column.top && value > 0 ? value / column.top : 0;
     return h("td", { class: "number score", style: { "--share": share.toFixed(3) } }, Number.isNaN(value) ? "–" : scoreText(value));
   }

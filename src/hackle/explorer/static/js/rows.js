@@ -22,13 +22,13 @@ export const cell = (table, key, row) => {
   return column.kind === "text" ? column.words[column.numbers[row]] : column.numbers[row];
 };
 
-const COMPARISON = /^([a-z_@0-9]+)(<=|>=|<|>|=)(.+)$/i;
+const COMPARISON = /^([a-zσ_@0-9]+)(<=|>=|<|>|=)(.+)$/i;
 const ORDER = { "<": (a, b) => a < b, ">": (a, b) => a > b, "<=": (a, b) => a <= b, ">=": (a, b) => a >= b, "=": (a, b) => a === b };
 
 // One word of the search: `mig>0.3`, `method=beta-vae`, or a text that any of the text columns holds.
 function condition(table, word) {
   const [, key, sign, wanted] = word.match(COMPARISON) ?? [];
-  const column = table.columns.get(key);
+  const column = table.columns.get(key === "σ" ? "correlation" : key);
   if (column && column.kind === "text") {
     const fits = column.words.map((text) => text.toLowerCase() === wanted.toLowerCase());
     return (row) => fits[column.numbers[row]];

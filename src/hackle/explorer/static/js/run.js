@@ -1,7 +1,7 @@
 // The page of one run: exploring, what was captured, training, record.
 
 import { readRun } from "./api.js";
-import { h, number, prose, tabBar } from "./dom.js";
+import { factsOf, h, prose, tabBar } from "./dom.js";
 import { Session } from "./session.js";
 import { showExplore } from "./explore.js";
 import { scoreCard, showCaptured } from "./captured.js";
@@ -20,14 +20,13 @@ export async function showRun(main, id, tab, signal) {
   const instead = { training: "training", failed: "training", "scores only": "captured", unreadable: "record" }[run.status];
   if (!tab) tab = instead ?? "explore";
   const panel = h("section", { class: "panel", role: "tabpanel" });
-  const facts = [run.dataset, run.strength !== null ? `strength ${number(run.strength)}` : null, `seed ${run.seed}`, `${number(run.steps)} steps`, `${run.latents} latents`, run.architecture];
   const choose = (key) => {
     history.replaceState(null, "", `#/run/${encodeURIComponent(id)}/${key}`);
     show(key);
   };
   const menu = h("div", { class: "exports" });
   main.replaceChildren(
-    h("div", { class: "title" }, h("h1", {}, run.method ?? run.name), h("p", { class: "facts" }, facts.filter(Boolean).map((fact) => h("span", {}, fact))), menu),
+    h("div", { class: "title" }, h("h1", {}, run.method ?? run.name), h("p", { class: "facts" }, factsOf(run).map((fact) => h("span", {}, fact))), menu),
     tabBar(TABS, tab, choose, "Views of this run"), panel);
 
   let session = null, showing = new AbortController();
