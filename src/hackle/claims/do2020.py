@@ -151,7 +151,7 @@ def _order(
     return claim(
         name,
         where,
-        f"{names[0][0].upper()}{names[0][1:]} has a higher {words} than {names[1]}.",
+        f"{names[0].replace('the ', 'The ')} has a higher {words} than {names[1]}.",
         f"{words} of {names[0]} minus that of {names[1]}",
         Region(low=LEAST),
         difference(score),
