@@ -7,6 +7,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from hackle import metrics
+    from hackle.code_scoring import score_codes
     from hackle.datasets import load
     from hackle.model import Model
     from hackle.pictures import show
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from hackle.train import fit
     from hackle.types import Run
 
-__all__ = ["Model", "Run", "__version__", "fit", "load", "metrics", "results", "score", "show"]
+__all__ = ["Model", "Run", "__version__", "fit", "load", "metrics", "results", "score", "score_codes", "show"]
 
 # Imported when first used: PyTorch and scikit-learn take seconds that `hackle --help` should not.
 _HOMES = {
@@ -25,6 +26,7 @@ _HOMES = {
     "load": "hackle.datasets",
     "results": "hackle.store",
     "score": "hackle.scoring",
+    "score_codes": "hackle.code_scoring",
     "show": "hackle.pictures",
 }
 

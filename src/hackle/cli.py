@@ -14,6 +14,7 @@ from tyro.conf import Positional
 
 from hackle import __version__
 from hackle.cli_bench import bench_commands
+from hackle.cli_codes import score_codes_command
 from hackle.cli_data import data_commands
 from hackle.cli_explore import explore_command
 from hackle.cli_results import claims_command, report_command
@@ -31,6 +32,7 @@ hackle — train, score, compare and look at disentangled representations
 
   hackle train METHOD   train one model; `hackle train --help` lists the methods
   hackle score DIR      score a trained model with every metric that fits
+  hackle score-codes F  score codes that another program has written to a file
   hackle show DIR       write pictures of a trained model: traversals, reconstructions, samples
   hackle explore DIR    look inside a run, several runs or a study in the browser
   hackle data           list, fetch, check and show data sets
@@ -84,7 +86,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _run(words: list[str]) -> None:
-    if not words or words[0] in ("-h", "--help"):
+    if not words or words[0] in ("-h", "--help", "help"):
         print(SUMMARY)
         return
     if words[0] == "--version":
@@ -93,6 +95,7 @@ def _run(words: list[str]) -> None:
     verbs: dict[str, Callable[[list[str]], None]] = {
         "train": train_command,
         "score": lambda rest: run_command(score_command, "score", rest),
+        "score-codes": lambda rest: run_command(score_codes_command, "score-codes", rest),
         "show": lambda rest: run_command(show_command, "show", rest),
         "explore": lambda rest: run_command(explore_command, "explore", rest),
         "data": data_commands,

@@ -48,18 +48,18 @@ def holding_one(grid: FactorGrid, groups: int, size: int, rng: np.random.Generat
         np.put_along_axis(rows, held[:, None, None], values[:, None, None], axis=2)
         index = grid.index(rows.reshape(-1, rows.shape[2])).reshape(groups, size)
         return Groups(index, held)
-    return _holding_one_of_those_present(grid, held, size, rng)
+    return _holding_one_of_those_present(grid, np.arange(grid.size), held, size, rng)
 
 
 def _holding_one_of_those_present(
-    grid: FactorGrid, held: NDArray[np.int64], size: int, rng: np.random.Generator
+    grid: FactorGrid, images: NDArray[np.int64], held: NDArray[np.int64], size: int, rng: np.random.Generator
 ) -> Groups:
-    """The value held is drawn from those that occur; the group then from the images that have it.
+    """The value held is drawn from those that occur among some images; the group then from those of them that have it.
 
     A value that a single image has would make a group of copies, in which nothing varies and no factor can be told from
     another; so values of two or more images come first, and the others serve only where a factor has none but them.
     """
-    rows = grid.rows(np.arange(grid.size))
+    rows = grid.rows(images)
     index = np.empty((len(held), size), dtype=np.int64)
     for column in np.unique(held):
         groups = np.flatnonzero(held == column)
@@ -70,7 +70,7 @@ def _holding_one_of_those_present(
             starts, counts = starts[shared], counts[shared]
         value = rng.integers(len(starts), size=len(groups))
         member = rng.integers(counts[value, None], size=(len(groups), size))
-        index[groups] = order[starts[value, None] + member]
+        index[groups] = images[order[starts[value, None] + member]]
     return Groups(index, held)
 
 
@@ -123,6 +123,34 @@ def draw_plan(grid: FactorGrid, sizes: PlanSizes, seed: int) -> Plan:
         holding_one(grid, sizes.test_groups, sizes.group_size, streams[3]),
         holding_one(grid, sizes.pair_groups, 2 * sizes.pairs, streams[4]),
         holding_one(grid, sizes.test_pair_groups, 2 * sizes.pairs, streams[5]),
+    )
+
+
+def split_plan(grid: FactorGrid, sizes: PlanSizes, seed: int) -> Plan:
+    """A plan of images of which there are no more than these: none serves both for training and for testing.
+
+    Images are shared out in the proportion of the protocol's training and test points, and each is a point once at the most.
+    Groups and pairs are drawn, with replacement, from the images of their part.
+    """
+    streams = [np.random.default_rng(child) for child in np.random.SeedSequence(check_seed(seed)).spawn(6)]
+    order = streams[0].permutation(grid.size)
+    cut = min(max(1, round(grid.size * sizes.train / (sizes.train + sizes.test))), grid.size - 1)
+    train, test = order[:cut], order[cut:]
+    points = train[: sizes.train], test[: sizes.test]
+    columns = scored_factors(grid)
+    if not columns:
+        return Plan(*points, None, None, None, None)
+
+    def groups(images: NDArray[np.int64], count: int, size: int, rng: np.random.Generator) -> Groups:
+        held = np.array(columns)[rng.integers(len(columns), size=count)]
+        return _holding_one_of_those_present(grid, images, held, size, rng)
+
+    return Plan(
+        *points,
+        groups(train, sizes.groups, sizes.group_size, streams[2]),
+        groups(test, sizes.test_groups, sizes.group_size, streams[3]),
+        groups(train, sizes.pair_groups, 2 * sizes.pairs, streams[4]),
+        groups(test, sizes.test_pair_groups, 2 * sizes.pairs, streams[5]),
     )
 
 

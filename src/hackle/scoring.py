@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -35,7 +35,7 @@ from hackle.metrics import informativeness
 from hackle.metrics.checks import MetricError
 from hackle.model import Model
 from hackle.plan_arrays import Evaluation
-from hackle.plans import Plan, draw_plan, rows_of, scored_factors
+from hackle.plans import Plan, PlanSizes, draw_plan, rows_of, scored_factors
 from hackle.protocols import Protocol
 from hackle.protocols import protocol as find_protocol
 from hackle.types import Dataset
@@ -155,15 +155,16 @@ class Scoring:
 
 
 def prepare_scoring(
-    dataset: Dataset,
+    grid: FactorGrid,
     metrics: str | Iterable[str] = "all",
     protocol: str | Protocol = "locatello2019",
     seed: int = 0,
     representations: Representation | Iterable[Representation] = ("mean", "sampled"),
     bootstrap: int = 0,
     whole_mixture: bool = False,
+    draw: Callable[[FactorGrid, PlanSizes, int], Plan] = draw_plan,
 ) -> Scoring:
-    """Draw the plan of a protocol and settle what is computed on it. The arguments are those of `score`.
+    """Draw the plan of a protocol and settle what is computed on it. The other arguments are those of `score`.
 
     Groups and pairs, which are most of a plan's images, are dropped where no metric reads them, once all is drawn: the other
     draws do not change. A mixture of the whole plan keeps them.
@@ -173,15 +174,15 @@ def prepare_scoring(
         raise ScoreError(f"no representation {unknown[0]!r}; there are {', '.join(get_args(Representation))}")
     settings = find_protocol(protocol)
     seed += settings.seed
-    plan = draw_plan(dataset.factors, settings.sizes, seed)
+    plan = draw(grid, settings.sizes, seed)
     names = tuple(choose_metrics(metrics, settings))
     if not whole_mixture:
         read = {"train", "test", *(part for name in names for part in METRICS[name].parts)}
         plan = plan._replace(**{part: None for part in plan._fields if part not in read})
-    return Scoring(dataset.factors, plan, plan.images, settings, names, seed, wanted, bootstrap, whole_mixture)
+    return Scoring(grid, plan, plan.images, settings, names, seed, wanted, bootstrap, whole_mixture)
 
 
-def _settle_names(metrics: str | Iterable[str], protocol: str | Protocol) -> tuple[str, ...]:
+def settle_names(metrics: str | Iterable[str], protocol: str | Protocol) -> tuple[str, ...]:
     """The names asked for, once it is sure that the protocol gives each of them."""
     names, settings = named_metrics(metrics), find_protocol(protocol)
     for name in names:
@@ -279,9 +280,16 @@ def score(
     lower or neither), protocol, seed, seconds and note (a line for each thing that an estimator warned of, such as saturation).
     A metric that refuses these codes has the score NaN, and its note says why.
     """
-    model, dataset, names = _found_model(model), found(dataset), _settle_names(metrics, protocol)
-    scoring = prepare_scoring(dataset, names, protocol, seed, representations, bootstrap, whole_mixture)
+    model, dataset, names = _found_model(model), found(dataset), settle_names(metrics, protocol)
+    scoring = prepare_scoring(dataset.factors, names, protocol, seed, representations, bootstrap, whole_mixture)
     evaluation = scoring.evaluation(model, dataset, encode_plan(model, dataset, scoring, progress))
+    return table_of(scoring, evaluation, names, ceilings=ceilings, progress=progress)
+
+
+def table_of(
+    scoring: Scoring, evaluation: Evaluation, names: Sequence[str], *, ceilings: bool, progress: bool
+) -> pd.DataFrame:
+    """The table of one evaluation; metrics that are asked for by name must fit it."""
     _refuse_misfits(names, scoring, evaluation)
     evaluations = scoring.evaluations(evaluation)
     rows: list[dict[str, Any]] = []
@@ -357,8 +365,8 @@ def score_many(
     While `workers` processes (as many as there are cores, if not said) compute metrics of models already encoded, the
     next model is encoded; metrics that run best on the model's accelerator stay in this process.
     """
-    names = _settle_names(metrics, protocol)
-    scoring = prepare_scoring(dataset, names, protocol, seed, representations)
+    names = settle_names(metrics, protocol)
+    scoring = prepare_scoring(dataset.factors, names, protocol, seed, representations)
     here = [name for name in scoring.names if METRICS[name].heavy or "model" in METRICS[name].needs]
     there = [name for name in scoring.names if name not in here]
     count = workers or os.cpu_count() or 1

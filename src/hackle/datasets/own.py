@@ -12,18 +12,18 @@ import zipfile
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from hackle.datasets.arrays import ArrayDataset, grid_of, number_instances, with_instance
+from hackle.datasets.arrays import ArrayDataset
 from hackle.datasets.damage import reading
+from hackle.datasets.labels import labelled_grid
 from hackle.datasets.npz import Npz
 from hackle.datasets.progress import progress
 from hackle.datasets.source import DataError
-from hackle.factors import Factor, FactorGrid, Kind, Rows
+from hackle.factors import Factor, FactorGrid
 
 _ENDINGS = {".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".pgm", ".ppm"}
 _MODES = {"1": "L", "L": "L", "RGB": "RGB", "RGBA": "RGBA", "P": "RGB", "LA": "RGBA", "PA": "RGBA"}
@@ -80,7 +80,7 @@ def load_folder(folder: Path) -> ArrayDataset:
     table = folder / _TABLE
     if not table.is_file():
         return ArrayDataset(folder.resolve().name, images, _unlabelled(len(images)))
-    grid = _labelled(table, *_read_table(table, [path.relative_to(folder).as_posix() for path in paths]))
+    grid = labelled_grid(str(table), *_read_table(table, [path.relative_to(folder).as_posix() for path in paths]))
     return ArrayDataset(folder.resolve().name, images, grid)
 
 
@@ -126,21 +126,7 @@ def load_npz(path: Path) -> ArrayDataset:
         return ArrayDataset(path.stem, images, _unlabelled(len(images)))
     names = _texts(path, archive, "factor_names", [f"factor_{column}" for column in range(table.shape[1])])
     kinds = _texts(path, archive, "factor_kinds", [""] * table.shape[1])
-    return ArrayDataset(path.stem, images, _labelled(path, names, kinds, table.T))
-
-
-def _labelled(
-    path: Path, names: Sequence[str], kinds: Sequence[str], columns: Sequence[NDArray] | NDArray
-) -> FactorGrid:
-    """The grid of factors given by a column each; images that have equal ones are numbered."""
-    if len(set(names)) != len(names):
-        raise DataError(f"{path}: factor names must differ, got {', '.join(names)}")
-    coded = [_code(path, *column) for column in zip(names, kinds, columns, strict=True)]
-    factors: list[Factor] = [factor for factor, _ in coded]
-    rows: Rows = np.stack([codes for _, codes in coded], axis=1)
-    if number_instances(rows).any():
-        factors, rows = with_instance(factors, rows)
-    return grid_of(factors, rows)
+    return ArrayDataset(path.stem, images, labelled_grid(str(path), names, kinds, table.T))
 
 
 def _unlabelled(count: int) -> FactorGrid:
@@ -194,29 +180,3 @@ def _texts(path: Path, archive: Npz, name: str, default: list[str]) -> list[str]
             f"{path}: {name} is {texts.dtype} {texts.shape}; expected one text for each of {len(default)} factors"
         )
     return [str(text) for text in texts]
-
-
-def _numbers(texts: NDArray) -> NDArray:
-    """Texts that are all numbers as what they mean, since as texts 10 comes before 2."""
-    for kind in (np.int64, np.float64):
-        try:
-            return texts.astype(kind)
-        except (ValueError, OverflowError):
-            continue
-    return texts
-
-
-def _code(path: Path, name: str, kind: str, column: NDArray) -> tuple[Factor, NDArray[np.int64]]:
-    """A factor and its codes 0 … size − 1, from a column of whole numbers, real numbers or texts."""
-    if column.dtype.kind not in "biufU":
-        raise DataError(f"{path}: factor {name} is {column.dtype}; expected whole numbers, real numbers or texts")
-    if column.dtype.kind == "U":
-        column = _numbers(column)
-    if column.dtype.kind == "f" and not np.isfinite(column).all():
-        raise DataError(f"{path}: factor {name} has a value that is not a finite number")
-    if kind and kind not in get_args(Kind):
-        raise DataError(f"{path}: factor {name} has kind {kind!r}; expected one of {', '.join(get_args(Kind))}")
-    values, codes = np.unique(column, return_inverse=True)
-    chosen: Kind = kind or {"U": "categorical", "f": "continuous"}.get(column.dtype.kind, "ordinal")  # type: ignore[assignment]
-    numbers = None if column.dtype.kind == "U" else tuple(float(value) for value in values)
-    return Factor(name, len(values), chosen, values=numbers), codes.reshape(-1).astype(np.int64)

@@ -93,7 +93,7 @@ def _data(name: str, root: str | None) -> Dataset:
 
 @lru_cache(maxsize=8)
 def _scoring(name: str, root: str | None, protocol: ScoringProtocol, metrics: tuple[str, ...]) -> Scoring:
-    return prepare_scoring(_data(name, root), metrics, protocol)
+    return prepare_scoring(_data(name, root).factors, metrics, protocol)
 
 
 @dataclass(frozen=True)
