@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -20,7 +22,8 @@ from hackle.objectives import (
     InfoGAN,
     InfoWGANGP,
 )
-from hackle.presets import PRESETS, STRENGTHS, SWEPT, PresetError, method_at, preset
+from hackle.objectives.vae import Autoencoder
+from hackle.presets import PRESETS, STRENGTHS, SWEPT, PresetError, method_at, preset, strength_of
 from hackle.types import Adam, Run
 
 KIM_ADAM = Adam(1e-4, 0.9, 0.999)
@@ -163,3 +166,16 @@ def test_every_method_with_a_weight_takes_a_strength() -> None:
 def test_what_a_paper_does_not_cover_is_said(name: str, method: str, dataset: str, message: str) -> None:
     with pytest.raises(PresetError, match=message):
         preset(name, method, dataset)
+
+
+def test_the_strength_of_a_method_of_ones_own_is_its_first_float() -> None:
+    @dataclass(frozen=True)
+    class Own(Autoencoder):
+        layers: int = 3
+        optimiser: Adam = Adam()
+        weight: float = 4.0
+        other: float = 5.0
+
+    assert strength_of(Own(weight=2.0)) == 2.0
+    assert math.isnan(strength_of(VAE()))
+    assert strength_of(FactorVAE(gamma=7.0)) == 7.0

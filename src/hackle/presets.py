@@ -19,6 +19,7 @@ from typing import Any
 
 from hackle.nets import ARCHITECTURES, Adversarial, Convolutional, Split
 from hackle.objectives import OBJECTIVES
+from hackle.records import float_fields
 from hackle.types import Adam, HackleError, Method, Run
 
 Preset = Callable[[str, str, float | None], Run]
@@ -85,13 +86,16 @@ def architecture_name(architecture: Any) -> str:
 
 
 def strength_of(method: Any) -> float:
-    """The one weight of a method that studies sweep, NaN where it has none.
+    """The one weight of a method that studies sweep, NaN where it has none; of a method of one's own its first float field.
 
     >>> strength_of(method_at("dip-vae-i", 2.0))
     2.0
     """
     name = method_name(method)
-    return float(getattr(method, SWEPT[name][0])) if name in SWEPT else math.nan
+    if name in SWEPT:
+        return float(getattr(method, SWEPT[name][0]))
+    own = [] if name in OBJECTIVES else [value for key, value in float_fields(method).items() if "." not in key]
+    return float(own[0]) if own else math.nan
 
 
 def _check(preset: str, kind: str, value: str, known: Collection[str]) -> None:

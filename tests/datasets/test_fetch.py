@@ -214,7 +214,7 @@ def test_a_file_that_is_gone_is_not_asked_for_again(server: Server, tmp_path: Pa
 def test_an_unreachable_server_is_named(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as closed:
         address = f"http://127.0.0.1:{closed.getsockname()[1]}/x"
-    with pytest.raises(DataError, match=f"could not be fetched from {address}: .*Nothing came"):
+    with pytest.raises(DataError, match=f"could not be fetched from {address}: .*belongs at {tmp_path / 'x'}$"):
         fetch_file(RemoteFile("x", address, None, None), tmp_path, attempts=2, pause=0)
 
 

@@ -208,6 +208,8 @@ def test_a_packed_score_changed_behind_our_back_is_found(tmp_path: Path) -> None
     edit(tmp_path, "UPDATE packed_scores SET data = zeroblob(length(data)) WHERE run = 3")
     with Store.open(tmp_path) as store, pytest.raises(StoreError, match=record_hash(made_up_run(2))):
         store.check()
+    with pytest.raises(StoreError, match=r"the scores of run number 3 are not what was written; .*hackle study repair"):
+        read(tmp_path)
     assert repair(tmp_path)[:2] == (2, 1)
 
 

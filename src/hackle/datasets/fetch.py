@@ -153,8 +153,9 @@ def _receive(file: RemoteFile, part: Path, attempts: int, pause: float) -> None:
             failures = 1 if received > before else failures + 1
             if failures >= attempts:
                 kept = f"{received:,} bytes are kept in {part}; run the same command again to go on from there"
+                by_hand = f"Nothing came; a copy fetched on another machine belongs at {part.with_suffix('')}"
                 raise DataError(
-                    f"{file.name} could not be fetched from {file.address}: {reason}. {kept if received else 'Nothing came'}"
+                    f"{file.name} could not be fetched from {file.address}: {reason}. {kept if received else by_hand}"
                 )
             time.sleep(pause * 2 ** (failures - 1))
 

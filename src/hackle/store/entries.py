@@ -107,8 +107,12 @@ def score_array(connection: sqlite3.Connection, run: int | None = None) -> NDArr
 
 
 def packed_score_array(connection: sqlite3.Connection) -> NDArray[Any]:
-    """The same rows of all runs from their packed copies, ten times as fast."""
-    packed = [data for (data,) in connection.execute("SELECT data FROM packed_scores ORDER BY run")]
+    """The same rows of all runs from their packed copies, ten times as fast; `StoreError` where one is not what was written."""
+    packed = []
+    for run, data, written in connection.execute("SELECT run, data, checksum FROM packed_scores ORDER BY run"):
+        if zlib.crc32(data) != written:
+            raise StoreError(f"the scores of run number {run} are not what was written")
+        packed.append(data)
     return np.frombuffer(b"".join(packed), SCORE_DTYPE)
 
 

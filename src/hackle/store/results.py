@@ -187,7 +187,10 @@ class Store:
         """Everything that is stored. Rows are ordered by what they describe, not by when they were added."""
         with self._snapshot() as connection:
             runs = _run_frame(connection)
-            rows = packed_score_array(connection)
+            try:
+                rows = packed_score_array(connection)
+            except StoreError as error:
+                raise StoreError(f"{self.path}: {error}; {damage_advice(self.path)}") from error
             measures = pd.read_sql_query("SELECT * FROM measures", connection)
             notes = pd.read_sql_query("SELECT * FROM notes", connection)
             ceilings = pd.read_sql_query("SELECT * FROM ceilings", connection)
