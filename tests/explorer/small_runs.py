@@ -50,9 +50,9 @@ def write_scores(folder: Path, mig: float) -> None:
 
 
 @contextmanager
-def serving(app: Any) -> Iterator[str]:
-    """A real server on a free port; its address."""
-    listening = socket.create_server(("127.0.0.1", 0))
+def serving(app: Any, port: int = 0) -> Iterator[str]:
+    """A real server on a port, on a free one if none is given; its address."""
+    listening = socket.create_server(("127.0.0.1", port))
     server = uvicorn.Server(uvicorn.Config(app, log_level="error", lifespan="off"))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()

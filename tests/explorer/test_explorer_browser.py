@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from PIL import Image
 from playwright.sync_api import Browser, Page, expect, sync_playwright
-from small_runs import write_curves
+from small_runs import serving, write_curves
 
 from hackle.explorer import create_app
 from hackle.model import Model
@@ -349,7 +349,9 @@ def test_light_and_dark(page: Page) -> None:
 
 def test_a_run_that_is_not_there_is_said_so(elsewhere: Page, address: str) -> None:
     elsewhere.goto(f"{address}/#/run/ffffffffffffffff")
-    expect(elsewhere.get_by_role("alert")).to_contain_text("no run")
+    expect(elsewhere.locator(".problem")).to_contain_text("no run")
+    elsewhere.goto(f"{address}/#/run/%E0%A4%A")
+    expect(elsewhere.locator(".problem")).to_contain_text("%E0%A4%A")
 
 
 def test_a_model_without_its_data_moves_all_the_same(elsewhere: Page, served: Path, tmp_path: Path, visit: Any) -> None:
@@ -379,3 +381,71 @@ def test_a_stored_run_without_weights_shows_its_scores_and_curves(elsewhere: Pag
     expect(elsewhere.locator(".scores tbody tr")).to_have_count(8)
     elsewhere.get_by_role("tab", name="Training").click()
     expect(elsewhere.locator(".chart")).to_have_count(2)
+
+
+def copied(served: Path, place: Path, *names: str) -> Path:
+    """Some of the runs in a folder of their own."""
+    for name in names:
+        shutil.copytree(served / name, place / name)
+    return place
+
+
+def test_a_server_that_was_stopped_is_said_so_until_it_is_back(elsewhere: Page, served: Path, tmp_path: Path) -> None:
+    app = create_app(copied(served, tmp_path / "runs", "beta"))
+    with serving(app) as address:
+        elsewhere.goto(address)
+        elsewhere.wait_for_selector(".tool[data-drawn]")
+    lost = elsewhere.locator("#lost")
+    elsewhere.locator(".latent input[type=range]").first.press("End")
+    expect(lost).to_contain_text("does not answer")
+    with serving(app, int(address.rsplit(":", 1)[1])):
+        expect(lost).to_be_empty()
+        changed(elsewhere, "canvas.picture", lambda: elsewhere.locator(".latent input[type=range]").first.press("Home"))
+
+
+def test_the_list_follows_the_folder(elsewhere: Page, served: Path, tmp_path: Path, visit: Any) -> None:
+    place = copied(served, tmp_path / "runs", "training", "broken")
+    client = visit(create_app(place))
+    elsewhere.clock.install()
+    elsewhere.goto(str(client.base_url))
+    expect(elsewhere.get_by_text("2 runs")).to_be_visible()
+    elsewhere.get_by_label("Compare training").focus()
+    copied(served, place, "beta", "plain")
+    elsewhere.clock.fast_forward(11_000)
+    expect(elsewhere.get_by_text("4 runs")).to_be_visible()
+    expect(elsewhere.get_by_label("Compare training")).to_be_focused()
+    # Scores that come later have columns, and the list is sorted by the first of them.
+    expect(elsewhere.locator("th[aria-sort=descending]")).to_have_text("MIG")
+    expect(elsewhere.get_by_label("method").locator("option")).to_have_count(3)
+    elsewhere.get_by_label("Compare plain").check()
+    for name in ("training", "broken", "beta", "plain"):
+        shutil.rmtree(place / name)
+    elsewhere.clock.fast_forward(11_000)
+    expect(elsewhere.get_by_text("No run is here any more")).to_be_visible()
+    expect(elsewhere.locator(".tools .button.primary")).to_be_hidden()
+    shutil.rmtree(place)
+    elsewhere.clock.fast_forward(11_000)
+    expect(elsewhere.locator("#notice")).to_contain_text("cannot be read any more")
+
+
+def test_a_deleted_run_ends_its_curves(elsewhere: Page, served: Path, tmp_path: Path, visit: Any) -> None:
+    place = copied(served, tmp_path / "runs", "training", "beta")
+    client = visit(create_app(place))
+    elsewhere.goto(str(client.base_url))
+    elsewhere.get_by_role("link", name="training").click()
+    expect(elsewhere.get_by_text("live")).to_be_visible()
+    elsewhere.get_by_role("tab", name="Explore").click()
+    expect(elsewhere.get_by_role("alert").filter(has_text="no weights yet")).to_be_visible()
+    elsewhere.get_by_role("tab", name="Training").click()
+    shutil.rmtree(place / "training")
+    expect(elsewhere.get_by_text("no longer there")).to_be_visible()
+    expect(elsewhere.get_by_text("live")).to_be_hidden()
+
+
+def test_the_skip_link_stays_on_the_page(page: Page, ids: dict[str, str]) -> None:
+    open_model(page, ids)
+    page.keyboard.press("Tab")
+    expect(page.locator(".skip")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator("main")).to_be_focused()
+    expect(page.locator("h1")).to_have_text("beta-vae")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import io
+import shutil
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,7 @@ from small_runs import write_curves
 
 from hackle.datasets import load
 from hackle.explorer import create_app
+from hackle.explorer.catalogue import PATIENCE
 from hackle.information import bin_codes, discrete_mutual_information
 from hackle.model import Model
 from hackle.pictures import Look, to_bytes
@@ -211,3 +214,16 @@ def test_the_page_and_its_modules_are_served(client: httpx.Client) -> None:
     assert "<title>hackle explorer</title>" in page.text
     assert client.get("/js/main.js").headers["content-type"].startswith("text/javascript")
     assert "default-src 'none'" in page.headers["content-security-policy"]
+
+
+def test_a_folder_that_is_gone_is_said_so(served: Path, tmp_path: Path, visit: Any) -> None:
+    place = tmp_path / "runs"
+    shutil.copytree(served / "beta", place / "beta")
+    client = visit(create_app(place))
+    place.rename(tmp_path / "away")
+    time.sleep(PATIENCE + 0.1)
+    answer = client.get("/api/runs")
+    assert answer.status_code == 404
+    assert "cannot be read any more" in answer.json()["detail"]
+    (tmp_path / "away").rename(place)
+    assert client.get("/api/runs").json()["count"] == 1

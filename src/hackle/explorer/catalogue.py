@@ -68,8 +68,13 @@ def _folders(root: Path, top: Path | None = None, depth: int = DEPTH) -> Iterato
         yield top
         return
     if depth:
-        with os.scandir(top) as found:
-            below = sorted(entry.name for entry in found if entry.is_dir() and not entry.name.startswith("."))
+        try:
+            with os.scandir(top) as found:
+                below = sorted(entry.name for entry in found if entry.is_dir() and not entry.name.startswith("."))
+        except FileNotFoundError:
+            if top == root:
+                raise
+            return  # removed while the folder was being walked
         for name in below:
             yield from _folders(root, top / name, depth - 1)
 
@@ -175,7 +180,12 @@ class Catalogue:
         """Read the folder again if it has changed; the stamp says which state was read."""
         with self._lock:
             if time.monotonic() - self._checked > PATIENCE:
-                stamp = self._stamp()
+                try:
+                    stamp = self._stamp()
+                except OSError as error:
+                    raise CatalogueError(
+                        f"{self.root} cannot be read any more ({error.strerror}); put it back, or serve another folder"
+                    ) from error
                 if stamp != self.stamp:
                     self.contents = _contents_of_study(self.root) if self.is_study else _contents_of_folders(self.root)
                     self.stamp = stamp
@@ -195,9 +205,10 @@ class Catalogue:
 
     def folder(self, identifier: str) -> Path | None:
         """The run's folder, None where only its results are kept; an error where there is no such run."""
-        if identifier in self.contents.folders:
-            return self.contents.folders[identifier]
-        if not (self.contents.runs["id"] == identifier).any():
+        found = self.contents.folders.get(identifier)
+        if found is not None and found.is_dir():
+            return found
+        if found is not None or not (self.contents.runs["id"] == identifier).any():
             self.refresh()
             if not (self.contents.runs["id"] == identifier).any():
                 raise CatalogueError(f"no run {identifier!r} is served here")

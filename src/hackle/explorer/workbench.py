@@ -193,6 +193,11 @@ class Workbench:
                 else "the weights of this run were not kept; `hackle study run --keep all` keeps them"
             )
         weights = folder / WEIGHTS
+        if not weights.is_file() and identifier not in self.catalogue.contents.problems:
+            raise Missing(
+                "this run has no weights yet: it is training, or was stopped and goes on with "
+                f"`hackle train --resume --out {folder}`. Its curves are under Training"
+            )
         written = weights.stat().st_mtime_ns if weights.is_file() else 0
         return self._benches.get((identifier, written), lambda: self._open(folder))
 

@@ -4,6 +4,19 @@ export class Refused extends Error {
   constructor(status, reason) { super(reason); this.status = status; }
 }
 
+// Whether the server answers, told to the page whenever that changes.
+let reached = true;
+function reach(now) {
+  if (now === reached) return;
+  reached = now;
+  dispatchEvent(new CustomEvent("reach", { detail: now }));
+}
+
+// Asks a server that was lost until it is back.
+export async function knock() {
+  await fetch("icon.svg", { cache: "no-store" }).then(() => reach(true), () => null);
+}
+
 const pause = (milliseconds) => new Promise((done) => setTimeout(done, milliseconds));
 
 async function ask(path, options = {}) {
@@ -13,9 +26,11 @@ async function ask(path, options = {}) {
       answer = await fetch(`api/${path}`, options);
     } catch (error) {
       if (error.name === "AbortError") throw error;
+      reach(false);
       throw new Refused(0, "the server does not answer; is `hackle explore` still running?");
     }
-    if (answer.ok) return answer;
+    reach(true);
+    if (answer.ok || answer.status === 304) return answer;
     if (answer.status === 429 && attempt < 8) { await pause(200 + 200 * attempt); continue; }
     const reason = await answer.json().then((content) => content.detail, () => answer.statusText);
     throw new Refused(answer.status, reason || `error ${answer.status}`);
@@ -25,7 +40,11 @@ async function ask(path, options = {}) {
 const body = (content) => ({ method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(content) });
 const place = (id, rest = "") => `runs/${encodeURIComponent(id)}${rest}`;
 
-export const listRuns = (choice) => ask(`runs?${new URLSearchParams(choice)}`).then((answer) => answer.json());
+// `tag` changes when the list does; null where it is still the one that is known.
+export async function listRuns(choice, tag = null) {
+  const answer = await ask(`runs?${new URLSearchParams(choice)}`, tag ? { headers: { "If-None-Match": tag } } : {});
+  return answer.status === 304 ? null : { ...(await answer.json()), tag: answer.headers.get("ETag") };
+}
 export const readRun = (id) => ask(place(id)).then((answer) => answer.json());
 export const readModel = (id) => ask(place(id, "/model")).then((answer) => answer.json());
 export const readCaptured = (id) => ask(place(id, "/captured")).then((answer) => answer.json());
@@ -64,7 +83,7 @@ export function latest(work) {
         await work(...next);
       }
     } finally {
-      running = false;
+      [running, waiting] = [false, null];
     }
   };
 }

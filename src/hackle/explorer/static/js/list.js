@@ -1,15 +1,15 @@
 // The run list: a table of which only the rows in sight are in the page, so that many thousands are no burden.
 
 import { listRuns, thumbnailAddress, later } from "./api.js";
-import { columnName, h, metricName, scoreText, setting } from "./dom.js";
+import { columnName, h, metricName, notify, scoreText, setting } from "./dom.js";
 import { cell, matching, sorted, unpack } from "./rows.js";
 
-const ROW = 40, SPARE = 8, FIRST_SCORES = 6, MOST_COMPARED = 6, REFRESH = 15000;
+const ROW = 40, SPARE = 8, FIRST_SCORES = 6, MOST_COMPARED = 6, REFRESH = 10000;
 const CHOICES = ["dataset", "method", "architecture", "status"];
 const BEFORE = ["method", "strength", "correlation", "seed", "dataset"], AFTER = ["latents", "steps", "architecture", "status"];
 
 // What the user chose stays while the page is open.
-const state = { search: "", choices: {}, key: "", descending: true, scores: null, selected: new Set(), top: 0, protocol: {} };
+const state = { search: "", choices: {}, key: "", chosen: false, descending: true, scores: null, selected: new Set(), top: 0, protocol: {} };
 
 export async function showList(main, signal) {
   main.append(h("p", { class: "waiting" }, "Reading runs…"));
@@ -27,8 +27,8 @@ export async function showList(main, signal) {
   list.update();
   list.viewport.scrollTop = state.top;
   const again = setInterval(async () => {
-    const fresh = await listRuns(state.protocol).catch(() => null);
-    if (fresh && !signal.aborted) list.replace(unpack(fresh));
+    const fresh = await listRuns(state.protocol, list.data.tag).catch((error) => { if (error.status) notify(error.message, "bad"); });
+    if (!signal.aborted) list.follow(fresh);
   }, REFRESH);
   signal.addEventListener("abort", () => clearInterval(again));
 }
@@ -69,7 +69,8 @@ class RunList {
     this.count = h("span", { class: "count", role: "status" });
     this.compare = h("a", { class: "button primary", hidden: true });
     this.use(table);
-    this.element = h("div", { class: "listing" }, this.tools(), this.viewport);
+    this.bar = this.tools();
+    this.element = h("div", { class: "listing" }, this.bar, this.viewport);
     addEventListener("resize", () => this.draw(true), { signal });
   }
 
@@ -77,8 +78,8 @@ class RunList {
     this.data = table;
     const scores = [...table.columns.values()].filter((column) => column.kind === "score").map((column) => column.key);
     this.scores = scores;
-    state.scores ??= new Set(scores.slice(0, FIRST_SCORES));
-    if (!state.key) state.key = scores[0] ?? "method";
+    if (scores.length) state.scores ??= new Set(scores.slice(0, FIRST_SCORES));
+    if (!state.chosen) [state.key, state.descending] = [scores[0] ?? "name", scores.length > 0];
     // Without any weights there is nothing to draw.
     this.pictured = table.columns.get("status").words.includes("done");
     // A column that says the same of every run says nothing.
@@ -93,6 +94,19 @@ class RunList {
   replace(table) {
     this.use(table);
     this.update(true);
+  }
+
+  // What was added or removed meanwhile. Controls are made anew when nobody is using them.
+  follow(fresh) {
+    if (fresh) {
+      this.replace(unpack(fresh));
+      this.stale = true;
+    }
+    if (!this.stale || this.bar.contains(document.activeElement)) return;
+    this.stale = false;
+    const bar = this.tools();
+    this.bar.replaceWith(bar);
+    this.bar = bar;
   }
 
   tools() {
@@ -123,9 +137,9 @@ class RunList {
 
   update(keep = false) {
     this.rows = sorted(this.data, matching(this.data, state.search, state.choices), state.key, state.descending);
-    this.columns = [...this.before, ...this.scores.filter((key) => state.scores.has(key)), ...this.after];
+    this.columns = [...this.before, ...this.scores.filter((key) => state.scores?.has(key)), ...this.after];
     const total = this.data.count.toLocaleString("en");
-    this.count.textContent = this.rows.length === this.data.count ? `${total} runs` : `${this.rows.length.toLocaleString("en")} of ${total}`;
+    this.count.textContent = this.rows.length === this.data.count ? `${total} ${this.data.count === 1 ? "run" : "runs"}` : `${this.rows.length.toLocaleString("en")} of ${total}`;
     this.heads();
     this.selection();
     if (!keep) this.viewport.scrollTop = 0;
@@ -136,7 +150,7 @@ class RunList {
     const sort = (key) => {
       const better = this.data.columns.get(key).better;
       state.descending = state.key === key ? !state.descending : this.data.columns.get(key).kind === "score" && better !== "lower";
-      state.key = key;
+      [state.key, state.chosen] = [key, true];
       this.update();
       this.head.querySelector(`[data-key="${CSS.escape(key)}"]`)?.focus();
     };
@@ -146,8 +160,10 @@ class RunList {
       const button = h("button", { type: "button", data: { key }, onclick: () => sort(key) }, label, h("i", { "aria-hidden": "true" }));
       return h("th", { scope: "col", class: kind === "text" ? "" : "number", "aria-sort": order }, button);
     };
+    const focused = this.head.contains(document.activeElement) ? document.activeElement.dataset.key : null;
     this.head.replaceChildren(h("tr", {}, h("th", { class: "pick" }, h("span", { class: "hidden" }, "Compare")), head("name", "run"),
       this.pictured && h("th", { scope: "col", class: "tiny" }, "traversals"), this.columns.map((key) => head(key, columnName(key)))));
+    if (focused) this.head.querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus();
     this.table.setAttribute("aria-rowcount", this.rows.length + 1);
   }
 
@@ -163,7 +179,7 @@ class RunList {
     const last = Math.min(this.rows.length, first + shown);
     if (!anew && first === this.first && last === this.last) return;
     const kept = new Map(anew ? [] : [...this.body.children].filter((row) => row.dataset.row).map((row) => [Number(row.dataset.row), row]));
-    const focused = this.body.contains(document.activeElement) ? document.activeElement.closest("tr")?.dataset.row : null;
+    const focused = this.body.contains(document.activeElement) ? document.activeElement : null;
     [this.first, this.last] = [first, last];
     this.above.style.height = `${first * ROW}px`;
     this.below.style.height = `${(this.rows.length - last) * ROW}px`;
@@ -173,9 +189,9 @@ class RunList {
       row.setAttribute("aria-rowindex", at + 2);
       rows.push(row);
     }
-    const nothing = this.rows.length ? [] : [h("tr", { class: "nothing" }, h("td", { colspan: this.columns.length + 3 }, "No run fits the filter."))];
+    const nothing = this.rows.length ? [] : [h("tr", { class: "nothing" }, h("td", { colspan: this.columns.length + 3 }, this.data.count ? "No run fits the filter." : "No run is here any more. A new one appears by itself."))];
     this.body.replaceChildren(this.above, ...rows, ...nothing, this.below);
-    if (focused) this.body.querySelector(`tr[data-row="${focused}"] a`)?.focus({ preventScroll: true });
+    if (focused && !focused.isConnected) this.body.querySelector(`tr[data-id="${focused.closest("tr").dataset.id}"] ${focused.localName}`)?.focus({ preventScroll: true });
     for (const image of this.body.querySelectorAll("img:not([data-id])")) this.thumbnails.ask(image, image.closest("tr").dataset.id);
   }
 
@@ -198,11 +214,13 @@ class RunList {
   }
 
   selection() {
-    const chosen = [...state.selected];
+    const { words } = this.data.columns.get("id");
+    const chosen = [...state.selected].filter((id) => words.includes(id));
     this.compare.hidden = chosen.length === 0;
     const few = chosen.slice(0, MOST_COMPARED);
-    this.compare.textContent = chosen.length < 2 ? "Select one more to compare" : `Compare ${few.length} runs`;
-    this.compare.href = chosen.length < 2 ? "#/" : `#/compare/${few.map(encodeURIComponent).join(",")}`;
+    this.compare.textContent = chosen.length < 2 ? "Select one more to compare" : few.length < chosen.length ? `Compare the first ${few.length} of ${chosen.length}` : `Compare ${few.length} runs`;
+    if (chosen.length < 2) this.compare.removeAttribute("href");
+    else this.compare.href = `#/compare/${few.map(encodeURIComponent).join(",")}`;
     this.compare.classList.toggle("primary", chosen.length > 1);
   }
 

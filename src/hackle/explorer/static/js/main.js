@@ -1,5 +1,6 @@
 // The page: which view an address shows, and the colours.
 
+import { Refused, knock } from "./api.js";
 import { h, notify, prose } from "./dom.js";
 import { showList } from "./list.js";
 
@@ -8,7 +9,7 @@ let leave = () => {};
 
 async function route() {
   const [path] = location.hash.replace(/^#/, "").split("?");
-  const [, kind, argument, tab] = path.split("/").map(decodeURIComponent);
+  const [, kind, argument, tab] = path.split("/").map(decoded);
   leave();
   leave = () => {};
   main.replaceChildren();
@@ -31,6 +32,11 @@ async function route() {
   } catch (error) {
     if (!stop.signal.aborted) main.replaceChildren(problem(error.message));
   }
+}
+
+// A part of an address; one that is not well formed stays as it is, and no run has that name.
+function decoded(part) {
+  try { return decodeURIComponent(part); } catch { return part; }
 }
 
 const problem = (text) => h("div", { class: "problem", role: "alert" },
@@ -57,7 +63,28 @@ function menus() {
   });
 }
 
+// A server that was stopped is said so for as long as it is away; what was refused is said where nobody else says it.
+function connection() {
+  const lost = document.getElementById("lost");
+  let asking = 0;
+  addEventListener("reach", ({ detail: reached }) => {
+    lost.replaceChildren(...(reached ? [] : prose("The server does not answer: what is shown stays as it was. Is `hackle explore` still running?")));
+    clearInterval(asking);
+    if (!reached) asking = setInterval(knock, 2000);
+    else if (main.querySelector(".problem")) route();
+  });
+  addEventListener("unhandledrejection", (event) => {
+    if (!(event.reason instanceof Refused)) return;
+    event.preventDefault();
+    if (event.reason.status) notify(event.reason.message, "bad");
+  });
+}
+
+// The address names a view, so the skip link moves the focus and not the address.
+document.querySelector(".skip").addEventListener("click", (event) => { event.preventDefault(); main.focus(); });
+
 theme();
 menus();
+connection();
 addEventListener("hashchange", () => { route(); main.focus({ preventScroll: true }); scrollTo(0, 0); });
 route();

@@ -55,9 +55,16 @@ export async function showTraining(panel, id, signal) {
     return found.status;
   }
 
+  // A server that is away for a while may come back; a run that was deleted does not.
+  const gone = (error) => {
+    if (error.status !== 404) return status;
+    if (!signal.aborted) state.replaceChildren(h("span", { class: "state unreadable" }, "this run is no longer there"));
+    return "gone";
+  };
+
   let status = await more();
   while (status === "training" && !signal.aborted) {
     await new Promise((done) => setTimeout(done, EVERY));
-    if (!signal.aborted) status = await more().catch(() => status);
+    if (!signal.aborted) status = await more().catch(gone);
   }
 }
