@@ -2,7 +2,8 @@
 
 from hackle.store.entries import Entry
 from hackle.store.merging import export, merge, repair
-from hackle.store.results import Store, read, results
+from hackle.store.results import Store, read
+from hackle.store.run_folders import results
 from hackle.store.schema import FILE, SCHEMA, StoreError
 
 __all__ = ["FILE", "SCHEMA", "Entry", "Store", "StoreError", "export", "merge", "read", "repair", "results"]

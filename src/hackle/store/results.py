@@ -281,8 +281,3 @@ def read(folder: str | Path) -> Tables:
     """The results in a study's folder, which the path of its `results.sqlite` names as well."""
     with closing(Store.open(folder)) as store:
         return store.tables()
-
-
-def results(folder: str | Path) -> pd.DataFrame:
-    """The scores in a study's folder or `results.sqlite`, a row per run, representation, metric and protocol."""
-    return read(folder).scores
