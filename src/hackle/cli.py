@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rich.console import Console
 from tyro.conf import Positional
 
 from hackle import __version__
@@ -220,14 +221,10 @@ def show_command(
 
     not_negative(seed=seed)
     model = Model.load(directory)
-    for path in show(
-        model,
-        _data_of(model, dataset, root),
-        out or directory / "pictures",
-        seed=seed,
-        image=image,
-        overwrite=overwrite,
-    ):
+    data = _data_of(model, dataset, root)
+    with Console(stderr=True).status("encoding images and drawing pictures, some ten seconds"):
+        paths = show(model, data, out or directory / "pictures", seed=seed, image=image, overwrite=overwrite)
+    for path in paths:
         print(path)
 
 
