@@ -7,6 +7,7 @@ A room is a package or module directly under `hackle`. Imports inside functions,
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -157,6 +158,12 @@ def test_the_picture_names_every_room() -> None:
     rooms = {path.relative_to(ROOT).parts[0].removesuffix(".py") for path in MODULES}
     missing = [room for room in sorted(rooms) if f"{room}.py" not in page and f"{room}/" not in page]
     assert not missing, f"docs/architecture.md does not show {', '.join(missing)}"
+
+
+def test_the_picture_is_in_this_order() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "architecture.md").read_text(encoding="utf-8")
+    shown = re.findall(r"^  (\w+)(?:\.py|/) ", page.partition("src/hackle/\n")[2].partition("```")[0], re.MULTILINE)
+    assert [room for room in shown if room != "__init__"] == ORDER
 
 
 @pytest.mark.parametrize(
