@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -12,12 +13,15 @@ from typing import Any
 import pytest
 from PIL import Image
 from playwright.sync_api import Browser, Page, expect, sync_playwright
-from small_runs import serving, write_curves
+from small_runs import serving, train, write_curves
 
 from hackle.explorer import create_app
+from hackle.explorer.catalogue import PATIENCE as FOLDER_PATIENCE
 from hackle.model import Model
+from hackle.objectives import VAE
 from hackle.store import Store
 from made_up_outcomes import made_up, made_up_run
+from test_fleet import small_run
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 QUIET = [
@@ -163,6 +167,8 @@ def test_latents_are_sorted_and_traversals_follow(page: Page, ids: dict[str, str
 def test_starting_points(page: Page, ids: dict[str, str], tmp_path: Path) -> None:
     open_model(page, ids)
     start = ".original canvas"
+    # A random image may be the one at hand; this one is not.
+    page.evaluate("Math.random = () => 0.7")
     changed(page, start, lambda: [page.get_by_role("button", name="Random image").click(), page.wait_for_timeout(300)])
     page.get_by_text("Choose an image").click()
     page.wait_for_selector(".strip button")
@@ -403,6 +409,12 @@ def test_a_server_that_was_stopped_is_said_so_until_it_is_back(elsewhere: Page, 
         changed(elsewhere, "canvas.picture", lambda: elsewhere.locator(".latent input[type=range]").first.press("Home"))
 
 
+def later(page: Page) -> None:
+    """The time at which the list is read again, and by the server too."""
+    time.sleep(FOLDER_PATIENCE + 0.1)
+    page.clock.fast_forward(11_000)
+
+
 def test_the_list_follows_the_folder(elsewhere: Page, served: Path, tmp_path: Path, visit: Any) -> None:
     place = copied(served, tmp_path / "runs", "training", "broken")
     client = visit(create_app(place))
@@ -411,7 +423,7 @@ def test_the_list_follows_the_folder(elsewhere: Page, served: Path, tmp_path: Pa
     expect(elsewhere.get_by_text("2 runs")).to_be_visible()
     elsewhere.get_by_label("Compare training").focus()
     copied(served, place, "beta", "plain")
-    elsewhere.clock.fast_forward(11_000)
+    later(elsewhere)
     expect(elsewhere.get_by_text("4 runs")).to_be_visible()
     expect(elsewhere.get_by_label("Compare training")).to_be_focused()
     # Scores that come later have columns, and the list is sorted by the first of them.
@@ -420,11 +432,11 @@ def test_the_list_follows_the_folder(elsewhere: Page, served: Path, tmp_path: Pa
     elsewhere.get_by_label("Compare plain").check()
     for name in ("training", "broken", "beta", "plain"):
         shutil.rmtree(place / name)
-    elsewhere.clock.fast_forward(11_000)
+    later(elsewhere)
     expect(elsewhere.get_by_text("No run is here any more")).to_be_visible()
     expect(elsewhere.locator(".tools .button.primary")).to_be_hidden()
     shutil.rmtree(place)
-    elsewhere.clock.fast_forward(11_000)
+    later(elsewhere)
     expect(elsewhere.locator("#notice")).to_contain_text("cannot be read any more")
 
 
@@ -449,3 +461,85 @@ def test_the_skip_link_stays_on_the_page(page: Page, ids: dict[str, str]) -> Non
     page.keyboard.press("Enter")
     expect(page.locator("main")).to_be_focused()
     expect(page.locator("h1")).to_have_text("beta-vae")
+
+
+SHARES = "cells => cells.map(cell => cell.style.getPropertyValue('--share'))"
+UNNAMED = """() => {
+  const seen = (node) => !node.closest("[aria-hidden=true]"), all = (what) => [...document.querySelectorAll(what)].filter(seen);
+  const texts = (node) => [node.getAttribute("aria-label"), node.title, node.textContent, node.labels?.[0]?.textContent];
+  const used = all("a, button, input, select, summary, [tabindex='0'], [role=tabpanel]");
+  const drawn = all("canvas, svg").filter((node) => !node.closest("button"));
+  const picture = (node) => node.getAttribute("role") === "img" && node.getAttribute("aria-label");
+  return [...used.filter((node) => !texts(node).some((text) => text?.trim())), ...drawn.filter((node) => !picture(node))]
+    .map((node) => node.outerHTML.slice(0, 120));
+}"""
+
+
+def test_whatever_is_used_or_seen_has_a_name(page: Page, ids: dict[str, str]) -> None:
+    page.goto("/")
+    page.wait_for_selector(".runs tbody tr[data-id]")
+    assert page.evaluate(UNNAMED) == []
+    for name in ("beta", "gan"):
+        open_model(page, ids, name)
+        page.get_by_text("Choose an image").click()
+        page.wait_for_selector(".strip button")
+        for tool in ("Traversals", "Two latents", "Interpolate", "Prior samples"):
+            page.get_by_role("tab", name=tool).click()
+            expect(page.get_by_role("tabpanel", name=tool)).to_be_visible()
+            assert page.evaluate(UNNAMED) == [], tool
+    for place, wait in {
+        f"#/run/{ids['beta']}/captured": ".tops canvas",
+        f"#/run/{ids['beta']}/training": ".chart",
+        f"#/run/{ids['beta']}/record": "pre",
+        f"#/compare/{ids['beta']},{ids['plain']}": ".columns .heat",
+    }.items():
+        page.goto(f"/{place}")
+        page.wait_for_selector(wait)
+        assert page.evaluate(UNNAMED) == [], place
+
+
+def test_the_upload_is_one_stop_of_the_tab_key(page: Page, ids: dict[str, str]) -> None:
+    open_model(page, ids)
+    page.get_by_role("button", name="Random image").focus()
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("button", name="Upload…")).to_be_focused()
+    with page.expect_file_chooser():
+        page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("button", name="Draw prior")).to_be_focused()
+
+
+def test_the_pad_never_has_one_latent_twice(page: Page, ids: dict[str, str]) -> None:
+    open_model(page, ids)
+    page.get_by_role("tab", name="Two latents").click()
+    across, down = page.get_by_label("across"), page.get_by_label("down")
+    before = across.input_value(), down.input_value()
+    across.select_option(before[1])
+    assert (across.input_value(), down.input_value()) == before[::-1]
+
+
+def test_a_single_latent_that_says_nothing(
+    elsewhere: Page, served: Path, squares: Any, tmp_path: Path, visit: Any
+) -> None:
+    run = small_run(VAE(), latents=1, dataset=str(served.parent / "squares.npz"))
+    train(run, squares, 1).save(tmp_path / "run")
+    (tmp_path / "run" / "curves.csv").write_text("step,kl\n40,8520.25\n")
+    client = visit(create_app(tmp_path / "run"))
+    elsewhere.goto(str(client.base_url))
+    elsewhere.wait_for_selector(".tool[data-drawn]")
+    expect(elsewhere.get_by_text("1 latent", exact=True)).to_be_visible()
+    expect(elsewhere.get_by_role("tab", name="Two latents")).to_have_count(0)
+    assert "e-" not in elsewhere.locator(".latent .use").inner_text()
+    elsewhere.get_by_role("tab", name="What it captured").click()
+    elsewhere.wait_for_selector(".tops canvas")
+    cells = elsewhere.locator(".heat tbody td")
+    # An untrained encoder has next to no information, and its cells are not painted as if they had.
+    assert all(float(text) < 0.05 for text in cells.all_inner_texts())
+    assert all(float(share) < 0.5 for share in cells.evaluate_all(SHARES))
+    whole = elsewhere.locator(".responses .chart text[text-anchor=middle]").all_text_contents()
+    assert whole
+    assert all(text.isdigit() for text in whole)
+    elsewhere.get_by_role("tab", name="Training").click()
+    labels = elsewhere.locator(".charts .chart text")
+    expect(labels.first).to_be_visible()
+    assert len(set(labels.all_text_contents())) == labels.count()

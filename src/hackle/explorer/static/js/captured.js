@@ -2,7 +2,7 @@
 
 import { latest, readCaptured, readImportance, vary } from "./api.js";
 import { lineChart } from "./chart.js";
-import { factorName, h, metricName, notify, number, prose, scoreText, tabBar } from "./dom.js";
+import { factorName, h, metricName, nats, notify, number, prose, scoreText, tabBar } from "./dom.js";
 import { heatMap } from "./heatmap.js";
 import { paintSheet } from "./picture.js";
 
@@ -41,13 +41,13 @@ function maps(session, found, signal) {
       const answer = await readImportance(session.id).catch((error) => notify(error.message, "bad"));
       if (!answer || signal.aborted) return;
       values = order.map((index) => answer.importance[index]);
-      remark += `These give D ${number(answer.disentanglement)} and C ${number(answer.completeness)}.`;
+      remark += `These give D ${scoreText(answer.disentanglement)} and C ${scoreText(answer.completeness)}.`;
     } else if (key === "misjed") {
       [values, columns] = [order.map((row) => order.map((column) => found.misjed[row][column])), names];
     } else {
       const matrix = key === "means" ? found.information : found.posterior_information;
       values = order.map((index) => matrix[index]);
-      remark += key === "means" ? `These give MIG ${number(found.mig)}.` : `These give RMIG ${number(found.rmig)}.`;
+      remark += key === "means" ? `These give MIG ${scoreText(found.mig)}.` : `These give RMIG ${scoreText(found.rmig)}.`;
     }
     place.replaceChildren(heatMap({ title, rows: names, columns, values, top: key === "importance" ? 1 : null }));
     note.textContent = remark;
@@ -68,10 +68,10 @@ function responses(session, signal) {
       paintSheet(film, found.images, { columns: found.images.count, gap: 1 });
       const spread = (index) => Math.max(...found.means.map((means) => means[index])) - Math.min(...found.means.map((means) => means[index]));
       const ranked = session.latents.map(({ index }) => ({ index, spread: spread(index) })).sort((a, b) => b.spread - a.spread);
-      const all = found.means.flat(), reach = Math.max(1, ...all.map(Math.abs));
+      const reach = Math.max(1, ...found.means.flatMap((means, at) => means.map((mean, index) => Math.abs(mean) + found.deviations[at][index])));
       charts.replaceChildren(...ranked.map(({ index, spread: width }) => {
         const y = found.means.map((means) => means[index]), side = (sign) => y.map((value, at) => value + sign * found.deviations[at][index]);
-        const chart = lineChart({ title: `z${index} moves ${number(width, 2)}`, series: [{ name: `z${index}`, x: found.values, y, low: side(-1), high: side(1) }], width: 210, height: 104, ends: [-reach * 1.1, reach * 1.1] });
+        const chart = lineChart({ title: `z${index} moves ${nats(width)}`, series: [{ name: `z${index}`, x: found.values, y, low: side(-1), high: side(1) }], width: 210, height: 104, ends: [-reach * 1.1, reach * 1.1] });
         chart.classList.toggle("collapsed", !session.latents[index].active);
         return chart;
       }));
@@ -97,7 +97,7 @@ function top(session, found, signal) {
       const canvas = h("canvas", { role: "img", "aria-label": `Traversal of latent z${index}` });
       paintSheet(canvas, images, { columns, first: at, gap: 1 });
       at += columns;
-      return h("div", { class: "traversal" }, h("span", { class: "name" }, `z${index}`, h("small", {}, number(found.posterior_information[index][column], 2))), h("div", { class: "film" }, canvas));
+      return h("div", { class: "traversal" }, h("span", { class: "name" }, `z${index}`, h("small", {}, nats(found.posterior_information[index][column]))), h("div", { class: "film" }, canvas));
     }))));
   });
   draw().catch((error) => notify(error.message, "bad"));

@@ -4,9 +4,10 @@ import { h, number, s } from "./dom.js";
 
 const WIDE = 320, HEIGHT = 168, LEFT = 46, RIGHT = 8, TOP = 8, BOTTOM = 22;
 
-function ticks(low, high, count) {
-  const rough = (high - low) / count, size = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 2.5, 5, 10].map((factor) => factor * size).find((candidate) => candidate >= rough);
+// Round values between two ends, whole ones where the axis counts.
+function ticks(low, high, count, whole = false) {
+  const rough = Math.max((high - low) / count, whole ? 1 : 0), size = 10 ** Math.floor(Math.log10(rough));
+  const step = [1, 2, 2.5, 5, 10].map((factor) => factor * size).find((candidate) => candidate >= rough && (!whole || Number.isInteger(candidate)));
   const found = [];
   for (let at = Math.ceil(low / step); at * step <= high + 1e-9 * step; at += 1) found.push(at * step);
   return found;
@@ -26,14 +27,15 @@ export function lineChart({ title, series, width: WIDTH = WIDE, height = HEIGHT,
   const most = (list) => list.reduce((best, value) => Math.max(best, value), -Infinity);
   const [x0, x1] = xs.length ? [least(xs), most(xs)] : [0, 1];
   let [y0, y1] = ends ?? (ys.length ? [least(ys), most(ys)] : [0, 1]);
-  if (y0 === y1) [y0, y1] = [y0 - 0.5, y1 + 0.5];
+  // A single value stands in the middle, with an axis whose labels can tell its ends apart.
+  if (y0 === y1) [y0, y1] = [y0 - Math.max(0.5, 0.02 * Math.abs(y0)), y1 + Math.max(0.5, 0.02 * Math.abs(y1))];
   const px = (x) => LEFT + ((x - x0) / (x1 - x0 || 1)) * (WIDTH - LEFT - RIGHT);
   const py = (y) => TOP + (1 - (y - y0) / (y1 - y0)) * (height - TOP - BOTTOM);
   const chart = s("svg", { viewBox: `0 0 ${WIDTH} ${height}`, role: "img", "aria-label": title });
-  for (const y of ticks(y0, y1, 3)) {
+  for (const y of ticks(y0, y1, 4)) {
     chart.append(s("line", { class: "grid", x1: LEFT, x2: WIDTH - RIGHT, y1: py(y), y2: py(y) }), s("text", { x: LEFT - 6, y: py(y) + 3.5, "text-anchor": "end" }, short(y)));
   }
-  for (const x of ticks(x0, x1 > x0 ? x1 : x0 + 1, 4)) {
+  for (const x of x1 > x0 ? ticks(x0, x1, 4, xs.every(Number.isInteger)) : [x0]) {
     if (px(x) <= WIDTH - RIGHT + 1) chart.append(s("text", { x: px(x), y: height - 6, "text-anchor": px(x) > WIDTH - 24 ? "end" : "middle" }, short(x)));
   }
   series.forEach((line, at) => {
@@ -63,4 +65,6 @@ export function lineChart({ title, series, width: WIDTH = WIDE, height = HEIGHT,
   return h("figure", { class: "chart" }, reading, chart);
 }
 
-export const legend = (names) => h("p", { class: "legend" }, names.map((name, at) => h("span", { class: "entry" }, h("span", { class: `key s${at % 10}` }), name)));
+const COLORS = 10;
+export const legend = (names) => h("p", { class: "legend" }, names.slice(0, COLORS).map((name, at) => h("span", { class: "entry" }, h("span", { class: `key s${at}` }), name)),
+  names.length > COLORS && h("span", {}, `and ${names.length - COLORS} more in these colours`));

@@ -2,7 +2,7 @@
 
 import { readCaptured, readCurves, readRun } from "./api.js";
 import { legend, lineChart } from "./chart.js";
-import { differences, factorName, factsOf, h, metricName, notify, number, prose, scoreText, setting } from "./dom.js";
+import { differences, factorName, factsOf, h, metricName, nats, notify, prose, scoreText, setting } from "./dom.js";
 import { heatMap } from "./heatmap.js";
 import { paint, paintSheet } from "./picture.js";
 import { Session } from "./session.js";
@@ -47,7 +47,7 @@ async function column(card, seed, signal) {
     const rows = latents.map((latent, row) => {
       const canvas = h("canvas", { role: "img", "aria-label": `Traversal of latent z${latent.index}` });
       paintSheet(canvas, images, { columns, first: 1 + row * columns, gap: 1 });
-      return h("div", { class: `traversal ${latent.active ? "" : "collapsed"}` }, h("span", { class: "name" }, `z${latent.index}`, latent.kl === null ? null : h("small", {}, number(latent.kl, 2))), h("div", { class: "film" }, canvas));
+      return h("div", { class: `traversal ${latent.active ? "" : "collapsed"}` }, h("span", { class: "name" }, `z${latent.index}`, latent.kl === null ? null : h("small", {}, nats(latent.kl))), h("div", { class: "film" }, canvas));
     });
     const map = h("div", { class: "map" });
     body.replaceChildren(h("div", { class: "twins" }, session.start ? h("figure", {}, original, h("figcaption", {}, "original")) : null, h("figure", {}, reconstruction, h("figcaption", {}, "decoded"))), h("div", { class: "traversals" }, rows), map);

@@ -27,8 +27,11 @@ export const number = (value, digits = 3) => {
   return value.toFixed(size >= 100 ? 1 : digits);
 };
 
-// A score with the digits that papers print.
-export const scoreText = (value) => (value !== null && Math.abs(value) < 1000 ? value.toFixed(3) : number(value));
+// Nats in little room: two digits, and no zero for what is not zero.
+export const nats = (value) => (value === null || value === undefined ? "–" : value > 0 && value < 0.005 ? "<0.01" : number(value, 2));
+
+// A score with the digits that papers print; counts, of active latents say, are whole.
+export const scoreText = (value) => (value === null || Math.abs(value) >= 1000 || (Number.isInteger(value) && Math.abs(value) > 1) ? number(value) : value.toFixed(3)).replace("-", "−");
 
 // Text in which `these marks` set a command off.
 export const prose = (text) => text.split("`").map((part, at) => (at % 2 ? h("code", {}, part) : part));
@@ -57,8 +60,9 @@ export const factorName = (name) => name.replaceAll("_", " ");
 
 const SHORT = {
   mig: "MIG", sap: "SAP", rmig: "RMIG", jemmig: "JEMMIG", misjed: "MISJED", kl: "KL", elbo: "ELBO", iwae: "IWAE", wsepin: "WSEPIN", windin: "WINDIN",
-  beta_vae: "β-VAE score", factor_vae: "FactorVAE score", dci_disentanglement: "DCI D", dci_completeness: "DCI C", dci_informativeness: "DCI I",
-  gaussian_tc: "Gaussian TC", monte_carlo_tc: "Monte Carlo TC", posterior_mig: "posterior MIG",
+  beta_vae: "BetaVAE score", factor_vae: "FactorVAE score", dci_disentanglement: "DCI D", dci_completeness: "DCI C", dci_informativeness: "DCI I",
+  gaussian_tc: "Gaussian TC", monte_carlo_tc: "Monte Carlo TC", batch_tc: "batch TC", posterior_mig: "posterior MIG", misjed_top: "MISJED, top latents", "sepin@3": "SEPIN@3", "indin@3": "INDIN@3",
+  informativeness_mean: "mean informativeness", active_units: "active latents", kl_per_latent: "KL per latent",
 };
 export const metricName = (name) => SHORT[name] ?? name.replaceAll("_", " ");
 
@@ -84,10 +88,10 @@ export function tabBar(tabs, chosen, choose, label) {
   };
   tabs.forEach(([key, text], at) => {
     const move = (event) => {
-      const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
-      if (!step) return;
+      const to = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: tabs.length - 1 }[event.key];
+      if (to === undefined) return;
       event.preventDefault();
-      const next = tabs[(at + step + tabs.length) % tabs.length][0];
+      const next = tabs[(to + tabs.length) % tabs.length][0];
       select(next, true);
       choose(next);
     };

@@ -9,21 +9,24 @@ import { showPad } from "./pad.js";
 import { showInterpolation } from "./interpolation.js";
 import { showSamples } from "./samples.js";
 
+// Two latents need two.
 const TOOLS = { traversals: ["Traversals", showTraversals], pad: ["Two latents", showPad], between: ["Interpolate", showInterpolation], samples: ["Prior samples", showSamples] };
 
 export function showExplore(panel, session, run, signal) {
-  const tool = h("div", { class: "tool" });
+  const tool = h("div", { class: "tool", role: "tabpanel" });
+  const tools = Object.entries(TOOLS).filter(([key]) => key !== "pad" || session.latents.length > 1).map(([key, [label]]) => [key, label]);
   let showing = new AbortController();
   signal.addEventListener("abort", () => showing.abort());
   const choose = (key) => {
     showing.abort();
     showing = new AbortController();
     tool.replaceChildren();
+    tool.setAttribute("aria-label", TOOLS[key][0]);
     TOOLS[key][1](tool, session, showing.signal);
   };
   panel.append(
     h("div", { class: "bench" }, stage(session, signal), latentPanel(session, signal)),
-    h("section", { class: "tools-below" }, tabBar(Object.entries(TOOLS).map(([key, [label]]) => [key, label]), "traversals", choose, "Tools"), tool));
+    h("section", { class: "tools-below" }, tabBar(tools, "traversals", choose, "Tools"), tool));
   choose("traversals");
 }
 
@@ -51,7 +54,7 @@ const guarded = (work) => async (...values) => {
 function sources(session, signal) {
   const known = !session.model.problem;
   const file = h("input", {
-    type: "file", accept: "image/png,image/jpeg,image/webp,image/gif,image/bmp", class: "hidden", id: "upload",
+    type: "file", accept: "image/png,image/jpeg,image/webp,image/gif,image/bmp", class: "hidden", id: "upload", tabindex: -1, "aria-hidden": "true",
     onchange: guarded(async () => { if (file.files[0]) await session.fromFile(file.files[0]); file.value = ""; }),
   });
   const button = (label, work, title) => h("button", { type: "button", title, onclick: guarded(work) }, label);
@@ -99,7 +102,7 @@ function factorPanel(session, signal) {
       shown.textContent = slider.value;
       follow(row);
     };
-    const slider = h("input", { type: "range", min: 0, max: factor.size - 1, step: 1, value: 0, "aria-label": factor.name, disabled: factor.size < 2, oninput: slide });
+    const slider = h("input", { type: "range", min: 0, max: factor.size - 1, step: 1, value: 0, "aria-label": factorName(factor.name), disabled: factor.size < 2, oninput: slide });
     return { slider, shown, line: h("label", { class: "factor" }, h("span", {}, factorName(factor.name)), slider, shown), column };
   });
   const refresh = () => {

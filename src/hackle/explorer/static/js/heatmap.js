@@ -1,10 +1,13 @@
-// A matrix as a table whose cells are tinted by their share of the largest.
+// A matrix as a table whose cells are tinted by their share of the largest, or of FAINTEST where all are small: what is next to
+// nothing must not look like much.
 
 import { h, number } from "./dom.js";
 
+const FAINTEST = 0.1;
+
 export function heatMap({ title, rows, columns, values, top = null, choose = null }) {
   const known = values.flat().filter((value) => value !== null);
-  const most = top ?? Math.max(1e-9, ...known);
+  const most = top ?? Math.max(FAINTEST, ...known);
   const cell = (value, row, column) => {
     const share = value === null ? 0 : Math.min(1, Math.max(0, value / most));
     const text = value === null ? "–" : value.toFixed(2);

@@ -10,7 +10,7 @@ export function showInterpolation(place, session, signal) {
   const columns = session.columns(11);
   let first = [...session.z], second = session.draw();
   const film = h("canvas", { role: "img", "aria-label": "Images between the first and the second" });
-  const ends = [h("canvas"), h("canvas")];
+  const ends = ["First image", "Second image"].map((name) => h("canvas", { role: "img", "aria-label": name }));
   const share = h("input", { type: "range", min: 0, max: 1, step: 0.01, value: 0, "aria-label": "Way from the first image to the second" });
   // Classes have no middle: they change half-way.
   const between = (at) => session.latents.map(({ prior }, code) => (prior === "categorical" ? (at < 0.5 ? first : second)[code] : (1 - at) * first[code] + at * second[code]));
@@ -35,7 +35,7 @@ export function showInterpolation(place, session, signal) {
       draw();
     } catch (error) { notify(error.message, "bad"); }
   };
-  const end = (at, label) => h("figure", { class: "end" }, ends[at], h("figcaption", {}, label), h("div", { class: "buttons" },
+  const end = (at, label) => h("figure", { class: "end" }, ends[at], h("figcaption", {}, label), h("div", { class: "buttons", role: "group", "aria-label": ["First image", "Second image"][at] },
     h("button", { type: "button", onclick: () => choose(at, "here") }, "Use current"),
     session.model.problem ? null : h("button", { type: "button", onclick: () => choose(at, "data") }, "Random image"),
     h("button", { type: "button", onclick: () => choose(at, "prior") }, "Draw prior")));

@@ -1,6 +1,6 @@
 // A slider for every latent, with its values' histogram against the prior behind it.
 
-import { h, number, s } from "./dom.js";
+import { h, nats, number, s } from "./dom.js";
 import { REACH } from "./session.js";
 
 const WIDTH = 240, HEIGHT = 34;
@@ -42,7 +42,7 @@ function slider(session, latent) {
     const start = session.start?.means[latent.index];
     track.classList.toggle("started", start !== undefined);
     if (start !== undefined) track.style.setProperty("--start", Math.min(1, Math.max(0, (start + limit) / (2 * limit))).toFixed(4));
-    if (document.activeElement !== value) value.value = now.toFixed(2);
+    if (document.activeElement !== value) value.value = (Math.round(100 * now) / 100 + 0).toFixed(2);
   };
   return { body: [track, value], refresh };
 }
@@ -61,14 +61,14 @@ function classes(session, latent) {
 function row(session, latent, most) {
   const control = latent.prior === "categorical" ? classes(session, latent) : slider(session, latent);
   const use = latent.kl === null ? null : h("span", { class: "use", title: `KL to the prior ${number(latent.kl)} nats, information on the image ${number(latent.informativeness)} nats` },
-    h("i", { style: { "--share": (latent.kl / most).toFixed(3) } }), h("b", {}, number(latent.kl, 2)));
+    h("i", { style: { "--share": (latent.kl / most).toFixed(3) } }), h("b", {}, nats(latent.kl)));
   const element = h("div", { class: `latent ${latent.active ? "" : "collapsed"} ${latent.prior}`, data: { latent: latent.index } },
     h("span", { class: "name" }, `z${latent.index}`, latent.active ? null : h("em", {}, "collapsed")), use, control.body);
   return { element, refresh: control.refresh };
 }
 
 export function latentPanel(session, signal) {
-  const most = Math.max(1e-9, ...session.latents.map((latent) => latent.kl ?? 0));
+  const most = Math.max(0.1, ...session.latents.map((latent) => latent.kl ?? 0));
   const rows = session.latents.map((latent) => row(session, latent, most));
   const list = h("div", { class: "latents" });
   const order = (by) => list.replaceChildren(...session.ordered(by).map((latent) => rows[latent.index].element));

@@ -7,12 +7,22 @@ import { SPAN } from "./session.js";
 
 export function showPad(place, session, signal) {
   const order = session.ordered(), side = session.columns(9);
-  const chosen = { across: order[0].index, down: (order[1] ?? order[0]).index };
+  const chosen = { across: order[0].index, down: order[1].index };
   const canvas = h("canvas", { "aria-hidden": "true" });
   const point = h("i", { class: "point", "aria-hidden": "true" });
   const pad = h("div", { class: "pad", tabindex: 0, role: "application", "aria-roledescription": "two-dimensional slider" }, canvas, point);
-  const choice = (key, label) => h("label", {}, `${label} `, h("select", { onchange: (event) => { chosen[key] = Number(event.target.value); refresh(); draw(); } },
-    order.map((latent) => h("option", { value: latent.index, selected: latent.index === chosen[key] }, `z${latent.index}`))));
+  // The latent that the other side has changes places with this one's.
+  const choose = (key, latent) => {
+    const other = key === "across" ? "down" : "across";
+    if (chosen[other] === latent) chosen[other] = chosen[key];
+    chosen[key] = latent;
+    for (const side of ["across", "down"]) selects[side].value = chosen[side];
+    refresh();
+    draw();
+  };
+  const selects = Object.fromEntries(["across", "down"].map((key) => [key, h("select", { onchange: (event) => choose(key, Number(event.target.value)) },
+    order.map((latent) => h("option", { value: latent.index, selected: latent.index === chosen[key] }, `z${latent.index}`)))]));
+  const choice = (key, label) => h("label", {}, `${label} `, selects[key]);
   const reading = h("p", { class: "faint", role: "status" });
   place.append(h("div", { class: "pad-tool" }, pad, h("div", { class: "pad-side" }, mirror(session, signal), reading, choice("across", "across"), choice("down", "down"),
     h("p", { class: "faint" }, "Drag, or use the arrow keys. The map shows both latents from end to end."))));
@@ -58,7 +68,8 @@ export function showPad(place, session, signal) {
   const refresh = () => {
     point.style.left = `${100 * Math.min(1, Math.max(0, toShare(chosen.across)))}%`;
     point.style.top = `${100 * Math.min(1, Math.max(0, toShare(chosen.down)))}%`;
-    const text = `z${chosen.across} = ${session.z[chosen.across].toFixed(2)}, z${chosen.down} = ${session.z[chosen.down].toFixed(2)}`;
+    const value = (latent) => (session.latents[latent].prior === "categorical" ? session.z[latent] : session.z[latent].toFixed(2));
+    const text = `z${chosen.across} = ${value(chosen.across)}, z${chosen.down} = ${value(chosen.down)}`;
     reading.textContent = text;
     pad.setAttribute("aria-label", `Latents ${text}`);
   };

@@ -38,9 +38,10 @@ export async function showRun(main, id, tab, signal) {
     const { signal: own } = showing;
     panel.replaceChildren();
     panel.className = `panel ${key}`;
+    panel.setAttribute("aria-label", TABS.find(([name]) => name === key)?.[1] ?? key);
     try {
       if (key === "training") return await showTraining(panel, id, own);
-      if (key === "record") return panel.replaceChildren(h("pre", { tabindex: 0 }, JSON.stringify(run.record, null, 2)));
+      if (key === "record") return panel.replaceChildren(h("pre", { tabindex: 0, role: "region", "aria-label": "Record of the run" }, JSON.stringify(run.record, null, 2)));
       panel.append(h("p", { class: "waiting" }, "Loading the model…"));
       if (!session) {
         session = await Session.open(id);

@@ -34,7 +34,7 @@ export async function showTraining(panel, id, signal) {
 
   function chartOf([name, series]) {
     const chart = lineChart({ title: termName(name), series });
-    if (series.length > 1) chart.append(legend(series.slice(0, 10).map((line) => line.name)));
+    if (series.length > 1) chart.append(legend(series.map((line) => line.name)));
     return chart;
   }
 

@@ -1,7 +1,7 @@
 // A row of images for every latent: what moving it alone does to the image at hand.
 
 import { later, latest } from "./api.js";
-import { h, number } from "./dom.js";
+import { h, nats } from "./dom.js";
 import { paintSheet } from "./picture.js";
 
 const GAP = 2;
@@ -16,7 +16,7 @@ export function showTraversals(place, session, signal) {
       session.set(latent.index, session.values(latent.index, columns)[Math.min(columns - 1, Math.floor(share * columns))]);
     };
     const strip = h("div", { class: "film", title: `Click to move z${latent.index} there`, onclick: pick }, canvas, mark);
-    const label = h("span", { class: "name" }, `z${latent.index}`, latent.kl === null ? null : h("small", {}, `KL ${number(latent.kl, 2)}`));
+    const label = h("span", { class: "name" }, `z${latent.index}`, latent.kl === null ? null : h("small", {}, `KL ${nats(latent.kl)}`));
     return { latent, canvas, mark, line: h("div", { class: `traversal ${latent.active ? "" : "collapsed"}` }, label, strip) };
   });
   place.append(h("div", { class: "traversals" }, strips.map(({ line }) => line)));
