@@ -17,6 +17,7 @@ from small_runs import serving, train, write_curves
 
 from hackle.explorer import create_app
 from hackle.explorer.catalogue import PATIENCE as FOLDER_PATIENCE
+from hackle.explorer.workbench import MOST_VALUES
 from hackle.model import Model
 from hackle.objectives import VAE
 from hackle.store import Store
@@ -283,6 +284,8 @@ def test_runs_that_differ_in_the_noise_alone_are_told_apart(elsewhere: Page, tmp
     elsewhere.goto(f"{client.base_url}/#/compare/{','.join(ids)}")
     legend = elsewhere.locator(".curves .legend .entry")
     expect(legend).to_have_count(2)
+    # No weights were kept: there is no other image to show.
+    expect(elsewhere.get_by_role("button", name="Another image")).to_be_hidden()
     assert sorted(text.split(", ")[-1] for text in legend.all_inner_texts()) == ["σ = 0", "σ = 0.9"]
     assert len(set(elsewhere.locator(".card h2 small").all_inner_texts())) == 2
 
@@ -543,3 +546,17 @@ def test_a_single_latent_that_says_nothing(
     labels = elsewhere.locator(".charts .chart text")
     expect(labels.first).to_be_visible()
     assert len(set(labels.all_text_contents())) == labels.count()
+
+
+def test_files_hold_no_more_than_the_server_decodes(page: Page) -> None:
+    page.goto("/")
+    sizes = page.evaluate("""async () => {
+      const { fitting, sweep } = await import("./js/exports.js");
+      const latents = Array.from({ length: 64 }, (_, index) => ({ index, prior: "normal" }));
+      const session = { model: { shape: [128, 128, 3] }, ordered: () => latents, moved: () => [0] };
+      const view = { rows: 64, columns: 11, z: Array(704).fill([0]) }, film = sweep(session), png = fitting(session, view);
+      return [png.rows, png.z.length / png.columns, film.columns, film.z.length / film.columns];
+    }""")
+    assert sizes == [44, 44, 20, 24]
+    assert 44 * 11 * 128 * 128 * 3 <= MOST_VALUES < 45 * 11 * 128 * 128 * 3
+    assert 20 * 24 * 128 * 128 * 3 <= MOST_VALUES < 21 * 24 * 128 * 128 * 3

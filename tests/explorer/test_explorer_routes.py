@@ -227,3 +227,16 @@ def test_a_folder_that_is_gone_is_said_so(served: Path, tmp_path: Path, visit: A
     assert "cannot be read any more" in answer.json()["detail"]
     (tmp_path / "away").rename(place)
     assert client.get("/api/runs").json()["count"] == 1
+
+
+def test_a_run_that_was_trained_again_has_another_thumbnail(served: Path, tmp_path: Path, visit: Any) -> None:
+    shutil.copytree(served / "beta", tmp_path / "runs" / "beta")
+    client = visit(create_app(tmp_path / "runs"))
+    place = f"/api/runs/{column(client.get('/api/runs').json(), 'id')[0]}/thumbnail.png"
+    first = client.get(place)
+    known = {"If-None-Match": first.headers["etag"]}
+    assert client.get(place, headers=known).status_code == 304
+    shutil.copy(served / "plain" / "weights.safetensors", tmp_path / "runs" / "beta")
+    again = client.get(place, headers=known)
+    assert again.status_code == 200
+    assert again.content != first.content

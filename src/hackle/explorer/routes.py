@@ -274,11 +274,15 @@ def make_routes(catalogue: Catalogue, workbench: Workbench) -> APIRouter:
         return {"status": catalogue.row(identifier)["status"], "curves": catalogue.curves(identifier, after)}
 
     @router.get("/runs/{identifier}/thumbnail.png")
-    def thumbnail(identifier: str) -> Response:
+    def thumbnail(identifier: str, request: Request) -> Response:
+        # A run that was trained again has another picture.
+        headers = {"ETag": f'"{workbench.written(identifier)}"', "Cache-Control": "private, no-cache"}
+        if request.headers.get("if-none-match") == headers["ETag"]:
+            return Response(status_code=304, headers=headers)
         bench = workbench.bench(identifier)
         with workbench.heavy.turn():
             bench.thumbnail = bench.thumbnail or _thumbnail(bench)
-        return Response(bench.thumbnail, media_type="image/png", headers={"Cache-Control": "private, max-age=3600"})
+        return Response(bench.thumbnail, media_type="image/png", headers=headers)
 
     @router.post("/runs/{identifier}/export")
     def export(identifier: str, question: Export) -> Response:

@@ -184,6 +184,22 @@ class Workbench:
 
     def bench(self, identifier: str) -> Bench:
         """The model of a run, from memory or from its folder."""
+        folder = self._folder(identifier)
+        return self._benches.get((identifier, self.written(identifier)), lambda: self._open(folder))
+
+    def written(self, identifier: str) -> int:
+        """When the weights of a run were written."""
+        weights = self._folder(identifier) / WEIGHTS
+        if weights.is_file():
+            return weights.stat().st_mtime_ns
+        if identifier in self.catalogue.contents.problems:
+            return 0
+        raise Missing(
+            "this run has no weights yet: it is training, or was stopped and goes on with "
+            f"`hackle train --resume --out {weights.parent}`. Its curves are under Training"
+        )
+
+    def _folder(self, identifier: str) -> Path:
         folder = self.catalogue.folder(identifier)
         if folder is None:
             reason = self.catalogue.contents.problems.get(identifier)
@@ -192,14 +208,7 @@ class Workbench:
                 if reason
                 else "the weights of this run were not kept; `hackle study run --keep all` keeps them"
             )
-        weights = folder / WEIGHTS
-        if not weights.is_file() and identifier not in self.catalogue.contents.problems:
-            raise Missing(
-                "this run has no weights yet: it is training, or was stopped and goes on with "
-                f"`hackle train --resume --out {folder}`. Its curves are under Training"
-            )
-        written = weights.stat().st_mtime_ns if weights.is_file() else 0
-        return self._benches.get((identifier, written), lambda: self._open(folder))
+        return folder
 
     def _open(self, folder: Path) -> Bench:
         model = Model.load(folder)

@@ -15,7 +15,7 @@ export async function showCompare(main, ids, signal) {
   document.title = `Comparing ${runs.length} runs – hackle explorer`;
   document.getElementById("place").replaceChildren(h("a", { href: "#/" }, "Runs"), h("span", { "aria-hidden": "true" }, "›"), h("span", { class: "here" }, "Compare"));
   const cards = runs.map((run) => ({ run, body: h("div", {}, h("p", { class: "waiting" }, "Loading the model…")) }));
-  const another = h("button", { type: "button" }, "Another image");
+  const another = h("button", { type: "button", hidden: !runs.some((run) => run.status === "done") }, "Another image");
   main.replaceChildren(
     h("div", { class: "title" }, h("h1", {}, `Comparing ${runs.length} runs`), another),
     h("div", { class: "columns", style: { "--count": runs.length } }, cards.map(({ run, body }) => h("section", { class: "card" }, heading(run), body))),

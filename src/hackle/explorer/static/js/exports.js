@@ -6,10 +6,20 @@ import { download } from "./picture.js";
 import { SPAN } from "./session.js";
 
 const FRAMES = 24, PAGE_STARTS = 4;
+// What the server decodes for one file: images, and values of their pixels.
+const MOST_IMAGES = 4096, MOST_VALUES = 24e6;
 
-// Every latent in a column of its own, sweeping out and back from the image at hand.
-function sweep(session) {
-  const latents = session.ordered();
+const room = (session) => Math.min(MOST_IMAGES, Math.floor(MOST_VALUES / session.model.shape.reduce((product, size) => product * size, 1)));
+
+// The first rows of a view, those of the latents most used, as many as one file takes.
+export function fitting(session, { rows, columns, z }) {
+  const most = Math.max(1, Math.min(rows, Math.floor(room(session) / columns)));
+  return rows * columns === z.length ? { rows: most, columns, z: z.slice(0, most * columns) } : { rows, columns, z };
+}
+
+// Every latent, or as many as one file takes, in a column of its own, sweeping out and back from the image at hand.
+export function sweep(session) {
+  const latents = session.ordered().slice(0, Math.max(1, Math.floor(room(session) / FRAMES)));
   const z = Array.from({ length: FRAMES }, (_, frame) => {
     const turn = Math.sin((2 * Math.PI * frame) / FRAMES);
     return latents.map(({ index, prior, classes }) => session.moved([[index, prior === "categorical" ? Math.floor(((turn + 1) / 2) * (classes - 1e-6)) : turn * SPAN[prior]]]));
@@ -27,7 +37,7 @@ export function exportMenu(session, run) {
       notify("Saved");
     } catch (error) { notify(error.message, "bad"); }
   };
-  const seen = ({ rows, columns, z }) => ({ rows, columns, z });
+  const seen = (view) => fitting(session, view);
   const page = async () => {
     const starts = [session.input(session.z)];
     if (!session.model.problem) {
