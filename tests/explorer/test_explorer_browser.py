@@ -347,6 +347,33 @@ def test_nothing_is_wider_than_the_screen(page: Page, ids: dict[str, str], width
         assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, place
 
 
+@pytest.mark.parametrize("width", [1280, 375])
+def test_menus_open_on_the_screen(page: Page, ids: dict[str, str], width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 740})
+    for place, wait in {"": ".runs tbody tr[data-id]", f"#/run/{ids['beta']}": ".tool[data-drawn]"}.items():
+        page.goto(f"/{place}")
+        page.wait_for_selector(wait)
+        page.locator(".menu summary").click()
+        box = page.locator(".menu .choices").bounding_box()
+        assert box is not None
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= width
+
+
+@pytest.mark.parametrize("width", [1280, 375])
+def test_a_run_keeps_its_name_while_the_list_moves_sideways(page: Page, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 740})
+    page.goto("/")
+    page.wait_for_selector(".runs tbody tr[data-id]")
+    page.locator(".viewport").evaluate("viewport => { viewport.scrollLeft = 150; }")
+    edges = """rows => rows.map(row => [...row.children].slice(0, 2).map(cell => cell.getBoundingClientRect()))
+      .map(([pick, name]) => [pick.left, pick.right - name.left])"""
+    # No gap through which other columns would be seen, in the head as in the rows.
+    found = page.locator(".runs tr:not(.space)").evaluate_all(edges)
+    assert len(found) == 6
+    assert found == [[0, 0]] * 6
+
+
 def test_light_and_dark(page: Page) -> None:
     page.emulate_media(color_scheme="dark")
     page.goto("/")
