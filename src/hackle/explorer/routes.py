@@ -318,5 +318,10 @@ def _page(bench: Bench, starts: NDArray[np.float32], row: dict[str, Any]) -> Res
     if len(starts) > 16:
         raise ValueError(f"{len(starts)} starting points are too many for a page; at most 16 are taken")
     order = (bench.look.order if bench.dataset is not None else np.arange(len(bench.axes))).tolist()
-    title = f"{row['method']} on {row['dataset']}, seed {row['seed']}"
+    facts = [
+        f"strength {row['strength']:g}" if row["strength"] is not None else "",
+        f"σ = {row['correlation']:g}" if row["correlation"] else "",
+        f"seed {row['seed']}",
+    ]
+    title = f"{row['method']} on {row['dataset']}, {', '.join(filter(None, facts))}"
     return _file(traversal_page(bench, starts, order, title).encode(), "text/html; charset=utf-8", "traversals.html")

@@ -4,7 +4,7 @@ const place = document.getElementById("traversals");
 const add = (parent, tag, properties = {}) => parent.appendChild(Object.assign(document.createElement(tag), properties));
 for (const view of data.views) {
   const block = add(place, "section", { className: "block" });
-  const picture = add(block, "canvas", { width: data.width, height: data.height, className: "picture" });
+  const picture = add(block, "canvas", { width: data.width, height: data.height, className: "picture", role: "img", ariaLabel: "Image decoded from the latents" });
   const context = picture.getContext("2d");
   const show = (image, at) => context.drawImage(image, at * data.width, 0, data.width, data.height, 0, 0, data.width, data.height);
   const start = new Image();
@@ -15,7 +15,7 @@ for (const view of data.views) {
     const line = add(list, "label", { className: "row" });
     const kl = data.kl[row] === null ? "" : ` KL ${data.kl[row].toFixed(2)}`;
     add(line, "span", { textContent: `z${latent.latent}${kl}` });
-    const film = add(line, "canvas", { width: data.width * data.columns, height: data.height });
+    const film = add(line, "canvas", { width: data.width * data.columns, height: data.height, role: "img", ariaLabel: `Traversal of latent z${latent.latent}` });
     const slider = add(line, "input", { type: "range", min: 0, max: data.columns - 1, value: latent.at });
     const value = add(line, "output", { textContent: latent.values[latent.at].toFixed(2) });
     const sprite = new Image();
