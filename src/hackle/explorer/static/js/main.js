@@ -56,6 +56,12 @@ function theme() {
 function menus() {
   const close = (kept) => document.querySelectorAll("details.menu[open]").forEach((menu) => { if (menu !== kept) menu.open = false; });
   addEventListener("click", (event) => close(event.target.closest?.("details.menu")));
+  // A menu hangs from the right end of its button, or from the left where the screen would end before it does.
+  addEventListener("toggle", (event) => {
+    const choices = event.target.matches?.("details.menu[open]") ? event.target.querySelector(".choices") : null;
+    choices?.classList.remove("rightward");
+    if (choices && choices.getBoundingClientRect().left < 0) choices.classList.add("rightward");
+  }, true);
   addEventListener("keydown", (event) => {
     if (event.key !== "Escape") return;
     document.activeElement?.closest("details.menu")?.querySelector("summary").focus();
