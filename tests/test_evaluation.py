@@ -331,6 +331,6 @@ def test_the_true_total_correlation_of_nearly_all_images_is_not_called_saturated
     encoder = Numbered((20, 20, 20))
     table = score(encoder, encoder.data, "true_tc", NEARLY_ALL)
     assert table["note"].tolist() == [""]
-    assert table["score"][0] == pytest.approx(0.0, abs=0.05)
+    assert table["score"].tolist()[0] == pytest.approx(0.0, abs=0.05)
     few = Numbered((40, 40, 40))
     assert "allows at most" in score(few, few.data, "true_tc", TINY)["note"][0]
