@@ -56,6 +56,20 @@ def test_logvars_bring_the_metrics_of_posteriors(tmp_path: Path, capsys: pytest.
     assert "active_units" in capsys.readouterr().out
 
 
+def test_a_note_names_the_option_of_this_verb(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """600 posteriors that do not touch: a mixture of the points alone saturates."""
+    np.savez(
+        tmp_path / "all.npz", codes=100.0 * RNG.normal(size=(600, 2)), factors=FACTORS, logvars=np.full((600, 2), -9.0)
+    )
+    words = ["score-codes", str(tmp_path / "all.npz"), "--metrics", "separability,monte_carlo_tc", "--no-ceilings"]
+    main(words)
+    said = " ".join(capsys.readouterr().out.split())
+    assert "hackle score-codes … --whole-mixture" in said
+    assert "hackle score-codes … --metrics true_tc" in said
+    main([*words, "--whole-mixture"])
+    assert "total_information" in capsys.readouterr().out
+
+
 def test_what_is_wrong_with_a_file_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     np.save(tmp_path / "codes.npy", CODES)
     np.savez(tmp_path / "means.npz", means=CODES)

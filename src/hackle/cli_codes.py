@@ -26,6 +26,7 @@ def score_codes_command(
     factor_bins: int = 20,
     bootstrap: int = 0,
     ceilings: bool = True,
+    whole_mixture: bool = False,
     json: Path | None = None,
     parquet: Path | None = None,
     overwrite: bool = False,
@@ -42,6 +43,7 @@ def score_codes_command(
         factor_bins: Real-valued factors of more values than this are cut into so many bins of equal width.
         bootstrap: Number of resamplings for 95% intervals; 0 gives none.
         ceilings: Also show what perfect codes reach.
+        whole_mixture: Sampled informations use every sample as mixture; slower.
         json: Where to write the table as JSON.
         parquet: Where to write the table as Parquet.
         overwrite: Replace files that are there already.
@@ -54,9 +56,11 @@ def score_codes_command(
             writable(path, overwrite)
     found = _tables(codes)
     means, labels, spread = found["codes"], found.get("factors"), found.get("logvars")
-    if factors is not None:
-        labels = _one_table(Path(factors)) if Path(factors).is_file() else _columns(means, factors, codes)
-        means = means.drop(columns=labels.columns) if not Path(factors).is_file() else means
+    if factors is not None and Path(factors).is_file():
+        labels = _one_table(Path(factors))
+    elif factors is not None:
+        labels = _columns(means, factors, codes)
+        means = means.drop(columns=labels.columns)
     if labels is None:
         raise HackleError(
             f"{codes} holds no factors; name a file of them with --factors, or the columns that hold them"
@@ -73,9 +77,10 @@ def score_codes_command(
         factor_bins=factor_bins,
         bootstrap=bootstrap,
         ceilings=ceilings,
+        whole_mixture=whole_mixture,
         progress=True,
     )
-    print_scores(scores)
+    print_scores(scores, "score-codes")
     if json is not None:
         scores.to_json(json, orient="records", indent=2)
     if parquet is not None:

@@ -112,8 +112,8 @@ def duration(hours: float) -> str:
     return f"{hours:,.1f} hours" + (f" ({hours / 24:,.1f} days)" if hours >= 24 else "")
 
 
-def print_scores(scores: Any) -> None:
-    """The score table on the terminal, and under it each note once."""
+def print_scores(scores: Any, verb: str = "score") -> None:
+    """The score table on the terminal, and under it each note once. verb: the one whose options are a remedy."""
     table = Table(box=None, header_style="bold")
     for column in ("metric", "codes", "score", "ceiling", "better"):
         table.add_column(column, justify="right" if column in ("score", "ceiling") else "left")
@@ -129,5 +129,5 @@ def print_scores(scores: Any) -> None:
     for note, name in told.items():
         # What the advice to a caller of the function is on the command line. That total correlation is one of small batches.
         remedy = "--metrics true_tc" if name == "monte_carlo_tc" else "--whole-mixture"
-        option = f" (here: hackle score … {remedy})" if "mixture=(means, logvars)" in note else ""
+        option = f" (here: hackle {verb} … {remedy})" if "mixture=(means, logvars)" in note else ""
         console.print(f"[yellow]note:[/yellow] {escape(note)}{option}", highlight=False)
