@@ -318,3 +318,10 @@ def test_ceilings_survive_a_factor_whose_other_value_was_not_drawn() -> None:
     assert 4999 not in np.concatenate([plan.train, plan.test])
     table = score(lambda images: images[:, 0, :, 0] * 1.0, data, "mig", TINY, 1, representations="mean")
     assert table["ceiling"].tolist()[0] > 0.1
+
+
+def test_downstream_tasks_see_means_alone(squares: Any) -> None:
+    found = score(Oracle(squares, posterior=True), squares, "mig,downstream_logistic_cv", TINY, ceilings=False)
+    seen = found.groupby(found["metric"].str.startswith("downstream"))["representation"].agg(set)
+    assert seen[True] == {"mean"}
+    assert seen[False] == {"mean", "sampled"}

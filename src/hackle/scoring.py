@@ -121,8 +121,9 @@ class Scoring:
         if not metric.fits(mean):
             return []
         scored: Mapping[str, Evaluation] = {"posterior": mean}
-        if metric.on == "codes":
-            scored = {key: value for key, value in evaluations.items() if key in self.representations}
+        if metric.on != "posterior":
+            allowed = {"mean"} if metric.on == "means" else evaluations.keys()
+            scored = {key: evaluations[key] for key in self.representations if key in allowed & evaluations.keys()}
         found = []
         for representation, evaluation in scored.items():
             try:
