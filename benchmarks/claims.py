@@ -12,9 +12,9 @@ import numpy as np
 import pandas as pd
 
 from hackle.claims import CLAIMS, judge
-from hackle.claims.locatello2019 import DATASETS, DOWNSTREAM, METRICS
-from hackle.presets import STRENGTHS
-from hackle.tables import RUN_COLUMNS, SCORE_COLUMNS, Tables
+from hackle.papers.locatello2019.claims import DATASETS, DOWNSTREAM, METRICS
+from hackle.store.tables import RUN_COLUMNS, SCORE_COLUMNS, Tables
+from hackle.studies.presets import STRENGTHS
 
 SCORES = [
     *((name, representation) for name in METRICS for representation in ("mean", "sampled")),

@@ -20,9 +20,9 @@ import numpy as np
 import torch
 from PIL import Image
 
+from hackle.core.randomness import Stream
+from hackle.core.types import Images
 from hackle.datasets import dsprites, dsprites_variants
-from hackle.randomness import Stream
-from hackle.types import Images
 
 LOADERS = {source.name: source.load for source in (dsprites.SOURCE, *dsprites_variants.SOURCES)}
 REPEATS = 30

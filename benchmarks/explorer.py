@@ -24,10 +24,10 @@ from typing import Any
 import numpy as np
 
 from hackle.datasets import load
-from hackle.model import Model
-from hackle.presets import default_run, method_at
 from hackle.store import Store
-from hackle.tables import Outcome
+from hackle.store.tables import Outcome
+from hackle.studies.presets import default_run, method_at
+from hackle.train.model import Model
 
 METRICS = (
     *("mig", "dci_disentanglement", "dci_completeness", "dci_informativeness", "factor_vae", "beta_vae", "sap"),

@@ -16,11 +16,11 @@ from typing import Any
 import torch
 
 from hackle.bench import CASES, compare, measure
+from hackle.core.types import Dataset, Run
 from hackle.datasets import load
-from hackle.fleet import Fleet
 from hackle.nets import Convolutional
 from hackle.objectives import OBJECTIVES
-from hackle.types import Dataset, Run
+from hackle.train.fleet import Fleet
 
 STACKS = [(case, 64) for case in CASES] + [
     (case, 300) for case in CASES if not case.split and case.method != "infowgan-gp"

@@ -16,13 +16,13 @@ import pandas as pd
 import torch
 
 from hackle.bench import measure
+from hackle.core.factors import Factor, FactorGrid
+from hackle.core.types import Dataset
 from hackle.datasets import DataError, load
 from hackle.datasets.arrays import ArrayDataset
-from hackle.factors import Factor, FactorGrid
-from hackle.fleet import group
-from hackle.presets import method_name
-from hackle.studies.locatello2019 import DATASETS, locatello2019
-from hackle.types import Dataset
+from hackle.papers.locatello2019.study import DATASETS, locatello2019
+from hackle.studies.presets import method_name
+from hackle.train.fleet import group
 
 SIZES = {
     "smallnorb": (48_600, 1),

@@ -19,8 +19,8 @@ import numpy as np
 import torch
 from torch.utils.data import DataLoader
 
+from hackle.core.randomness import Stream
 from hackle.datasets import load
-from hackle.randomness import Stream
 
 BATCH, WORKERS = 64, 2
 

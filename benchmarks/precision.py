@@ -21,8 +21,8 @@ import numpy as np
 import pandas as pd
 from scipy.stats import ks_2samp, t
 
-from hackle.presets import default_run, method_at
-from hackle.types import Run
+from hackle.core.types import Run
+from hackle.studies.presets import default_run, method_at
 
 STRENGTHS = {"factor-vae": 35.0, "beta-vae": 4.0}
 SCORES = ("reconstruction", "kl", "mig", "factor_vae")

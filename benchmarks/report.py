@@ -20,10 +20,10 @@ from pathlib import Path
 
 import numpy as np
 
+from hackle.core.types import Run
+from hackle.papers.locatello2019.study import locatello2019
 from hackle.store import FILE, Store
-from hackle.studies import locatello2019
-from hackle.tables import Outcome
-from hackle.types import Run
+from hackle.store.tables import Outcome
 
 CODES = (
     *("beta_vae", "factor_vae", "mig", "sap", "dci_disentanglement", "dci_completeness", "dci_informativeness"),
@@ -97,7 +97,7 @@ def main() -> None:
         environment = {**os.environ, "OMP_NUM_THREADS": "1"}
         load = os.getloadavg()[0]
         started = time.perf_counter()
-        verb = "from hackle.cli import main; main()"
+        verb = "from hackle.cli.main import main; main()"
         command = [sys.executable, "-c", verb, "report", str(folder), "--out", str(page)]
         subprocess.run(command, check=True, env=environment, stdout=subprocess.DEVNULL)
         seconds = time.perf_counter() - started

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import torch
 
+from hackle.core.randomness import Stream
+from hackle.core.types import Images
 from hackle.datasets.rooms3d import Rooms3D, load
-from hackle.randomness import Stream
-from hackle.types import Images
 
 REPEATS = 30
 WARM_UPS = 5

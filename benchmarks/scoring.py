@@ -17,14 +17,14 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from hackle.core.types import Adam, Run
 from hackle.datasets import load
-from hackle.fleet import Fleet
-from hackle.model import Model
 from hackle.nets import Convolutional
 from hackle.objectives import BetaVAE
-from hackle.protocols import PROTOCOLS
-from hackle.scoring import score_many
-from hackle.types import Adam, Run
+from hackle.scoring.models import score_many
+from hackle.scoring.protocol import PROTOCOLS
+from hackle.train.fleet import Fleet
+from hackle.train.model import Model
 
 
 def main() -> None:

@@ -18,11 +18,11 @@ from typing import Any
 
 import numpy as np
 
-from hackle.records import record_hash
+from hackle.core.records import record_hash
+from hackle.core.types import Run
+from hackle.papers.locatello2019.study import locatello2019
 from hackle.store import FILE, Store, read
-from hackle.studies import locatello2019
-from hackle.tables import Outcome
-from hackle.types import Run
+from hackle.store.tables import Outcome
 
 SCORES, TERMS, POINTS = 60, 12, 200
 

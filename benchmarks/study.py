@@ -30,17 +30,17 @@ import numpy as np
 import pandas as pd
 import torch
 
+from hackle.core.types import Adam, Run
 from hackle.datasets import load
 from hackle.engine import run_study
 from hackle.engine.lock import holder
-from hackle.fleet import Fleet, group
 from hackle.nets import Convolutional
 from hackle.objectives import VAE, BetaVAE
-from hackle.plans import PlanSizes
-from hackle.protocols import Protocol
+from hackle.scoring.plan import PlanSizes
+from hackle.scoring.protocol import Protocol
 from hackle.store import read
 from hackle.train import cut
-from hackle.types import Adam, Run
+from hackle.train.fleet import Fleet, group
 
 TINY = Protocol("tiny", PlanSizes(200, 100, 100, 50, 8, 100, 50, 8), bins=8, posterior_bins=40)
 METRICS = "mig,factor_vae,sap,modularity,kl,gaussian_tc,reconstruction"

@@ -22,12 +22,12 @@ from sklearn.metrics import r2_score
 from sklearn.neighbors import KNeighborsRegressor
 
 from hackle.bench import compare
+from hackle.core.types import Dataset, Run
 from hackle.datasets import load
 from hackle.information.discrete import bin_codes, discrete_mutual_information
 from hackle.nets import Convolutional
 from hackle.objectives import VAE
 from hackle.train import fit
-from hackle.types import Dataset, Run
 
 
 def reference_training(dataset: Dataset, steps: int) -> dict[str, float]:

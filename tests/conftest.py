@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import torch
 
+from hackle.core.factors import Factor, FactorGrid
+from hackle.core.randomness import Stream
+from hackle.core.types import Images
 from hackle.datasets.source import render_rows
-from hackle.factors import Factor, FactorGrid
-from hackle.randomness import Stream
-from hackle.types import Images
 
 # Two test workers share the machine's cores; more threads than that only wait for each other.
 torch.set_num_threads(1)

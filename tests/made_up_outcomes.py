@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from hackle.presets import default_run, method_at
-from hackle.tables import Outcome
-from hackle.types import Run
+from hackle.core.types import Run
+from hackle.store.tables import Outcome
+from hackle.studies.presets import default_run, method_at
 
 
 def made_up_run(seed: int = 0, method: str = "beta-vae", strength: float | None = None, **fields: Any) -> Run:

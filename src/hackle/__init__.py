@@ -7,26 +7,26 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from hackle import metrics
-    from hackle.code_scoring import score_codes
+    from hackle.core.types import Run
     from hackle.datasets import load
-    from hackle.model import Model
     from hackle.pictures import show
-    from hackle.scoring import score
+    from hackle.scoring.codes import score_codes
+    from hackle.scoring.models import score
     from hackle.store import results
     from hackle.train import fit
-    from hackle.types import Run
+    from hackle.train.model import Model
 
 __all__ = ["Model", "Run", "__version__", "fit", "load", "metrics", "results", "score", "score_codes", "show"]
 
 # Imported when first used: PyTorch and scikit-learn take seconds that `hackle --help` should not.
 _HOMES = {
-    "Model": "hackle.model",
-    "Run": "hackle.types",
+    "Model": "hackle.train.model",
+    "Run": "hackle.core.types",
     "fit": "hackle.train",
     "load": "hackle.datasets",
     "results": "hackle.store",
-    "score": "hackle.scoring",
-    "score_codes": "hackle.code_scoring",
+    "score": "hackle.scoring.models",
+    "score_codes": "hackle.scoring.codes",
     "show": "hackle.pictures",
 }
 

@@ -1,5 +1,5 @@
 """`python -m hackle`: the command line."""
 
-from hackle.cli import main
+from hackle.cli.main import main
 
 main()

@@ -8,9 +8,9 @@ import torch
 
 from hackle.bench import CASES, Case, compare, measure, together_or_apart
 from hackle.bench.plain import PlainLoop, plain_run
+from hackle.core.factors import Factor, FactorGrid
 from hackle.datasets.arrays import ArrayDataset
-from hackle.factors import Factor, FactorGrid
-from hackle.fleet import Fleet, group
+from hackle.train.fleet import Fleet, group
 
 
 @pytest.fixture(scope="module")

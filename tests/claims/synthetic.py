@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from hackle.tables import RUN_COLUMNS, SCORE_COLUMNS, Tables
+from hackle.store.tables import RUN_COLUMNS, SCORE_COLUMNS, Tables
 
 DEFAULTS: dict[str, Any] = {
     "study": "",

@@ -13,14 +13,14 @@ import pandas as pd
 import pytest
 
 import hackle
-from claims import world_do, world_kim, world_locatello, worlds_encoders
 from claims.synthetic import sweep, tables
 from hackle.claims import CLAIMS, Claim, Judgement, Region, Stratum, View, as_frame, judge
 from hackle.claims.measures import difference
 from hackle.claims.statistics import LEVEL, POWER, Estimate
 from hackle.nets import ARCHITECTURES
+from hackle.store.tables import RUN_COLUMNS, SCORE_COLUMNS, Tables
 from hackle.studies import STUDIES
-from hackle.tables import RUN_COLUMNS, SCORE_COLUMNS, Tables
+from papers import world_do, world_kim, world_locatello, worlds_encoders
 
 WORLDS: dict[str, Callable[..., Tables]] = {
     "do2020": world_do.do2020,

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hackle.claims import judge
-from hackle.cli_results import print_verdicts
+from hackle.cli.claims import print_verdicts
 from hackle.store import read
 
 FOLDER = Path(__file__).parents[2] / "benchmarks" / "results" / "first-report"

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from claims.synthetic import sweep, tables
-from hackle.claims.do2020_metrics import alike
 from hackle.claims.measures import agreement, best_difference, difference, gap, relative_change, trend
 from hackle.claims.statistics import mean_of
-from hackle.claims.transfer import agreement_of_tuning, share_of_the_best_method, transfer
 from hackle.claims.view import View
 from hackle.metrics import consistency, informativeness
+from hackle.papers.do2020.metric_claims import alike
+from hackle.papers.locatello2019.transfer import agreement_of_tuning, share_of_the_best_method, transfer
 
 PLAIN, CORRELATED = {"method": "vae"}, {"method": "vae", "correlation": 0.9}
 

@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 from PIL import Image
 from scipy.io import savemat
 
+from hackle.core.factors import Factor
 from hackle.datasets import cars3d, celeba, chairs3d, faces3d, mnist, mpi3d, shapes3d, smallnorb
 from hackle.datasets.arrays import ArrayDataset
-from hackle.factors import Factor
 
 
 class Written(NamedTuple):

@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from hackle.core.factors import Factor, FactorGrid
+from hackle.core.randomness import Stream
+from hackle.core.types import Dataset
 from hackle.datasets import arrays as module
 from hackle.datasets.arrays import ArrayDataset, grid_of, number_instances, with_instance
 from hackle.datasets.source import DataError
-from hackle.factors import Factor, FactorGrid
-from hackle.randomness import Stream
-from hackle.types import Dataset
 
 STREAM = Stream.of([0])
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from hackle.core.factors import Factor, FactorGrid
 from hackle.datasets import load
 from hackle.datasets.arrays import ArrayDataset
 from hackle.datasets.contact_sheet import contact_sheet, vary, write_contact_sheet
 from hackle.datasets.source import DataError
-from hackle.factors import Factor, FactorGrid
 
 GRID = FactorGrid([Factor("shape", 2), Factor("grey", 25)])
 

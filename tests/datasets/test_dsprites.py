@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 import torch
 
+from hackle.core.factors import Factor, FactorError, FactorGrid
+from hackle.core.randomness import Stream
+from hackle.core.types import Dataset
 from hackle.datasets import dsprites
 from hackle.datasets.bits import gather, pack, unpack
 from hackle.datasets.source import DataError
 from hackle.datasets.sprite_raster import rasterise, sheet
-from hackle.factors import Factor, FactorError, FactorGrid
-from hackle.randomness import Stream
-from hackle.types import Dataset
 
 REAL = json.loads((Path(__file__).parent / "dsprites_real_370.json").read_text())["images"]
 

@@ -5,11 +5,11 @@ import pytest
 import torch
 from PIL import Image
 
+from hackle.core.randomness import Stream
+from hackle.core.types import Dataset
 from hackle.datasets import dsprites, dsprites_variants
 from hackle.datasets.dsprites_variants import VariantImages, colour, noise, read_painting, scream
 from hackle.datasets.source import DataError
-from hackle.randomness import Stream
-from hackle.types import Dataset
 
 LOAD = {source.name: source.load for source in dsprites_variants.SOURCES}
 KINDS = {"color-dsprites": "colour", "noisy-dsprites": "noise", "scream-dsprites": "scream"}

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hackle.datasets import locks
+from hackle.core import locks
 from hackle.datasets import prepare as module
 from hackle.datasets.damage import DamagedError
 from hackle.datasets.prepare import Build, prepare

@@ -10,11 +10,11 @@ import pytest
 import torch
 from published_formats import WRITERS
 
+from hackle.core.factors import FactorError
+from hackle.core.randomness import Stream
+from hackle.core.types import Dataset
 from hackle.datasets import DATASETS
 from hackle.datasets.source import DataError
-from hackle.factors import FactorError
-from hackle.randomness import Stream
-from hackle.types import Dataset
 
 HTML = b"<!DOCTYPE html><html><body>Quota exceeded</body></html>" * 40
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from published_formats import WRITERS, write_mnist
 
+from hackle.core.types import Dataset
 from hackle.datasets import DATASETS, find, load
 from hackle.datasets.damage import DamagedError
 from hackle.datasets.source import DataError, Source
-from hackle.types import Dataset
 
 NAMES = [
     *("dsprites", "color-dsprites", "noisy-dsprites", "scream-dsprites", "rooms3d", "shapes3d", "cars3d", "smallnorb"),

@@ -9,12 +9,12 @@ import pytest
 import torch
 from triton_in_numpy import emulate
 
+from hackle.core.factors import FactorError
+from hackle.core.randomness import Stream
+from hackle.core.types import Dataset
 from hackle.datasets import raycast, rooms3d, rooms3d_kernel
 from hackle.datasets.raycast import FLOOR, OBJECT, WALL, WHITE, Capsule, Cube, Cylinder, Rays, Sphere, View, cast
 from hackle.datasets.rooms3d import GEOMETRIES, GEOMETRY_FILE, ORIENTATIONS, SCALES, SHAPES, load
-from hackle.factors import FactorError
-from hackle.randomness import Stream
-from hackle.types import Dataset
 
 
 def cube_distance(cube: Cube, points):

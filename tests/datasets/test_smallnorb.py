@@ -9,9 +9,9 @@ import pytest
 from PIL import Image
 from published_formats import NORB_ROWS, NORB_STEMS, folder_of, noise, norb_matrix, write_norb_half, write_smallnorb
 
+from hackle.core.factors import Factor
 from hackle.datasets import smallnorb
 from hackle.datasets.damage import DamagedError
-from hackle.factors import Factor
 
 
 def test_factors_and_rows(tmp_path: Path) -> None:

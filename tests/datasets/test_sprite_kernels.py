@@ -5,12 +5,12 @@ import pytest
 import torch
 from triton_in_numpy import Block, emulate
 
-from hackle import randomness_kernel
+from hackle.core import randomness_kernel
+from hackle.core.randomness import Stream
+from hackle.core.randomness import philox as reference_philox
 from hackle.datasets import sprite_kernels
 from hackle.datasets.bits import BitImages
 from hackle.datasets.dsprites_variants import VariantImages
-from hackle.randomness import Stream
-from hackle.randomness import philox as reference_philox
 
 KINDS = ("colour", "noise", "scream")
 # Seeds and steps beyond 32 bits, up to the largest seed, so that every counter and key word matters.

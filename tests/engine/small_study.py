@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from hackle.core.types import Adam, Phase, Run
 from hackle.engine import Summary, run_study
 from hackle.objectives import VAE, BetaVAE
 from hackle.objectives.vae import Autoencoder
-from hackle.plans import PlanSizes
-from hackle.protocols import Protocol
+from hackle.scoring.plan import PlanSizes
+from hackle.scoring.protocol import Protocol
 from hackle.store import read
-from hackle.tables import Tables
-from hackle.types import Adam, Phase, Run
-from test_fleet import small_run
+from hackle.store.tables import Tables
+from train.test_fleet import small_run
 
 TINY = Protocol("tiny", PlanSizes(200, 100, 50, 50, 8, 50, 50, 8), bins=8, posterior_bins=40)
 TIMES = ["training_seconds", "scoring_seconds", "finished"]

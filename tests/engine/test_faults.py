@@ -22,15 +22,15 @@ import pytest
 import torch
 from small_study import ACCIDENTS, Unlucky, assert_same, some_runs, study
 
+from hackle.core.records import record_hash
+from hackle.core.types import HackleError, Run
 from hackle.engine import EngineError
 from hackle.engine.lock import holder
 from hackle.engine.tasks import ScoreRun, TrainFleet
-from hackle.fleet import Fleet
-from hackle.model import WEIGHTS
-from hackle.records import record_hash
 from hackle.store import Store, StoreError, read, repair
-from hackle.types import HackleError, Run
-from test_fleet import small_run
+from hackle.train.fleet import Fleet
+from hackle.train.model import WEIGHTS
+from train.test_fleet import small_run
 
 SEARCHED = [str(path) for path in Path(__file__).parents[:2]]
 
@@ -232,7 +232,7 @@ def full(*_: Any, **__: Any) -> Any:
     [
         ("pathlib.Path.write_bytes", "could not write .*runs.*No space left on device.*free some space"),
         (
-            "hackle.model.save_file",
+            "hackle.train.model.save_file",
             "could not write .*fleets.*No space left on device.*start the study again",
         ),
     ],

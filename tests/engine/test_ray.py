@@ -14,7 +14,7 @@ from small_study import Unlucky, assert_same, some_runs, study
 
 from hackle.engine import EngineError
 from hackle.store import read
-from test_fleet import small_run
+from train.test_fleet import small_run
 
 pytestmark = [
     pytest.mark.slow,

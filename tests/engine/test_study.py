@@ -13,17 +13,17 @@ import pandas as pd
 import pytest
 from small_study import TINY, assert_same, diverging, some_runs, study
 
+from hackle.core.records import record_hash
+from hackle.core.types import HackleError
 from hackle.engine import EngineError, run_study
 from hackle.engine.tasks import Ceilings, ScoreRun, TrainFleet
-from hackle.evaluation import METRICS
-from hackle.fleet import stacking_key
-from hackle.model import Model
-from hackle.plans import PlanSizes
-from hackle.records import record_hash
-from hackle.scoring import score
+from hackle.scoring.models import score
+from hackle.scoring.plan import PlanSizes
+from hackle.scoring.registry import METRICS
 from hackle.store import Store, read
 from hackle.train import Stopped, fit
-from hackle.types import HackleError
+from hackle.train.fleet import stacking_key
+from hackle.train.model import Model
 
 
 def refuse(*_: Any) -> None:
@@ -213,7 +213,7 @@ def test_every_metric_that_was_computed_is_found_and_none_that_cannot_be_is_miss
 def test_ctrl_c_leaves_a_checkpoint_and_the_same_call_goes_on(
     data: Path, undisturbed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from hackle.fleet import Fleet
+    from hackle.train.fleet import Fleet
 
     original, steps = Fleet.step, []
 

@@ -10,12 +10,12 @@ import httpx
 import pytest
 from small_runs import SCORES, serving, train, write_curves, write_data, write_scores
 
+from hackle.core.types import Adam
 from hackle.explorer import create_app
-from hackle.model import write_record
 from hackle.nets import Adversarial
 from hackle.objectives import VAE, BetaVAE, InfoGAN
-from hackle.types import Adam
-from test_fleet import small_run
+from hackle.train.model import write_record
+from train.test_fleet import small_run
 
 
 @pytest.fixture(scope="session")

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import uvicorn
 
-from hackle.fleet import Fleet
-from hackle.model import Model
-from hackle.types import Run
+from hackle.core.types import Run
+from hackle.train.fleet import Fleet
+from hackle.train.model import Model
 
 SCORES = {"beta": 0.25, "plain": 0.75}
 

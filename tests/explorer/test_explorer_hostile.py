@@ -19,11 +19,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from hackle.core.types import HackleError
 from hackle.explorer import create_app
 from hackle.explorer.guard import MOST_BODY, allowed_host, host_of, is_loopback
 from hackle.explorer.uploads import UploadError, decode_upload
 from hackle.explorer.workbench import Busy, Shelf, Turns
-from hackle.types import HackleError
 
 
 @pytest.fixture(autouse=True)

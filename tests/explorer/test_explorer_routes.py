@@ -20,8 +20,8 @@ from hackle.datasets import load
 from hackle.explorer import create_app
 from hackle.explorer.catalogue import PATIENCE
 from hackle.information import bin_codes, discrete_mutual_information
-from hackle.model import Model
 from hackle.pictures import Look, to_bytes
+from hackle.train.model import Model
 
 
 def images_of(answer: dict[str, Any]) -> np.ndarray:

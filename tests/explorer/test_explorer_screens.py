@@ -16,11 +16,11 @@ from small_runs import serving, train
 from hackle.explorer import create_app
 from hackle.explorer.catalogue import PATIENCE as FOLDER_PATIENCE
 from hackle.explorer.workbench import MOST_VALUES
-from hackle.model import Model
 from hackle.objectives import VAE
 from hackle.store import Store
+from hackle.train.model import Model
 from made_up_outcomes import made_up
-from test_fleet import small_run
+from train.test_fleet import small_run
 
 pytestmark = needs_chromium
 

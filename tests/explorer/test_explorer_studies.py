@@ -10,11 +10,11 @@ from typing import Any
 import httpx
 import pytest
 
+from hackle.core.records import record_hash
 from hackle.explorer import create_app
 from hackle.explorer.catalogue import Catalogue, CatalogueError
-from hackle.model import Model
-from hackle.records import record_hash
 from hackle.store import Store
+from hackle.train.model import Model
 from made_up_outcomes import made_up
 
 

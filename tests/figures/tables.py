@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from hackle.tables import RUN_COLUMNS, SCORE_COLUMNS, Tables
+from hackle.store.tables import RUN_COLUMNS, SCORE_COLUMNS, Tables
 
 CODES = (
     *("beta_vae", "factor_vae", "mig", "sap", "dci_disentanglement", "dci_completeness", "dci_informativeness"),

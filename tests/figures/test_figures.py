@@ -12,7 +12,7 @@ import pytest
 from figures import tables as made
 from hackle.figures import FIGURES, Chart, draw
 from hackle.figures import words as figure_words
-from hackle.tables import RUN_COLUMNS, SCORE_COLUMNS, Tables
+from hackle.store.tables import RUN_COLUMNS, SCORE_COLUMNS, Tables
 
 EVERYTHING = [
     *made.yang2020(3),

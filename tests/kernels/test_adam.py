@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import torch
 
+from hackle.core.types import Adam
 from hackle.kernels import Rows, adam_step
-from hackle.types import Adam
 
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
 SHAPES = {0: (4, 4, 3, 7), 336: (7,), 352: (33, 50)}

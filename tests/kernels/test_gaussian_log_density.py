@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.distributions import MultivariateNormal
 from torch.func import vmap
 
-from hackle.gaussian import covariance
+from hackle.core.gaussian import covariance
 from hackle.kernels import gaussian_log_density
 
 CORRELATIONS = (0.0, 0.5, -0.01, 0.9)

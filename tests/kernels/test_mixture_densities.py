@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.distributions import MultivariateNormal, Normal
 from torch.func import vmap
 
-from hackle.gaussian import covariance
+from hackle.core.gaussian import covariance
 from hackle.kernels import mixture_densities
 
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]

@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.distributions import Normal, kl_divergence
 from torch.func import vmap
 
-from hackle.gaussian import covariance
+from hackle.core.gaussian import covariance
 from hackle.kernels import posterior_sample
 
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]

@@ -9,12 +9,12 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call, stack_module_state, vmap
 
+from hackle.core.types import AdversarialArchitecture, Architecture, HackleError, Run, RunError
 from hackle.nets import ARCHITECTURES, MLP, Adversarial, Convolutional, Own, Sharing, Split
 from hackle.nets.convolutional import ShapeError
 from hackle.nets.layers import Blocks, Down, Same, Up
 from hackle.nets.normalisation import BatchNorm
 from hackle.objectives import VAE, InfoGAN
-from hackle.types import AdversarialArchitecture, Architecture, HackleError, Run, RunError
 
 SHAPES = [(16, 16, 1), (28, 28, 3), (32, 32, 1), (64, 64, 3), (128, 128, 1), (256, 256, 3)]
 SMALL: list[Any] = [Convolutional(5, (2, 3)), Split(5, (2, 3)), Sharing(5, (2, 3)), MLP((6, 5))]

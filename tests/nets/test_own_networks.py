@@ -9,14 +9,14 @@ import torch
 from torch import Tensor, nn
 
 import hackle
-from hackle.fleet import Fleet
+from hackle.core.randomness import Stream
+from hackle.core.records import from_json, record_hash, to_json
+from hackle.core.types import Adam, Run
 from hackle.nets import Own
 from hackle.nets.normalisation import BatchNorm
 from hackle.nets.own import OwnNetworkError
 from hackle.objectives import VAE, AdversarialAutoencoder
-from hackle.randomness import Stream
-from hackle.records import from_json, record_hash, to_json
-from hackle.types import Adam, Run
+from hackle.train.fleet import Fleet
 
 
 class Encoder(nn.Module):

@@ -7,11 +7,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from hackle.fleet import build_networks
+from hackle.core.randomness import Stream
+from hackle.core.records import float_fields, with_fields
+from hackle.core.types import Losses, Run, Step
 from hackle.nets import Convolutional
-from hackle.randomness import Stream
-from hackle.records import float_fields, with_fields
-from hackle.types import Losses, Run, Step
+from hackle.train.fleet import build_networks
 
 SHAPE = (16, 16, 1)
 SMALL = Convolutional(hidden=8, channels=(3, 4))

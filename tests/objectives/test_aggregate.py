@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.distributions import Categorical, MixtureSameFamily, MultivariateNormal, Normal
 
-from hackle.gaussian import covariance, log_density, reparameterise
+from hackle.core.gaussian import covariance, log_density, reparameterise
 from hackle.objectives.aggregate import Estimator, aggregate_densities, log_weights
 
 N, LATENTS = 6, 3

@@ -11,7 +11,9 @@ import torch.nn.functional as F
 from single import Single, small_run
 from torch.distributions import Bernoulli, Normal
 
-from hackle.gaussian import NOISELESS, correlation_divergence, log_density, reparameterise
+from hackle.core.gaussian import NOISELESS, correlation_divergence, log_density, reparameterise
+from hackle.core.randomness import Stream
+from hackle.core.types import HackleError, RunError
 from hackle.kernels.covariance import covariance_of_means, deviations_from_identity
 from hackle.objectives import (
     DIPVAEI,
@@ -28,8 +30,6 @@ from hackle.objectives import (
 from hackle.objectives.density_ratio import discriminate, log_density_ratio
 from hackle.objectives.factor_vae import permute_latents
 from hackle.objectives.vae import negative_log_likelihood
-from hackle.randomness import Stream
-from hackle.types import HackleError, RunError
 
 SMALL_DISCRIMINATOR: dict[str, Any] = {"discriminator_layers": 2, "discriminator_width": 8}
 

@@ -10,8 +10,10 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from hackle.core.randomness import Stream
+from hackle.core.records import from_json, record_hash, to_json
+from hackle.core.types import Adam, Run
 from hackle.datasets.dsprites_variants import colour, noise, scream
-from hackle.fleet import Fleet, build_networks
 from hackle.nets import Adversarial, Convolutional
 from hackle.objectives import (
     DIPVAEI,
@@ -28,9 +30,7 @@ from hackle.objectives import (
     InformationDropout,
     InfoWGANGP,
 )
-from hackle.randomness import Stream
-from hackle.records import from_json, record_hash, to_json
-from hackle.types import Adam, Run
+from hackle.train.fleet import Fleet, build_networks
 
 DISCRIMINATOR: dict[str, Any] = {"discriminator_layers": 2, "discriminator_width": 16}
 CODES: dict[str, Any] = {"categories": (3,), "noise": 2}

@@ -11,14 +11,14 @@ from single import SHAPE, Single, small_run
 from torch import Tensor, nn
 from torch.distributions import MultivariateNormal
 
-from hackle.fleet import Fleet
-from hackle.gaussian import NOISELESS, covariance
+from hackle.core.gaussian import NOISELESS, covariance
+from hackle.core.types import Adam, HackleError, Run, RunError
 from hackle.kernels import down
 from hackle.nets import Adversarial
 from hackle.objectives import InfoGAN, InfoWGANGP
 from hackle.objectives.infogan import draw_latents
 from hackle.objectives.infowgan_gp import gradient_penalty
-from hackle.types import Adam, HackleError, Run, RunError
+from hackle.train.fleet import Fleet
 
 SMALL = Adversarial(channels=(3, 4), hidden=8, recogniser_hidden=6)
 CODES: dict[str, Any] = {"categories": (3, 2), "noise": 4, "information": 0.3}

@@ -15,11 +15,11 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.distributions import MultivariateNormal
 
-from hackle.fleet import Fleet, build_networks
+from hackle.core.randomness import Stream
+from hackle.core.types import Adam, Run
 from hackle.nets import Adversarial, Convolutional
 from hackle.objectives import FactorVAE, InfoGAN, InfoWGANGP
-from hackle.randomness import Stream
-from hackle.types import Adam, Run
+from hackle.train.fleet import Fleet, build_networks
 
 SHAPE, SIZE, STEPS, BATCH, LATENTS, SEED = (16, 16, 1), 32, 3, 8, 3, 3
 IMAGES = (255 * torch.rand(SIZE, *SHAPE, generator=torch.Generator().manual_seed(0))).to(torch.uint8)

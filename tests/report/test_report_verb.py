@@ -9,18 +9,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hackle.cli import main
+from hackle.cli.main import main
+from hackle.core.records import record_hash
+from hackle.core.types import HackleError
 from hackle.figures import FIGURES
-from hackle.model import Model
 from hackle.nets import Split
 from hackle.objectives import VAE
-from hackle.presets import preset
-from hackle.records import record_hash
 from hackle.report import kept_pictures, with_pictures
 from hackle.store import Store, read
-from hackle.tables import Outcome
-from hackle.types import HackleError
-from test_fleet import small_run
+from hackle.store.tables import Outcome
+from hackle.studies.presets import preset
+from hackle.train.model import Model
+from train.test_fleet import small_run
 
 
 @pytest.fixture

@@ -12,20 +12,21 @@ import pytest
 
 import hackle.engine
 import hackle.studies
-from hackle.cli import main
-from hackle.evaluation import METRICS
-from hackle.protocols import Protocol
-from hackle.records import record_hash
+from hackle.cli.main import main
+from hackle.core.records import record_hash
+from hackle.core.types import Run
+from hackle.papers.split_encoder.study import split_encoder
+from hackle.papers.yang2020.study import yang2020
 from hackle.report.study_commands import command_lines
+from hackle.scoring.protocol import Protocol
+from hackle.scoring.registry import METRICS
 from hackle.store import Store, read
 from hackle.store.merging import merge
-from hackle.studies import split_encoder, yang2020
-from hackle.tables import Outcome
-from hackle.types import Run
+from hackle.store.tables import Outcome
 
 MINE = """
 from dataclasses import replace
-from hackle.presets import default_run
+from hackle.studies.presets import default_run
 
 def warm_ups(seeds=2, steps=7):
     return [replace(default_run("vae", "dsprites"), seed=seed, steps=steps) for seed in range(seeds)]

@@ -20,17 +20,17 @@ import pytest
 
 from figures import tables as made
 from hackle.claims import as_frame, judge
+from hackle.core.records import to_json
+from hackle.core.types import Adam
 from hackle.figures import FIGURES, Chart, Comparison, words
 from hackle.objectives import AnnealedVAE
-from hackle.presets import default_run
-from hackle.records import to_json
 from hackle.report import ReportError, write_study_page
 from hackle.report.own_studies import MOST_SETTINGS, own_studies
 from hackle.report.study_page import drawing
 from hackle.report.study_scores import SETTING, score_data
 from hackle.report.study_sections import exhibit, missing_seeds, protocols
-from hackle.tables import RUN_COLUMNS, SCORE_COLUMNS, Tables
-from hackle.types import Adam
+from hackle.store.tables import RUN_COLUMNS, SCORE_COLUMNS, Tables
+from hackle.studies.presets import default_run
 
 CHROMIUM = shutil.which("chromium")
 ARGUMENTS = (

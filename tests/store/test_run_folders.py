@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 import hackle
-from hackle.model import write_record
 from hackle.store import Store, StoreError
+from hackle.train.model import write_record
 from made_up_outcomes import made_up
 
 

@@ -12,10 +12,10 @@ import pandas as pd
 import pytest
 
 import hackle
-from hackle.records import record_hash, to_json
+from hackle.core.records import record_hash, to_json
 from hackle.store import FILE, Store, StoreError, read
 from hackle.store.blobs import CURVE_POINTS, pack
-from hackle.tables import RUN_COLUMNS, SCORE_COLUMNS, Outcome
+from hackle.store.tables import RUN_COLUMNS, SCORE_COLUMNS, Outcome
 from made_up_outcomes import made_up, made_up_run, made_up_scores
 
 

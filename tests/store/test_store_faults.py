@@ -16,9 +16,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from hackle.records import record_hash
+from hackle.core.records import record_hash
 from hackle.store import FILE, SCHEMA, Store, StoreError, merging, read, repair
-from hackle.tables import Outcome
+from hackle.store.tables import Outcome
 from made_up_outcomes import made_up, made_up_run
 
 TESTS = Path(__file__).parents[1]

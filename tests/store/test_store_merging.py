@@ -12,9 +12,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hackle.records import record_hash
+from hackle.core.records import record_hash
 from hackle.store import FILE, Store, StoreError, export, merge, read, results
-from hackle.tables import Outcome
+from hackle.store.tables import Outcome
 from made_up_outcomes import made_up, made_up_run, made_up_scores
 
 

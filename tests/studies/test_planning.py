@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 import torch
 
+from hackle.core.records import record_hash
+from hackle.core.types import Run
 from hackle.objectives import VAE, BetaVAE, FactorVAE
-from hackle.records import record_hash
 from hackle.studies import StudyError
 from hackle.studies.folder import label_of, read_wanted, write_wanted
 from hackle.studies.planning import plan_groups
-from hackle.types import Run
-from test_fleet import small_run
+from train.test_fleet import small_run
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from hackle.evaluation import choose_metrics
-from hackle.fleet import group
+from hackle.core.records import record_hash
+from hackle.core.types import HackleError, Run
 from hackle.nets import Adversarial, Convolutional, Sharing, Split
 from hackle.objectives import (
     DIPVAEI,
@@ -25,23 +25,18 @@ from hackle.objectives import (
     InfoGAN,
     InfoWGANGP,
 )
-from hackle.presets import STRENGTHS, preset, strength_of
-from hackle.protocols import PROTOCOLS, protocol
-from hackle.records import record_hash
-from hackle.studies import (
-    STAND_INS,
-    STUDIES,
-    StudyError,
-    available,
-    do2020,
-    kim2018,
-    kim2018_sensitivity,
-    locatello2019,
-    split_encoder,
-    yang2020,
-)
+from hackle.papers.do2020.study import do2020
+from hackle.papers.kim2018.study import kim2018, kim2018_sensitivity
+from hackle.papers.locatello2019.settings import STRENGTHS
+from hackle.papers.locatello2019.study import locatello2019
+from hackle.papers.split_encoder.study import split_encoder
+from hackle.papers.yang2020.study import yang2020
+from hackle.scoring.protocol import PROTOCOLS, protocol
+from hackle.scoring.registry import choose_metrics
+from hackle.studies import STAND_INS, STUDIES, StudyError, available
 from hackle.studies.own import find_study, runs_of
-from hackle.types import HackleError, Run
+from hackle.studies.presets import preset, strength_of
+from hackle.train.fleet import group
 
 
 def count(runs: list[Run], *fields: str) -> Counter[Any]:
@@ -261,7 +256,7 @@ def test_a_study_of_ones_own_is_a_function_in_a_file(tmp_path: Path) -> None:
     path = write_study(
         tmp_path,
         "warm_and_cold",
-        "from hackle.presets import default_run\n"
+        "from hackle.studies.presets import default_run\n"
         "from dataclasses import replace\n"
         "def study(seeds=2):\n"
         "    return [replace(default_run('vae', 'dsprites'), seed=seed) for seed in range(seeds)]\n"
@@ -287,7 +282,7 @@ def test_an_error_in_ones_own_function_names_its_line(tmp_path: Path) -> None:
         tmp_path,
         "halves",
         "from fractions import Fraction\n"
-        "from hackle.presets import default_run\n"
+        "from hackle.studies.presets import default_run\n"
         "def half(of):\n"
         "    return Fraction(1, of)\n"
         "def broken(seeds=0):\n"

@@ -10,12 +10,12 @@ import pytest
 import torch
 from test_train import assert_equal_weights, curves, quiet, stop_after
 
-from hackle.fleet import Fleet
+from hackle.core.records import record_hash
 from hackle.objectives import VAE, BetaVAE, FactorVAE
-from hackle.records import record_hash
 from hackle.train import TrainingError, fit
+from hackle.train.fleet import Fleet
 from hackle.train.size import LARGEST_ON_CPU, choose_fleet_size, cut
-from test_fleet import small_run
+from train.test_fleet import small_run
 
 FACTOR = FactorVAE(gamma=5.0, discriminator_width=16)
 

@@ -11,17 +11,17 @@ import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from test_train import assert_equal_weights, curves, quiet, stop_after
 
+from hackle.core.factors import Factor, FactorGrid
+from hackle.core.records import record_hash
 from hackle.datasets.arrays import ArrayDataset
-from hackle.factors import Factor, FactorGrid
-from hackle.model import Model
 from hackle.nets import Adversarial
 from hackle.objectives import VAE, BetaVAE, FactorVAE, InfoGAN
-from hackle.records import record_hash
-from hackle.scoring import quick_scores
+from hackle.scoring.models import quick_scores
 from hackle.train import TrainingError, fit
 from hackle.train.curves import Curves
 from hackle.train.folder import read_curves
-from test_fleet import Exploding, small_run
+from hackle.train.model import Model
+from train.test_fleet import Exploding, small_run
 
 FACTOR = FactorVAE(gamma=5.0, discriminator_width=16)
 QUICK = {"mig", "dci_disentanglement", "dci_completeness", "dci_informativeness", "factor_vae", "gaussian_tc"}

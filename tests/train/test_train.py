@@ -18,14 +18,14 @@ import torch
 from safetensors.torch import load_file
 from torch import nn
 
-from hackle.fleet import Fleet
-from hackle.model import Model
+from hackle.core.types import HackleError, Run
 from hackle.nets import Adversarial, Own
 from hackle.objectives import VAE, BetaVAE, FactorVAE
 from hackle.train import Diverged, TrainingError, default_device, display, find_device, fit
+from hackle.train.fleet import Fleet
 from hackle.train.loop import Point
-from hackle.types import HackleError, Run
-from test_fleet import Exploding, small_run
+from hackle.train.model import Model
+from train.test_fleet import Exploding, small_run
 
 FACTOR = FactorVAE(gamma=5.0, discriminator_width=16)
 
@@ -105,7 +105,7 @@ def test_a_killed_run_resumes_to_the_same_weights(tmp_path: Path, squares: Any) 
         "from pathlib import Path\n"
         "from conftest import Squares\n"
         "from test_train import FACTOR, quiet\n"
-        "from test_fleet import small_run\n"
+        "from train.test_fleet import small_run\n"
         "quiet(small_run(FACTOR, steps=90), Path(sys.argv[1]), Squares(), log_every=3, checkpoint_seconds=0.0)\n"
     )
     folder = tmp_path / "killed"
@@ -130,7 +130,7 @@ def test_a_folder_in_which_another_process_trains_is_left_to_it(tmp_path: Path, 
         "from conftest import Squares\n"
         "from hackle.objectives import VAE\n"
         "from test_train import quiet\n"
-        "from test_fleet import small_run\n"
+        "from train.test_fleet import small_run\n"
         "scores = lambda model, data: time.sleep(600) or {}\n"
         "more = {'scores': scores, 'score_every': 1, 'checkpoint_seconds': 0.0}\n"
         "quiet(small_run(VAE(), steps=3), Path(sys.argv[1]), Squares(), log_every=1, **more)\n"

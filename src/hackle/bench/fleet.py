@@ -14,11 +14,11 @@ from typing import Any
 import torch
 
 from hackle.bench.plain import BETA, PlainLoop, plain_run
-from hackle.fleet import Fleet
+from hackle.core.types import Dataset, Run
 from hackle.nets import Convolutional, Split
 from hackle.objectives import OBJECTIVES
-from hackle.presets import default_run
-from hackle.types import Dataset, Run
+from hackle.studies.presets import default_run
+from hackle.train.fleet import Fleet
 
 _STEPS_AT_ONCE = 5
 

@@ -9,11 +9,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from hackle.fleet import build_networks
+from hackle.core.randomness import Stream
+from hackle.core.types import Dataset, Run
 from hackle.nets import Convolutional
 from hackle.objectives import BetaVAE
-from hackle.randomness import Stream
-from hackle.types import Dataset, Run
+from hackle.train.fleet import build_networks
 
 BETA = 4.0
 

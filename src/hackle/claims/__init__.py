@@ -7,15 +7,22 @@ for found in judge(tables):
 
 from collections.abc import Iterable
 
-from hackle.claims import do2020, do2020_metrics, kim2018, locatello2019, split_encoder, yang2020
 from hackle.claims.claim import Claim, Evidence, Region, Stratum
 from hackle.claims.verdicts import Judgement, Verdict, as_frame
 from hackle.claims.verdicts import judge as _judge
 from hackle.claims.view import View
-from hackle.tables import Tables
+from hackle.core.parts import Parts
+from hackle.store.tables import Tables
 
-_PAPERS = (locatello2019, kim2018, do2020, do2020_metrics, yang2020, split_encoder)
-CLAIMS: dict[str, Claim] = {claim.id: claim for paper in _PAPERS for claim in paper.CLAIMS}
+PAPERS = ("locatello2019", "kim2018", "do2020", "yang2020", "split-encoder")
+
+CLAIMS: Parts[Claim] = Parts(
+    "claim",
+    ("hackle.papers.*.claims", "hackle.papers.*.*_claims"),
+    lambda thing: isinstance(thing, Claim),
+    name_of=lambda claim: claim.id,
+    order=lambda found: PAPERS.index(found.part.paper),
+)
 """Every claim by its id, `paper.name`."""
 
 __all__ = ["CLAIMS", "Claim", "Evidence", "Judgement", "Region", "Stratum", "Verdict", "View", "as_frame", "judge"]

@@ -22,7 +22,7 @@ import numpy as np
 from hackle.claims.measures import Measure
 from hackle.claims.statistics import LEVEL, Estimate, Units, mean_of
 from hackle.claims.view import Condition, Data, View, describe
-from hackle.tables import Tables
+from hackle.store.tables import Tables
 
 SLOW = {
     "iwae": "iwae",

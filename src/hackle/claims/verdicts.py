@@ -16,7 +16,7 @@ import pandas as pd
 from hackle.claims.claim import Claim, Evidence
 from hackle.claims.statistics import LEVEL, holm
 from hackle.claims.view import View
-from hackle.tables import Tables
+from hackle.store.tables import Tables
 
 Verdict = Literal["holds", "does not hold", "undecided"]
 

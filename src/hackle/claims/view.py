@@ -16,7 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from hackle.claims.statistics import Floats
-from hackle.tables import Tables, correlation_constant, setting_numbers
+from hackle.store.tables import Tables, correlation_constant, setting_numbers
 
 Frame = Any
 Column = Any

@@ -6,6 +6,7 @@ import difflib
 import os
 from pathlib import Path
 
+from hackle.core.types import Dataset
 from hackle.datasets import (
     cars3d,
     celeba,
@@ -23,7 +24,6 @@ from hackle.datasets import (
 from hackle.datasets.damage import DamagedError
 from hackle.datasets.fetch import data_root
 from hackle.datasets.source import DataError, Source
-from hackle.types import Dataset
 
 __all__ = ["DATASETS", "DataError", "find", "found", "load", "load_of_run"]
 

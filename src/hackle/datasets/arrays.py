@@ -13,10 +13,10 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
+from hackle.core.factors import Factor, FactorGrid, Rows
+from hackle.core.randomness import Stream
+from hackle.core.types import Images
 from hackle.datasets.source import DataError, render_rows
-from hackle.factors import Factor, FactorGrid, Rows
-from hackle.randomness import Stream
-from hackle.types import Images
 
 # Training needs room beside the images: they move to the device only if they take at most this part of its free memory.
 _DEVICE_SHARE = 0.5

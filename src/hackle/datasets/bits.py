@@ -17,7 +17,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from hackle.randomness import Stream
+from hackle.core.randomness import Stream
 
 SIDE = 64
 

@@ -17,6 +17,7 @@ from PIL import Image
 from scipy.io import loadmat
 from scipy.io.matlab import MatReadError
 
+from hackle.core.factors import Factor, FactorGrid
 from hackle.datasets.archives import members
 from hackle.datasets.arrays import ArrayDataset, grid_of
 from hackle.datasets.damage import DamagedError, reading
@@ -24,7 +25,6 @@ from hackle.datasets.decoding import resized
 from hackle.datasets.fetch import present_files
 from hackle.datasets.prepare import Build, prepare
 from hackle.datasets.source import RemoteFile, Source
-from hackle.factors import Factor, FactorGrid
 
 _SIZE = 64
 _FORM = (128, 128, 3, 24, 4)

@@ -13,6 +13,7 @@ from pathlib import Path, PurePosixPath
 
 import numpy as np
 
+from hackle.core.factors import Factor, Rows
 from hackle.datasets.archives import members
 from hackle.datasets.arrays import ArrayDataset, grid_of, with_instance
 from hackle.datasets.damage import reading
@@ -20,7 +21,6 @@ from hackle.datasets.decoding import cropped_and_resized, decoded
 from hackle.datasets.fetch import present_files
 from hackle.datasets.prepare import Build, prepare
 from hackle.datasets.source import RemoteFile, Source
-from hackle.factors import Factor, Rows
 
 _CROP, _SIZE = 148, 64
 _ADDRESS = "https://drive.usercontent.google.com/download?export=download&confirm=t&id="

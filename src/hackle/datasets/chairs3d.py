@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
+from hackle.core.factors import Factor, FactorError, FactorGrid
 from hackle.datasets.archives import members
 from hackle.datasets.arrays import ArrayDataset
 from hackle.datasets.damage import DamagedError, reading
@@ -21,7 +22,6 @@ from hackle.datasets.decoding import cropped_and_resized, decoded
 from hackle.datasets.fetch import present_files
 from hackle.datasets.prepare import Build, prepare
 from hackle.datasets.source import RemoteFile, Source
-from hackle.factors import Factor, FactorError, FactorGrid
 
 _CROP, _SIZE = 400, 64
 _NAME = r"([^/]+)/renders/image_\d+_p(\d+)_t(\d+)_r\d+\.png$"

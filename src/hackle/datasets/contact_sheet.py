@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from PIL import Image, ImageDraw, ImageFont
 
+from hackle.core.factors import FactorGrid, Rows
+from hackle.core.types import Dataset
 from hackle.datasets.source import DataError
-from hackle.factors import FactorGrid, Rows
-from hackle.types import Dataset
 
 _COLUMNS = 10
 _TILE = 64
@@ -61,7 +61,7 @@ def contact_sheet(dataset: Dataset, *, seed: int = 0) -> Image.Image:
 def vary(grid: FactorGrid, factor: str | int, held: ArrayLike, columns: int = _COLUMNS) -> Rows:
     """Rows in which one factor goes through its range, in at most `columns` steps, and the others stay held if they can.
 
-    >>> from hackle.factors import Factor
+    >>> from hackle.core.factors import Factor
     >>> vary(FactorGrid([Factor("a", 2), Factor("b", 3)]), "b", [1, 0]).tolist()
     [[1, 0], [1, 1], [1, 2]]
     """

@@ -22,6 +22,8 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
+from hackle.core.factors import Factor, FactorGrid
+from hackle.core.types import Images
 from hackle.datasets.bits import SIDE, BitImages, gather, pack
 from hackle.datasets.damage import DamagedError, reading
 from hackle.datasets.kept import kept
@@ -29,8 +31,6 @@ from hackle.datasets.npz import Npz
 from hackle.datasets.progress import progress
 from hackle.datasets.source import DataError, RemoteFile, Source, render_index
 from hackle.datasets.sprite_raster import ORIENTATIONS, POSITIONS, SCALES, rasterise, sheet
-from hackle.factors import Factor, FactorGrid
-from hackle.types import Images
 
 FACTORS = FactorGrid(
     [

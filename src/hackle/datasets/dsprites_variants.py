@@ -28,12 +28,12 @@ import torch
 from PIL import Image
 from torch import Tensor
 
+from hackle.core.randomness import Stream
 from hackle.datasets.bits import SIDE, fused_kernels, gather, unpack
 from hackle.datasets.damage import reading
 from hackle.datasets.dsprites import Sprites, SpriteStore
 from hackle.datasets.fetch import present_files
 from hackle.datasets.source import DataError, RemoteFile, Source
-from hackle.randomness import Stream
 
 _FITS = (350, 274)
 _ADDRESS = "https://upload.wikimedia.org/wikipedia/commons/f/f4/The_Scream.jpg"

@@ -14,11 +14,11 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from hackle.core.factors import Factor, FactorGrid
 from hackle.datasets.arrays import ArrayDataset
 from hackle.datasets.damage import DamagedError, reading
 from hackle.datasets.fetch import present_files
 from hackle.datasets.source import RemoteFile, Source
-from hackle.factors import Factor, FactorGrid
 
 _FILE = RemoteFile("basel_face_renders.pth", "", None, None)
 

@@ -8,9 +8,9 @@ from typing import get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from hackle.core.factors import Factor, FactorGrid, Kind, Rows
 from hackle.datasets.arrays import grid_of, number_instances, with_instance
 from hackle.datasets.source import DataError
-from hackle.factors import Factor, FactorGrid, Kind, Rows
 
 
 def labelled_grid(

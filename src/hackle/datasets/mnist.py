@@ -13,12 +13,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from hackle.core.factors import Factor
 from hackle.datasets.archives import read_file
 from hackle.datasets.arrays import ArrayDataset, grid_of, with_instance
 from hackle.datasets.damage import DamagedError
 from hackle.datasets.fetch import present_files
 from hackle.datasets.source import RemoteFile, Source
-from hackle.factors import Factor
 
 _ADDRESS = "https://storage.googleapis.com/cvdf-datasets/mnist/"
 

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import numpy as np
 
+from hackle.core.factors import Factor, FactorGrid
 from hackle.datasets.arrays import ArrayDataset
 from hackle.datasets.damage import DamagedError
 from hackle.datasets.fetch import present_files
 from hackle.datasets.npz import Npz
 from hackle.datasets.prepare import Build, prepare
 from hackle.datasets.source import RemoteFile, Source
-from hackle.factors import Factor, FactorGrid
 
 _ADDRESS = "https://storage.googleapis.com/disentanglement_dataset/Final_Dataset/"
 _FACTORS = (

@@ -17,13 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from hackle.core.factors import Factor, FactorGrid
 from hackle.datasets.arrays import ArrayDataset
 from hackle.datasets.damage import reading
 from hackle.datasets.labels import labelled_grid
 from hackle.datasets.npz import Npz
 from hackle.datasets.progress import progress
 from hackle.datasets.source import DataError
-from hackle.factors import Factor, FactorGrid
 
 _ENDINGS = {".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".pgm", ".ppm"}
 _MODES = {"1": "L", "L": "L", "RGB": "RGB", "RGBA": "RGBA", "P": "RGB", "LA": "RGBA", "PA": "RGBA"}

@@ -22,11 +22,11 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
 
+from hackle.core.factors import Rows
+from hackle.core.locks import locked
 from hackle.datasets.damage import DamagedError, human_size, reading, writing
-from hackle.datasets.locks import locked
 from hackle.datasets.progress import progress
 from hackle.datasets.source import DataError
-from hackle.factors import Rows
 
 _FORMAT = 1  # raise when a loader's crop, order or filter changes, so that old prepared folders are left
 

@@ -29,13 +29,13 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
+from hackle.core.factors import Factor, FactorGrid
+from hackle.core.randomness import Stream
+from hackle.core.types import Images
 from hackle.datasets.kept import kept
 from hackle.datasets.progress import progress
 from hackle.datasets.raycast import MATERIALS, Capsule, Cube, Cylinder, Solid, Sphere, View, cast
 from hackle.datasets.source import Source, render_rows
-from hackle.factors import Factor, FactorGrid
-from hackle.randomness import Stream
-from hackle.types import Images
 
 SIDE = 64
 HUES = 10

@@ -9,7 +9,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from hackle.randomness_kernel import jit, tl
+from hackle.core.randomness_kernel import jit, tl
 
 _BLOCK = 4096
 

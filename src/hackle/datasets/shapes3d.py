@@ -12,12 +12,12 @@ from pathlib import Path
 import h5py
 import numpy as np
 
+from hackle.core.factors import Factor, Kind
 from hackle.datasets.arrays import ArrayDataset, grid_of
 from hackle.datasets.damage import DamagedError, reading
 from hackle.datasets.fetch import present_files
 from hackle.datasets.prepare import Build, prepare
 from hackle.datasets.source import RemoteFile, Source
-from hackle.factors import Factor, Kind
 
 _FACTORS: tuple[tuple[str, Kind], ...] = (
     ("floor_hue", "cyclic"),

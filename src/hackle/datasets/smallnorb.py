@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from hackle.core.factors import Factor, FactorError, FactorGrid, Rows
 from hackle.datasets.archives import read_file
 from hackle.datasets.arrays import ArrayDataset, grid_of
 from hackle.datasets.damage import DamagedError
@@ -23,7 +24,6 @@ from hackle.datasets.decoding import resized
 from hackle.datasets.fetch import present_files
 from hackle.datasets.prepare import Build, prepare
 from hackle.datasets.source import RemoteFile, Source
-from hackle.factors import Factor, FactorError, FactorGrid, Rows
 
 _ADDRESS = "https://cs.nyu.edu/~ylclab/data/norb-v1.0-small/"
 _TRAIN, _TEST = "smallnorb-5x46789x9x18x6x2x96x96-training", "smallnorb-5x01235x9x18x6x2x96x96-testing"

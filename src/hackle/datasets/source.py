@@ -12,9 +12,9 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
-from hackle.factors import FactorGrid
-from hackle.randomness import Stream
-from hackle.types import Dataset, HackleError, Images
+from hackle.core.factors import FactorGrid
+from hackle.core.randomness import Stream
+from hackle.core.types import Dataset, HackleError, Images
 
 
 class DataError(HackleError):

@@ -1,6 +1,6 @@
 """dSprites and its three stochastic variants drawn by one kernel launch for each batch, written in Triton.
 
-Images are written four bytes at a time. The random numbers are those of `hackle.randomness.Stream`, computed in place
+Images are written four bytes at a time. The random numbers are those of `hackle.core.randomness.Stream`, computed in place
 from the same counters and keys, so that a batch has the same bytes as on the CPU.
 
 Without Triton, as in PyTorch's wheels for the CPU, the kernels stay the plain functions below and cannot be launched.
@@ -11,8 +11,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from hackle.randomness import Stream
-from hackle.randomness_kernel import jit, philox, tl
+from hackle.core.randomness import Stream
+from hackle.core.randomness_kernel import jit, philox, tl
 
 
 @jit

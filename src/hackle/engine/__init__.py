@@ -10,6 +10,8 @@ from typing import Any, Literal, cast, get_args
 
 import torch
 
+from hackle.core.records import record_hash
+from hackle.core.types import Run
 from hackle.engine.display import Display
 from hackle.engine.driver import Driver, Summary
 from hackle.engine.executor import Executor, Inline
@@ -18,12 +20,10 @@ from hackle.engine.lacking import Lacking, lacking_scores
 from hackle.engine.local import Local
 from hackle.engine.lock import EngineError, driving, holder
 from hackle.engine.tasks import Settings
-from hackle.evaluation import choose_metrics
-from hackle.protocols import Protocol, protocol
-from hackle.records import record_hash
+from hackle.scoring.protocol import Protocol, protocol
+from hackle.scoring.registry import choose_metrics
 from hackle.store import Store
 from hackle.train import find_device
-from hackle.types import Run
 
 __all__ = ["EngineError", "Summary", "holder", "run_study"]
 

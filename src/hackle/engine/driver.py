@@ -16,18 +16,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from hackle.core.records import record_hash
+from hackle.core.types import Run
 from hackle.engine.display import Display
 from hackle.engine.executor import Event, Executor
 from hackle.engine.folder import Keeper, StudyFolder, Waiting
 from hackle.engine.lock import EngineError
 from hackle.engine.tasks import Ceilings, ChooseSize, ScoredRun, Task, TrainedRun, TrainFleet
-from hackle.fleet import group
-from hackle.records import record_hash
 from hackle.store import Store
-from hackle.tables import Outcome
+from hackle.store.tables import Outcome
 from hackle.train import DamagedCheckpoint, Shelf, Stopped, cut
+from hackle.train.fleet import group
 from hackle.train.loop import stop_requests
-from hackle.types import Run
 
 ATTEMPTS = 3
 """How often a task is tried whose worker dies or hangs, or which fails in a way that is not its run's own."""

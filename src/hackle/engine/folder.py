@@ -22,18 +22,18 @@ from typing import Any, Literal
 
 from numpy.typing import NDArray
 
+from hackle.core.records import record_hash
+from hackle.core.types import HackleError, Run
 from hackle.engine.lock import FILE as LOCK
 from hackle.engine.lock import EngineError
 from hackle.engine.tasks import ScoreRun, TrainedRun
-from hackle.fleet import stacking_key
-from hackle.model import WEIGHTS, write_record
-from hackle.records import record_hash
 from hackle.store import FILE as RESULTS
 from hackle.studies.folder import FILE as WANTED
 from hackle.train import DamagedCheckpoint
 from hackle.train.checkpoints import read_whole
+from hackle.train.fleet import stacking_key
 from hackle.train.folder import read_curves, write_curves
-from hackle.types import HackleError, Run
+from hackle.train.model import WEIGHTS, write_record
 
 Keep = Literal["all", "best", "none"]
 Row = Mapping[str, Any]

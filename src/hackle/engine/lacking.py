@@ -12,14 +12,14 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
+from hackle.core.records import record_hash
+from hackle.core.types import Architecture, HackleError, Run
 from hackle.datasets import load
-from hackle.evaluation import METRICS, choose_metrics
-from hackle.fleet import group
-from hackle.plans import scored_factors
-from hackle.protocols import Protocol
-from hackle.records import record_hash
+from hackle.scoring.plan import scored_factors
+from hackle.scoring.protocol import Protocol
+from hackle.scoring.registry import METRICS, choose_metrics
 from hackle.store import Store
-from hackle.types import Architecture, HackleError, Run
+from hackle.train.fleet import group
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from pathlib import Path
 
+from hackle.core.types import HackleError
 from hackle.train.lock import FILE, held, holder
-from hackle.types import HackleError
 
 __all__ = ["FILE", "EngineError", "driving", "holder"]
 

@@ -19,16 +19,16 @@ import torch
 from numpy.typing import NDArray
 from safetensors.torch import load as load_tensors
 
+from hackle.core.records import record_hash
+from hackle.core.types import Dataset, Run
 from hackle.datasets import load
-from hackle.encode import encode_images
-from hackle.model import Model
-from hackle.protocols import Protocol as ScoringProtocol
-from hackle.records import record_hash
-from hackle.scoring import Scoring, portrait, prepare_scoring
+from hackle.scoring.encode import encode_images
+from hackle.scoring.models import Scoring, portrait, prepare_scoring
+from hackle.scoring.protocol import Protocol as ScoringProtocol
 from hackle.train import DamagedCheckpoint, Pace, Shelf, Trained, Watch, choose_fleet_size, train_runs
 from hackle.train.checkpoints import as_bytes
+from hackle.train.model import Model
 from hackle.train.size import is_out_of_memory, release_memory
-from hackle.types import Dataset, Run
 
 SHOWN = 512
 """Images whose codes are kept of every model of a data set."""

@@ -20,12 +20,12 @@ from typing import Any
 
 import pandas as pd
 
-from hackle.model import RECORD, WEIGHTS, ModelError, read_record
-from hackle.presets import architecture_name, method_name, strength_of
-from hackle.records import to_json
+from hackle.core.records import to_json
+from hackle.core.types import HackleError
 from hackle.store import FILE, Store, StoreError, read
 from hackle.store.entries import read_entry
-from hackle.types import HackleError
+from hackle.studies.presets import architecture_name, method_name, strength_of
+from hackle.train.model import RECORD, WEIGHTS, ModelError, read_record
 
 CURVES, SCORES, RUNS = "curves.csv", "scores.json", "runs"
 DEPTH = 3

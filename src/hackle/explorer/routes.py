@@ -22,8 +22,8 @@ from hackle.explorer.workbench import Bench, Workbench
 from hackle.metrics import dci_from_importance
 from hackle.metrics.mig import mig_from_information
 from hackle.pictures import mosaic, response
-from hackle.plans import scored_factors
 from hackle.report.html import png_of_picture
+from hackle.scoring.plan import scored_factors
 
 Row = Annotated[list[float], Field(min_length=1, max_length=4096)]
 Latents = Annotated[list[Row], Field(min_length=1, max_length=4096)]

@@ -18,12 +18,12 @@ from fastapi.responses import JSONResponse
 from starlette.middleware import Middleware
 from starlette.staticfiles import StaticFiles
 
+from hackle.core.types import HackleError
 from hackle.explorer.catalogue import Catalogue, CatalogueError
 from hackle.explorer.guard import Guard, is_loopback
 from hackle.explorer.routes import make_routes
 from hackle.explorer.workbench import Busy, Missing, Workbench
-from hackle.model import ModelError
-from hackle.types import HackleError
+from hackle.train.model import ModelError
 
 STATIC = Path(__file__).parent / "static"
 PORT = 8421

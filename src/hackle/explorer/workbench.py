@@ -13,15 +13,15 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from hackle.core.types import Dataset, HackleError
 from hackle.datasets import load_of_run
 from hackle.explorer.catalogue import Catalogue
 from hackle.metrics.likelihood import active_units
-from hackle.model import WEIGHTS, Model
 from hackle.objectives.infogan import InfoGANMethod
 from hackle.pictures import Axis, Captured, Look, axes_of, importance, to_bytes
 from hackle.pictures.captured import informativeness_of
-from hackle.plans import scored_factors
-from hackle.types import Dataset, HackleError
+from hackle.scoring.plan import scored_factors
+from hackle.train.model import WEIGHTS, Model
 
 T = TypeVar("T")
 KEPT_MODELS, KEPT_DATASETS = 24, 3

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from hackle.tables import Tables
+from hackle.store.tables import Tables
 
 Frame = Any
 """A frame of pandas, whose annotations say too little of what its methods return."""

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 import pandas as pd
 
+from hackle.core.types import HackleError
 from hackle.figures.chart import Axis, Chart, Frame, Panel, Series
 from hackle.figures.labels import draw_labels
 from hackle.figures.layout import crowded, headed, layout, legend_columns, slanted_names, with_shared_axes, wrapped
 from hackle.figures.style import DIVERGING, MARKERS, RISING, THEMES, Theme, settings
-from hackle.types import HackleError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -17,7 +17,7 @@ from scipy.stats import rankdata
 
 from hackle.figures import words
 from hackle.figures.chart import Frame
-from hackle.tables import Tables
+from hackle.store.tables import Tables
 
 CONFIGURATION = ("dataset", "method", "strength", "architecture", "latents", "correlation", "likelihood")
 """What makes two runs the same experiment but for seed and length."""

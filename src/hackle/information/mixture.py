@@ -18,7 +18,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from hackle.gaussian import correlation_divergence
+from hackle.core.gaussian import correlation_divergence
 from hackle.information.posterior import Floats, LogDensities, PosteriorError, Posteriors
 
 # Entries of one draws × points block: small enough for a CPU's cache, large enough to fill a GPU.

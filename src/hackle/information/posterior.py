@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 
-from hackle.gaussian import correlation_divergence, log_density, log_density_per_latent, reparameterise
+from hackle.core.gaussian import correlation_divergence, log_density, log_density_per_latent, reparameterise
 from hackle.information.discrete import bin_codes
 
 Floats = NDArray[np.float64]

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from hackle.randomness_kernel import jit, libdevice, tl, triton
+from hackle.core.randomness_kernel import jit, libdevice, tl, triton
 
 
 class Rows(NamedTuple):

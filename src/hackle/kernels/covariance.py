@@ -19,9 +19,9 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from hackle.gaussian import Scalar, covariance
+from hackle.core.gaussian import Scalar, covariance
+from hackle.core.randomness_kernel import jit, tl, triton
 from hackle.kernels.mapping import stacked
-from hackle.randomness_kernel import jit, tl, triton
 
 _MOST_LATENTS = 64
 _ROWS = 32

@@ -1,7 +1,7 @@
 """The log density of correlated Gaussians and its gradient in one kernel launch each: PyTorch needs some ninety small ones.
 
 With u = (z − mean) exp(−logvar / 2), s = Σ u², t = Σ u over l latents, and the two eigenvalues' inverses a = 1 / (1 − σ) and
-b = 1 / (1 − σ + lσ), as in `hackle.gaussian.log_densities`,
+b = 1 / (1 − σ + lσ), as in `hackle.core.gaussian.log_densities`,
 
     log q  = −½ (l log 2π + Σ logvar + a s + (b − a) t² / l) − ½ log det Σ
     ∂u     = −a u − (b − a) t / l,   ∂mean = −∂u exp(−logvar / 2),   ∂logvar = −½ (1 + u ∂u)
@@ -20,9 +20,9 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from hackle.gaussian import Scalar, log_density
+from hackle.core.gaussian import Scalar, log_density
+from hackle.core.randomness_kernel import jit, tl, triton
 from hackle.kernels.mapping import stacked
-from hackle.randomness_kernel import jit, tl, triton
 
 _ROWS = 64
 
@@ -126,7 +126,7 @@ def _has_kernels(*tensors: Tensor) -> bool:
 
 
 def gaussian_log_density(z: Tensor, means: Tensor, logvars: Tensor, correlation: Scalar) -> Tensor:
-    """log q(z|x) of each row, (b,), for z, means and logvars (b, l): `hackle.gaussian.log_density` for training."""
+    """log q(z|x) of each row, (b,), for z, means and logvars (b, l): `hackle.core.gaussian.log_density` for training."""
     if isinstance(correlation, Tensor) and _has_kernels(z, means, logvars, correlation):
         return _LogDensity.apply(z, means, logvars, correlation)  # type: ignore[no-any-return]
     return log_density(z, means, logvars, correlation)

@@ -24,10 +24,10 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from hackle.core.randomness_kernel import jit, tl, triton
 from hackle.kernels.convolution import has_kernels, leaky
 from hackle.kernels.mapping import stacked
 from hackle.kernels.triton_sums import add_parts
-from hackle.randomness_kernel import jit, tl, triton
 
 EPSILON = 1e-5
 """Added to variances; the value of PyTorch's layer."""

@@ -23,8 +23,8 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from hackle.core.randomness_kernel import jit, tl, triton
 from hackle.kernels.mapping import stacked
-from hackle.randomness_kernel import jit, tl, triton
 
 _COLUMNS = 128
 _TILE = 4096

@@ -3,7 +3,7 @@
     log q(z_i)  = log Σ_j w_ij q(z_i|x_j),      log q(z_ik) = log Σ_j w_ij q(z_ik|x_jk)
 
 with one weight for a sample's own posterior, w_ii, and one for all others. The densities q(z|x) are those of
-`hackle.gaussian`, correlation included. On CUDA one Triton program takes one sample against every posterior and keeps running
+`hackle.core.gaussian`, correlation included. On CUDA one Triton program takes one sample against every posterior and keeps running
 sums, so that nothing of size b² reaches memory; going back, one program takes one row, first as a sample and then as a
 posterior. All is computed in float32, in an order that depends on the batch alone. There is no second derivative on CUDA, and
 none with respect to the correlation. Elsewhere, and in float64, PyTorch does it.
@@ -20,9 +20,9 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from hackle.gaussian import Scalar, log_densities
+from hackle.core.gaussian import Scalar, log_densities
+from hackle.core.randomness_kernel import jit, tl, triton
 from hackle.kernels.mapping import stacked
-from hackle.randomness_kernel import jit, tl, triton
 
 _TILE = 1024
 

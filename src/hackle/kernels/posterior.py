@@ -2,7 +2,7 @@
 
     z = mean + s ε,   s = exp(logvar / 2),   ε ~ N(0, Σ) made from independent noise,   KL = ½ (mean² + s² − logvar − 1)
 
-as `hackle.gaussian` defines them. Each term is a few numbers for each image, so that on CUDA starting a kernel takes longer
+as `hackle.core.gaussian` defines them. Each term is a few numbers for each image, so that on CUDA starting a kernel takes longer
 than its work, and Triton does them all at once, in float32, the KL's mean over the batch in an order that depends on the batch
 alone. There is no second derivative on CUDA, and none with respect to noise or correlation. Elsewhere, and in float64,
 PyTorch does it.
@@ -19,16 +19,16 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from hackle.gaussian import Scalar, kl_per_latent, reparameterise
+from hackle.core.gaussian import Scalar, kl_per_latent, reparameterise
+from hackle.core.randomness_kernel import jit, tl, triton
 from hackle.kernels.mapping import stacked
-from hackle.randomness_kernel import jit, tl, triton
 
 _TILE = 1024
 
 
 @jit
 def _correlated(noise, correlation, L: tl.constexpr):
-    """Independent noise to N(0, Σ), as `hackle.gaussian.correlate` does it."""
+    """Independent noise to N(0, Σ), as `hackle.core.gaussian.correlate` does it."""
     sigma = tl.load(correlation).to(tl.float32)
     across = tl.sqrt(1.0 - sigma)
     along = tl.sqrt(1.0 - sigma + L * sigma)

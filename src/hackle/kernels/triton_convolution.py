@@ -17,9 +17,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from hackle.core.randomness_kernel import triton
 from hackle.kernels.triton_convolution_kernels import down_kernel, gather_kernel, spread_kernel, taps_kernel, up_kernel
 from hackle.kernels.triton_sums import add_parts
-from hackle.randomness_kernel import triton
 
 POSITIONS_PER_SPLIT = 1024
 """Positions that one program of the weight gradient sums; parts are then added in order."""

@@ -15,8 +15,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from hackle.core.randomness_kernel import jit, tl, triton
 from hackle.kernels.triton_sums import add_parts
-from hackle.randomness_kernel import jit, tl, triton
 
 _TILE = 4096
 _ROWS_PER_SPLIT = 1024

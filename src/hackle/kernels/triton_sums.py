@@ -10,7 +10,7 @@ import math
 import torch
 from torch import Tensor
 
-from hackle.randomness_kernel import jit, tl, triton
+from hackle.core.randomness_kernel import jit, tl, triton
 
 
 @jit

@@ -22,10 +22,10 @@ import torch.nn.functional as F
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
-from hackle.gaussian import correlation_divergence, kl_per_latent, log_density, reparameterise
+from hackle.core.gaussian import correlation_divergence, kl_per_latent, log_density, reparameterise
+from hackle.core.randomness import Stream
 from hackle.information.posterior import Floats, Posteriors
 from hackle.metrics.checks import MetricError, check_choice
-from hackle.randomness import Stream
 
 
 class Autoencoder(Protocol):

@@ -22,7 +22,7 @@ from typing import NamedTuple, TypedDict, Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hackle.gaussian import correlation_divergence
+from hackle.core.gaussian import correlation_divergence
 from hackle.information.posterior import Floats, PosteriorError, Posteriors
 from hackle.information.quantised import Bins, quantise
 from hackle.information.sampled import Device, Mixture, draw, mixture_of

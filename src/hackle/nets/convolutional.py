@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 from torch import nn
 
+from hackle.core.types import HackleError
 from hackle.nets.chain import Chain
 from hackle.nets.layers import DownTower, GaussianHead, Linear, Reshape, UpTower
 from hackle.nets.sizes import check_sizes
-from hackle.types import HackleError
 
 SIZES = (16, 28, 32, 64, 128, 256)
 """The sides of images that these networks take."""

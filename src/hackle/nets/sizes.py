@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hackle.types import RunError
+from hackle.core.types import RunError
 
 
 def check_sizes(record: Any, least: dict[str, int], *, may_be_empty: tuple[str, ...] = ()) -> None:

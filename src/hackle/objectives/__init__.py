@@ -1,5 +1,6 @@
 """Every method by name: a frozen record of its hyperparameters that says what it trains and how."""
 
+from hackle.core.types import Method
 from hackle.objectives.adversarial_autoencoder import AdversarialAutoencoder
 from hackle.objectives.annealed_vae import AnnealedVAE
 from hackle.objectives.beta_tcvae import BetaTCVAE
@@ -11,7 +12,6 @@ from hackle.objectives.infogan import InfoGAN
 from hackle.objectives.information_dropout import InformationDropout
 from hackle.objectives.infowgan_gp import InfoWGANGP
 from hackle.objectives.vae import VAE
-from hackle.types import Method
 
 OBJECTIVES: dict[str, type[Method]] = {
     "adversarial-autoencoder": AdversarialAutoencoder,

@@ -14,7 +14,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from hackle.gaussian import NOISELESS, reparameterise
+from hackle.core.gaussian import NOISELESS, reparameterise
+from hackle.core.types import Losses, Nets, Phase, Run, Step
 from hackle.objectives.density_ratio import (
     DensityRatioMethod,
     discriminate_from_prior,
@@ -23,7 +24,6 @@ from hackle.objectives.density_ratio import (
     prior_draws,
 )
 from hackle.objectives.vae import autoencoder_phase, negative_log_likelihood
-from hackle.types import Losses, Nets, Phase, Run, Step
 
 
 def _loss(nets: Nets, step: Step, run: Any) -> Losses:

@@ -21,7 +21,7 @@ from typing import Literal, NamedTuple
 
 from torch import Tensor
 
-from hackle.gaussian import Scalar
+from hackle.core.gaussian import Scalar
 from hackle.kernels import mixture_densities
 
 Estimator = Literal["minibatch-weighted", "stratified"]

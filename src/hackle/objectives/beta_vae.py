@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from hackle.core.types import Losses, Nets, Phase, Run, Step, check_weights
 from hackle.objectives.vae import Autoencoder, autoencoder_phase, evidence
-from hackle.types import Losses, Nets, Phase, Run, Step, check_weights
 
 
 def _loss(nets: Nets, step: Step, run: Any) -> Losses:

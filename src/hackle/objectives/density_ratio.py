@@ -14,10 +14,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from hackle.core.types import Adam, Draw, HackleError, Losses, Nets, Phase, Run, Step, check_weights
 from hackle.nets.discriminator import latent_discriminator
 from hackle.nets.sizes import check_sizes
 from hackle.objectives.vae import Autoencoder
-from hackle.types import Adam, Draw, HackleError, Losses, Nets, Phase, Run, Step, check_weights
 
 
 def log_density_ratio(logits: Tensor) -> Tensor:

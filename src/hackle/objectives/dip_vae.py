@@ -14,9 +14,9 @@ from typing import Any
 
 from torch import Tensor
 
+from hackle.core.types import Losses, Nets, Phase, Run, Step, check_weights
 from hackle.kernels import covariance_deviations
 from hackle.objectives.vae import Autoencoder, Evidence, autoencoder_phase, evidence
-from hackle.types import Losses, Nets, Phase, Run, Step, check_weights
 
 
 def _penalised(found: Evidence, deviations: tuple[Tensor, Tensor], run: Any) -> Losses:

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from hackle.core.types import Draw, Losses, Nets, Phase, Run, Step
 from hackle.kernels import posterior_sample
 from hackle.objectives.density_ratio import (
     DensityRatioMethod,
@@ -21,7 +22,6 @@ from hackle.objectives.density_ratio import (
     log_density_ratio,
 )
 from hackle.objectives.vae import autoencoder_phase, evidence, posterior_noise
-from hackle.types import Draw, Losses, Nets, Phase, Run, Step
 
 
 def permute_latents(z: Tensor, permutations: Tensor) -> Tensor:

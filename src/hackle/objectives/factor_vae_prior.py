@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from hackle.core.types import Losses, Nets, Phase, Run, Step
 from hackle.objectives.density_ratio import (
     DensityRatioMethod,
     discriminate_from_prior,
@@ -16,7 +17,6 @@ from hackle.objectives.density_ratio import (
     prior_draws,
 )
 from hackle.objectives.vae import autoencoder_phase, evidence
-from hackle.types import Losses, Nets, Phase, Run, Step
 
 
 def _loss(nets: Nets, step: Step, run: Any) -> Losses:

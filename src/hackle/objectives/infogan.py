@@ -25,12 +25,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from hackle.gaussian import NOISELESS
-from hackle.kernels import gaussian_log_density
-from hackle.nets.normalisation import CALIBRATION_SIZE, calibrate
-from hackle.nets.sizes import check_sizes
-from hackle.randomness import Stream
-from hackle.types import (
+from hackle.core.gaussian import NOISELESS
+from hackle.core.randomness import Stream
+from hackle.core.types import (
     Adam,
     AdversarialArchitecture,
     Draw,
@@ -43,6 +40,9 @@ from hackle.types import (
     Step,
     check_weights,
 )
+from hackle.kernels import gaussian_log_density
+from hackle.nets.normalisation import CALIBRATION_SIZE, calibrate
+from hackle.nets.sizes import check_sizes
 
 
 class Latents(NamedTuple):

@@ -17,9 +17,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from hackle.core.types import Draw, HackleError, Losses, Nets, Phase, Run, Step
 from hackle.kernels import unit_interval
 from hackle.objectives.infogan import InfoGANMethod, generate, judge, latent_draws, recognise
-from hackle.types import Draw, HackleError, Losses, Nets, Phase, Run, Step
 
 
 def gradient_penalty(critic: Callable[[Tensor], Tensor], images: Tensor) -> Tensor:

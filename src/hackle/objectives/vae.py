@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from hackle.gaussian import reparameterise
+from hackle.core.gaussian import reparameterise
+from hackle.core.randomness import Stream
+from hackle.core.types import Architecture, Draw, HackleError, Images, Losses, Nets, Phase, Run, Step
 from hackle.kernels import bernoulli_error, posterior_sample, unit_interval
 from hackle.nets.normalisation import CALIBRATION_SIZE, BatchNorm, calibrate
-from hackle.randomness import Stream
-from hackle.types import Architecture, Draw, HackleError, Images, Losses, Nets, Phase, Run, Step
 
 
 class Evidence(NamedTuple):

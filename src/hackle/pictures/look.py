@@ -15,11 +15,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from hackle.gaussian import kl_per_latent
-from hackle.model import Model
+from hackle.core.gaussian import kl_per_latent
+from hackle.core.types import Dataset, HackleError
 from hackle.objectives.infogan import InfoGANMethod
 from hackle.pictures.tiles import Picture
-from hackle.types import Dataset, HackleError
+from hackle.train.model import Model
 
 SPAN = 2.0
 """Traversals go from −SPAN to SPAN, two standard deviations of the prior to either side."""

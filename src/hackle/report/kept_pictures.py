@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hackle.core.types import Dataset, HackleError
 from hackle.datasets import load
-from hackle.model import Model
 from hackle.pictures import Look, Picture, mosaic, pair_map, reconstructions, traversals
-from hackle.tables import Tables
-from hackle.types import Dataset, HackleError
+from hackle.store.tables import Tables
+from hackle.train.model import Model
 
 
 def _traversals(look: Look) -> Picture:

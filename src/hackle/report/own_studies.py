@@ -11,8 +11,8 @@ from hackle.figures.chart import Chart, Exhibit, Frame, Series
 from hackle.figures.panels import MEANS, swarm
 from hackle.figures.selection import doubts
 from hackle.report.study_scores import FIRST, SETTING
+from hackle.store.tables import Tables, setting_numbers, telling_fields
 from hackle.studies import STUDIES
-from hackle.tables import Tables, setting_numbers, telling_fields
 
 MOST_SETTINGS = 30
 """More than these cannot be told apart side by side."""

@@ -12,12 +12,12 @@ from inspect import signature
 from pathlib import Path
 from typing import Any
 
-from hackle.evaluation import METRICS, choose_metrics
 from hackle.figures.chart import Frame
-from hackle.protocols import PROTOCOLS, protocol
+from hackle.scoring.protocol import PROTOCOLS, protocol
+from hackle.scoring.registry import METRICS, choose_metrics
+from hackle.store.tables import Tables
 from hackle.studies import STUDIES, Study
 from hackle.studies.folder import Wanted, read_wanted
-from hackle.tables import Tables
 
 
 def command_lines(tables: Tables, folder: str) -> list[str]:

@@ -10,6 +10,7 @@ from importlib.resources import files
 from multiprocessing import get_context
 from pathlib import Path
 
+from hackle.core.types import HackleError
 from hackle.figures import FIGURES, words
 from hackle.figures.chart import Chart, Exhibit, Frame
 from hackle.figures.files import svg
@@ -18,8 +19,7 @@ from hackle.report import study_sections as sections
 from hackle.report.html import page
 from hackle.report.own_studies import own_studies
 from hackle.report.study_scores import embedded, score_data
-from hackle.tables import Tables
-from hackle.types import HackleError
+from hackle.store.tables import Tables
 
 _LIGHT = (
     "--paper: #ffffff; --ink: #1b1f24; --faint: #5f6872; --line: #d9dee3; --card: #f6f8fa; --bar: #0066a1; --track: #dfe6ec; "

@@ -10,7 +10,7 @@ import pandas as pd
 
 from hackle.figures import words
 from hackle.figures.chart import Frame
-from hackle.tables import Tables, setting_numbers, telling_fields
+from hackle.store.tables import Tables, setting_numbers, telling_fields
 
 SETTING = ("dataset", "method", "strength", "architecture", "latents", "correlation", "steps")
 """What a setting is known by; fields of the records that tell settings apart beyond these are added."""

@@ -15,7 +15,7 @@ from hackle.figures import words
 from hackle.figures.chart import Chart, Comparison, Exhibit, Frame
 from hackle.figures.selection import CONFIGURATION
 from hackle.report.study_commands import command_lines
-from hackle.tables import Tables, setting_numbers, telling_fields
+from hackle.store.tables import Tables, setting_numbers, telling_fields
 
 _CLASS = {"holds": "holds", "does not hold": "fails", "undecided": "open", "no runs": "none"}
 _HOW_TO_READ = (

@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hackle import __version__
-from hackle.presets import architecture_name, method_name, strength_of
-from hackle.records import record_hash, to_json
+from hackle.core.records import record_hash, to_json
 from hackle.store.blobs import Blob, pack, pack_curves
 from hackle.store.schema import StoreError
-from hackle.tables import RUN_COLUMNS, Outcome
+from hackle.store.tables import RUN_COLUMNS, Outcome
+from hackle.studies.presets import architecture_name, method_name, strength_of
 
 Measure = tuple[str, str, str, int]
 """Metric, representation, protocol and the seed of the scoring: what identifies a score of a run."""

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from hackle.tables import SCORE_COLUMNS
+from hackle.store.tables import SCORE_COLUMNS
 
 _OF_RUN = SCORE_COLUMNS[1 : SCORE_COLUMNS.index("metric")]
 

@@ -42,7 +42,7 @@ from hackle.store.schema import (
     damage_advice,
     explained,
 )
-from hackle.tables import RUN_COLUMNS, Outcome, Tables
+from hackle.store.tables import RUN_COLUMNS, Outcome, Tables
 
 _WORDS = ("study", "status", "dataset", "method", "architecture", "likelihood", "precision", "version", "device")
 

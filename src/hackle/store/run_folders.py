@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pandas as pd
 
-from hackle.model import RECORD, read_record
-from hackle.records import record_hash
+from hackle.core.records import record_hash
 from hackle.store.results import Store, read
 from hackle.store.schema import FILE, StoreError, connect, create_tables
-from hackle.tables import Outcome
+from hackle.store.tables import Outcome
+from hackle.train.model import RECORD, read_record
 
 SCORES = "scores.json"
 

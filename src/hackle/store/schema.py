@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from hackle.types import HackleError
+from hackle.core.types import HackleError
 
 FILE = "results.sqlite"
 SCHEMA = 1

@@ -14,12 +14,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from hackle.core.records import record_hash
+from hackle.core.types import Run
 from hackle.datasets import DATASETS
 from hackle.datasets.own import fingerprint
-from hackle.presets import architecture_name, method_name
-from hackle.records import record_hash
-from hackle.studies.sweep import StudyError
-from hackle.types import Run
+from hackle.studies.presets import architecture_name, method_name
+from hackle.studies.study import StudyError
 
 FILE = "study.json"
 

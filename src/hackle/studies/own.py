@@ -2,62 +2,22 @@
 
 from __future__ import annotations
 
-import difflib
-import importlib
 import inspect
-import sys
 import traceback
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from hackle.studies import STUDIES, Study
-from hackle.studies.sweep import StudyError
-from hackle.types import HackleError, Run
+from hackle.core.parts import PartError
+from hackle.core.types import HackleError, Run
+from hackle.studies.study import STUDIES, Study, StudyError
 
 
 def find_study(name: str) -> Study:
     """The study of this name, or the function `path.py:function`; a path alone means a function called `study`."""
-    if name in STUDIES:
-        return STUDIES[name]
-    path, _, function = name.partition(":")
-    if not path.endswith(".py"):
-        raise StudyError(
-            f"no study {name!r}; {_nearest(name, STUDIES)}there are {', '.join(STUDIES)}. A study of your own is a function "
-            "that returns runs, given as path.py:function"
-        )
-    return Study(_load(Path(path), function or "study"))
-
-
-def _load(path: Path, function: str) -> Any:
-    if not path.is_file():
-        raise StudyError(f"there is no file {path}; expected path.py:function")
-    # Found by its name from its own folder, so that workers, which are given the same folders, can import it again.
-    folder = str(path.resolve().parent)
-    if folder not in sys.path:
-        sys.path.insert(0, folder)
     try:
-        module = importlib.import_module(path.stem)
-    except Exception as error:
-        raise StudyError(f"{path} cannot be loaded: {type(error).__name__}: {error}") from error
-    origin = getattr(module, "__file__", None)
-    if origin is None or Path(origin).resolve() != path.resolve():
-        raise StudyError(f"{path} has the name of another module, {origin or path.stem}; rename the file")
-    found = getattr(module, function, None)
-    if not callable(found):
-        functions = [
-            name
-            for name, value in vars(module).items()
-            if inspect.isfunction(value) and value.__module__ == module.__name__
-        ]
-        hint = _nearest(function, functions)
-        raise StudyError(f"{path} has no function {function!r}; {hint}it has {', '.join(functions) or 'none'}")
-    return found
-
-
-def _nearest(word: str, known: Iterable[str]) -> str:
-    near = difflib.get_close_matches(word, known, 1)
-    return f"did you mean {near[0]}? " if near else ""
+        return STUDIES.find(f"{name}:study" if name.endswith(".py") else name)
+    except PartError as error:
+        raise StudyError(str(error)) from error
 
 
 def _called(name: str, study: Study, options: dict[str, Any]) -> Any:

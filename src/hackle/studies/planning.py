@@ -14,12 +14,12 @@ from pathlib import Path
 
 import torch
 
+from hackle.core.types import Dataset, Run
 from hackle.datasets import load
-from hackle.fleet import Fleet, build_networks, group, stacking_key
-from hackle.presets import architecture_name, method_name
-from hackle.studies.sweep import StudyError
+from hackle.studies.presets import architecture_name, method_name
+from hackle.studies.study import StudyError
 from hackle.train import choose_fleet_size
-from hackle.types import Dataset, Run
+from hackle.train.fleet import Fleet, build_networks, group, stacking_key
 
 STORED_BYTES = 50_000
 """What the store keeps of a run: scores, thinned curves, 512 codes. Measured with 60 scores and 20 curves."""

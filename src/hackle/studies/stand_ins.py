@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from hackle.core.records import record_hash
+from hackle.core.types import Run
 from hackle.datasets import DATASETS, find
 from hackle.datasets.inventory import entries
-from hackle.records import record_hash
-from hackle.types import Run
 
 STAND_INS = {
     # The same factors, rendered by hackle.

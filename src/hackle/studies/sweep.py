@@ -6,19 +6,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from hackle.core.records import record_hash
+from hackle.core.types import Architecture, Run
 from hackle.objectives import AnnealedVAE
-from hackle.presets import preset
-from hackle.records import record_hash
-from hackle.types import Architecture, HackleError, Run
+from hackle.studies.presets import preset
+from hackle.studies.study import StudyError
 
 Precision = Literal["float32", "bfloat16"]
 
 LIKE = {"rooms3d": "shapes3d"}
 """The data set whose settings serve one that papers do not know; for any other, those of the study's first."""
-
-
-class StudyError(HackleError):
-    """A study that does not exist, or that cannot be had in this way."""
 
 
 @dataclass(frozen=True)

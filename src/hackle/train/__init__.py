@@ -15,18 +15,18 @@ from typing import Any
 
 import torch
 
+from hackle.core.records import record_hash
+from hackle.core.types import Dataset, Run
 from hackle.datasets import found, load, load_of_run
-from hackle.fleet import build_networks, group
-from hackle.model import Model
-from hackle.records import record_hash
 from hackle.train.checkpoints import Shelf, write_atomically
 from hackle.train.display import shown
 from hackle.train.errors import DamagedCheckpoint, Diverged, Stopped, TrainingError, WriteError
+from hackle.train.fleet import build_networks, group
 from hackle.train.folder import RunFolder, usable
 from hackle.train.lock import held
 from hackle.train.loop import Pace, Scores, Trained, Watch, last_good_step, train_runs
+from hackle.train.model import Model
 from hackle.train.size import choose_fleet_size, cut
-from hackle.types import Dataset, Run
 
 __all__ = [
     "DamagedCheckpoint",
@@ -100,7 +100,7 @@ def fit(
     out: the run's folder, or the folder that holds one folder per run, named by the run's hash; None keeps nothing.
     dataset: a data set of your own instead of the one that the runs name. root: where data sets lie.
     resume: go on from the checkpoints under `out`. log_every: steps between two points of the curves.
-    scores: a function of a model and its data set, such as `hackle.scoring.quick_scores`, that gives scores by name. They are
+    scores: a function of a model and its data set, such as `hackle.scoring.models.quick_scores`, that gives scores by name. They are
     taken every `score_every` steps, at the log point then or next, and at the end, and join the curves as `score_…`.
     Training does not depend on them.
     checkpoint_seconds: between two checkpoints. fleet_size: the most runs that train together; None takes as many as the
@@ -114,7 +114,9 @@ def fit(
     if score_every < 0:
         raise TrainingError(f"score_every is {score_every}; expected a number of steps, or 0 for no scores")
     if (scores is None) != (score_every == 0):
-        raise TrainingError("scores and score_every go together: scores=hackle.scoring.quick_scores, score_every=1000")
+        raise TrainingError(
+            "scores and score_every go together: scores=hackle.scoring.models.quick_scores, score_every=1000"
+        )
     alone, members = isinstance(runs, Run), _checked(runs)
     if dataset is not None:
         _refuse_other_data(dataset)
@@ -163,7 +165,7 @@ def _checked(runs: Any) -> list[Run]:
     for run in members:
         if not isinstance(run, Run):
             raise TrainingError(
-                f"cannot train {run!r}; expected a hackle.Run, or a list of them. hackle.presets.default_run makes one of a "
+                f"cannot train {run!r}; expected a hackle.Run, or a list of them. hackle.studies.presets.default_run makes one of a "
                 "method's name"
             )
     return members

@@ -23,9 +23,9 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
-from hackle.model import checksum, load_tensors, save_tensors
 from hackle.train.curves import STEPS, Curves
 from hackle.train.errors import DamagedCheckpoint, WriteError
+from hackle.train.model import checksum, load_tensors, save_tensors
 
 NAME = "checkpoint"
 

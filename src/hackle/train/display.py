@@ -13,8 +13,8 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
+from hackle.core.types import Run
 from hackle.train.loop import Point, Watch
-from hackle.types import Run
 
 LONG_RUN_SECONDS = 30 * 60
 LINE_SECONDS = 30.0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hackle.types import HackleError
+from hackle.core.types import HackleError
 
 
 class TrainingError(HackleError):

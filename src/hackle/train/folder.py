@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from hackle.model import RECORD, WEIGHTS, read_record, write_record
-from hackle.records import record_hash, to_json
+from hackle.core.records import record_hash, to_json
+from hackle.core.types import Run
 from hackle.train.checkpoints import write_atomically
 from hackle.train.curves import Curves
 from hackle.train.errors import TrainingError
 from hackle.train.lock import FILE as LOCK
-from hackle.types import Run
+from hackle.train.model import RECORD, WEIGHTS, read_record, write_record
 
 CURVES = "curves.csv"
 

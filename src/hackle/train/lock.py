@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
-from hackle.datasets.locks import locked
+from hackle.core.locks import locked
+from hackle.core.types import HackleError
 from hackle.train.errors import TrainingError
-from hackle.types import HackleError
 
 FILE = "lock"
 

@@ -13,15 +13,15 @@ from pathlib import Path
 import torch
 from numpy.typing import NDArray
 
-from hackle.fleet import Fleet
-from hackle.model import Model
-from hackle.records import record_hash
+from hackle.core.records import record_hash
+from hackle.core.types import Dataset, HackleError, Images, Run
 from hackle.train.checkpoints import Shelf, Snapshot
 from hackle.train.curves import PREFIX, Curves
 from hackle.train.errors import Stopped, TrainingError
+from hackle.train.fleet import Fleet
 from hackle.train.folder import RunFolder
+from hackle.train.model import Model
 from hackle.train.size import cut, is_out_of_memory, release_memory
-from hackle.types import Dataset, HackleError, Images, Run
 
 _EARLY = 20
 """Steps from which the time that is left is estimated."""

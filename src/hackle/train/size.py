@@ -10,8 +10,8 @@ from typing import TypeVar
 
 import torch
 
-from hackle.fleet import Fleet, build_networks
-from hackle.types import Dataset, Images, Run
+from hackle.core.types import Dataset, Images, Run
+from hackle.train.fleet import Fleet, build_networks
 
 T = TypeVar("T")
 

@@ -1,0 +1,79 @@
+"""The command line's `bench` verb."""
+
+from __future__ import annotations
+
+from hackle.cli.words import nearest, run_command
+from hackle.core.types import HackleError
+
+
+def bench_commands(words: list[str]) -> None:
+    """`hackle bench fleet`: how fast this machine trains."""
+    verbs = {"fleet": fleet_command}
+    if not words or words[0] in ("-h", "--help"):
+        print(
+            "usage: hackle bench fleet\n\n  fleet   steps per second of stacked models, of one model and of a plain loop"
+        )
+        return
+    if words[0] not in verbs:
+        raise HackleError(f"no benchmark {words[0]!r}; {nearest(words[0], verbs)}")
+    run_command(verbs[words[0]], f"bench {words[0]}", words[1:])
+
+
+def fleet_command(
+    models: int | None = None,
+    methods: str | None = None,
+    seconds: float = 3.0,
+    precision: str = "auto",
+    device: str | None = None,
+    root: str | None = None,
+) -> None:
+    """Steps of single models per second: stacked, alone, and by a plain PyTorch loop in the same process.
+
+    Args:
+        models: How many to stack; 64 on CUDA, 8 on a CPU if not given.
+        methods: Names separated by commas; those of the figures in the documentation if not given.
+        seconds: To train each stack for.
+        precision: float32 or bfloat16; auto is bfloat16 on CUDA.
+        device: cpu or cuda; the best one that is here if not given.
+        root: Where data sets lie.
+    """
+    from rich.console import Console
+    from rich.table import Table
+
+    from hackle.bench import CASES, Case, compare, measure, together_or_apart
+    from hackle.datasets import load
+    from hackle.train import find_device
+
+    place = find_device(device).type
+    cuda = place == "cuda"
+    number_format = ("bfloat16" if cuda else "float32") if precision == "auto" else precision
+    cases = CASES if methods is None else tuple(Case(name) for name in methods.split(","))
+    count = models or (64 if cuda else 8)
+    console = Console()
+    sprites = load("dsprites", root)
+    with console.status("the plain loop beside one model"):
+        found = compare(sprites, place, 300 if cuda else 5)
+    console.print(
+        f"one β-VAE: {found['hackle']:,.1f} steps/s; plain loop: {found['plain']:,.1f} ({found['ratio']:.2f}×, losses "
+        f"within {found['largest loss difference']:.1g})"
+    )
+    if not cuda:
+        with console.status(f"{count} models together and apart"):
+            both = together_or_apart(sprites, place, count)
+        console.print(
+            f"{count} β-VAEs together: {both['together']:,.1f} steps/s; one after another: {both['apart']:,.1f} "
+            f"({both['ratio']:.2f}×)"
+        )
+        if methods is None:
+            return
+    table = Table(box=None, header_style="bold")
+    for name in ("stack", "models", "model-steps/s", "× plain loop", "MiB per model"):
+        table.add_column(name, justify="left" if name == "stack" else "right")
+    for case in cases:
+        with console.status(f"{case} × {count}"):
+            dataset = sprites if case.dataset == sprites.name else load(case.dataset, root)
+            rate = measure(case.runs(count, number_format), dataset, place, seconds)
+        times = f"{rate.per_second / found['plain']:,.0f}" if case.dataset == "dsprites" else ""
+        memory = f"{rate.bytes_per_model / 2**20:,.1f}" if cuda else ""
+        table.add_row(str(case), str(rate.models), f"{rate.per_second:,.0f}", times, memory)
+    console.print(table)

@@ -1,0 +1,201 @@
+"""The command line's verbs that read results: `claims` and `report`."""
+
+from __future__ import annotations
+
+import json as json_text
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+from tyro.conf import Positional
+
+from hackle.cli.words import nearest, writable
+from hackle.core.types import HackleError
+
+if TYPE_CHECKING:
+    from hackle.claims import Judgement
+
+REFUTED, UNDECIDED = 3, 4
+"""Exit codes of `hackle claims`; 1 and 2 stand for errors and for wrong words on any verb."""
+WIDTH = 140
+"""Columns of a table that goes to a file or a pipe."""
+_STYLES = {"holds": "green", "does not hold": "red", "undecided": "yellow"}
+
+
+def claims_command(
+    directory: Positional[Path],
+    paper: str | None = None,
+    json: bool = False,
+    missing: bool = False,
+    reasons: bool = False,
+) -> None:
+    """Test the papers' claims on a study's results.
+
+    Exit code 0: every claim that could be decided holds. 3: some claim does not hold. 4: no claim could be decided.
+
+    Args:
+        directory: The study's folder.
+        paper: Only the claims of this paper.
+        json: Print the verdicts as JSON.
+        missing: Also list claims of which the study has no runs at all.
+        reasons: Say below each verdict what is claimed, what was found, and what to run where runs are missing.
+    """
+    from hackle.claims import CLAIMS, as_frame, judge
+    from hackle.store import read
+
+    papers = list(dict.fromkeys(claim.paper for claim in CLAIMS.values()))
+    if paper is not None and paper not in papers:
+        raise HackleError(f"no claims of {paper!r}; {nearest(paper, papers)}")
+    found = judge(read(directory), [claim for claim in CLAIMS.values() if paper in (None, claim.paper)])
+    if json:
+        print(json_text.dumps(_plain(as_frame(found).to_dict("records")), indent=2, ensure_ascii=False))
+    else:
+        print_verdicts(found, missing=missing, reasons=reasons)
+    code = exit_code(found)
+    if code:
+        raise SystemExit(code)
+
+
+def report_command(
+    directory: Positional[Path],
+    out: Path | None = None,
+    paper: tuple[str, ...] = (),
+    figures: Path | None = None,
+    pictures: bool = True,
+    root: Path | None = None,
+    open: bool = False,
+    overwrite: bool = False,
+) -> None:
+    """Write a study's results as one HTML page: verdicts on claims, every figure, failed runs, scores and commands.
+
+    Args:
+        directory: The study's folder.
+        out: Where the page goes; report.html in the study's folder if not given.
+        paper: Only the claims and figures of these papers.
+        figures: A folder to write every figure to, too, as PDF, SVG and PNG.
+        pictures: Draw traversals of runs whose weights were kept.
+        root: Where data sets lie, for these pictures.
+        open: Show the page in the browser.
+        overwrite: Replace files that are there already.
+    """
+    from hackle.figures import FIGURES, save
+    from hackle.report import with_pictures, write_study_page
+    from hackle.store import read
+
+    tables = read(directory)
+    target = writable(out or directory / "report.html", overwrite)
+    if pictures:
+        tables = with_pictures(tables, directory, root)
+    # Processes take seconds to start: worth it where thousands of runs are drawn.
+    workers = (os.cpu_count() or 1) if len(tables.runs) > 1000 else 1
+    write_study_page(tables, target, papers=paper, folder=str(directory), workers=workers)
+    if figures is not None:
+        figures.mkdir(parents=True, exist_ok=True)
+        for name, exhibit in FIGURES.items():
+            chart = exhibit(tables) if not paper or exhibit.paper in paper else None
+            if chart is not None and chart.panels:
+                for kind in ("pdf", "svg", "png"):
+                    save(chart, figures / f"{name}.{kind}", overwrite=overwrite)
+    Console().print(f"open {target.resolve()} in a browser", markup=False, highlight=False, soft_wrap=True)
+    if open:
+        import webbrowser
+
+        webbrowser.open(target.resolve().as_uri())
+
+
+def exit_code(found: Sequence[Judgement]) -> int:
+    """0 where every decided claim holds, `REFUTED` where one does not, `UNDECIDED` where none was decided."""
+    verdicts = {judgement.verdict for judgement in found}
+    if "does not hold" in verdicts:
+        return REFUTED
+    return 0 if "holds" in verdicts else UNDECIDED
+
+
+def print_verdicts(found: Sequence[Judgement], *, missing: bool = False, reasons: bool = False) -> None:
+    """The verdicts on the terminal; claims without any run are counted, and listed only if asked for.
+
+    reasons: in words, the claim's sentence and the reason below each verdict, in place of tables.
+    """
+    from hackle.figures import words
+
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=WIDTH)
+    shown = [judgement for judgement in found if missing or judgement.evidence.runs]
+    for paper in dict.fromkeys(judgement.claim.paper for judgement in shown):
+        mine = [judgement for judgement in shown if judgement.claim.paper == paper]
+        if reasons:
+            _print_reasons(console, paper, mine)
+        else:
+            console.print(_table(paper, mine))
+        console.print()
+    if any(judgement.evidence.borrowed and judgement.evidence.runs for judgement in shown):
+        console.print("* runs of other studies, which may have trained otherwise than the claim's own", highlight=False)
+    fates = words.tally(words.fate(judgement.verdict, judgement.evidence.runs) for judgement in found)
+    console.print(f"{fates}.", highlight=False)
+    absent = [judgement for judgement in found if not judgement.evidence.runs]
+    if absent and not missing:
+        console.print(
+            f"{words.counted(len(absent), 'claim has', 'claims have')} no runs here; --missing lists them. Needed:",
+            highlight=False,
+        )
+        studies = [judgement.claim.study or judgement.claim.paper for judgement in absent]
+        for study in dict.fromkeys(studies):
+            console.print(f"  hackle study run {study} --out DIR   for {studies.count(study)}", highlight=False)
+    if shown and not reasons:
+        console.print("--reasons says what each claim is and why its verdict is what it is.", highlight=False)
+
+
+def _table(paper: str, judgements: Sequence[Judgement]) -> Table:
+    table = Table(box=None, header_style="bold", title=paper, title_justify="left")
+    table.add_column("claim", no_wrap=True)
+    table.add_column("verdict", no_wrap=True)
+    for column in ("where", "effect and 95% interval", "claimed"):
+        table.add_column(column)
+    for column in ("p", "runs", "needed"):
+        table.add_column(column, justify="right")
+    for judgement in judgements:
+        table.add_row(*_row(judgement))
+    return table
+
+
+def _print_reasons(console: Console, paper: str, judgements: Sequence[Judgement]) -> None:
+    """Each verdict with its claim's sentence and its reason, in long lines, so that commands can be copied."""
+    console.print(Text(paper, "italic"))
+    for judgement in judgements:
+        name, verdict, where, *_, chance, runs, _ = _row(judgement)
+        facts = " · ".join([where, *([f"p {chance}"] if chance else []), f"{runs} run{'s' if runs != '1' else ''}"])
+        console.print(f" {name}  {verdict}  {facts}", highlight=False, soft_wrap=True)
+        for sentence in (judgement.claim.statement, judgement.reason):
+            console.print(Text(f"    {sentence}"), soft_wrap=True)
+
+
+def _row(judgement: Judgement) -> list[str]:
+    claim, evidence, verdict = judgement.claim, judgement.evidence, judgement.verdict
+    known = evidence.estimate is not None
+    chance = judgement.against_corrected if verdict == "does not hold" else judgement.p_corrected
+    return [
+        claim.name,
+        f"[{_STYLES[verdict]}]{verdict}[/]",
+        claim.where,
+        f"{evidence.effect:.3g} ({evidence.low:.3g} … {evidence.high:.3g})" if known else "",
+        str(claim.region),
+        f"{chance:.2g}" if known else "",
+        f"{evidence.runs}{'*' if evidence.borrowed and evidence.runs else ''}",
+        "" if verdict != "undecided" else str(evidence.runs_needed or "many more"),
+    ]
+
+
+def _plain(value: Any) -> Any:
+    """Values that JSON has: NaN and infinities become null."""
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
+        return None
+    return value

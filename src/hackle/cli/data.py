@@ -1,0 +1,111 @@
+"""The command line's `data` verb."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+from tyro.conf import Positional
+
+from hackle.cli.words import nearest, run_command
+from hackle.core.types import HackleError
+
+
+def data_commands(words: list[str]) -> None:
+    """`hackle data`: list, fetch, check and show data sets."""
+    from hackle.datasets import find, load
+    from hackle.datasets.contact_sheet import write_contact_sheet
+    from hackle.datasets.inventory import check, entries, fetch
+
+    def list_command(root: Path | None = None) -> None:
+        """Every data set with its size, factors, licence and whether it is here.
+
+        Args:
+            root: Where data sets lie.
+        """
+        found, console = entries(root), Console()
+        columns = {
+            "name": [entry.name for entry in found],
+            "images": [entry.images for entry in found],
+            "factors": [entry.factors for entry in found],
+            "licence": [entry.licence for entry in found],
+            "download": [entry.size for entry in found],
+            "here": [entry.here for entry in found],
+        }
+        # Lines break between words, never in them.
+        longest = {
+            field: max(len(word) for cell in (field, *cells) for word in cell.split())
+            for field, cells in columns.items()
+        }
+        for field in ("licence", "factors", "images"):
+            # A narrow terminal has no room for everything.
+            if sum(longest[column] + 1 for column in columns) - 1 > console.width:
+                del columns[field]
+        table = Table(box=None, header_style="bold", pad_edge=False, collapse_padding=True)
+        for field in columns:
+            table.add_column(field, overflow="fold", no_wrap=field == "name", min_width=longest[field])
+        for row in zip(*columns.values(), strict=True):
+            table.add_row(*row)
+        console.print(table)
+
+    def fetch_command(name: Positional[str], root: Path | None = None, force: bool = False) -> None:
+        """Download a data set: resumes a broken download, verifies it and puts it in place in one step.
+
+        Args:
+            name: The data set.
+            root: Where data sets lie.
+            force: Fetch anew what is here already.
+        """
+        if find(name).optional:
+            Console(stderr=True).print(
+                f"hackle makes {name} itself: nothing needs to be downloaded. The published file serves to compare the two, "
+                "and work that must have its very bits: once it is here, its images are used",
+                highlight=False,
+                soft_wrap=True,
+            )
+        paths = fetch(name, root, force=force)
+        for path in paths:
+            print(path)
+        if not paths:
+            print(f"{name} is made by hackle: there is nothing to fetch")
+
+    def check_command(name: Positional[str | None] = None, root: Path | None = None) -> None:
+        """Verify the files that are here against what was published. Exit code 1 where one is damaged.
+
+        Args:
+            name: One data set; every one if not given.
+            root: Where data sets lie.
+        """
+        verdicts = check(name, root)
+        for verdict in verdicts:
+            print(verdict)
+        if any(verdict.state == "damaged" for verdict in verdicts):
+            raise SystemExit(1)
+
+    def show_data_command(
+        name: Positional[str],
+        out: Path | None = None,
+        root: Path | None = None,
+        seed: int = 0,
+        force: bool = False,
+    ) -> None:
+        """Write a picture of how each factor varies.
+
+        Args:
+            name: The data set, or the path of your own.
+            out: The PNG file; NAME.png here if not given.
+            root: Where data sets lie.
+            seed: Which images are shown.
+            force: Replace a file that is there already.
+        """
+        path = out or Path(f"{Path(name).stem}.png")
+        print(write_contact_sheet(load(name, root), path, overwrite=force, seed=seed))
+
+    commands = {"list": list_command, "fetch": fetch_command, "check": check_command, "show": show_data_command}
+    if words[:1] in ([], ["-h"], ["--help"]):
+        print("usage: hackle data {list, fetch NAME, check [NAME], show NAME} [options]; each has its own --help")
+        return
+    if words[0] not in commands:
+        raise HackleError(f"no `data {words[0]}`; {nearest(words[0], commands)}")
+    run_command(commands[words[0]], f"data {words[0]}", words[1:])

@@ -1,0 +1,390 @@
+"""The command line's `study` verb."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from inspect import signature
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn
+from tyro.conf import Positional, arg
+
+from hackle.cli.words import count, duration, nearest, plain_table, run_command
+from hackle.core.types import HackleError, Run
+
+if TYPE_CHECKING:
+    import torch
+
+    from hackle.studies import Study
+
+USAGE = """\
+usage: hackle study {list, plan NAME, run NAME --out DIR, status DIR, export DIR, merge DIR OTHER, repair DIR} [options]
+
+  list      the papers' studies
+  plan      runs, groups, fleets, hours, memory and disk on this machine, from a short measurement
+  run       train, score and store; started again it goes on where it stopped
+  status    done, failed and waiting runs, and why runs failed
+  export    scores, runs and curves as Parquet or CSV
+  merge     add the results in another folder to those in a folder
+  repair    set a damaged store aside and keep what is whole
+
+NAME is a study of the list, or path.py:function for a function of yours that returns runs. Each has its own --help."""
+
+
+def study_commands(words: list[str]) -> None:
+    """`hackle study`: plan, run and look after studies."""
+    commands: dict[str, Callable[..., None]] = {
+        "list": list_command,
+        "plan": plan_command,
+        "run": run_study_command,
+        "status": status_command,
+        "export": export_command,
+        "merge": merge_command,
+        "repair": repair_command,
+    }
+    if words[:1] in ([], ["-h"], ["--help"]):
+        print(USAGE)
+        return
+    if words[0] not in commands:
+        raise HackleError(f"no `study {words[0]}`; {nearest(words[0], commands)}")
+    run_command(commands[words[0]], f"study {words[0]}", words[1:])
+
+
+def _say(line: str, style: str = "") -> None:
+    Console().print(line, style=style, markup=False, highlight=False, soft_wrap=True)
+
+
+def _listed(words: str | None) -> list[str] | None:
+    return None if words is None else [word.strip() for word in words.split(",") if word.strip()]
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which of a study's runs, and where they train."""
+
+    seeds: int | None = None
+    """How many seeds; the paper's number if not given."""
+    steps: int | None = None
+    """How many updates for each run; the paper's number if not given."""
+    datasets: str | None = None
+    """Names separated by commas; the paper's if not given."""
+    methods: str | None = None
+    """Names separated by commas; the paper's if not given."""
+    precision: Literal["auto", "float32", "bfloat16"] = "auto"
+    """Number format of autoencoders; auto is bfloat16 on CUDA, else float32. It is part of a run's record."""
+    offline: bool = False
+    """Replace data sets that are not here by ones that hackle makes."""
+    root: Path | None = None
+    """Where data sets lie."""
+    device: str | None = None
+    """cpu or cuda; the best one that is here if not given."""
+    fleet_size: int | None = None
+    """Runs that train together; as many as fit if not given."""
+
+    @property
+    def target(self) -> torch.device:
+        """The device of this machine; one that is not here is refused."""
+        from hackle.train import find_device
+
+        return find_device(self.device)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What the study's function is told; auto is the number format that `hackle train` would take."""
+        # The name alone decides if there is one: the device may be a cluster's, and not be here.
+        automatic = "bfloat16" if (self.device or self.target.type).startswith("cuda") else "float32"
+        return {
+            "seeds": self.seeds,
+            "steps": self.steps,
+            "datasets": _listed(self.datasets),
+            "methods": _listed(self.methods),
+            "precision": automatic if self.precision == "auto" else self.precision,
+        }
+
+    def of(self, name: str) -> tuple[Study, list[Run]]:
+        """A study and those of its runs whose data sets are here, after saying what was left out or replaced."""
+        from hackle.studies import available
+        from hackle.studies.own import find_study, runs_of
+
+        study = find_study(name)
+        found = available(runs_of(name, study, self.options), self.root, offline=self.offline)
+        for line in found.lines:
+            _say(line, "yellow")
+        if not found.runs:
+            raise HackleError(f"none of the data sets of {name} is here; fetch one, or add --offline")
+        return study, found.runs
+
+
+Selected = Annotated[Selection, arg(name="")]
+EVERYTHING = Selection()
+
+
+def list_command() -> None:
+    """The papers' studies: how many runs each has, in how many groups that train together, and what it is."""
+    from hackle.studies import STUDIES
+    from hackle.train.fleet import group
+
+    table = plain_table("name", "about", "runs", "groups", "data sets", left=2)
+    for name, study in STUDIES.items():
+        settings = study.runs(seeds=1)
+        runs = len(settings) * signature(study.runs).parameters["seeds"].default
+        datasets = len({run.dataset for run in settings})
+        table.add_row(name, study.about, f"{runs:,}", str(len(group(settings))), str(datasets))
+    Console().print(table)
+
+
+def plan_command(
+    name: Positional[str],
+    selection: Selected = EVERYTHING,
+    seconds: float = 60.0,
+) -> None:
+    """What a study would take on this machine: runs, groups, fleets, hours, memory and disk. Nothing is kept.
+
+    Args:
+        name: A study of `hackle study list`, or path.py:function.
+        seconds: About how long to measure.
+    """
+    from hackle.studies.planning import STORED_BYTES, plan_groups
+
+    target = selection.target
+    _, runs = selection.of(name)
+    columns = (
+        TextColumn("measuring"),
+        BarColumn(bar_width=20),
+        TextColumn("{task.completed}/{task.total} {task.description}"),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=None)
+        groups = plan_groups(
+            runs,
+            target,
+            root=selection.root,
+            fleet_size=selection.fleet_size,
+            seconds=seconds,
+            tell=lambda done, total, what: bar.update(task, completed=done, total=total, description=what),
+        )
+    table = plain_table("group", "latents", "steps", "runs", "fleets", "rate/s", "hours")
+    for one in groups:
+        rate = f"{'' if one.measured else '~'}{one.rate:,.1f}"
+        name = f"{one.dataset} {one.method} {one.architecture}"
+        fleets = f"{one.fleets} × {one.fleet_size}"
+        hours = f"{one.hours:,.1f}" if one.hours >= 0.05 else "< 0.1"
+        table.add_row(name, str(one.latents), f"{one.steps:,}", f"{one.runs:,}", fleets, rate, hours)
+    Console().print(table)
+    hours = sum(one.hours for one in groups)
+    guessed = sum(not one.measured for one in groups)
+    _say(
+        f"\n{count(len(runs), 'run')} in {count(len(groups), 'group')} and "
+        f"{count(sum(one.fleets for one in groups), 'fleet')}: about {duration(hours)} of training on one "
+        f"{target.type.upper()} device"
+        + (f"; ~ marks {count(guessed, 'group')} that there was no time to measure" if guessed else "")
+    )
+    _say("The rate is in steps of single models. Scoring goes on beside the training and is not in this time.")
+    memory = max(one.memory for one in groups)
+    weights = sum(one.weights * one.runs for one in groups)
+    checkpoint = max(3 * one.weights * one.fleet_size for one in groups)
+    _say(
+        f"memory: {_size(memory)} for the largest fleet and its images; disk: {_size(STORED_BYTES * len(runs))} of results, "
+        f"{_size(weights)} of weights with --keep all, {_size(checkpoint)} of checkpoints while it trains"
+    )
+
+
+def _size(count: float) -> str:
+    from hackle.datasets.damage import human_size
+
+    return human_size(int(count))
+
+
+def run_study_command(
+    name: Positional[str],
+    out: Path,
+    selection: Selected = EVERYTHING,
+    protocols: str | None = None,
+    metrics: str | None = None,
+    fraction: float = 1.0,
+    keep: Literal["all", "best", "none"] | None = None,
+    retry_failed: bool = False,
+    workers: int | None = None,
+    trainers: int = 1,
+    engine: Literal["local", "ray"] = "local",
+    address: str | None = None,
+) -> None:
+    """Train, score and store every run of a study. Started again, it goes on where it stopped: a stored run is never
+    trained again, and gets metrics that are new if the weights of its whole group are kept.
+
+    Args:
+        name: A study of `hackle study list`, or path.py:function.
+        out: The study's folder; results.sqlite in it holds the results.
+        protocols: How to score, names separated by commas; the study's own if not given.
+        metrics: Names separated by commas, among which may be all, those that take seconds; the study's own if not given.
+        fraction: Score on this fraction of the protocols' points, for a quick look; the protocols' names say so.
+        keep: Weights to keep: of all runs, of none, or of the best by MIG in each group of runs that train together, which
+            differ in strengths and seeds alone. If not given, as was said last for this folder, else best.
+        retry_failed: Train runs again that are stored as failed.
+        workers: Processes that score, or with Ray tasks at a time; as many as there are cores or GPUs if not given.
+        trainers: Fleets that train at once on one CUDA device; several pay if they are small and MPS runs (docs/speed.md).
+        engine: local, or ray for several GPUs or machines.
+        address: Of a Ray cluster that is running; without it one is started here.
+    """
+    from hackle.engine import run_study
+    from hackle.engine.folder import StudyFolder
+    from hackle.scoring.protocol import protocol
+    from hackle.scoring.registry import choose_metrics
+    from hackle.studies.folder import fingerprints, write_wanted
+
+    device = str(selection.target) if engine == "local" else selection.device
+    study, runs = selection.of(name)
+    chosen = [protocol(one) for one in _listed(protocols) or study.protocols]
+    if fraction != 1.0:
+        chosen = [one.smaller(fraction) for one in chosen]
+    wanted = metrics or study.metrics
+    for one in chosen:
+        choose_metrics(wanted, one)
+    StudyFolder(out).refuse_other_files()
+    now = fingerprints(runs)
+    options = {**selection.options, "offline": selection.offline}
+    noted = write_wanted(out, name, options, runs, data=now, begun=_begun(out, now)).data
+    for changed in (dataset for dataset in now if now[dataset] != noted[dataset]):
+        _say(
+            f"{changed} has changed since this study began: models of its old and its new contents would stand in one table. "
+            "Put the old contents back, or choose another --out",
+            "yellow",
+        )
+    summary = run_study(
+        runs,
+        out,
+        study=name,
+        protocols=chosen,
+        metrics=wanted,
+        keep=keep,
+        device=device,
+        root=selection.root,
+        fleet_size=selection.fleet_size,
+        workers=workers,
+        trainers=trainers,
+        engine=engine,
+        address=address,
+        retry_failed=retry_failed,
+    )
+    _say(f"{summary}\nresults: {out}   next: hackle study status {out}")
+
+
+def _begun(out: Path, datasets: Collection[str]) -> set[str]:
+    """Those of the data sets on which something in a study's folder was, or may have been, trained."""
+    from hackle.store import FILE, Store
+
+    # What is trained and not stored may be of any of them.
+    if any((out / part).is_dir() and any((out / part).iterdir()) for part in ("runs", "fleets")):
+        return set(datasets)
+    if not (out / FILE).is_file():
+        return set()
+    with Store.open(out) as store:
+        return set(store.runs()["dataset"]) & set(datasets)
+
+
+def status_command(directory: Positional[Path], failures: int = 10) -> None:
+    """How far a study is: runs done, failed and waiting in each group, and why runs failed.
+
+    Args:
+        directory: The study's folder.
+        failures: How many failed runs to name.
+    """
+    from hackle.store import Store
+    from hackle.studies.folder import read_wanted
+
+    wanted = read_wanted(directory)
+    with Store.open(directory) as store:
+        store.check(thorough=True)
+        runs = store.runs()
+    groups: dict[tuple[Any, ...], dict[str, int]] = {}
+    for label, names in (wanted.groups if wanted else {}).items():
+        groups[label] = {"done": 0, "failed": 0, "waiting": len(names)}
+    planned = wanted.runs if wanted else set()
+    for row in runs.to_dict("records"):
+        label = tuple(row[key] for key in ("dataset", "method", "architecture", "latents", "steps", "correlation"))
+        counts = groups.setdefault(label, {"done": 0, "failed": 0, "waiting": 0})
+        counts[row["status"]] += 1
+        counts["waiting"] -= row["run"] in planned
+    table = plain_table("group", "latents", "steps", "σ", "done", "failed", "waiting")
+    for (dataset, method, networks, latents, steps, correlation), counts in groups.items():
+        sizes = (str(latents), f"{steps:,}", f"{correlation:g}")
+        table.add_row(f"{dataset} {method} {networks}", *sizes, *(f"{counts[key]:,}" for key in counts))
+    Console().print(table)
+    totals = {key: sum(counts[key] for counts in groups.values()) for key in ("done", "failed", "waiting")}
+    name = f"{wanted.study}: " if wanted else ""
+    _say(f"\n{name}{totals['done']:,} done, {totals['failed']:,} failed, {totals['waiting']:,} waiting")
+    if wanted is None:
+        _say("there is no study.json in the folder: what is waiting is not known")
+    failed = [row for row in runs.to_dict("records") if row["status"] == "failed"]
+    for row in failed[:failures]:
+        _say(f"failed {row['run']} {row['method']} on {row['dataset']}, seed {row['seed']}: {row['reason']}", "red")
+    if len(failed) > failures:
+        _say(f"and {len(failed) - failures:,} more; --failures {len(failed)} names all")
+
+
+def export_command(
+    directory: Positional[Path],
+    out: Path | None = None,
+    parquet: bool = False,
+    csv: bool = False,
+    overwrite: bool = False,
+) -> None:
+    """Write the tables scores, runs and curves as Parquet, or as CSV, or both.
+
+    Args:
+        directory: The study's folder.
+        out: The folder for the files; `parquet` or `csv` in the study's folder if not given.
+        parquet: As Parquet, which is also what is written if no format is named.
+        csv: As CSV.
+        overwrite: Replace files that are there already.
+    """
+    from hackle.store import export
+
+    formats: tuple[tuple[Literal["parquet", "csv"], bool], ...] = (("parquet", parquet or not csv), ("csv", csv))
+    for name, wanted in formats:
+        if wanted:
+            for path in export(directory, out or directory / name, file_format=name, overwrite=overwrite):
+                print(path)
+
+
+def merge_command(directory: Positional[Path], other: Positional[Path]) -> None:
+    """Add the results in another folder to those in a folder. Runs that both hold must agree; the other is only read.
+    Weights stay where they are.
+
+    Args:
+        directory: The study's folder that receives.
+        other: The folder that gives.
+    """
+    from hackle.engine.lock import driving
+    from hackle.store import Store, merge
+
+    Store.open(directory).close()
+    with driving(directory):
+        added, shared = merge(directory, other)
+    _say(f"{directory}: {added:,} runs added, {shared:,} were there already")
+
+
+def repair_command(directory: Positional[Path]) -> None:
+    """Set a damaged results.sqlite aside and put one with every run that is whole in its place. A file that is whole is
+    left alone.
+
+    Args:
+        directory: The study's folder.
+    """
+    from hackle.engine.lock import driving
+    from hackle.store import FILE
+    from hackle.store.merging import is_whole, repair
+
+    if not (directory / FILE).is_file():
+        raise HackleError(f"{directory} holds no results: there is no {FILE} in it")
+    with driving(directory):
+        if is_whole(directory):
+            _say(f"nothing to repair: {directory / FILE} is whole")
+            return
+        kept, lost, aside = repair(directory)
+    _say(
+        f"{kept:,} runs kept, {lost:,} not whole; the damaged file is {aside}. Start the study again to train the rest"
+    )

@@ -1,0 +1,205 @@
+"""`hackle train`: one model, by a method's name or from the folder of a run."""
+
+from __future__ import annotations
+
+import dataclasses
+import shlex
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import torch
+import tyro
+
+from hackle.cli.words import nearest, run_command, take_option
+from hackle.core.types import Architecture, HackleError, Run
+
+
+@dataclasses.dataclass(frozen=True)
+class TrainOptions:
+    """What every method's training takes besides the method's own options."""
+
+    dataset: str
+    """Name of a data set (`hackle data list`), or path of a folder of images or of an .npz file."""
+    steps: int
+    """Number of updates of the main networks."""
+    seed: int
+    """Everything random in the run follows from it."""
+    batch_size: int
+    """Images in a batch."""
+    latents: int
+    """Dimensions of the representation."""
+    likelihood: Literal["bernoulli", "gaussian"]
+    """What the decoder's output means: logits of pixels, or their means with unit variance."""
+    correlation: float
+    """Correlation σ of the posterior's noise, from 0 (factorised) to below 1."""
+    learning_rate: float
+    """Adam's step size for the main networks."""
+    architecture: str
+    """Networks: `hackle train --help` lists them."""
+    precision: Literal["auto", "float32", "bfloat16"] = "auto"
+    """Number format of arithmetic, not of weights; auto is bfloat16 for autoencoders on CUDA, else float32."""
+    out: Path | None = None
+    """The run's folder; without it the model is trained and forgotten."""
+    resume: bool = False
+    """Go on from the checkpoint in --out."""
+    root: Path | None = None
+    """Where data sets lie."""
+    device: str | None = None
+    """cpu or cuda; the best one that is here if not given."""
+    log_every: int = 100
+    """Steps between two points of the curves."""
+    score_every: int = 0
+    """Steps between two quick scorings of the model, which join the curves; 0 is never."""
+
+
+def train_command(words: list[str]) -> None:
+    """Train one model by a method's name, or go on with the one in a folder."""
+    from hackle.nets import ARCHITECTURES
+    from hackle.objectives import OBJECTIVES
+    from hackle.studies.presets import PRESETS, default_run
+    from hackle.train import find_device
+
+    if words[:1] in ([], ["-h"], ["--help"]):
+        print(
+            "usage: hackle train METHOD [--preset NAME] [--dataset NAME] [--steps N] [--seed S] [--out DIR] [options]\n"
+            "       hackle train --resume --out DIR\n\n"
+            f"methods:        {', '.join(OBJECTIVES)}\n"
+            f"presets:        {', '.join(PRESETS)}\n"
+            f"architectures:  {', '.join(name for name in ARCHITECTURES if name != 'own')}; your own in Python\n\n"
+            "`hackle train METHOD --help` explains that method's options."
+        )
+        return
+    if words[0].startswith("-"):
+        _resume(words)
+        return
+    method = words[0]
+    if method not in OBJECTIVES:
+        raise HackleError(f"no method {method!r}; {nearest(method, OBJECTIVES)}")
+    preset, rest = take_option(words[1:], "--preset", "none")
+    if preset not in (*PRESETS, "none"):
+        raise HackleError(f"no preset {preset!r}; {nearest(preset, PRESETS)}")
+    dataset, rest = take_option(rest, "--dataset", "dsprites")
+    default = default_run(method, dataset) if preset == "none" else PRESETS[preset](method, dataset, None)
+    names = {name for name, cls in ARCHITECTURES.items() if isinstance(default.architecture, cls)}
+    options = TrainOptions(
+        dataset=dataset,
+        steps=default.steps,
+        seed=default.seed,
+        batch_size=default.batch_size,
+        latents=default.latents,
+        likelihood=default.likelihood,
+        correlation=default.correlation,
+        learning_rate=default.optimiser.learning_rate,
+        architecture=names.pop() if names else type(default.architecture).__name__,
+    )
+    chosen_name = options.architecture
+
+    def command(method: Any, options: Any) -> tuple[Any, TrainOptions]:
+        return method, options
+
+    without_prefix = tyro.conf.arg(name="")
+    command.__annotations__ = {
+        "method": Annotated[type(default.method), without_prefix],
+        "options": Annotated[TrainOptions, without_prefix],
+    }
+    command.__defaults__ = (default.method, options)
+    source = "hackle's own; --preset NAME takes a paper's" if preset == "none" else f"those of the preset {preset}"
+    command.__doc__ = f"{type(default.method).__doc__}\n\nThe defaults shown are {source}."
+    chosen, options = run_command(command, f"train {method}", rest)
+    if options.architecture not in ARCHITECTURES:
+        raise HackleError(f"no architecture {options.architecture!r}; {nearest(options.architecture, ARCHITECTURES)}")
+    if options.architecture == "own":
+        raise HackleError("networks of your own are given in Python: see docs/networks.md")
+    architecture = (
+        default.architecture if options.architecture == chosen_name else ARCHITECTURES[options.architecture]()
+    )
+    device = find_device(options.device)
+    precision = options.precision
+    if precision == "auto":
+        autoencoder = isinstance(architecture, Architecture)
+        precision = "bfloat16" if device.type == "cuda" and autoencoder else "float32"
+    run = dataclasses.replace(
+        default,
+        method=chosen,
+        architecture=architecture,
+        dataset=options.dataset,
+        steps=options.steps,
+        seed=options.seed,
+        batch_size=options.batch_size,
+        latents=options.latents,
+        likelihood=options.likelihood,
+        correlation=options.correlation,
+        precision=precision,
+        optimiser=dataclasses.replace(default.optimiser, learning_rate=options.learning_rate),
+    )
+    _fit(run, device, options.out, options.resume, options)
+
+
+def _fit(run: Run, device: torch.device, out: Path | None, resume: bool, options: Any) -> None:
+    """Train a run and say what to do next. The other options (root, log_every, score_every) are the verb's own."""
+    from hackle.datasets import DATASETS, load, load_of_run
+    from hackle.scoring.models import quick_scores
+    from hackle.scoring.plan import scored_factors
+    from hackle.train import Stopped, fit
+    from hackle.train.model import WEIGHTS
+
+    every = options.score_every
+    own = None if run.dataset in DATASETS else (load_of_run if resume else load)(run.dataset)
+    finished = resume and out is not None and (out / WEIGHTS).is_file()
+    try:
+        fit(
+            run,
+            out=out,
+            dataset=own,
+            root=options.root,
+            device=device,
+            resume=resume,
+            log_every=options.log_every,
+            scores=quick_scores if every else None,
+            score_every=every,
+        )
+    except Stopped as stopped:
+        if out is None:
+            raise
+        known = (
+            ("root", options.root),
+            ("device", options.device),
+            ("log-every", options.log_every),
+            ("score-every", every),
+        )
+        words = [word for name, value in known if value for word in (f"--{name}", str(value))]
+        command = shlex.join(["hackle", "train", "--resume", "--out", str(out), *words])
+        raise Stopped(f"{stopped}. Go on with: {command}") from None
+    if out is not None:
+        print(f"trained already, all {run.steps:,} steps: {out}" if finished else f"trained: {out}")
+        # Without factors most scores do not exist, and pictures say more than the others.
+        verb = "show" if own is not None and not scored_factors(own.factors) else "score"
+        print(f"next: {shlex.join(['hackle', verb, str(out)])}")
+
+
+@dataclasses.dataclass(frozen=True)
+class ResumeOptions:
+    """Go on with the run that a folder holds."""
+
+    out: Path
+    """The run's folder."""
+    resume: bool = False
+    """Must be given: it says that you mean the run in the folder."""
+    root: Path | None = None
+    """Where data sets lie."""
+    device: str | None = None
+    """cpu or cuda; the best one that is here if not given."""
+    log_every: int = 100
+    """Steps between two points of the curves."""
+    score_every: int = 0
+    """Steps between two quick scorings of the model, which join the curves; 0 is never."""
+
+
+def _resume(words: list[str]) -> None:
+    from hackle.train import find_device
+    from hackle.train.model import read_record
+
+    options = run_command(ResumeOptions, "train", words)
+    if not options.resume:
+        raise HackleError("name a method (`hackle train --help`), or add --resume to go on with the run in --out")
+    _fit(read_record(options.out)[0], find_device(options.device), options.out, True, options)

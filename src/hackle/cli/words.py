@@ -1,0 +1,133 @@
+"""What the verbs of the command line share: reading words, guessing what was meant, and what they print."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+import os
+import re
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import tyro
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from hackle.core.types import HackleError
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """A hint for a word that is not known.
+
+    >>> nearest("trian", ["train", "score"])
+    'did you mean train?'
+    """
+    names = list(known)
+    near = difflib.get_close_matches(word, names, 1)
+    return f"did you mean {near[0]}?" if near else f"there are {', '.join(names)}"
+
+
+def run_command(function: Callable[..., Any], name: str, words: Sequence[str]) -> Any:
+    """Call a function with the options that the words give it; its docstring is the help text.
+
+    Help names words by what they mean, not by their types, and does not offer None: leaving an option out says it.
+    """
+    # A line that goes on is indented once more than the option that it explains; the terminal's width breaks lines anew.
+    function.__doc__ = re.sub(r"\n {8,}", " ", inspect.cleandoc(function.__doc__ or ""))
+    plainly = (tyro.conf.PositionalMetavarFromFieldName, tyro.conf.DisallowNone)
+    return tyro.cli(function, prog=f"hackle {name}", args=list(words), config=plainly)
+
+
+def take_option(words: Sequence[str], option: str, default: str) -> tuple[str, list[str]]:
+    """The value of an option that decides the others' defaults, and the words without it."""
+    rest, value = [], default
+    remaining = iter(words)
+    for word in remaining:
+        if word == option:
+            value = next(remaining, None)
+            if value is None:
+                raise HackleError(f"{option} needs a value")
+        elif word.startswith(f"{option}="):
+            value = word.split("=", 1)[1]
+        else:
+            rest.append(word)
+    return value, rest
+
+
+def writable(path: Path, overwrite: bool) -> Path:
+    """A file to be written, once it is sure that it can be: nothing is lost that took minutes to compute. Makes its folder."""
+    if path.exists() and not overwrite:
+        raise HackleError(f"{path} is there already; add --overwrite to replace it, or choose another name")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise HackleError(f"no folder for {path}: {error.strerror}; choose another place") from error
+    if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise HackleError(f"{path} cannot be written; choose another place")
+    return path
+
+
+def not_negative(**numbers: int) -> None:
+    """Refuse options that are below 0, by their names."""
+    for name, number in numbers.items():
+        if number < 0:
+            raise HackleError(f"--{name} is {number}; expected a whole number, 0 or more")
+
+
+def say_error(error: object) -> None:
+    """What went wrong, where the user sees it."""
+    Console(stderr=True).print(f"[bold red]hackle:[/bold red] {escape(str(error))}", highlight=False, soft_wrap=True)
+
+
+def plain_table(*columns: str, left: int = 1) -> Table:
+    """A table without lines, words to the left and the numbers after them to the right."""
+    table = Table(box=None, header_style="bold")
+    for position, column in enumerate(columns):
+        numbers, last_words = position >= left, position == left - 1
+        table.add_column(column, justify="right" if numbers else "left", no_wrap=not last_words)
+    return table
+
+
+def count(number: int, what: str) -> str:
+    """So many of something.
+
+    >>> count(1, "fleet"), count(12_600, "run")
+    ('1 fleet', '12,600 runs')
+    """
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def duration(hours: float) -> str:
+    """A time in the unit that suits it.
+
+    >>> duration(0.0001), duration(0.01), duration(0.5), duration(3.21), duration(100)
+    ('1 second', '36 seconds', '30 minutes', '3.2 hours', '100.0 hours (4.2 days)')
+    """
+    if hours < 1 / 40:
+        return count(max(1, round(3600 * hours)), "second")
+    if hours < 1.5:
+        return count(round(60 * hours), "minute")
+    return f"{hours:,.1f} hours" + (f" ({hours / 24:,.1f} days)" if hours >= 24 else "")
+
+
+def print_scores(scores: Any, verb: str = "score") -> None:
+    """The score table on the terminal, and under it each note once. verb: the one whose options are a remedy."""
+    table = Table(box=None, header_style="bold")
+    for column in ("metric", "codes", "score", "ceiling", "better"):
+        table.add_column(column, justify="right" if column in ("score", "ceiling") else "left")
+    for row in scores.to_dict("records"):
+        interval = "" if row["low"] != row["low"] else f"  [{row['low']:.3f}, {row['high']:.3f}]"
+        ceiling = "" if row["ceiling"] != row["ceiling"] else f"{row['ceiling']:.3f}"
+        table.add_row(row["metric"], row["representation"], f"{row['score']:.3f}{interval}", ceiling, row["better"])
+    console = Console()
+    console.print(table)
+    told = {
+        note: name for name, notes in zip(scores["metric"], scores["note"], strict=True) for note in notes.splitlines()
+    }
+    for note, name in told.items():
+        # What the advice to a caller of the function is on the command line. That total correlation is one of small batches.
+        remedy = "--metrics true_tc" if name == "monte_carlo_tc" else "--whole-mixture"
+        option = f" (here: hackle {verb} … {remedy})" if "mixture=(means, logvars)" in note else ""
+        console.print(f"[yellow]note:[/yellow] {escape(note)}{option}", highlight=False)

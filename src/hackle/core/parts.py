@@ -1,0 +1,231 @@
+"""Finding parts: methods, architectures, data sets, metrics, protocols, presets, studies, claims and figures.
+
+A part is found in one of three places, always in the same way:
+
+- built in: a module of hackle's own that defines it, wherever the kind says such modules lie; no list is kept by hand;
+- offered by an installed package through Python's entry points, in the group `hackle`: the entry's value is a module whose
+  parts are taken, or one part;
+- in a file or module of the user's own, named `path.py:name` or `module:name`.
+
+Naming a file or module imports it. So names from the user's own words are looked up here, and names that a folder brings
+along are not: see `hackle.core.records`.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import inspect
+import pkgutil
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import cached_property
+from importlib.metadata import entry_points
+from importlib.util import find_spec
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Generic, TypeVar
+
+from hackle.core.types import HackleError
+
+T = TypeVar("T")
+GROUP = "hackle"
+"""Of entry points."""
+
+
+class PartError(HackleError):
+    """A part that does not exist, or a file of one's own that cannot be used."""
+
+
+@dataclass(frozen=True)
+class Found(Generic[T]):
+    """A part with its name and where it comes from: `hackle`, an installed package or a file."""
+
+    name: str
+    part: T
+    origin: str
+
+
+class Parts(Mapping[str, T]):
+    """Every part of one kind by name, found when first asked for.
+
+    kind: what one is called. modules: where built-in ones are defined, as dotted names in which a star stands for any name.
+    accepts: whether an object is such a part; `name_of` is what it is called. adopt: makes a part of something that is
+    none but can become one, such as a function, given the name it was asked by; None where it cannot. order: sorts names.
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        modules: Iterable[str],
+        accepts: Callable[[Any], bool],
+        *,
+        name_of: Callable[[T], str] = lambda part: part.name,  # type: ignore[attr-defined]
+        adopt: Callable[[str, Any], T | None] = lambda name, thing: None,
+        order: Callable[[Found[T]], Any] | None = None,
+    ) -> None:
+        self.kind, self._modules, self._accepts = kind, tuple(modules), accepts
+        self._name_of, self._adopt, self._order = name_of, adopt, order
+        KINDS[kind] = self
+
+    @cached_property
+    def found(self) -> dict[str, Found[T]]:
+        """Built-in parts and those of installed packages, by name."""
+        every = [found for module in _matching(self._modules) for found in self.of_module(module, "hackle")]
+        every += [found for entry in entry_points(group=GROUP) for found in self._offered(entry)]
+        if self._order is not None:
+            every.sort(key=self._order)
+        known: dict[str, Found[T]] = {}
+        for found in every:
+            if (other := known.setdefault(found.name, found)).part is not found.part:
+                raise PartError(
+                    f"two parts are the {self.kind} {found.name}: of {other.origin} and of {found.origin}; rename one of them"
+                )
+        return known
+
+    def of_module(self, module: ModuleType, origin: str) -> list[Found[T]]:
+        """The parts that a module defines: by themselves, or several in a tuple or list."""
+        values: list[Any] = []
+        for value in vars(module).values():
+            values += value if isinstance(value, tuple | list) else [value]
+        once = {id(value): value for value in values if self._accepts(value) and _is_of(value, module)}
+        return [Found(self._name_of(value), value, origin) for value in once.values()]
+
+    def _offered(self, entry: Any) -> list[Found[T]]:
+        origin = entry.dist.name if entry.dist is not None else entry.value
+        try:
+            thing = entry.load()
+        except Exception as error:
+            raise PartError(
+                f"the installed package {origin} offers {entry.value}, which cannot be imported ({type(error).__name__}: "
+                f"{error}); repair it or remove it"
+            ) from error
+        if isinstance(thing, ModuleType):
+            return self.of_module(thing, origin)
+        return [Found(self._name_of(thing), thing, origin)] if self._accepts(thing) else []
+
+    def __getitem__(self, name: str) -> T:
+        return self.found[name].part
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.found)
+
+    def __len__(self) -> int:
+        return len(self.found)
+
+    def find(self, name: str) -> T:
+        """The part of this name, or the one that `path.py:name` or `module:name` names."""
+        if name in self.found:
+            return self.found[name].part
+        if not is_reference(name):
+            raise PartError(
+                f"no {self.kind} {name!r}; {nearest(name, self)}. One of your own is named path.py:name or module:name"
+            )
+        thing = import_reference(name)
+        part = thing if self._accepts(thing) else self._adopt(name, thing)
+        if part is None:
+            raise PartError(f"{name} is {_described(thing)}; expected a {self.kind}")
+        return part
+
+    def in_file(self, path: str | Path) -> list[Found[T]]:
+        """Every part that a file of the user's own defines."""
+        return self.of_module(import_file(Path(path)), str(path))
+
+
+KINDS: dict[str, Parts[Any]] = {}
+"""The kinds of parts, as far as their rooms have been imported."""
+
+
+def _matching(patterns: Iterable[str]) -> Iterator[ModuleType]:
+    """The modules of hackle whose dotted names match, in the order of their names."""
+    for pattern in patterns:
+        yield from _below("hackle", pattern.split(".")[1:])
+
+
+def _below(package: str, pattern: list[str]) -> Iterator[ModuleType]:
+    if find_spec(package) is None:
+        return
+    if not pattern:
+        yield importlib.import_module(package)
+        return
+    first, *rest = pattern
+    if "*" not in first:
+        yield from _below(f"{package}.{first}", rest)
+        return
+    for found in sorted(pkgutil.iter_modules(importlib.import_module(package).__path__), key=lambda found: found.name):
+        if fnmatchcase(found.name, first) and (found.ispkg or not rest):
+            yield from _below(f"{package}.{found.name}", rest)
+
+
+def _is_of(value: Any, module: ModuleType) -> bool:
+    """Whether a class or function is defined in a module and not imported into it; other objects do not say."""
+    home = getattr(value, "__module__", None) if isinstance(value, type) or inspect.isroutine(value) else None
+    return home in (None, module.__name__)
+
+
+def is_reference(name: str) -> bool:
+    """Whether a name is `path.py:name` or `module:name`.
+
+    >>> is_reference("my.py:mcc"), is_reference("package.module:mcc"), is_reference("mig")
+    (True, True, False)
+    """
+    place, colon, what = name.rpartition(":")
+    return bool(colon and place and what)
+
+
+def import_reference(name: str) -> Any:
+    """What `path.py:name` or `module:name` names."""
+    place, _, what = name.rpartition(":")
+    if place.endswith(".py"):
+        module = import_file(Path(place))
+    else:
+        try:
+            module = importlib.import_module(place)
+        except Exception as error:
+            raise PartError(
+                f"{name}: the module {place} cannot be imported ({type(error).__name__}: {error}); name a file as "
+                "path.py:name, or put the module's folder on PYTHONPATH"
+            ) from error
+    thing: Any = module
+    for step in what.split("."):
+        thing = getattr(thing, step, None)
+    if thing is None:
+        own = [key for key, value in vars(module).items() if not key.startswith("_") and _is_of(value, module)]
+        names = [key for key in own if not isinstance(getattr(module, key), ModuleType)]
+        raise PartError(f"{place} has no {what!r}; {nearest(what, names)}")
+    return thing
+
+
+def import_file(path: Path) -> ModuleType:
+    """A file of the user's own as the module of its name, from its own folder, so that workers can import it again."""
+    path = path.expanduser()
+    if not path.is_file():
+        raise PartError(f"there is no file {path}; expected path.py:name")
+    folder = str(path.resolve().parent)
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    try:
+        module = importlib.import_module(path.stem)
+    except Exception as error:
+        raise PartError(f"{path} cannot be loaded: {type(error).__name__}: {error}") from error
+    origin = getattr(module, "__file__", None)
+    if origin is None or Path(origin).resolve() != path.resolve():
+        raise PartError(f"{path} has the name of another module, {origin or path.stem}; rename the file")
+    return module
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """A hint at the names that there are: the nearest ones, or all.
+
+    >>> nearest("beta_vea", ["mig", "beta_vae"])
+    'did you mean beta_vae?'
+    """
+    names = list(known)
+    close = difflib.get_close_matches(word.lower(), names, n=2, cutoff=0.6)
+    return f"did you mean {' or '.join(close)}?" if close else f"there are {', '.join(names) or 'none'}"
+
+
+def _described(thing: Any) -> str:
+    return f"the class {thing.__name__}" if isinstance(thing, type) else f"of type {type(thing).__name__}"

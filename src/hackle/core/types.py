@@ -1,0 +1,275 @@
+"""The contracts between rooms: data sets, runs, objectives and what flows between them.
+
+Axes: m models, b batch, n samples, h height, w width, c channels, l latents, f factors. Rows are samples.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args, get_origin, get_type_hints, runtime_checkable
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from torch import Tensor, nn
+
+from hackle.core.randomness import check_seed
+from hackle.core.records import float_fields, is_record
+
+if TYPE_CHECKING:
+    from hackle.core.factors import FactorGrid
+    from hackle.core.randomness import Stream
+
+
+class HackleError(Exception):
+    """Something the user can mend: the message says what was wrong, what was expected and what to do next."""
+
+    exit_code = 1
+    """With which the command line ends."""
+
+
+class RunError(HackleError, ValueError):
+    """A run record with a value that no training can have."""
+
+
+@cache
+def _field_types(cls: type) -> dict[str, Any]:
+    """The types of a record's fields; only the plain ones where annotations name what only a type checker sees."""
+    try:
+        return get_type_hints(cls)
+    except (NameError, AttributeError, TypeError):
+        plain = {kind.__name__: kind for kind in (float, int, bool, str)}
+        return {each.name: plain.get(str(each.type)) for each in fields(cls)}
+
+
+def _expected(kind: Any, value: Any) -> str:
+    """What a field of this type takes, if not this value; empty if it may be."""
+    own = ", Python's own instead of NumPy's" if hasattr(value, "dtype") else ""
+    if kind is float and not (type(value) is not bool and isinstance(value, int | float) and math.isfinite(value)):
+        return f"a finite number{own}"
+    if kind is int and (type(value) is bool or not isinstance(value, int)):
+        return f"a whole number{own}"
+    if kind is bool and not isinstance(value, bool):
+        return "True or False"
+    if kind is str and not isinstance(value, str):
+        return "text"
+    if get_origin(kind) is Literal and value not in get_args(kind):
+        return " or ".join(map(repr, get_args(kind)))
+    return ""
+
+
+def check_fields(record: Any, path: str = "") -> None:
+    """Refuse values that are not of their fields' types, in the records within a record, too.
+
+    Checked are numbers, texts, truth values and literals. Tensors, which fleets put in the place of numbers, pass.
+    """
+    types = _field_types(type(record))
+    for each in fields(record):
+        name, value = path + each.name, getattr(record, each.name)
+        if is_record(value):
+            check_fields(value, f"{name}.")
+        elif not isinstance(value, Tensor) and (expected := _expected(types.get(each.name), value)):
+            raise RunError(f"{name} is {value!r}; expected {expected}")
+
+
+def check_weights(method: Any) -> None:
+    """`check_fields`, and no float field of the method, each of them a weight in its loss, may be negative."""
+    check_fields(method)
+    for each in fields(method):
+        value = getattr(method, each.name)
+        if isinstance(value, float | int) and each.type in ("float", float) and value < 0:
+            raise RunError(f"{each.name} of {type(method).__name__} is {value}; expected a weight of 0 or more")
+
+
+class Images(Protocol):
+    """A data set's images on one device, in their smallest form."""
+
+    def __call__(self, index: Tensor, stream: Stream) -> Tensor:
+        """uint8 images (m, b, h, w, c) for flat indices (m, b); stochastic sets draw their noise from the stream."""
+        ...
+
+
+@runtime_checkable
+class Dataset(Protocol):
+    """Images with known factors."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def factors(self) -> FactorGrid: ...
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Height, width, channels."""
+        ...
+
+    def render(self, rows: ArrayLike, *, seed: int = 0) -> NDArray[np.uint8]:
+        """Images (n, h, w, c) in 0 … 255 for factor rows (n, f). The seed matters to stochastic sets alone."""
+        ...
+
+    def images_on(self, device: torch.device | str) -> Images: ...
+
+
+@dataclass(frozen=True)
+class Adam:
+    """The optimiser's settings (Kingma & Ba 2015)."""
+
+    learning_rate: float = 1e-4
+    beta1: float = 0.9
+    beta2: float = 0.999
+    epsilon: float = 1e-8
+
+
+@runtime_checkable
+class Architecture(Protocol):
+    """A frozen record that builds the networks between images and latents."""
+
+    def encoder(self, shape: tuple[int, int, int], latents: int) -> nn.Module:
+        """Images (b, h, w, c) in [0, 1] to means and logvars, each (b, l)."""
+        ...
+
+    def decoder(self, shape: tuple[int, int, int], latents: int) -> nn.Module:
+        """Latents (b, l) to logits or means of the pixels (b, h, w, c)."""
+        ...
+
+
+@runtime_checkable
+class AdversarialArchitecture(Protocol):
+    """A frozen record that builds the four networks of an InfoGAN."""
+
+    def adversaries(
+        self, shape: tuple[int, int, int], inputs: int, outputs: int, *, normalised: bool
+    ) -> dict[str, nn.Module]:
+        """`generator` (b, inputs) to images in [0, 1]; `trunk` images to features, batch-normalised or not, and on them
+        `discriminator` to (b,) and `recogniser` to (b, outputs)."""
+        ...
+
+
+class Nets(Protocol):
+    """One model's networks by name, bound to that model's parameters: `nets("encoder", images)`."""
+
+    def __call__(self, name: str, *inputs: Tensor) -> Any: ...
+
+
+@dataclass(frozen=True)
+class Draw:
+    """A random tensor that a phase asks for: normal, uniform, categorical (`high` classes) or permutations."""
+
+    kind: Literal["normal", "uniform", "integers", "permutations"]
+    shape: tuple[int, ...]
+    high: int = 0
+
+    def sample(self, stream: Stream, name: str) -> Tensor:
+        """(m, *shape) from the stream, under this name."""
+        if self.kind == "permutations":
+            return stream.permutations(name, *self.shape)
+        if self.kind == "integers":
+            return stream.integers(name, self.shape, self.high)
+        return getattr(stream, self.kind)(name, self.shape)
+
+
+@dataclass(frozen=True)
+class Step:
+    """What one model sees in one phase of one step. Images are bytes, as data sets hold them: `nets` and the likelihoods read
+    them as numbers in [0, 1]."""
+
+    images: Tensor
+    noise: Mapping[str, Tensor]
+    number: Tensor
+    data_size: int
+    carry: Mapping[str, Tensor] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Losses:
+    """What a phase minimises, the named terms to log (scalars or one value per latent), and what later phases need."""
+
+    total: Tensor
+    terms: Mapping[str, Tensor]
+    carry: Mapping[str, Tensor] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Phase:
+    """One update within a step: a fresh batch and noise, a loss, and the networks whose parameters follow its gradient."""
+
+    name: str
+    trains: tuple[str, ...]
+    loss: Callable[[Nets, Step, Any], Losses]
+    draws: Mapping[str, Draw]
+    optimiser: Callable[[Any], Adam]
+    needs_images: bool = True
+
+
+class Method(Protocol):
+    """A frozen record of one method's hyperparameters that says what it trains and how."""
+
+    def networks(self, run: Run, shape: tuple[int, int, int]) -> dict[str, nn.Module]: ...
+
+    def phases(self, run: Run) -> tuple[Phase, ...]: ...
+
+    def encode(self, nets: Nets, run: Run, images: Tensor) -> tuple[Tensor, Tensor]:
+        """Means and logvars of the codes, each (b, l), for images in [0, 1]."""
+        ...
+
+    def decode(self, nets: Nets, run: Run, z: Tensor) -> Tensor:
+        """Mean images in [0, 1], (b, h, w, c), for latents (b, l)."""
+        ...
+
+    def discrete(self, run: Run) -> tuple[bool, ...]:
+        """Which of the codes are class numbers rather than real numbers."""
+        ...
+
+    def calibrate(self, networks: Mapping[str, nn.Module], run: Run, images: Images, data_size: int) -> None:
+        """Fix in place, after training, what the networks need to treat each image by itself; often nothing."""
+        ...
+
+
+@dataclass(frozen=True)
+class Run:
+    """The record of one training: its result depends on these fields alone.
+
+    Its numbers are checked when it is made. Fleets put tensors in their place by `with_fields`, which does not make it anew.
+    """
+
+    method: Method
+    architecture: Architecture | AdversarialArchitecture
+    dataset: str = "dsprites"
+    seed: int = 0
+    steps: int = 300_000
+    batch_size: int = 64
+    latents: int = 10
+    likelihood: Literal["bernoulli", "gaussian"] = "bernoulli"
+    correlation: float = 0.0
+    precision: Literal["float32", "bfloat16"] = "float32"
+    optimiser: Adam = Adam()
+
+    def __post_init__(self) -> None:
+        check_seed(self.seed)
+        for name, known in (
+            ("method", "hackle.objectives.BetaVAE(4.0)"),
+            ("architecture", "hackle.nets.Convolutional()"),
+        ):
+            if not is_record(value := getattr(self, name)):
+                raise RunError(
+                    f"{name} is {value!r}; expected a record such as {known}. hackle.studies.presets.default_run takes names"
+                )
+        check_fields(self)
+        for name in ("steps", "batch_size", "latents"):
+            value = getattr(self, name)
+            if value < 1:
+                raise RunError(f"{name} is {value!r}; expected a whole number from 1")
+        for name, value in float_fields(self).items():
+            if name.endswith("learning_rate") and value < 0:
+                raise RunError(f"{name} is {value}; expected a positive number, or 0 to hold the weights still")
+            if name.endswith(("optimiser.beta1", "optimiser.beta2")) and not 0 <= value < 1:
+                raise RunError(f"{name} is {value}; expected 0 up to, not including, 1")
+            if name.endswith("optimiser.epsilon") and value <= 0:
+                raise RunError(f"{name} is {value}; expected a positive number, such as 1e-8")
+        # Training computes in float32, where a number just below 1 is 1.
+        if not 0 <= np.float32(self.correlation) < 1:
+            raise RunError(f"correlation is {self.correlation}; expected 0 (factorised) up to, not including, 1")

@@ -1,0 +1,1 @@
+"""Do & Tran 2020, Theory and Evaluation Metrics for Learning Disentangled Representations."""

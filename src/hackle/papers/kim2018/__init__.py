@@ -1,0 +1,1 @@
+"""Kim & Mnih 2018, Disentangling by Factorising."""

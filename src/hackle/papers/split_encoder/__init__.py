@@ -1,0 +1,1 @@
+"""An Information Theoretic Perspective on Disentangled Representation Learning: split encoders."""

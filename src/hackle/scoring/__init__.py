@@ -1,0 +1,7 @@
+"""Scoring: a plan of images, their codes, and every metric that fits, of models and of codes that are there already."""
+
+from hackle.scoring.codes import score_codes
+from hackle.scoring.models import quick_scores, score
+from hackle.scoring.registry import METRICS, ScoreError
+
+__all__ = ["METRICS", "ScoreError", "quick_scores", "score", "score_codes"]

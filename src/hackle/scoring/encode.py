@@ -1,0 +1,152 @@
+"""From images to codes: every image that a plan names is encoded once, whatever the number of metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from torch import Tensor
+
+from hackle.core.allocator import keep_freed_memory
+from hackle.core.gaussian import reparameterise
+from hackle.core.randomness import Stream, check_seed
+from hackle.core.types import Dataset, HackleError
+from hackle.train.model import Model, images_at_once
+
+Encoder = Callable[[NDArray[np.uint8]], Any]
+"""Any function from uint8 images (n, h, w, c) to codes (n, c), or to a pair of means and logvars."""
+
+
+class EncodingError(HackleError):
+    """An encoder whose answer is not codes."""
+
+
+class Codebook:
+    """Means and logvars (None where the encoder gives plain codes) of the images at sorted flat indices."""
+
+    def __init__(
+        self, index: NDArray[np.int64], means: NDArray[np.float32], logvars: NDArray[np.float32] | None
+    ) -> None:
+        self.index, self._means, self._logvars = index, means, logvars
+
+    @property
+    def has_posterior(self) -> bool:
+        return self._logvars is not None
+
+    @property
+    def width(self) -> int:
+        """How many codes an image has."""
+        return self._means.shape[1]
+
+    def _places(self, index: NDArray[np.int64]) -> NDArray[np.int64]:
+        places = np.minimum(np.searchsorted(self.index, index), len(self.index) - 1)
+        if not np.array_equal(self.index[places], index):
+            absent = np.asarray(index)[self.index[places] != index].ravel()[0]
+            raise EncodingError(f"image {absent} has not been encoded; encode every image of the plan (plan.images)")
+        return places
+
+    def means(self, index: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Codes (*index.shape, c) of the images at flat indices of any shape."""
+        return self._means[self._places(index)]
+
+    def logvars(self, index: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Logarithms of the posteriors' variances, (*index.shape, c)."""
+        if self._logvars is None:
+            raise EncodingError("this encoder gives codes, not posteriors: return (means, logvars) to score posteriors")
+        return self._logvars[self._places(index)]
+
+    def sampled(self, correlation: float, seed: int) -> Codebook:
+        """One sample of each image's posterior in place of its mean. An image's noise depends on it and the seed alone."""
+        if self._logvars is None:
+            raise EncodingError("codes without posteriors cannot be sampled: return (means, logvars) to sample them")
+        noise = _stream_of_images(torch.from_numpy(self.index), seed, "sample").normal("posterior", (self.width,))
+        means, logvars = torch.from_numpy(self._means), torch.from_numpy(self._logvars)
+        return Codebook(self.index, reparameterise(means, logvars, noise, correlation).numpy(), None)
+
+
+def _stream_of_images(index: Tensor, seed: int, purpose: str) -> Stream:
+    """A stream with a row for each image, whose draws are functions of the seed and the image: the image is the key."""
+    return Stream(index, torch.tensor(check_seed(seed), device=index.device), purpose)
+
+
+def _array(part: Any) -> NDArray[np.float32]:
+    if part is None:
+        raise EncodingError("the encoder returned nothing; expected codes, or a pair (means, logvars)")
+    if isinstance(part, Tensor):
+        part = part.detach().float().cpu().numpy()
+    try:
+        return np.asarray(part, dtype=np.float32)
+    except (TypeError, ValueError) as error:
+        raise EncodingError(
+            f"the encoder returned {type(part).__name__}, which is no array of numbers ({error}); expected codes, or a "
+            "pair (means, logvars)"
+        ) from error
+
+
+def _split(answer: Any, images: int) -> tuple[NDArray[np.float32], NDArray[np.float32] | None]:
+    """Means and logvars of an encoder's answer, or codes and None."""
+    pair = answer if isinstance(answer, tuple) else (answer, None)
+    if len(pair) != 2:
+        raise EncodingError(f"the encoder returned {len(pair)} arrays; expected codes, or a pair (means, logvars)")
+    means, logvars = _array(pair[0]), None if pair[1] is None else _array(pair[1])
+    if means.ndim != 2 or len(means) != images:
+        raise EncodingError(
+            f"the encoder returned codes of shape {means.shape} for {images} images; expected ({images}, codes)"
+        )
+    if logvars is not None and logvars.shape != means.shape:
+        raise EncodingError(f"the encoder returned logvars of shape {logvars.shape} for means of shape {means.shape}")
+    return means, logvars
+
+
+def _join(parts: list[NDArray[np.float32]], name: str, index: NDArray[np.int64]) -> NDArray[np.float32]:
+    widths = {part.shape[1] for part in parts}
+    if len(widths) > 1:
+        raise EncodingError(f"the encoder returned {min(widths)} {name} for some images and {max(widths)} for others")
+    joined = np.concatenate(parts)
+    if not np.isfinite(joined).all():
+        bad = int(index[np.flatnonzero(~np.isfinite(joined).all(axis=1))[0]])
+        raise EncodingError(f"the encoder gives {name} that are not finite, first for image {bad}")
+    return joined
+
+
+def encode_images(
+    encoder: Model | Encoder,
+    dataset: Dataset,
+    index: NDArray[np.int64],
+    *,
+    seed: int = 0,
+    chunk: int | None = None,
+    progress: bool = False,
+) -> Codebook:
+    """Encode the images at flat indices, each once however often it is named, `chunk` of them at a time.
+
+    Stochastic sets draw each image's noise by the seed and the image, so that chunks do not change it.
+    """
+    index = np.unique(np.asarray(index, dtype=np.int64))
+    if not len(index):
+        raise EncodingError("there are no images to encode: the index is empty")
+    keep_freed_memory()
+    device = encoder.device if isinstance(encoder, Model) else torch.device("cpu")
+    images = dataset.images_on(device)
+    chunk = chunk or (2048 if device.type == "cpu" else images_at_once(device))
+    means: list[NDArray[np.float32]] = []
+    logvars: list[NDArray[np.float32]] = []
+    columns = (TextColumn("encoding"), BarColumn(), TextColumn("{task.completed:,.0f}/{task.total:,.0f} images"))
+    with Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True, quiet=not progress)) as bar:
+        task = bar.add_task("encoding", total=len(index))
+        for part in torch.from_numpy(index).to(device).split(chunk):
+            batch = images(part[:, None], _stream_of_images(part, seed, "encode"))[:, 0]
+            answer = encoder.encode(batch) if isinstance(encoder, Model) else encoder(batch.numpy())
+            codes, spread = _split(answer, len(part))
+            means.append(codes)
+            if spread is not None:
+                logvars.append(spread)
+            bar.advance(task, len(part))
+    if logvars and len(logvars) < len(means):
+        raise EncodingError("the encoder returned (means, logvars) for some images and plain codes for others")
+    return Codebook(index, _join(means, "codes", index), _join(logvars, "logvars", index) if logvars else None)

@@ -1,0 +1,111 @@
+"""Protocols: the arguments with which a paper or library runs its metrics. They choose arguments and nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from hackle.core.parts import Parts, is_reference, nearest
+from hackle.core.types import HackleError
+from hackle.scoring.plan import PlanSizes
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """How much is drawn and how each metric is run.
+
+    bins: equal-width bins of each code for MIG and modularity. minimum_variance: codes that vary less do not vote in the
+    FactorVAE score; `prune_collapsed` instead leaves out latents whose posterior equals the prior. dci_predictor,
+    dci_skips_categorical: the predictor behind DCI, and whether categorical factors are left out of it.
+    beta_vae_classifier: what learns to name the held factor. posterior_bins: bins over [−4, 4] of the quantised estimates.
+    top: the k of SEPIN@k and INDIN@k. beta_vae_iterations: of the classifier "adagrad". tc_batch: points behind the batch
+    estimate of the total correlation. draws: of z, whose log densities with every image in q(z) are averaged. seed: added
+    to the seed of the scoring, so that a model can be scored on several draws. metrics: those that the
+    protocol is for, where "all" are not.
+    """
+
+    name: str
+    sizes: PlanSizes
+    bins: int = 20
+    minimum_variance: float = 0.05
+    prune_collapsed: bool = False
+    dci_predictor: Literal["l1-svm", "lasso", "gbt", "random-forest"] = "l1-svm"
+    dci_skips_categorical: bool = False
+    beta_vae_classifier: Literal["logistic", "adagrad"] = "logistic"
+    posterior_bins: int = 100
+    top: int = 3
+    beta_vae_iterations: int = 10_000
+    tc_batch: int = 10_000
+    draws: int = 1_000
+    seed: int = 0
+    metrics: tuple[str, ...] = ()
+
+    def smaller(self, fraction: float) -> Protocol:
+        """The same protocol on a fraction of the points, for quick looks; its name says so.
+
+        No part gets smaller than 200 points, or than it was.
+        """
+        if not 0 < fraction <= 1:
+            raise HackleError(f"fraction is {fraction}; expected a number above 0, up to 1 for all of the points")
+        shrink = lambda count: min(count, max(200, round(count * fraction)))  # noqa: E731
+        s = self.sizes
+        sizes = replace(
+            s,
+            train=shrink(s.train),
+            test=shrink(s.test),
+            groups=shrink(s.groups),
+            test_groups=shrink(s.test_groups),
+            pair_groups=shrink(s.pair_groups),
+            test_pair_groups=shrink(s.test_pair_groups),
+        )
+        return replace(self, name=f"{self.name} × {fraction:g}", sizes=sizes)
+
+
+LARGE = PlanSizes(
+    train=10_000,
+    test=5_000,
+    groups=10_000,
+    test_groups=5_000,
+    group_size=64,
+    pair_groups=10_000,
+    test_pair_groups=5_000,
+    pairs=64,
+)
+"""The sizes of Locatello et al. 2019, appendix B, from which the others' differ in part."""
+
+
+def points(train: int) -> PlanSizes:
+    """Independent points alone, for metrics of posteriors."""
+    return PlanSizes(train, 1, 0, 0, 1, 0, 0, 1)
+
+
+QUICK = Protocol(
+    "quick",
+    PlanSizes(1_000, 500, 100, 50, 16, 0, 0, 1),
+    metrics=("mig", "dci", "factor_vae", "interpretability", "gaussian_tc"),
+)
+"""Nobody's: about 4,000 images and the metrics that are quick on them, for scores while a model trains."""
+
+PROTOCOLS: Parts[Protocol] = Parts(
+    "protocol", ("hackle.papers.*.protocols", "hackle.scoring.protocol"), lambda thing: isinstance(thing, Protocol)
+)
+
+
+def protocol(name: str | Protocol) -> Protocol:
+    """The protocol of this name, or the one given. `name@3` is the protocol on draws of its own, of the scoring seed + 3.
+
+    >>> protocol("locatello2019@3").seed
+    3
+    """
+    if isinstance(name, Protocol):
+        return name
+    known, _, seed = name.rpartition("@") if "@" in name else (name, "", "")
+    if "@" in name and not seed.isdigit():
+        raise HackleError(f"no protocol {name!r}; behind @ stands a whole number, that of the draws")
+    if known not in PROTOCOLS and not is_reference(known):
+        main = [one for one in PROTOCOLS if "-" not in one]
+        raise HackleError(
+            f"no protocol {name!r}; {nearest(known, main)}, and variants of do2020 and kim2018 for their ablations"
+        )
+    found = PROTOCOLS.find(known)
+    return replace(found, name=name, seed=int(seed)) if seed else found

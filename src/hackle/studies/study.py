@@ -1,0 +1,33 @@
+"""What a study is, and every study that there is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from hackle.core.parts import Parts
+from hackle.core.types import HackleError, Run
+
+
+class StudyError(HackleError):
+    """A study that does not exist, or that cannot be had in this way."""
+
+
+@dataclass(frozen=True)
+class Study:
+    """A function that returns runs, what it is in a line, and the protocols and metrics by which its runs are scored."""
+
+    name: str
+    runs: Callable[..., list[Run]]
+    about: str = ""
+    protocols: tuple[str, ...] = ("locatello2019",)
+    metrics: str = "all"
+
+
+STUDIES: Parts[Study] = Parts(
+    "study",
+    ("hackle.papers.*.study",),
+    lambda thing: isinstance(thing, Study),
+    adopt=lambda name, thing: Study(name, thing) if callable(thing) else None,
+    order=lambda found: found.name,
+)

@@ -1,0 +1,298 @@
+"""Many runs trained as one: the only file that knows about stacking.
+
+Objectives are written for one model. A fleet stacks the parameters of m runs, one row per run, draws each run's batch and
+noise from its own seed, maps the objective over the rows and lets every row follow its own gradient at its own
+hyperparameters. Runs stack when they differ in float fields and seeds alone; a single run is a fleet of one.
+
+A run whose loss is no longer finite is frozen at its last finite update, with the step and the guilty terms noted; the
+other rows never see it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.func import functional_call, vmap
+from torch.utils._pytree import tree_map
+
+from hackle.core.allocator import keep_freed_memory
+from hackle.core.randomness import Stream
+from hackle.core.records import float_fields, record_hash, with_fields
+from hackle.core.types import Images, Losses, Phase, Run, RunError, Step
+from hackle.kernels import Rows, adam_step, unit_interval
+from hackle.nets.layers import Blocks, Linear
+
+State = dict[str, Tensor]
+_WARM_UP = 3
+ROUNDING = (Linear, Blocks)
+"""Layers that use their parameters in the number format of their inputs. A fleet that computes in bfloat16 keeps these
+parameters in bfloat16 too, written as the optimiser updates them, so that no step rounds them again."""
+
+
+def stacking_key(run: Run) -> str:
+    """Runs with equal keys train together: the record with its seed and float fields blanked."""
+    blank = {**dict.fromkeys(float_fields(run), 0.0), "seed": 0}
+    return record_hash(with_fields(run, blank))
+
+
+def group(runs: Iterable[Run]) -> list[list[Run]]:
+    """Runs that stack, together, in the order in which each group's first run comes."""
+    groups: dict[str, list[Run]] = {}
+    for run in runs:
+        groups.setdefault(stacking_key(run), []).append(run)
+    return list(groups.values())
+
+
+def build_networks(run: Run, shape: tuple[int, int, int]) -> dict[str, nn.Module]:
+    """The run's networks with initial weights that depend on its seed alone."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(run.seed)
+        return run.method.networks(run, shape)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where each parameter of one network lies in a flat row.
+
+    Each starts at a multiple of 16 numbers, so that kernels can load it in wide words; the gaps hold zeros. `rounded` names
+    the parameters that layers use in the number format of what they are given.
+    """
+
+    names: tuple[str, ...]
+    shapes: tuple[torch.Size, ...]
+    rounded: frozenset[str]
+
+    @classmethod
+    def of(cls, network: nn.Module) -> Layout:
+        if held := [name for name, _ in network.named_buffers()]:
+            raise RunError(
+                f"the network holds buffers ({', '.join(held)}); expected none: they, such as the running averages of batch "
+                "normalisation, would carry state from one batch to the next. Use layer normalisation, or "
+                "hackle.nets.normalisation.BatchNorm; keep constants as plain numbers"
+            )
+        named = dict(network.named_parameters())
+        rounding = [
+            f"{prefix}.{name}".lstrip(".")
+            for prefix, module in network.named_modules()
+            if isinstance(module, ROUNDING)
+            for name, _ in module.named_parameters(recurse=False)
+        ]
+        return cls(tuple(named), tuple(value.shape for value in named.values()), frozenset(rounding))
+
+    @property
+    def starts(self) -> dict[str, int]:
+        """The column at which each parameter begins."""
+        lengths = [shape.numel() + -shape.numel() % 16 for shape in self.shapes]
+        return dict(zip(self.names, accumulate([0, *lengths[:-1]]), strict=True))
+
+    def flatten(self, network: nn.Module) -> Tensor:
+        values = [value.detach().reshape(-1) for value in network.parameters()]
+        return torch.cat([F.pad(value, (0, -len(value) % 16)) for value in values])
+
+    def unflatten(self, rows: Tensor, rounded: Tensor | None = None) -> dict[str, Tensor]:
+        """(m, p) to each parameter (m, *shape), or (p,) to each (*shape): views, of `rounded` where a layer rounds."""
+        found = {}
+        for (name, start), shape in zip(self.starts.items(), self.shapes, strict=True):
+            source = rounded if rounded is not None and name in self.rounded else rows
+            found[name] = source.narrow(-1, start, shape.numel()).unflatten(-1, shape or (1,))
+        return found
+
+
+class _BoundNets:
+    """One model's networks as functions of their inputs. They compute in the run's number format and answer with codes in
+    float32, and with images as they are: who sums over pixels sums in float32."""
+
+    def __init__(
+        self, modules: Mapping[str, nn.Module], parameters: Mapping[str, dict[str, Tensor]], number_format: torch.dtype
+    ) -> None:
+        self._modules, self._parameters, self._format = modules, parameters, number_format
+
+    def __call__(self, name: str, *inputs: Tensor) -> Any:
+        given = tuple(unit_interval(value, self._format) for value in inputs)
+        answer = functional_call(self._modules[name], self._parameters[name], given)
+        return tree_map(lambda value: value if value.dim() == 4 else value.to(torch.float32), answer)
+
+
+class Fleet:
+    """Runs that stack, their parameters and optimiser states, and the step that trains them all."""
+
+    def __init__(
+        self,
+        runs: Sequence[Run],
+        images: Images,
+        data_size: int,
+        shape: tuple[int, int, int],
+        device: torch.device | str = "cpu",
+    ) -> None:
+        if len({stacking_key(run) for run in runs}) != 1:
+            raise ValueError(
+                "these runs do not stack: they differ in more than seeds and float fields; use group(runs)"
+            )
+        keep_freed_memory()
+        self.runs, self.shape, self.device = list(runs), shape, torch.device(device)
+        self.images, self.data_size = images, data_size
+        self._template = runs[0]
+        self.phases = self._template.method.phases(self._template)
+        self._modules: dict[str, nn.Module] = {}
+        rows: dict[str, list[Tensor]] = {}
+        for run in runs:
+            self._modules = build_networks(run, shape)
+            for name, module in self._modules.items():
+                rows.setdefault(name, []).append(Layout.of(module).flatten(module))
+        self.layouts = {name: Layout.of(module) for name, module in self._modules.items()}
+        self._fields = {
+            path: torch.tensor([float_fields(run)[path] for run in runs], dtype=torch.float32, device=self.device)
+            for path in float_fields(self._template)
+        }
+        self._seeds = torch.tensor([run.seed for run in runs], dtype=torch.int64, device=self.device)
+        self._modules = {name: module.to(self.device) for name, module in self._modules.items()}
+        self.state: State = {}
+        for name, values in rows.items():
+            parameters = torch.stack(values).to(self.device)
+            self.state[f"weights/{name}"] = parameters
+            self.state[f"first/{name}"] = torch.zeros_like(parameters)
+            self.state[f"second/{name}"] = torch.zeros_like(parameters)
+            self.state[f"updates/{name}"] = torch.zeros((), dtype=torch.int64, device=self.device)
+        self.state["step"] = torch.zeros((), dtype=torch.int64, device=self.device)
+        self._graph: torch.cuda.CUDAGraph | None = None
+        self._steps_as_written = 0
+        self.state["failed_at"] = torch.full((len(runs),), -1, dtype=torch.int64, device=self.device)
+        self.state["averaged"] = torch.zeros((), dtype=torch.int64, device=self.device)
+        self._rounded: dict[str, Tensor] = {}
+        self._terms: dict[int, dict[str, torch.Size]] = {}
+
+    def __len__(self) -> int:
+        return len(self.runs)
+
+    @property
+    def step_number(self) -> int:
+        """How many steps have been taken."""
+        return int(self.state["step"])
+
+    def step(self) -> None:
+        """One step: every phase in order, each on fresh batches, for every run that has not failed.
+
+        On CUDA the first steps run as written and warm everything up; then the step is captured once as a graph, which
+        leaves the CPU out of it. Sets whose batches are picked on the host cannot be captured.
+        """
+        if self._graph is not None:
+            self._graph.replay()
+            return
+        if not self._steps_as_written and self._format != torch.float32:
+            self._rounded = {name: self.state[f"weights/{name}"].to(self._format) for name in self.layouts}
+        self._take_step()
+        self._steps_as_written += 1
+        on_host = getattr(self.images, "on_host", False)
+        if self.device.type == "cuda" and self._steps_as_written == _WARM_UP and not on_host:
+            graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(graph):
+                self._take_step()
+            self._graph = graph
+
+    def _take_step(self) -> None:
+        carry: dict[str, Tensor] = {}
+        for position, phase in enumerate(self.phases):
+            carry |= self._take(position, phase, carry)
+        self.state["step"] += 1
+        self.state["averaged"] += 1
+
+    def _take(self, position: int, phase: Phase, carry: dict[str, Tensor]) -> dict[str, Tensor]:
+        stream = Stream(self._seeds, self.state["step"], f"{position}/{phase.name}")
+        batch = self._template.batch_size
+        images = torch.empty((len(self), 0), device=self.device)
+        if phase.needs_images:
+            index = stream.integers("index", (batch,), self.data_size)
+            images = self.images(index, stream)
+        noise = {name: draw.sample(stream, name) for name, draw in phase.draws.items()}
+        parameters = {
+            name: layout.unflatten(self.state[f"weights/{name}"], self._rounded.get(name))
+            for name, layout in self.layouts.items()
+        }
+        for name in phase.trains:
+            parameters[name] = {key: value.detach().requires_grad_() for key, value in parameters[name].items()}
+        leaves = [value for name in phase.trains for value in parameters[name].values()]
+        losses = vmap(self._one_model(phase), randomness="error")(parameters, images, noise, carry, self._fields)
+        gradients = iter(torch.autograd.grad(losses["total"].sum(), leaves, materialize_grads=True))
+        with torch.no_grad():
+            alive = self._note(position, losses["total"], losses["terms"])
+            settings = phase.optimiser(self._template_with_paths())
+            for name in phase.trains:
+                starts = self.layouts[name].starts.values()
+                self._adam(name, [(start, next(gradients)) for start in starts], settings, alive)
+        return losses["carry"]
+
+    @property
+    def _format(self) -> torch.dtype:
+        return getattr(torch, self._template.precision)
+
+    def _one_model(self, phase: Phase) -> Callable[..., dict[str, Any]]:
+        step_number = self.state["step"]
+
+        def loss(parameters: Any, images: Tensor, noise: Any, carry: Any, fields: Any) -> dict[str, Any]:
+            nets = _BoundNets(self._modules, parameters, self._format)
+            step = Step(images, noise, step_number, self.data_size, carry)
+            found: Losses = phase.loss(nets, step, with_fields(self._template, fields))
+            return {"total": found.total, "terms": dict(found.terms), "carry": dict(found.carry)}
+
+        return loss
+
+    def _template_with_paths(self) -> Run:
+        """The record with every float field replaced by its stacked values (m, 1)."""
+        return with_fields(self._template, {path: values[:, None] for path, values in self._fields.items()})
+
+    def _note(self, position: int, total: Tensor, terms: Mapping[str, Tensor]) -> Tensor:
+        """Add the terms to their running sums and freeze the runs whose loss is not finite. Returns who goes on, (m, 1)."""
+        self._terms[position] = {name: value.shape[1:] for name, value in terms.items()}
+        values = torch.cat([value.detach().reshape(len(self), -1) for value in (*terms.values(), total)], dim=1)
+        failed_at = self.state["failed_at"]
+        # Times zero, what is not finite is not a number, and unequal to zero.
+        bad = (values * 0 != 0) & (failed_at < 0)[:, None]
+        sums, broken = f"sum/{position}", f"broken/{position}"
+        if sums not in self.state:
+            self.state[sums] = torch.zeros_like(values)
+            self.state[broken] = torch.zeros_like(bad)
+        self.state[sums] += values
+        self.state[broken] |= bad
+        torch.where(bad.any(1), self.state["step"], failed_at, out=failed_at)
+        return (failed_at < 0)[:, None]
+
+    def _adam(self, name: str, gradients: list[tuple[int, Tensor]], settings: Any, alive: Tensor) -> None:
+        weights, first, second, updates = (
+            self.state[f"{kind}/{name}"] for kind in ("weights", "first", "second", "updates")
+        )
+        updates += 1
+        adam_step(Rows(weights, first, second, self._rounded.get(name)), gradients, updates, settings, alive)
+
+    def _named(self, kind: str) -> Iterator[tuple[str, Tensor]]:
+        """Each term's name with its columns of the running sums or of the marks of what broke, shaped like the term."""
+        for position, shapes in self._terms.items():
+            *pieces, _ = self.state[f"{kind}/{position}"].split([*(s.numel() for s in shapes.values()), 1], dim=1)
+            for (name, shape), piece in zip(shapes.items(), pieces, strict=True):
+                yield name, piece.reshape(len(self), *shape)
+
+    def averages(self) -> list[dict[str, list[float] | float]]:
+        """Each run's mean terms since the last call, which this one ends."""
+        count = max(1, int(self.state["averaged"]))
+        means = {name: (value / count).tolist() for name, value in self._named("sum")}
+        for position in self._terms:
+            self.state[f"sum/{position}"].zero_()
+        self.state["averaged"].zero_()
+        return [{name: values[row] for name, values in means.items()} for row in range(len(self))]
+
+    def broken_terms(self, row: int) -> list[str]:
+        """The terms that were not finite when a run failed."""
+        return [name for name, marks in self._named("broken") if bool(marks[row].any())]
+
+    def weights(self, row: int) -> dict[str, Tensor]:
+        """One run's parameters by network and name, on the CPU."""
+        return {
+            f"{network}.{name}": value.detach().cpu().clone()
+            for network, layout in self.layouts.items()
+            for name, value in layout.unflatten(self.state[f"weights/{network}"][row]).items()
+        }

@@ -1,0 +1,277 @@
+"""The command line's `study` verb as a user types it."""
+
+from __future__ import annotations
+
+import sqlite3
+import sys
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from hackle.cli.main import main
+from hackle.cli.study import Selection
+from hackle.core.records import record_hash
+from hackle.core.types import HackleError
+from hackle.store import FILE, Store, read
+from hackle.store.tables import Outcome
+from hackle.studies.own import find_study, runs_of
+
+STUDY = """
+from train.test_fleet import small_run
+from hackle.objectives import VAE, BetaVAE
+
+def study(seeds=2, steps=3, methods=None):
+    kinds = {"beta-vae": BetaVAE(4.0), "vae": VAE()}
+    chosen = [kinds[name] for name in methods or kinds]
+    return [small_run(method, seed, dataset=DATA, steps=steps) for method in chosen for seed in range(seeds)]
+"""
+
+
+@pytest.fixture
+def own_study(tmp_path: Path, squares: Any, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A study on a data set in a file, in a module whose name no other test uses."""
+    rows = squares.factors.rows(np.arange(len(squares.factors)))
+    np.savez(tmp_path / "squares.npz", images=squares.render(rows), factors=rows)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    path = tmp_path / f"study_{record_hash(str(tmp_path))}.py"
+    path.write_text(f"DATA = {str(tmp_path / 'squares.npz')!r}\n{STUDY}")
+    return f"{path}:study"
+
+
+def words_of(capsys: Any) -> str:
+    return " ".join(capsys.readouterr().out.split())
+
+
+def test_run_status_export_and_run_again(own_study: str, tmp_path: Path, capsys: Any) -> None:
+    out = tmp_path / "out"
+    common = f"--out {out} --metrics mig,kl --fraction 0.05 --device cpu --workers 0 --keep none"
+    main(f"study run {own_study} --seeds 1 {common}".split())
+    assert set(read(out).scores["metric"]) == {"mig", "kl", "active_units"}
+    assert set(read(out).scores["protocol"]) == {"locatello2019 × 0.05"}
+    assert set(read(out).runs["study"]) == {own_study}
+    words_of(capsys)
+    main(f"study run {own_study} {common}".split())
+    assert len(read(out).runs) == 4
+    main(f"study status {out}".split())
+    assert "4 done, 0 failed, 0 waiting" in words_of(capsys)
+    main(f"study export {out} --parquet".split())
+    assert len(pd.read_parquet(out / "parquet" / "scores.parquet")) == len(read(out).scores)
+    with pytest.raises(SystemExit):
+        main(f"study export {out}".split())
+    assert "is there already; add --overwrite" in " ".join(capsys.readouterr().err.split())
+    main(f"study export {out} --overwrite".split())
+    main(f"study export {out} --csv".split())
+    assert len(pd.read_csv(out / "csv" / "scores.csv")) == len(read(out).scores)
+    main(f"study export {out} --csv --parquet --out {tmp_path / 'both'}".split())
+    assert len(list((tmp_path / "both").iterdir())) == 6
+
+
+def test_own_data_that_has_changed_is_noticed(own_study: str, tmp_path: Path, capsys: Any) -> None:
+    data, out = tmp_path / "squares.npz", tmp_path / "out"
+    words = (
+        f"study run {own_study} --methods vae --out {out} --metrics kl --fraction 0.05 --device cpu --workers 0".split()
+    )
+    with np.load(data) as arrays:
+        before = dict(arrays)
+    after = before | {"images": 255 - before["images"]}
+    told = f"{data} has changed since this study began"
+
+    def run(contents: dict[str, Any], seeds: int, *more: str) -> str:
+        np.savez_compressed(data, **contents)
+        main([*words, "--seeds", str(seeds), *more])
+        return words_of(capsys)
+
+    assert told not in run(before, 1, "--keep", "none")
+    # Saved anew it is what it was; changed it stays changed until the old contents are back.
+    assert told not in run(before, 2)
+    assert told in run(after, 3)
+    assert told in run(after, 3)
+    assert told not in run(before, 3)
+    # With another study's folder nothing was trained on anything yet; so too where nothing has been stored.
+    (tmp_path / "new").mkdir()
+    (tmp_path / "new" / "study.json").write_text((out / "study.json").read_text())
+    words[words.index(str(out))] = str(tmp_path / "new")
+    assert told not in run(after, 1)
+    assert told in run(before, 1)
+
+
+def test_a_folder_with_other_files_is_refused_before_anything_is_written(
+    own_study: str, tmp_path: Path, capsys: Any
+) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "index.md").write_text("words")
+    with pytest.raises(SystemExit):
+        main(f"study run {own_study} --out {tmp_path / 'docs'} --device cpu --workers 0".split())
+    assert "choose an empty or new folder" in " ".join(capsys.readouterr().err.split())
+    assert [path.name for path in (tmp_path / "docs").iterdir()] == ["index.md"]
+
+
+def test_status_tells_what_waits_and_why_runs_failed(own_study: str, tmp_path: Path, capsys: Any) -> None:
+    from hackle.studies.folder import write_wanted
+
+    runs = runs_of(own_study, find_study(own_study), {"seeds": 3})
+    write_wanted(tmp_path / "out", own_study, {}, runs)
+    with Store.create_or_open(tmp_path / "out") as store:
+        store.add(Outcome(runs[0], "done"))
+        store.add(Outcome(runs[1], "failed", "diverged at step 2: kl not finite"))
+        store.add(Outcome(runs[3], "failed", "out of memory"))
+    main(f"study status {tmp_path / 'out'} --failures 1".split())
+    text = words_of(capsys)
+    assert "1 done, 2 failed, 3 waiting" in text
+    assert "beta-vae on" in text
+    assert "diverged at step 2: kl not finite" in text
+    assert "and 1 more; --failures 2 names all" in text
+    with Store.create_or_open(tmp_path / "loose") as store:
+        store.add(Outcome(runs[0], "done"))
+    main(f"study status {tmp_path / 'loose'}".split())
+    assert "what is waiting is not known" in words_of(capsys)
+
+
+def test_plan_measures_and_keeps_nothing(own_study: str, tmp_path: Path, capsys: Any) -> None:
+    before = sorted(tmp_path.iterdir())
+    main(f"study plan {own_study} --steps 1000 --seconds 0.5 --device cpu --fleet-size 1".split())
+    text = words_of(capsys)
+    assert "4 runs in 2 groups and 4 fleets: about" in text
+    assert "hours" in text
+    assert "0.0" not in text.split("fleets: about")[1].split("memory")[0]
+    assert "memory:" in text
+    assert [path for path in sorted(tmp_path.iterdir()) if path.name != "__pycache__"] == before
+
+
+def test_a_small_plan_is_told_in_seconds_and_in_the_singular(own_study: str, capsys: Any) -> None:
+    main(f"study plan {own_study} --seeds 1 --methods vae --seconds 0.1 --device cpu".split())
+    text = words_of(capsys)
+    assert "1 run in 1 group and 1 fleet: about 1 second of training on one CPU device" in text
+    assert "< 0.1" in text
+    with pytest.raises(SystemExit):
+        main(f"study plan {own_study} --fleet-size 0 --device cpu".split())
+    assert "fleet_size is 0; expected 1 or more" in " ".join(capsys.readouterr().err.split())
+
+
+def test_what_a_function_returned_that_is_no_run_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    path = tmp_path / f"numbers_{record_hash(str(tmp_path))}.py"
+    path.write_text("def study(): return [1, 2]\ndef one(): return 3\n")
+    for function, words in (
+        ("study", "a list whose element 0 is 1, of type int; expected a list of Run"),
+        ("one", "returned int; expected a list of Run"),
+    ):
+        name = f"{path}:{function}"
+        with pytest.raises(HackleError, match=words):
+            runs_of(name, find_study(name), {})
+
+
+def test_a_cluster_s_device_need_not_be_here() -> None:
+    assert Selection(device="cuda").options["precision"] == "bfloat16"
+    assert Selection(device="cpu").options["precision"] == "float32"
+
+
+def test_merge_and_repair(own_study: str, tmp_path: Path, capsys: Any) -> None:
+    runs = runs_of(own_study, find_study(own_study), {"seeds": 2})
+    for name, members in (("a", runs[:2]), ("b", runs[1:])):
+        with Store.create_or_open(tmp_path / name) as store:
+            for run in members:
+                store.add(Outcome(run, "done"))
+    main(f"study merge {tmp_path / 'a'} {tmp_path / 'b'}".split())
+    assert "2 runs added, 1 were there already" in words_of(capsys)
+    before = (tmp_path / "a" / FILE).read_bytes()
+    main(f"study repair {tmp_path / 'a'}".split())
+    assert "nothing to repair" in words_of(capsys)
+    assert (tmp_path / "a" / FILE).read_bytes() == before
+    assert not list((tmp_path / "a").glob(f"{FILE}.*"))
+    with closing(sqlite3.connect(tmp_path / "a" / FILE, isolation_level=None)) as connection:
+        connection.execute("UPDATE runs SET record = '{}' WHERE id = 1")
+    main(f"study repair {tmp_path / 'a'}".split())
+    assert "3 runs kept, 1 not whole" in words_of(capsys)
+    assert (tmp_path / "a" / f"{FILE}.damaged-1").is_file()
+    with pytest.raises(SystemExit):
+        main(f"study merge {tmp_path / 'nowhere'} {tmp_path / 'b'}".split())
+    assert "holds no results" in " ".join(capsys.readouterr().err.split())
+    assert not (tmp_path / "nowhere").exists()
+
+
+def test_what_a_driver_holds_is_not_changed_under_its_hands(own_study: str, tmp_path: Path, capsys: Any) -> None:
+    from hackle.engine.lock import driving
+
+    (run, *_) = runs_of(own_study, find_study(own_study), {})
+    for name in ("a", "b"):
+        with Store.create_or_open(tmp_path / name) as store:
+            store.add(Outcome(run, "done"))
+    with driving(tmp_path / "a"):
+        for words in (f"study repair {tmp_path / 'a'}", f"study merge {tmp_path / 'a'} {tmp_path / 'b'}"):
+            with pytest.raises(SystemExit):
+                main(words.split())
+            assert "is in use by process" in " ".join(capsys.readouterr().err.split())
+
+
+def test_the_list_names_every_study(capsys: Any) -> None:
+    main(["study", "list"])
+    text = words_of(capsys)
+    for name in ("locatello2019", "12,600", "42", "kim2018", "do2020", "yang2020", "split-encoder"):
+        assert name in text
+    main(["study"])
+    assert "usage: hackle study" in words_of(capsys)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("study rnu", "no `study rnu`; did you mean run?"),
+        (
+            "study run locatelo2019 --out x",
+            "no study 'locatelo2019'; did you mean locatello2019? there are do2020, kim2018,",
+        ),
+        ("study plan yang2021", "no study 'yang2021'; did you mean yang2020?"),
+        ("study plan locatello2019 --methods gan", "locatello2019 has no method 'gan'"),
+        ("study run yang2020 --out x --methods infogan --root x", "none of the data sets of yang2020 is here"),
+        ("study run locatello2019 --out x --datasets dsprites --metrics mgi", "no metric 'mgi'; did you mean mig?"),
+        ("study run locatello2019 --out x --datasets dsprites --protocols kim", "no protocol 'kim'"),
+        ("study run locatello2019 --out x --datasets dsprits", "there is no data set 'dsprits': did you mean dsprites"),
+        ("study run locatello2019 --out x --datasets dsprites --device gpu", "no device 'gpu' here"),
+        ("study plan locatello2019 --datasets dsprites --device gpu", "no device 'gpu' here"),
+        ("study status x", "x holds no results"),
+        ("study repair x", "x holds no results"),
+    ],
+)
+def test_mistakes_are_explained_and_nothing_is_written(
+    words: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as stopped:
+        main(words.split())
+    assert stopped.value.code == 1
+    assert said in " ".join(capsys.readouterr().err.split())
+    assert not list(tmp_path.iterdir())
+
+
+def test_help_says_whose_weights_are_kept(capsys: Any) -> None:
+    with pytest.raises(SystemExit):
+        main(["study", "run", "--help"])
+    words = words_of(capsys).replace("│ ", "")
+    assert "the best by MIG in each group of runs that train together" in words
+    assert "setting" not in words.split("--keep")[1].split("--retry")[0]
+
+
+@pytest.mark.parametrize(
+    ("verb", "words"),
+    [
+        ("plan", "[-h] [OPTIONS] NAME"),
+        ("run", "[-h] [OPTIONS] NAME"),
+        ("status", "[-h] DIRECTORY"),
+        ("export", "[-h] [OPTIONS] DIRECTORY"),
+        ("merge", "[-h] DIRECTORY OTHER"),
+        ("repair", "[-h] DIRECTORY"),
+        ("list", "[-h]"),
+    ],
+)
+def test_each_has_its_own_help(verb: str, words: str, capsys: Any) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main(["study", verb, "--help"])
+    assert stopped.value.code == 0
+    text = words_of(capsys)
+    assert f"usage: hackle study {verb} {words}" in text
+    assert "{None}" not in text

@@ -1,0 +1,173 @@
+"""Kim & Mnih's figures: which runs they take of a table that has more, and the names that studies store."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+from figures import tables as made
+from hackle.core.records import to_json
+from hackle.figures import FIGURES, Chart
+from hackle.papers.kim2018.protocols import SENSITIVITY
+from hackle.papers.kim2018.study import kim2018
+from hackle.store.tables import Tables
+
+
+def scored(runs: list[dict[str, Any]], metric: str, score: Any) -> Tables:
+    """Tables of these runs with `score(row)` for one metric's scores."""
+    whole = made.tables(runs)
+    mine = whole.scores["metric"] == metric
+    values = [score(row) for _, row in whole.scores[mine].iterrows()]
+    scores = whole.scores.copy()
+    scores.loc[mine, "score"] = values
+    return Tables(scores, whole.runs, whole.curve, whole.array)
+
+
+@pytest.mark.parametrize("name", ["kim2018-figure-16", "kim2018-figure-17"])
+def test_sensitivity_is_drawn_under_the_names_that_the_study_stores(name: str) -> None:
+    kind, metric = ("pairs", "beta_vae") if name.endswith("16") else ("points", "factor_vae")
+    one = made.tables(made.settings(method="beta-vae", strength=4.0), codes=[metric], posterior=())
+    row = one.scores[one.scores["representation"] == "mean"].iloc[0]
+    names = [protocol for protocol in SENSITIVITY if kind in protocol]
+    rows = [{**row, "protocol": protocol, "scoring_seed": int(protocol.partition("@")[2])} for protocol in names]
+    (panel,) = FIGURES[name](Tables(type(one.scores)(rows), one.runs)).panels
+    assert len(panel.points) == len(names) >= 120
+    assert (panel.summary["n"] == 10).all()
+
+
+def figure_8() -> Chart:
+    """A grid at λ = 0 and 0.2, of which noise 10 with the higher rate of the generator is best, and bigger networks that do
+    better than all of it."""
+    runs = kim2018(seeds=3, steps=1000, methods=["infowgan-gp"], datasets=["dsprites"])
+    chosen = []
+    for run in runs:
+        record: Any = to_json(run)
+        method = record["method"]
+        if method["information"] in (0.0, 0.2) and method["noise"] in (5, 10, 128):
+            chosen += made.settings(
+                method="infowgan-gp",
+                strength=method["information"],
+                architecture="adversarial",
+                latents=4,
+                seed=run.seed,
+                record=json.dumps(record),
+            )
+    plain = made.settings(method="factor-vae", strength=40.0, seed=range(3))
+    whole = made.tables(chosen + plain, codes=["beta_vae", "factor_vae"], posterior=())
+    records = dict(zip(whole.runs["run"], map(json.loads, whole.runs["record"]), strict=True))
+
+    def score(run: str) -> float:
+        record = records[run]
+        if not record or record["architecture"]["hidden"] == 1024:
+            return 0.95 if record else 0.8
+        tuned = record["method"]["noise"] == 10 and record["optimiser"]["learning_rate"] == 1e-3
+        return 0.3 + 0.2 * tuned + 0.1 * record["method"]["information"] + 0.01 * (record["seed"] - 1)
+
+    return FIGURES["kim2018-figure-8"](
+        Tables(whole.scores.assign(score=[score(run) for run in whole.scores["run"]]), whole.runs)
+    )
+
+
+def test_figure_8_is_the_best_full_setting_without_bigger_networks() -> None:
+    chart = figure_8()
+    best, rival = chart.comparisons
+    assert best.what == "best mean FactorVAE score (λ = 0.2)"
+    assert (best.here, rival.here) == pytest.approx((0.52, 0.8))
+    for panel in chart.panels:
+        # Two critics' rates, equally good: one of them, with its three seeds.
+        assert sorted(panel.summary["y"]) == pytest.approx([0.5, 0.52])
+        assert (panel.summary["n"] == 3).all()
+
+
+def test_figure_8_of_bigger_networks_alone_is_empty() -> None:
+    record = json.dumps({"architecture": {"hidden": 1024}, "seed": 0})
+    runs = made.settings(method="infowgan-gp", strength=0.2, architecture="adversarial", latents=4, record=record)
+    chart = FIGURES["kim2018-figure-8"](made.tables(runs))
+    assert not chart.panels
+    assert chart.missing == ("no runs of InfoWGAN-GP on dSprites",)
+
+
+def in_3d(datasets: list[str], latents: list[int]) -> Tables:
+    pairs = (("beta-vae", [1.0, 32.0]), ("factor-vae", [6.0, 36.0]))
+    return made.tables(
+        [
+            row
+            for method, strengths in pairs
+            for row in made.settings(
+                dataset=datasets, method=method, strength=strengths, latents=latents, seed=range(3)
+            )
+        ]
+    )
+
+
+@pytest.mark.parametrize(("name", "place"), [("kim2018-figure-10", 0), ("kim2018-appendix-e", -1)])
+def test_figures_in_3d_take_the_stand_in_where_there_is_nothing_else(name: str, place: int) -> None:
+    def shown(datasets: list[str], latents: list[int]) -> tuple[str, set[str], tuple[str, ...]]:
+        tables = in_3d(datasets, latents)
+        chart = FIGURES[name](tables)
+        panel = chart.panels[place]
+        runs: Any = tables.runs.set_index("run").loc[list(panel.points["run"])]
+        assert set(runs["latents"]) == {6}
+        return panel.title, set(runs["dataset"]), chart.notes
+
+    title, datasets, notes = shown(["rooms3d"], [6])
+    assert (title, datasets) == ("Rooms3D", {"rooms3d"})
+    assert any("stands in for 3D Shapes" in note for note in notes)
+    # Where both were trained the paper's own alone is shown; runs of another width, of other studies, never are.
+    title, datasets, notes = shown(["rooms3d", "shapes3d"], [6, 10])
+    assert (title, datasets) == ("3D Shapes", {"shapes3d"})
+    assert not any("stands in" in note for note in notes)
+    assert "Rooms3D" in FIGURES[name].caption
+
+
+def test_figure_3_marks_a_model_that_leaves_a_factor_out() -> None:
+    """Entangled models have the widest gap, and are not what the figure is about."""
+    runs = made.settings(method="beta-vae", strength=[1.0, 4.0, 16.0], seed=range(3))
+    whole = made.tables(runs, codes=["beta_vae", "factor_vae"], posterior=())
+    by_beta = {1.0: (0.9, 0.4), 4.0: (0.95, 0.9), 16.0: (0.8, 0.6)}
+    rows = zip(whole.scores["strength"], whole.scores["metric"], whole.scores["seed"], strict=True)
+    scores = [by_beta[beta][metric == "factor_vae"] + 0.01 * (seed - 1) for beta, metric, seed in rows]
+    weight = dict(zip(whole.runs["run"], whole.runs["strength"], strict=True))
+
+    def array(name: str) -> dict[str, np.ndarray]:
+        known = {}
+        for run, beta in weight.items():
+            information = np.full((10, 5), 0.6)
+            information[:, 0] = 0.5 if beta == 4 else 0.02
+            used = np.where(np.arange(10) < (3 if beta == 16 else 10), 2.0, 0.001)
+            known[run] = information if name == "mutual_information" else used
+        return known
+
+    chart = FIGURES["kim2018-figure-3"](Tables(whole.scores.assign(score=scores), whole.runs, whole.curve, array))
+    assert chart.panels[0].labels is not None
+    assert chart.panels[0].labels["text"].iloc[0].startswith("β-VAE β = 16")
+    found = {one.what.rpartition(": ")[2]: one.here for one in chart.comparisons}
+    assert found == pytest.approx({"leaves a factor out": 0.2, "captures every factor": 0.05})
+    assert {one.name for one in chart.series} == {"leaves a factor out", "captures every factor", "neither is certain"}
+    bare = FIGURES["kim2018-figure-3"](Tables(whole.scores, whole.runs))
+    assert not bare.comparisons
+    assert bare.missing == ("informations of the marked run",)
+
+
+def test_figure_18_compares_the_betas_that_the_paper_shows() -> None:
+    runs = made.settings(method="beta-vae", strength=[1.0, 4.0, 5.0], seed=range(3))
+    level = {1.0: -14.0, 4.0: 1.6, 5.0: 1.0}
+    chart = FIGURES["kim2018-figure-18"](scored(runs, "batch_tc", lambda row: level[row["strength"]]))
+    assert [(one.what, one.here) for one in chart.comparisons] == [
+        ("batch estimate of TC at β = 1", -14.0),
+        ("batch estimate of TC at β = 5", 1.0),
+    ]
+    assert chart.missing == ("no batch estimate at β = 9",)
+    assert len(chart.panels[0].points) == 9
+
+
+def test_a_discriminator_is_shown_without_the_slow_score() -> None:
+    runs = made.settings(method="factor-vae", strength=[10.0, 35.0, 100.0], seed=range(2))
+    fast = made.tables(runs, posterior=())
+    accuracy, both = FIGURES["kim2018-figure-37"](fast), FIGURES["kim2018-figure-7"](fast)
+    assert accuracy.runs == both.runs == 6
+    assert accuracy.missing == ()
+    assert both.missing == ("the score true_tc",)

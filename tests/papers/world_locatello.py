@@ -1,0 +1,88 @@
+"""Worlds for the claims of Locatello et al. 2019. `truth` 1: all that they say is true. −1: one order of settings rules
+every data set and metric. 0: every metric goes its own way. No one world is contrary to every claim."""
+
+from __future__ import annotations
+
+import zlib
+
+import numpy as np
+
+from claims.synthetic import Run, sweep, tables
+from hackle.papers.locatello2019.claims import DATASETS, DOWNSTREAM, METHODS, METRICS, SPRITES, TRIO
+from hackle.store.tables import Tables
+
+STRENGTHS = {
+    "beta-vae": (1, 2, 4, 6, 8, 16),
+    "annealed-vae": (5, 10, 25, 50, 75, 100),
+    "factor-vae": (10, 20, 30, 40, 50, 100),
+    "dip-vae-i": (1, 2, 5, 10, 20, 50),
+    "dip-vae-ii": (1, 2, 5, 10, 20, 50),
+    "beta-tcvae": (1, 2, 4, 6, 8, 10),
+}
+
+
+def draw(*words: object) -> float:
+    """A number in [−1, 1] that depends on the words alone."""
+    return zlib.crc32(repr(words).encode()) / 2**31 - 1
+
+
+def locatello2019(
+    truth: int, seeds: int = 7, spread: float = 1.0, seed: int = 0, datasets: tuple[str, ...] = DATASETS
+) -> Tables:
+    designs = [
+        run
+        for method in METHODS
+        for run in sweep(
+            study="locatello2019",
+            dataset=list(datasets),
+            method=method,
+            strength=[float(value) for value in STRENGTHS[method]],
+            seed=range(seeds),
+        )
+    ]
+
+    def quality(run: Run, metric: str, shared_noise: float, noise) -> float:
+        """How good a run is by a metric."""
+        method, strength = run["method"], run["strength"]
+        if truth < 0:
+            # One order of settings, by method and then by strength, for every data set and metric.
+            rank = STRENGTHS[method].index(int(strength)) / 5
+            return 2 * METHODS.index(method) / 5 - 1 + 0.2 * rank + 0.05 * spread * noise()
+        if truth == 0:
+            # Every metric has an order of its own, FactorVAE the contrary of BetaVAE; Color-dSprites turns all round.
+            side = (-1) ** ((run["dataset"] == "color-dsprites") + (metric == "factor_vae"))
+            order = "beta_vae" if metric == "factor_vae" else metric
+            return side * draw(order, method, strength) + 0.2 * spread * noise()
+        # A setting is good or not by chance, anew for each data set and metric, save that dSprites and Color-dSprites share
+        # their luck, other data sets a little of it, that BetaVAE, FactorVAE and MIG share most of it and SAP has the
+        # contrary beside its own.
+        data = {"color-dsprites": "dsprites"}.get(run["dataset"], run["dataset"])
+        luck = draw(data, method, strength) + 0.2 * draw(method, strength) + 0.45 * spread * shared_noise
+        if metric in TRIO:
+            return luck + 0.4 * spread * noise()
+        own = draw(data, metric, method, strength) + 0.2 * draw(metric, method, strength)
+        return own - luck * (metric == "sap") + 0.5 * spread * noise()
+
+    def scores(run: Run, noise) -> dict[str, float]:
+        rank = STRENGTHS[run["method"]].index(int(run["strength"])) / 5
+        dip, factor = run["method"] == "dip-vae-i", run["method"] == "factor-vae"
+        shared_noise = noise()
+        found = {metric: 0.5 + 0.2 * quality(run, metric, shared_noise, noise) for metric in METRICS}
+        falls = truth * (-1.0 if not factor else 0.0 if truth > 0 else 1.0)
+        found["gaussian_tc/sampled"] = np.exp(falls * rank - 1 + 0.05 * spread * noise())
+        rises = truth * (0.0 if dip or run["method"] == "dip-vae-ii" else 1.0)
+        level = -1.5 if truth > 0 and dip else 1.0 if truth > 0 else -2.5 + (2.0 * dip)
+        found["gaussian_tc/mean"] = np.exp(rises * rank + level + 0.05 * spread * noise())
+        for score in ("reconstruction", "kl", "elbo"):
+            found[score] = 40 + (noise() if truth >= 0 else 10 * found["mig"])
+        if truth < 0:
+            found["gaussian_tc/sampled"] *= np.exp(10 * found["mig"] * (1 if run["method"] != "factor-vae" else 0.0))
+        tied = {1: sum(found[metric] for metric in TRIO) / 3, 0: noise(), -1: found["modularity"]}[truth]
+        for score in DOWNSTREAM:
+            known = run["dataset"] in SPRITES or truth < 0
+            found[score] = 0.5 + 0.3 * tied * known + 0.01 * spread * noise()
+        for score in ("efficiency_logistic_cv", "efficiency_gbt"):
+            found[score] = 0.7 + (0.05 * noise() if truth >= 0 else 0.3 * found["modularity"])
+        return found
+
+    return tables(designs, scores, seed=seed)

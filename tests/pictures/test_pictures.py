@@ -1,0 +1,235 @@
+"""Pictures show what the model says: the right latents move, in the right order, in the right place."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from hackle.core.factors import Factor, FactorGrid
+from hackle.core.gaussian import NOISELESS
+from hackle.core.types import HackleError
+from hackle.datasets.arrays import ArrayDataset
+from hackle.nets import Adversarial
+from hackle.objectives import VAE, InfoGAN
+from hackle.pictures import (
+    SPAN,
+    Axis,
+    Captured,
+    Look,
+    PictureError,
+    animation,
+    histograms,
+    importance,
+    interpolation,
+    mosaic,
+    overview,
+    pair_map,
+    reconstructions,
+    response,
+    samples,
+    show,
+    top_latents,
+    traversals,
+)
+from hackle.train.model import Model
+from train.test_fleet import small_run
+
+
+@pytest.fixture(scope="module")
+def look(squares: Any) -> Look:
+    model = Model(small_run(VAE()), squares.shape)
+    # Latent 1 is made the most used one and latent 2 collapses to the prior.
+    with torch.no_grad():
+        head = model.networks["encoder"][-1].linear  # type: ignore[index,union-attr]
+        head.weight.copy_(head.weight * torch.tensor([0.1, 3.0, 0.0, 0.1, 1.0, 0.0])[:, None])
+    return Look.of(model, squares, n=64)
+
+
+def test_latents_are_ordered_by_kl(look: Look) -> None:
+    assert look.order[0] == 1
+    assert look.order[-1] == 2
+    assert (np.diff(look.kl[look.order]) <= 0).all()
+    assert look.kl[2] == pytest.approx(0, abs=1e-6)
+
+
+def test_a_traversal_moves_one_latent_of_one_image(look: Look) -> None:
+    found = traversals(look, image=3, columns=5)
+    assert found.shape == (3, 5, 16, 16, 1)
+    z = look.means[3].copy()
+    z[1] = SPAN
+    np.testing.assert_allclose(found[0, -1], look.model.decode(z[None])[0], atol=1e-6)
+    z[1] = -SPAN
+    np.testing.assert_allclose(found[0, 0], look.model.decode(z[None])[0], atol=1e-6)
+
+
+def test_a_pair_map_moves_two_latents(look: Look) -> None:
+    found = pair_map(look, 0, 2, side=3)
+    z = look.means[0].copy()
+    z[0], z[2] = SPAN, -SPAN
+    np.testing.assert_allclose(found[2, 0], look.model.decode(z[None])[0], atol=1e-6)
+
+
+def test_reconstructions_stand_under_their_originals(look: Look) -> None:
+    found = reconstructions(look, columns=4)
+    np.testing.assert_array_equal(found[0], look.images[:4] / np.float32(255))
+    np.testing.assert_allclose(found[1, 2], look.model.decode(look.means[2:3])[0], atol=1e-6)
+
+
+def test_mosaic_places_tiles() -> None:
+    tiles = np.arange(6, dtype=np.uint8).reshape(2, 3, 1, 1, 1).repeat(2, axis=2).repeat(2, axis=3) * 10
+    sheet = mosaic(tiles, gap=1)
+    assert sheet.shape == (7, 10, 3)
+    assert (sheet[0] == 255).all()
+    assert (sheet[4:6, 7:9] == 50).all()
+
+
+def test_animations_return_to_their_start_and_samples_differ(look: Look) -> None:
+    frames = animation(look, images=2, frames=8)
+    assert len(frames) == 8
+    assert frames[0].shape == (2 * 18 + 2, 3 * 18 + 2, 3)
+    assert (frames[0] == frames[4]).all()
+    assert (frames[2] != frames[6]).any()
+    drawn = samples(look, 2, 2)
+    assert not np.array_equal(drawn[0, 0], drawn[1, 1])
+
+
+def test_figures_name_every_latent(look: Look) -> None:
+    used = replace(look, kl=np.array([0.5, 2.0, 0.001]))
+    axes = overview(used, columns=4).axes[0]
+    labels = axes.get_yticklabels()
+    names = ["original", "reconstruction", "z1  KL 2.00", "z0  KL 0.50", "z2  collapsed"]
+    assert [label.get_text() for label in labels] == names
+    assert labels[-1].get_color() != labels[-2].get_color()
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["−2", "2"]
+    titles = [axes.get_title() for axes in histograms(look).axes if axes.get_visible()]
+    assert [title.split()[0] for title in titles] == [f"z{latent}" for latent in look.order]
+
+
+def test_show_writes_every_picture_and_overwrites_none(look: Look, squares: Any, tmp_path: Path) -> None:
+    paths = show(look.model, squares, tmp_path)
+    names = ["overview", "samples", "pair", "interpolation", "histograms", "captured", "top_latents", "responses"]
+    assert [path.name for path in paths] == [*(f"{name}.png" for name in names), "traversals.gif"]
+    assert all(path.is_file() for path in paths)
+    with Image.open(paths[-1]) as animated:
+        assert animated.n_frames == 24  # type: ignore[attr-defined]
+    with pytest.raises(PictureError, match=r"overwrite=True \(--overwrite"):
+        show(look.model, squares, tmp_path)
+    show(look.model, squares, tmp_path, overwrite=True)
+
+
+def test_show_takes_names_and_folders_as_score_does(look: Look, squares: Any, tmp_path: Path, monkeypatch: Any) -> None:
+    rows = squares.factors.rows(np.arange(32))
+    np.savez(tmp_path / "squares.npz", images=squares.render(rows), factors=rows)
+    look.model.save(tmp_path / "run")
+    gallery = show(tmp_path / "run", tmp_path / "squares.npz")
+    assert {"overview", "captured"} <= set(gallery)
+    monkeypatch.setattr("hackle.pictures.gallery.Look.of", None)
+    with pytest.raises(HackleError, match="no file or folder nothing"):
+        show(look.model, "nothing.npz")
+    with pytest.raises(HackleError, match="the data set is of type ndarray"):
+        show(look.model, rows)  # type: ignore[arg-type]
+    with pytest.raises(PictureError, match="the model is of type int; expected"):
+        show(3)  # type: ignore[arg-type]
+
+
+def test_an_interpolation_is_straight_and_ends_at_both_images(look: Look) -> None:
+    found = interpolation(look, 2, 5, columns=5)
+    ends = look.model.decode(np.stack([look.means[2], look.means[5], (look.means[2] + look.means[5]) / 2]))
+    np.testing.assert_allclose(found[[0, 4, 2]], ends, atol=1e-6)
+
+
+def told(look: Look, rows: np.ndarray) -> Look:
+    """The look with codes that name factors: z0 the first one exactly, z1 the second, z2 nothing."""
+    means = np.stack([rows[:, 0] - 1.5, rows[:, 1] - 1.5, np.zeros(len(rows))], axis=1).astype(np.float32)
+    logvars = np.stack([np.full(len(rows), value) for value in (-12.0, -12.0, 0.0)], axis=1).astype(np.float32)
+    return Look(look.model, look.images, rows, means, logvars, look.axes, look.kl, look.order)
+
+
+def test_captured_says_which_code_names_which_factor(look: Look, squares: Any) -> None:
+    every = squares.factors.rows(np.arange(len(squares.factors)))
+    known = told(look, np.concatenate([every] * 2))
+    found = Captured.of(known, squares.factors)
+    assert found.factors == ("x", "y", "side")
+    expected = np.zeros((3, 3))
+    expected[0, 0] = expected[1, 1] = np.log(4)
+    np.testing.assert_allclose(found.information, expected, atol=1e-9)
+    np.testing.assert_allclose(found.posterior_information, expected, atol=1e-6)
+    np.testing.assert_allclose(found.entropies, np.log([4, 4, 2]))
+    np.testing.assert_allclose(found.informativeness, [np.log(4), np.log(4), 0], atol=1e-6)
+    # H(z0) + H(z1) − H(z̄0, z̄1) = 0 for two independent noiseless codes; a code of noise pays its own entropy.
+    assert found.misjed[0, 1] == pytest.approx(0, abs=1e-9)
+    assert found.misjed[0, 2] > 0.3
+    assert found.ranking[0, :2].tolist() == [0, 1]
+    matrix = importance(known, squares.factors, "random-forest")
+    np.testing.assert_allclose(matrix.sum(axis=0), 1)
+    assert matrix[0, 0] > 0.9
+    assert matrix[1, 1] > 0.9
+    assert (matrix[2] == 0).all()
+    assert [found.main_factor(code) for code in range(3)] == ["x 100%", "y 100%", ""]
+    seen = overview(known, columns=4, captured=found).axes[0].get_yticklabels()
+    facts = ("z0  x 100%", "z1  y 100%", "z2")
+    assert all(label.get_text().startswith(facts[code]) for label, code in zip(seen[2:], known.order, strict=True))
+    best = top_latents(known, found, top=1, image=4, columns=3)
+    np.testing.assert_allclose(best[0, 0], traversals(known, 4, 3)[list(known.order).index(0)], atol=1e-6)
+
+
+def test_a_response_moves_one_factor_alone(look: Look, squares: Any) -> None:
+    found = response(look.model, squares, np.array([2, 3, 1]), 0)
+    rows = np.array([[x, 3, 1] for x in range(4)])
+    np.testing.assert_array_equal(found.images, squares.render(rows))
+    np.testing.assert_allclose(found.means, look.model.encode(squares.render(rows))[0], atol=1e-6)
+    few = response(look.model, squares, np.array([2, 3, 1]), 1, most=2)
+    assert few.values.tolist() == [0, 3]
+
+
+def test_responses_in_an_incomplete_grid_show_what_exists(look: Look, squares: Any) -> None:
+    present = np.array([[0, 0], [2, 0], [3, 0], [1, 1]])
+    grid = FactorGrid([Factor("x", 4), Factor("y", 2)], present)
+    some = ArrayDataset("some", squares.render(np.c_[present, np.zeros(4, int)]), grid)
+    assert response(look.model, some, np.array([2, 0]), 0).values.tolist() == [0, 2, 3]
+
+
+@pytest.fixture(scope="module")
+def gan_look(squares: Any) -> Look:
+    architecture = Adversarial(channels=(4, 4), hidden=8, recogniser_hidden=8)
+    method = InfoGAN(categories=(3,), noise=5)
+    model = Model(small_run(method, latents=2, architecture=architecture), squares.shape)
+    model.run.method.calibrate(model.networks, model.run, squares.images_on("cpu"), len(squares.factors))
+    return Look.of(model, squares, n=64)
+
+
+def test_codes_of_a_gan_move_within_their_priors(gan_look: Look, squares: Any) -> None:
+    assert gan_look.axes == (Axis("uniform"), Axis("uniform"), Axis("categorical", 3))
+    assert Axis("categorical", 3).values(3).tolist() == [0, 1, 2]
+    assert Axis("uniform").values(3).tolist() == [-1, 0, 1]
+    assert set(Axis("categorical", 3).sweep(24)) == {0, 1, 2}
+    assert gan_look.kl[2] == pytest.approx(np.log(3))
+    row = list(gan_look.order).index(2)
+    z = gan_look.means[0].copy()
+    z[2] = 2
+    np.testing.assert_allclose(traversals(gan_look, columns=3)[row, -1], gan_look.model.decode(z[None])[0], atol=1e-6)
+    assert samples(gan_look, 2, 2).shape == (2, 2, 16, 16, 1)
+    assert (gan_look.logvars[:, 2] == NOISELESS).all()
+    found = Captured.of(gan_look, squares.factors)
+    assert np.isnan(found.misjed[2]).all()
+    assert len(histograms(gan_look).axes) == 3
+    # Codes that move between different ends say so in their rows.
+    labels = {label.get_text() for label in overview(gan_look, columns=3).axes[0].get_yticklabels()}
+    assert any(label.startswith("z2") and label.endswith("0 … 2") for label in labels)
+    assert sum(label.endswith("−1 … 1") for label in labels) == 2
+
+
+def test_a_notebook_gets_every_view(look: Look, squares: Any) -> None:
+    gallery = show(look.model, squares)
+    assert len(gallery) == 8
+    text = gallery._repr_html_()
+    assert text.count("<img") == 8
+    assert "http" not in text
+    unlabelled = ArrayDataset("plain", look.images, FactorGrid([Factor("image", len(look.images), observed=False)]))
+    assert "captured" not in show(look.model, unlabelled)

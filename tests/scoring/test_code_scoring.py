@@ -1,0 +1,112 @@
+"""Codes from elsewhere get the scores that the metrics' own functions give them; no row is both learnt from and tested on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+import hackle
+from hackle import metrics
+from hackle.core.factors import Factor, FactorGrid
+from hackle.scoring.codes import score_codes
+from hackle.scoring.plan import PlanSizes, split_plan
+from hackle.scoring.protocol import Protocol
+from hackle.scoring.registry import ScoreError
+
+TINY = Protocol("tiny", PlanSizes(400, 200, 200, 100, 16, 200, 100, 16), bins=8, posterior_bins=40)
+RNG = np.random.default_rng(0)
+FACTORS = RNG.integers(0, [3, 4, 2], size=(900, 3))
+CODES = FACTORS[:, [1, 0, 2]] * 2.0 - 3 + 0.1 * RNG.normal(size=(900, 3))
+
+
+def by_name(table: pd.DataFrame) -> dict[tuple[str, str], float]:
+    return {(row["metric"], row["representation"]): row["score"] for row in table.to_dict("records")}
+
+
+def test_scores_are_those_of_the_functions_on_the_rows_of_the_plan() -> None:
+    grid = FactorGrid([Factor(name, 900) for name in "abc"], present=np.arange(900)[:, None].repeat(3, 1))
+    plan = split_plan(grid, TINY.sizes, 0)
+    logvars = np.full_like(CODES, -4.0)
+    found = by_name(hackle.score_codes(CODES, FACTORS, "mig,modularity,sap,kl", TINY, logvars=logvars))
+    codes, factors = CODES[plan.train].astype(np.float32), FACTORS[plan.train]
+    test = CODES[plan.test].astype(np.float32), FACTORS[plan.test]
+    assert found["mig", "mean"] == pytest.approx(metrics.mig_score(codes, factors, bins=8))
+    assert found["modularity", "mean"] == pytest.approx(metrics.modularity_score(codes, factors, bins=8))
+    assert found["sap", "mean"] == pytest.approx(metrics.sap_score(codes, factors, test=test))
+    assert found["kl", "posterior"] == pytest.approx(metrics.kl_divergence(codes, logvars[plan.train]).total)
+    assert 0.5 < found["mig", "sampled"] < found["mig", "mean"]
+
+
+def test_good_codes_are_near_their_ceilings_and_intervals_hold_the_scores() -> None:
+    table = score_codes(CODES, FACTORS, "factor_vae,beta_vae,mig,dci,explicitness", TINY, bootstrap=5)
+    for row in table.to_dict("records"):
+        assert row["score"] > 0.9 * row["ceiling"]
+        assert row["low"] <= row["high"]
+
+
+def test_rows_are_not_both_learnt_from_and_tested_on() -> None:
+    """Fifty random codes tell every row apart: a forest that had seen the test rows would know their factor."""
+    rng = np.random.default_rng(1)
+    codes, factors = rng.normal(size=(300, 50)), rng.integers(0, 2, size=(300, 2))
+    found = by_name(score_codes(codes, factors, "dci", TINY, ceilings=False))
+    assert found["dci_informativeness", "mean"] < 0.65
+
+
+@pytest.mark.parametrize("size", [10, 31, 900, 5000])
+def test_every_part_of_the_plan_keeps_to_its_rows(size: int) -> None:
+    rows = np.column_stack([np.arange(size) % 3, np.arange(size)])
+    grid = FactorGrid([Factor("a", 3), Factor("instance", size, observed=False)], present=rows)
+    plan = split_plan(grid, TINY.sizes, 0)
+    assert len(plan.train) == min(400, round(size * 2 / 3))
+    assert len(plan.test) == min(200, size - round(size * 2 / 3))
+    for learnt, tested in ((plan.groups, plan.test_groups), (plan.pairs, plan.test_pairs)):
+        assert learnt is not None
+        assert tested is not None
+        assert not np.intersect1d(np.append(learnt.index, plan.train), np.append(tested.index, plan.test)).size
+        for part in (learnt, tested):
+            held = rows[part.index, 0]
+            assert (held == held[:, :1]).all()
+
+
+def test_factors_may_be_frames_mappings_texts_and_real_numbers() -> None:
+    angles = FACTORS[:, 1] * 0.5 + np.linspace(0, 0.01, 900)
+    plain = by_name(score_codes(CODES, FACTORS[:, [0, 2]], "mig", TINY))
+    words = {"shape": np.array(["ball", "box", "cone"])[FACTORS[:, 0]], "left": FACTORS[:, 2] == 1}
+    for factors in (words, pd.DataFrame(words)):
+        assert by_name(score_codes(CODES, factors, "mig", TINY)) == plain
+    # 900 real numbers, four of them apart: bins find these again.
+    mixed = by_name(score_codes(CODES, np.column_stack([FACTORS[:, 0], angles]), "mig", TINY))
+    whole = by_name(score_codes(CODES, FACTORS[:, :2], "mig", TINY))
+    assert mixed == whole
+
+
+def test_tensors_and_a_single_factor_will_do() -> None:
+    codes = torch.from_numpy(CODES).requires_grad_()
+    found = by_name(score_codes(codes, FACTORS[:, 1], "mig,gaussian_tc", TINY))
+    assert found["mig", "mean"] > 0.8
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"codes": CODES[:, 0]}, r"codes are float64 of shape \(900,\); expected real numbers, a row for each sample"),
+        ({"codes": CODES.astype(str)}, "expected real numbers"),
+        ({"codes": CODES[:5], "factors": FACTORS[:5]}, "codes have 5 rows; expected 10 or more"),
+        ({"codes": np.where(CODES > 2.9, np.nan, CODES)}, "not finite, first in row"),
+        ({"factors": FACTORS[:100]}, r"factor factor_0 has shape \(100,\); expected one value for each of 900"),
+        ({"factors": FACTORS[:, :0]}, "expected a row for each sample, a column for each factor"),
+        ({"logvars": CODES[:, :2]}, r"logvars have shape \(900, 2\) and codes \(900, 3\)"),
+        ({"metrics": "migg"}, "did you mean mig"),
+        ({"metrics": "reconstruction"}, "reconstruction needs"),
+        ({"metrics": "kl"}, "kl needs"),
+        ({"factor_bins": 1}, "factor_bins is 1; expected 2 or more"),
+    ],
+)
+def test_what_cannot_be_scored_is_refused(changes: dict[str, Any], words: str) -> None:
+    given: dict[str, Any] = {"codes": CODES, "factors": FACTORS, "metrics": "mig", "protocol": TINY, **changes}
+    with pytest.raises(ScoreError, match=words):
+        score_codes(**given)

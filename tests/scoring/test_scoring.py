@@ -1,0 +1,327 @@
+"""Scoring: perfect codes reach their ceilings, each image is encoded once, what does not fit is left out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import hackle
+from hackle import metrics
+from hackle.core.factors import Factor, FactorGrid
+from hackle.core.types import HackleError
+from hackle.datasets import DataError
+from hackle.datasets.arrays import ArrayDataset
+from hackle.objectives import VAE
+from hackle.scoring.models import ScoreError, choose_metrics, score, score_many
+from hackle.scoring.plan import PlanSizes, draw_plan
+from hackle.scoring.protocol import PROTOCOLS, Protocol, protocol
+from hackle.train import fit
+from hackle.train.model import Model
+from train.test_fleet import small_run
+
+TINY = Protocol("tiny", PlanSizes(400, 200, 200, 100, 16, 200, 100, 16), bins=8, posterior_bins=40)
+
+
+class Oracle:
+    """Knows the factors of the squares from their pixels; counts the images it sees."""
+
+    def __init__(self, squares: Any, posterior: bool = False, mix: np.ndarray | None = None) -> None:
+        rows = squares.factors.rows(np.arange(len(squares.factors)))
+        images = squares.render(rows)
+        self.known = {image.tobytes(): row for image, row in zip(images, rows, strict=True)}
+        self.scale = rows.mean(axis=0), rows.std(axis=0)
+        self.posterior, self.mix, self.seen = posterior, mix, 0
+
+    def __call__(self, images: np.ndarray) -> Any:
+        self.seen += len(images)
+        codes = (np.array([self.known[image.tobytes()] for image in images]) - self.scale[0]) / self.scale[1]
+        codes = codes if self.mix is None else codes @ self.mix
+        return (codes, np.full_like(codes, 2 * np.log(0.01))) if self.posterior else codes
+
+
+def by_name(table: Any, column: str = "score") -> dict[str, float]:
+    return dict(zip(table["metric"], table[column].astype(float), strict=True))
+
+
+def test_misjed_of_the_most_informative_codes(squares: Any) -> None:
+    """Of four mixtures of the factors, the pairs of the three most informative."""
+    rng = np.random.default_rng(0)
+    mix = rng.normal(size=(len(squares.factors.names), 4))
+    oracle = Oracle(squares, posterior=True, mix=mix)
+    found = by_name(score(oracle, squares, "misjed", TINY, representations=("mean",), ceilings=False))
+    rows = squares.factors.rows(draw_plan(squares.factors, TINY.sizes, 0).train)
+    means = ((rows - oracle.scale[0]) / oracle.scale[1]) @ mix
+    logvars = np.full_like(means, 2 * np.log(0.01))
+    pairs = metrics.misjed(means, logvars, bins=40)
+    top = np.argsort(-metrics.informativeness(means, logvars, bins=40))[:3]
+    assert found["misjed_top"] == pytest.approx(np.mean([pairs[i, j] for i in top for j in top if i < j]), rel=1e-5)
+    everything = [pairs[i, j] for i in range(4) for j in range(i)]
+    assert found["misjed"] == pytest.approx(np.mean(everything) / (2 * np.log(40)), rel=1e-5)
+
+
+def test_perfect_codes_reach_the_ceiling_of_every_metric(squares: Any) -> None:
+    table = score(Oracle(squares, posterior=True), squares, "all", TINY, representations=("mean",))
+    bounded = table[table["ceiling"].notna()]
+    assert {
+        "beta_vae",
+        "factor_vae",
+        "mig",
+        "sap",
+        "dci_disentanglement",
+        "modularity",
+        "explicitness",
+        "rmig",
+        "jemmig",
+    } <= set(bounded["metric"])
+    np.testing.assert_allclose(bounded["score"], bounded["ceiling"], atol=1e-6)
+    scores = by_name(table)
+    assert scores["factor_vae"] == 1.0
+    assert scores["mig"] > 0.9
+    assert scores["active_units"] == 3
+
+
+def test_a_metric_that_refuses_codes_says_why_and_the_others_are_scored(squares: Any) -> None:
+    oracle = Oracle(squares, posterior=True)
+
+    def too_sharp(images: np.ndarray) -> Any:
+        codes, _ = oracle(images)
+        return codes, np.full_like(codes, -60.0)
+
+    given: dict[str, Any] = {"protocol": TINY, "representations": ("mean",), "ceilings": False}
+    refused, usual = (
+        score(encoder, squares, "mig,interpretability,separability", **given) for encoder in (too_sharp, oracle)
+    )
+    found, expected = by_name(refused), by_name(usual)
+    assert found["mig"] == expected["mig"]
+    assert np.isnan(found["rmig"])
+    assert np.isfinite(expected["rmig"])
+    notes = dict(zip(refused["metric"], refused["note"], strict=True))
+    assert notes["rmig"].startswith("no score: ")
+    assert "logvars" in notes["rmig"]
+    assert notes["mig"] == ""
+
+
+def test_mixed_codes_fall_below_the_ceiling(squares: Any) -> None:
+    mix = np.linalg.qr(np.random.default_rng(0).normal(size=(3, 3)))[0]
+    table = score(Oracle(squares, posterior=True, mix=mix), squares, "mig,dci,modularity,interpretability", TINY)
+    table = table[(table["representation"] != "sampled") & (table["metric"] != "dci_informativeness")]
+    ceilings = by_name(table, "ceiling")
+    assert all(value < ceilings[name] - 0.1 for name, value in by_name(table).items())
+
+
+def test_each_image_is_encoded_once(squares: Any) -> None:
+    oracle = Oracle(squares)
+    score(oracle, squares, "beta_vae,factor_vae,mig", TINY, ceilings=False)
+    assert oracle.seen <= len(squares.factors)
+
+
+def test_images_that_no_metric_reads_are_not_encoded(squares: Any) -> None:
+    few, all_of_them = Oracle(squares), Oracle(squares)
+    protocol = replace(TINY, sizes=PlanSizes(20, 10, 200, 100, 16, 200, 100, 16))
+    found = score(few, squares, ["mig", "sap"], protocol, ceilings=False)
+    plan = draw_plan(squares.factors, protocol.sizes, 0)
+    assert few.seen == len(np.union1d(plan.train, plan.test))
+    rest = score(all_of_them, squares, "all", protocol, ceilings=False)
+    assert all_of_them.seen == len(plan.images) > few.seen
+    kept = rest[rest["metric"].isin(["mig", "sap"])]
+    assert found["score"].tolist() == kept["score"].tolist()
+
+
+def test_codes_alone_are_scored_without_posterior_metrics(squares: Any) -> None:
+    table = score(Oracle(squares), squares, "all", TINY, ceilings=False)
+    assert set(table["representation"]) == {"mean"}
+    assert "rmig" not in set(table["metric"])
+    assert all(np.isnan(value) for value in by_name(table, "ceiling").values())
+
+
+def without_factors() -> ArrayDataset:
+    images = np.random.default_rng(0).integers(0, 255, (300, 16, 16, 1), dtype=np.uint8)
+    return ArrayDataset("plain", images, FactorGrid([Factor("instance", 300, observed=False)]))
+
+
+@pytest.mark.parametrize(
+    ("wanted", "settings", "expected"),
+    [
+        ("kl", TINY, "kl needs posteriors; this encoder gives codes only"),
+        ("all,kl", TINY, "kl needs posteriors; this encoder gives codes only"),
+        (["mig", "iwae"], TINY, "iwae needs a hackle model whose decoder"),
+        (["mig", "kl"], "quick", "the protocol quick does not give kl: it is for mig, dci"),
+        ("explicitness", "do2020-bins-50@3", "the protocol do2020-bins-50@3 does not give explicitness"),
+        ("all", protocol("do2020-bins-50"), "nothing to score: interpretability needs posteriors"),
+        ([], TINY, "no metric is named"),
+    ],
+)
+def test_a_named_metric_that_does_not_fit_is_refused(squares: Any, wanted: Any, settings: Any, expected: str) -> None:
+    with pytest.raises(ScoreError, match=expected):
+        score(Oracle(squares), squares, wanted, settings)
+
+
+def test_many_models_are_refused_what_one_would_be(squares: Any) -> None:
+    model = Model(small_run(VAE()), squares.shape)
+    with pytest.raises(ScoreError, match="quick does not give kl"):
+        list(score_many([model], squares, "kl", "quick", workers=1))
+    plain = without_factors()
+    with pytest.raises(ScoreError, match="mig needs observed factors"):
+        list(score_many([Model(small_run(VAE()), plain.shape)], plain, "all,mig", TINY, workers=1))
+
+
+def test_samples_of_codes_without_posteriors_are_refused(squares: Any) -> None:
+    with pytest.raises(ScoreError, match="samples need posteriors"):
+        score(Oracle(squares), squares, "all", TINY, representations="sampled")
+
+
+def test_means_and_samples_are_both_scored_and_seeds_repeat(squares: Any) -> None:
+    model = Model(small_run(VAE()), squares.shape)
+    first, second, other = (score(model, squares, "mig,gaussian_tc", TINY, seed) for seed in (0, 0, 1))
+    assert list(first["representation"]) == ["mean", "sampled"] * 2
+    assert first.drop(columns="seconds").equals(second.drop(columns="seconds"))
+    assert not np.array_equal(first["score"], other["score"])
+
+
+def test_a_model_is_scored_with_every_metric(squares: Any) -> None:
+    table = score(Model(small_run(VAE()), squares.shape), squares, "all", TINY, ceilings=False)
+    assert {"reconstruction", "elbo", "kl", "wsepin", "rmig", "mig"} <= set(table["metric"])
+    assert all(np.isfinite(value) for value in by_name(table).values())
+    scores = by_name(table)
+    assert scores["elbo"] == pytest.approx(-scores["reconstruction"] - scores["kl"], rel=0.2)
+
+
+def test_bootstrap_intervals_hold_the_score(squares: Any) -> None:
+    noise = np.random.default_rng(0)
+    oracle = Oracle(squares)
+    table = score(
+        lambda images: oracle(images) + noise.normal(size=(len(images), 3)),
+        squares,
+        "mig",
+        TINY,
+        bootstrap=30,
+        ceilings=False,
+    )
+    value, low, high = (by_name(table, column)["mig"] for column in ("score", "low", "high"))
+    # Resampling with replacement repeats points, which raises estimated information, so the interval may sit a little high.
+    assert low - 0.05 < value < high
+
+
+def test_sets_without_factors_get_what_needs_none() -> None:
+    plain = without_factors()
+    table = score(Model(small_run(VAE()), plain.shape), plain, "all", TINY)
+    assert {"gaussian_tc", "wsepin", "kl", "reconstruction"} <= set(table["metric"])
+    assert "mig" not in set(table["metric"])
+
+
+def test_incomplete_grids_are_scored() -> None:
+    rng = np.random.default_rng(0)
+    rows = np.unique(rng.integers(0, (4, 5), size=(14, 2)), axis=0)
+    grid = FactorGrid([Factor("a", 4), Factor("b", 5)], present=rows)
+    images = np.zeros((len(rows), 16, 16, 1), np.uint8)
+    images[:, 0, 0, 0], images[:, 0, 1, 0] = rows.T * 10
+    table = score(
+        lambda batch: batch[:, 0, :2, 0].astype(float), ArrayDataset("own", images, grid), "factor_vae,mig", TINY
+    )
+    assert by_name(table)["factor_vae"] > 0.9
+
+
+def test_unknown_names_suggest_the_nearest() -> None:
+    with pytest.raises(ScoreError, match="did you mean factor_vae"):
+        choose_metrics("factorvae")
+    with pytest.raises(HackleError, match="locatello2019"):
+        protocol("nonsense")
+
+
+def test_smaller_protocols_say_so() -> None:
+    small = PROTOCOLS["locatello2019"].smaller(0.1)
+    assert small.sizes.train == 1000
+    assert small.name == "locatello2019 × 0.1"
+    assert replace(small, name="locatello2019", sizes=PROTOCOLS["locatello2019"].sizes) == PROTOCOLS["locatello2019"]
+
+
+def test_smaller_protocols_keep_200_points_and_take_no_more_than_all() -> None:
+    whole = PROTOCOLS["locatello2019"]
+    assert whole.smaller(1e-4).sizes.train == 200
+    assert whole.smaller(1.0).sizes == whole.sizes
+    for fraction in (0.0, -1.0, 2.0, float("nan")):
+        with pytest.raises(HackleError, match=f"fraction is {fraction}; expected a number above 0, up to 1"):
+            whole.smaller(fraction)
+
+
+def test_a_run_folder_and_the_name_of_a_data_set_will_do(squares: Any, tmp_path: Path) -> None:
+    rows = squares.factors.rows(np.arange(len(squares.factors)))
+    data = tmp_path / "squares.npz"
+    np.savez(data, images=squares.render(rows), factors=rows, factor_names=np.array(squares.factors.names))
+    model = fit(small_run(VAE(), steps=2), out=tmp_path / "run", dataset=squares, device="cpu", progress=False)
+    wanted = score(model, squares, "mig,kl", TINY).drop(columns="seconds")
+    found = score(str(tmp_path / "run"), str(data), "mig,kl", TINY).drop(columns="seconds")
+    pd.testing.assert_frame_equal(found, wanted)
+
+
+def test_what_is_no_model_or_data_set_is_refused(squares: Any) -> None:
+    with pytest.raises(
+        ScoreError, match="the model is of type ndarray; expected a Model, a run's folder, or a function"
+    ):
+        score(np.zeros((5, 2)), squares)  # type: ignore[arg-type]
+    with pytest.raises(DataError, match="the data set is of type list; expected one with factors"):
+        score(Oracle(squares), [1, 2])  # type: ignore[arg-type]
+    with pytest.raises(HackleError, match="rooms3d"):
+        score(Oracle(squares), "rooms3")
+
+
+def test_one_representation_may_be_named_alone(squares: Any) -> None:
+    table = score(Oracle(squares, posterior=True), squares, "mig", TINY, representations="sampled", ceilings=False)
+    assert set(table["representation"]) == {"sampled"}
+    with pytest.raises(ScoreError, match="no representation 'means'; there are mean, sampled"):
+        score(Oracle(squares), squares, "mig", TINY, representations="means")  # type: ignore[arg-type]
+
+
+def test_the_package_lists_what_it_offers() -> None:
+    listed = dir(hackle)
+    assert set(hackle.__all__) <= set(listed)
+    assert all(hasattr(hackle, name) for name in listed)
+
+
+def test_many_models_score_as_each_would_alone(squares: Any) -> None:
+    models = [Model(small_run(VAE(), seed=seed), squares.shape) for seed in range(2)]
+    together = list(score_many(models, squares, "mig,dci,kl,separability", TINY, workers=1))
+    for model, table in zip(models, together, strict=True):
+        alone = score(model, squares, "mig,dci,kl,separability", TINY)
+        order = ["metric", "representation"]
+        left, right = (
+            found.sort_values(order).drop(columns="seconds").reset_index(drop=True) for found in (table, alone)
+        )
+        pd.testing.assert_frame_equal(left, right)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_many_models_have_the_ceilings_of_each() -> None:
+    """Also of metrics that stay beside the model, and on a set whose one factor leaves two metrics out."""
+    grid = FactorGrid([Factor("x", 12)])
+    data = ArrayDataset("bars", np.repeat(np.arange(12, dtype=np.uint8) * 20, 256).reshape(12, 16, 16, 1), grid)
+    model = Model(small_run(VAE()), data.shape)
+    (together,) = score_many([model], data, "all,sampled_jemmig", TINY, workers=1, representations="mean")
+    alone = score(model, data, "all,sampled_jemmig", TINY, representations="mean")
+    assert by_name(together, "ceiling") == pytest.approx(by_name(alone, "ceiling"), nan_ok=True)
+    assert np.isfinite(by_name(together, "ceiling")["sampled_jemmig"])
+    assert "beta_vae" not in by_name(together)
+
+
+def test_ceilings_survive_a_factor_whose_other_value_was_not_drawn() -> None:
+    """One image of 5,000 has the second value of a factor, and no draw meets it."""
+    rows = np.array([[0, i] for i in range(4999)] + [[1, 0]])
+    grid = FactorGrid([Factor("rare", 2), Factor("number", 4999)], present=rows)
+    pixels = np.arange(5000, dtype=np.uint32).view(np.uint8).reshape(-1, 2, 2, 1)
+    data = ArrayDataset("numbers", np.ascontiguousarray(pixels), grid)
+    plan = draw_plan(grid, TINY.sizes, 1)
+    assert 4999 not in np.concatenate([plan.train, plan.test])
+    table = score(lambda images: images[:, 0, :, 0] * 1.0, data, "mig", TINY, 1, representations="mean")
+    assert table["ceiling"].tolist()[0] > 0.1
+
+
+def test_downstream_tasks_see_means_alone(squares: Any) -> None:
+    found = score(Oracle(squares, posterior=True), squares, "mig,downstream_logistic_cv", TINY, ceilings=False)
+    seen = found.groupby(found["metric"].str.startswith("downstream"))["representation"].agg(set)
+    assert seen[True] == {"mean"}
+    assert seen[False] == {"mean", "sampled"}

@@ -1,0 +1,159 @@
+"""A run's result depends on its record alone: not on its neighbours, their number or order, or their failures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from hackle.core.types import Adam, Losses, Nets, Phase, Run, RunError, Step
+from hackle.nets import Convolutional
+from hackle.objectives import DIPVAEI, DIPVAEII, VAE, BetaTCVAE, BetaVAE, FactorVAE
+from hackle.objectives.vae import Autoencoder, autoencoder_phase, evidence
+from hackle.train.fleet import Fleet, Layout, group
+
+SMALL = Convolutional(hidden=16, channels=(8, 8))
+
+
+def small_run(method: Any, seed: int = 0, **changes: Any) -> Run:
+    run = Run(method, SMALL, dataset="squares", seed=seed, steps=5, batch_size=7, latents=3)
+    return replace(run, **{"optimiser": Adam(learning_rate=1e-3), **changes})
+
+
+def trained(runs: list[Run], squares: Any, steps: int = 5) -> Fleet:
+    fleet = Fleet(runs, squares.images_on("cpu"), len(squares.factors), squares.shape)
+    for _ in range(steps):
+        fleet.step()
+    return fleet
+
+
+def assert_same_weights(first: Fleet, row: int, second: Fleet, other: int) -> None:
+    left, right = first.weights(row), second.weights(other)
+    assert left.keys() == right.keys()
+    for name in left:
+        # Stacked matrix products may sum in another order than single ones: a few units in the last place.
+        torch.testing.assert_close(left[name], right[name], rtol=1e-5, atol=1e-6, msg=name)
+
+
+@pytest.mark.parametrize("method", [VAE(), BetaVAE(beta=4.0), FactorVAE(gamma=5.0, discriminator_width=16)])
+def test_a_run_in_a_fleet_equals_the_run_alone_in_any_order(method: Any, squares: Any) -> None:
+    runs = [small_run(method, seed=seed, correlation=0.3 * (seed % 2)) for seed in range(3)]
+    together, turned = trained(runs, squares), trained(runs[::-1], squares)
+    for row, run in enumerate(runs):
+        alone = trained([run], squares)
+        assert_same_weights(alone, 0, together, row)
+        assert_same_weights(alone, 0, turned, 2 - row)
+
+
+def test_hyperparameters_are_each_runs_own(squares: Any) -> None:
+    runs = [small_run(BetaVAE(beta=beta)) for beta in (0.0, 1.0, 50.0)]
+    fleet = trained(runs, squares, steps=60)
+    free, plain, pressed = (float(str(row["kl"])) for row in fleet.averages())
+    assert free > plain > pressed
+
+
+def test_learning_rates_are_each_runs_own(squares: Any) -> None:
+    still, moving = small_run(VAE(), optimiser=Adam(learning_rate=0.0)), small_run(VAE())
+    fleet = trained([still, moving], squares)
+    before = trained([still], squares, steps=0).weights(0)
+    assert all(torch.equal(before[name], value) for name, value in fleet.weights(0).items())
+    assert any(not torch.equal(before[name], value) for name, value in fleet.weights(1).items())
+
+
+def test_seeds_give_different_weights_and_batches(squares: Any) -> None:
+    fleet = trained([small_run(VAE(), seed=0), small_run(VAE(), seed=1)], squares)
+    assert any(not torch.equal(fleet.weights(0)[name], value) for name, value in fleet.weights(1).items())
+
+
+def test_rounded_parameters_follow_their_master_weights(squares: Any) -> None:
+    fleet = trained([small_run(VAE(), precision="bfloat16", seed=seed) for seed in range(2)], squares, steps=3)
+    layout, weights, rounded = fleet.layouts["encoder"], fleet.state["weights/encoder"], fleet._rounded["encoder"]
+    assert layout.rounded
+    assert layout.rounded < set(layout.names)
+    before = layout.unflatten(trained([small_run(VAE(), precision="bfloat16")], squares, 0).state["weights/encoder"])
+    for name in layout.rounded:
+        master = layout.unflatten(weights)[name]
+        assert not torch.equal(master[:1], before[name])
+        assert torch.equal(layout.unflatten(weights, rounded)[name], master.to(torch.bfloat16)), name
+
+
+def _explode(nets: Nets, step: Step, run: Any) -> Losses:
+    """A plain VAE until the given step, when its KL term becomes infinite."""
+    found = evidence(nets, step, run)
+    kl = found.kl + torch.where(step.number >= run.method.at, torch.inf, 0.0)
+    return Losses(found.reconstruction + kl, {"reconstruction": found.reconstruction, "kl": kl})
+
+
+@dataclass(frozen=True)
+class Exploding(Autoencoder):
+    at: float
+
+    def phases(self, run: Run) -> tuple[Phase, ...]:
+        return (autoencoder_phase(_explode, run),)
+
+
+def test_a_failing_run_is_frozen_and_its_neighbours_never_notice(squares: Any) -> None:
+    runs = [small_run(Exploding(at), seed=seed) for seed, at in enumerate((1e9, 3.0, 1e9))]
+    fleet = trained(runs, squares, steps=6)
+    assert fleet.state["failed_at"].tolist() == [-1, 3, -1]
+    assert fleet.broken_terms(1) == ["kl"]
+    assert fleet.broken_terms(0) == []
+    frozen = trained([runs[1]], squares, steps=3)
+    assert_same_weights(fleet, 1, frozen, 0)
+    for row in (0, 2):
+        assert_same_weights(fleet, row, trained([runs[row]], squares, steps=6), 0)
+
+
+def test_runs_group_by_what_cannot_stack() -> None:
+    runs = [
+        small_run(BetaVAE(1.0)),
+        small_run(VAE()),
+        small_run(BetaVAE(8.0), seed=3),
+        small_run(BetaVAE(1.0), latents=4),
+        small_run(VAE(), optimiser=Adam(learning_rate=1.0)),
+    ]
+    assert group(runs) == [[runs[0], runs[2]], [runs[1], runs[4]], [runs[3]]]
+
+
+def test_runs_that_do_not_stack_are_refused(squares: Any) -> None:
+    with pytest.raises(ValueError, match="do not stack"):
+        trained([small_run(VAE()), small_run(VAE(), latents=4)], squares)
+
+
+def test_networks_with_running_averages_are_refused() -> None:
+    with pytest.raises(RunError, match=r"holds buffers \(running_mean, .*running averages"):
+        Layout.of(nn.BatchNorm1d(3))
+
+
+def test_rows_hold_every_parameter_once() -> None:
+    network = nn.Sequential(nn.Linear(3, 5), nn.Linear(5, 2))
+    layout = Layout.of(network)
+    row = layout.flatten(network)
+    assert row.shape == (16 + 16 + 16 + 16,)
+    assert row.count_nonzero() == 3 * 5 + 5 + 5 * 2 + 2
+    for name, value in layout.unflatten(row).items():
+        assert torch.equal(value, dict(network.named_parameters())[name])
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(
+    "method", [VAE(), FactorVAE(gamma=5.0, discriminator_width=16), BetaTCVAE(), DIPVAEI(), DIPVAEII()]
+)
+def test_cuda_follows_the_cpu_through_graph_replays(method: Any, squares: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
+    runs = [small_run(method, seed=seed) for seed in range(2)]
+    # Some steps later one rounding flips a ReLU and the two part; until then they agree to a few millionths.
+    here = trained(runs, squares, steps=6)
+    there = Fleet(runs, squares.images_on("cuda"), len(squares.factors), squares.shape, "cuda")
+    for _ in range(6):
+        there.step()
+    assert there._graph is not None
+    assert there.step_number == 6
+    for row in range(2):
+        for name, value in here.weights(row).items():
+            torch.testing.assert_close(there.weights(row)[name], value, rtol=1e-4, atol=1e-5, msg=name)
+    # The running sums go on through replays, too.
+    assert there.averages()[0]["kl"] == pytest.approx(here.averages()[0]["kl"], rel=1e-4)
