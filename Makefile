@@ -4,6 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 WORKERS ?= 2
+# Formats and lints JavaScript and CSS; fetched by npm at this version.
+BIOME := npx --yes @biomejs/biome@2.6.6
 
 .PHONY: demo test test-all check format bench docs clean
 
@@ -27,10 +29,13 @@ check: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright --pythonpath $(BIN)/python
+	@if command -v npx >/dev/null; then $(BIOME) check --error-on-warnings .; \
+	else echo "npx is not on the path: JavaScript and CSS are not checked; install Node.js to check them"; fi
 
 format: $(READY)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+	@if command -v npx >/dev/null; then $(BIOME) check --write .; fi
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks

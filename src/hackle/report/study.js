@@ -2,8 +2,9 @@
   const root = document.documentElement;
   const button = document.getElementById("theme");
   const themes = ["auto", "light", "dark"];
-  const setTheme = name => {
-    if (name === "auto") root.removeAttribute("data-theme"); else root.setAttribute("data-theme", name);
+  const setTheme = (name) => {
+    if (name === "auto") root.removeAttribute("data-theme");
+    else root.setAttribute("data-theme", name);
     button.textContent = `theme: ${name}`;
   };
   button.addEventListener("click", () => {
@@ -14,7 +15,8 @@
   for (const chip of document.querySelectorAll("[data-verdict-filter]")) {
     chip.addEventListener("click", () => {
       const on = chip.getAttribute("aria-pressed") !== "true";
-      for (const other of document.querySelectorAll("[data-verdict-filter]")) other.setAttribute("aria-pressed", "false");
+      for (const other of document.querySelectorAll("[data-verdict-filter]"))
+        other.setAttribute("aria-pressed", "false");
       chip.setAttribute("aria-pressed", String(on));
       for (const claim of document.querySelectorAll(".claims details"))
         claim.hidden = on && claim.dataset.verdict !== chip.dataset.verdictFilter;
@@ -29,7 +31,8 @@
   if (!place) return;
   let data = null;
   const state = { columns: null, dataset: "", find: "", sort: 0, up: true, open: new Set() };
-  const number = value => value === null || Number.isNaN(value) ? "" : Math.abs(value) >= 1000 ? value.toFixed(0) : value.toPrecision(3);
+  const number = (value) =>
+    value === null || Number.isNaN(value) ? "" : Math.abs(value) >= 1000 ? value.toFixed(0) : value.toPrecision(3);
   const cell = (text, kind = "td", className = "") => {
     const made = document.createElement(kind);
     made.textContent = text;
@@ -40,25 +43,37 @@
   function read() {
     data = JSON.parse(document.getElementById("score-data").textContent);
     data.members = data.settings.map(() => []);
-    data.runs.forEach((run, index) => data.members[run[0]].push(index));
+    for (const [index, run] of data.runs.entries()) data.members[run[0]].push(index);
     state.columns = new Set(data.shown);
     const select = document.getElementById("score-dataset");
-    for (const name of new Set(data.settings.map(setting => setting[0]))) select.add(new Option(name, name));
+    for (const name of new Set(data.settings.map((setting) => setting[0]))) select.add(new Option(name, name));
     const box = document.getElementById("score-columns");
     data.columns.forEach((name, index) => {
-      const label = document.createElement("label"), tick = document.createElement("input");
+      const label = document.createElement("label"),
+        tick = document.createElement("input");
       tick.type = "checkbox";
       tick.checked = state.columns.has(index);
-      tick.addEventListener("change", () => { tick.checked ? state.columns.add(index) : state.columns.delete(index); draw(); });
+      tick.addEventListener("change", () => {
+        tick.checked ? state.columns.add(index) : state.columns.delete(index);
+        draw();
+      });
       label.append(tick, ` ${name}`);
       box.append(label);
     });
-    select.addEventListener("change", () => { state.dataset = select.value; draw(); });
-    document.getElementById("score-find").addEventListener("input", event => { state.find = event.target.value.toLowerCase(); draw(); });
+    select.addEventListener("change", () => {
+      state.dataset = select.value;
+      draw();
+    });
+    document.getElementById("score-find").addEventListener("input", (event) => {
+      state.find = event.target.value.toLowerCase();
+      draw();
+    });
   }
 
   const summary = (members, column) => {
-    let n = 0, mean = 0, squares = 0;
+    let n = 0,
+      mean = 0,
+      squares = 0;
     for (const index of members) {
       const value = data.runs[index][3][column];
       if (value === null) continue;
@@ -73,47 +88,72 @@
   function draw() {
     const columns = [...state.columns].sort((a, b) => a - b);
     const first = data.names.length + 1;
-    let rows = data.settings.map((setting, index) => ({ setting, index, members: data.members[index] }))
-      .filter(row => !state.dataset || row.setting[0] === state.dataset)
-      .filter(row => !state.find || row.setting.join(" ").toLowerCase().includes(state.find));
-    for (const row of rows) row.values = columns.map(column => summary(row.members, column));
-    const key = row => state.sort < data.names.length ? row.setting[state.sort]
-      : state.sort === data.names.length ? row.members.length : row.values[state.sort - first]?.mean;
+    const rows = data.settings
+      .map((setting, index) => ({ setting, index, members: data.members[index] }))
+      .filter((row) => !state.dataset || row.setting[0] === state.dataset)
+      .filter((row) => !state.find || row.setting.join(" ").toLowerCase().includes(state.find));
+    for (const row of rows) row.values = columns.map((column) => summary(row.members, column));
+    const key = (row) =>
+      state.sort < data.names.length
+        ? row.setting[state.sort]
+        : state.sort === data.names.length
+          ? row.members.length
+          : row.values[state.sort - first]?.mean;
     rows.sort((a, b) => {
-      const x = key(a), y = key(b);
-      const lost = value => value === null || value === undefined || Number.isNaN(value);
+      const x = key(a),
+        y = key(b);
+      const lost = (value) => value === null || value === undefined || Number.isNaN(value);
       if (lost(x) || lost(y)) return lost(x) - lost(y);
       return (x > y ? 1 : x < y ? -1 : 0) * (state.up ? 1 : -1);
     });
-    const table = document.createElement("table"), head = table.createTHead().insertRow(), body = table.createTBody();
-    [...data.names, "runs", ...columns.map(column => data.columns[column])].forEach((name, column) => {
+    const table = document.createElement("table"),
+      head = table.createTHead().insertRow(),
+      body = table.createTBody();
+    [...data.names, "runs", ...columns.map((column) => data.columns[column])].forEach((name, column) => {
       const made = cell(name, "th", column >= data.names.length ? "number" : "");
       made.scope = "col";
       made.tabIndex = 0;
       if (column === state.sort) made.setAttribute("aria-sort", state.up ? "ascending" : "descending");
-      const sort = () => { state.up = column === state.sort ? !state.up : column < data.names.length; state.sort = column; draw(); };
+      const sort = () => {
+        state.up = column === state.sort ? !state.up : column < data.names.length;
+        state.sort = column;
+        draw();
+      };
       made.addEventListener("click", sort);
-      made.addEventListener("keydown", event => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); sort(); } });
+      made.addEventListener("keydown", (event) => {
+        if (event.key === "Enter" || event.key === " ") {
+          event.preventDefault();
+          sort();
+        }
+      });
       head.append(made);
     });
     for (const row of rows) {
       const line = body.insertRow();
-      row.setting.forEach((value, column) => line.append(cell(value === null ? "" : String(value))));
-      const opener = document.createElement("button"), opened = state.open.has(row.index);
+      for (const value of row.setting) line.append(cell(value === null ? "" : String(value)));
+      const opener = document.createElement("button"),
+        opened = state.open.has(row.index);
       opener.textContent = opened ? "▾" : "▸";
       opener.setAttribute("aria-expanded", String(opened));
       opener.setAttribute("aria-label", "show single runs");
-      opener.addEventListener("click", () => { opened ? state.open.delete(row.index) : state.open.add(row.index); draw(); });
+      opener.addEventListener("click", () => {
+        opened ? state.open.delete(row.index) : state.open.add(row.index);
+        draw();
+      });
       line.cells[0].prepend(opener);
       line.append(cell(String(row.members.length), "td", "number"));
       for (const value of row.values) {
         const made = cell(number(value.mean), "td", "number");
-        if (value.n > 1) { const spread = cell(` ± ${value.sd.toPrecision(2)}`, "span", "sd"); made.append(spread); }
+        if (value.n > 1) {
+          const spread = cell(` ± ${value.sd.toPrecision(2)}`, "span", "sd");
+          made.append(spread);
+        }
         line.append(made);
       }
       if (!opened) continue;
       for (const index of row.members) {
-        const run = data.runs[index], single = body.insertRow();
+        const run = data.runs[index],
+          single = body.insertRow();
         single.className = "run";
         const name = cell(`seed ${run[1]}, run ${run[2]}`);
         name.colSpan = data.names.length + 1;
@@ -124,9 +164,20 @@
     place.replaceChildren(table);
   }
 
-  const start = () => { if (data === null) { read(); draw(); } };
-  new IntersectionObserver((entries, observer) => {
-    if (entries.some(entry => entry.isIntersecting)) { observer.disconnect(); start(); }
-  }, { rootMargin: "600px" }).observe(place);
+  const start = () => {
+    if (data === null) {
+      read();
+      draw();
+    }
+  };
+  new IntersectionObserver(
+    (entries, observer) => {
+      if (entries.some((entry) => entry.isIntersecting)) {
+        observer.disconnect();
+        start();
+      }
+    },
+    { rootMargin: "600px" },
+  ).observe(place);
   window.addEventListener("beforeprint", start);
 })();

@@ -78,7 +78,7 @@ def _scoring(name: str, tables: Tables) -> dict[str, Any]:
     found = [str(one).partition(" × ") for one in scores["protocol"].unique()]
     fraction = Counter(part for _, _, part in found).most_common(1)[0][0]
     names = sorted({one for one, _, part in found if part == fraction})
-    study = STUDIES.get(name, Study(list))
+    study = STUDIES.get(name, Study(name, list))
     # A study's own protocols go without saying where they are many.
     own = len(names) > 1 and set(names) == set(study.protocols)
     return {

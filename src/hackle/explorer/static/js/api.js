@@ -1,7 +1,10 @@
 // Questions to the server. A server that is busy is asked again; any other refusal becomes an error with its reason.
 
 export class Refused extends Error {
-  constructor(status, reason) { super(reason); this.status = status; }
+  constructor(status, reason) {
+    super(reason);
+    this.status = status;
+  }
 }
 
 // Whether the server answers, told to the page whenever that changes.
@@ -14,7 +17,10 @@ function reach(now) {
 
 // Asks a server that was lost until it is back.
 export async function knock() {
-  await fetch("icon.svg", { cache: "no-store" }).then(() => reach(true), () => null);
+  await fetch("icon.svg", { cache: "no-store" }).then(
+    () => reach(true),
+    () => null,
+  );
 }
 
 const pause = (milliseconds) => new Promise((done) => setTimeout(done, milliseconds));
@@ -31,13 +37,23 @@ async function ask(path, options = {}) {
     }
     reach(true);
     if (answer.ok || answer.status === 304) return answer;
-    if (answer.status === 429 && attempt < 8) { await pause(200 + 200 * attempt); continue; }
-    const reason = await answer.json().then((content) => content.detail, () => answer.statusText);
+    if (answer.status === 429 && attempt < 8) {
+      await pause(200 + 200 * attempt);
+      continue;
+    }
+    const reason = await answer.json().then(
+      (content) => content.detail,
+      () => answer.statusText,
+    );
     throw new Refused(answer.status, reason || `error ${answer.status}`);
   }
 }
 
-const body = (content) => ({ method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(content) });
+const body = (content) => ({
+  method: "POST",
+  headers: { "Content-Type": "application/json" },
+  body: JSON.stringify(content),
+});
 const place = (id, rest = "") => `runs/${encodeURIComponent(id)}${rest}`;
 
 // `tag` changes when the list does; null where it is still the one that is known.
@@ -63,17 +79,29 @@ export async function decode(id, z) {
   return images(shape, new Uint8Array(await answer.arrayBuffer()));
 }
 
-export const startFrom = (id, question) => ask(place(id, "/start"), body(question)).then((answer) => answer.json()).then(withImages);
-export const vary = (id, row, factor) => ask(place(id, "/vary"), body({ row, factor })).then((answer) => answer.json()).then(withImages);
-export const upload = (id, file) => ask(place(id, "/upload"), { method: "POST", headers: { "Content-Type": "application/octet-stream" }, body: file })
-  .then((answer) => answer.json()).then(withImages);
+export const startFrom = (id, question) =>
+  ask(place(id, "/start"), body(question))
+    .then((answer) => answer.json())
+    .then(withImages);
+export const vary = (id, row, factor) =>
+  ask(place(id, "/vary"), body({ row, factor }))
+    .then((answer) => answer.json())
+    .then(withImages);
+export const upload = (id, file) =>
+  ask(place(id, "/upload"), { method: "POST", headers: { "Content-Type": "application/octet-stream" }, body: file })
+    .then((answer) => answer.json())
+    .then(withImages);
 export const exported = (id, question) => ask(place(id, "/export"), body(question)).then((answer) => answer.blob());
 
 // A function that works on one request at a time and of those that come meanwhile keeps the last.
 export function latest(work) {
-  let running = false, waiting = null;
+  let running = false,
+    waiting = null;
   return async function run(...values) {
-    if (running) { waiting = values; return; }
+    if (running) {
+      waiting = values;
+      return;
+    }
     running = true;
     try {
       await work(...values);
@@ -90,5 +118,8 @@ export function latest(work) {
 
 export function later(work, milliseconds) {
   let timer = 0;
-  return (...values) => { clearTimeout(timer); timer = setTimeout(work, milliseconds, ...values); };
+  return (...values) => {
+    clearTimeout(timer);
+    timer = setTimeout(work, milliseconds, ...values);
+  };
 }

@@ -21,20 +21,31 @@ export async function showCaptured(panel, session, run, signal) {
   const found = await readCaptured(session.id);
   if (signal.aborted) return null;
   waiting.remove();
-  if (!found.factors.length) return panel.append(h("p", { class: "note" }, "No factor of this data set is known: there is nothing to compare codes with."), scores);
-  panel.append(h("div", { class: "pair" }, maps(session, found, signal), scores), responses(session, signal), top(session, found, signal));
+  if (!found.factors.length)
+    return panel.append(
+      h("p", { class: "note" }, "No factor of this data set is known: there is nothing to compare codes with."),
+      scores,
+    );
+  panel.append(
+    h("div", { class: "pair" }, maps(session, found, signal), scores),
+    responses(session, signal),
+    top(session, found, signal),
+  );
   return null;
 }
 
 export const scoreCard = (run) => h("section", { class: "card scores" }, h("h2", {}, "Scores"), scoreTable(run.scores));
 
 function maps(session, found, signal) {
-  const order = session.ordered().map((latent) => latent.index), names = order.map((index) => `z${index}`);
+  const order = session.ordered().map((latent) => latent.index),
+    names = order.map((index) => `z${index}`);
   const place = h("div", { class: "map" });
   const note = h("p", { class: "faint" });
   const draw = async (key) => {
     const [, title] = MAPS[key];
-    let values = null, columns = found.factors.map(factorName), remark = `From ${number(found.images)} images. `;
+    let values = null,
+      columns = found.factors.map(factorName),
+      remark = `From ${number(found.images)} images. `;
     if (key === "importance") {
       place.replaceChildren(h("p", { class: "waiting" }, "Fitting trees…"));
       note.textContent = "";
@@ -47,17 +58,32 @@ function maps(session, found, signal) {
     } else {
       const matrix = key === "means" ? found.information : found.posterior_information;
       values = order.map((index) => matrix[index]);
-      remark += key === "means" ? `These give MIG ${scoreText(found.mig)}.` : `These give RMIG ${scoreText(found.rmig)}.`;
+      remark +=
+        key === "means" ? `These give MIG ${scoreText(found.mig)}.` : `These give RMIG ${scoreText(found.rmig)}.`;
     }
     place.replaceChildren(heatMap({ title, rows: names, columns, values, top: key === "importance" ? 1 : null }));
     note.textContent = remark;
   };
   draw("posterior");
-  return h("section", { class: "card" }, h("h2", {}, "Codes and factors"), tabBar(Object.entries(MAPS).map(([key, [label]]) => [key, label]), "posterior", draw, "Matrices"), place, note);
+  return h(
+    "section",
+    { class: "card" },
+    h("h2", {}, "Codes and factors"),
+    tabBar(
+      Object.entries(MAPS).map(([key, [label]]) => [key, label]),
+      "posterior",
+      draw,
+      "Matrices",
+    ),
+    place,
+    note,
+  );
 }
 
 function responses(session, signal) {
-  const factors = session.model.factors.map((factor, column) => ({ ...factor, column })).filter((factor) => factor.scored);
+  const factors = session.model.factors
+    .map((factor, column) => ({ ...factor, column }))
+    .filter((factor) => factor.scored);
   const film = h("canvas", { role: "img", "aria-label": "Images while the factor moves" });
   const charts = h("div", { class: "charts small" });
   const draw = latest(async (column) => {
@@ -66,51 +92,180 @@ function responses(session, signal) {
       const found = await vary(session.id, row, column);
       if (signal.aborted) return;
       paintSheet(film, found.images, { columns: found.images.count, gap: 1 });
-      const spread = (index) => Math.max(...found.means.map((means) => means[index])) - Math.min(...found.means.map((means) => means[index]));
-      const ranked = session.latents.map(({ index }) => ({ index, spread: spread(index) })).sort((a, b) => b.spread - a.spread);
-      const reach = Math.max(1, ...found.means.flatMap((means, at) => means.map((mean, index) => Math.abs(mean) + found.deviations[at][index])));
-      charts.replaceChildren(...ranked.map(({ index, spread: width }) => {
-        const y = found.means.map((means) => means[index]), side = (sign) => y.map((value, at) => value + sign * found.deviations[at][index]);
-        const chart = lineChart({ title: `z${index} moves ${nats(width)}`, series: [{ name: `z${index}`, x: found.values, y, low: side(-1), high: side(1) }], width: 210, height: 104, ends: [-reach * 1.1, reach * 1.1] });
-        chart.classList.toggle("collapsed", !session.latents[index].active);
-        return chart;
-      }));
-    } catch (error) { notify(error.message, "bad"); }
+      const spread = (index) =>
+        Math.max(...found.means.map((means) => means[index])) - Math.min(...found.means.map((means) => means[index]));
+      const ranked = session.latents
+        .map(({ index }) => ({ index, spread: spread(index) }))
+        .sort((a, b) => b.spread - a.spread);
+      const reach = Math.max(
+        1,
+        ...found.means.flatMap((means, at) => means.map((mean, index) => Math.abs(mean) + found.deviations[at][index])),
+      );
+      charts.replaceChildren(
+        ...ranked.map(({ index, spread: width }) => {
+          const y = found.means.map((means) => means[index]),
+            side = (sign) => y.map((value, at) => value + sign * found.deviations[at][index]);
+          const chart = lineChart({
+            title: `z${index} moves ${nats(width)}`,
+            series: [{ name: `z${index}`, x: found.values, y, low: side(-1), high: side(1) }],
+            width: 210,
+            height: 104,
+            ends: [-reach * 1.1, reach * 1.1],
+          });
+          chart.classList.toggle("collapsed", !session.latents[index].active);
+          return chart;
+        }),
+      );
+    } catch (error) {
+      notify(error.message, "bad");
+    }
   });
   let chosen = factors[0].column;
   draw(chosen);
-  session.addEventListener("change", (event) => { if (event.detail === "all") draw(chosen); }, { signal });
-  const bar = tabBar(factors.map((factor) => [String(factor.column), factorName(factor.name)]), String(chosen), (key) => { chosen = Number(key); draw(chosen); }, "Factor to vary");
-  const other = h("button", { type: "button", onclick: () => session.from({ seed: Math.floor(Math.random() * 2 ** 31) }).catch((error) => notify(error.message, "bad")) }, "Another image");
-  return h("section", { class: "card responses" }, h("h2", {}, "Vary one factor, see every latent"), h("div", { class: "line" }, bar, other), h("div", { class: "film" }, film), charts,
-    h("p", { class: "faint" }, "Means of each latent, with one deviation of the posterior to either side, while the other factors stay as they are; what moves most comes first."));
+  session.addEventListener(
+    "change",
+    (event) => {
+      if (event.detail === "all") draw(chosen);
+    },
+    { signal },
+  );
+  const bar = tabBar(
+    factors.map((factor) => [String(factor.column), factorName(factor.name)]),
+    String(chosen),
+    (key) => {
+      chosen = Number(key);
+      draw(chosen);
+    },
+    "Factor to vary",
+  );
+  const other = h(
+    "button",
+    {
+      type: "button",
+      onclick: () =>
+        session.from({ seed: Math.floor(Math.random() * 2 ** 31) }).catch((error) => notify(error.message, "bad")),
+    },
+    "Another image",
+  );
+  return h(
+    "section",
+    { class: "card responses" },
+    h("h2", {}, "Vary one factor, see every latent"),
+    h("div", { class: "line" }, bar, other),
+    h("div", { class: "film" }, film),
+    charts,
+    h(
+      "p",
+      { class: "faint" },
+      "Means of each latent, with one deviation of the posterior to either side, while the other factors stay as " +
+        "they are; what moves most comes first.",
+    ),
+  );
 }
 
 function top(session, found, signal) {
-  const place = h("div", { class: "tops" }), columns = session.columns(9);
+  const place = h("div", { class: "tops" }),
+    columns = session.columns(9);
   const draw = latest(async () => {
-    const z = found.top.flatMap((latents) => latents.flatMap((index) => session.values(index, columns).map((value) => session.moved([[index, value]]))));
+    const z = found.top.flatMap((latents) =>
+      latents.flatMap((index) => session.values(index, columns).map((value) => session.moved([[index, value]]))),
+    );
     const images = await session.decode(z);
     if (signal.aborted) return;
     let at = 0;
-    place.replaceChildren(...found.factors.map((factor, column) => h("div", { class: "top" }, h("h3", {}, factorName(factor), h("small", {}, `H = ${number(found.entropies[column], 2)}`)), found.top[column].map((index) => {
-      const canvas = h("canvas", { role: "img", "aria-label": `Traversal of latent z${index}` });
-      paintSheet(canvas, images, { columns, first: at, gap: 1 });
-      at += columns;
-      return h("div", { class: "traversal" }, h("span", { class: "name" }, `z${index}`, h("small", {}, nats(found.posterior_information[index][column]))), h("div", { class: "film" }, canvas));
-    }))));
+    place.replaceChildren(
+      ...found.factors.map((factor, column) =>
+        h(
+          "div",
+          { class: "top" },
+          h("h3", {}, factorName(factor), h("small", {}, `H = ${number(found.entropies[column], 2)}`)),
+          found.top[column].map((index) => {
+            const canvas = h("canvas", { role: "img", "aria-label": `Traversal of latent z${index}` });
+            paintSheet(canvas, images, { columns, first: at, gap: 1 });
+            at += columns;
+            return h(
+              "div",
+              { class: "traversal" },
+              h(
+                "span",
+                { class: "name" },
+                `z${index}`,
+                h("small", {}, nats(found.posterior_information[index][column])),
+              ),
+              h("div", { class: "film" }, canvas),
+            );
+          }),
+        ),
+      ),
+    );
   });
   draw().catch((error) => notify(error.message, "bad"));
-  session.addEventListener("change", (event) => { if (event.detail === "all") draw(); }, { signal });
-  return h("section", { class: "card" }, h("h2", {}, "Top latents of each factor"), h("p", { class: "faint" }, "Sorted by their mutual information with the factor, in nats."), place);
+  session.addEventListener(
+    "change",
+    (event) => {
+      if (event.detail === "all") draw();
+    },
+    { signal },
+  );
+  return h(
+    "section",
+    { class: "card" },
+    h("h2", {}, "Top latents of each factor"),
+    h("p", { class: "faint" }, "Sorted by their mutual information with the factor, in nats."),
+    place,
+  );
 }
 
 export function scoreTable(scores) {
-  if (!scores.length) return h("p", { class: "faint" }, prose("No scores are kept of this run. `hackle score` computes them."));
-  const meter = ({ score, ceiling }) => (ceiling === null || ceiling === undefined || ceiling > 1.0001 || ceiling < 0 || score === null ? null
-    : h("span", { class: "meter", "aria-hidden": "true" }, h("i", { style: { width: `${100 * Math.min(1, Math.max(0, score))}%` } }), h("b", { style: { left: `${100 * Math.min(1, ceiling)}%` } })));
+  if (!scores.length)
+    return h("p", { class: "faint" }, prose("No scores are kept of this run. `hackle score` computes them."));
+  const meter = ({ score, ceiling }) =>
+    ceiling === null || ceiling === undefined || ceiling > 1.0001 || ceiling < 0 || score === null
+      ? null
+      : h(
+          "span",
+          { class: "meter", "aria-hidden": "true" },
+          h("i", { style: { width: `${100 * Math.min(1, Math.max(0, score))}%` } }),
+          h("b", { style: { left: `${100 * Math.min(1, ceiling)}%` } }),
+        );
   const protocols = [...new Set(scores.map((row) => row.protocol))];
-  return h("div", { class: "wide" }, h("table", { class: "plain" }, h("thead", {}, h("tr", {}, ["metric", "codes", "score", "", "ceiling"].map((name) => h("th", { scope: "col", class: name === "score" || name === "ceiling" ? "number" : "" }, name)))),
-    h("tbody", {}, scores.map((row) => h("tr", {}, h("th", { scope: "row" }, metricName(row.metric), protocols.length > 1 ? h("small", {}, row.protocol) : null), h("td", { class: "faint" }, row.representation),
-      h("td", { class: "number" }, row.score === null ? "–" : scoreText(row.score)), h("td", {}, meter(row)), h("td", { class: "number faint" }, row.ceiling === null ? "" : scoreText(row.ceiling)))))));
+  return h(
+    "div",
+    { class: "wide" },
+    h(
+      "table",
+      { class: "plain" },
+      h(
+        "thead",
+        {},
+        h(
+          "tr",
+          {},
+          ["metric", "codes", "score", "", "ceiling"].map((name) =>
+            h("th", { scope: "col", class: name === "score" || name === "ceiling" ? "number" : "" }, name),
+          ),
+        ),
+      ),
+      h(
+        "tbody",
+        {},
+        scores.map((row) =>
+          h(
+            "tr",
+            {},
+            h(
+              "th",
+              { scope: "row" },
+              metricName(row.metric),
+              protocols.length > 1 ? h("small", {}, row.protocol) : null,
+            ),
+            h("td", { class: "faint" }, row.representation),
+            h("td", { class: "number" }, row.score === null ? "–" : scoreText(row.score)),
+            h("td", {}, meter(row)),
+            h("td", { class: "number faint" }, row.ceiling === null ? "" : scoreText(row.ceiling)),
+          ),
+        ),
+      ),
+    ),
+  );
 }

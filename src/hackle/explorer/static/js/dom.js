@@ -9,10 +9,13 @@ function fill(element, properties, children) {
     else if (name === "class") element.setAttribute("class", value);
     else if (name === "style") for (const [key, item] of Object.entries(value)) element.style.setProperty(key, item);
     else if (name === "data") Object.assign(element.dataset, value);
-    else if (name in element && !(element instanceof SVGElement) && name !== "list" && name !== "form") element[name] = value;
+    else if (name in element && !(element instanceof SVGElement) && name !== "list" && name !== "form")
+      element[name] = value;
     else element.setAttribute(name, value === true ? "" : value);
   }
-  element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
+  element.append(
+    ...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false),
+  );
   return element;
 }
 
@@ -28,30 +31,50 @@ export const number = (value, digits = 3) => {
 };
 
 // Nats in little room: two digits, and no zero for what is not zero.
-export const nats = (value) => (value === null || value === undefined ? "–" : value > 0 && value < 0.005 ? "<0.01" : number(value, 2));
+export const nats = (value) =>
+  value === null || value === undefined ? "–" : value > 0 && value < 0.005 ? "<0.01" : number(value, 2);
 
 // A score with the digits that papers print; counts, of active latents say, are whole.
-export const scoreText = (value) => (value === null || Math.abs(value) >= 1000 || (Number.isInteger(value) && Math.abs(value) > 1) ? number(value) : value.toFixed(3)).replace("-", "−");
+export const scoreText = (value) =>
+  (value === null || Math.abs(value) >= 1000 || (Number.isInteger(value) && Math.abs(value) > 1)
+    ? number(value)
+    : value.toFixed(3)
+  ).replace("-", "−");
 
 // Text in which `these marks` set a command off.
 export const prose = (text) => text.split("`").map((part, at) => (at % 2 ? h("code", {}, part) : part));
 
 // A setting with no more digits than it was given.
-export const setting = (value) => (Number.isInteger(value) ? value.toLocaleString("en") : String(+value.toPrecision(4)));
+export const setting = (value) =>
+  Number.isInteger(value) ? value.toLocaleString("en") : String(+value.toPrecision(4));
 
 // What tells runs apart, in the words of the other pages.
 const plural = (count, word) => `${count.toLocaleString("en")} ${word}${count === 1 ? "" : "s"}`;
 const given = (name, words) => (run) => (run[name] === null || run[name] === undefined ? null : words(run[name]));
 const FACTS = {
-  dataset: given("dataset", String), strength: given("strength", (value) => `strength ${setting(value)}`), correlation: given("correlation", (value) => `σ = ${setting(value)}`),
-  architecture: given("architecture", String), latents: given("latents", (count) => plural(count, "latent")), seed: given("seed", (value) => `seed ${value}`), steps: given("steps", (count) => plural(count, "step")),
+  dataset: given("dataset", String),
+  strength: given("strength", (value) => `strength ${setting(value)}`),
+  correlation: given("correlation", (value) => `σ = ${setting(value)}`),
+  architecture: given("architecture", String),
+  latents: given("latents", (count) => plural(count, "latent")),
+  seed: given("seed", (value) => `seed ${value}`),
+  steps: given("steps", (count) => plural(count, "step")),
 };
 // σ = 0, the factorised posterior, goes without saying.
-export const factsOf = (run, left = []) => Object.keys(FACTS).filter((name) => !left.includes(name) && (name !== "correlation" || run.correlation)).map((name) => FACTS[name](run)).filter(Boolean);
+export const factsOf = (run, left = []) =>
+  Object.keys(FACTS)
+    .filter((name) => !left.includes(name) && (name !== "correlation" || run.correlation))
+    .map((name) => FACTS[name](run))
+    .filter(Boolean);
 // Of each run what the others do not share, its seed if they share all.
 export function differences(runs, left = []) {
   const names = Object.keys(FACTS).filter((name) => !left.includes(name) && new Set(runs.map(FACTS[name])).size > 1);
-  return runs.map((run) => (names.length ? names : ["seed"]).map((name) => FACTS[name](run)).filter(Boolean).join(", "));
+  return runs.map((run) =>
+    (names.length ? names : ["seed"])
+      .map((name) => FACTS[name](run))
+      .filter(Boolean)
+      .join(", "),
+  );
 }
 
 export const columnName = (key) => ({ correlation: "σ", dataset: "data set" })[key] ?? metricName(key);
@@ -59,10 +82,31 @@ export const columnName = (key) => ({ correlation: "σ", dataset: "data set" })[
 export const factorName = (name) => name.replaceAll("_", " ");
 
 const SHORT = {
-  mig: "MIG", sap: "SAP", rmig: "RMIG", jemmig: "JEMMIG", misjed: "MISJED", kl: "KL", elbo: "ELBO", iwae: "IWAE", wsepin: "WSEPIN", windin: "WINDIN",
-  beta_vae: "BetaVAE score", factor_vae: "FactorVAE score", dci_disentanglement: "DCI D", dci_completeness: "DCI C", dci_informativeness: "DCI I",
-  gaussian_tc: "Gaussian TC", monte_carlo_tc: "Monte Carlo TC", batch_tc: "batch TC", posterior_mig: "posterior MIG", misjed_top: "MISJED, top latents", "sepin@3": "SEPIN@3", "indin@3": "INDIN@3",
-  informativeness_mean: "mean informativeness", active_units: "active latents", kl_per_latent: "KL per latent",
+  mig: "MIG",
+  sap: "SAP",
+  rmig: "RMIG",
+  jemmig: "JEMMIG",
+  misjed: "MISJED",
+  kl: "KL",
+  elbo: "ELBO",
+  iwae: "IWAE",
+  wsepin: "WSEPIN",
+  windin: "WINDIN",
+  beta_vae: "BetaVAE score",
+  factor_vae: "FactorVAE score",
+  dci_disentanglement: "DCI D",
+  dci_completeness: "DCI C",
+  dci_informativeness: "DCI I",
+  gaussian_tc: "Gaussian TC",
+  monte_carlo_tc: "Monte Carlo TC",
+  batch_tc: "batch TC",
+  posterior_mig: "posterior MIG",
+  misjed_top: "MISJED, top latents",
+  "sepin@3": "SEPIN@3",
+  "indin@3": "INDIN@3",
+  informativeness_mean: "mean informativeness",
+  active_units: "active latents",
+  kl_per_latent: "KL per latent",
 };
 export const metricName = (name) => SHORT[name] ?? name.replaceAll("_", " ");
 
@@ -95,7 +139,10 @@ export function tabBar(tabs, chosen, choose, label) {
       select(next, true);
       choose(next);
     };
-    const press = () => { select(key); choose(key); };
+    const press = () => {
+      select(key);
+      choose(key);
+    };
     bar.append(h("button", { type: "button", role: "tab", data: { key }, onclick: press, onkeydown: move }, text));
   });
   select(chosen);

@@ -10,11 +10,18 @@ import { showInterpolation } from "./interpolation.js";
 import { showSamples } from "./samples.js";
 
 // Two latents need two.
-const TOOLS = { traversals: ["Traversals", showTraversals], pad: ["Two latents", showPad], between: ["Interpolate", showInterpolation], samples: ["Prior samples", showSamples] };
+const TOOLS = {
+  traversals: ["Traversals", showTraversals],
+  pad: ["Two latents", showPad],
+  between: ["Interpolate", showInterpolation],
+  samples: ["Prior samples", showSamples],
+};
 
-export function showExplore(panel, session, run, signal) {
+export function showExplore(panel, session, signal) {
   const tool = h("div", { class: "tool", role: "tabpanel" });
-  const tools = Object.entries(TOOLS).filter(([key]) => key !== "pad" || session.latents.length > 1).map(([key, [label]]) => [key, label]);
+  const tools = Object.entries(TOOLS)
+    .filter(([key]) => key !== "pad" || session.latents.length > 1)
+    .map(([key, [label]]) => [key, label]);
   let showing = new AbortController();
   signal.addEventListener("abort", () => showing.abort());
   const choose = (key) => {
@@ -26,7 +33,8 @@ export function showExplore(panel, session, run, signal) {
   };
   panel.append(
     h("div", { class: "bench" }, stage(session, signal), latentPanel(session, signal)),
-    h("section", { class: "tools-below" }, tabBar(tools, "traversals", choose, "Tools"), tool));
+    h("section", { class: "tools-below" }, tabBar(tools, "traversals", choose, "Tools"), tool),
+  );
   choose("traversals");
 }
 
@@ -42,30 +50,71 @@ function stage(session, signal) {
   session.addEventListener("picture", redraw, { signal });
   session.addEventListener("change", redraw, { signal });
   redraw();
-  return h("section", { class: "stage" },
+  return h(
+    "section",
+    { class: "stage" },
     h("div", { class: "pictures" }, h("figure", {}, picture, h("figcaption", {}, "decoded")), origin),
-    sources(session, signal));
+    sources(session, signal),
+  );
 }
 
-const guarded = (work) => async (...values) => {
-  try { await work(...values); } catch (error) { notify(error.message, "bad"); }
-};
+const guarded =
+  (work) =>
+  async (...values) => {
+    try {
+      await work(...values);
+    } catch (error) {
+      notify(error.message, "bad");
+    }
+  };
 
 function sources(session, signal) {
   const known = !session.model.problem;
   const file = h("input", {
-    type: "file", accept: "image/png,image/jpeg,image/webp,image/gif,image/bmp", class: "hidden", id: "upload", tabindex: -1, "aria-hidden": "true",
-    onchange: guarded(async () => { if (file.files[0]) await session.fromFile(file.files[0]); file.value = ""; }),
+    type: "file",
+    accept: "image/png,image/jpeg,image/webp,image/gif,image/bmp",
+    class: "hidden",
+    id: "upload",
+    tabindex: -1,
+    "aria-hidden": "true",
+    onchange: guarded(async () => {
+      if (file.files[0]) await session.fromFile(file.files[0]);
+      file.value = "";
+    }),
   });
   const button = (label, work, title) => h("button", { type: "button", title, onclick: guarded(work) }, label);
   const seed = () => Math.floor(Math.random() * 2 ** 31);
-  const buttons = h("div", { class: "buttons" },
+  const buttons = h(
+    "div",
+    { class: "buttons" },
     known && button("Random image", () => session.from({ seed: seed() }), "An image of the data set"),
-    h("label", { class: "button", for: "upload", tabindex: 0, role: "button", onkeydown: (event) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); file.click(); } } }, "Upload…"), file,
+    h(
+      "label",
+      {
+        class: "button",
+        for: "upload",
+        tabindex: 0,
+        role: "button",
+        onkeydown: (event) => {
+          if (event.key === "Enter" || event.key === " ") {
+            event.preventDefault();
+            file.click();
+          }
+        },
+      },
+      "Upload…",
+    ),
+    file,
     button("Draw prior", () => session.place(session.draw(), null), "A random point of the prior"),
-    button("Reset", () => session.place(session.start?.means ?? session.z.map(() => 0)), "Back to where the latents started"),
-    session.noise.length > 0 && button("New noise", () => session.drawNoise(1), "Other noise variables of the generator"),
-    session.noise.length > 0 && button("No noise", () => session.drawNoise(0), "Noise variables at their mean"));
+    button(
+      "Reset",
+      () => session.place(session.start?.means ?? session.z.map(() => 0)),
+      "Back to where the latents started",
+    ),
+    session.noise.length > 0 &&
+      button("New noise", () => session.drawNoise(1), "Other noise variables of the generator"),
+    session.noise.length > 0 && button("No noise", () => session.drawNoise(0), "Noise variables at their mean"),
+  );
   return h("div", { class: "sources" }, buttons, known && chooser(session), known && factorPanel(session, signal));
 }
 
@@ -74,26 +123,61 @@ function chooser(session) {
   let page = 0;
   const fill = guarded(async () => {
     const found = await startFrom(session.id, { seed: 1000 + page, count: 24 });
-    strip.replaceChildren(...found.means.map((_, at) => {
-      const canvas = h("canvas");
-      paint(canvas, found.images, at);
-      return h("button", { type: "button", "aria-label": `Start from image ${at + 1}`, onclick: () => session.begin(found, at) }, canvas);
-    }));
+    strip.replaceChildren(
+      ...found.means.map((_, at) => {
+        const canvas = h("canvas");
+        paint(canvas, found.images, at);
+        return h(
+          "button",
+          { type: "button", "aria-label": `Start from image ${at + 1}`, onclick: () => session.begin(found, at) },
+          canvas,
+        );
+      }),
+    );
   });
-  const more = h("button", { type: "button", onclick: () => { page += 1; fill(); } }, "Other images");
-  return h("details", { class: "choose", ontoggle: (event) => { if (event.target.open && !strip.children.length) fill(); } }, h("summary", {}, "Choose an image"), strip, more);
+  const more = h(
+    "button",
+    {
+      type: "button",
+      onclick: () => {
+        page += 1;
+        fill();
+      },
+    },
+    "Other images",
+  );
+  return h(
+    "details",
+    {
+      class: "choose",
+      ontoggle: (event) => {
+        if (event.target.open && !strip.children.length) fill();
+      },
+    },
+    h("summary", {}, "Choose an image"),
+    strip,
+    more,
+  );
 }
 
 function factorPanel(session, signal) {
   if (!session.model.factors.length) return null;
   const ask = guarded((row) => session.from({ row }));
-  let busy = false, next = null;
+  let busy = false,
+    next = null;
   const follow = async (row) => {
-    if (busy) { next = row; return; }
+    if (busy) {
+      next = row;
+      return;
+    }
     busy = true;
     await ask(row);
     busy = false;
-    if (next) { const last = next; next = null; follow(last); }
+    if (next) {
+      const last = next;
+      next = null;
+      follow(last);
+    }
   };
   const inputs = session.model.factors.map((factor, column) => {
     const shown = h("output", {}, "0");
@@ -102,16 +186,41 @@ function factorPanel(session, signal) {
       shown.textContent = slider.value;
       follow(row);
     };
-    const slider = h("input", { type: "range", min: 0, max: factor.size - 1, step: 1, value: 0, "aria-label": factorName(factor.name), disabled: factor.size < 2, oninput: slide });
-    return { slider, shown, line: h("label", { class: "factor" }, h("span", {}, factorName(factor.name)), slider, shown), column };
+    const slider = h("input", {
+      type: "range",
+      min: 0,
+      max: factor.size - 1,
+      step: 1,
+      value: 0,
+      "aria-label": factorName(factor.name),
+      disabled: factor.size < 2,
+      oninput: slide,
+    });
+    return {
+      slider,
+      shown,
+      line: h("label", { class: "factor" }, h("span", {}, factorName(factor.name)), slider, shown),
+      column,
+    };
   });
   const refresh = () => {
     const row = session.start?.row;
     if (!row || busy) return;
-    inputs.forEach(({ slider, shown, column }) => { slider.value = row[column]; shown.textContent = row[column]; });
+    inputs.forEach(({ slider, shown, column }) => {
+      slider.value = row[column];
+      shown.textContent = row[column];
+    });
   };
   session.addEventListener("change", refresh, { signal });
   refresh();
-  const note = session.model.complete ? null : h("p", { class: "faint" }, "Not every combination exists in this data set.");
-  return h("details", { class: "factors" }, h("summary", {}, "Factor combination"), note, inputs.map(({ line }) => line));
+  const note = session.model.complete
+    ? null
+    : h("p", { class: "faint" }, "Not every combination exists in this data set.");
+  return h(
+    "details",
+    { class: "factors" },
+    h("summary", {}, "Factor combination"),
+    note,
+    inputs.map(({ line }) => line),
+  );
 }

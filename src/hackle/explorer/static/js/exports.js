@@ -5,11 +5,14 @@ import { h, notify } from "./dom.js";
 import { download } from "./picture.js";
 import { SPAN } from "./session.js";
 
-const FRAMES = 24, PAGE_STARTS = 4;
+const FRAMES = 24,
+  PAGE_STARTS = 4;
 // What the server decodes for one file: images, and values of their pixels.
-const MOST_IMAGES = 4096, MOST_VALUES = 24e6;
+const MOST_IMAGES = 4096,
+  MOST_VALUES = 24e6;
 
-const room = (session) => Math.min(MOST_IMAGES, Math.floor(MOST_VALUES / session.model.shape.reduce((product, size) => product * size, 1)));
+const room = (session) =>
+  Math.min(MOST_IMAGES, Math.floor(MOST_VALUES / session.model.shape.reduce((product, size) => product * size, 1)));
 
 // The first rows of a view, those of the latents most used, as many as one file takes.
 export function fitting(session, { rows, columns, z }) {
@@ -22,7 +25,11 @@ export function sweep(session) {
   const latents = session.ordered().slice(0, Math.max(1, Math.floor(room(session) / FRAMES)));
   const z = Array.from({ length: FRAMES }, (_, frame) => {
     const turn = Math.sin((2 * Math.PI * frame) / FRAMES);
-    return latents.map(({ index, prior, classes }) => session.moved([[index, prior === "categorical" ? Math.floor(((turn + 1) / 2) * (classes - 1e-6)) : turn * SPAN[prior]]]));
+    return latents.map(({ index, prior, classes }) =>
+      session.moved([
+        [index, prior === "categorical" ? Math.floor(((turn + 1) / 2) * (classes - 1e-6)) : turn * SPAN[prior]],
+      ]),
+    );
   });
   return { rows: 1, columns: latents.length, z: z.flat() };
 }
@@ -35,7 +42,9 @@ export function exportMenu(session, run) {
     try {
       download(await exported(session.id, { format, ...(await question()) }), `${name}-${ending}`);
       notify("Saved");
-    } catch (error) { notify(error.message, "bad"); }
+    } catch (error) {
+      notify(error.message, "bad");
+    }
   };
   const seen = (view) => fitting(session, view);
   const page = async () => {
@@ -47,10 +56,27 @@ export function exportMenu(session, run) {
     return { z: starts };
   };
   const button = (label, work) => h("button", { type: "button", onclick: work }, label);
-  const menu = h("details", { class: "menu" }, h("summary", { class: "button" }, "Export"), h("div", { class: "choices" },
-    button("This picture, PNG", save("png", "picture.png", () => ({ z: [session.input(session.z)] }))),
-    button("The view below, PNG", save("png", "view.png", () => seen(session.view ?? { rows: 1, columns: 1, z: [session.input(session.z)] }))),
-    button("Moving latents, GIF", save("gif", "moving.gif", () => seen(session.view?.film ?? sweep(session)))),
-    button("Traversals as an offline page, HTML", save("html", "traversals.html", page))));
+  const menu = h(
+    "details",
+    { class: "menu" },
+    h("summary", { class: "button" }, "Export"),
+    h(
+      "div",
+      { class: "choices" },
+      button(
+        "This picture, PNG",
+        save("png", "picture.png", () => ({ z: [session.input(session.z)] })),
+      ),
+      button(
+        "The view below, PNG",
+        save("png", "view.png", () => seen(session.view ?? { rows: 1, columns: 1, z: [session.input(session.z)] })),
+      ),
+      button(
+        "Moving latents, GIF",
+        save("gif", "moving.gif", () => seen(session.view?.film ?? sweep(session))),
+      ),
+      button("Traversals as an offline page, HTML", save("html", "traversals.html", page)),
+    ),
+  );
   return menu;
 }

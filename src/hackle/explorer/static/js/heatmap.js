@@ -1,5 +1,5 @@
-// A matrix as a table whose cells are tinted by their share of the largest, or of FAINTEST where all are small: what is next to
-// nothing must not look like much.
+// A matrix as a table whose cells are tinted by their share of the largest, or of FAINTEST where all are small: what is
+// next to nothing must not look like much.
 
 import { h, number } from "./dom.js";
 
@@ -11,10 +11,49 @@ export function heatMap({ title, rows, columns, values, top = null, choose = nul
   const cell = (value, row, column) => {
     const share = value === null ? 0 : Math.min(1, Math.max(0, value / most));
     const text = value === null ? "–" : value.toFixed(2);
-    const inner = choose && value !== null ? h("button", { type: "button", tabindex: -1, onclick: () => choose(row, column) }, text) : text;
-    return h("td", { class: share > 0.55 ? "strong" : "", style: { "--share": share.toFixed(3) }, title: `${rows[row]}, ${columns[column]}: ${number(value, 4)}` }, inner);
+    const inner =
+      choose && value !== null
+        ? h("button", { type: "button", tabindex: -1, onclick: () => choose(row, column) }, text)
+        : text;
+    return h(
+      "td",
+      {
+        class: share > 0.55 ? "strong" : "",
+        style: { "--share": share.toFixed(3) },
+        title: `${rows[row]}, ${columns[column]}: ${number(value, 4)}`,
+      },
+      inner,
+    );
   };
-  return h("div", { class: "wide" }, h("table", { class: "heat" }, h("caption", {}, title),
-    h("thead", {}, h("tr", {}, h("td"), columns.map((name) => h("th", { scope: "col" }, h("span", {}, name))))),
-    h("tbody", {}, values.map((line, row) => h("tr", {}, h("th", { scope: "row" }, rows[row]), line.map((value, column) => cell(value, row, column)))))));
+  return h(
+    "div",
+    { class: "wide" },
+    h(
+      "table",
+      { class: "heat" },
+      h("caption", {}, title),
+      h(
+        "thead",
+        {},
+        h(
+          "tr",
+          {},
+          h("td"),
+          columns.map((name) => h("th", { scope: "col" }, h("span", {}, name))),
+        ),
+      ),
+      h(
+        "tbody",
+        {},
+        values.map((line, row) =>
+          h(
+            "tr",
+            {},
+            h("th", { scope: "row" }, rows[row]),
+            line.map((value, column) => cell(value, row, column)),
+          ),
+        ),
+      ),
+    ),
+  );
 }

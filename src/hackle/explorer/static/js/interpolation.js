@@ -8,12 +8,23 @@ const FRAMES = 24;
 
 export function showInterpolation(place, session, signal) {
   const columns = session.columns(11);
-  let first = [...session.z], second = session.draw();
+  let first = [...session.z],
+    second = session.draw();
   const film = h("canvas", { role: "img", "aria-label": "Images between the first and the second" });
   const ends = ["First image", "Second image"].map((name) => h("canvas", { role: "img", "aria-label": name }));
-  const share = h("input", { type: "range", min: 0, max: 1, step: 0.01, value: 0, "aria-label": "Way from the first image to the second" });
+  const share = h("input", {
+    type: "range",
+    min: 0,
+    max: 1,
+    step: 0.01,
+    value: 0,
+    "aria-label": "Way from the first image to the second",
+  });
   // Classes have no middle: they change half-way.
-  const between = (at) => session.latents.map(({ prior }, code) => (prior === "categorical" ? (at < 0.5 ? first : second)[code] : (1 - at) * first[code] + at * second[code]));
+  const between = (at) =>
+    session.latents.map(({ prior }, code) =>
+      prior === "categorical" ? (at < 0.5 ? first : second)[code] : (1 - at) * first[code] + at * second[code],
+    );
 
   const draw = latest(async () => {
     const z = Array.from({ length: columns }, (_, at) => session.input(between(at / (columns - 1))));
@@ -22,7 +33,9 @@ export function showInterpolation(place, session, signal) {
     paintSheet(film, images, { columns });
     paint(ends[0], images, 0);
     paint(ends[1], images, columns - 1);
-    const loop = Array.from({ length: FRAMES }, (_, at) => session.input(between(0.5 - 0.5 * Math.cos((2 * Math.PI * at) / FRAMES))));
+    const loop = Array.from({ length: FRAMES }, (_, at) =>
+      session.input(between(0.5 - 0.5 * Math.cos((2 * Math.PI * at) / FRAMES))),
+    );
     session.view = { name: "interpolation", rows: 1, columns, z, film: { rows: 1, columns: 1, z: loop } };
     place.dataset.drawn = "1";
   });
@@ -30,18 +43,48 @@ export function showInterpolation(place, session, signal) {
     try {
       let z = session.draw();
       if (source === "here") z = [...session.z];
-      else if (source === "data") z = (await startFrom(session.id, { seed: Math.floor(Math.random() * 2 ** 31) })).means[0];
-      if (end) second = z; else first = z;
+      else if (source === "data")
+        z = (await startFrom(session.id, { seed: Math.floor(Math.random() * 2 ** 31) })).means[0];
+      if (end) second = z;
+      else first = z;
       draw();
-    } catch (error) { notify(error.message, "bad"); }
+    } catch (error) {
+      notify(error.message, "bad");
+    }
   };
-  const end = (at, label) => h("figure", { class: "end" }, ends[at], h("figcaption", {}, label), h("div", { class: "buttons", role: "group", "aria-label": ["First image", "Second image"][at] },
-    h("button", { type: "button", onclick: () => choose(at, "here") }, "Use current"),
-    session.model.problem ? null : h("button", { type: "button", onclick: () => choose(at, "data") }, "Random image"),
-    h("button", { type: "button", onclick: () => choose(at, "prior") }, "Draw prior")));
+  const end = (at, label) =>
+    h(
+      "figure",
+      { class: "end" },
+      ends[at],
+      h("figcaption", {}, label),
+      h(
+        "div",
+        { class: "buttons", role: "group", "aria-label": ["First image", "Second image"][at] },
+        h("button", { type: "button", onclick: () => choose(at, "here") }, "Use current"),
+        session.model.problem
+          ? null
+          : h("button", { type: "button", onclick: () => choose(at, "data") }, "Random image"),
+        h("button", { type: "button", onclick: () => choose(at, "prior") }, "Draw prior"),
+      ),
+    );
   share.addEventListener("input", () => session.place(between(share.valueAsNumber)));
-  place.append(h("div", { class: "between" }, end(0, "from"), h("div", { class: "way" }, h("div", { class: "film" }, film), share, mirror(session, signal)), end(1, "to")));
+  place.append(
+    h(
+      "div",
+      { class: "between" },
+      end(0, "from"),
+      h("div", { class: "way" }, h("div", { class: "film" }, film), share, mirror(session, signal)),
+      end(1, "to"),
+    ),
+  );
   const noise = later(draw, session.patience);
-  session.addEventListener("change", (event) => { if (event.detail === "noise") noise(); }, { signal });
+  session.addEventListener(
+    "change",
+    (event) => {
+      if (event.detail === "noise") noise();
+    },
+    { signal },
+  );
   return session.model.problem ? draw() : choose(1, "data");
 }

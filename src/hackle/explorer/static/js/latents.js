@@ -3,36 +3,66 @@
 import { h, nats, number, s } from "./dom.js";
 import { REACH } from "./session.js";
 
-const WIDTH = 240, HEIGHT = 34;
+const WIDTH = 240,
+  HEIGHT = 34;
 
 function histogram(latent, reach) {
-  const box = s("svg", { class: "histogram", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "none", "aria-hidden": "true" });
-  const limit = REACH[latent.prior], bins = latent.histogram?.length ?? 48;
-  const width = (2 * reach) / bins, place = (value) => ((value + limit) / (2 * limit)) * WIDTH;
-  const prior = (value) => (latent.prior === "normal" ? Math.exp(-0.5 * value * value) / Math.sqrt(2 * Math.PI) : Math.abs(value) <= 1 ? 0.5 : 0);
+  const box = s("svg", {
+    class: "histogram",
+    viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
+    preserveAspectRatio: "none",
+    "aria-hidden": "true",
+  });
+  const limit = REACH[latent.prior],
+    bins = latent.histogram?.length ?? 48;
+  const width = (2 * reach) / bins,
+    place = (value) => ((value + limit) / (2 * limit)) * WIDTH;
+  const prior = (value) =>
+    latent.prior === "normal"
+      ? Math.exp(-0.5 * value * value) / Math.sqrt(2 * Math.PI)
+      : Math.abs(value) <= 1
+        ? 0.5
+        : 0;
   // The higher of the two fills the height, but a sharp latent may not press the prior flat.
   const peak = latent.prior === "normal" ? 0.4 : 0.5;
   const most = Math.min(2.5 * peak, Math.max(peak, ...(latent.histogram ?? []).map((share) => share / width))) * 1.05;
   const tall = (density) => HEIGHT * (1 - Math.min(1, density / most));
   if (latent.histogram) {
     const bars = latent.histogram.map((share, at) => {
-      const left = place(-reach + at * width), top = tall(share / width);
-      return `M${left.toFixed(1)} ${HEIGHT}V${top.toFixed(1)}H${place(-reach + (at + 1) * width).toFixed(1)}V${HEIGHT}Z`;
+      const left = place(-reach + at * width),
+        top = tall(share / width);
+      const right = place(-reach + (at + 1) * width);
+      return `M${left.toFixed(1)} ${HEIGHT}V${top.toFixed(1)}H${right.toFixed(1)}V${HEIGHT}Z`;
     });
     box.append(s("path", { class: "seen", d: bars.join("") }));
   }
   const points = Array.from({ length: 81 }, (_, at) => -limit + (2 * limit * at) / 80);
-  box.append(s("path", { class: "prior", d: `M${points.map((value) => `${place(value).toFixed(1)} ${tall(prior(value)).toFixed(1)}`).join("L")}`, "vector-effect": "non-scaling-stroke" }));
+  box.append(
+    s("path", {
+      class: "prior",
+      d: `M${points.map((value) => `${place(value).toFixed(1)} ${tall(prior(value)).toFixed(1)}`).join("L")}`,
+      "vector-effect": "non-scaling-stroke",
+    }),
+  );
   return box;
 }
 
 function slider(session, latent) {
   const limit = REACH[latent.prior];
   const name = `z${latent.index}`;
-  const input = h("input", { type: "range", min: -limit, max: limit, step: 0.01, "aria-label": `Latent ${name}`, id: `latent-${latent.index}` });
+  const input = h("input", {
+    type: "range",
+    min: -limit,
+    max: limit,
+    step: 0.01,
+    "aria-label": `Latent ${name}`,
+    id: `latent-${latent.index}`,
+  });
   const value = h("input", { type: "number", step: 0.1, class: "value", "aria-label": `Value of latent ${name}` });
   const track = h("div", { class: "track" }, histogram(latent, session.model.reach), input);
-  const apply = (given) => { if (Number.isFinite(given)) session.set(latent.index, given); };
+  const apply = (given) => {
+    if (Number.isFinite(given)) session.set(latent.index, given);
+  };
   input.addEventListener("input", () => apply(input.valueAsNumber));
   input.addEventListener("dblclick", () => apply(session.start?.means[latent.index] ?? 0));
   value.addEventListener("change", () => apply(value.valueAsNumber));
@@ -41,7 +71,8 @@ function slider(session, latent) {
     input.value = now;
     const start = session.start?.means[latent.index];
     track.classList.toggle("started", start !== undefined);
-    if (start !== undefined) track.style.setProperty("--start", Math.min(1, Math.max(0, (start + limit) / (2 * limit))).toFixed(4));
+    if (start !== undefined)
+      track.style.setProperty("--start", Math.min(1, Math.max(0, (start + limit) / (2 * limit))).toFixed(4));
     if (document.activeElement !== value) value.value = (Math.round(100 * now) / 100 + 0).toFixed(2);
   };
   return { body: [track, value], refresh };
@@ -52,18 +83,55 @@ function classes(session, latent) {
   const buttons = Array.from({ length: latent.classes }, (_, at) => {
     const input = h("input", { type: "radio", name: group, value: at, onchange: () => session.set(latent.index, at) });
     const share = latent.histogram?.[at] ?? 0;
-    return { input, label: h("label", { title: `${(100 * share).toFixed(0)}% of images`, style: { "--share": share } }, input, h("span", {}, at)) };
+    return {
+      input,
+      label: h(
+        "label",
+        { title: `${(100 * share).toFixed(0)}% of images`, style: { "--share": share } },
+        input,
+        h("span", {}, at),
+      ),
+    };
   });
-  const refresh = () => buttons.forEach(({ input }, at) => { input.checked = Math.round(session.z[latent.index]) === at; });
-  return { body: [h("div", { class: "classes", role: "radiogroup", "aria-label": `Class of latent z${latent.index}` }, buttons.map(({ label }) => label))], refresh };
+  const refresh = () =>
+    buttons.forEach(({ input }, at) => {
+      input.checked = Math.round(session.z[latent.index]) === at;
+    });
+  return {
+    body: [
+      h(
+        "div",
+        { class: "classes", role: "radiogroup", "aria-label": `Class of latent z${latent.index}` },
+        buttons.map(({ label }) => label),
+      ),
+    ],
+    refresh,
+  };
 }
 
 function row(session, latent, most) {
   const control = latent.prior === "categorical" ? classes(session, latent) : slider(session, latent);
-  const use = latent.kl === null ? null : h("span", { class: "use", title: `KL to the prior ${number(latent.kl)} nats, information on the image ${number(latent.informativeness)} nats` },
-    h("i", { style: { "--share": (latent.kl / most).toFixed(3) } }), h("b", {}, nats(latent.kl)));
-  const element = h("div", { class: `latent ${latent.active ? "" : "collapsed"} ${latent.prior}`, data: { latent: latent.index } },
-    h("span", { class: "name" }, `z${latent.index}`, latent.active ? null : h("em", {}, "collapsed")), use, control.body);
+  const use =
+    latent.kl === null
+      ? null
+      : h(
+          "span",
+          {
+            class: "use",
+            title:
+              `KL to the prior ${number(latent.kl)} nats, ` +
+              `information on the image ${number(latent.informativeness)} nats`,
+          },
+          h("i", { style: { "--share": (latent.kl / most).toFixed(3) } }),
+          h("b", {}, nats(latent.kl)),
+        );
+  const element = h(
+    "div",
+    { class: `latent ${latent.active ? "" : "collapsed"} ${latent.prior}`, data: { latent: latent.index } },
+    h("span", { class: "name" }, `z${latent.index}`, latent.active ? null : h("em", {}, "collapsed")),
+    use,
+    control.body,
+  );
   return { element, refresh: control.refresh };
 }
 
@@ -72,12 +140,45 @@ export function latentPanel(session, signal) {
   const rows = session.latents.map((latent) => row(session, latent, most));
   const list = h("div", { class: "latents" });
   const order = (by) => list.replaceChildren(...session.ordered(by).map((latent) => rows[latent.index].element));
-  const refresh = () => rows.forEach((entry) => entry.refresh());
+  const refresh = () => {
+    for (const entry of rows) entry.refresh();
+  };
   session.addEventListener("change", refresh, { signal });
   order(session.measure);
   refresh();
-  const sorts = session.model.problem ? null : h("label", { class: "sort" }, "sorted by ", h("select", { onchange: (event) => order(event.target.value) },
-    [["kl", "KL"], ["informativeness", "information"], ["number", "number"]].map(([value, text]) => h("option", { value, selected: value === session.measure }, text))));
-  const legend = session.model.problem ? null : h("p", { class: "legend" }, [["seen", "values on the data"], ["prior", "prior"], ["from", "start"], ["use", "KL in nats"]].map(([key, text]) => h("span", { class: `entry ${key}` }, h("span", { class: `key ${key}` }), text)));
-  return h("section", { class: "panel-latents", "aria-label": "Latents" }, h("div", { class: "head" }, h("h2", {}, "Latents"), sorts), legend, list);
+  const sorts = session.model.problem
+    ? null
+    : h(
+        "label",
+        { class: "sort" },
+        "sorted by ",
+        h(
+          "select",
+          { onchange: (event) => order(event.target.value) },
+          [
+            ["kl", "KL"],
+            ["informativeness", "information"],
+            ["number", "number"],
+          ].map(([value, text]) => h("option", { value, selected: value === session.measure }, text)),
+        ),
+      );
+  const legend = session.model.problem
+    ? null
+    : h(
+        "p",
+        { class: "legend" },
+        [
+          ["seen", "values on the data"],
+          ["prior", "prior"],
+          ["from", "start"],
+          ["use", "KL in nats"],
+        ].map(([key, text]) => h("span", { class: `entry ${key}` }, h("span", { class: `key ${key}` }), text)),
+      );
+  return h(
+    "section",
+    { class: "panel-latents", "aria-label": "Latents" },
+    h("div", { class: "head" }, h("h2", {}, "Latents"), sorts),
+    legend,
+    list,
+  );
 }

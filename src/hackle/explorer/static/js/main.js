@@ -36,11 +36,21 @@ async function route() {
 
 // A part of an address; one that is not well formed stays as it is, and no run has that name.
 function decoded(part) {
-  try { return decodeURIComponent(part); } catch { return part; }
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
 }
 
-const problem = (text) => h("div", { class: "problem", role: "alert" },
-  h("h1", {}, "This cannot be shown"), h("p", {}, prose(text)), h("p", {}, h("a", { href: "#/" }, "To the list of runs")));
+const problem = (text) =>
+  h(
+    "div",
+    { class: "problem", role: "alert" },
+    h("h1", {}, "This cannot be shown"),
+    h("p", {}, prose(text)),
+    h("p", {}, h("a", { href: "#/" }, "To the list of runs")),
+  );
 
 function theme() {
   const dark = matchMedia("(prefers-color-scheme: dark)").matches;
@@ -54,14 +64,21 @@ function theme() {
 
 // A menu closes when something else is clicked, and by Escape.
 function menus() {
-  const close = (kept) => document.querySelectorAll("details.menu[open]").forEach((menu) => { if (menu !== kept) menu.open = false; });
+  const close = (kept) =>
+    document.querySelectorAll("details.menu[open]").forEach((menu) => {
+      if (menu !== kept) menu.open = false;
+    });
   addEventListener("click", (event) => close(event.target.closest?.("details.menu")));
   // A menu hangs from the right end of its button, or from the left where the screen would end before it does.
-  addEventListener("toggle", (event) => {
-    const choices = event.target.matches?.("details.menu[open]") ? event.target.querySelector(".choices") : null;
-    choices?.classList.remove("rightward");
-    if (choices && choices.getBoundingClientRect().left < 0) choices.classList.add("rightward");
-  }, true);
+  addEventListener(
+    "toggle",
+    (event) => {
+      const choices = event.target.matches?.("details.menu[open]") ? event.target.querySelector(".choices") : null;
+      choices?.classList.remove("rightward");
+      if (choices && choices.getBoundingClientRect().left < 0) choices.classList.add("rightward");
+    },
+    true,
+  );
   addEventListener("keydown", (event) => {
     if (event.key !== "Escape") return;
     document.activeElement?.closest("details.menu")?.querySelector("summary").focus();
@@ -74,7 +91,11 @@ function connection() {
   const lost = document.getElementById("lost");
   let asking = 0;
   addEventListener("reach", ({ detail: reached }) => {
-    lost.replaceChildren(...(reached ? [] : prose("The server does not answer: what is shown stays as it was. Is `hackle explore` still running?")));
+    lost.replaceChildren(
+      ...(reached
+        ? []
+        : prose("The server does not answer: what is shown stays as it was. Is `hackle explore` still running?")),
+    );
     clearInterval(asking);
     if (!reached) asking = setInterval(knock, 2000);
     else if (main.querySelector(".problem")) route();
@@ -87,10 +108,17 @@ function connection() {
 }
 
 // The address names a view, so the skip link moves the focus and not the address.
-document.querySelector(".skip").addEventListener("click", (event) => { event.preventDefault(); main.focus(); });
+document.querySelector(".skip").addEventListener("click", (event) => {
+  event.preventDefault();
+  main.focus();
+});
 
 theme();
 menus();
 connection();
-addEventListener("hashchange", () => { route(); main.focus({ preventScroll: true }); scrollTo(0, 0); });
+addEventListener("hashchange", () => {
+  route();
+  main.focus({ preventScroll: true });
+  scrollTo(0, 0);
+});
 route();

@@ -2,7 +2,8 @@
 
 function pixels(images, at) {
   const { height, width, channels, bytes } = images;
-  const found = new ImageData(width, height), target = found.data;
+  const found = new ImageData(width, height),
+    target = found.data;
   let from = at * height * width * channels;
   for (let to = 0; to < target.length; to += 4, from += channels) {
     target[to] = bytes[from];
@@ -30,7 +31,8 @@ export function paintSheet(canvas, images, { columns, rows = 1, first = 0, gap =
   canvas.classList.toggle("fine", images.width > 128);
   const context = canvas.getContext("2d");
   for (let at = 0; at < rows * columns && first + at < images.count; at += 1) {
-    const left = (at % columns) * (images.width + gap), top = Math.floor(at / columns) * (images.height + gap);
+    const left = (at % columns) * (images.width + gap),
+      top = Math.floor(at / columns) * (images.height + gap);
     context.putImageData(pixels(images, first + at), left, top);
   }
 }
@@ -41,7 +43,9 @@ export function mirror(session, signal) {
   canvas.className = "mirror";
   canvas.setAttribute("role", "img");
   canvas.setAttribute("aria-label", "Image decoded from the latents");
-  const redraw = () => { if (session.picture) paint(canvas, session.picture); };
+  const redraw = () => {
+    if (session.picture) paint(canvas, session.picture);
+  };
   session.addEventListener("picture", redraw, { signal });
   redraw();
   return canvas;

@@ -23,7 +23,13 @@ export const cell = (table, key, row) => {
 };
 
 const COMPARISON = /^([a-zσ_@0-9]+)(<=|>=|<|>|=)(.+)$/i;
-const ORDER = { "<": (a, b) => a < b, ">": (a, b) => a > b, "<=": (a, b) => a <= b, ">=": (a, b) => a >= b, "=": (a, b) => a === b };
+const ORDER = {
+  "<": (a, b) => a < b,
+  ">": (a, b) => a > b,
+  "<=": (a, b) => a <= b,
+  ">=": (a, b) => a >= b,
+  "=": (a, b) => a === b,
+};
 
 // One word of the search: `mig>0.3`, `method=beta-vae`, or a text that any of the text columns holds.
 function condition(table, word) {
@@ -34,13 +40,20 @@ function condition(table, word) {
     return (row) => fits[column.numbers[row]];
   }
   if (column && !Number.isNaN(Number(wanted))) return (row) => ORDER[sign](column.numbers[row], Number(wanted));
-  const texts = [...table.columns.values()].filter((other) => other.kind === "text")
-    .map((other) => ({ numbers: other.numbers, fits: other.words.map((text) => text.toLowerCase().includes(word.toLowerCase())) }));
+  const texts = [...table.columns.values()]
+    .filter((other) => other.kind === "text")
+    .map((other) => ({
+      numbers: other.numbers,
+      fits: other.words.map((text) => text.toLowerCase().includes(word.toLowerCase())),
+    }));
   return (row) => texts.some(({ numbers, fits }) => fits[numbers[row]]);
 }
 
 export function matching(table, search, choices) {
-  const conditions = search.split(/\s+/).filter(Boolean).map((word) => condition(table, word));
+  const conditions = search
+    .split(/\s+/)
+    .filter(Boolean)
+    .map((word) => condition(table, word));
   for (const [key, wanted] of Object.entries(choices)) {
     if (wanted) conditions.push(condition(table, `${key}=${wanted}`));
   }
@@ -57,7 +70,8 @@ export function sorted(table, rows, key, descending) {
   if (!column) return rows;
   const sign = descending ? -1 : 1;
   return rows.slice().sort((first, second) => {
-    const a = column.numbers[first], b = column.numbers[second];
+    const a = column.numbers[first],
+      b = column.numbers[second];
     if (Number.isNaN(a) || Number.isNaN(b)) return Number.isNaN(a) - Number.isNaN(b) || first - second;
     return sign * (a - b) || first - second;
   });

@@ -8,16 +8,29 @@ import { scoreCard, showCaptured } from "./captured.js";
 import { showTraining } from "./training.js";
 import { exportMenu } from "./exports.js";
 
-const TABS = [["explore", "Explore"], ["captured", "What it captured"], ["training", "Training"], ["record", "Record"]];
+const TABS = [
+  ["explore", "Explore"],
+  ["captured", "What it captured"],
+  ["training", "Training"],
+  ["record", "Record"],
+];
 
 export async function showRun(main, id, tab, signal) {
   main.append(h("p", { class: "waiting" }, "Opening the run…"));
   const run = await readRun(id);
   if (signal.aborted) return;
   document.title = `${run.method ?? run.name}, ${run.dataset ?? ""} – hackle explorer`;
-  document.getElementById("place").replaceChildren(h("a", { href: "#/" }, "Runs"), h("span", { "aria-hidden": "true" }, "›"), h("span", { class: "here" }, run.name));
+  document
+    .getElementById("place")
+    .replaceChildren(
+      h("a", { href: "#/" }, "Runs"),
+      h("span", { "aria-hidden": "true" }, "›"),
+      h("span", { class: "here" }, run.name),
+    );
   // A run without weights shows first what there is of it.
-  const instead = { training: "training", failed: "training", "scores only": "captured", unreadable: "record" }[run.status];
+  const instead = { training: "training", failed: "training", "scores only": "captured", unreadable: "record" }[
+    run.status
+  ];
   if (!tab) tab = instead ?? "explore";
   const panel = h("section", { class: "panel", role: "tabpanel" });
   const choose = (key) => {
@@ -26,10 +39,23 @@ export async function showRun(main, id, tab, signal) {
   };
   const menu = h("div", { class: "exports" });
   main.replaceChildren(
-    h("div", { class: "title" }, h("h1", {}, run.method ?? run.name), h("p", { class: "facts" }, factsOf(run).map((fact) => h("span", {}, fact))), menu),
-    tabBar(TABS, tab, choose, "Views of this run"), panel);
+    h(
+      "div",
+      { class: "title" },
+      h("h1", {}, run.method ?? run.name),
+      h(
+        "p",
+        { class: "facts" },
+        factsOf(run).map((fact) => h("span", {}, fact)),
+      ),
+      menu,
+    ),
+    tabBar(TABS, tab, choose, "Views of this run"),
+    panel,
+  );
 
-  let session = null, showing = new AbortController();
+  let session = null,
+    showing = new AbortController();
   signal.addEventListener("abort", () => showing.abort());
 
   async function show(key) {
@@ -41,7 +67,14 @@ export async function showRun(main, id, tab, signal) {
     panel.setAttribute("aria-label", TABS.find(([name]) => name === key)?.[1] ?? key);
     try {
       if (key === "training") return await showTraining(panel, id, own);
-      if (key === "record") return panel.replaceChildren(h("pre", { tabindex: 0, role: "region", "aria-label": "Record of the run" }, JSON.stringify(run.record, null, 2)));
+      if (key === "record")
+        return panel.replaceChildren(
+          h(
+            "pre",
+            { tabindex: 0, role: "region", "aria-label": "Record of the run" },
+            JSON.stringify(run.record, null, 2),
+          ),
+        );
       panel.append(h("p", { class: "waiting" }, "Loading the model…"));
       if (!session) {
         session = await Session.open(id);
@@ -52,7 +85,8 @@ export async function showRun(main, id, tab, signal) {
       if (own.aborted) return null;
       panel.replaceChildren();
       if (session.model.problem) panel.append(h("p", { class: "note" }, prose(session.model.problem)));
-      return await (key === "captured" ? showCaptured : showExplore)(panel, session, run, own);
+      if (key === "captured") return await showCaptured(panel, session, run, own);
+      return await showExplore(panel, session, own);
     } catch (error) {
       if (own.aborted) return null;
       panel.replaceChildren(h("p", { class: "note", role: "alert" }, prose(run.problem || error.message)));

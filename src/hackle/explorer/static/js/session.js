@@ -3,7 +3,8 @@
 import { decode, latest, readModel, startFrom, upload } from "./api.js";
 
 export const REACH = { normal: 3, uniform: 1 };
-const MOST_VALUES = 8e6, LARGE = 128 * 128;
+const MOST_VALUES = 8e6,
+  LARGE = 128 * 128;
 export const SPAN = { normal: 2, uniform: 1 };
 
 export function normal() {
@@ -31,39 +32,51 @@ export class Session extends EventTarget {
   }
 
   // How much a latent is used. KL to a prior with bounds says little, so codes of a GAN go by their information.
-  get measure() { return this.latents.every(({ prior }) => prior === "normal") ? "kl" : "informativeness"; }
+  get measure() {
+    return this.latents.every(({ prior }) => prior === "normal") ? "kl" : "informativeness";
+  }
 
   // Latents from most to least used, or by their number.
   ordered(by = this.measure) {
-    const rank = (latent) => (by === "number" ? -latent.index : latent[by] ?? -latent.index);
+    const rank = (latent) => (by === "number" ? -latent.index : (latent[by] ?? -latent.index));
     return this.latents.slice().sort((a, b) => rank(b) - rank(a) || a.index - b.index);
   }
 
   // Many large images are asked for in several requests, each small enough for the server.
   async decode(z) {
-    const values = this.model.shape.reduce((product, size) => product * size, 1), most = Math.max(1, Math.floor(MOST_VALUES / values));
+    const values = this.model.shape.reduce((product, size) => product * size, 1),
+      most = Math.max(1, Math.floor(MOST_VALUES / values));
     const parts = [];
     for (let from = 0; from < z.length; from += most) parts.push(await decode(this.id, z.slice(from, from + most)));
     if (parts.length === 1) return parts[0];
     const bytes = new Uint8Array(z.length * values);
-    parts.forEach((part, at) => bytes.set(part.bytes, at * most * values));
+    for (const [at, part] of parts.entries()) bytes.set(part.bytes, at * most * values);
     return { ...parts[0], count: z.length, bytes };
   }
 
   // Large images take long to decode: fewer of them, and not while the user still moves.
-  get large() { return this.model.shape[0] * this.model.shape[1] > LARGE; }
+  get large() {
+    return this.model.shape[0] * this.model.shape[1] > LARGE;
+  }
 
-  columns(most) { return this.large ? Math.min(7, most) : most; }
+  columns(most) {
+    return this.large ? Math.min(7, most) : most;
+  }
 
-  get patience() { return this.large ? 500 : 150; }
+  get patience() {
+    return this.large ? 500 : 150;
+  }
 
-  input(z) { return this.noise.length ? [...z, ...this.noise] : [...z]; }
+  input(z) {
+    return this.noise.length ? [...z, ...this.noise] : [...z];
+  }
 
   // The values that a traversal of a latent passes through.
   values(latent, columns) {
     const { prior, classes } = this.latents[latent];
     const share = (at) => (columns > 1 ? at / (columns - 1) : 0.5);
-    if (prior === "categorical") return Array.from({ length: columns }, (_, at) => Math.round(share(at) * (classes - 1)));
+    if (prior === "categorical")
+      return Array.from({ length: columns }, (_, at) => Math.round(share(at) * (classes - 1)));
     return Array.from({ length: columns }, (_, at) => (2 * share(at) - 1) * SPAN[prior]);
   }
 
@@ -90,8 +103,13 @@ export class Session extends EventTarget {
   }
 
   draw() {
-    return this.latents.map(({ prior, classes }) => (prior === "categorical" ? Math.floor(Math.random() * classes)
-      : prior === "uniform" ? 2 * Math.random() - 1 : normal()));
+    return this.latents.map(({ prior, classes }) =>
+      prior === "categorical"
+        ? Math.floor(Math.random() * classes)
+        : prior === "uniform"
+          ? 2 * Math.random() - 1
+          : normal(),
+    );
   }
 
   drawNoise(scale) {
@@ -99,9 +117,13 @@ export class Session extends EventTarget {
     this.changed("noise");
   }
 
-  async from(question) { this.begin(await startFrom(this.id, question)); }
+  async from(question) {
+    this.begin(await startFrom(this.id, question));
+  }
 
-  async fromFile(file) { this.begin(await upload(this.id, file)); }
+  async fromFile(file) {
+    this.begin(await upload(this.id, file));
+  }
 
   begin(found, at = 0) {
     const size = found.images.height * found.images.width * found.images.channels;

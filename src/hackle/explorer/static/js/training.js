@@ -19,14 +19,17 @@ export function grouped(curves) {
     const key = siblings ? stem : name;
     if (!groups.has(key)) groups.set(key, []);
     const known = (_, at) => curves[name][at] !== null;
-    groups.get(key).push({ name: siblings ? `z${place}` : name, x: curves.step.filter(known), y: curves[name].filter(known) });
+    groups
+      .get(key)
+      .push({ name: siblings ? `z${place}` : name, x: curves.step.filter(known), y: curves[name].filter(known) });
   }
   return groups;
 }
 
 export async function showTraining(panel, id, signal) {
   const state = h("p", { class: "facts", role: "status" });
-  const terms = h("div", { class: "charts" }), scores = h("div", { class: "charts" });
+  const terms = h("div", { class: "charts" }),
+    scores = h("div", { class: "charts" });
   const scored = h("section", { class: "along", hidden: true }, h("h2", {}, "Scores"), scores);
   panel.append(state, terms, scored);
   const curves = {};
@@ -42,10 +45,17 @@ export async function showTraining(panel, id, signal) {
     const found = await readCurves(id, last);
     const steps = found.curves.step ?? [];
     const before = curves.step?.length ?? 0;
-    for (const [name, values] of Object.entries(found.curves)) (curves[name] ??= Array(before).fill(null)).push(...values);
+    for (const [name, values] of Object.entries(found.curves)) {
+      curves[name] ??= Array(before).fill(null);
+      curves[name].push(...values);
+    }
     if (steps.length) last = steps.at(-1);
     const live = found.status === "training" ? [h("span", { class: "live" }, "live")] : [];
-    state.replaceChildren(h("span", { class: `state ${found.status}` }, found.status), last >= 0 ? `step ${number(last)}` : "no curves were kept", ...live);
+    state.replaceChildren(
+      h("span", { class: `state ${found.status}` }, found.status),
+      last >= 0 ? `step ${number(last)}` : "no curves were kept",
+      ...live,
+    );
     if (steps.length) {
       const groups = [...grouped(curves)];
       terms.replaceChildren(...groups.filter(([name]) => !SCORE.test(name)).map(chartOf));

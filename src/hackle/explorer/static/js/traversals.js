@@ -7,35 +7,73 @@ import { paintSheet } from "./picture.js";
 const GAP = 2;
 
 export function showTraversals(place, session, signal) {
-  const latents = session.ordered(), columns = session.columns(11);
+  const latents = session.ordered(),
+    columns = session.columns(11);
   const strips = latents.map((latent) => {
     const canvas = h("canvas", { role: "img", "aria-label": `Traversal of latent z${latent.index}` });
     const mark = h("i", { class: "mark", "aria-hidden": "true" });
     const pick = (event) => {
       const share = event.offsetX / canvas.clientWidth;
-      session.set(latent.index, session.values(latent.index, columns)[Math.min(columns - 1, Math.floor(share * columns))]);
+      session.set(
+        latent.index,
+        session.values(latent.index, columns)[Math.min(columns - 1, Math.floor(share * columns))],
+      );
     };
-    const strip = h("div", { class: "film", title: `Click to move z${latent.index} there`, onclick: pick }, canvas, mark);
-    const label = h("span", { class: "name" }, `z${latent.index}`, latent.kl === null ? null : h("small", {}, `KL ${nats(latent.kl)}`));
-    return { latent, canvas, mark, line: h("div", { class: `traversal ${latent.active ? "" : "collapsed"}` }, label, strip) };
+    const strip = h(
+      "div",
+      { class: "film", title: `Click to move z${latent.index} there`, onclick: pick },
+      canvas,
+      mark,
+    );
+    const label = h(
+      "span",
+      { class: "name" },
+      `z${latent.index}`,
+      latent.kl === null ? null : h("small", {}, `KL ${nats(latent.kl)}`),
+    );
+    return {
+      latent,
+      canvas,
+      mark,
+      line: h("div", { class: `traversal ${latent.active ? "" : "collapsed"}` }, label, strip),
+    };
   });
-  place.append(h("div", { class: "traversals" }, strips.map(({ line }) => line)));
+  place.append(
+    h(
+      "div",
+      { class: "traversals" },
+      strips.map(({ line }) => line),
+    ),
+  );
 
-  const marks = () => strips.forEach(({ latent, mark }) => {
-    const values = session.values(latent.index, columns), low = values[0], high = values[columns - 1];
-    const share = high > low ? (session.z[latent.index] - low) / (high - low) : 0.5;
-    mark.style.left = `${100 * ((Math.min(1, Math.max(0, share)) * (columns - 1) + 0.5) / columns)}%`;
-  });
+  const marks = () =>
+    strips.forEach(({ latent, mark }) => {
+      const values = session.values(latent.index, columns),
+        low = values[0],
+        high = values[columns - 1];
+      const share = high > low ? (session.z[latent.index] - low) / (high - low) : 0.5;
+      mark.style.left = `${100 * ((Math.min(1, Math.max(0, share)) * (columns - 1) + 0.5) / columns)}%`;
+    });
   const draw = latest(async () => {
-    const z = latents.flatMap((latent) => session.values(latent.index, columns).map((value) => session.moved([[latent.index, value]])));
+    const z = latents.flatMap((latent) =>
+      session.values(latent.index, columns).map((value) => session.moved([[latent.index, value]])),
+    );
     const images = await session.decode(z);
     if (signal.aborted) return;
-    strips.forEach(({ canvas }, row) => paintSheet(canvas, images, { columns, first: row * columns, gap: GAP }));
+    for (const [row, { canvas }] of strips.entries())
+      paintSheet(canvas, images, { columns, first: row * columns, gap: GAP });
     session.view = { name: "traversals", rows: latents.length, columns, z };
     place.dataset.drawn = String(Number(place.dataset.drawn ?? 0) + 1);
   });
   const soon = later(draw, session.patience);
-  session.addEventListener("change", () => { marks(); soon(); }, { signal });
+  session.addEventListener(
+    "change",
+    () => {
+      marks();
+      soon();
+    },
+    { signal },
+  );
   marks();
   return draw();
 }

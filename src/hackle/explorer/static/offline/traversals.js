@@ -1,12 +1,20 @@
 // The offline page: each slider moves through images that are inside the page.
 const data = JSON.parse(document.getElementById("data").textContent);
 const place = document.getElementById("traversals");
-const add = (parent, tag, properties = {}) => parent.appendChild(Object.assign(document.createElement(tag), properties));
+const add = (parent, tag, properties = {}) =>
+  parent.appendChild(Object.assign(document.createElement(tag), properties));
 for (const view of data.views) {
   const block = add(place, "section", { className: "block" });
-  const picture = add(block, "canvas", { width: data.width, height: data.height, className: "picture", role: "img", ariaLabel: "Image decoded from the latents" });
+  const picture = add(block, "canvas", {
+    width: data.width,
+    height: data.height,
+    className: "picture",
+    role: "img",
+    ariaLabel: "Image decoded from the latents",
+  });
   const context = picture.getContext("2d");
-  const show = (image, at) => context.drawImage(image, at * data.width, 0, data.width, data.height, 0, 0, data.width, data.height);
+  const show = (image, at) =>
+    context.drawImage(image, at * data.width, 0, data.width, data.height, 0, 0, data.width, data.height);
   const start = new Image();
   start.onload = () => show(start, 0);
   start.src = view.image;
@@ -15,7 +23,12 @@ for (const view of data.views) {
     const line = add(list, "label", { className: "row" });
     const kl = data.kl[row] === null ? "" : ` KL ${data.kl[row].toFixed(2)}`;
     add(line, "span", { textContent: `z${latent.latent}${kl}` });
-    const film = add(line, "canvas", { width: data.width * data.columns, height: data.height, role: "img", ariaLabel: `Traversal of latent z${latent.latent}` });
+    const film = add(line, "canvas", {
+      width: data.width * data.columns,
+      height: data.height,
+      role: "img",
+      ariaLabel: `Traversal of latent z${latent.latent}`,
+    });
     const slider = add(line, "input", { type: "range", min: 0, max: data.columns - 1, value: latent.at });
     const value = add(line, "output", { textContent: latent.values[latent.at].toFixed(2) });
     const sprite = new Image();
