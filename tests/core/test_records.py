@@ -210,3 +210,17 @@ def test_whole_records_and_tensors_can_be_put_in() -> None:
 def test_paths_that_lead_nowhere_are_refused(path: str) -> None:
     with pytest.raises(ValueError, match=f"has no field '{path.rsplit('.', 1)[-1]}'"):
         with_fields(JOB, {path: 1.0})
+
+
+@dataclass(frozen=True)
+class Grown:
+    weight: float = 1.0
+    warmth: float = field(default=0.5, metadata={"later": True})
+
+
+def test_a_field_added_later_leaves_the_hash_of_records_from_before_it() -> None:
+    assert to_json(Grown(2.0)).keys() == {"type", "weight"}
+    assert to_json(Grown(2.0, 0.25))["warmth"] == 0.25
+    assert record_hash(Grown(2.0)) != record_hash(Grown(2.0, 0.25))
+    for record in (Grown(2.0), Grown(2.0, 0.25)):
+        assert from_json(to_json(record), {}) == record

@@ -5,39 +5,23 @@ from __future__ import annotations
 import dataclasses
 import shlex
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args, get_type_hints
 
 import torch
 import tyro
 
 from hackle.cli.words import nearest, run_command, take_option
-from hackle.core.types import Architecture, HackleError, Run
+from hackle.core.types import Architecture, HackleError, Run, shown_fields
 
 
 @dataclasses.dataclass(frozen=True)
 class TrainOptions:
-    """What every method's training takes besides the method's own options."""
+    """What every method's training takes besides the method's own options and the fields of `Run` that people see."""
 
-    dataset: str
-    """Name of a data set (`hackle data list`), or path of a folder of images or of an .npz file."""
-    steps: int
-    """Number of updates of the main networks."""
-    seed: int
-    """Everything random in the run follows from it."""
-    batch_size: int
-    """Images in a batch."""
-    latents: int
-    """Dimensions of the representation."""
-    likelihood: Literal["bernoulli", "gaussian"]
-    """What the decoder's output means: logits of pixels, or their means with unit variance."""
-    correlation: float
-    """Correlation σ of the posterior's noise, from 0 (factorised) to below 1."""
     learning_rate: float
     """Adam's step size for the main networks."""
     architecture: str
     """Networks: `hackle train --help` lists them."""
-    precision: Literal["auto", "float32", "bfloat16"] = "auto"
-    """Number format of arithmetic, not of weights; auto is bfloat16 for autoencoders on CUDA, else float32."""
     out: Path | None = None
     """The run's folder; without it the model is trained and forgotten."""
     resume: bool = False
@@ -50,6 +34,17 @@ class TrainOptions:
     """Steps between two points of the curves."""
     score_every: int = 0
     """Steps between two quick scorings of the model, which join the curves; 0 is never."""
+
+
+def _run_options(default: Run) -> Any:
+    """An option for each field of `Run` that people see, with this run's values; the precision may be left to the device."""
+    kinds, seen = get_type_hints(Run), shown_fields()
+    kinds["precision"] = Literal["auto", *get_args(kinds["precision"])]
+    about = {name: each.about for name, each in seen.items()}
+    about["precision"] += " auto is bfloat16 for autoencoders on CUDA, else float32."
+    options = [(name, Annotated[kinds[name], tyro.conf.arg(help=about[name])]) for name in seen]
+    made = dataclasses.make_dataclass("RunOptions", options, frozen=True)
+    return made(**{name: getattr(default, name) for name in seen} | {"precision": "auto"})
 
 
 def train_command(words: list[str]) -> None:
@@ -81,31 +76,26 @@ def train_command(words: list[str]) -> None:
     dataset, rest = take_option(rest, "--dataset", "dsprites")
     default = default_run(method, dataset) if preset == "none" else PRESETS[preset](method, dataset, None)
     names = {name for name, cls in ARCHITECTURES.items() if isinstance(default.architecture, cls)}
+    record = _run_options(default)
     options = TrainOptions(
-        dataset=dataset,
-        steps=default.steps,
-        seed=default.seed,
-        batch_size=default.batch_size,
-        latents=default.latents,
-        likelihood=default.likelihood,
-        correlation=default.correlation,
         learning_rate=default.optimiser.learning_rate,
         architecture=names.pop() if names else type(default.architecture).__name__,
     )
     chosen_name = options.architecture
 
-    def command(method: Any, options: Any) -> tuple[Any, TrainOptions]:
-        return method, options
+    def command(method: Any, record: Any, options: Any) -> tuple[Any, Any, TrainOptions]:
+        return method, record, options
 
     without_prefix = tyro.conf.arg(name="")
     command.__annotations__ = {
         "method": Annotated[type(default.method), without_prefix],
+        "record": Annotated[type(record), without_prefix],
         "options": Annotated[TrainOptions, without_prefix],
     }
-    command.__defaults__ = (default.method, options)
+    command.__defaults__ = (default.method, record, options)
     source = "hackle's own; --preset NAME takes a paper's" if preset == "none" else f"those of the preset {preset}"
     command.__doc__ = f"{type(default.method).__doc__}\n\nThe defaults shown are {source}."
-    chosen, options = run_command(command, f"train {method}", rest)
+    chosen, record, options = run_command(command, f"train {method}", rest)
     if options.architecture not in ARCHITECTURES:
         raise HackleError(f"no architecture {options.architecture!r}; {nearest(options.architecture, ARCHITECTURES)}")
     if options.architecture == "own":
@@ -114,23 +104,16 @@ def train_command(words: list[str]) -> None:
         default.architecture if options.architecture == chosen_name else ARCHITECTURES[options.architecture]()
     )
     device = find_device(options.device)
-    precision = options.precision
-    if precision == "auto":
+    if record.precision == "auto":
         autoencoder = isinstance(architecture, Architecture)
         precision = "bfloat16" if device.type == "cuda" and autoencoder else "float32"
+        record = dataclasses.replace(record, precision=precision)
     run = dataclasses.replace(
         default,
         method=chosen,
         architecture=architecture,
-        dataset=options.dataset,
-        steps=options.steps,
-        seed=options.seed,
-        batch_size=options.batch_size,
-        latents=options.latents,
-        likelihood=options.likelihood,
-        correlation=options.correlation,
-        precision=precision,
         optimiser=dataclasses.replace(default.optimiser, learning_rate=options.learning_rate),
+        **vars(record),
     )
     _fit(run, device, options.out, options.resume, options)
 

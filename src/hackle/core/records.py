@@ -77,7 +77,8 @@ def to_json(record: Any) -> Any:
     """A record as plain data; nested records carry their class name so that they can be read back.
 
     Float fields are written as floats, so that β = 4 and β = 4.0 are one record. A class or function becomes
-    `module:name`, a string from which whoever holds the record may import it again.
+    `module:name`, a string from which whoever holds the record may import it again. A field that was added later (`later`
+    in its metadata) is left out at its default, so that records from before it keep their hash.
     """
     if is_record(record):
         plain: dict[str, Any] = {"type": _type_name(type(record))}
@@ -87,6 +88,8 @@ def to_json(record: Any) -> Any:
                     f"{plain['type']} has a field called type, the key that names its class; rename the field"
                 )
             value = getattr(record, field.name)
+            if field.metadata.get("later") and value == field.default:
+                continue
             plain[field.name] = to_json(float(value) if _is_float(field) and isinstance(value, int) else value)
         return plain
     if isinstance(record, tuple | list):

@@ -230,6 +230,29 @@ class Method(Protocol):
 
 
 @dataclass(frozen=True)
+class Shown:
+    """How people meet a field of `Run`: as an option of `hackle train` and as a column of every table and list.
+
+    about: the option's help. word: its heading; the field's name if empty. compared: whether runs that differ in it are
+    different experiments. usual: whether a claim or figure that says nothing of it means runs that have the default.
+    """
+
+    about: str
+    word: str = ""
+    compared: bool = True
+    usual: bool = True
+
+
+def shown(default: Any, about: str, *, later: bool = False, **how: Any) -> Any:
+    """A field of `Run` that people see; declaring it is all that it takes.
+
+    later: the field is newer than runs that are stored. It is left out of records while it has its default, so that their
+    hashes stay. The rest as in `Shown`.
+    """
+    return field(default=default, metadata={"shown": Shown(about, **how), "later": later})
+
+
+@dataclass(frozen=True)
 class Run:
     """The record of one training: its result depends on these fields alone.
 
@@ -238,14 +261,25 @@ class Run:
 
     method: Method
     architecture: Architecture | AdversarialArchitecture
-    dataset: str = "dsprites"
-    seed: int = 0
-    steps: int = 300_000
-    batch_size: int = 64
-    latents: int = 10
-    likelihood: Literal["bernoulli", "gaussian"] = "bernoulli"
-    correlation: float = 0.0
-    precision: Literal["float32", "bfloat16"] = "float32"
+    dataset: str = shown(
+        "dsprites",
+        "Name of a data set (`hackle data list`), or path of a folder of images or of an .npz file.",
+        word="data set",
+        usual=False,
+    )
+    seed: int = shown(0, "Everything random in the run follows from it.", compared=False)
+    steps: int = shown(300_000, "Number of updates of the main networks.", compared=False)
+    batch_size: int = shown(64, "Images in a batch.", compared=False)
+    latents: int = shown(10, "Dimensions of the representation.", usual=False)
+    likelihood: Literal["bernoulli", "gaussian"] = shown(
+        "bernoulli",
+        "What the decoder's output means: logits of pixels, or their means with unit variance.",
+        usual=False,
+    )
+    correlation: float = shown(0.0, "Correlation σ of the posterior's noise, from 0 (factorised) to below 1.", word="σ")
+    precision: Literal["float32", "bfloat16"] = shown(
+        "float32", "dtype in which networks compute; weights are float32.", compared=False
+    )
     optimiser: Adam = Adam()
 
     def __post_init__(self) -> None:
@@ -273,3 +307,8 @@ class Run:
         # Training computes in float32, where a number just below 1 is 1.
         if not 0 <= np.float32(self.correlation) < 1:
             raise RunError(f"correlation is {self.correlation}; expected 0 (factorised) up to, not including, 1")
+
+
+def shown_fields() -> dict[str, Shown]:
+    """The fields of `Run` that people see, by name, in its order; methods and networks are seen by their names instead."""
+    return {each.name: each.metadata["shown"] for each in fields(Run) if "shown" in each.metadata}
