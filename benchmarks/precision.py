@@ -4,7 +4,7 @@
     python benchmarks/precision.py DIR [--csv FILE]
 
 The second command compares, for each method and each of reconstruction error, KL, MIG and FactorVAE score, the distribution
-over seeds in one number format with that in the other: means, standard deviations, the standardised difference of the means
+over seeds in one dtype with that in the other: means, standard deviations, the standardised difference of the means
 with its 95% interval, and the p-value of the two-sample Kolmogorov–Smirnov test, corrected over the eight comparisons by
 Holm's procedure. A run in bfloat16 shares its seed with one in float32, but rounding drives the two apart within some
 thousand steps, so they count as independent.
@@ -31,9 +31,9 @@ SCORES = ("reconstruction", "kl", "mig", "factor_vae")
 def precision(*, seeds: int = 16, steps: int = 50_000, methods: Sequence[str] = tuple(STRENGTHS)) -> list[Run]:
     """The runs of the comparison. Those that take longest come first, so that they train beside the others."""
     found = []
-    for number_format in ("float32", "bfloat16"):
+    for dtype in ("float32", "bfloat16"):
         for method in methods:
-            settings = {"method": method_at(method, STRENGTHS[method]), "precision": number_format, "steps": steps}
+            settings = {"method": method_at(method, STRENGTHS[method]), "precision": dtype, "steps": steps}
             found += [replace(default_run(method, "dsprites"), **settings, seed=seed) for seed in range(seeds)]
     return found
 

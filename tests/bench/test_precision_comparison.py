@@ -1,4 +1,4 @@
-"""The comparison of two number formats finds a difference that is there, and none where there is none."""
+"""The comparison of two dtypes finds a difference that is there, and none where there is none."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_the_study_pairs_formats_by_seed(precision: Any) -> None:
     runs = precision.precision(seeds=3, steps=7)
     assert len(runs) == 12
     assert {(type(run.method).__name__, run.precision) for run in runs} == {
-        (name, number_format) for name in ("BetaVAE", "FactorVAE") for number_format in ("bfloat16", "float32")
+        (name, dtype) for name in ("BetaVAE", "FactorVAE") for dtype in ("bfloat16", "float32")
     }
     assert {run.steps for run in runs} == {7}
 

@@ -47,7 +47,7 @@ def test_values_and_gradients(shape: tuple[int, ...], slope: float) -> None:
     assert gradcheck(lambda *values: batch_normalise(*values, slope=slope), alone)
 
 
-def test_results_keep_the_number_format_of_the_values() -> None:
+def test_results_keep_the_dtype_of_the_values() -> None:
     values = random(9, 4).to(torch.bfloat16)
     found = batch_normalise(values, torch.ones(4), torch.zeros(4), 0.2)
     assert found.dtype == torch.bfloat16

@@ -71,7 +71,9 @@ def kernels(monkeypatch: pytest.MonkeyPatch) -> Callable[[], Kernels]:
 
     def install() -> Kernels:
         found = Kernels()
-        monkeypatch.setattr(sys.modules["hackle.kernels.tower"], "triton_kernels", lambda images: found)
+        module = sys.modules["hackle.kernels.tower"]
+        monkeypatch.setattr(module, "on_triton", lambda images: True)
+        monkeypatch.setattr(module, "triton_convolution", found)
         return found
 
     return install
@@ -140,7 +142,7 @@ def test_gradients_of_a_gradient_penalty(upward: bool, plan: tuple[int, ...], ke
         close(ours, [value[model] for value in expected])
 
 
-def test_weights_in_another_number_format_get_second_derivatives_too(kernels: Any) -> None:
+def test_weights_in_another_dtype_get_second_derivatives_too(kernels: Any) -> None:
     """Images in bfloat16, weights in float32: the rounded weights are what is multiplied, the others what is learnt."""
     x, *parameters = [value.float() for value in arguments(False, (2, 3, 4))]
     rounded = [value.to(torch.bfloat16).float() for value in parameters[:2]] + parameters[2:]

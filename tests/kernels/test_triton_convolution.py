@@ -61,7 +61,7 @@ def test_layers_and_their_gradients(side: int, c: int, o: int, dtype: torch.dtyp
     ):
         bias = random(models, channels, seed=1)
         given = [image.requires_grad_(), weight.clone().requires_grad_(), bias.requires_grad_()]
-        # The reference sees what the kernel sees: weights rounded to the images' number format.
+        # The reference sees what the kernel sees: weights rounded to the images' dtype.
         doubled = [given[0].detach().double(), weight.to(dtype).double(), bias.detach().double()]
         doubled = [value.requires_grad_() for value in doubled]
         found = layer(*given, slope)  # type: ignore[operator]

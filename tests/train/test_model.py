@@ -24,7 +24,7 @@ def model(squares: Any) -> Model:
     return Model(small_run(BetaVAE(2.0), correlation=0.25), squares.shape)
 
 
-def test_encoding_does_not_depend_on_chunks_or_number_format(model: Model, squares: Any) -> None:
+def test_encoding_does_not_depend_on_chunks_or_dtype(model: Model, squares: Any) -> None:
     images = squares.render(squares.factors.rows(np.arange(32)))
     means, logvars = model.encode(images)
     assert means.shape == logvars.shape == (32, 3)

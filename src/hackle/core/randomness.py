@@ -12,14 +12,14 @@ import operator
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import import_module
-from importlib.util import find_spec
-from types import ModuleType
 from typing import Any, SupportsIndex
 
 import numpy as np
 import torch
 from torch import Tensor
+
+from hackle.core import randomness_kernel
+from hackle.core.triton_shim import on_triton
 
 _WORD = 0xFFFFFFFF
 _MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
@@ -88,21 +88,18 @@ class Stream:
         return zlib.crc32(f"{self.purpose}/{name}".encode())
 
     @property
-    def _kernels(self) -> ModuleType | None:
-        """The Triton kernels where they run."""
-        if self.seeds.device.type == "cuda" and find_spec("triton") is not None:
-            return import_module("hackle.core.randomness_kernel")
-        return None
+    def _by_kernel(self) -> bool:
+        return on_triton(self.seeds, dtypes=(torch.int64,))
 
     def words(self, name: str, count: int) -> Tensor:
         """(m, count) uniform 32-bit integers as int64: by one kernel on CUDA, elsewhere by NumPy on the CPU."""
-        if (kernels := self._kernels) is not None:
-            return kernels.words(self.seeds, self.step, self.tag(name), count)
+        if self._by_kernel:
+            return randomness_kernel.words(self.seeds, self.step, self.tag(name), count)
         position = np.arange(-(-count // 4))
         seeds, step = self.seeds.cpu().numpy()[:, None], int(self.step)
         counter = (position, self.tag(name), step & _WORD, (step >> 32) & _WORD)
-        found = np.stack(philox(counter, (seeds & _WORD, (seeds >> 32) & _WORD)), axis=-1)
-        return torch.from_numpy(found.reshape(len(seeds), 4 * len(position))[:, :count]).to(self.seeds.device)
+        fours = np.stack(philox(counter, (seeds & _WORD, (seeds >> 32) & _WORD)), axis=-1)
+        return torch.from_numpy(fours.reshape(len(seeds), 4 * len(position))[:, :count]).to(self.seeds.device)
 
     def uniform(self, name: str, shape: tuple[int, ...]) -> Tensor:
         """(m, *shape) float32 numbers in [0, 1), multiples of 2⁻²⁴ and so exact on every device."""
@@ -114,15 +111,17 @@ class Stream:
         if not 1 <= high <= 2**31:
             raise ValueError(f"high is {high}; expected 1 to 2³¹")
         count = math.prod(shape)
-        if (kernels := self._kernels) is not None:
-            return kernels.words(self.seeds, self.step, self.tag(name), count, high).view(len(self.seeds), *shape)
+        if self._by_kernel:
+            return randomness_kernel.words(self.seeds, self.step, self.tag(name), count, high).view(
+                len(self.seeds), *shape
+            )
         return ((self.words(name, count) * high) >> 32).view(len(self.seeds), *shape)
 
     def normal(self, name: str, shape: tuple[int, ...]) -> Tensor:
         """(m, *shape) standard normal float32 numbers, by Box and Muller's transform; 24 bits end the tails at ±5.77."""
         count = math.prod(shape)
-        if (kernels := self._kernels) is not None:
-            return kernels.normal(self.seeds, self.step, self.tag(name), count).view(len(self.seeds), *shape)
+        if self._by_kernel:
+            return randomness_kernel.normal(self.seeds, self.step, self.tag(name), count).view(len(self.seeds), *shape)
         pairs = -(-count // 2)
         words = self.words(name, 2 * pairs).view(len(self.seeds), 2, pairs)
         radius = torch.sqrt(-2.0 * torch.log(((words[:, 0] >> 8).to(torch.float32) + 1.0) * 2.0**-24))

@@ -1,23 +1,14 @@
 """Philox in Triton: what `hackle.core.randomness.Stream` draws, in one kernel launch instead of some eighty small ones."""
 
-from __future__ import annotations
+# Triton reads annotations as values.
+# pyright: reportInvalidTypeForm=false
 
-from importlib import import_module
-from importlib.util import find_spec
-from typing import Any
+from __future__ import annotations
 
 import torch
 from torch import Tensor
 
-_present = find_spec("triton") is not None
-triton: Any = import_module("triton") if _present else None
-tl: Any = import_module("triton.language") if _present else None
-libdevice: Any = import_module("triton.language.extra.libdevice") if _present else None
-
-
-def jit(function: Any) -> Any:
-    """`triton.jit` where there is Triton; elsewhere the plain function, which nobody launches."""
-    return triton.jit(function) if _present else function
+from hackle.core.triton_shim import jit, launch, libdevice, tl, triton
 
 
 @jit
@@ -38,7 +29,7 @@ def philox(a, b, c, d, left, right):
 
 
 @jit
-def words_kernel(out, seeds, step, tag, count, high, BLOCK: tl.constexpr):  # pyright: ignore[reportInvalidTypeForm]
+def words_kernel(out, seeds, step, tag, count, high, BLOCK: tl.constexpr):
     """Words as they come or, with `high` above 0, scaled to whole numbers below it."""
     model = tl.program_id(0).to(tl.int64)
     position = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
@@ -71,8 +62,7 @@ def words(seeds: Tensor, step: Tensor, tag: int, count: int, high: int = 0) -> T
     if out.numel():
         block = 128
         grid = (len(seeds), triton.cdiv(triton.cdiv(count, 4), block))
-        with torch.cuda.device_of(seeds):
-            words_kernel[grid](out, seeds, step, tag, count, high, BLOCK=block)
+        launch(words_kernel, grid, out, seeds, step, tag, count, high, BLOCK=block)
     return out
 
 
@@ -92,7 +82,7 @@ def word_at(position, tag, now, seed):
 
 
 @jit
-def normal_kernel(out, seeds, step, tag, count, pairs, BLOCK: tl.constexpr):  # pyright: ignore[reportInvalidTypeForm]
+def normal_kernel(out, seeds, step, tag, count, pairs, BLOCK: tl.constexpr):
     model = tl.program_id(0).to(tl.int64)
     pair = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     seed = tl.load(seeds + model)
@@ -111,6 +101,6 @@ def normal(seeds: Tensor, step: Tensor, tag: int, count: int) -> Tensor:
     out = torch.empty(len(seeds), count, dtype=torch.float32, device=seeds.device)
     if out.numel():
         block, pairs = 128, triton.cdiv(count, 2)
-        with torch.cuda.device_of(seeds):
-            normal_kernel[(len(seeds), triton.cdiv(pairs, block))](out, seeds, step, tag, count, pairs, BLOCK=block)
+        grid = (len(seeds), triton.cdiv(pairs, block))
+        launch(normal_kernel, grid, out, seeds, step, tag, count, pairs, BLOCK=block)
     return out

@@ -8,9 +8,6 @@ gathers and unpacks; everywhere else PyTorch does, to the same bytes.
 from __future__ import annotations
 
 import functools
-from importlib import import_module
-from importlib.util import find_spec
-from types import ModuleType
 
 import numpy as np
 import torch
@@ -18,6 +15,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from hackle.core.randomness import Stream
+from hackle.core.triton_shim import on_triton
+from hackle.datasets import sprite_kernels
 
 SIDE = 64
 
@@ -54,11 +53,9 @@ def gather(words: Tensor, index: Tensor) -> Tensor:
     return words.index_select(0, index.flatten()).view(*index.shape, SIDE)
 
 
-def fused_kernels(device: torch.device) -> ModuleType | None:
-    """`sprite_kernels` where it can run: on CUDA, with Triton installed."""
-    if device.type != "cuda" or find_spec("triton") is None:
-        return None
-    return import_module("hackle.datasets.sprite_kernels")
+def drawn_by_kernels(words: Tensor) -> bool:
+    """Whether images of these words are drawn by `sprite_kernels`."""
+    return on_triton(words, dtypes=(torch.int64,))
 
 
 class BitImages:
@@ -66,9 +63,8 @@ class BitImages:
 
     def __init__(self, words: Tensor) -> None:
         self.words = words
-        self._kernels = fused_kernels(words.device)
 
     def __call__(self, index: Tensor, stream: Stream) -> Tensor:
-        if self._kernels is not None:
-            return self._kernels.plain(self.words, index)
+        if drawn_by_kernels(self.words):
+            return sprite_kernels.plain(self.words, index)
         return unpack(gather(self.words, index))

@@ -29,7 +29,8 @@ from PIL import Image
 from torch import Tensor
 
 from hackle.core.randomness import Stream
-from hackle.datasets.bits import SIDE, fused_kernels, gather, unpack
+from hackle.datasets import sprite_kernels
+from hackle.datasets.bits import SIDE, drawn_by_kernels, gather, unpack
 from hackle.datasets.damage import reading
 from hackle.datasets.dsprites import Sprites, SpriteStore
 from hackle.datasets.fetch import present_files
@@ -90,21 +91,20 @@ class VariantImages:
     def __init__(self, words: Tensor, kind: str, painting: Tensor | None = None) -> None:
         self.words = words
         self.kind = kind
-        self._kernels = fused_kernels(words.device)
         self._paint: Callable[[Tensor, Stream], Tensor] = {"colour": colour, "noise": noise, "scream": scream}[kind]
         self._size, self._slides = (SIDE, SIDE), None
         if painting is not None:
             painting = painting.to(words.device)
             self._paint = partial(scream, painting=painting)
             self._size = (painting.shape[0], painting.shape[1])
-            if self._kernels is not None:
-                self._slides = self._kernels.sliding_words(painting)
+            if drawn_by_kernels(words):
+                self._slides = sprite_kernels.sliding_words(painting)
 
     def __call__(self, index: Tensor, stream: Stream) -> Tensor:
         if len(stream.seeds) != len(index):
             raise ValueError(f"indices for {len(index)} models but a stream for {len(stream.seeds)}; expected one each")
-        if self._kernels is not None:
-            return self._kernels.variant(self.words, index, stream, self.kind, self._slides, self._size)
+        if drawn_by_kernels(self.words):
+            return sprite_kernels.variant(self.words, index, stream, self.kind, self._slides, self._size)
         return self._paint(unpack(gather(self.words, index), channels=3), stream)
 
 

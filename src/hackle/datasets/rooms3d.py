@@ -20,8 +20,6 @@ import hashlib
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -31,7 +29,9 @@ from torch import Tensor
 
 from hackle.core.factors import Factor, FactorGrid
 from hackle.core.randomness import Stream
+from hackle.core.triton_shim import on_triton
 from hackle.core.types import Images
+from hackle.datasets import rooms3d_kernel
 from hackle.datasets.kept import kept
 from hackle.datasets.progress import progress
 from hackle.datasets.raycast import MATERIALS, Capsule, Cube, Cylinder, Solid, Sphere, View, cast
@@ -85,11 +85,9 @@ class Rooms3D:
 
     def images_on(self, device: torch.device | str) -> Images:
         """A renderer on the device, which keeps 8 MB of weights there."""
-        device = torch.device(device)
-        fill = render_chunks
-        if device.type == "cuda" and find_spec("triton") is not None:
-            fill = import_module("hackle.datasets.rooms3d_kernel").render
-        return RoomImages(torch.from_numpy(self.weights).to(device).flatten(1, 2), colour_table().to(device), fill)
+        weights = torch.from_numpy(self.weights).to(device).flatten(1, 2)
+        fill = rooms3d_kernel.render if on_triton(weights, dtypes=(torch.uint8,)) else render_chunks
+        return RoomImages(weights, colour_table().to(device), fill)
 
 
 @dataclass(frozen=True)

@@ -4,26 +4,21 @@ The same whole-number arithmetic as `rooms3d.render_chunks` and the same bytes; 
 the size of the images, never reach memory.
 """
 
+# Triton reads annotations as values.
+# pyright: reportInvalidTypeForm=false
+
 from __future__ import annotations
 
 import torch
 from torch import Tensor
 
-from hackle.core.randomness_kernel import jit, tl
+from hackle.core.triton_shim import jit, launch, tl
 
 _BLOCK = 4096
 
 
 @jit
-def fill_kernel(
-    images,
-    weights,
-    colours,
-    index,
-    GEOMETRIES: tl.constexpr,  # pyright: ignore[reportInvalidTypeForm]
-    PIXELS: tl.constexpr,  # pyright: ignore[reportInvalidTypeForm]
-    BLOCK: tl.constexpr,  # pyright: ignore[reportInvalidTypeForm]
-):
+def fill_kernel(images, weights, colours, index, GEOMETRIES: tl.constexpr, PIXELS: tl.constexpr, BLOCK: tl.constexpr):
     image = tl.program_id(0).to(tl.int64)
     flat = tl.load(index + image)
     value = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
@@ -42,14 +37,8 @@ def render(weights: Tensor, colours: Tensor, index: Tensor, images: Tensor) -> N
     """Fills images (m, b, h, w, 3) from weights (g, p, 4), colours (k, 4, 3), all uint8, and flat indices (m, b)."""
     geometries, pixels, _ = weights.shape
     if index.numel():
-        grid = (index.numel(), 3 * pixels // _BLOCK)
-        with torch.cuda.device_of(index):
-            fill_kernel[grid](
-                images,
-                weights.view(torch.int32),
-                colours,
-                index.contiguous(),
-                GEOMETRIES=geometries,
-                PIXELS=pixels,
-                BLOCK=_BLOCK,
-            )
+        launch(
+            fill_kernel, (index.numel(), 3 * pixels // _BLOCK),
+            images, weights.view(torch.int32), colours, index.contiguous(),
+            GEOMETRIES=geometries, PIXELS=pixels, BLOCK=_BLOCK,
+        )  # fmt: skip

@@ -6,13 +6,17 @@ from the same counters and keys, so that a batch has the same bytes as on the CP
 Without Triton, as in PyTorch's wheels for the CPU, the kernels stay the plain functions below and cannot be launched.
 """
 
+# Triton reads annotations as values.
+# pyright: reportInvalidTypeForm=false
+
 from __future__ import annotations
 
 import torch
 from torch import Tensor
 
 from hackle.core.randomness import Stream
-from hackle.core.randomness_kernel import jit, philox, tl
+from hackle.core.randomness_kernel import philox
+from hackle.core.triton_shim import jit, launch, tl
 
 
 @jit
@@ -47,19 +51,8 @@ def plain_kernel(out, bits, index):
 
 @jit
 def variant_kernel(
-    out,
-    bits,
-    index,
-    seeds,
-    step,
-    tag,
-    batch,
-    slides,
-    length,
-    width,
-    patches,
-    KIND: tl.constexpr,  # pyright: ignore[reportInvalidTypeForm]
-):
+    out, bits, index, seeds, step, tag, batch, slides, length, width, patches, KIND: tl.constexpr
+):  # fmt: skip
     image = tl.program_id(0)
     part = tl.program_id(1)
     position = image % batch
@@ -111,8 +104,8 @@ def plain(words: Tensor, index: Tensor) -> Tensor:
     """uint8 images (m, b, 64, 64, 1) for flat indices (m, b) into words (n, 64), all on one device."""
     out = torch.empty(*index.shape, 64, 64, 1, dtype=torch.uint8, device=words.device)
     if index.numel():
-        with torch.cuda.device_of(words):
-            plain_kernel[(index.numel(),)](out.view(-1).view(torch.int32), words.view(torch.int32), index.contiguous())
+        pixels, bits = out.view(-1).view(torch.int32), words.view(torch.int32)
+        launch(plain_kernel, (index.numel(),), pixels, bits, index.contiguous())
     return out
 
 
@@ -126,19 +119,10 @@ def variant(
     out = torch.empty(*index.shape, 64, 64, 3, dtype=torch.uint8, device=words.device)
     height, width = size
     if index.numel():
-        with torch.cuda.device_of(words):
-            variant_kernel[(index.numel(), 3)](
-                out.view(-1).view(torch.int32),
-                words.view(torch.int32),
-                index.contiguous(),
-                stream.seeds.contiguous(),
-                stream.step,
-                stream.tag(kind),
-                index.shape[1],
-                slides,
-                0 if slides is None else slides.shape[1],
-                width,
-                (height - 63) * (width - 63),
-                KIND=kind,
-            )
+        launch(
+            variant_kernel, (index.numel(), 3),
+            out.view(-1).view(torch.int32), words.view(torch.int32), index.contiguous(),
+            stream.seeds.contiguous(), stream.step, stream.tag(kind), index.shape[1],
+            slides, 0 if slides is None else slides.shape[1], width, (height - 63) * (width - 63), KIND=kind,
+        )  # fmt: skip
     return out

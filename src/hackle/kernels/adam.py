@@ -1,7 +1,7 @@
 """Adam for a stack of models: one row of parameters each, with settings of its own (Kingma & Ba 2015, algorithm 1).
 
 On CUDA a Triton kernel reads gradient, weights and moments once and writes them once; elsewhere PyTorch's operations do the
-same. Gradients come parameter by parameter, as they were computed, in their own number format. Where networks compute with
+same. Gradients come parameter by parameter, as they were computed, each in its own dtype. Where networks compute with
 rounded weights, the same pass writes these. A row that is not alive keeps its weights.
 """
 
@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from hackle.core.randomness_kernel import jit, libdevice, tl, triton
+from hackle.core.triton_shim import jit, launch, libdevice, on_triton, tl, triton
 
 
 class Rows(NamedTuple):
@@ -86,8 +86,8 @@ def adam_step(
 
     `settings` has the fields of `Adam` as (m, 1) tensors; `updates` counts this one already; `alive` is (m, 1).
     """
-    if rows.weights.is_cuda:
-        _launch(rows, gradients, _packed(settings, updates, alive))
+    if on_triton(rows.weights):
+        _update(rows, gradients, _packed(settings, updates, alive))
         return
     correction1 = 1 - settings.beta1**updates
     correction2 = 1 - settings.beta2**updates
@@ -109,19 +109,18 @@ def _packed(settings: Any, updates: Tensor, alive: Tensor) -> Tensor:
     columns = [value.contiguous() for value in fields]
     models = len(alive)
     packed = torch.empty(models, 6, dtype=torch.float32, device=alive.device)
-    with torch.cuda.device_of(alive):
-        _settings_kernel[(triton.cdiv(models, 128),)](*columns, updates, packed, models, BLOCK=128)
+    launch(_settings_kernel, (triton.cdiv(models, 128),), *columns, updates, packed, models, BLOCK=128)
     return packed
 
 
-def _launch(rows: Rows, gradients: Sequence[tuple[int, Tensor]], packed: Tensor) -> None:
+def _update(rows: Rows, gradients: Sequence[tuple[int, Tensor]], packed: Tensor) -> None:
     models, row = rows.weights.shape
     rounded = rows.weights if rows.rounded is None else rows.rounded
-    with torch.cuda.device_of(rows.weights):
-        for offset, gradient in gradients:
-            width = gradient[0].numel()
-            block = min(1024, triton.next_power_of_2(width))
-            _adam_kernel[(triton.cdiv(width, block), models)](
-                rows.weights, gradient.contiguous(), rows.first, rows.second, rounded, packed, row, offset, width,
-                ROUND=rows.rounded is not None, BLOCK=block,
-            )  # fmt: skip
+    for offset, gradient in gradients:
+        width = gradient[0].numel()
+        block = min(1024, triton.next_power_of_2(width))
+        launch(
+            _adam_kernel, (triton.cdiv(width, block), models),
+            rows.weights, gradient.contiguous(), rows.first, rows.second, rounded, packed, row, offset, width,
+            ROUND=rows.rounded is not None, BLOCK=block,
+        )  # fmt: skip

@@ -13,28 +13,15 @@ models with weights of their own. Images may be in bfloat16 while weights and th
 
 from __future__ import annotations
 
-from importlib import import_module
-from importlib.util import find_spec
-from types import ModuleType
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from hackle.kernels.mapping import stacked
-
-_KERNEL_FORMATS = (torch.float32, torch.bfloat16, torch.float16)
-
-
-def has_kernels(values: Tensor) -> bool:
-    """Whether Triton kernels run on these values."""
-    return values.is_cuda and values.dtype in _KERNEL_FORMATS and find_spec("triton") is not None
-
-
-def triton_kernels(images: Tensor) -> ModuleType | None:
-    """The Triton kernels of this module's operators where they run."""
-    return import_module("hackle.kernels.triton_convolution") if has_kernels(images) else None
+from hackle.core.triton_shim import on_triton
+from hackle.kernels import triton_convolution
+from hackle.kernels.mapping import Stackable
 
 
 def _planes(images: Tensor) -> Tensor:
@@ -72,81 +59,72 @@ def _each_model(operator: Any, *stacked: Tensor) -> Tensor:
     return torch.stack([operator(*given) for given in zip(*stacked, strict=True)])
 
 
-def _run(name: str, operator: Any, *given: Tensor) -> Tensor:
+_BY_PYTORCH = {"down": _down_one, "up": _up_one, "taps": _taps_one}
+
+
+def _run(name: str, *given: Tensor) -> Tensor:
     """An operator, with a bias or without, on one model or on a stack, wherever its tensors are."""
     if given[0].dim() == 4:
-        return _run(name, operator, *(value.unsqueeze(0) for value in given)).squeeze(0)
-    kernels = triton_kernels(given[0])
-    if kernels is None:
-        return _each_model(operator, *given)
-    return kernels.taps(*given) if name == "taps" else getattr(kernels, name)(*given)[0]
+        return _run(name, *(value.unsqueeze(0) for value in given)).squeeze(0)
+    if not on_triton(given[0]):
+        return _each_model(_BY_PYTORCH[name], *given)
+    return triton_convolution.taps(*given) if name == "taps" else getattr(triton_convolution, name)(*given)[0]
 
 
-class _Operator(torch.autograd.Function):
-    """What the three operators share: both arguments are kept for the gradients, and mapping stacks them."""
+class _Convolve(Stackable):
+    """`down` or `up`, which are each other's gradient in the values."""
+
+    @staticmethod
+    def forward(values: Tensor, weight: Tensor, upward: bool) -> Tensor:
+        return _run("up" if upward else "down", values, weight)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-        ctx.save_for_backward(*inputs)
-
-
-class _Down(_Operator):
-    @staticmethod
-    def forward(x: Tensor, weight: Tensor) -> Tensor:
-        return _run("down", _down_one, x, weight)
+        *tensors, ctx.upward = inputs
+        ctx.save_for_backward(*tensors)
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
-        (x, weight), (grad,) = ctx.saved_tensors, grads
-        needs_x, needs_weight = ctx.needs_input_grad
-        return up(grad, weight) if needs_x else None, taps(x, grad).to(weight.dtype) if needs_weight else None
-
-    @staticmethod
-    def vmap(info: Any, in_dims: Any, *tensors: Any) -> Any:
-        return _Down.apply(*stacked(info.batch_size, in_dims, tensors)), 0
+        values, weight = ctx.saved_tensors
+        return *_gradients(ctx.upward, values, weight, grads[0], *ctx.needs_input_grad[:2]), None
 
 
-class _Up(_Operator):
-    @staticmethod
-    def forward(y: Tensor, weight: Tensor) -> Tensor:
-        return _run("up", _up_one, y, weight)
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Any) -> Any:
-        (y, weight), (grad,) = ctx.saved_tensors, grads
-        needs_y, needs_weight = ctx.needs_input_grad
-        return down(grad, weight) if needs_y else None, taps(grad, y).to(weight.dtype) if needs_weight else None
-
-    @staticmethod
-    def vmap(info: Any, in_dims: Any, *tensors: Any) -> Any:
-        return _Up.apply(*stacked(info.batch_size, in_dims, tensors)), 0
-
-
-class _Taps(_Operator):
+class _Taps(Stackable):
     @staticmethod
     def forward(x: Tensor, y: Tensor) -> Tensor:
-        return _run("taps", _taps_one, x, y)
+        return _run("taps", x, y)
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
         (x, y), (grad,) = ctx.saved_tensors, grads
         return up(y, grad) if ctx.needs_input_grad[0] else None, down(x, grad) if ctx.needs_input_grad[1] else None
 
-    @staticmethod
-    def vmap(info: Any, in_dims: Any, *tensors: Any) -> Any:
-        return _Taps.apply(*stacked(info.batch_size, in_dims, tensors)), 0
+
+def _gradients(
+    upward: bool, values: Tensor, weight: Tensor, grad: Tensor, needs_values: bool, needs_weight: bool
+) -> tuple[Tensor | None, Tensor | None]:
+    """The gradients of `down` or `up` in values and weight."""
+    back = down if upward else up
+    of_weight = None
+    if needs_weight:
+        of_weight = (taps(grad, values) if upward else taps(values, grad)).to(weight.dtype)
+    return back(grad, weight) if needs_values else None, of_weight
+
+
+def _check_even(x: Tensor) -> None:
+    if x.shape[-3] % 2 or x.shape[-2] % 2:
+        raise ValueError(f"down halves the image, so height and width must be even; got {tuple(x.shape[-3:-1])}")
 
 
 def down(x: Tensor, weight: Tensor) -> Tensor:
     """Convolve images (b, h, w, c) with (4, 4, c, o): stride 2, padding 1; h and w even."""
-    if x.shape[-3] % 2 or x.shape[-2] % 2:
-        raise ValueError(f"down halves the image, so height and width must be even; got {tuple(x.shape[-3:-1])}")
-    return _Down.apply(x, weight)  # type: ignore[no-any-return]
+    _check_even(x)
+    return _Convolve.apply(x, weight, False)  # type: ignore[no-any-return]
 
 
 def up(y: Tensor, weight: Tensor) -> Tensor:
     """Transposed convolution: (b, h, w, o) with (4, 4, c, o) gives (b, 2h, 2w, c)."""
-    return _Up.apply(y, weight)  # type: ignore[no-any-return]
+    return _Convolve.apply(y, weight, True)  # type: ignore[no-any-return]
 
 
 def taps(x: Tensor, y: Tensor) -> Tensor:
@@ -174,57 +152,32 @@ def _bias_gradient(grad: Tensor, bias: Tensor) -> Tensor:
     return grad.sum(dim=(-4, -3, -2), dtype=torch.promote_types(grad.dtype, torch.float32)).to(bias.dtype)
 
 
-class _Layer(torch.autograd.Function):
-    """An operator with bias and leaky ReLU; the output is kept, since it tells where the leaky ReLU was active."""
+class _Layer(Stackable):
+    """`down` or `up` with bias and leaky ReLU; the output is kept, since it tells where the leaky ReLU was active."""
+
+    @staticmethod
+    def forward(values: Tensor, weight: Tensor, bias: Tensor, slope: float, upward: bool) -> Tensor:
+        return leaky(_run("up" if upward else "down", values, weight, bias), slope)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-        x, weight, bias, slope = inputs
-        ctx.save_for_backward(x, weight, bias, output)
-        ctx.slope = slope
-
-
-class _DownLayer(_Layer):
-    @staticmethod
-    def forward(x: Tensor, weight: Tensor, bias: Tensor, slope: float) -> Tensor:
-        return leaky(_run("down", _down_one, x, weight, bias), slope)
+        *tensors, ctx.slope, ctx.upward = inputs
+        ctx.save_for_backward(*tensors, output)
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
-        x, weight, bias, output = ctx.saved_tensors
+        values, weight, bias, output = ctx.saved_tensors
         grad = through_leaky(grads[0], output, ctx.slope)
-        x_grad = up(grad, weight) if ctx.needs_input_grad[0] else None
-        return x_grad, taps(x, grad).to(weight.dtype), _bias_gradient(grad, bias), None
-
-    @staticmethod
-    def vmap(info: Any, in_dims: Any, *arguments: Any) -> Any:
-        return _DownLayer.apply(*stacked(info.batch_size, in_dims, arguments)), 0
-
-
-class _UpLayer(_Layer):
-    @staticmethod
-    def forward(y: Tensor, weight: Tensor, bias: Tensor, slope: float) -> Tensor:
-        return leaky(_run("up", _up_one, y, weight, bias), slope)
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Any) -> Any:
-        y, weight, bias, output = ctx.saved_tensors
-        grad = through_leaky(grads[0], output, ctx.slope)
-        y_grad = down(grad, weight) if ctx.needs_input_grad[0] else None
-        return y_grad, taps(grad, y).to(weight.dtype), _bias_gradient(grad, bias), None
-
-    @staticmethod
-    def vmap(info: Any, in_dims: Any, *arguments: Any) -> Any:
-        return _UpLayer.apply(*stacked(info.batch_size, in_dims, arguments)), 0
+        found = _gradients(ctx.upward, values, weight, grad, ctx.needs_input_grad[0], True)
+        return *found, _bias_gradient(grad, bias), None, None
 
 
 def down_layer(x: Tensor, weight: Tensor, bias: Tensor, slope: float = 1.0) -> Tensor:
     """`down` plus bias (o,), through a leaky ReLU: slope 0 is ReLU, 1 leaves values as they are."""
-    if x.shape[-3] % 2 or x.shape[-2] % 2:
-        raise ValueError(f"down halves the image, so height and width must be even; got {tuple(x.shape[-3:-1])}")
-    return _DownLayer.apply(x, weight, bias, slope)  # type: ignore[no-any-return]
+    _check_even(x)
+    return _Layer.apply(x, weight, bias, slope, False)  # type: ignore[no-any-return]
 
 
 def up_layer(y: Tensor, weight: Tensor, bias: Tensor, slope: float = 1.0) -> Tensor:
     """`up` plus bias (c,), through a leaky ReLU: slope 0 is ReLU, 1 leaves values as they are."""
-    return _UpLayer.apply(y, weight, bias, slope)  # type: ignore[no-any-return]
+    return _Layer.apply(y, weight, bias, slope, True)  # type: ignore[no-any-return]

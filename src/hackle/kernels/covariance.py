@@ -20,8 +20,8 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from hackle.core.gaussian import Scalar, covariance
-from hackle.core.randomness_kernel import jit, tl, triton
-from hackle.kernels.mapping import stacked
+from hackle.core.triton_shim import jit, launch, on_triton, tl, triton
+from hackle.kernels.mapping import Stackable
 
 _MOST_LATENTS = 64
 _ROWS = 32
@@ -105,7 +105,7 @@ def _sizes(means: Tensor) -> dict[str, int]:
     return {"B": batch, "L": latents, "BB": _ROWS, "BL": max(16, triton.next_power_of_2(latents))}
 
 
-class _Deviations(torch.autograd.Function):
+class _Deviations(Stackable):
     """(…, b, l) means and logvars and (…) correlations to (…), (…) and the covariances (…, l, l), on CUDA."""
 
     @staticmethod
@@ -114,10 +114,8 @@ class _Deviations(torch.autograd.Function):
         *models, _, latents = means.shape
         matrices = torch.empty((*models, latents, latents), dtype=torch.float32, device=means.device)
         off_diagonal, diagonal = (torch.empty(models, dtype=torch.float32, device=means.device) for _ in range(2))
-        with torch.cuda.device_of(means):
-            _deviations_kernel[(diagonal.numel(),)](
-                *given, matrices, off_diagonal, diagonal, WITHIN=within, **_sizes(means)
-            )
+        answers = matrices, off_diagonal, diagonal
+        launch(_deviations_kernel, (diagonal.numel(),), *given, *answers, WITHIN=within, **_sizes(means))
         return off_diagonal, diagonal, matrices
 
     @staticmethod
@@ -140,16 +138,11 @@ class _Deviations(torch.autograd.Function):
         means_grad = torch.empty_like(given[0])
         logvars_grad = torch.empty_like(given[1]) if ctx.within else None
         sizes = _sizes(given[0])
-        with torch.cuda.device_of(matrices):
-            _gradient_kernel[(pulls[0].numel(), triton.cdiv(sizes["B"], sizes["BB"]))](
-                *given, *pulls, means_grad, means_grad if logvars_grad is None else logvars_grad,
-                WITHIN=ctx.within, **sizes,
-            )  # fmt: skip
+        launch(
+            _gradient_kernel, (pulls[0].numel(), triton.cdiv(sizes["B"], sizes["BB"])),
+            *given, *pulls, means_grad, means_grad if logvars_grad is None else logvars_grad, WITHIN=ctx.within, **sizes,
+        )  # fmt: skip
         return means_grad, logvars_grad, None, None
-
-    @staticmethod
-    def vmap(info: Any, in_dims: Any, *arguments: Any) -> Any:
-        return _Deviations.apply(*stacked(info.batch_size, in_dims, arguments)), (0, 0, 0)
 
 
 def covariance_of_means(means: Tensor) -> Tensor:
@@ -170,7 +163,7 @@ def covariance_deviations(
 ) -> tuple[Tensor, Tensor]:
     """Σ_{i≠j} C_ij² and Σ_i (C_ii − 1)² of the covariance C of a batch's means (b, l), divided by b; with logvars (b, l), of
     that plus the mean of the posteriors' covariances."""
-    if means.is_cuda and triton is not None and means.dtype != torch.float64 and means.shape[-1] <= _MOST_LATENTS:
+    if on_triton(means) and means.shape[-1] <= _MOST_LATENTS:
         within = logvars is not None
         shared = correlation if isinstance(correlation, Tensor) else means.new_full((), correlation)
         return _Deviations.apply(means, logvars if within else means, shared, within)[:2]  # type: ignore[index]

@@ -21,8 +21,8 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from hackle.core.gaussian import Scalar, log_density
-from hackle.core.randomness_kernel import jit, tl, triton
-from hackle.kernels.mapping import stacked
+from hackle.core.triton_shim import jit, launch, on_triton, tl, triton
+from hackle.kernels.mapping import Stackable
 
 _ROWS = 64
 
@@ -84,49 +84,38 @@ def _even_rows(values: Tensor) -> tuple[Tensor, int]:
     return values, step
 
 
-class _LogDensity(torch.autograd.Function):
+class _LogDensity(Stackable):
     """z, means and logvars (…, b, l) with correlations (…) to (…, b), on CUDA."""
 
     @staticmethod
     def forward(z: Tensor, means: Tensor, logvars: Tensor, correlation: Tensor) -> Tensor:
         out = torch.empty(means.shape[:-1], dtype=torch.float32, device=means.device)
-        _launch(_density_kernel, (z, means, logvars, correlation), (out,))
+        _on_rows(_density_kernel, (z, means, logvars, correlation), (out,))
         return out
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-        ctx.save_for_backward(*inputs)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, *grads: Any) -> Any:
         means = ctx.saved_tensors[1]
         found = [torch.empty(means.shape, dtype=torch.float32, device=means.device) for _ in range(2)]
-        _launch(_gradient_kernel, ctx.saved_tensors, (grads[0].contiguous(), *found))
+        _on_rows(_gradient_kernel, ctx.saved_tensors, (grads[0].contiguous(), *found))
         return None, *found, None
 
-    @staticmethod
-    def vmap(info: Any, in_dims: Any, *tensors: Any) -> Any:
-        return _LogDensity.apply(*stacked(info.batch_size, in_dims, tensors)), 0
 
-
-def _launch(kernel: Any, given: tuple[Tensor, ...], others: tuple[Tensor, ...]) -> None:
+def _on_rows(kernel: Any, given: tuple[Tensor, ...], others: tuple[Tensor, ...]) -> None:
     *values, correlation = given
     pairs = [_even_rows(value) for value in values]
     rows, batch, latents = values[0].shape[:-1].numel(), values[0].shape[-2], values[0].shape[-1]
-    with torch.cuda.device_of(values[0]):
-        kernel[(triton.cdiv(rows, _ROWS),)](
-            *(value for value, _ in pairs), correlation.contiguous(), *others, rows, batch,
-            *(step for _, step in pairs), L=latents, BL=max(16, triton.next_power_of_2(latents)), BR=_ROWS,
-        )  # fmt: skip
-
-
-def _has_kernels(*tensors: Tensor) -> bool:
-    return triton is not None and all(value.is_cuda and value.dtype == torch.float32 for value in tensors)
+    launch(
+        kernel, (triton.cdiv(rows, _ROWS),),
+        *(value for value, _ in pairs), correlation.contiguous(), *others, rows, batch,
+        *(step for _, step in pairs), L=latents, BL=max(16, triton.next_power_of_2(latents)), BR=_ROWS,
+    )  # fmt: skip
 
 
 def gaussian_log_density(z: Tensor, means: Tensor, logvars: Tensor, correlation: Scalar) -> Tensor:
     """log q(z|x) of each row, (b,), for z, means and logvars (b, l): `hackle.core.gaussian.log_density` for training."""
-    if isinstance(correlation, Tensor) and _has_kernels(z, means, logvars, correlation):
+    single = (torch.float32,)
+    if isinstance(correlation, Tensor) and on_triton(z, means, logvars, correlation, dtypes=single):
         return _LogDensity.apply(z, means, logvars, correlation)  # type: ignore[no-any-return]
     return log_density(z, means, logvars, correlation)

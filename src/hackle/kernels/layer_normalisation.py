@@ -24,9 +24,9 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from hackle.core.randomness_kernel import jit, tl, triton
-from hackle.kernels.convolution import has_kernels, leaky
-from hackle.kernels.mapping import stacked
+from hackle.core.triton_shim import jit, launch, on_triton, tl, triton
+from hackle.kernels.convolution import leaky
+from hackle.kernels.mapping import Stackable
 from hackle.kernels.triton_sums import add_parts
 
 EPSILON = 1e-5
@@ -117,17 +117,17 @@ def _back_through_kernel(
     tl.store(part, tl.sum(q * of_t, 0), mask=f < F)
 
 
-def _launch(
+def _on_rows(
     kernel: Any, x: Tensor, parameters: tuple[Tensor, ...], others: tuple[Tensor, ...], slope: float, **flags: Any
 ) -> None:
     """Run a kernel on rows (m, n, f), with one program for each block of rows."""
     models, rows, features = x.shape
     weight, bias = (value if value.stride(1) == 1 else value.contiguous() for value in parameters)
-    with torch.cuda.device_of(x):
-        kernel[(_programs(x), models)](
-            x.contiguous(), weight, bias, *others, rows, weight.stride(0), bias.stride(0), slope, EPSILON,
-            F=features, BR=_block(features), BF=max(16, triton.next_power_of_2(features)), **flags,
-        )  # fmt: skip
+    launch(
+        kernel, (_programs(x), models),
+        x.contiguous(), weight, bias, *others, rows, weight.stride(0), bias.stride(0), slope, EPSILON,
+        F=features, BR=_block(features), BF=max(16, triton.next_power_of_2(features)), **flags,
+    )  # fmt: skip
 
 
 def _block(features: int) -> int:
@@ -143,19 +143,12 @@ def _stacks(*values: Tensor) -> tuple[Tensor, ...]:
     return tuple(value[None] for value in values) if values[0].dim() == 2 else values
 
 
-class _Function(torch.autograd.Function):
-    @classmethod
-    def vmap(cls, info: Any, in_dims: Any, *arguments: Any) -> Any:
-        results: Any = cls.apply(*stacked(info.batch_size, in_dims, arguments))
-        return results, (0,) * len(results)
-
-
-class _Normalise(_Function):
+class _Normalise(Stackable):
     @staticmethod
     def forward(x: Tensor, weight: Tensor, bias: Tensor, slope: float) -> tuple[Tensor]:
         y = torch.empty(x.shape, dtype=x.dtype, device=x.device)
         rows, *parameters = _stacks(x, weight, bias)
-        _launch(_forward_kernel, rows, tuple(parameters), (y,), slope)
+        _on_rows(_forward_kernel, rows, tuple(parameters), (y,), slope)
         return (y,)
 
     @staticmethod
@@ -170,7 +163,7 @@ class _Normalise(_Function):
         return *(found if needs_parameters else (*found, None, None)), None
 
 
-class _Gradient(_Function):
+class _Gradient(Stackable):
     """∂x from ∂y and, if asked for, ∂w and ∂b."""
 
     @staticmethod
@@ -182,7 +175,7 @@ class _Gradient(_Function):
         count = _programs(rows) if needs_parameters else 0
         parts = torch.empty(len(rows), count, 2, x.shape[-1], dtype=torch.float32, device=x.device)
         others = (grad.contiguous(), of_x, parts)
-        _launch(_back_kernel, rows, tuple(parameters), others, slope, SUMS=needs_parameters)
+        _on_rows(_back_kernel, rows, tuple(parameters), others, slope, SUMS=needs_parameters)
         if not needs_parameters:
             return (of_x,)
         of_weight, of_bias = add_parts(parts).view(*weight.shape[:-1], 2, -1).unbind(-2)
@@ -207,14 +200,14 @@ class _Gradient(_Function):
         of_grad, of_x = (torch.empty(x.shape, dtype=x.dtype, device=x.device) for _ in range(2))
         parts = torch.empty(len(rows), _programs(rows), x.shape[-1], dtype=torch.float32, device=x.device)
         others = (grad.contiguous(), grads[0].contiguous(), of_grad, of_x, parts)
-        _launch(_back_through_kernel, rows, tuple(parameters), others, ctx.slope)
+        _on_rows(_back_through_kernel, rows, tuple(parameters), others, ctx.slope)
         return of_grad, of_x, add_parts(parts).view(weight.shape), None, None, None
 
 
 def layer_normalise(values: Tensor, weight: Tensor, bias: Tensor, slope: float = 1.0) -> Tensor:
     """Each row (b, f) normalised over its features, with weights and biases (f,), then a leaky ReLU: slope 0 is ReLU, 1
     leaves values as they are."""
-    if has_kernels(values) and values.dim() == 2:
+    if on_triton(values) and values.dim() == 2:
         return _Normalise.apply(values, weight, bias, slope)[0]  # type: ignore[index]
     exact = values.to(torch.promote_types(values.dtype, torch.float32))
     return leaky(F.layer_norm(exact, weight.shape, weight, bias, EPSILON).to(values.dtype), slope)

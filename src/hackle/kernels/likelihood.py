@@ -4,8 +4,8 @@ bytes read as numbers, in one pass as well.
     error(l, x) = Σ max(l, 0) − l x + log(1 + e^−|l|)        over the pixels of an image, logits l, soft targets x
     its gradient in l is sigmoid(l) − x
 
-On CUDA a Triton kernel reads logits in the networks' number format and sums in float32; elsewhere PyTorch does it. The
-order of the sum depends on the image alone. There is no second derivative on CUDA, and none with respect to the targets.
+On CUDA a Triton kernel reads logits in the networks' dtype and sums in float32; elsewhere, and in float64, PyTorch does it.
+The order of the sum depends on the image alone. There is no second derivative on CUDA, and none with respect to the targets.
 """
 
 # Triton reads annotations as values.
@@ -20,8 +20,8 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from hackle.core.randomness_kernel import jit, tl, triton
-from hackle.kernels.mapping import stacked
+from hackle.core.triton_shim import KERNEL_DTYPES, jit, launch, on_triton, tl, triton
+from hackle.kernels.mapping import Stackable
 
 _BLOCK = 1024
 
@@ -67,42 +67,31 @@ def _unit_kernel(images, out, count, BLOCK: tl.constexpr):
     tl.store(out + at, _targets(images + at, inside).to(out.dtype.element_ty), mask=inside)
 
 
-class _UnitInterval(torch.autograd.Function):
+class _UnitInterval(Stackable):
     """Bytes to numbers in [0, 1] in one pass, on CUDA."""
 
     @staticmethod
-    def forward(images: Tensor, number_format: torch.dtype) -> Tensor:
+    def forward(images: Tensor, dtype: torch.dtype) -> Tensor:
         images = images.contiguous()
-        out = torch.empty(images.shape, dtype=number_format, device=images.device)
-        with torch.cuda.device_of(images):
-            _unit_kernel[(triton.cdiv(out.numel(), _BLOCK),)](images, out, out.numel(), BLOCK=_BLOCK)
+        out = torch.empty(images.shape, dtype=dtype, device=images.device)
+        launch(_unit_kernel, (triton.cdiv(out.numel(), _BLOCK),), images, out, out.numel(), BLOCK=_BLOCK)
         return out
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
         """Bytes have no gradient."""
 
-    @staticmethod
-    def vmap(info: Any, in_dims: Any, *arguments: Any) -> Any:
-        return _UnitInterval.apply(*stacked(info.batch_size, in_dims, arguments)), 0
 
-
-class _BernoulliError(torch.autograd.Function):
+class _BernoulliError(Stackable):
     """(…, b, h, w, c) logits and targets to (…, b), on CUDA."""
 
     @staticmethod
     def forward(logits: Tensor, images: Tensor) -> Tensor:
         logits, images = logits.contiguous(), images.contiguous()
         errors = torch.empty(logits.shape[:-3], dtype=torch.float32, device=logits.device)
-        with torch.cuda.device_of(logits):
-            _error_kernel[(errors.numel(),)](
-                logits, images, errors, PIXELS=logits.numel() // errors.numel(), BLOCK=_BLOCK
-            )
+        pixels = logits.numel() // errors.numel()
+        launch(_error_kernel, (errors.numel(),), logits, images, errors, PIXELS=pixels, BLOCK=_BLOCK)
         return errors
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-        ctx.save_for_backward(*inputs)
 
     @staticmethod
     @once_differentiable
@@ -111,31 +100,25 @@ class _BernoulliError(torch.autograd.Function):
         weights = grads[0].contiguous()
         pixels = logits.numel() // weights.numel()
         out = torch.empty_like(logits)
-        with torch.cuda.device_of(logits):
-            _gradient_kernel[(weights.numel(), triton.cdiv(pixels, _BLOCK))](
-                logits, images, weights, out, pixels, BLOCK=_BLOCK
-            )
+        grid = (weights.numel(), triton.cdiv(pixels, _BLOCK))
+        launch(_gradient_kernel, grid, logits, images, weights, out, pixels, BLOCK=_BLOCK)
         return out, None
 
-    @staticmethod
-    def vmap(info: Any, in_dims: Any, *tensors: Any) -> Any:
-        return _BernoulliError.apply(*stacked(info.batch_size, in_dims, tensors)), 0
 
-
-def unit_interval(images: Tensor, number_format: torch.dtype | None = None) -> Tensor:
+def unit_interval(images: Tensor, dtype: torch.dtype | None = None) -> Tensor:
     """Images in [0, 1]: bytes are divided by 255 and rounded once, to float32 if nothing is said; numbers stay as they are,
-    but for the number format that is asked for."""
+    but for the dtype that is asked for."""
     if images.dtype == torch.uint8:
-        wanted = number_format or torch.float32
-        if images.is_cuda and triton is not None and wanted != torch.float64:
+        wanted = dtype or torch.float32
+        if wanted in KERNEL_DTYPES and on_triton(images, dtypes=(torch.uint8,)):
             return _UnitInterval.apply(images, wanted)  # type: ignore[no-any-return]
         return images.to(wanted).div(255)
-    return images if number_format is None else images.to(number_format)
+    return images if dtype is None else images.to(dtype)
 
 
 def bernoulli_error(logits: Tensor, images: Tensor) -> Tensor:
     """−log p(x) of each image in nats, (b,), for logits and soft targets (b, h, w, c), bytes or numbers in [0, 1]."""
-    if logits.is_cuda and triton is not None:
+    if on_triton(logits):
         return _BernoulliError.apply(logits, images)  # type: ignore[no-any-return]
     targets = unit_interval(images, torch.promote_types(logits.dtype, torch.float32))
     return F.binary_cross_entropy_with_logits(logits.to(targets.dtype), targets, reduction="none").flatten(1).sum(1)

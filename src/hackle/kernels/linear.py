@@ -6,7 +6,7 @@ A leaky ReLU may follow: slope 0 is ReLU, 1 none. PyTorch's own mapping of its l
 transposed, and whoever reads it next pays for a copy.
 
 Without the leaky ReLU gradients are products of the same kind, so they can be differentiated again. With it a Triton kernel on
-CUDA adds the bias and bends the product in one pass, and another, going back, takes the gradient through the bend and sums it
+CUDA adds the bias and applies the leaky ReLU in one pass, and another, going back, takes the gradient through it and sums it
 into the bias's, in an order that depends on the layer alone; there is no second derivative then. Elsewhere PyTorch does it.
 """
 
@@ -23,15 +23,16 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from hackle.core.randomness_kernel import jit, tl, triton
-from hackle.kernels.mapping import stacked
+from hackle.core.triton_shim import jit, launch, on_triton, tl, triton
+from hackle.kernels.convolution import leaky
+from hackle.kernels.mapping import Stackable
 
 _COLUMNS = 128
 _TILE = 4096
 
 
 @jit
-def _bend_kernel(values, bias, batch, stride, slope, O: tl.constexpr, BB: tl.constexpr, BO: tl.constexpr):
+def _leaky_kernel(values, bias, batch, stride, slope, O: tl.constexpr, BB: tl.constexpr, BO: tl.constexpr):
     """leaky(values + bias), in place, for a block of rows and columns."""
     model = tl.program_id(0).to(tl.int64)
     row = tl.program_id(2) * BB + tl.arange(0, BB)
@@ -44,10 +45,10 @@ def _bend_kernel(values, bias, batch, stride, slope, O: tl.constexpr, BB: tl.con
 
 
 @jit
-def _unbend_kernel(
+def _gradient_kernel(
     grad, output, out, sums, slope, B: tl.constexpr, O: tl.constexpr, BB: tl.constexpr, BO: tl.constexpr
 ):
-    """The gradient before the bend, from the one behind it, and its sum over rows, for a block of columns."""
+    """The gradient before the leaky ReLU, from the one behind it, and its sum over rows, for a block of columns."""
     model = tl.program_id(0).to(tl.int64)
     column = tl.program_id(1) * BO + tl.arange(0, BO)
     total = tl.zeros((BO,), tl.float32)
@@ -73,7 +74,7 @@ def _transposed(values: Tensor) -> Tensor:
     return values.transpose(-1, -2)
 
 
-class _Linear(torch.autograd.Function):
+class _Linear(Stackable):
     @staticmethod
     def forward(values: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
         if values.dim() == 2:
@@ -94,12 +95,8 @@ class _Linear(torch.autograd.Function):
             grad.sum(-2) if needs_bias else None,
         )
 
-    @staticmethod
-    def vmap(info: Any, in_dims: Any, *tensors: Any) -> Any:
-        return _Linear.apply(*stacked(info.batch_size, in_dims, tensors)), 0
 
-
-class _BentLinear(torch.autograd.Function):
+class _LeakyLinear(Stackable):
     """A layer with its leaky ReLU, on CUDA; the output is kept, since it tells where the leaky ReLU was active."""
 
     @staticmethod
@@ -112,8 +109,7 @@ class _BentLinear(torch.autograd.Function):
         batch = sizes.pop("B")
         models = output.numel() // (batch * sizes["O"])
         grid = (models, triton.cdiv(sizes["O"], sizes["BO"]), triton.cdiv(batch, sizes["BB"]))
-        with torch.cuda.device_of(output):
-            _bend_kernel[grid](output, bias, batch, bias.stride(0) if bias.dim() == 2 else 0, slope, **sizes)
+        launch(_leaky_kernel, grid, output, bias, batch, bias.stride(0) if bias.dim() == 2 else 0, slope, **sizes)
         return output
 
     @staticmethod
@@ -130,10 +126,8 @@ class _BentLinear(torch.autograd.Function):
         grad, sums = torch.empty_like(output), torch.empty_like(output[..., 0, :])
         sizes = _sizes(output)
         models = output.numel() // (sizes["B"] * sizes["O"])
-        with torch.cuda.device_of(output):
-            _unbend_kernel[(models, triton.cdiv(sizes["O"], sizes["BO"]))](
-                grads[0].contiguous(), output, grad, sums, ctx.slope, **sizes
-            )
+        grid = (models, triton.cdiv(sizes["O"], sizes["BO"]))
+        launch(_gradient_kernel, grid, grads[0].contiguous(), output, grad, sums, ctx.slope, **sizes)
         return (
             grad @ weight if needs_values else None,
             _transposed(grad) @ values if needs_weight else None,
@@ -141,16 +135,11 @@ class _BentLinear(torch.autograd.Function):
             None,
         )
 
-    @staticmethod
-    def vmap(info: Any, in_dims: Any, *arguments: Any) -> Any:
-        return _BentLinear.apply(*stacked(info.batch_size, in_dims, arguments)), 0
-
 
 def linear(values: Tensor, weight: Tensor, bias: Tensor, slope: float = 1.0) -> Tensor:
     """(b, i) through weights (o, i), bias (o,) and a leaky ReLU to (b, o): slope 0 is ReLU, 1 leaves values as they are."""
     if slope == 1.0:
         return _Linear.apply(values, weight, bias)  # type: ignore[no-any-return]
-    if values.is_cuda and triton is not None and values.dtype != torch.float64:
-        return _BentLinear.apply(values, weight, bias, slope)  # type: ignore[no-any-return]
-    found = linear(values, weight, bias)
-    return torch.relu(found) if slope == 0.0 else F.leaky_relu(found, slope)
+    if on_triton(values):
+        return _LeakyLinear.apply(values, weight, bias, slope)  # type: ignore[no-any-return]
+    return leaky(linear(values, weight, bias), slope)

@@ -1,9 +1,10 @@
-"""What the mapping rules of all operators share: models become a leading axis."""
+"""What the operators share: mapping over models gives their tensors a leading axis of models."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import torch
 from torch import Tensor
 
 
@@ -15,3 +16,16 @@ def stacked(size: int, dims: tuple[int | None, ...], arguments: tuple[Any, ...])
             argument = argument.unsqueeze(0).expand(size, *argument.shape) if dim is None else argument.movedim(dim, 0)
         found.append(argument)
     return found
+
+
+class Stackable(torch.autograd.Function):
+    """An operator on the tensors of one model or of a stack. Its gradient needs what it was given, if it says nothing else."""
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        ctx.save_for_backward(*inputs)
+
+    @classmethod
+    def vmap(cls, info: Any, in_dims: Any, *arguments: Any) -> Any:
+        results: Any = cls.apply(*stacked(info.batch_size, in_dims, arguments))
+        return results, 0 if isinstance(results, Tensor) else (0,) * len(results)

@@ -3,9 +3,9 @@
     log q(z_i)  = log Σ_j w_ij q(z_i|x_j),      log q(z_ik) = log Σ_j w_ij q(z_ik|x_jk)
 
 with one weight for a sample's own posterior, w_ii, and one for all others. The densities q(z|x) are those of
-`hackle.core.gaussian`, correlation included. On CUDA one Triton program takes one sample against every posterior and keeps running
-sums, so that nothing of size b² reaches memory; going back, one program takes one row, first as a sample and then as a
-posterior. All is computed in float32, in an order that depends on the batch alone. There is no second derivative on CUDA, and
+`hackle.core.gaussian`, correlation included. On CUDA one Triton program takes one sample against every posterior and keeps
+running sums, so that nothing of size b² reaches memory; going back, one program takes one row, first as a sample and then as
+a posterior. All is computed in float32, in an order that depends on the batch alone. There is no second derivative on CUDA, and
 none with respect to the correlation. Elsewhere, and in float64, PyTorch does it.
 """
 
@@ -21,8 +21,8 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from hackle.core.gaussian import Scalar, log_densities
-from hackle.core.randomness_kernel import jit, tl, triton
-from hackle.kernels.mapping import stacked
+from hackle.core.triton_shim import jit, launch, on_triton, tl, triton
+from hackle.kernels.mapping import Stackable
 
 _TILE = 1024
 
@@ -159,7 +159,7 @@ def _sizes(z: Tensor) -> dict[str, int]:
     return {"B": batch, "L": latents, "BB": high, "BL": wide}
 
 
-class _Mixture(torch.autograd.Function):
+class _Mixture(Stackable):
     """(…, b, l) samples, means and logvars and (…) correlations to (…, b), (…, b) and (…, b, l), on CUDA."""
 
     @staticmethod
@@ -169,10 +169,8 @@ class _Mixture(torch.autograd.Function):
         z, means, logvars, correlation = (value.contiguous() for value in (z, means, logvars, correlation))
         marginals = torch.empty(z.shape, dtype=torch.float32, device=z.device)
         conditional, joint = (torch.empty_like(marginals[..., 0]).contiguous() for _ in range(2))
-        with torch.cuda.device_of(z):
-            _mixture_kernel[(joint.numel(),)](
-                z, means, logvars, correlation, conditional, joint, marginals, log_own, log_others, **_sizes(z)
-            )
+        given = z, means, logvars, correlation, conditional, joint, marginals
+        launch(_mixture_kernel, (joint.numel(),), *given, log_own, log_others, **_sizes(z))
         return conditional, joint, marginals
 
     @staticmethod
@@ -185,13 +183,9 @@ class _Mixture(torch.autograd.Function):
     def backward(ctx: Any, *grads: Any) -> Any:
         given = [value.contiguous() for value in (*ctx.saved_tensors, *grads)]
         answers = [torch.empty_like(value) for value in given[:3]]
-        with torch.cuda.device_of(given[0]):
-            _gradient_kernel[(given[4].numel(),)](*given, *answers, ctx.log_own, ctx.log_others, **_sizes(given[0]))
+        weights = ctx.log_own, ctx.log_others
+        launch(_gradient_kernel, (given[4].numel(),), *given, *answers, *weights, **_sizes(given[0]))
         return *answers, None, None, None
-
-    @staticmethod
-    def vmap(info: Any, in_dims: Any, *arguments: Any) -> Any:
-        return _Mixture.apply(*stacked(info.batch_size, in_dims, arguments)), (0, 0, 0)
 
 
 def mixture_densities(
@@ -199,7 +193,7 @@ def mixture_densities(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """At samples z (b, l) of posteriors with these means and logvars (b, l): log q(z|x) of each sample's own posterior (b,),
     the mixture's log q(z) (b,) and log q(z_k) of each latent (b, l), with the weights' natural logarithms."""
-    if z.is_cuda and triton is not None and z.dtype != torch.float64:
+    if on_triton(z):
         shared = correlation if isinstance(correlation, Tensor) else z.new_full((), correlation)
         return _Mixture.apply(z, means, logvars, shared, log_own, log_others)  # type: ignore[no-any-return]
     own = torch.eye(len(z), dtype=torch.bool, device=z.device)

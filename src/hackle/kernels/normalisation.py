@@ -8,26 +8,22 @@ There are no second derivatives on CUDA.
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from hackle.kernels.convolution import has_kernels, leaky
-from hackle.kernels.mapping import stacked
+from hackle.core.triton_shim import on_triton
+from hackle.kernels import triton_normalisation
+from hackle.kernels.convolution import leaky
+from hackle.kernels.mapping import Stackable
 
 EPSILON = 1e-5
 """Added to variances; the value of Ioffe & Szegedy's reference implementations."""
 
 
-def triton_kernels(values: Tensor) -> Any:
-    """The Triton kernels where they run."""
-    return import_module("hackle.kernels.triton_normalisation") if has_kernels(values) else None
-
-
-class _BatchNormalise(torch.autograd.Function):
+class _BatchNormalise(Stackable):
     """Rows (…, n, f) with weights and biases (…, f). The second answer is what the statistics were made of."""
 
     @staticmethod
@@ -35,7 +31,7 @@ class _BatchNormalise(torch.autograd.Function):
         if values.dim() == 2:
             found, sums = _BatchNormalise.forward(values[None], weight[None], bias[None], slope)
             return found[0], sums[0]
-        return triton_kernels(values).forward(values, weight, bias, slope, EPSILON)
+        return triton_normalisation.forward(values, weight, bias, slope, EPSILON)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
@@ -51,13 +47,9 @@ class _BatchNormalise(torch.autograd.Function):
         alone = grads[0].dim() == 2
         if alone:
             given = tuple(value[None] for value in given)
-        found, sums = triton_kernels(grads[0]).back(*given, ctx.slope, EPSILON)
-        answers = (found, sums[:, 1], sums[:, 0])
+        of_values, sums = triton_normalisation.back(*given, slope=ctx.slope, epsilon=EPSILON)
+        answers = (of_values, sums[:, 1], sums[:, 0])
         return *((answer[0] for answer in answers) if alone else answers), None
-
-    @staticmethod
-    def vmap(info: Any, in_dims: Any, *arguments: Any) -> Any:
-        return _BatchNormalise.apply(*stacked(info.batch_size, in_dims, arguments)), (0, 0)
 
 
 def moments(values: Tensor) -> tuple[Tensor, Tensor]:
@@ -75,7 +67,7 @@ def normalise(values: Tensor, mean: Tensor, variance: Tensor, weight: Tensor, bi
 def batch_normalise(values: Tensor, weight: Tensor, bias: Tensor, slope: float = 1.0) -> Tensor:
     """Each feature, the last axis, normalised over all the others; weights and biases (f,), then a leaky ReLU: slope 0 is
     ReLU, 1 leaves values as they are."""
-    if triton_kernels(values) is not None:
+    if on_triton(values):
         rows = values.flatten(0, -2)
         return _BatchNormalise.apply(rows, weight, bias, slope)[0].view(values.shape)  # type: ignore[index]
     exact = values.to(torch.promote_types(values.dtype, torch.float32))

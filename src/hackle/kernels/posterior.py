@@ -2,10 +2,10 @@
 
     z = mean + s ε,   s = exp(logvar / 2),   ε ~ N(0, Σ) made from independent noise,   KL = ½ (mean² + s² − logvar − 1)
 
-as `hackle.core.gaussian` defines them. Each term is a few numbers for each image, so that on CUDA starting a kernel takes longer
-than its work, and Triton does them all at once, in float32, the KL's mean over the batch in an order that depends on the batch
-alone. There is no second derivative on CUDA, and none with respect to noise or correlation. Elsewhere, and in float64,
-PyTorch does it.
+as `hackle.core.gaussian` defines them. Each term is a few numbers for each image, so that on CUDA starting a kernel takes
+longer than its work, and Triton does them all at once, in float32, the KL's mean over the batch in an order that depends on
+the batch alone. There is no second derivative on CUDA, and none with respect to noise or correlation. Elsewhere, and in
+float64, PyTorch does it.
 """
 
 # Triton reads annotations as values.
@@ -20,8 +20,8 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from hackle.core.gaussian import Scalar, kl_per_latent, reparameterise
-from hackle.core.randomness_kernel import jit, tl, triton
-from hackle.kernels.mapping import stacked
+from hackle.core.triton_shim import jit, launch, on_triton, tl, triton
+from hackle.kernels.mapping import Stackable
 
 _TILE = 1024
 
@@ -85,7 +85,7 @@ def _sizes(values: Tensor) -> dict[str, int]:
     return {"B": batch, "L": latents, "BB": min(triton.next_power_of_2(batch), max(1, _TILE // wide)), "BL": wide}
 
 
-class _Sample(torch.autograd.Function):
+class _Sample(Stackable):
     """(…, b, l) means, logvars and noise and (…) correlations to (…, b, l) and (…, l), on CUDA."""
 
     @staticmethod
@@ -93,13 +93,9 @@ class _Sample(torch.autograd.Function):
         given = [value.contiguous() for value in (means, logvars, noise, correlation)]
         z = torch.empty(means.shape, dtype=torch.float32, device=means.device)
         divergences = torch.empty((*means.shape[:-2], means.shape[-1]), dtype=torch.float32, device=means.device)
-        with torch.cuda.device_of(means):
-            _sample_kernel[(divergences.numel() // means.shape[-1],)](*given, z, divergences, **_sizes(means))
+        models = divergences.numel() // means.shape[-1]
+        launch(_sample_kernel, (models,), *given, z, divergences, **_sizes(means))
         return z, divergences
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-        ctx.save_for_backward(*inputs)
 
     @staticmethod
     @once_differentiable
@@ -108,18 +104,13 @@ class _Sample(torch.autograd.Function):
         answers = [torch.empty_like(value) for value in given[:2]]
         sizes = _sizes(given[0])
         models = given[0].numel() // (sizes["B"] * sizes["L"])
-        with torch.cuda.device_of(given[0]):
-            _gradient_kernel[(models, triton.cdiv(sizes["B"], sizes["BB"]))](*given, *answers, **sizes)
+        launch(_gradient_kernel, (models, triton.cdiv(sizes["B"], sizes["BB"])), *given, *answers, **sizes)
         return *answers, None, None
-
-    @staticmethod
-    def vmap(info: Any, in_dims: Any, *tensors: Any) -> Any:
-        return _Sample.apply(*stacked(info.batch_size, in_dims, tensors)), (0, 0)
 
 
 def posterior_sample(means: Tensor, logvars: Tensor, noise: Tensor, correlation: Scalar) -> tuple[Tensor, Tensor]:
     """A sample (b, l) of each of a batch's posteriors, and their KL to the prior, latent by latent (l,), the batch's mean."""
-    if means.is_cuda and triton is not None and means.dtype != torch.float64:
+    if on_triton(means):
         shared = correlation if isinstance(correlation, Tensor) else means.new_full((), correlation)
         return _Sample.apply(means, logvars, noise, shared)  # type: ignore[no-any-return]
     return reparameterise(means, logvars, noise, correlation), kl_per_latent(means, logvars).mean(0)

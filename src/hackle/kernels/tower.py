@@ -19,12 +19,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from hackle.kernels.convolution import down_layer, through_leaky, triton_kernels, up_layer
-from hackle.kernels.mapping import stacked
+from hackle.core.triton_shim import on_triton
+from hackle.kernels import triton_convolution
+from hackle.kernels.convolution import down_layer, through_leaky, up_layer
+from hackle.kernels.mapping import Stackable
 
 
 @dataclass(frozen=True)
@@ -42,15 +43,17 @@ class _Kind:
         """Images and every layer's result, and the weights: the rounded ones where there are any."""
         return tensors[: self.layers + 1], tensors[-self.layers :]
 
-    def forward(self, kernels: Any) -> Any:
-        return kernels.up if self.upward else kernels.down
+    @property
+    def forward(self) -> Any:
+        return triton_convolution.up if self.upward else triton_convolution.down
 
-    def back(self, kernels: Any) -> Any:
-        return kernels.down if self.upward else kernels.up
+    @property
+    def back(self) -> Any:
+        return triton_convolution.down if self.upward else triton_convolution.up
 
-    def taps(self, kernels: Any, before: Tensor, behind: Tensor) -> Tensor:
+    def taps(self, before: Tensor, behind: Tensor) -> Tensor:
         """A layer's weight gradient from what stands before the layer and behind it."""
-        return kernels.taps(behind, before) if self.upward else kernels.taps(before, behind)
+        return triton_convolution.taps(*((behind, before) if self.upward else (before, behind)))
 
 
 def _alone(function: Any, kind: _Kind, *arguments: Any) -> tuple[Any, ...]:
@@ -59,29 +62,19 @@ def _alone(function: Any, kind: _Kind, *arguments: Any) -> tuple[Any, ...]:
     return tuple(answer[0] for answer in answers)
 
 
-class _Function(torch.autograd.Function):
-    """What the three share: mapping stacks their tensors."""
-
-    @classmethod
-    def vmap(cls, info: Any, in_dims: Any, *arguments: Any) -> Any:
-        results = cls.apply(*stacked(info.batch_size, in_dims, arguments))
-        return results, (0,) * len(results)  # type: ignore[arg-type]
-
-
-class _Tower(_Function):
-    """The answers are every layer's result, the last one being that of the tower, and where images have another number
-    format every layer's weight in it: rounded once, not by every program that loads it."""
+class _Tower(Stackable):
+    """The answers are every layer's result, the last one being that of the tower, and where images have another
+    dtype every layer's weight in it: rounded once, not by every program that loads it."""
 
     @staticmethod
     def forward(kind: _Kind, x: Tensor, *parameters: Tensor) -> tuple[Tensor, ...]:
         if x.dim() == 4:
             return _alone(_Tower.forward, kind, x, *parameters)
-        kernels = triton_kernels(x)
         weights, biases = parameters[: kind.layers], parameters[kind.layers :]
         used = [weight.to(x.dtype) for weight in weights]
         results = [x]
         for weight, bias, slope in zip(used, biases, kind.slopes, strict=True):
-            results.append(kind.forward(kernels)(results[-1], weight, bias, slope)[0])
+            results.append(kind.forward(results[-1], weight, bias, slope)[0])
         return *results[1:], *(used if x.dtype != weights[0].dtype else ())
 
     @staticmethod
@@ -98,13 +91,13 @@ class _Tower(_Function):
         needs_x, *needs_parameters = ctx.needs_input_grad[1:]
         given = (grads[ctx.kind.layers - 1], *ctx.saved_tensors)
         if any(needs_parameters):
-            found: Any = _AllGradients.apply(ctx.kind, needs_x, *given)
-            return None, *(found if needs_x else (None, *found))
-        found = _ImageGradient.apply(ctx.kind, *given)
-        return None, found[0], *(None for _ in needs_parameters)
+            gradients: Any = _AllGradients.apply(ctx.kind, needs_x, *given)
+            return None, *(gradients if needs_x else (None, *gradients))
+        gradients = _ImageGradient.apply(ctx.kind, *given)
+        return None, gradients[0], *(None for _ in needs_parameters)
 
 
-class _AllGradients(_Function):
+class _AllGradients(Stackable):
     """The second chain, from the last result's gradient, for images if asked, weights and biases. The kernel that makes g_l
     also sums it for the bias."""
 
@@ -112,18 +105,15 @@ class _AllGradients(_Function):
     def forward(kind: _Kind, needs_x: bool, grad: Tensor, *tensors: Tensor) -> tuple[Tensor, ...]:
         if grad.dim() == 4:
             return _alone(_AllGradients.forward, kind, needs_x, grad, *tensors)
-        kernels: Any = triton_kernels(grad)
         values, weights = kind.split(tensors)
         grad = through_leaky(grad, values[-1], kind.slopes[-1])
-        of_weights, of_biases = [], [kernels.add_parts(grad.flatten(1, 3))]
+        of_weights, of_biases = [], [triton_convolution.add_parts(grad.flatten(1, 3))]
         for layer in reversed(range(kind.layers)):
-            of_weights.append(kind.taps(kernels, values[layer], grad))
+            of_weights.append(kind.taps(values[layer], grad))
             if layer:
-                grad, of_bias = kind.back(kernels)(
-                    grad, weights[layer], slope=kind.slopes[layer - 1], gate=values[layer]
-                )
+                grad, of_bias = kind.back(grad, weights[layer], slope=kind.slopes[layer - 1], gate=values[layer])
                 of_biases.append(of_bias)
-        of_x = [kind.back(kernels)(grad, weights[0])[0]] if needs_x else []
+        of_x = [kind.back(grad, weights[0])[0]] if needs_x else []
         return *of_x, *reversed(of_weights), *reversed(of_biases)
 
     @staticmethod
@@ -138,20 +128,19 @@ class _AllGradients(_Function):
         )
 
 
-class _ImageGradient(_Function):
+class _ImageGradient(Stackable):
     """The second chain for images alone. The answers are ∂x₀ and, for the third chain, g₁ … g_L."""
 
     @staticmethod
     def forward(kind: _Kind, grad: Tensor, *tensors: Tensor) -> tuple[Tensor, ...]:
         if grad.dim() == 4:
             return _alone(_ImageGradient.forward, kind, grad, *tensors)
-        kernels: Any = triton_kernels(grad)
         values, weights = kind.split(tensors)
         found = [through_leaky(grad, values[-1], kind.slopes[-1])]
         for layer in reversed(range(1, kind.layers)):
             slope, gate = kind.slopes[layer - 1], values[layer]
-            found.append(kind.back(kernels)(found[-1], weights[layer], slope=slope, gate=gate, sums=False)[0])
-        return kind.back(kernels)(found[-1], weights[0])[0], *reversed(found)
+            found.append(kind.back(found[-1], weights[layer], slope=slope, gate=gate, sums=False)[0])
+        return kind.back(found[-1], weights[0])[0], *reversed(found)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
@@ -173,12 +162,11 @@ class _ImageGradient(_Function):
 
 def _back_through(kind: _Kind, t: Tensor, *tensors: Tensor) -> tuple[Tensor, ...]:
     """The third chain: t_L and the gradient in each weight."""
-    kernels: Any = triton_kernels(t)
     results, weights, gradients = (tensors[kind.layers * part : kind.layers * (part + 1)] for part in range(3))
     of_weights = []
     for layer, slope in enumerate(kind.slopes):
-        of_weights.append(kind.taps(kernels, t, gradients[layer]))
-        t = kind.forward(kernels)(t, weights[layer], slope=slope, gate=results[layer], sums=False)[0]
+        of_weights.append(kind.taps(t, gradients[layer]))
+        t = kind.forward(t, weights[layer], slope=slope, gate=results[layer], sums=False)[0]
     return t, *of_weights
 
 
@@ -187,7 +175,7 @@ def tower(
 ) -> Tensor:
     """Layers in a row, each a weight and a bias: `down_layer`s, or upward `up_layer`s. The last has a slope of its own."""
     slopes = (slope,) * (len(parameters) - 1) + (last_slope,)
-    if triton_kernels(x) is not None:
+    if on_triton(x):
         weights, biases = zip(*parameters, strict=True)
         return _Tower.apply(_Kind(upward, slopes), x, *weights, *biases)[len(parameters) - 1]  # type: ignore[index]
     layer = up_layer if upward else down_layer

@@ -1,6 +1,6 @@
 """The convolution triad for stacks of models, in Triton. The contract is that of `hackle.kernels.convolution`.
 
-Every tensor has a leading model axis and channels last. Products are taken in the images' number format and summed in
+Every tensor has a leading model axis and channels last. Products are taken in the images' dtype and summed in
 float32; weights stay float32 in memory and are rounded as they are loaded. What follows a product is done as its result is
 stored: bias and leaky ReLU going forward, and going back the derivative of the leaky ReLU before it, whose own stored result
 is the `gate`, with the sums over positions that are the bias's gradient.
@@ -17,7 +17,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from hackle.core.randomness_kernel import triton
+from hackle.core.triton_shim import launch, triton
 from hackle.kernels.triton_convolution_kernels import down_kernel, gather_kernel, spread_kernel, taps_kernel, up_kernel
 from hackle.kernels.triton_sums import add_parts
 
@@ -92,14 +92,14 @@ def down(
     bo = min(_power(o), 128)
     programs = triton.cdiv(total, bm)
     parts = torch.empty(models, programs if sums else 0, o, device=x.device)
-    with torch.cuda.device_of(x):
-        down_kernel[(programs, models, triton.cdiv(o, bo))](
-            x, weight, weight if bias is None else _rows(bias), x if gate is None else gate.contiguous(), y, parts, total,
-            weight.stride(0), 0 if bias is None else _rows(bias).stride(0), slope,
-            H=height, W=width, C=c, O=o, BC=bc, BO=bo, BM=bm,
-            BIAS=bias is not None, GATE=gate is not None, SUMS=sums, PRECISION=_precision(x),
-            num_warps=warps, num_stages=stages,
-        )  # fmt: skip
+    launch(
+        down_kernel, (programs, models, triton.cdiv(o, bo)),
+        x, weight, weight if bias is None else _rows(bias), x if gate is None else gate.contiguous(), y, parts, total,
+        weight.stride(0), 0 if bias is None else _rows(bias).stride(0), slope,
+        H=height, W=width, C=c, O=o, BC=bc, BO=bo, BM=bm,
+        BIAS=bias is not None, GATE=gate is not None, SUMS=sums, PRECISION=_precision(x),
+        num_warps=warps, num_stages=stages,
+    )  # fmt: skip
     return y, add_parts(parts) if sums else None
 
 
@@ -122,26 +122,26 @@ def up(
     given_gate = y if gate is None else gate.contiguous()
     b_stride = 0 if bias is None else given_bias.stride(0)
     flags = {"BIAS": bias is not None, "GATE": gate is not None, "SUMS": sums}
-    with torch.cuda.device_of(y):
-        if c < 16:
-            # Half precision: a rounding finer than that of the result, in as many bytes.
-            between = torch.float32 if y.dtype == torch.float32 else torch.float16
-            spread = torch.empty(models, 16 * c, total, dtype=between, device=y.device)
-            spread_kernel[(triton.cdiv(total, bm), models)](
-                y, weight, spread, total, weight.stride(0), K=16 * c, O=o, BK=_power(16 * c), BO=min(_power(o), 64), BM=bm,
-                PRECISION=_precision(y), num_warps=warps, num_stages=stages,
-            )  # fmt: skip
-            gather_kernel[(programs, models)](
-                spread, given_bias, given_gate, x, parts, total, 4 * total, b_stride, slope,
-                H=height, W=width, C=c, BLOCK=block, **flags,
-            )  # fmt: skip
-        else:
-            bc = min(_power(c), 128)
-            up_kernel[(programs, models, triton.cdiv(c, bc))](
-                y, weight, given_bias, given_gate, x, parts, total, weight.stride(0), b_stride, slope,
-                H=height, W=width, C=c, O=o, BC=bc, BO=min(_power(o), 64), BM=bm, **flags,
-                PRECISION=_precision(y), num_warps=warps, num_stages=stages,
-            )  # fmt: skip
+    settings = {"PRECISION": _precision(y), "num_warps": warps, "num_stages": stages}
+    if c < 16:
+        # Half precision: a rounding finer than that of the result, in as many bytes.
+        between = torch.float32 if y.dtype == torch.float32 else torch.float16
+        spread = torch.empty(models, 16 * c, total, dtype=between, device=y.device)
+        launch(
+            spread_kernel, (triton.cdiv(total, bm), models), y, weight, spread, total, weight.stride(0),
+            K=16 * c, O=o, BK=_power(16 * c), BO=min(_power(o), 64), BM=bm, **settings,
+        )  # fmt: skip
+        launch(
+            gather_kernel, (programs, models), spread, given_bias, given_gate, x, parts, total, 4 * total, b_stride, slope,
+            H=height, W=width, C=c, BLOCK=block, **flags,
+        )  # fmt: skip
+    else:
+        bc = min(_power(c), 128)
+        launch(
+            up_kernel, (programs, models, triton.cdiv(c, bc)),
+            y, weight, given_bias, given_gate, x, parts, total, weight.stride(0), b_stride, slope,
+            H=height, W=width, C=c, O=o, BC=bc, BO=min(_power(o), 64), BM=bm, **flags, **settings,
+        )  # fmt: skip
     return x, add_parts(parts) if sums else None
 
 
@@ -164,10 +164,10 @@ def taps(x: Tensor, y: Tensor) -> Tensor:
         taps, rows = 0, min(_power(c), 64)
         programs = 16 * triton.cdiv(c, rows)
     dw = torch.empty(models, splits, 4, 4, c, o, dtype=torch.float32, device=x.device)
-    with torch.cuda.device_of(x):
-        taps_kernel[(triton.cdiv(o, bo) * programs, models, splits)](
-            x, y, dw, total, splits,
-            H=height, W=width, C=c, O=o, TAPS=taps, ROWS=rows, BO=bo, BK=bk, PER_SPLIT=per_split,
-            PROGRAMS_PER_O=programs, PRECISION=_precision(x), num_warps=warps, num_stages=stages,
-        )  # fmt: skip
+    launch(
+        taps_kernel, (triton.cdiv(o, bo) * programs, models, splits),
+        x, y, dw, total, splits,
+        H=height, W=width, C=c, O=o, TAPS=taps, ROWS=rows, BO=bo, BK=bk, PER_SPLIT=per_split,
+        PROGRAMS_PER_O=programs, PRECISION=_precision(x), num_warps=warps, num_stages=stages,
+    )  # fmt: skip
     return dw[:, 0] if splits == 1 else add_parts(dw)

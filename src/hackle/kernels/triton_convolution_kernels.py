@@ -10,7 +10,7 @@ W are the sides of the operator's first argument, and t counts the taps of the 4
 
 from __future__ import annotations
 
-from hackle.core.randomness_kernel import jit, tl
+from hackle.core.triton_shim import jit, tl
 
 
 @jit

@@ -1,6 +1,6 @@
 """Batch normalisation with the leaky ReLU behind it, for stacks of models, in Triton: see `hackle.kernels.normalisation`.
 
-Values are read in the networks' number format, (m, n, f) with features last, and computed with in float32. Going either way
+Values are read in the networks' dtype, (m, n, f) with features last, and computed with in float32. Going either way
 one pass sums and the other applies what was summed. The normalised values are computed again where they are needed, so
 that nothing but the layer's input is kept. Variances are sums of squares around a feature's first value: it lies near the
 mean, and no digits are lost. Sums run in an order that depends on the layer alone: a model's numbers are the same bits in
@@ -15,7 +15,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from hackle.core.randomness_kernel import jit, tl, triton
+from hackle.core.triton_shim import jit, launch, tl, triton
 from hackle.kernels.triton_sums import add_parts
 
 _TILE = 4096
@@ -145,13 +145,11 @@ def forward(x: Tensor, weight: Tensor, bias: Tensor, slope: float, epsilon: floa
     across = triton.cdiv(features, wide)
     parts = torch.empty(models, splits, 2, features, device=x.device)
     y = torch.empty_like(x)
-    with torch.cuda.device_of(x):
-        _statistics_kernel[(splits, models, across)](x, parts, rows, F=features, BR=tall, BF=wide, PER_SPLIT=per_split)
-        sums = parts[:, 0] if splits == 1 else add_parts(parts)
-        _apply_kernel[(triton.cdiv(rows, tall), models, across)](
-            x, weight, bias, sums, y, rows, weight.stride(0), bias.stride(0), slope, 1 / rows, epsilon,
-            F=features, BR=tall, BF=wide,
-        )  # fmt: skip
+    tile = {"F": features, "BR": tall, "BF": wide}
+    launch(_statistics_kernel, (splits, models, across), x, parts, rows, **tile, PER_SPLIT=per_split)
+    sums = parts[:, 0] if splits == 1 else add_parts(parts)
+    settings = (rows, weight.stride(0), bias.stride(0), slope, 1 / rows, epsilon)
+    launch(_apply_kernel, (triton.cdiv(rows, tall), models, across), x, weight, bias, sums, y, *settings, **tile)
     return y, sums
 
 
@@ -166,12 +164,9 @@ def back(
     parts = torch.empty(models, splits, 2, features, device=x.device)
     out = torch.empty_like(x)
     settings = (rows, weight.stride(0), bias.stride(0), slope, 1 / rows, epsilon)
-    with torch.cuda.device_of(x):
-        _back_statistics_kernel[(splits, models, across)](
-            x, grad, weight, bias, sums, parts, *settings, F=features, BR=tall, BF=wide, PER_SPLIT=per_split
-        )
-        back_sums = parts[:, 0] if splits == 1 else add_parts(parts)
-        _back_apply_kernel[(triton.cdiv(rows, tall), models, across)](
-            x, grad, weight, bias, sums, back_sums, out, *settings, F=features, BR=tall, BF=wide
-        )
+    given, tile = (x, grad, weight, bias, sums), {"F": features, "BR": tall, "BF": wide}
+    launch(_back_statistics_kernel, (splits, models, across), *given, parts, *settings, **tile, PER_SPLIT=per_split)
+    back_sums = parts[:, 0] if splits == 1 else add_parts(parts)
+    grid = (triton.cdiv(rows, tall), models, across)
+    launch(_back_apply_kernel, grid, *given, back_sums, out, *settings, **tile)
     return out, back_sums

@@ -10,7 +10,7 @@ import math
 import torch
 from torch import Tensor
 
-from hackle.core.randomness_kernel import jit, tl, triton
+from hackle.core.triton_shim import jit, launch, tl, triton
 
 
 @jit
@@ -44,8 +44,6 @@ def add_parts(parts: Tensor) -> Tensor:
     rows = at_once if count <= at_once else 4 * at_once
     chunks = triton.cdiv(count, rows)
     out = torch.empty(models, chunks, *parts.shape[2:], dtype=torch.float32, device=parts.device)
-    with torch.cuda.device_of(parts):
-        _sum_kernel[(models, triton.cdiv(width, wide), chunks)](
-            parts, out, width, count, chunks, ROWS=rows, BN=at_once, BW=wide
-        )
+    grid = (models, triton.cdiv(width, wide), chunks)
+    launch(_sum_kernel, grid, parts, out, width, count, chunks, ROWS=rows, BN=at_once, BW=wide)
     return out[:, 0] if chunks == 1 else add_parts(out)

@@ -1,6 +1,6 @@
 """The layers that networks are built from. Images are (b, h, w, c), channels last.
 
-Layers compute in the number format of what they are given; their parameters stay float32.
+Layers compute in the dtype of what they are given; their parameters stay float32.
 """
 
 from __future__ import annotations

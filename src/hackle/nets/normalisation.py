@@ -33,7 +33,7 @@ class BatchNorm(nn.Module):
 
 
 class LayerNorm(nn.Module):
-    """Normalise each row over its features (Ba et al. 2016), in float32 whatever the number format around it. A leaky ReLU
+    """Normalise each row over its features (Ba et al. 2016), in float32 whatever the dtype around it. A leaky ReLU
     follows: slope 0 is ReLU, 1 none."""
 
     def __init__(self, features: int) -> None:

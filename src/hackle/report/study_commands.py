@@ -62,7 +62,7 @@ def _selection(name: str, tables: Tables, wanted: Wanted | None) -> dict[str, An
         "steps": steps[0] if len(steps) == 1 else None,
         "datasets": datasets,
         "methods": methods,
-        # Networks of GANs are float32 whatever the study's number format is.
+        # Networks of GANs are float32 whatever the study's dtype is.
         "precision": "bfloat16" if (runs["precision"] == "bfloat16").any() else "float32",
     }
     taken = signature(STUDIES[name].runs).parameters

@@ -39,7 +39,7 @@ def runs_of(name: str, study: Study, options: dict[str, Any]) -> list[Run]:
     given = {key: value for key, value in options.items() if value is not None}
     parameters = inspect.signature(study.runs).parameters
     takes_all = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
-    # Which number format is best depends on the machine, so it is offered, not asked for.
+    # Which dtype is best depends on the machine, so it is offered, not asked for.
     if "precision" not in parameters and not takes_all:
         given.pop("precision", None)
     for key in given:

@@ -31,7 +31,7 @@ from hackle.nets.layers import Blocks, Linear
 State = dict[str, Tensor]
 _WARM_UP = 3
 ROUNDING = (Linear, Blocks)
-"""Layers that use their parameters in the number format of their inputs. A fleet that computes in bfloat16 keeps these
+"""Layers that use their parameters in the dtype of their inputs. A fleet that computes in bfloat16 keeps these
 parameters in bfloat16 too, written as the optimiser updates them, so that no step rounds them again."""
 
 
@@ -61,7 +61,7 @@ class Layout:
     """Where each parameter of one network lies in a flat row.
 
     Each starts at a multiple of 16 numbers, so that kernels can load it in wide words; the gaps hold zeros. `rounded` names
-    the parameters that layers use in the number format of what they are given.
+    the parameters that layers use in the dtype of what they are given.
     """
 
     names: tuple[str, ...]
@@ -105,16 +105,16 @@ class Layout:
 
 
 class _BoundNets:
-    """One model's networks as functions of their inputs. They compute in the run's number format and answer with codes in
+    """One model's networks as functions of their inputs. They compute in the run's dtype and answer with codes in
     float32, and with images as they are: who sums over pixels sums in float32."""
 
     def __init__(
-        self, modules: Mapping[str, nn.Module], parameters: Mapping[str, dict[str, Tensor]], number_format: torch.dtype
+        self, modules: Mapping[str, nn.Module], parameters: Mapping[str, dict[str, Tensor]], dtype: torch.dtype
     ) -> None:
-        self._modules, self._parameters, self._format = modules, parameters, number_format
+        self._modules, self._parameters, self._dtype = modules, parameters, dtype
 
     def __call__(self, name: str, *inputs: Tensor) -> Any:
-        given = tuple(unit_interval(value, self._format) for value in inputs)
+        given = tuple(unit_interval(value, self._dtype) for value in inputs)
         answer = functional_call(self._modules[name], self._parameters[name], given)
         return tree_map(lambda value: value if value.dim() == 4 else value.to(torch.float32), answer)
 
@@ -184,8 +184,8 @@ class Fleet:
         if self._graph is not None:
             self._graph.replay()
             return
-        if not self._steps_as_written and self._format != torch.float32:
-            self._rounded = {name: self.state[f"weights/{name}"].to(self._format) for name in self.layouts}
+        if not self._steps_as_written and self._dtype != torch.float32:
+            self._rounded = {name: self.state[f"weights/{name}"].to(self._dtype) for name in self.layouts}
         self._take_step()
         self._steps_as_written += 1
         on_host = getattr(self.images, "on_host", False)
@@ -228,14 +228,14 @@ class Fleet:
         return losses["carry"]
 
     @property
-    def _format(self) -> torch.dtype:
+    def _dtype(self) -> torch.dtype:
         return getattr(torch, self._template.precision)
 
     def _one_model(self, phase: Phase) -> Callable[..., dict[str, Any]]:
         step_number = self.state["step"]
 
         def loss(parameters: Any, images: Tensor, noise: Any, carry: Any, fields: Any) -> dict[str, Any]:
-            nets = _BoundNets(self._modules, parameters, self._format)
+            nets = _BoundNets(self._modules, parameters, self._dtype)
             step = Step(images, noise, step_number, self.data_size, carry)
             found: Losses = phase.loss(nets, step, with_fields(self._template, fields))
             return {"total": found.total, "terms": dict(found.terms), "carry": dict(found.carry)}

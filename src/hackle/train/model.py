@@ -128,7 +128,7 @@ class Model:
         return self
 
     def _nets(self, name: str, *inputs: Tensor) -> Any:
-        """A network's answer in float32; on an accelerator it computes in the number format that the run trained in."""
+        """A network's answer in float32; on an accelerator it computes in the dtype that the run trained in."""
         if self.device.type != "cpu":
             inputs = tuple(value.to(getattr(torch, self.run.precision)) for value in inputs)
         return tree_map(lambda value: value.to(torch.float32), self.networks[name](*inputs))
