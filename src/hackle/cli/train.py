@@ -120,9 +120,9 @@ def train_command(words: list[str]) -> None:
 
 def _fit(run: Run, device: torch.device, out: Path | None, resume: bool, options: Any) -> None:
     """Train a run and say what to do next. The other options (root, log_every, score_every) are the verb's own."""
+    from hackle.core.factors import scored_factors
     from hackle.datasets import DATASETS, load, load_of_run
     from hackle.scoring.models import quick_scores
-    from hackle.scoring.plan import scored_factors
     from hackle.train import Stopped, fit
     from hackle.train.model import WEIGHTS
 

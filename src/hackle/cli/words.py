@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from hackle.core.notes import note_codes
 from hackle.core.types import HackleError
 
 
@@ -129,5 +130,5 @@ def print_scores(scores: Any, verb: str = "score") -> None:
     for note, name in told.items():
         # What the advice to a caller of the function is on the command line. That total correlation is one of small batches.
         remedy = "--metrics true_tc" if name == "monte_carlo_tc" else "--whole-mixture"
-        option = f" (here: hackle {verb} … {remedy})" if "mixture=(means, logvars)" in note else ""
+        option = f" (here: hackle {verb} … {remedy})" if "saturated" in note_codes(note) else ""
         console.print(f"[yellow]note:[/yellow] {escape(note)}{option}", highlight=False)

@@ -213,6 +213,11 @@ def _fold(rows: Rows, sizes: Sequence[int]) -> tuple[list[NDArray[np.int64]], ND
     return tables, key
 
 
+def scored_factors(grid: FactorGrid) -> tuple[int, ...]:
+    """The observed factors that take more than one value: those that a score can speak of."""
+    return tuple(column for column in grid.observed if column in grid.varying)
+
+
 class _RowLookup:
     """Finds rows among those that exist."""
 

@@ -14,6 +14,7 @@ along are not: see `hackle.core.records`.
 from __future__ import annotations
 
 import difflib
+import hashlib
 import importlib
 import inspect
 import pkgutil
@@ -173,6 +174,27 @@ def is_reference(name: str) -> bool:
     """
     place, colon, what = name.rpartition(":")
     return bool(colon and place and what)
+
+
+def absolute_reference(name: str) -> str:
+    """A name that means the same in every folder, to be sent to other processes: a file's path is made absolute."""
+    place, colon, what = name.rpartition(":")
+    return f"{Path(place).expanduser().resolve()}{colon}{what}" if place.endswith(".py") else name
+
+
+def source_file(thing: Any) -> Path | None:
+    """The file of the module that defines a class or function; None for what was typed at a prompt."""
+    try:
+        found = inspect.getsourcefile(inspect.unwrap(getattr(thing, "func", thing)))
+    except TypeError:
+        return None
+    return Path(found) if found is not None and Path(found).is_file() else None
+
+
+def source_hash(thing: Any) -> str:
+    """The first 16 hexadecimal digits of the SHA-256 of the file that defines a class or function; "" without a file."""
+    path = source_file(thing)
+    return "" if path is None else hashlib.sha256(path.read_bytes()).hexdigest()[:16]
 
 
 def import_reference(name: str) -> Any:

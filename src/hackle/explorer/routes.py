@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
 
+from hackle.core.factors import scored_factors
 from hackle.explorer.catalogue import Catalogue
 from hackle.explorer.exports import gif_of, png_of, traversal_page
 from hackle.explorer.listing import Listing
@@ -23,7 +24,6 @@ from hackle.metrics import dci_from_importance
 from hackle.metrics.mig import mig_from_information
 from hackle.pictures import mosaic, response
 from hackle.report.html import png_of_picture
-from hackle.scoring.plan import scored_factors
 
 Row = Annotated[list[float], Field(min_length=1, max_length=4096)]
 Latents = Annotated[list[Row], Field(min_length=1, max_length=4096)]

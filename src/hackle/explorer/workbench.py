@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from hackle.core.factors import scored_factors
 from hackle.core.types import Dataset, HackleError
 from hackle.datasets import load_of_run
 from hackle.explorer.catalogue import Catalogue
@@ -20,7 +21,6 @@ from hackle.metrics.likelihood import active_units
 from hackle.objectives.infogan import InfoGANMethod
 from hackle.pictures import Axis, Captured, Look, axes_of, importance, to_bytes
 from hackle.pictures.captured import informativeness_of
-from hackle.scoring.plan import scored_factors
 from hackle.train.model import WEIGHTS, Model
 
 T = TypeVar("T")

@@ -15,6 +15,7 @@ import pandas as pd
 from scipy.special import stdtrit
 from scipy.stats import rankdata
 
+from hackle.core.notes import note_codes
 from hackle.figures import words
 from hackle.figures.chart import Frame
 from hackle.store.tables import Tables
@@ -22,11 +23,13 @@ from hackle.store.tables import Tables
 CONFIGURATION = ("dataset", "method", "strength", "architecture", "latents", "correlation", "likelihood")
 """What makes two runs the same experiment but for seed and length."""
 _DOUBTS = {
-    "allows at most": "an estimate at its limit",
-    "outside the quantised range": "codes beyond the range that is quantised",
-    "are not done after": "a classifier that did not converge",
+    "saturated": "an estimate at its limit",
+    "out-of-range": "codes beyond the range that is quantised",
+    "not-converged": "a classifier that did not converge",
 }
-"""What an estimator's note says, by words in it; any other is a warning."""
+"""What an estimator's note says, by its code; any other is a warning."""
+_NO_DOUBT = "own"
+"""The code of the note that says where a metric of one's own comes from."""
 _PLAIN = {"correlation": 0.0, "architecture": "convolutional", "latents": 10}
 
 
@@ -149,18 +152,24 @@ def _mixtures(rows: Frame) -> list[str]:
 
 def doubts(rows: Frame) -> list[str]:
     """One line on the scores that came with a note, such as saturated estimates: how many runs, what, and which scores."""
-    noted = rows[(rows["note"].notna() & (rows["note"] != "")).to_numpy(bool)]
+    meaning = {text: _doubt(text) for text in rows["note"].dropna().unique()}
+    noted = rows[rows["note"].isin([text for text in meaning if meaning[text]])]
     if not len(noted):
         return []
-    meaning = {
-        text: next((kind for key, kind in _DOUBTS.items() if key in text), "a warning") for text in set(noted["note"])
-    }
     parts = []
     for kind, part in noted.groupby(noted["note"].astype(object).map(meaning), sort=False):
         scores = words.listing(words.measure(str(metric)).short for metric in dict.fromkeys(part["metric"]))
         alike = rows.loc[rows["metric"].isin(part["metric"].unique()), "run"].nunique()
         parts.append(f"{part['run'].nunique():,} of {words.counted(alike, 'run')}: {kind} ({scores})")
     return ["; ".join(parts)]
+
+
+def _doubt(note: str) -> str:
+    """What a score's notes cast doubt on, in words; "" where they do not."""
+    codes = note_codes(note)
+    if not note or codes == (_NO_DOUBT,):
+        return ""
+    return next((kind for code, kind in _DOUBTS.items() if code in codes), "a warning")
 
 
 def summarise(frame: Frame, by: Sequence[str], value: str = "y") -> Frame:

@@ -35,6 +35,8 @@ _LARGEST_SHARE_OUTSIDE = 0.05
 class OutOfRangeWarning(UserWarning):
     """A code with much of its mass outside the quantised range."""
 
+    code = "out-of-range"
+
 
 @dataclass(frozen=True)
 class Bins:

@@ -34,6 +34,8 @@ _NEIGHBOURS = 10
 class SaturatedEstimateWarning(UserWarning):
     """A sampled information that the size of the mixture limits; compare no models by it."""
 
+    code = "saturated"
+
 
 class Draws(NamedTuple):
     """Log densities of every draw under its own point's posterior, log q(·|x), and under the mixture, log q(·)."""

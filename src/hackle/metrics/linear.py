@@ -39,6 +39,12 @@ PRODUCTS = 2**20
 Array = NDArray[np.float64]
 
 
+class NotConvergedWarning(ConvergenceWarning):
+    """Machines that are not done after the steps allowed."""
+
+    code = "not-converged"
+
+
 class LinearMachines(NamedTuple):
     """Weights (k, c), intercepts (k,) and the classes in rising order; k is 1 for two classes."""
 
@@ -97,7 +103,7 @@ def _minimise(columns: Array, labels: Array, C: float, iterations: int) -> Array
     warnings.warn(
         f"{keep.sum()} of {len(labels)} machines are not done after {iterations} steps; "
         "allow more, or standardise the codes",
-        ConvergenceWarning,
+        NotConvergedWarning,
         stacklevel=3,
     )
     return weights

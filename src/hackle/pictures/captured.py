@@ -14,12 +14,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hackle.core.factors import FactorGrid
+from hackle.core.factors import FactorGrid, scored_factors
 from hackle.core.types import Dataset
 from hackle.information import OutOfRangeWarning, bin_codes, discrete_entropy, discrete_mutual_information
 from hackle.metrics import dci_importance, factor_information, informativeness, misjed
 from hackle.pictures.look import Look, PictureError
-from hackle.scoring.plan import scored_factors
 from hackle.train.model import Model
 
 Floats = NDArray[np.float64]

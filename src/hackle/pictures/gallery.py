@@ -12,6 +12,7 @@ from typing import Any, overload
 import numpy as np
 from PIL import Image
 
+from hackle.core.factors import scored_factors
 from hackle.core.types import Dataset
 from hackle.datasets import found, load_of_run
 from hackle.pictures.captured import Captured, importance, response
@@ -19,7 +20,6 @@ from hackle.pictures.look import Look, PictureError
 from hackle.pictures.plots import captured_figure, histograms, overview, responses_figure, top_latents_figure
 from hackle.pictures.tiles import mosaic, save_picture
 from hackle.pictures.views import animation, interpolation, pair_map, samples
-from hackle.scoring.plan import scored_factors
 from hackle.train.model import Model
 
 _FACTOR_VIEWS = ("captured", "top_latents", "responses")

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from hackle.core.factors import scored_factors
 from hackle.core.records import to_json
 from hackle.core.types import Dataset
 from hackle.pictures import Captured, Look, animation, histograms, mosaic, overview, samples
 from hackle.report.html import gif_of_frames, meter, page, picture, png_of_figure, png_of_picture
-from hackle.scoring.plan import scored_factors
 from hackle.train.model import Model
 
 if TYPE_CHECKING:

@@ -26,6 +26,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 from threadpoolctl import threadpool_limits
 
 from hackle.core.factors import FactorGrid
+from hackle.core.notes import warning_code, with_code
 from hackle.core.types import Dataset
 from hackle.datasets import found
 from hackle.information.discrete import bin_codes, discrete_mutual_information
@@ -66,7 +67,11 @@ def _compute(metric: Metric, evaluation: Evaluation, name: str) -> tuple[dict[st
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         found = metric.compute(evaluation)
-    said = [str(warning.message) for warning in caught if issubclass(warning.category, UserWarning)]
+    said = [
+        with_code(str(warning.message), warning_code(warning.category))
+        for warning in caught
+        if issubclass(warning.category, UserWarning)
+    ]
     scores = found if isinstance(found, dict) else {name: found}
     seconds = time.perf_counter() - started
     return {key: float(value) for key, value in scores.items()}, seconds, "\n".join(dict.fromkeys(said))
@@ -131,7 +136,11 @@ class Scoring:
                 intervals = _intervals(metric, evaluation, name, self.bootstrap)
             except (MetricError, PosteriorError) as refusal:
                 # Codes that one metric cannot take may be fine for the others.
-                scores, seconds, note = {metric.row or name: float("nan")}, 0.0, f"no score: {refusal}"
+                scores, seconds, note = (
+                    {metric.row or name: float("nan")},
+                    0.0,
+                    with_code(f"no score: {refusal}", "refused"),
+                )
                 intervals = {}
             for key, value in scores.items():
                 low, high = intervals.get(key, (float("nan"), float("nan")))

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hackle.core.factors import FactorError, FactorGrid, Rows
+from hackle.core.factors import FactorError, FactorGrid, Rows, scored_factors
 from hackle.core.randomness import check_seed
 
 
@@ -21,11 +21,6 @@ class Groups(NamedTuple):
 
     index: NDArray[np.int64]
     held: NDArray[np.int64]
-
-
-def scored_factors(grid: FactorGrid) -> tuple[int, ...]:
-    """The observed factors that take more than one value: those that a score can speak of."""
-    return tuple(column for column in grid.observed if column in grid.varying)
 
 
 def independent(grid: FactorGrid, n: int, rng: np.random.Generator) -> NDArray[np.int64]:

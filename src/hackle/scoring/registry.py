@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 import hackle.metrics as metrics
+from hackle.core.factors import scored_factors
 from hackle.core.types import HackleError
 from hackle.scoring.evaluation import Evaluation
-from hackle.scoring.plan import scored_factors
 from hackle.scoring.protocol import Protocol
 
 _NEARLY_ALL = 0.9

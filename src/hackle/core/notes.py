@@ -1,0 +1,53 @@
+"""Notes: sentences beside a score for people, each with a code at its end for programs. Nothing decides by their English.
+
+A score may have several notes, a line each: `I(z; x) is estimated at 9.10 nats … [saturated]`.
+"""
+
+from __future__ import annotations
+
+import re
+
+_CODE = re.compile(r" \[([a-z][a-z0-9-]*)\]$")
+_BEFORE_CODES = {
+    "allows at most": "saturated",
+    "outside the quantised range": "out-of-range",
+    "are not done after": "not-converged",
+}
+"""What lines say that were stored before notes had codes."""
+
+
+def with_code(text: str, code: str) -> str:
+    """A note as one line that ends in its code.
+
+    >>> with_code("an estimate at its limit", "saturated")
+    'an estimate at its limit [saturated]'
+    """
+    return f"{' '.join(text.split())} [{code}]"
+
+
+def note_codes(text: str) -> tuple[str, ...]:
+    """The codes of all lines, each once.
+
+    >>> note_codes("one thing [saturated]\\nanother [own]\\nand in no words of ours")
+    ('saturated', 'own')
+    """
+    return tuple(dict.fromkeys(code for line in text.splitlines() if (code := _code_of_line(line))))
+
+
+def _code_of_line(line: str) -> str:
+    if found := _CODE.search(line):
+        return found[1]
+    return next((code for words, code in _BEFORE_CODES.items() if words in line), "")
+
+
+def warning_code(category: type[Warning]) -> str:
+    """The code of a warning's class: its attribute `code`, else its name.
+
+    >>> warning_code(UserWarning), warning_code(RuntimeWarning)
+    ('user', 'runtime')
+    """
+    return getattr(category, "code", "") or _hyphenated(category.__name__.removesuffix("Warning")) or "warning"
+
+
+def _hyphenated(name: str) -> str:
+    return re.sub(r"(?<!^)(?=[A-Z])", "-", name).lower()
