@@ -109,7 +109,7 @@ def test_nothing_is_missing_where_a_claim_is_judged_in_full() -> None:
 @pytest.mark.parametrize("claim", CLAIMS.values(), ids=list(CLAIMS))
 def test_a_claim_names_runs_that_its_study_trains_and_scores_that_exist(claim: Claim) -> None:
     datasets = study_datasets(claim.study or claim.paper)
-    source = text(Path(hackle.__file__).parent / "evaluation.py")
+    source = text(Path(hackle.__file__).parent / "scoring" / "registry.py")
     for stratum in claim.strata:
         for condition in stratum.conditions:
             known = condition["dataset"] if isinstance(condition["dataset"], tuple) else (condition["dataset"],)

@@ -15,7 +15,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from hackle import cli
 from hackle.cli.main import main
 from hackle.cli.words import print_scores
 from hackle.core.types import HackleError
@@ -222,7 +221,7 @@ def test_a_keyboard_interrupt_outside_of_training_ends_with_130(monkeypatch: pyt
     def interrupted(*_: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(cli, "run_command", interrupted)
+    monkeypatch.setattr("hackle.cli.demo.run_command", interrupted)
     with pytest.raises(SystemExit) as stopped:
         main(["demo"])
     assert stopped.value.code == 130

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from figures import tables as made
+from hackle.core.papers import PAPERS
 from hackle.figures import FIGURES, Chart, draw
 from hackle.figures import words as figure_words
 from hackle.store.tables import RUN_COLUMNS, SCORE_COLUMNS, Tables
@@ -294,7 +295,7 @@ def test_factor_sizes_are_the_data_sets() -> None:
 def test_ids_say_where_a_figure_stands() -> None:
     for name, exhibit in FIGURES.items():
         assert name == exhibit.id
-        assert exhibit.paper in figure_words.PAPERS
+        assert exhibit.paper in PAPERS
         assert exhibit.number.lower().replace(" ", "-").replace("a.18", "a18") in name
         assert exhibit.command.startswith("hackle study run ")
 

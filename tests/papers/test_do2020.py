@@ -10,7 +10,7 @@ import pytest
 
 from claims.synthetic import Run, sweep, tables
 from hackle.claims import CLAIMS, Claim, Judgement, judge
-from hackle.papers.do2020.protocols import SAMPLES
+from hackle.papers.do2020.protocols import SAMPLES as SAMPLES_PROTOCOLS
 from hackle.scoring.protocol import protocol
 from hackle.studies import STUDIES
 from papers import world_do
@@ -128,7 +128,7 @@ def test_jemmig_by_quantisation_does_not_speak_of_samples() -> None:
         return found
 
     assert verdict(scores, "jemmig-needs-few-samples") == "does not hold"
-    assert all("sampled_jemmig" in protocol(name).metrics for name in [one.name for one in SAMPLES])
+    assert all("sampled_jemmig" in protocol(name).metrics for name in [one.name for one in SAMPLES_PROTOCOLS])
 
 
 def test_the_rival_by_jemmig_is_the_best_by_jemmig() -> None:

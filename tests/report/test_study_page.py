@@ -20,6 +20,7 @@ import pytest
 
 from figures import tables as made
 from hackle.claims import as_frame, judge
+from hackle.core.papers import PAPERS
 from hackle.core.records import to_json
 from hackle.core.types import Adam
 from hackle.figures import FIGURES, Chart, Comparison, words
@@ -215,11 +216,11 @@ def test_a_study_of_ones_own_is_drawn_and_papers_without_runs_are_folded(tmp_pat
     text = write_study_page(mine, tmp_path / "page.html").read_text(encoding="utf-8")
     assert f'<section class="exhibit" id="{drawing_of_mine.id}"><h3>Study mine.py:warm. Scores by setting</h3>' in text
     drawn = {item.paper for item in FIGURES.values() if item(mine).panels}
-    places = {paper: text.index(f'id="{paper}"') for paper in words.PAPERS}
-    fold = text.index(f"<summary>{len(words.PAPERS) - len(drawn)} papers without anything to draw</summary>")
+    places = {paper: text.index(f'id="{paper}"') for paper in PAPERS}
+    fold = text.index(f"<summary>{len(PAPERS) - len(drawn)} papers without anything to draw</summary>")
     assert {paper for paper, place in places.items() if place < fold} == drawn
     verdicts = as_frame(judge(mine))
-    idle = set(words.PAPERS) - set(verdicts.loc[verdicts["runs"] > 0, "paper"])
+    idle = set(PAPERS) - set(verdicts.loc[verdicts["runs"] > 0, "paper"])
     claims = verdicts[verdicts["paper"].isin(list(idle))]
     assert len(idle) > 1
     fold = text.index(f"<summary>{len(claims)} claims of {len(idle)} papers without any run: ")

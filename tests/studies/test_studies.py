@@ -273,7 +273,7 @@ def test_a_study_of_ones_own_is_a_function_in_a_file(tmp_path: Path) -> None:
         runs_of(path, find_study(f"{path}:empty"), {})
     with pytest.raises(StudyError, match="returned str; expected a list of Run"):
         runs_of(path, find_study(f"{path}:wrong"), {})
-    with pytest.raises(StudyError, match=r"no function 'stuy'; did you mean study\? it has study, empty, wrong$"):
+    with pytest.raises(StudyError, match=r"has no 'stuy'; did you mean study\? there are .*study, empty, wrong"):
         find_study(f"{path}:stuy")
 
 
@@ -304,7 +304,7 @@ def test_an_error_in_ones_own_function_names_its_line(tmp_path: Path) -> None:
 
 def test_studies_that_cannot_be_found_or_loaded(tmp_path: Path) -> None:
     with pytest.raises(
-        StudyError, match=r"no study 'locatelo2019'; did you mean locatello2019\? there are .*path.py:function"
+        StudyError, match=r"no study 'locatelo2019'; did you mean locatello2019\? there are .*path.py:name"
     ):
         find_study("locatelo2019")
     with pytest.raises(StudyError, match="there is no file"):

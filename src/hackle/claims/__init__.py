@@ -11,17 +11,16 @@ from hackle.claims.claim import Claim, Evidence, Region, Stratum
 from hackle.claims.verdicts import Judgement, Verdict, as_frame
 from hackle.claims.verdicts import judge as _judge
 from hackle.claims.view import View
+from hackle.core.papers import paper_order
 from hackle.core.parts import Parts
 from hackle.store.tables import Tables
-
-PAPERS = ("locatello2019", "kim2018", "do2020", "yang2020", "split-encoder")
 
 CLAIMS: Parts[Claim] = Parts(
     "claim",
     ("hackle.papers.*.claims", "hackle.papers.*.*_claims"),
     lambda thing: isinstance(thing, Claim),
     name_of=lambda claim: claim.id,
-    order=lambda found: PAPERS.index(found.part.paper),
+    order=lambda found: paper_order(found.part.paper),
 )
 """Every claim by its id, `paper.name`."""
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from hackle.cli.words import nearest, run_command
+from hackle.cli.words import run_command
+from hackle.core.parts import nearest
 from hackle.core.types import HackleError
 
 
-def bench_commands(words: list[str]) -> None:
+def main(words: list[str]) -> None:
     """`hackle bench fleet`: how fast this machine trains."""
     verbs = {"fleet": fleet_command}
     if not words or words[0] in ("-h", "--help"):

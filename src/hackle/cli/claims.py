@@ -1,9 +1,8 @@
-"""The command line's verbs that read results: `claims` and `report`."""
+"""`hackle claims`: what the papers claim, and one's own claims, tested on a study's results."""
 
 from __future__ import annotations
 
 import json as json_text
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,8 +12,9 @@ from rich.table import Table
 from rich.text import Text
 from tyro.conf import Positional
 
-from hackle.cli.words import nearest, writable
-from hackle.core.types import HackleError
+from hackle.cli.words import run_command
+from hackle.core.errors import HackleError
+from hackle.core.parts import nearest
 
 if TYPE_CHECKING:
     from hackle.claims import Judgement
@@ -24,6 +24,10 @@ REFUTED, UNDECIDED = 3, 4
 WIDTH = 140
 """Columns of a table that goes to a file or a pipe."""
 _STYLES = {"holds": "green", "does not hold": "red", "undecided": "yellow"}
+
+
+def main(words: list[str]) -> None:
+    run_command(claims_command, "claims", words)
 
 
 def claims_command(
@@ -58,53 +62,6 @@ def claims_command(
     code = exit_code(found)
     if code:
         raise SystemExit(code)
-
-
-def report_command(
-    directory: Positional[Path],
-    out: Path | None = None,
-    paper: tuple[str, ...] = (),
-    figures: Path | None = None,
-    pictures: bool = True,
-    root: Path | None = None,
-    open: bool = False,
-    overwrite: bool = False,
-) -> None:
-    """Write a study's results as one HTML page: verdicts on claims, every figure, failed runs, scores and commands.
-
-    Args:
-        directory: The study's folder.
-        out: Where the page goes; report.html in the study's folder if not given.
-        paper: Only the claims and figures of these papers.
-        figures: A folder to write every figure to, too, as PDF, SVG and PNG.
-        pictures: Draw traversals of runs whose weights were kept.
-        root: Where data sets lie, for these pictures.
-        open: Show the page in the browser.
-        overwrite: Replace files that are there already.
-    """
-    from hackle.figures import FIGURES, save
-    from hackle.report import with_pictures, write_study_page
-    from hackle.store import read
-
-    tables = read(directory)
-    target = writable(out or directory / "report.html", overwrite)
-    if pictures:
-        tables = with_pictures(tables, directory, root)
-    # Processes take seconds to start: worth it where thousands of runs are drawn.
-    workers = (os.cpu_count() or 1) if len(tables.runs) > 1000 else 1
-    write_study_page(tables, target, papers=paper, folder=str(directory), workers=workers)
-    if figures is not None:
-        figures.mkdir(parents=True, exist_ok=True)
-        for name, exhibit in FIGURES.items():
-            chart = exhibit(tables) if not paper or exhibit.paper in paper else None
-            if chart is not None and chart.panels:
-                for kind in ("pdf", "svg", "png"):
-                    save(chart, figures / f"{name}.{kind}", overwrite=overwrite)
-    Console().print(f"open {target.resolve()} in a browser", markup=False, highlight=False, soft_wrap=True)
-    if open:
-        import webbrowser
-
-        webbrowser.open(target.resolve().as_uri())
 
 
 def exit_code(found: Sequence[Judgement]) -> int:

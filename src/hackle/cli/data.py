@@ -8,11 +8,12 @@ from rich.console import Console
 from rich.table import Table
 from tyro.conf import Positional
 
-from hackle.cli.words import nearest, run_command
+from hackle.cli.words import run_command
+from hackle.core.parts import nearest
 from hackle.core.types import HackleError
 
 
-def data_commands(words: list[str]) -> None:
+def main(words: list[str]) -> None:
     """`hackle data`: list, fetch, check and show data sets."""
     from hackle.datasets import find, load
     from hackle.datasets.contact_sheet import write_contact_sheet

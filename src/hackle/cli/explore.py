@@ -7,6 +7,12 @@ from pathlib import Path
 from rich.console import Console
 from tyro.conf import Positional
 
+from hackle.cli.words import run_command
+
+
+def main(words: list[str]) -> None:
+    run_command(explore_command, "explore", words)
+
 
 def explore_command(
     directory: Positional[Path],

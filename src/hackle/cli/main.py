@@ -1,4 +1,4 @@
-"""The command line: few verbs, each a function whose arguments are its options."""
+"""The command line: few verbs, each a module of this room that is imported when its verb is used."""
 
 from __future__ import annotations
 
@@ -6,44 +6,38 @@ import io
 import os
 import re
 import sys
-from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING
-
-from rich.console import Console
-from tyro.conf import Positional
+from collections.abc import Sequence
+from importlib import import_module
 
 from hackle import __version__
-from hackle.cli.bench import bench_commands
-from hackle.cli.claims import claims_command, report_command
-from hackle.cli.data import data_commands
-from hackle.cli.explore import explore_command
-from hackle.cli.score_codes import score_codes_command
-from hackle.cli.study import study_commands
-from hackle.cli.train import train_command
-from hackle.cli.words import nearest, not_negative, print_scores, run_command, say_error, writable
-from hackle.core.types import HackleError
+from hackle.cli.words import say_error
+from hackle.core.errors import HackleError
+from hackle.core.parts import nearest
 
-if TYPE_CHECKING:
-    from hackle.core.types import Dataset
-    from hackle.train.model import Model
-
-SUMMARY = """\
-hackle — train, score, compare and look at disentangled representations
-
-  hackle train METHOD   train one model; `hackle train --help` lists the methods
-  hackle score DIR      score a trained model with every metric that fits
-  hackle score-codes F  score codes that another program has written to a file
-  hackle show DIR       write pictures of a trained model: traversals, reconstructions, samples
-  hackle explore DIR    look inside a run, several runs or a study in the browser
-  hackle data           list, fetch, check and show data sets
-  hackle study          train and score the hundreds or thousands of runs of a study
-  hackle claims DIR     test the papers' claims on a study's results
-  hackle report DIR     write a study's claims, figures and scores as one page
-  hackle bench fleet    how fast this machine trains, stacked, alone and by a plain loop
-  hackle demo           train, score and draw a small FactorVAE on dSprites, with a page to open
-
-Each verb has its own --help. Data sets lie under --root, or $HACKLE_DATA, or the user's cache."""
+VERBS = {
+    "train": ("train METHOD", "train one model; `hackle train --help` lists the methods"),
+    "score": ("score DIR", "score a trained model with every metric that fits"),
+    "score-codes": ("score-codes F", "score codes that another program has written to a file"),
+    "show": ("show DIR", "write pictures of a trained model: traversals, reconstructions, samples"),
+    "explore": ("explore DIR", "look inside a run, several runs or a study in the browser"),
+    "data": ("data", "list, fetch, check and show data sets"),
+    "study": ("study", "train and score the hundreds or thousands of runs of a study"),
+    "claims": ("claims DIR", "test the papers' claims on a study's results"),
+    "report": ("report DIR", "write a study's claims, figures and scores as one page"),
+    "parts": ("parts", "list methods, metrics, claims and all other parts, built in and found"),
+    "bench": ("bench fleet", "how fast this machine trains, stacked, alone and by a plain loop"),
+    "demo": ("demo", "train, score and draw a small FactorVAE on dSprites, with a page to open"),
+}
+"""How each verb is used and what it does; `hackle.cli.<verb>` does it."""
+SUMMARY = "\n".join(
+    [
+        "hackle — train, score, compare and look at disentangled representations",
+        "",
+        *(f"  hackle {usage:<14} {about}" for usage, about in VERBS.values()),
+        "",
+        "Each verb has its own --help. Data sets lie under --root, or $HACKLE_DATA, or the user's cache.",
+    ]
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -89,158 +83,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _run(words: list[str]) -> None:
     if not words or words[0] in ("-h", "--help", "help"):
         print(SUMMARY)
-        return
-    if words[0] == "--version":
+    elif words[0] == "--version":
         print(f"hackle {__version__}")
-        return
-    verbs: dict[str, Callable[[list[str]], None]] = {
-        "train": train_command,
-        "score": lambda rest: run_command(score_command, "score", rest),
-        "score-codes": lambda rest: run_command(score_codes_command, "score-codes", rest),
-        "show": lambda rest: run_command(show_command, "show", rest),
-        "explore": lambda rest: run_command(explore_command, "explore", rest),
-        "data": data_commands,
-        "study": study_commands,
-        "claims": lambda rest: run_command(claims_command, "claims", rest),
-        "report": lambda rest: run_command(report_command, "report", rest),
-        "bench": bench_commands,
-        "demo": lambda rest: run_command(demo_command, "demo", rest),
-    }
-    if words[0] not in verbs:
-        raise HackleError(f"no verb {words[0]!r}; {nearest(words[0], verbs)}")
-    verbs[words[0]](words[1:])
-
-
-def score_command(
-    directory: Positional[Path],
-    metrics: str = "all",
-    protocol: str = "locatello2019",
-    fraction: float = 1.0,
-    seed: int = 0,
-    bootstrap: int = 0,
-    ceilings: bool = True,
-    whole_mixture: bool = False,
-    json: Path | None = None,
-    parquet: Path | None = None,
-    page: Path | None = None,
-    dataset: str | None = None,
-    root: Path | None = None,
-    device: str | None = None,
-    overwrite: bool = False,
-) -> None:
-    """Score a trained model. The table is printed and kept as scores.json in the run's folder.
-
-    Args:
-        directory: The run's folder.
-        metrics: Names separated by commas; "all" is every metric that takes seconds: beta_vae, factor_vae, mig, sap, dci,
-            modularity, explicitness, gaussian_tc, separability, interpretability, jemmig, posterior_mig, misjed,
-            monte_carlo_tc, kl, reconstruction. Those that take minutes are whole_separability, whole_misjed, true_tc,
-            batch_tc, sampled_interpretability, sampled_jemmig, iwae, downstream_logistic_cv, downstream_gbt.
-        protocol: locatello2019, disentanglement_lib, kim2018, do2020, yang2020, or quick for a rough look.
-        fraction: Score on this fraction of the protocol's points, above 0 and up to 1, for a quick look. No part of them
-            gets smaller than 200 points.
-        seed: Seed of the draws.
-        bootstrap: Number of resamplings for 95% intervals; 0 gives none.
-        ceilings: Also show what perfect codes reach.
-        whole_mixture: Sampled informations use every image of the plan as mixture; slower.
-        json: Where to write the table as JSON instead.
-        parquet: Where to write the table as Parquet, too.
-        page: Where to write an HTML page with the scores and pictures, too.
-        dataset: Name or path of the data set, where it is not the one of the training or lies elsewhere now.
-        root: Where data sets lie.
-        device: cpu or cuda; the best one that is here if not given.
-        overwrite: Replace files that are there already.
-    """
-    from hackle.report import write_run_page
-    from hackle.scoring.models import score
-    from hackle.scoring.protocol import protocol as find_protocol
-    from hackle.train import find_device
-    from hackle.train.model import Model
-
-    not_negative(seed=seed, bootstrap=bootstrap)
-    whole = find_protocol(protocol)
-    settings = whole if fraction == 1.0 else whole.smaller(fraction)
-    model = Model.load(directory).to(find_device(device))
-    data = _data_of(model, dataset, root)
-    target = json or directory / "scores.json"
-    for path in (target, parquet, page):
-        if path is not None:
-            writable(path, overwrite)
-    scores = score(
-        model,
-        data,
-        metrics,
-        settings,
-        seed,
-        bootstrap=bootstrap,
-        ceilings=ceilings,
-        whole_mixture=whole_mixture,
-        progress=True,
-    )
-    print_scores(scores)
-    scores.to_json(target, orient="records", indent=2)
-    if parquet is not None:
-        scores.to_parquet(parquet, index=False)
-    if page is not None:
-        write_run_page(model, data, scores, page, folder=directory)
-    print(f"kept in {target}")
-    if page is not None:
-        print(f"open {page.resolve()} in a browser")
-
-
-def _data_of(model: Model, name: str | None, root: Path | None) -> Dataset:
-    """The data set that was asked for, else the one that the model's record names."""
-    from hackle.datasets import load, load_of_run
-
-    return load_of_run(model.run.dataset, root) if name is None else load(name, root)
-
-
-def show_command(
-    directory: Positional[Path],
-    out: Path | None = None,
-    seed: int = 0,
-    image: int = 0,
-    dataset: str | None = None,
-    root: Path | None = None,
-    overwrite: bool = False,
-) -> None:
-    """Write pictures of a trained model: overview with traversals sorted by KL, samples, a map of two latents, histograms,
-    and an animation.
-
-    Args:
-        directory: The run's folder.
-        out: Where the pictures go; a folder `pictures` in the run's folder if not given.
-        seed: Seed of the images shown.
-        image: Which of the images shown the traversals start from.
-        dataset: Name or path of the data set, where it is not the one of the training or lies elsewhere now.
-        root: Where data sets lie.
-        overwrite: Replace pictures that are there already.
-    """
-    from hackle.pictures import show
-    from hackle.train.model import Model
-
-    not_negative(seed=seed)
-    model = Model.load(directory)
-    data = _data_of(model, dataset, root)
-    with Console(stderr=True).status("encoding images and drawing pictures, some ten seconds"):
-        paths = show(model, data, out or directory / "pictures", seed=seed, image=image, overwrite=overwrite)
-    for path in paths:
-        print(path)
-
-
-def demo_command(
-    out: Path = Path("demo"), root: Path | None = None, steps: int = 1000, overwrite: bool = False
-) -> None:
-    """Train a small FactorVAE on dSprites, score it with every metric that fits, and write pictures and a page.
-
-    Args:
-        out: The folder for the run, pictures and page.
-        root: Where data sets lie.
-        steps: Number of updates.
-        overwrite: Start anew where the folder holds an earlier demo.
-    """
-    from hackle.cli.demo_run import run_demo
-
-    scores, page = run_demo(out, root=root, steps=steps, overwrite=overwrite)
-    print_scores(scores)
-    print(f"\nopen {page.resolve()} in a browser")
+    elif words[0] in VERBS:
+        import_module(f"hackle.cli.{words[0].replace('-', '_')}").main(words[1:])
+    else:
+        raise HackleError(f"no verb {words[0]!r}; {nearest(words[0], VERBS)}")

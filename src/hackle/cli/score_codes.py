@@ -7,13 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 from tyro.conf import Positional
 
-from hackle.cli.words import nearest, not_negative, print_scores, writable
+from hackle.cli.words import not_negative, print_scores, run_command, writable
+from hackle.core.parts import nearest
 from hackle.core.types import HackleError
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
 _ENDINGS = ".npz, .npy, .csv or .parquet"
+
+
+def main(words: list[str]) -> None:
+    run_command(score_codes_command, "score-codes", words)
 
 
 def score_codes_command(

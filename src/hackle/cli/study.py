@@ -12,7 +12,8 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 from tyro.conf import Positional, arg
 
-from hackle.cli.words import count, duration, nearest, plain_table, run_command
+from hackle.cli.words import count, duration, plain_table, run_command
+from hackle.core.parts import nearest
 from hackle.core.types import HackleError, Run
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ usage: hackle study {list, plan NAME, run NAME --out DIR, status DIR, export DIR
 NAME is a study of the list, or path.py:function for a function of yours that returns runs. Each has its own --help."""
 
 
-def study_commands(words: list[str]) -> None:
+def main(words: list[str]) -> None:
     """`hackle study`: plan, run and look after studies."""
     commands: dict[str, Callable[..., None]] = {
         "list": list_command,

@@ -10,7 +10,8 @@ from typing import Annotated, Any, Literal, get_args, get_type_hints
 import torch
 import tyro
 
-from hackle.cli.words import nearest, run_command, take_option
+from hackle.cli.words import run_command, take_option
+from hackle.core.parts import nearest
 from hackle.core.types import Architecture, HackleError, Run, shown_fields
 
 
@@ -47,7 +48,7 @@ def _run_options(default: Run) -> Any:
     return made(**{name: getattr(default, name) for name in seen} | {"precision": "auto"})
 
 
-def train_command(words: list[str]) -> None:
+def main(words: list[str]) -> None:
     """Train one model by a method's name, or go on with the one in a folder."""
     from hackle.nets import ARCHITECTURES
     from hackle.objectives import OBJECTIVES

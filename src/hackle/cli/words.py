@@ -2,32 +2,24 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import os
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import tyro
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from hackle.core.errors import HackleError
 from hackle.core.notes import note_codes
-from hackle.core.types import HackleError
 
-
-def nearest(word: str, known: Iterable[str]) -> str:
-    """A hint for a word that is not known.
-
-    >>> nearest("trian", ["train", "score"])
-    'did you mean train?'
-    """
-    names = list(known)
-    near = difflib.get_close_matches(word, names, 1)
-    return f"did you mean {near[0]}?" if near else f"there are {', '.join(names)}"
+if TYPE_CHECKING:
+    from hackle.core.types import Dataset
+    from hackle.train.model import Model
 
 
 def run_command(function: Callable[..., Any], name: str, words: Sequence[str]) -> Any:
@@ -132,3 +124,10 @@ def print_scores(scores: Any, verb: str = "score") -> None:
         remedy = "--metrics true_tc" if name == "monte_carlo_tc" else "--whole-mixture"
         option = f" (here: hackle {verb} … {remedy})" if "saturated" in note_codes(note) else ""
         console.print(f"[yellow]note:[/yellow] {escape(note)}{option}", highlight=False)
+
+
+def data_of(model: Model, name: str | None, root: Path | None) -> Dataset:
+    """The data set that was asked for, else the one that the model's record names."""
+    from hackle.datasets import load, load_of_run
+
+    return load_of_run(model.run.dataset, root) if name is None else load(name, root)

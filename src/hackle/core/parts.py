@@ -29,9 +29,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Generic, TypeVar
 
-from hackle.core.types import HackleError
+from hackle.core.errors import HackleError
 
 T = TypeVar("T")
+_FEW = 40
+"""Names that a message can list."""
 GROUP = "hackle"
 """Of entry points."""
 
@@ -122,7 +124,7 @@ class Parts(Mapping[str, T]):
             return self.found[name].part
         if not is_reference(name):
             raise PartError(
-                f"no {self.kind} {name!r}; {nearest(name, self)}. One of your own is named path.py:name or module:name"
+                f"no {self.kind} {name!r}; {nearest(name, self)} One of your own is named path.py:name or module:name"
             )
         thing = import_reference(name)
         part = thing if self._accepts(thing) else self._adopt(name, thing)
@@ -132,7 +134,26 @@ class Parts(Mapping[str, T]):
 
     def in_file(self, path: str | Path) -> list[Found[T]]:
         """Every part that a file of the user's own defines."""
-        return self.of_module(import_file(Path(path)), str(path))
+        found = self.of_module(import_file(Path(path)), str(path))
+        if not found:
+            raise PartError(f"{path} defines no {self.kind}; expected one or more at the top level of the file")
+        return found
+
+    def include(self, names: str) -> list[T]:
+        """Add parts of the user's own to this process's: those of files `path.py`, all of them, or single ones, `path.py:name`,
+        separated by commas. They are then found by name like all others."""
+        added: list[T] = []
+        for name in (word.strip() for word in names.split(",") if word.strip()):
+            if is_reference(name):
+                part = self.find(name)
+                every = [Found(self._name_of(part), part, name.rpartition(":")[0])]
+            else:
+                every = self.in_file(name)
+            for found in every:
+                if self.found.setdefault(found.name, found).part != found.part:
+                    raise PartError(f"there is a {self.kind} {found.name} already; rename the one of {name}")
+                added.append(found.part)
+        return added
 
 
 KINDS: dict[str, Parts[Any]] = {}
@@ -239,14 +260,17 @@ def import_file(path: Path) -> ModuleType:
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """A hint at the names that there are: the nearest ones, or all.
+    """A hint at the names that there are: the nearest ones, and all where they are few.
 
     >>> nearest("beta_vea", ["mig", "beta_vae"])
-    'did you mean beta_vae?'
+    'did you mean beta_vae? there are mig, beta_vae.'
     """
     names = list(known)
     close = difflib.get_close_matches(word.lower(), names, n=2, cutoff=0.6)
-    return f"did you mean {' or '.join(close)}?" if close else f"there are {', '.join(names) or 'none'}"
+    hint = f"did you mean {' or '.join(close)}? " if close else ""
+    if close and len(names) > _FEW:
+        return hint.rstrip()
+    return f"{hint}there are {', '.join(names)}." if names else "there are none."
 
 
 def _described(thing: Any) -> str:

@@ -16,19 +16,13 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
 
+from hackle.core.errors import HackleError
 from hackle.core.randomness import check_seed
 from hackle.core.records import float_fields, is_record
 
 if TYPE_CHECKING:
     from hackle.core.factors import FactorGrid
     from hackle.core.randomness import Stream
-
-
-class HackleError(Exception):
-    """Something the user can mend: the message says what was wrong, what was expected and what to do next."""
-
-    exit_code = 1
-    """With which the command line ends."""
 
 
 class RunError(HackleError, ValueError):

@@ -1,16 +1,15 @@
 """Figures and tables of the papers, each a function of the results table: `FIGURES[id](tables)` is a chart, `draw` draws it."""
 
+from hackle.core.papers import paper_order
 from hackle.core.parts import Found, Parts
 from hackle.figures.chart import Axis, Chart, Comparison, Exhibit, Panel, Series
 from hackle.figures.drawing import FigureError, draw
 from hackle.figures.files import save
 
-_PAPERS = ("locatello2019", "kim2018", "do2020", "yang2020", "split-encoder")
-
 
 def _place(found: Found[Exhibit]) -> tuple[int, bool, float]:
     kind, number = found.part.number.split(" ")
-    return _PAPERS.index(found.part.paper), kind != "Figure", float(number) if number.isdigit() else float("inf")
+    return paper_order(found.part.paper), kind != "Figure", float(number) if number.isdigit() else float("inf")
 
 
 FIGURES: Parts[Exhibit] = Parts(

@@ -8,15 +8,6 @@ from typing import NamedTuple
 
 import pandas as pd
 
-PAPERS = {
-    "locatello2019": "Locatello et al. 2019, Challenging Common Assumptions in the Unsupervised Learning of Disentangled "
-    "Representations",
-    "kim2018": "Kim & Mnih 2018, Disentangling by Factorising",
-    "do2020": "Do & Tran 2020, Theory and Evaluation Metrics for Learning Disentangled Representations",
-    "yang2020": "Yang et al. 2020, Towards Better Understanding of Disentangled Representations via Mutual Information",
-    "split-encoder": "An Information Theoretic Perspective on Disentangled Representation Learning",
-}
-
 METHODS = {
     "vae": "VAE",
     "beta-vae": "β-VAE",

@@ -10,6 +10,7 @@ from importlib.resources import files
 from multiprocessing import get_context
 from pathlib import Path
 
+from hackle.core.papers import PAPERS, citation
 from hackle.core.types import HackleError
 from hackle.figures import FIGURES, words
 from hackle.figures.chart import Chart, Exhibit, Frame
@@ -62,8 +63,8 @@ def write_study_page(
     `if __name__ == "__main__"`, since they are spawned.
     """
     for paper in papers:
-        if paper not in words.PAPERS:
-            raise ReportError(f"no paper {paper!r}; there are {', '.join(words.PAPERS)}")
+        if paper not in PAPERS:
+            raise ReportError(f"no paper {paper!r}; there are {', '.join(PAPERS)}")
     wanted = [item for item in FIGURES.values() if not papers or item.paper in papers]
     ones_own = [] if papers else own_studies(tables)
     charts = {item.id: item(tables) for item in wanted} | {item.id: chart for item, chart in ones_own}
@@ -80,7 +81,7 @@ def write_study_page(
     title = title or _title(tables)
     # The papers of the runs' own studies first.
     own = set(tables.runs["study"])
-    shown = [paper for paper in sorted(words.PAPERS, key=lambda name: name not in own) if not papers or paper in papers]
+    shown = [paper for paper in sorted(PAPERS, key=lambda name: name not in own) if not papers or paper in papers]
     body = [
         f"<h1>{escape(title)}</h1>",
         '<p class="lead">What these runs say of the papers\' claims, with every run shown and nothing left out: claims that '
@@ -116,7 +117,7 @@ def _figures(
     shared, kept = sections.missing_in_several([charts[item.id] for item in seen])
     shown = [sections.exhibit(item, chart, drawn[item.id], verdicts) for item, chart in zip(seen, kept, strict=True)]
     lacking = sections.absent([(item, charts[item.id]) for item in mine if item.id not in drawn])
-    heading = f'<h3 class="paper" id="{paper}">{escape(words.PAPERS[paper])}</h3>'
+    heading = f'<h3 class="paper" id="{paper}">{escape(citation(paper))}</h3>'
     return "".join([heading, sections.said_once(shared), *shown, lacking])
 
 

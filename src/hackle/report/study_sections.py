@@ -11,6 +11,7 @@ from html import escape
 import numpy as np
 import pandas as pd
 
+from hackle.core.papers import citation
 from hackle.figures import words
 from hackle.figures.chart import Chart, Comparison, Exhibit, Frame
 from hackle.figures.selection import CONFIGURATION
@@ -90,7 +91,7 @@ def claims(verdicts: Frame, papers: Sequence[str]) -> str:
         rows = verdicts[verdicts["paper"] == paper].to_dict("records")
         tally = words.tally(row["fate"] for row in rows)
         tested, untested = [row for row in rows if row["runs"]], [row for row in rows if not row["runs"]]
-        parts.append(f'<h3 class="paper">{escape(words.PAPERS[paper])}<small>{tally}</small></h3>')
+        parts.append(f'<h3 class="paper">{escape(citation(paper))}<small>{tally}</small></h3>')
         parts.append(_claim_list(tested))
         if untested:
             count = words.counted(len(untested), "claim")
@@ -104,7 +105,7 @@ def claims(verdicts: Frame, papers: Sequence[str]) -> str:
             f"{escape(words.listing(unknown))}</summary>"
         )
         for paper in unknown:
-            parts.append(f'<h3 class="paper">{escape(words.PAPERS[paper])}</h3>')
+            parts.append(f'<h3 class="paper">{escape(citation(paper))}</h3>')
             parts.append(_claim_list(verdicts[verdicts["paper"] == paper].to_dict("records")))
         parts.append("</details>")
     return "".join(parts)

@@ -1,1 +1,10 @@
-"""Do & Tran 2020, Theory and Evaluation Metrics for Learning Disentangled Representations."""
+"""Do & Tran 2020: metrics of informativeness, separability and interpretability."""
+
+from hackle.core.papers import Paper
+
+PAPER = Paper(
+    "do2020",
+    "Do & Tran 2020",
+    "Theory and Evaluation Metrics for Learning Disentangled Representations",
+    rank=2,
+)

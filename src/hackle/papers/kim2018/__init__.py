@@ -1,1 +1,10 @@
-"""Kim & Mnih 2018, Disentangling by Factorising."""
+"""Kim & Mnih 2018: FactorVAE, its metric and its rivals."""
+
+from hackle.core.papers import Paper
+
+PAPER = Paper(
+    "kim2018",
+    "Kim & Mnih 2018",
+    "Disentangling by Factorising",
+    rank=1,
+)

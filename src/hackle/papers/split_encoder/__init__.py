@@ -1,1 +1,10 @@
-"""An Information Theoretic Perspective on Disentangled Representation Learning: split encoders."""
+"""An Information Theoretic Perspective on Disentangled Representation Learning: split encoders, correlated noise."""
+
+from hackle.core.papers import Paper
+
+PAPER = Paper(
+    "split-encoder",
+    "",
+    "An Information Theoretic Perspective on Disentangled Representation Learning",
+    rank=4,
+)

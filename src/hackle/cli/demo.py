@@ -1,4 +1,4 @@
-"""The demo: the whole path in minutes on two CPU cores, with nothing to download.
+"""`hackle demo`: the whole path in minutes on two CPU cores, with nothing to download.
 
 A FactorVAE of ordinary networks on regenerated dSprites. What makes it small is the budget: few steps at a high learning
 rate, a narrow discriminator, and a twentieth of the points of the scoring protocol. It finds positions and scale, not the
@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from hackle.cli.words import print_scores, run_command
 from hackle.core.records import record_hash
 from hackle.core.types import Adam, HackleError, Run
 from hackle.datasets import load
@@ -56,3 +57,23 @@ def run_demo(
     scores.to_json(out / "scores.json", orient="records", indent=2)
     show(model, dataset, out / "pictures", overwrite=True)
     return scores, write_run_page(model, dataset, scores, out / "index.html", folder=folder)
+
+
+def demo_command(
+    out: Path = Path("demo"), root: Path | None = None, steps: int = 1000, overwrite: bool = False
+) -> None:
+    """Train a small FactorVAE on dSprites, score it with every metric that fits, and write pictures and a page.
+
+    Args:
+        out: The folder for the run, pictures and page.
+        root: Where data sets lie.
+        steps: Number of updates.
+        overwrite: Start anew where the folder holds an earlier demo.
+    """
+    scores, page = run_demo(out, root=root, steps=steps, overwrite=overwrite)
+    print_scores(scores)
+    print(f"\nopen {page.resolve()} in a browser")
+
+
+def main(words: list[str]) -> None:
+    run_command(demo_command, "demo", words)

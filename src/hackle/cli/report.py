@@ -1,0 +1,62 @@
+"""`hackle report`: a study's claims, figures and scores as one page."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from rich.console import Console
+from tyro.conf import Positional
+
+from hackle.cli.words import run_command, writable
+
+
+def main(words: list[str]) -> None:
+    run_command(report_command, "report", words)
+
+
+def report_command(
+    directory: Positional[Path],
+    out: Path | None = None,
+    paper: tuple[str, ...] = (),
+    figures: Path | None = None,
+    pictures: bool = True,
+    root: Path | None = None,
+    open: bool = False,
+    overwrite: bool = False,
+) -> None:
+    """Write a study's results as one HTML page: verdicts on claims, every figure, failed runs, scores and commands.
+
+    Args:
+        directory: The study's folder.
+        out: Where the page goes; report.html in the study's folder if not given.
+        paper: Only the claims and figures of these papers.
+        figures: A folder to write every figure to, too, as PDF, SVG and PNG.
+        pictures: Draw traversals of runs whose weights were kept.
+        root: Where data sets lie, for these pictures.
+        open: Show the page in the browser.
+        overwrite: Replace files that are there already.
+    """
+    from hackle.figures import FIGURES, save
+    from hackle.report import with_pictures, write_study_page
+    from hackle.store import read
+
+    tables = read(directory)
+    target = writable(out or directory / "report.html", overwrite)
+    if pictures:
+        tables = with_pictures(tables, directory, root)
+    # Processes take seconds to start: worth it where thousands of runs are drawn.
+    workers = (os.cpu_count() or 1) if len(tables.runs) > 1000 else 1
+    write_study_page(tables, target, papers=paper, folder=str(directory), workers=workers)
+    if figures is not None:
+        figures.mkdir(parents=True, exist_ok=True)
+        for name, exhibit in FIGURES.items():
+            chart = exhibit(tables) if not paper or exhibit.paper in paper else None
+            if chart is not None and chart.panels:
+                for kind in ("pdf", "svg", "png"):
+                    save(chart, figures / f"{name}.{kind}", overwrite=overwrite)
+    Console().print(f"open {target.resolve()} in a browser", markup=False, highlight=False, soft_wrap=True)
+    if open:
+        import webbrowser
+
+        webbrowser.open(target.resolve().as_uri())

@@ -1,0 +1,90 @@
+"""`hackle score`: a trained model by every metric that fits."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tyro.conf import Positional
+
+from hackle.cli.words import data_of, not_negative, print_scores, run_command, writable
+
+
+def main(words: list[str]) -> None:
+    run_command(score_command, "score", words)
+
+
+def score_command(
+    directory: Positional[Path],
+    metrics: str = "all",
+    protocol: str = "locatello2019",
+    fraction: float = 1.0,
+    seed: int = 0,
+    bootstrap: int = 0,
+    ceilings: bool = True,
+    whole_mixture: bool = False,
+    json: Path | None = None,
+    parquet: Path | None = None,
+    page: Path | None = None,
+    dataset: str | None = None,
+    root: Path | None = None,
+    device: str | None = None,
+    overwrite: bool = False,
+) -> None:
+    """Score a trained model. The table is printed and kept as scores.json in the run's folder.
+
+    Args:
+        directory: The run's folder.
+        metrics: Names separated by commas; "all" is every metric that takes seconds: beta_vae, factor_vae, mig, sap, dci,
+            modularity, explicitness, gaussian_tc, separability, interpretability, jemmig, posterior_mig, misjed,
+            monte_carlo_tc, kl, reconstruction. Those that take minutes are whole_separability, whole_misjed, true_tc,
+            batch_tc, sampled_interpretability, sampled_jemmig, iwae, downstream_logistic_cv, downstream_gbt.
+        protocol: locatello2019, disentanglement_lib, kim2018, do2020, yang2020, or quick for a rough look.
+        fraction: Score on this fraction of the protocol's points, above 0 and up to 1, for a quick look. No part of them
+            gets smaller than 200 points.
+        seed: Seed of the draws.
+        bootstrap: Number of resamplings for 95% intervals; 0 gives none.
+        ceilings: Also show what perfect codes reach.
+        whole_mixture: Sampled informations use every image of the plan as mixture; slower.
+        json: Where to write the table as JSON instead.
+        parquet: Where to write the table as Parquet, too.
+        page: Where to write an HTML page with the scores and pictures, too.
+        dataset: Name or path of the data set, where it is not the one of the training or lies elsewhere now.
+        root: Where data sets lie.
+        device: cpu or cuda; the best one that is here if not given.
+        overwrite: Replace files that are there already.
+    """
+    from hackle.report import write_run_page
+    from hackle.scoring.models import score
+    from hackle.scoring.protocol import protocol as find_protocol
+    from hackle.train import find_device
+    from hackle.train.model import Model
+
+    not_negative(seed=seed, bootstrap=bootstrap)
+    whole = find_protocol(protocol)
+    settings = whole if fraction == 1.0 else whole.smaller(fraction)
+    model = Model.load(directory).to(find_device(device))
+    data = data_of(model, dataset, root)
+    target = json or directory / "scores.json"
+    for path in (target, parquet, page):
+        if path is not None:
+            writable(path, overwrite)
+    scores = score(
+        model,
+        data,
+        metrics,
+        settings,
+        seed,
+        bootstrap=bootstrap,
+        ceilings=ceilings,
+        whole_mixture=whole_mixture,
+        progress=True,
+    )
+    print_scores(scores)
+    scores.to_json(target, orient="records", indent=2)
+    if parquet is not None:
+        scores.to_parquet(parquet, index=False)
+    if page is not None:
+        write_run_page(model, data, scores, page, folder=directory)
+    print(f"kept in {target}")
+    if page is not None:
+        print(f"open {page.resolve()} in a browser")

@@ -1,0 +1,47 @@
+"""`hackle show`: pictures of a trained model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.console import Console
+from tyro.conf import Positional
+
+from hackle.cli.words import data_of, not_negative, run_command
+
+
+def main(words: list[str]) -> None:
+    run_command(show_command, "show", words)
+
+
+def show_command(
+    directory: Positional[Path],
+    out: Path | None = None,
+    seed: int = 0,
+    image: int = 0,
+    dataset: str | None = None,
+    root: Path | None = None,
+    overwrite: bool = False,
+) -> None:
+    """Write pictures of a trained model: overview with traversals sorted by KL, samples, a map of two latents, histograms,
+    and an animation.
+
+    Args:
+        directory: The run's folder.
+        out: Where the pictures go; a folder `pictures` in the run's folder if not given.
+        seed: Seed of the images shown.
+        image: Which of the images shown the traversals start from.
+        dataset: Name or path of the data set, where it is not the one of the training or lies elsewhere now.
+        root: Where data sets lie.
+        overwrite: Replace pictures that are there already.
+    """
+    from hackle.pictures import show
+    from hackle.train.model import Model
+
+    not_negative(seed=seed)
+    model = Model.load(directory)
+    data = data_of(model, dataset, root)
+    with Console(stderr=True).status("encoding images and drawing pictures, some ten seconds"):
+        paths = show(model, data, out or directory / "pictures", seed=seed, image=image, overwrite=overwrite)
+    for path in paths:
+        print(path)
