@@ -11,7 +11,8 @@ import torch
 from torch import Tensor, nn
 
 from hackle.core.randomness import Stream
-from hackle.core.records import from_json, record_hash, to_json
+from hackle.core.reading import from_json
+from hackle.core.records import record_hash, to_json
 from hackle.core.types import Adam, Run
 from hackle.datasets.dsprites_variants import colour, noise, scream
 from hackle.nets import Adversarial, Convolutional

@@ -79,13 +79,15 @@ def test_runs_of_a_method_of_ones_own_are_read_again(squares: Any, tmp_path: Pat
         trained = fit(run, dataset=squares, out=folder, device="cpu", progress=False)
         assert fit(run, dataset=squares, out=folder, device="cpu", progress=False, resume=True).run == run
         del sys.modules["quiet_method"]
-        loaded = Model.load(folder)
+        with pytest.raises(ModelError, match=r"'quiet_method:QuietVAE', which is neither hackle's .*trust=True in Python"):
+            Model.load(folder)
+        loaded = Model.load(folder, trust=True)
         assert (type(loaded.run.method).__name__, vars(loaded.run.method)) == ("QuietVAE", {"weight": 3.0})
         images = squares.render([[0, 0, 0], [3, 2, 1]])
         np.testing.assert_array_equal(loaded.encode(images)[0], trained.encode(images)[0])
         del sys.modules["quiet_method"]
     with pytest.raises(ModelError, match=r"'quiet_method:QuietVAE', which cannot be imported .* on the Python path"):
-        Model.load(folder)
+        Model.load(folder, trust=True)
 
 
 def test_a_run_that_could_not_be_read_again_is_not_saved(squares: Any, tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ def explore_command(
     port: int | None = None,
     browser: bool = True,
     root: Path | None = None,
+    trust: bool = False,
 ) -> None:
     """Look inside trained models in the browser: move latents and watch the image, see what each code captured, compare runs.
 
@@ -30,6 +31,7 @@ def explore_command(
         port: The port to listen on; 8421, or any that is free, if not given.
         browser: Open the browser where there is one.
         root: Where data sets lie.
+        trust: Import what the runs' records name of other modules than hackle's, which runs their code.
     """
     from hackle.explorer import serve
 
@@ -37,4 +39,4 @@ def explore_command(
         line = f"exploring {directory} at {address}  (Ctrl-C ends it)"
         Console().print(line, markup=False, highlight=False, soft_wrap=True)
 
-    serve(directory, host=host, port=port, browser=browser, root=root, announce=announce)
+    serve(directory, host=host, port=port, browser=browser, root=root, trust=trust, announce=announce)

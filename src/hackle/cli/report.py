@@ -24,6 +24,7 @@ def report_command(
     root: Path | None = None,
     open: bool = False,
     overwrite: bool = False,
+    trust: bool = False,
 ) -> None:
     """Write a study's results as one HTML page: verdicts on claims, every figure, failed runs, scores and commands.
 
@@ -36,6 +37,7 @@ def report_command(
         root: Where data sets lie, for these pictures.
         open: Show the page in the browser.
         overwrite: Replace files that are there already.
+        trust: For these pictures, import what the runs' records name of other modules than hackle's, which runs their code.
     """
     from hackle.figures import FIGURES, save
     from hackle.report import with_pictures, write_study_page
@@ -44,7 +46,7 @@ def report_command(
     tables = read(directory)
     target = writable(out or directory / "report.html", overwrite)
     if pictures:
-        tables = with_pictures(tables, directory, root)
+        tables = with_pictures(tables, directory, root, trust=trust)
     # Processes take seconds to start: worth it where thousands of runs are drawn.
     workers = (os.cpu_count() or 1) if len(tables.runs) > 1000 else 1
     write_study_page(tables, target, papers=paper, folder=str(directory), workers=workers)

@@ -29,6 +29,7 @@ def score_command(
     root: Path | None = None,
     device: str | None = None,
     overwrite: bool = False,
+    trust: bool = False,
 ) -> None:
     """Score a trained model. The table is printed and kept as scores.json in the run's folder.
 
@@ -52,6 +53,7 @@ def score_command(
         root: Where data sets lie.
         device: cpu or cuda; the best one that is here if not given.
         overwrite: Replace files that are there already.
+        trust: Import what the run's record names of other modules than hackle's, which runs their code.
     """
     from hackle.report import write_run_page
     from hackle.scoring.models import score
@@ -62,7 +64,7 @@ def score_command(
     not_negative(seed=seed, bootstrap=bootstrap)
     whole = find_protocol(protocol)
     settings = whole if fraction == 1.0 else whole.smaller(fraction)
-    model = Model.load(directory).to(find_device(device))
+    model = Model.load(directory, trust=trust).to(find_device(device))
     data = data_of(model, dataset, root)
     target = json or directory / "scores.json"
     for path in (target, parquet, page):

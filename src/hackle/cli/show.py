@@ -22,6 +22,7 @@ def show_command(
     dataset: str | None = None,
     root: Path | None = None,
     overwrite: bool = False,
+    trust: bool = False,
 ) -> None:
     """Write pictures of a trained model: overview with traversals sorted by KL, samples, a map of two latents, histograms,
     and an animation.
@@ -34,12 +35,13 @@ def show_command(
         dataset: Name or path of the data set, where it is not the one of the training or lies elsewhere now.
         root: Where data sets lie.
         overwrite: Replace pictures that are there already.
+        trust: Import what the run's record names of other modules than hackle's, which runs their code.
     """
     from hackle.pictures import show
     from hackle.train.model import Model
 
     not_negative(seed=seed)
-    model = Model.load(directory)
+    model = Model.load(directory, trust=trust)
     data = data_of(model, dataset, root)
     with Console(stderr=True).status("encoding images and drawing pictures, some ten seconds"):
         paths = show(model, data, out or directory / "pictures", seed=seed, image=image, overwrite=overwrite)

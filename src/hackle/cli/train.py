@@ -177,6 +177,8 @@ class ResumeOptions:
     """Steps between two points of the curves."""
     score_every: int = 0
     """Steps between two quick scorings of the model, which join the curves; 0 is never."""
+    trust: bool = False
+    """Import what the run's record names of other modules than hackle's, which runs their code."""
 
 
 def _resume(words: list[str]) -> None:
@@ -186,4 +188,4 @@ def _resume(words: list[str]) -> None:
     options = run_command(ResumeOptions, "train", words)
     if not options.resume:
         raise HackleError("name a method (`hackle train --help`), or add --resume to go on with the run in --out")
-    _fit(read_record(options.out)[0], find_device(options.device), options.out, True, options)
+    _fit(read_record(options.out, trust=options.trust)[0], find_device(options.device), options.out, True, options)

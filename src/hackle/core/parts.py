@@ -8,7 +8,7 @@ A part is found in one of three places, always in the same way:
 - in a file or module of the user's own, named `path.py:name` or `module:name`.
 
 Naming a file or module imports it. So names from the user's own words are looked up here, and names that a folder brings
-along are not: see `hackle.core.records`.
+along are not: see `hackle.core.reading`.
 """
 
 from __future__ import annotations
@@ -36,6 +36,8 @@ _FEW = 40
 """Names that a message can list."""
 GROUP = "hackle"
 """Of entry points."""
+NAMED: set[str] = set()
+"""The modules that the user has named in this process: what folders say of these may be believed without being trusted."""
 
 
 class PartError(HackleError):
@@ -231,6 +233,7 @@ def import_reference(name: str) -> Any:
                 f"{name}: the module {place} cannot be imported ({type(error).__name__}: {error}); name a file as "
                 "path.py:name, or put the module's folder on PYTHONPATH"
             ) from error
+        NAMED.add(place)
     thing: Any = module
     for step in what.split("."):
         thing = getattr(thing, step, None)
@@ -256,6 +259,7 @@ def import_file(path: Path) -> ModuleType:
     origin = getattr(module, "__file__", None)
     if origin is None or Path(origin).resolve() != path.resolve():
         raise PartError(f"{path} has the name of another module, {origin or path.stem}; rename the file")
+    NAMED.add(module.__name__)
     return module
 
 

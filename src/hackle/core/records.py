@@ -1,8 +1,8 @@
-"""Run records as data: to and from JSON, their hash, and their float fields, which are what a fleet stacks.
+"""Run records as data: what is written of them, their hash, and their float fields, which are what a fleet stacks.
 
 A record is a frozen dataclass of numbers, strings, tuples, other records, and classes or functions known by their name.
-Records of hackle's own classes carry the class's name alone; those of other classes `module:name`, from which they are
-imported when the record is read.
+Records of hackle's own classes carry the class's name alone; those of other classes `module:name`. They are read again by
+`hackle.core.reading`, which trusts none of them.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def place_of(thing: Any) -> str:
 
 
 def import_named(place: str) -> Any:
-    """What `place_of` has named."""
+    """What `place_of` has named. It imports, and so runs, whatever it is told to: only for names that the user trusts."""
     module, _, name = place.partition(":")
     found = importlib.import_module(module)
     for part in name.split("."):
@@ -43,34 +43,9 @@ def import_named(place: str) -> Any:
     return found
 
 
-def _type_name(cls: type) -> str:
+def type_name(cls: type) -> str:
+    """What a record of this class names it."""
     return cls.__name__ if cls.__module__.partition(".")[0] == "hackle" else place_of(cls)
-
-
-def _record_class(name: Any, classes: Mapping[str, type]) -> type:
-    """The class of a record that names its type so."""
-    if name in classes:
-        return classes[name]
-    if not isinstance(name, str) or ":" not in name:
-        raise ValueError(
-            f"unknown record type {name!r}; known are {', '.join(sorted(classes))}, and a class of your own is written "
-            "as module:name"
-        )
-    try:
-        found = import_named(name)
-    except Exception as error:
-        module = name.partition(":")[0]
-        remedy = f"the folder or package that holds the module {module} must be on the Python path (PYTHONPATH)"
-        if module == "__main__":
-            remedy = "it was defined in a script or a notebook; define it in a module, which others can import"
-        if "<locals>" in name:
-            remedy = "it was defined inside a function; define it at the top level of a module"
-        raise ValueError(
-            f"the record is of the class {name!r}, which cannot be imported ({type(error).__name__}: {error}); {remedy}"
-        ) from error
-    if not (isinstance(found, type) and dataclasses.is_dataclass(found)):
-        raise ValueError(f"the record is of the class {name!r}, which is no dataclass; expected a frozen dataclass")
-    return found
 
 
 def to_json(record: Any) -> Any:
@@ -81,7 +56,7 @@ def to_json(record: Any) -> Any:
     in its metadata) is left out at its default, so that records from before it keep their hash.
     """
     if is_record(record):
-        plain: dict[str, Any] = {"type": _type_name(type(record))}
+        plain: dict[str, Any] = {"type": type_name(type(record))}
         for field in dataclasses.fields(record):
             if field.name == "type":
                 raise TypeError(
@@ -103,30 +78,6 @@ def to_json(record: Any) -> Any:
         f"a record cannot hold {type(record).__name__}: {record!r}; expected Python's own numbers and strings, tuples, "
         "records, or a class or function from the top level of a module"
     )
-
-
-def from_json(data: Any, classes: Mapping[str, type]) -> Any:
-    """The record that `to_json` wrote. `classes` maps names of hackle's classes to the classes; others are imported."""
-    if isinstance(data, dict):
-        values = dict(data)
-        name = values.pop("type", None)
-        cls = _record_class(name, classes)
-        fields = {field.name: field for field in dataclasses.fields(cls)}
-        if unknown := values.keys() - fields.keys():
-            raise ValueError(f"{name} has no field {', '.join(sorted(unknown))}; it was written by another version")
-        missing = [
-            field.name
-            for field in fields.values()
-            if field.name not in values
-            and field.default is dataclasses.MISSING
-            and field.default_factory is dataclasses.MISSING
-        ]
-        if missing:
-            raise ValueError(f"{name} lacks {', '.join(missing)}; it is incomplete or was written by another version")
-        return cls(**{key: from_json(value, classes) for key, value in values.items()})
-    if isinstance(data, list):
-        return tuple(from_json(item, classes) for item in data)
-    return data
 
 
 def record_hash(record: Any) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
-from functools import cache
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args, get_origin, get_type_hints, runtime_checkable
 
 import numpy as np
@@ -29,8 +29,8 @@ class RunError(HackleError, ValueError):
     """A run record with a value that no training can have."""
 
 
-@cache
-def _field_types(cls: type) -> dict[str, Any]:
+@lru_cache(maxsize=1024)
+def field_types(cls: type) -> dict[str, Any]:
     """The types of a record's fields; only the plain ones where annotations name what only a type checker sees."""
     try:
         return get_type_hints(cls)
@@ -39,17 +39,26 @@ def _field_types(cls: type) -> dict[str, Any]:
         return {each.name: plain.get(str(each.type)) for each in fields(cls)}
 
 
-def _expected(kind: Any, value: Any) -> str:
-    """What a field of this type takes, if not this value; empty if it may be."""
+def _is_finite(value: Any) -> bool:
+    try:
+        return type(value) is not bool and isinstance(value, int | float) and math.isfinite(value)
+    except OverflowError:
+        return False
+
+
+def expected_value(kind: Any, value: Any) -> str:
+    """What a field of this type takes, if not this value; empty if it may be, and for types that are not checked."""
     own = ", Python's own instead of NumPy's" if hasattr(value, "dtype") else ""
-    if kind is float and not (type(value) is not bool and isinstance(value, int | float) and math.isfinite(value)):
+    if kind is float and not _is_finite(value):
         return f"a finite number{own}"
-    if kind is int and (type(value) is bool or not isinstance(value, int)):
+    if kind is int and (type(value) is bool or not isinstance(value, int) or abs(value) >= 2**63):
         return f"a whole number{own}"
     if kind is bool and not isinstance(value, bool):
         return "True or False"
     if kind is str and not isinstance(value, str):
         return "text"
+    if kind is type(None) and value is not None:
+        return "nothing"
     if get_origin(kind) is Literal and value not in get_args(kind):
         return " or ".join(map(repr, get_args(kind)))
     return ""
@@ -60,12 +69,12 @@ def check_fields(record: Any, path: str = "") -> None:
 
     Checked are numbers, texts, truth values and literals. Tensors, which fleets put in the place of numbers, pass.
     """
-    types = _field_types(type(record))
+    types = field_types(type(record))
     for each in fields(record):
         name, value = path + each.name, getattr(record, each.name)
         if is_record(value):
             check_fields(value, f"{name}.")
-        elif not isinstance(value, Tensor) and (expected := _expected(types.get(each.name), value)):
+        elif not isinstance(value, Tensor) and (expected := expected_value(types.get(each.name), value)):
             raise RunError(f"{name} is {value!r}; expected {expected}")
 
 

@@ -25,7 +25,7 @@ from hackle.core.types import HackleError
 from hackle.store import FILE, Store, StoreError, read
 from hackle.store.entries import read_entry
 from hackle.studies.presets import architecture_name, method_name, strength_of
-from hackle.train.model import RECORD, WEIGHTS, ModelError, read_record
+from hackle.train.model import RECORD, WEIGHTS, ModelError, peek_record
 
 CURVES, SCORES, RUNS = "curves.csv", "scores.json", "runs"
 DEPTH = 3
@@ -101,7 +101,7 @@ def _state(folder: Path) -> str:
 
 
 def _row_of_folder(root: Path, folder: Path, identifier: str) -> dict[str, Any]:
-    run, _ = read_record(folder)
+    run, _ = peek_record(folder)
     return {
         "id": identifier,
         "name": folder.relative_to(root).as_posix() if folder != root else folder.name,
@@ -236,7 +236,7 @@ class Catalogue:
         """The run's record as JSON."""
         folder = self.folder(identifier)
         if folder is not None and identifier not in self.contents.problems:
-            return to_json(read_record(folder)[0])
+            return to_json(peek_record(folder)[0])
         if self.is_study and folder is None:
             with Store.open(self.root) as store:
                 found = store.connection.execute("SELECT record FROM runs WHERE run = ?", (identifier,)).fetchone()

@@ -31,12 +31,18 @@ _STATUS: dict[type[Exception], int] = {CatalogueError: 404, Missing: 409, ModelE
 
 
 def create_app(
-    directory: str | Path, *, host: str = "127.0.0.1", token: str | None = None, root: str | Path | None = None
+    directory: str | Path,
+    *,
+    host: str = "127.0.0.1",
+    token: str | None = None,
+    root: str | Path | None = None,
+    trust: bool = False,
 ) -> FastAPI:
     """The explorer of a folder as an ASGI application.
 
     host: the address that it is bound to, which decides the host names that it answers to. token: what visitors must
-    bring; needed wherever the host is not loopback. root: where data sets lie.
+    bring; needed wherever the host is not loopback. root: where data sets lie. trust: import what records name, as in
+    `Model.load`, when a model is opened; the list of runs never imports anything.
     """
     if token is None and not is_loopback(host):
         raise HackleError(f"{host} can be reached from other machines: give a token, which visitors must bring")
@@ -48,7 +54,7 @@ def create_app(
         openapi_url=None,
         middleware=[Middleware(Guard, host=host, token=token)],
     )
-    app.include_router(make_routes(catalogue, Workbench(catalogue, None if root is None else Path(root))))
+    app.include_router(make_routes(catalogue, Workbench(catalogue, None if root is None else Path(root), trust=trust)))
     app.mount("/", StaticFiles(directory=STATIC, html=True))
     for kind in (HackleError, ValueError):
         app.add_exception_handler(kind, _explain)
@@ -102,13 +108,14 @@ def serve(
     port: int | None = None,
     browser: bool = True,
     root: str | Path | None = None,
+    trust: bool = False,
     announce: Callable[[str], Any] = print,
 ) -> None:
     """Serve the explorer of a folder until interrupted; `announce` is called with its address."""
     import uvicorn
 
     token = None if is_loopback(host) else secrets.token_urlsafe(24)
-    app = create_app(directory, host=host, token=token, root=root)
+    app = create_app(directory, host=host, token=token, root=root, trust=trust)
     listening = _bind(host, port)
     number = listening.getsockname()[1]
     shown = {"0.0.0.0": socket.gethostname(), "::": socket.gethostname()}.get(

@@ -177,8 +177,8 @@ class Bench:
 class Workbench:
     """Benches of the served runs."""
 
-    def __init__(self, catalogue: Catalogue, root: Path | None = None) -> None:
-        self.catalogue, self.root = catalogue, root
+    def __init__(self, catalogue: Catalogue, root: Path | None = None, *, trust: bool = False) -> None:
+        self.catalogue, self.root, self.trust = catalogue, root, trust
         self.light, self.heavy = Turns(2), Turns(1)
         self._benches, self._datasets = Shelf(KEPT_MODELS), Shelf(KEPT_DATASETS)
 
@@ -211,7 +211,7 @@ class Workbench:
         return folder
 
     def _open(self, folder: Path) -> Bench:
-        model = Model.load(folder)
+        model = Model.load(folder, trust=self.trust)
         name = model.run.dataset
         try:
             dataset: Dataset | None = self._datasets.get(name, lambda: load_of_run(name, self.root))

@@ -106,6 +106,7 @@ def show(
     seed: int = 0,
     image: int = 0,
     overwrite: bool = False,
+    trust: bool = False,
 ) -> list[Path]: ...
 def show(
     model: Model | str | Path,
@@ -115,17 +116,18 @@ def show(
     seed: int = 0,
     image: int = 0,
     overwrite: bool = False,
+    trust: bool = False,
 ) -> Gallery | list[Path]:
     """Every view of a model: traversals, reconstructions, samples, a map of two latents, an interpolation, histograms, and
     where factors are known what the codes say about them.
 
-    model: may also be a run's folder. dataset: or its name, as `hackle.load` takes it; the one that the model was trained
-    on, if not given. folder: where to write the views as PNG and an animation
-    as GIF, giving their paths; without it a `Gallery` comes back, which a notebook displays. seed: which images are shown.
+    model: may also be a run's folder; `trust` imports what its record names, as in `Model.load`. dataset: or its name, as
+    `hackle.load` takes it; the one that the model was trained on, if not given. folder: where to write the views as PNG and
+    an animation as GIF, giving their paths; without it a `Gallery` comes back, which a notebook displays. seed: which images are shown.
     image: which of them the traversals start from.
     """
     if isinstance(model, str | Path):
-        model = Model.load(model)
+        model = Model.load(model, trust=trust)
     if not isinstance(model, Model):
         raise PictureError(f"the model is of type {type(model).__name__}; expected a hackle.Model or a run's folder")
     dataset = load_of_run(model.run.dataset) if dataset is None else found(dataset)

@@ -7,6 +7,7 @@ of `latents`, what the traversals' rows are: number, KL to the prior, first and 
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -43,11 +44,12 @@ PICTURES: dict[str, Callable[[Look], NDArray[Any]]] = {
 
 
 class KeptLooks(Mapping[str, Look]):
-    """By hash, a look at each run whose weights lie in the study's folder and whose data set is here."""
+    """By hash, a look at each run whose weights lie in the study's folder, can be read, and whose data set is here."""
 
-    def __init__(self, folder: Path, runs: Mapping[str, str], root: Path | None) -> None:
-        self._folder, self._root = folder, root
+    def __init__(self, folder: Path, runs: Mapping[str, str], root: Path | None, trust: bool) -> None:
+        self._folder, self._root, self._trust = folder, root, trust
         self._datasets: dict[str, Dataset | None] = {}
+        self._unreadable: set[str] = set()
         # Several pictures of a run are asked for one after the other.
         self._last: tuple[str, Look | None] = ("", None)
         self._runs = {run: dataset for run, dataset in runs.items() if (folder / run / "weights.safetensors").is_file()}
@@ -61,17 +63,25 @@ class KeptLooks(Mapping[str, Look]):
                 self._datasets[name] = None
         return self._datasets[name]
 
+    def _look(self, run: str) -> Look | None:
+        dataset = self._dataset(self._runs[run]) if run in self._runs and run not in self._unreadable else None
+        if dataset is None:
+            return None
+        if run != self._last[0]:
+            try:
+                self._last = run, Look.of(Model.load(self._folder / run, trust=self._trust), dataset, n=200)
+            except (HackleError, ValueError) as error:
+                warnings.warn(f"there are no pictures of the run {run}: {error}", stacklevel=2)
+                self._unreadable.add(run)
+                return None
+        return self._last[1]
+
     def __contains__(self, run: object) -> bool:
-        return run in self._runs and self._dataset(self._runs[str(run)]) is not None
+        return self._look(str(run)) is not None
 
     def __getitem__(self, run: str) -> Look:
-        dataset = self._dataset(self._runs[run])
-        if dataset is None:
+        if (look := self._look(run)) is None:
             raise KeyError(run)
-        if run != self._last[0]:
-            self._last = run, Look.of(Model.load(self._folder / run), dataset, n=200)
-        look = self._last[1]
-        assert look is not None
         return look
 
     def __iter__(self) -> Iterator[str]:
@@ -100,9 +110,12 @@ class KeptPictures(Mapping[str, NDArray[Any]]):
         return len(self._looks)
 
 
-def with_pictures(tables: Tables, folder: str | Path, root: str | Path | None = None) -> Tables:
-    """The tables of a study's folder with pictures of the runs whose weights were kept. root: where data sets lie."""
+def with_pictures(tables: Tables, folder: str | Path, root: str | Path | None = None, *, trust: bool = False) -> Tables:
+    """The tables of a study's folder with pictures of the runs whose weights were kept.
+
+    root: where data sets lie. trust: import what the runs' records name, as in `Model.load`.
+    """
     runs = {str(run): str(dataset) for run, dataset in zip(tables.runs["run"], tables.runs["dataset"], strict=True)}
-    looks = KeptLooks(Path(folder) / "runs", runs, None if root is None else Path(root))
+    looks = KeptLooks(Path(folder) / "runs", runs, None if root is None else Path(root), trust)
     made = {name: KeptPictures(draw, looks) for name, draw in PICTURES.items()}
     return replace(tables, array=lambda name: made[name] if name in made else tables.array(name))

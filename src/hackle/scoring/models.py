@@ -251,10 +251,10 @@ def _bar(what: str, shown: bool) -> Progress:
     return Progress(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=Console(stderr=True, quiet=not shown))
 
 
-def _found_model(model: Any) -> Model | Encoder:
+def _found_model(model: Any, trust: bool) -> Model | Encoder:
     """The model, or the one in the run folder of this path."""
     if isinstance(model, str | Path):
-        return Model.load(Path(model))
+        return Model.load(Path(model), trust=trust)
     if not isinstance(model, Model) and not callable(model):
         raise ScoreError(
             f"the model is of type {type(model).__name__}; expected a Model, a run's folder, or a function from uint8 "
@@ -275,10 +275,11 @@ def score(
     bootstrap: int = 0,
     whole_mixture: bool = False,
     progress: bool = False,
+    trust: bool = False,
 ) -> pd.DataFrame:
     """Score a model, or any function from uint8 images to codes, with every metric that fits.
 
-    model: may also be a run's folder. dataset: or its name, as `hackle.load` takes it.
+    model: may also be a run's folder; `trust` imports what its record names, as in `Model.load`. dataset: or its name, as `hackle.load` takes it.
     metrics: "all", which leaves out what does not fit, or names of `METRICS` as a list or separated by commas, which must
     fit: one that does not raises `ScoreError`. protocol: a name of `PROTOCOLS` or one of your own. Each image of the plan is
     encoded once. representations: codes are posterior means, samples of the posterior, or both. ceilings: also score perfect
@@ -290,7 +291,7 @@ def score(
     lower or neither), protocol, seed, seconds and note (a line for each thing that an estimator warned of, such as saturation).
     A metric that refuses these codes has the score NaN, and its note says why.
     """
-    model, dataset, names = _found_model(model), found(dataset), settle_names(metrics, protocol)
+    model, dataset, names = _found_model(model, trust), found(dataset), settle_names(metrics, protocol)
     scoring = prepare_scoring(dataset.factors, names, protocol, seed, representations, bootstrap, whole_mixture)
     evaluation = scoring.evaluation(model, dataset, encode_plan(model, dataset, scoring, progress))
     return table_of(scoring, evaluation, names, ceilings=ceilings, progress=progress)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-import json
+import warnings
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
 from hackle.core.records import record_hash
+from hackle.core.types import HackleError, expected_value
+from hackle.core.untrusted import file_inside, is_text, read_json
 from hackle.store.results import Store, read
 from hackle.store.schema import FILE, StoreError, connect, create_tables
 from hackle.store.tables import Outcome
-from hackle.train.model import RECORD, read_record
+from hackle.train.model import RECORD, peek_record
 
 SCORES = "scores.json"
 
@@ -35,20 +38,68 @@ def _scored(folder: Path) -> list[Path]:
 
 
 def _table(folder: Path, runs: list[Path]) -> pd.DataFrame:
-    """Through a store in memory, so that it is the same table."""
+    """Through a store in memory, so that it is the same table. A run that cannot be read is left out with a warning."""
     places: dict[str, Path] = {}
+    problems: list[HackleError] = []
     with closing(connect(Path(":memory:"))) as connection:
         create_tables(connection, "")
         store = Store(folder, connection, "")
         for path in runs:
-            run, _ = read_record(path)
-            if (same := places.setdefault(record_hash(run), path)) != path:
-                raise StoreError(f"{same} and {path} hold the same run; move one of them away")
             try:
-                rows = json.loads((path / SCORES).read_text(encoding="utf-8"))
-                store.add(Outcome(run, "done", scores=rows))
-            except (ValueError, KeyError, TypeError) as error:
-                raise StoreError(
-                    f"{path / SCORES} is no table of scores ({error}); make it anew with `hackle score {path} --overwrite`"
-                ) from error
+                outcome = _outcome(path)
+            except HackleError as error:
+                problems.append(error)
+                continue
+            if (same := places.setdefault(record_hash(outcome.run), path)) != path:
+                raise StoreError(f"{same} and {path} hold the same run; move one of them away")
+            store.add(outcome)
+        if not places:
+            raise problems[0]
+        for problem in problems:
+            warnings.warn(f"left out: {problem}", stacklevel=3)
         return store.tables().scores
+
+
+def _outcome(folder: Path) -> Outcome:
+    """A run and its scores. Its record is data here: nothing that it names is imported."""
+    run, _ = peek_record(folder)
+    return Outcome(run, "done", scores=read_scores(folder))
+
+
+def read_scores(folder: Path) -> list[dict[str, Any]]:
+    """The rows that `hackle score` has written of a run, none where it has not been scored."""
+    try:
+        path = file_inside(folder, SCORES)
+        rows = [] if path is None else read_json(path)
+        if not isinstance(rows, list):
+            raise ValueError(f"it holds a {type(rows).__name__}; expected a list of rows")
+        for number, row in enumerate(rows):
+            if wrong := _wrong(row):
+                raise ValueError(f"row {number}: {wrong}")
+    except ValueError as error:
+        raise StoreError(
+            f"{folder / SCORES} is no table of scores ({error}); make it anew with `hackle score {folder} --overwrite`"
+        ) from error
+    return rows
+
+
+_KINDS: dict[str, type] = {
+    **dict.fromkeys(("metric", "representation", "better", "protocol"), str),
+    "seed": int,
+    **dict.fromkeys(("score", "ceiling", "low", "high", "seconds"), float),
+    "note": str,
+}
+_MAY_LACK = ("score", "ceiling", "low", "high", "seconds", "note")
+
+
+def _wrong(row: Any) -> str:
+    """What is wrong with a row of scores; empty if nothing is. Scores may be NaN."""
+    if not isinstance(row, dict):
+        return f"it is {row!r:.60}; expected an object"
+    for name, kind in _KINDS.items():
+        value = row.get(name)
+        if (value is None and name in _MAY_LACK) or (kind is float and type(value) is float):
+            continue
+        if (expected := expected_value(kind, value)) or (kind is str and not is_text(value)):
+            return f"{name} is {value!a:.60}; expected {expected or 'text in Unicode'}"
+    return ""

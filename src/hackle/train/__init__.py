@@ -25,7 +25,7 @@ from hackle.train.fleet import build_networks, group
 from hackle.train.folder import RunFolder, usable
 from hackle.train.lock import held
 from hackle.train.loop import Pace, Scores, Trained, Watch, last_good_step, train_runs
-from hackle.train.model import Model
+from hackle.train.model import load_weights
 from hackle.train.size import choose_fleet_size, cut
 
 __all__ = [
@@ -196,7 +196,7 @@ def _fit_group(
     for folder in folders.values():
         folder.claim(resume)
     done = {
-        key: Trained(folder.run, Model.load(folder.path).to(device))
+        key: Trained(folder.run, load_weights(folder.path, folder.run, folder.shape).to(device))
         for key, folder in folders.items()
         if folder.finished
     }

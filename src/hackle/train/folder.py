@@ -19,7 +19,7 @@ from hackle.train.checkpoints import write_atomically
 from hackle.train.curves import Curves
 from hackle.train.errors import TrainingError
 from hackle.train.lock import FILE as LOCK
-from hackle.train.model import RECORD, WEIGHTS, read_record, write_record
+from hackle.train.model import RECORD, WEIGHTS, peek_record, write_record
 
 CURVES = "curves.csv"
 
@@ -40,7 +40,7 @@ class RunFolder:
 
     def _claim(self, resume: bool) -> None:
         if (self.path / RECORD).exists():
-            other, _ = read_record(self.path)
+            other, _ = peek_record(self.path)
             if record_hash(other) != record_hash(self.run):
                 raise TrainingError(
                     f"{self.path} holds another run ({_differences(other, self.run)}). A run cannot be lengthened or "

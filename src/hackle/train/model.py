@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,16 +18,22 @@ from torch import Tensor, nn
 from torch.utils._pytree import tree_map
 
 from hackle import __version__
-from hackle.core.records import from_json, record_hash, to_json
+from hackle.core.reading import from_json
+from hackle.core.records import record_hash, to_json, type_name
 from hackle.core.types import Adam, HackleError, Run
-from hackle.nets import ARCHITECTURES
+from hackle.core.untrusted import file_inside, read_json
+from hackle.nets import ARCHITECTURES, Own
 from hackle.objectives import OBJECTIVES
 from hackle.train.fleet import build_networks
 
 RECORD, WEIGHTS = "run.json", "weights.safetensors"
 _CLASSES: dict[str, type] = {
-    cls.__name__: cls for cls in (Run, Adam, *OBJECTIVES.values(), *ARCHITECTURES.values()) if isinstance(cls, type)
+    type_name(cls): cls for cls in (Run, Adam, *OBJECTIVES.values(), *ARCHITECTURES.values()) if isinstance(cls, type)
 }
+_MOST_RECORD, _MOST_HEADER = 2**20, 16 * 2**20
+"""Bytes of a run.json and of the header of a file of weights."""
+_MOST_VALUES = 2**24
+"""Numbers in one image: 4096 × 4096 pixels of one channel."""
 
 
 def images_at_once(device: torch.device) -> int:
@@ -76,7 +83,7 @@ def _record_text(run: Run, shape: tuple[int, int, int]) -> str:
     """What run.json holds. A record that could not be read again, of a class defined inside a function say, is refused."""
     text = {"hackle": __version__, "hash": record_hash(run), "shape": list(shape), "record": to_json(run)}
     try:
-        from_json(text["record"], _CLASSES)
+        from_json(text["record"], _CLASSES, trust=True)
     except ValueError as error:
         raise ModelError(f"this run could be saved but not read again: {error}") from error
     return json.dumps(text, indent=2) + "\n"
@@ -87,19 +94,105 @@ def write_record(folder: Path, run: Run, shape: tuple[int, int, int]) -> None:
     (folder / RECORD).write_text(_record_text(run, shape))
 
 
-def read_record(folder: Path) -> tuple[Run, tuple[int, int, int]]:
-    """The run and the image shape that a run folder holds."""
+def read_record(folder: Path, *, trust: bool = False) -> tuple[Run, tuple[int, int, int]]:
+    """The run and the image shape that a run folder holds.
+
+    trust: import the classes that the record names if they are neither hackle's nor a plugin's, and follow links that leave
+    the folder.
+    """
+    return _read(folder, trust=trust)
+
+
+def peek_record(folder: Path) -> tuple[Run, tuple[int, int, int]]:
+    """The same for lists and tables: nothing is imported, and stand-ins take the place of records that would need it."""
+    return _read(folder, stand_ins=True)
+
+
+def _read(folder: Path, *, trust: bool = False, stand_ins: bool = False) -> tuple[Run, tuple[int, int, int]]:
     path = folder / RECORD
-    if not path.is_file():
+    try:
+        if file_inside(folder, RECORD, follow=trust) is None:
+            raise ModelError(
+                f"{folder} holds no run: there is no {RECORD} in it. Train one with `hackle train … --out {folder}`"
+            )
+        content = read_json(path, _MOST_RECORD)
+        if not isinstance(content, dict):
+            raise ValueError(f"it holds a {type(content).__name__}; expected an object with shape and record")
+        if missing := {"shape", "record"} - content.keys():
+            raise ValueError(f"it has no {' and no '.join(sorted(missing))}")
+        run = from_json(content["record"], _CLASSES, trust=trust, stand_ins=stand_ins)
+        if not isinstance(run, Run):
+            raise ValueError(f"the record is a {type(run).__name__}; expected a Run")
+        return run, _checked_shape(content["shape"])
+    except ValueError as error:
+        raise ModelError(f"{path} is not a run record this version can read: {error}") from error
+
+
+def _checked_shape(shape: Any) -> tuple[int, int, int]:
+    sizes = shape if isinstance(shape, list) and len(shape) == 3 else ()
+    if not sizes or any(type(size) is not int or size < 1 for size in sizes) or math.prod(sizes) > _MOST_VALUES:
+        raise ValueError(
+            f"shape is {repr(shape)[:60]}; expected height, width and channels, three whole numbers from 1 whose product is at "
+            f"most {_MOST_VALUES:,}"
+        )
+    height, width, channels = sizes
+    return height, width, channels
+
+
+def _header(path: Path) -> dict[str, tuple[int, ...]]:
+    """The shape of every tensor in a file of weights, of which no more than the header is read."""
+    with path.open("rb") as file:
+        if int.from_bytes(file.read(8), "little") > _MOST_HEADER:
+            raise SafetensorError(f"its header has more than {_MOST_HEADER:,} bytes")
+    with safe_open(path, framework="pt") as file:
+        return {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
+
+
+def _check_weights(run: Run, shape: tuple[int, int, int], path: Path) -> None:
+    """Refuse weights of other shapes than the record's networks have, before a network takes up memory.
+
+    The networks are built without memory, on PyTorch's meta device. Networks of one's own need not allow that; whoever
+    reads them trusts them.
+    """
+    there = _header(path)
+    if run.latents > sum(map(math.prod, there.values())):
+        raise SafetensorError(f"it has fewer numbers than the record has latents, {run.latents:,}")
+    known = all(type_name(type(part)) in _CLASSES for part in (run.method, run.architecture))
+    try:
+        with torch.random.fork_rng(devices=[]), torch.device("meta"):
+            networks = nn.ModuleDict(run.method.networks(run, shape))
+    except HackleError:
+        raise
+    except Exception as error:
+        if not known or isinstance(run.architecture, Own):
+            return
+        raise SafetensorError(f"the record's networks cannot be built ({error})") from error
+    wanted = {name: tuple(value.shape) for name, value in networks.state_dict().items()}
+    for name in sorted(wanted.keys() | there.keys()):
+        if wanted.get(name) != there.get(name):
+            has, needs = (f"the shape {found[name]}" if name in found else "none" for found in (there, wanted))
+            raise SafetensorError(f"of {name} it has {has}, the record's networks {needs}")
+
+
+def load_weights(folder: Path, run: Run, shape: tuple[int, int, int], *, trust: bool = False) -> Model:
+    """The model of a run whose weights lie in a folder. trust: follow a link that leaves the folder."""
+    try:
+        path = file_inside(folder, WEIGHTS, follow=trust)
+    except ValueError as error:
+        raise ModelError(str(error)) from error
+    if path is None:
         raise ModelError(
-            f"{folder} holds no run: there is no {RECORD} in it. Train one with `hackle train … --out {folder}`"
+            f"{folder} holds a run that has not finished: go on with `hackle train --resume --out {folder}`, or "
+            "hackle.fit(…, resume=True)"
         )
     try:
-        content = json.loads(path.read_text())
-        height, width, channels = content["shape"]
-        return from_json(content["record"], _CLASSES), (height, width, channels)
-    except (ValueError, KeyError, TypeError) as error:
-        raise ModelError(f"{path} is not a run record this version can read: {error}") from error
+        _check_weights(run, shape, path)
+        return Model(run, shape, load_tensors(path)[0])
+    except (SafetensorError, RuntimeError, OSError) as error:
+        raise ModelError(
+            f"{path} is damaged or belongs to another run: {error}. Get it back from a copy, or delete it and train the "
+            f"run again: `hackle train --resume --out {folder}`"
+        ) from error
 
 
 class Model:
@@ -227,20 +320,11 @@ class Model:
         }
 
     @classmethod
-    def load(cls, folder: str | Path) -> Model:
-        """The model that a run folder holds."""
+    def load(cls, folder: str | Path, *, trust: bool = False) -> Model:
+        """The model that a run folder holds.
+
+        trust: import what the record names that is neither hackle's nor an installed plugin's, which runs its code, and
+        follow links that leave the folder. Only for folders whose maker you trust; see docs/trust.md.
+        """
         folder = Path(folder)
-        run, shape = read_record(folder)
-        path = folder / WEIGHTS
-        if not path.is_file():
-            raise ModelError(
-                f"{folder} holds a run that has not finished: go on with `hackle train --resume --out {folder}`, or "
-                "hackle.fit(…, resume=True)"
-            )
-        try:
-            return cls(run, shape, load_tensors(path)[0])
-        except (SafetensorError, RuntimeError) as error:
-            raise ModelError(
-                f"{path} is damaged or belongs to another run: {error}. Get it back from a copy, or delete it and train the "
-                f"run again: `hackle train --resume --out {folder}`"
-            ) from error
+        return load_weights(folder, *read_record(folder, trust=trust), trust=trust)

@@ -1,0 +1,70 @@
+"""Files of folders that anyone may have written: read whole or refused with a reason, and never from outside the folder."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from pathlib import Path
+from typing import Any
+
+from hackle.core.types import HackleError
+
+MOST_BYTES = 64 * 2**20
+"""The largest text file that is read of such a folder."""
+
+
+class UntrustedError(HackleError, ValueError):
+    """A file that is not read: a link that leaves its folder, too large, no text, or not there for us."""
+
+
+def file_inside(folder: Path, name: str, *, follow: bool = False) -> Path | None:
+    """The file of this name in a folder; None where there is none.
+
+    A link that leaves the folder is refused unless `follow` says that the folder is trusted: it may lead to anything that
+    the reader, but not the sender, may see.
+    """
+    path = folder / name
+    try:
+        mode = path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise UntrustedError(f"{path} cannot be read: {error.strerror}") from error
+    if not stat.S_ISREG(mode):
+        return None
+    home = os.path.realpath(folder)
+    if not follow and not Path(os.path.realpath(path)).is_relative_to(home):
+        raise UntrustedError(
+            f"{path} is a link that leaves its folder; it is followed only where the folder is trusted: --trust on the command "
+            "line, trust=True in Python. Or put a copy of the file in its place"
+        )
+    return path
+
+
+def is_text(value: Any) -> bool:
+    """Whether it is text that a file can be named by and that can be written in UTF-8: without NUL or half a character."""
+    return isinstance(value, str) and "\0" not in value and not any("\ud800" <= letter <= "\udfff" for letter in value)
+
+
+def read_text(path: Path, most: int = MOST_BYTES) -> str:
+    """The text of a file that `file_inside` has found."""
+    try:
+        if (size := path.stat().st_size) > most:
+            raise UntrustedError(f"{path} has {size:,} bytes; at most {most:,} are read")
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise UntrustedError(f"{path} is no text in UTF-8") from error
+    except OSError as error:
+        raise UntrustedError(f"{path} cannot be read: {error.strerror}") from error
+
+
+def read_json(path: Path, most: int = MOST_BYTES) -> Any:
+    """What a file of JSON holds. It may be nested about as deep as Python's own reader goes, and no deeper."""
+    text = read_text(path, most)
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise UntrustedError(f"{path} is not JSON: {error}") from error
+    except RecursionError as error:
+        raise UntrustedError(f"{path} is nested too deep") from error
