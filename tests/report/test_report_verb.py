@@ -48,7 +48,7 @@ def failure(capsys: pytest.CaptureFixture[str], *words: str) -> str:
 
 
 def test_a_page_and_files_of_a_study(study: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    main(["report", str(study), "--figures", str(tmp_path / "figures"), "--no-pictures"])
+    main(["report", str(study), "--figures-to", str(tmp_path / "figures"), "--no-pictures"])
     text = (study / "report.html").read_text(encoding="utf-8")
     assert 'id="split-encoder-figure-3"' in text
     assert "step 7: kl is not finite" in text

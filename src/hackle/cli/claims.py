@@ -33,6 +33,7 @@ def main(words: list[str]) -> None:
 def claims_command(
     directory: Positional[Path],
     paper: str | None = None,
+    claims: str | None = None,
     json: bool = False,
     missing: bool = False,
     reasons: bool = False,
@@ -43,7 +44,8 @@ def claims_command(
 
     Args:
         directory: The study's folder.
-        paper: Only the claims of this paper.
+        paper: Only the claims of this paper. Chances are corrected over all claims all the same.
+        claims: Also test claims of your own: path.py for every one in a file, path.py:name for one, separated by commas.
         json: Print the verdicts as JSON.
         missing: Also list claims of which the study has no runs at all.
         reasons: Say below each verdict what is claimed, what was found, and what to run where runs are missing.
@@ -51,10 +53,13 @@ def claims_command(
     from hackle.claims import CLAIMS, as_frame, judge
     from hackle.store import read
 
+    if claims is not None:
+        CLAIMS.include(claims)
     papers = list(dict.fromkeys(claim.paper for claim in CLAIMS.values()))
     if paper is not None and paper not in papers:
         raise HackleError(f"no claims of {paper!r}; {nearest(paper, papers)}")
-    found = judge(read(directory), [claim for claim in CLAIMS.values() if paper in (None, claim.paper)])
+    # Which claims are shown must not change what is said of them: all are judged, then some are left out.
+    found = [one for one in judge(read(directory)) if paper in (None, one.claim.paper)]
     if json:
         print(json_text.dumps(_plain(as_frame(found).to_dict("records")), indent=2, ensure_ascii=False))
     else:

@@ -19,7 +19,9 @@ def report_command(
     directory: Positional[Path],
     out: Path | None = None,
     paper: tuple[str, ...] = (),
-    figures: Path | None = None,
+    claims: str | None = None,
+    figures: str | None = None,
+    figures_to: Path | None = None,
     pictures: bool = True,
     root: Path | None = None,
     open: bool = False,
@@ -32,17 +34,24 @@ def report_command(
         directory: The study's folder.
         out: Where the page goes; report.html in the study's folder if not given.
         paper: Only the claims and figures of these papers.
-        figures: A folder to write every figure to, too, as PDF, SVG and PNG.
+        claims: Also test claims of your own: path.py for every one in a file, path.py:name for one, separated by commas.
+        figures: Also draw figures of your own, named in the same way.
+        figures_to: A folder to write every figure to, too, as PDF, SVG and PNG.
         pictures: Draw traversals of runs whose weights were kept.
         root: Where data sets lie, for these pictures.
         open: Show the page in the browser.
         overwrite: Replace files that are there already.
         trust: For these pictures, import what the runs' records name of other modules than hackle's, which runs their code.
     """
+    from hackle.claims import CLAIMS
     from hackle.figures import FIGURES, save
     from hackle.report import with_pictures, write_study_page
     from hackle.store import read
 
+    if claims is not None:
+        CLAIMS.include(claims)
+    if figures is not None:
+        FIGURES.include(figures)
     tables = read(directory)
     target = writable(out or directory / "report.html", overwrite)
     if pictures:
@@ -50,13 +59,13 @@ def report_command(
     # Processes take seconds to start: worth it where thousands of runs are drawn.
     workers = (os.cpu_count() or 1) if len(tables.runs) > 1000 else 1
     write_study_page(tables, target, papers=paper, folder=str(directory), workers=workers)
-    if figures is not None:
-        figures.mkdir(parents=True, exist_ok=True)
+    if figures_to is not None:
+        figures_to.mkdir(parents=True, exist_ok=True)
         for name, exhibit in FIGURES.items():
             chart = exhibit(tables) if not paper or exhibit.paper in paper else None
             if chart is not None and chart.panels:
                 for kind in ("pdf", "svg", "png"):
-                    save(chart, figures / f"{name}.{kind}", overwrite=overwrite)
+                    save(chart, figures_to / f"{name}.{kind}", overwrite=overwrite)
     Console().print(f"open {target.resolve()} in a browser", markup=False, highlight=False, soft_wrap=True)
     if open:
         import webbrowser
