@@ -13,10 +13,11 @@ from matplotlib.collections import LineCollection, QuadMesh
 from PIL import Image
 
 from figures import tables as made
+from hackle.core.palette import DARK, LIGHT, style_sheet
 from hackle.figures import FIGURES, Axis, Chart, FigureError, Panel, Series, draw, save
 from hackle.figures.drawing import MANY
 from hackle.figures.files import svg
-from hackle.figures.style import DARK, LIGHT, colours_as_variables, css_variables
+from hackle.figures.style import colours_as_variables
 
 
 def dots(count: int, series: str = "runs", categories: int = 0) -> Panel:
@@ -118,7 +119,7 @@ def test_a_drawing_for_a_page_has_the_pages_colours_and_names_of_its_own() -> No
     for colour in (LIGHT.ink, LIGHT.palette[0], LIGHT.palette[1]):
         assert colour not in text
         assert colours_as_variables()[colour] in text
-        assert colours_as_variables()[colour][4:-1] in css_variables("dark")
+        assert colours_as_variables()[colour][4:-1] in style_sheet()
     named = re.findall(r'\bid="([^"]+)"', text)
     assert named
     assert all(name.startswith("yang2020-figure-1-") for name in named)

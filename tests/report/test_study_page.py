@@ -26,10 +26,11 @@ from hackle.core.types import Adam
 from hackle.figures import FIGURES, Chart, Comparison, words
 from hackle.objectives import AnnealedVAE
 from hackle.report import ReportError, write_study_page
+from hackle.report.html import render
 from hackle.report.own_studies import MOST_SETTINGS, own_studies
 from hackle.report.study_page import drawing
 from hackle.report.study_scores import SETTING, score_data
-from hackle.report.study_sections import exhibit, missing_seeds, protocols
+from hackle.report.study_sections import Figure, missing_seeds, protocols
 from hackle.store.tables import RUN_COLUMNS, SCORE_COLUMNS, Tables
 from hackle.studies.presets import default_run
 
@@ -50,6 +51,11 @@ def study() -> Tables:
 @pytest.fixture(scope="module")
 def page(study: Tables, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_study_page(study, tmp_path_factory.mktemp("page") / "report.html", folder="studies/first")
+
+
+def written(page: Path) -> str:
+    """What a page says, without the line breaks between its tags."""
+    return re.sub(r">\s+<", "><", page.read_text(encoding="utf-8"))
 
 
 class Tags(HTMLParser):
@@ -92,12 +98,12 @@ def test_the_page_needs_nothing_but_itself(page: Path) -> None:
 
 
 def test_every_figure_is_drawn_or_listed_as_lacking(page: Path, study: Tables) -> None:
-    text = page.read_text(encoding="utf-8")
+    text = written(page)
     for name, item in FIGURES.items():
         if item(study).panels:
             assert f'<section class="exhibit" id="{name}">' in text
         else:
-            assert f"{item.number}. {item.title}" in text.replace("&#x27;", "'").replace("&amp;", "&")
+            assert f"{item.number}. {item.title}" in text.replace("&#39;", "'").replace("&amp;", "&")
     assert text.count("hackle study run locatello2019") >= 14
 
 
@@ -106,7 +112,7 @@ def fate(row: Any) -> str:
 
 
 def test_every_claim_has_its_verdict(page: Path, study: Tables) -> None:
-    text = page.read_text(encoding="utf-8")
+    text = written(page)
     verdicts = as_frame(judge(study))
     for row in verdicts.to_dict("records"):
         assert f'<details id="claim-{row["claim"]}" data-verdict="{fate(row)}">' in text
@@ -117,7 +123,7 @@ def test_every_claim_has_its_verdict(page: Path, study: Tables) -> None:
 
 
 def test_a_claims_number_is_explained(page: Path, study: Tables) -> None:
-    text = page.read_text(encoding="utf-8")
+    text = written(page)
     claims = text[text.index('id="claims"') : text.index('id="figures"')]
     assert 0 < claims.index("95% interval") < claims.index("<details id=")
     assert claims.index("p ≤ 0.05 after Holm") < claims.index("<details id=")
@@ -135,7 +141,7 @@ def test_a_claim_shows_that_it_opens(opened: Any) -> None:
 
 
 def test_claims_without_runs_are_folded_and_own_papers_come_first(page: Path, study: Tables) -> None:
-    text = page.read_text(encoding="utf-8")
+    text = written(page)
     verdicts = as_frame(judge(study))
     untested = set(verdicts.loc[verdicts["runs"] == 0, "claim"])
     assert 0 < len(untested) < len(verdicts)
@@ -149,7 +155,7 @@ def test_claims_without_runs_are_folded_and_own_papers_come_first(page: Path, st
 
 
 def test_failed_and_missing_runs_are_shown(page: Path, study: Tables) -> None:
-    text = page.read_text(encoding="utf-8")
+    text = written(page)
     assert "step 812: &lt;kl&gt; is not finite" in text
     assert missing_seeds(study) == [("VAE on dSprites, 10 latents", 2, 3)]
 
@@ -169,7 +175,7 @@ def test_the_score_table_holds_every_score(study: Tables) -> None:
 
 
 def test_the_protocol_of_the_scores_is_named(page: Path, study: Tables) -> None:
-    text = page.read_text(encoding="utf-8")
+    text = written(page)
     head, _, scores = text.partition('<h2 id="scores">')
     assert "Scored by the protocol yang2020." in head
     assert "Scored by the protocol yang2020." in scores
@@ -196,7 +202,7 @@ def test_settings_are_told_apart_by_whole_records(tmp_path: Path) -> None:
     assert data["names"] == [*map(words.setting, SETTING), "iteration threshold", "learning rate"]
     assert [row[-2:] for row in data["settings"]] == [[t, r] for t in (1000, 5000, 20000) for r in (1e-3, 1e-4)]
     assert np.bincount([run[0] for run in data["runs"]]).tolist() == [2, 1, 2, 2, 2, 2]
-    text = write_study_page(mine, tmp_path / "page.html").read_text(encoding="utf-8")
+    text = written(write_study_page(mine, tmp_path / "page.html"))
     assert "<b>6</b><span>settings</span>" in text
     name = "AnnealedVAE C = 25 on rooms3d, 10 latents, iteration threshold 1000, learning rate 0.0001"
     assert missing_seeds(mine) == [(name.replace("rooms3d", "Rooms3D"), 1, 2)]
@@ -213,7 +219,7 @@ def test_a_study_of_ones_own_is_drawn_and_papers_without_runs_are_folded(tmp_pat
     scores = mine.scores[(mine.scores["metric"] == "mig") & (mine.scores["representation"] == "mean")]
     np.testing.assert_allclose(np.sort(panel.points["y"]), np.sort(scores["score"]))
     assert panel.summary["n"].tolist() == [2, 1, 2, 2, 2, 2]
-    text = write_study_page(mine, tmp_path / "page.html").read_text(encoding="utf-8")
+    text = written(write_study_page(mine, tmp_path / "page.html"))
     assert f'<section class="exhibit" id="{drawing_of_mine.id}"><h3>Study mine.py:warm. Scores by setting</h3>' in text
     drawn = {item.paper for item in FIGURES.values() if item(mine).panels}
     places = {paper: text.index(f'id="{paper}"') for paper in PAPERS}
@@ -236,7 +242,7 @@ def test_what_several_figures_lack_is_said_once(tmp_path: Path) -> None:
     lacking = Counter(line for chart in charts if chart.panels for line in chart.missing)
     shared = [line for line, count in lacking.items() if count > 1]
     assert shared
-    text = html.unescape(write_study_page(mine, tmp_path / "page.html").read_text(encoding="utf-8"))
+    text = html.unescape(written(write_study_page(mine, tmp_path / "page.html")))
     shown = re.sub(r'<details class="absent">.*?</details>', "", text, flags=re.DOTALL)
     for line in shared:
         assert shown.count(f">{line}</li>") == 1
@@ -246,19 +252,19 @@ def test_what_several_figures_lack_is_said_once(tmp_path: Path) -> None:
 def test_a_comparison_with_nothing_is_left_out() -> None:
     item = FIGURES["yang2020-figure-1"]
     rows = (Comparison("measured", 0.5, 0.4), Comparison("said", "high", "low"), Comparison("neither", 0.5, np.nan))
-    text = exhibit(item, Chart(comparisons=rows), "")
+    text = render("exhibit.html", figure=Figure(item, Chart(comparisons=rows), ""))
     assert re.findall(r"<tr><td>(.*?)</td>", text) == ["measured", "said"]
-    assert "<table>" not in exhibit(item, Chart(comparisons=rows[2:]), "")
+    assert "<table>" not in render("exhibit.html", figure=Figure(item, Chart(comparisons=rows[2:]), ""))
 
 
 def test_too_many_settings_are_not_drawn(tmp_path: Path) -> None:
     runs = made.settings(latents=range(1, MOST_SETTINGS + 2), study="mine.py:many")
-    text = write_study_page(made.tables(runs, codes=("mig",)), tmp_path / "page.html").read_text(encoding="utf-8")
+    text = written(write_study_page(made.tables(runs, codes=("mig",)), tmp_path / "page.html"))
     assert f"{MOST_SETTINGS + 1} settings are too many to draw side by side" in text
 
 
 def test_a_page_of_one_paper(study: Tables, tmp_path: Path) -> None:
-    text = write_study_page(study, tmp_path / "page.html", papers=["yang2020"]).read_text(encoding="utf-8")
+    text = written(write_study_page(study, tmp_path / "page.html", papers=["yang2020"]))
     assert 'id="yang2020-figure-1"' in text
     assert "split-encoder-figure-3" not in text
     assert "claim-split-encoder" not in text
@@ -268,14 +274,14 @@ def test_a_page_of_one_paper(study: Tables, tmp_path: Path) -> None:
 
 def test_a_page_of_nothing(tmp_path: Path) -> None:
     none = Tables(pd.DataFrame(columns=list(SCORE_COLUMNS)), pd.DataFrame(columns=list(RUN_COLUMNS)))
-    text = write_study_page(none, tmp_path / "page.html").read_text(encoding="utf-8")
+    text = written(write_study_page(none, tmp_path / "page.html"))
     assert "<b>0</b><span>settings</span>" in text
     assert "figures and tables not drawn for want of runs" in text
     assert json.loads(re.findall(r'id="score-data">(.*?)</script>', text)[0])["runs"] == []
 
 
 def test_one_of_a_kind_is_singular(tmp_path: Path) -> None:
-    text = write_study_page(made.tables(own_runs()[:1]), tmp_path / "page.html").read_text(encoding="utf-8")
+    text = written(write_study_page(made.tables(own_runs()[:1]), tmp_path / "page.html"))
     for name in ("run done", "setting", "seed"):
         assert f"<b>1</b><span>{name}</span>" in text
 

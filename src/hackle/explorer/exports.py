@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import base64
-import json
-from html import escape
-from importlib.resources import files
-
 import numpy as np
 from numpy.typing import NDArray
 
 from hackle.explorer.workbench import Bench
 from hackle.pictures import mosaic
-from hackle.report.html import gif_of_frames, page, png_of_picture
+from hackle.report.html import address, gif_of_frames, png_of_picture, render
 
 COLUMNS = 15
 """Steps of a slider on the offline page."""
@@ -40,7 +35,7 @@ def gif_of(frames: NDArray[np.uint8], milliseconds: int = 80) -> bytes:
 def _sprite(images: NDArray[np.uint8]) -> str:
     """Images (n, h, w, c) side by side as the address of an embedded PNG."""
     sheet = mosaic(images[None], gap=0)
-    return f"data:image/png;base64,{base64.b64encode(png_of_picture(sheet)).decode()}"
+    return address(png_of_picture(sheet))
 
 
 def traversal_page(bench: Bench, starts: NDArray[np.float32], order: list[int], title: str) -> str:
@@ -61,13 +56,4 @@ def traversal_page(bench: Bench, starts: NDArray[np.float32], order: list[int], 
     height, width, _ = bench.model.shape
     kl = [round(float(bench.look.kl[latent]), 3) if bench.dataset is not None else None for latent in order]
     content = {"height": height, "width": width, "columns": COLUMNS, "order": order, "kl": kl, "views": views}
-    # "</" would end the script that holds the data.
-    data = json.dumps(content, separators=(",", ":")).replace("</", "<\\/")
-    place = files("hackle.explorer").joinpath("static/offline")
-    script, style = (place.joinpath(name).read_text(encoding="utf-8") for name in ("traversals.js", "traversals.css"))
-    lead = f"{len(starts)} starting points, {len(order)} latents. Drag a slider, or focus it and use the arrow keys."
-    body = (
-        f'<style>{style}</style><h1>{escape(title)}</h1><p class="lead">{escape(lead)}</p>'
-        f'<div id="traversals"></div><script type="application/json" id="data">{data}</script><script>{script}</script>'
-    )
-    return page(title, body)
+    return render("traversals.html", title=title, data=content)

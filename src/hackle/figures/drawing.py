@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 import pandas as pd
 
+from hackle.core.palette import DIVERGING, ON_DARK, ON_LIGHT, RISING, THEMES, Theme
 from hackle.core.types import HackleError
 from hackle.figures.chart import Axis, Chart, Frame, Panel, Series
 from hackle.figures.labels import draw_labels
 from hackle.figures.layout import crowded, headed, layout, legend_columns, slanted_names, with_shared_axes, wrapped
-from hackle.figures.style import DIVERGING, MARKERS, RISING, THEMES, Theme, settings
+from hackle.figures.style import MARKERS, settings
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,10 +25,6 @@ if TYPE_CHECKING:
 
 MANY = 2500
 """Dots above which they are drawn as pixels."""
-
-
-_ON_DARK, _ON_LIGHT = "#fefefe", "#16191d"
-"""Ink on shaded cells, the same on light and dark paper: neither is a colour of a theme."""
 
 
 class Dots(NamedTuple):
@@ -236,7 +233,7 @@ def _draw_cells(axes: Axes, panel: Panel, theme: Theme) -> None:
             value = values[row, column]
             text = "–" if not np.isfinite(value) else f"{value:.{panel.digits}f}"
             share = abs(value) / span[1] if np.isfinite(value) else 0.0
-            ink = theme.ink if not panel.shaded or not np.isfinite(value) else _ON_DARK if share > 0.6 else _ON_LIGHT
+            ink = theme.ink if not panel.shaded or not np.isfinite(value) else ON_DARK if share > 0.6 else ON_LIGHT
             axes.text(column, row, text.replace("-", "−"), ha="center", va="center", fontsize=6.3, color=ink)
     axes.set_xlim(-0.5, columns - 0.5)
     axes.set_ylim(rows - 0.5, -0.5)

@@ -6,10 +6,16 @@ import re
 from io import StringIO
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
+from hackle.core.palette import LIGHT, THEMES
 from hackle.figures.chart import Chart
 from hackle.figures.drawing import FigureError, draw
-from hackle.figures.style import LIGHT, THEMES, colours_as_variables, settings
+from hackle.figures.style import colours_as_variables, settings
+
+_SVG, _LINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
+_ENLARGED = 1.45
+"""Pixels of a page to a point of paper, where the page has room: text of 7 points becomes as large as the page's own."""
 
 
 def save(chart: Chart, path: str | Path, theme: str = "light", overwrite: bool = False) -> Path:
@@ -32,34 +38,42 @@ def svg(chart: Chart, prefix: str) -> str:
     from matplotlib import rc_context
 
     buffer = StringIO()
+    nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
     with rc_context(settings(LIGHT, svg_hashsalt=prefix)):
-        draw(chart).savefig(buffer, format="svg", dpi=150, transparent=True, metadata={"Date": None})
-    return compact(buffer.getvalue(), prefix)
+        draw(chart).savefig(buffer, format="svg", dpi=150, transparent=True, metadata=nothing)
+    return _embedded(ElementTree.fromstring(buffer.getvalue()), prefix)
 
 
-def compact(text: str, prefix: str) -> str:
-    """Matplotlib's drawing without its preamble, with short numbers, the page's colours and its own names."""
-    text = text[text.index("<svg") :]
-    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
-    text = re.sub(
-        r' id="(?:figure|axes|patch|line2d|text|xtick|ytick|matplotlib\.axis|legend|image|QuadMesh|PathCollection'
-        r'|LineCollection|FillBetweenPolyCollection)_\d+"',
-        "",
-        text,
+def _embedded(root: ElementTree.Element, prefix: str) -> str:
+    """Matplotlib's drawing with the page's colours and font, short numbers and names of its own.
+
+    Matplotlib has no setting for these four: it writes colours as numbers, six digits of every place, names of groups that are
+    the same in every drawing, and a font that it has measured where a page has its own.
+    """
+    elements = list(root.iter())
+    values = [value for element in elements for value in element.attrib.values()]
+    used = {value[1:] for value in values if value.startswith("#")} | set(
+        re.findall(r"url\(#([^)]+)", " ".join(values))
     )
-    text = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{prefix}-", text)
-    # Only within tags: between them stand the words, among which are the axes' numbers.
-    text = re.sub(r"<[^>]*>", lambda tag: re.sub(r"(\d+\.\d{2})\d+", r"\1", tag.group()), text)
+    for element in elements:
+        element.tail = None
+        element.text = element.text if element.text and element.text.strip() else None
+        name = element.attrib.pop("id", "")
+        for key, value in element.items():
+            if value.startswith("#"):
+                element.set(key, f"#{prefix}-{value[1:]}")
+            elif not value.startswith("data:"):
+                short = re.sub(r"(\d+\.\d{2})\d+", r"\1", value).replace("url(#", f"url(#{prefix}-")
+                element.set(key, short.replace("'DejaVu Sans'", "system-ui, sans-serif"))
+        if name in used:
+            element.set("id", f"{prefix}-{name}")
+    points = float(root.attrib.pop("width").removesuffix("pt"))
+    del root.attrib["height"]
+    root.set("width", f"{points * _ENLARGED:.0f}")
+    root.set("style", f"--natural: {points:.0f}px")
+    ElementTree.register_namespace("", _SVG)
+    ElementTree.register_namespace("xlink", _LINK)
+    text = ElementTree.tostring(root, encoding="unicode")
     for colour, variable in colours_as_variables().items():
         text = text.replace(colour, variable)
-    text = text.replace("'DejaVu Sans'", "system-ui, sans-serif").replace("DejaVu Sans", "system-ui, sans-serif")
-    size = re.search(r'<svg[^>]*?width="([\d.]+)pt"', text)
-    points = float(size.group(1)) if size else 720.0
-    text = re.sub(
-        r'(<svg[^>]*?) width="[\d.]+pt"',
-        rf'\1 style="max-width: {points * 1.45:.0f}px; --natural: {points:.0f}px"',
-        text,
-        count=1,
-    )
-    text = re.sub(r'(<svg[^>]*?) height="[\d.]+pt"', r"\1", text, count=1)
-    return re.sub(r">\s+<", "><", text)
+    return text

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hackle.figures.style import Theme
+from hackle.core.palette import Theme
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

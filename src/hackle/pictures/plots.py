@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from hackle.core.palette import LIGHT
 from hackle.pictures.captured import Captured, Response
 from hackle.pictures.look import Look
 from hackle.pictures.tiles import mosaic
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-BLUE, SKY, VERMILION = "#0072B2", "#56B4E9", "#D55E00"
-INK, FAINT = "#1b1f24", "#8b949e"
+BLUE, VERMILION, SKY = LIGHT.palette[0], LIGHT.palette[1], LIGHT.palette[5]
+INK, FAINT = LIGHT.ink, LIGHT.faint
 
 
 def _labelled(look: Look, rows: NDArray, labels: list[str], codes: list[int]) -> Figure:

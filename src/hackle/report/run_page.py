@@ -4,48 +4,52 @@ from __future__ import annotations
 
 import csv
 import json
-from html import escape
+from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pandas as pd
+from PIL import Image
 
 from hackle.core.factors import scored_factors
+from hackle.core.palette import LIGHT
 from hackle.core.records import to_json
 from hackle.core.types import Dataset
 from hackle.pictures import Captured, Look, animation, histograms, mosaic, overview, samples
-from hackle.report.html import gif_of_frames, meter, page, picture, png_of_figure, png_of_picture
+from hackle.report.html import address, gif_of_frames, png_of_figure, png_of_picture, render
 from hackle.train.model import Model
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def _number(value: float | None) -> str:
-    return "" if value is None or pd.isna(value) else f"{value:.3f}"
+class Shown(NamedTuple):
+    """An embedded picture with its caption, which is also what a screen reader says. pixels: enlarged without smoothing."""
+
+    address: str
+    caption: str
+    width: int
+    pixels: bool = False
 
 
-def score_table(scores: pd.DataFrame) -> str:
-    """The score table, sortable, with a bar for every score that has a ceiling."""
-    head = "".join(
-        f"<th scope=col{' class=number' if name in ('score', 'ceiling', 'seconds') else ''}>{name}</th>"
-        for name in ("metric", "codes", "score", "", "ceiling", "better", "seconds")
-    )
-    rows = []
+def _shown(content: bytes, caption: str, *, kind: str = "png", pixels: bool = False) -> Shown:
+    with Image.open(BytesIO(content)) as image:
+        return Shown(address(content, kind), caption, image.width, pixels)
+
+
+def score_rows(scores: pd.DataFrame) -> list[dict[str, Any]]:
+    """The score table as it is written; `bar` has a score and its ceiling as percentages where there is a ceiling."""
+    shown = []
     for row in scores.to_dict("records"):
         ceiling = float("nan") if row["ceiling"] is None else float(row["ceiling"])
-        bar = meter(row["score"], ceiling) if 0 <= ceiling <= 1.0 + 1e-9 else ""
-        rows.append(
-            f"<tr><td>{escape(row['metric'])}</td><td>{escape(row['representation'])}</td>"
-            f'<td class="number">{_number(row["score"])}</td><td>{bar}</td><td class="number">{_number(row["ceiling"])}</td>'
-            f'<td>{escape(row["better"])}</td><td class="number">{row["seconds"]:.1f}</td></tr>'
-        )
-    table = f'<table class="sortable"><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table>'
-    return f'<div class="wide">{table}</div>'
+        bar = [100 * min(1.0, max(0.0, value)) for value in (row["score"], ceiling)] if 0 <= ceiling <= 1 + 1e-9 else []
+        score, top = ("" if pd.isna(value) else f"{value:.3f}" for value in (row["score"], ceiling))
+        shown.append({**row, "score": score, "ceiling": top, "bar": bar, "seconds": f"{row['seconds']:.1f}"})
+    return shown
 
 
 def curves_figure(folder: Path) -> Figure | None:
-    """Reconstruction error and KL against steps, or None where the folder has no curves."""
+    """Every term of the objective against steps, or None where the folder has no curves."""
     path = folder / "curves.csv"
     if not path.is_file():
         return None
@@ -62,7 +66,7 @@ def curves_figure(folder: Path) -> Figure | None:
     for panel, name in zip(panels, names, strict=False):
         points = [(step, float(row[name])) for step, row in zip(steps, rows, strict=True) if row[name]]
         marker = "." if len(points) < 10 else ""
-        panel.plot(*zip(*points, strict=True), color="#0072B2", linewidth=1.2, marker=marker)
+        panel.plot(*zip(*points, strict=True), color=LIGHT.palette[0], linewidth=1.2, marker=marker)
         panel.set_title(name.replace("_", " "), fontsize=9)
         panel.tick_params(labelsize=7)
         panel.set_xlabel("step", fontsize=7)
@@ -78,46 +82,34 @@ def write_run_page(
     look = Look.of(model, dataset)
     captured = Captured.of(look, dataset.factors) if scored_factors(dataset.factors) else None
     run = model.run
-    title = f"{type(run.method).__name__} on {run.dataset}, seed {run.seed}"
+    best = "Beside a latent stands the factor that it knows best, with the part that it knows. " if captured else ""
     swept = ", ".join(f"z{latent}" for latent in look.order)
-    protocols = ", ".join(sorted(set(scores["protocol"]))) if len(scores) else ""
-    parts = [
-        f"<h1>{escape(title)}</h1>",
-        f'<p class="lead">{run.steps:,} steps, batches of {run.batch_size}, {run.latents} latents. '
-        f"Scores follow {escape(protocols)}; the mark on each bar is what perfect codes reach under that protocol.</p>",
-        "<h2>Scores</h2>",
-        score_table(scores),
-        "<h2>What each latent does</h2>",
-        picture(
+    curves = curves_figure(Path(folder)) if folder is not None else None
+    page = render(
+        "run.html",
+        title=f"{type(run.method).__name__} on {run.dataset}, seed {run.seed}",
+        run=run,
+        protocols=sorted(set(scores["protocol"])) if len(scores) else [],
+        scores=score_rows(scores),
+        overview=_shown(
             png_of_figure(overview(look, captured=captured)),
             "Originals, reconstructions, and one row per latent, sorted by KL to the prior in nats. "
-            + (
-                "Beside a latent stands the factor that it knows best, with the part that it knows. "
-                if captured
-                else ""
-            )
-            + "A latent that has collapsed to the prior changes nothing.",
+            f"{best}A latent that has collapsed to the prior changes nothing.",
         ),
-        '<h2>Moving</h2><div class="pair">',
-        picture(
+        moving=_shown(
             gif_of_frames(animation(look)),
             f"Four images, a row each; in each column one latent sweeps out and back: {swept}.",
             kind="gif",
             pixels=True,
         ),
-        picture(png_of_picture(mosaic(samples(look))), "Images decoded from the prior.", pixels=True),
-        "</div><h2>Latents against the prior</h2>",
-        picture(
+        samples=_shown(png_of_picture(mosaic(samples(look))), "Images decoded from the prior.", pixels=True),
+        histograms=_shown(
             png_of_figure(histograms(look)), "Samples of each latent's aggregate posterior; the line is the prior."
         ),
-    ]
-    curves = curves_figure(Path(folder)) if folder is not None else None
-    if curves is not None:
-        parts += ["<h2>Training</h2>", picture(png_of_figure(curves), "Every term of the objective against steps.")]
-    parts += ["<h2>Record</h2>", f"<pre>{escape(json.dumps(to_json(run), indent=2))}</pre>"]
-    if folder is not None:
-        commands = f"hackle score {folder}\nhackle show {folder}"
-        parts += ["<h2>Commands</h2>", f"<pre>{escape(commands)}</pre>"]
+        curves=curves and _shown(png_of_figure(curves), "Every term of the objective against steps."),
+        record=json.dumps(to_json(run), indent=2),
+        folder=folder,
+    )
     path = Path(path)
-    path.write_text(page(title, "".join(parts)), encoding="utf-8")
+    path.write_text(page, encoding="utf-8")
     return path

@@ -2,48 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
-from html import escape
-from importlib.resources import files
 from multiprocessing import get_context
 from pathlib import Path
 
-from hackle.core.papers import PAPERS, citation
+from hackle.core.papers import PAPERS
 from hackle.core.types import HackleError
 from hackle.figures import FIGURES, words
-from hackle.figures.chart import Chart, Exhibit, Frame
+from hackle.figures.chart import Chart, Frame
 from hackle.figures.files import svg
-from hackle.figures.style import css_variables
 from hackle.report import study_sections as sections
-from hackle.report.html import page
+from hackle.report.html import render
 from hackle.report.own_studies import own_studies
-from hackle.report.study_scores import embedded, score_data
+from hackle.report.study_commands import command_lines
+from hackle.report.study_scores import score_data
 from hackle.store.tables import Tables
 
-_LIGHT = (
-    "--paper: #ffffff; --ink: #1b1f24; --faint: #5f6872; --line: #d9dee3; --card: #f6f8fa; --bar: #0066a1; --track: #dfe6ec; "
-    "--holds: #00694c; --fails: #a8410a; --open: #5f6872; --warn: #8a5a00; --dots: none;"
-)
-_DARK = (
-    "--paper: #14171b; --ink: #e6e9ec; --faint: #98a2ad; --line: #303841; --card: #1c2127; --bar: #64b5ee; --track: #2d3640; "
-    "--holds: #3ecfa0; --fails: #f5935a; --open: #98a2ad; --warn: #e0b04c; --dots: brightness(1.5);"
-)
+_MOST_ROWS = 200
+"""Of the tables of failed and missing runs."""
 
 
 class ReportError(HackleError):
     """A report on a paper that hackle does not know, or to a place that is taken."""
-
-
-def _themes() -> str:
-    light, dark = f"{_LIGHT} {css_variables('light')}", f"{_DARK} {css_variables('dark')}"
-    return (
-        f":root {{ {light} }} @media (prefers-color-scheme: dark) {{ :root {{ {dark} }} }} "
-        f":root[data-theme=light] {{ color-scheme: light; {light} }} :root[data-theme=dark] {{ color-scheme: dark; {dark} }} "
-        f"@media print {{ :root, :root[data-theme] {{ color-scheme: light; {light} }} }} "
-        ".drawing image { filter: var(--dots); }"
-    )
 
 
 def write_study_page(
@@ -74,80 +56,41 @@ def write_study_page(
             from hackle.claims import as_frame, judge
 
             verdicts = as_frame(judge(tables))
-        scores = _scores(tables)
+        scores = score_data(tables)
         drawn = {name: one.result() for name, one in waiting.items()}
     if papers:
         verdicts = verdicts[verdicts["paper"].isin(list(papers))]
-    title = title or _title(tables)
     # The papers of the runs' own studies first.
     own = set(tables.runs["study"])
     shown = [paper for paper in sorted(PAPERS, key=lambda name: name not in own) if not papers or paper in papers]
-    body = [
-        f"<h1>{escape(title)}</h1>",
-        '<p class="lead">What these runs say of the papers\' claims, with every run shown and nothing left out: claims that '
-        f"cannot be decided are listed as undecided, figures say what they lack. {escape(sections.protocols(tables))}</p>",
-        sections.facts(tables),
-        '<h2 id="claims">Claims</h2>',
-        sections.claims(verdicts, shown),
-        '<h2 id="figures">Figures and tables</h2>',
-    ]
-    for item, chart in ones_own:
-        body.append(sections.exhibit(item, chart, drawn.get(item.id, "")))
-    drawn_papers = [paper for paper in shown if any(item.paper == paper and item.id in drawn for item in wanted)]
-    body += [_figures(paper, wanted, charts, drawn, verdicts) for paper in drawn_papers]
-    if empty := [paper for paper in shown if paper not in drawn_papers]:
-        body.append(
-            f'<details class="absent"><summary>{words.counted(len(empty), "paper")} without anything to draw</summary>'
-        )
-        body += [*(_figures(paper, wanted, charts, drawn, verdicts) for paper in empty), "</details>"]
-    body += ['<h2 id="runs">Failed and missing runs</h2>', sections.lost_runs(tables), *scores]
-    body += ['<h2 id="commands">Commands</h2>', sections.commands(tables, folder)]
+    claims = sections.Claims.of(verdicts, shown)
+    figures = [sections.PaperFigures.of(paper, wanted, charts, drawn, claims) for paper in shown]
+    page = render(
+        "study.html",
+        title=title or _title(tables),
+        protocols=sections.protocols(tables),
+        facts=sections.facts(tables),
+        claims=claims,
+        kinds=sections.KINDS,
+        own=[sections.Figure(item, chart, drawn.get(item.id, "")) for item, chart in ones_own],
+        drawn=[paper for paper in figures if paper.figures],
+        undrawn=[paper for paper in figures if not paper.figures],
+        failed=sections.failed_runs(tables),
+        short=sections.missing_seeds(tables),
+        most=_MOST_ROWS,
+        scores=scores,
+        commands=command_lines(tables, folder),
+        versions=sorted(set(map(str, tables.runs["version"]))),
+        devices=sorted(set(filter(None, map(str, tables.runs["device"])))),
+    )
     path = Path(path)
-    text = page(title, "".join(body), _themes() + _resource("study.css"), _resource("study.js"))
-    path.write_text(text.replace("<body>", f"<body>{_bar(drawn_papers)}", 1), encoding="utf-8")
+    path.write_text(page, encoding="utf-8")
     return path
-
-
-def _figures(
-    paper: str, items: Sequence[Exhibit], charts: Mapping[str, Chart], drawn: Mapping[str, str], verdicts: Frame
-) -> str:
-    """The figures of a paper that were drawn, and below them those that were not."""
-    mine = [item for item in items if item.paper == paper]
-    seen = [item for item in mine if item.id in drawn]
-    shared, kept = sections.missing_in_several([charts[item.id] for item in seen])
-    shown = [sections.exhibit(item, chart, drawn[item.id], verdicts) for item, chart in zip(seen, kept, strict=True)]
-    lacking = sections.absent([(item, charts[item.id]) for item in mine if item.id not in drawn])
-    heading = f'<h3 class="paper" id="{paper}">{escape(citation(paper))}</h3>'
-    return "".join([heading, sections.said_once(shared), *shown, lacking])
 
 
 def _title(tables: Tables) -> str:
     names = [str(name) for name in dict.fromkeys(tables.runs["study"]) if str(name)]
     return f"Study report: {words.listing(names)}" if names else "Study report"
-
-
-def _bar(papers: Sequence[str]) -> str:
-    links = [("claims", "Claims"), *((paper, paper) for paper in papers)]
-    links += [("runs", "Runs"), ("scores", "Scores"), ("commands", "Commands")]
-    names = "".join(f'<a href="#{target}">{escape(name)}</a>' for target, name in links)
-    button = '<button type="button" id="theme">theme: auto</button>'
-    return f'<div class="bar"><nav aria-label="parts of the page">{names}{button}</nav></div>'
-
-
-def _scores(tables: Tables) -> list[str]:
-    return [
-        '<h2 id="scores">Scores</h2><div class="scores"><p class="lead">Mean ± standard deviation over the runs of a setting; '
-        f"a click on a heading sorts, the arrow shows the single runs. {escape(sections.protocols(tables))}</p>",
-        '<div class="chips controls"><select id="score-dataset" aria-label="data set"><option value="">all data sets</option>'
-        '</select><input type="search" id="score-find" placeholder="find a setting" aria-label="find a setting"></div>',
-        '<details class="columns controls"><summary>columns</summary><fieldset id="score-columns"></fieldset></details>',
-        '<div class="wide" id="score-table"><noscript>This table needs JavaScript.</noscript></div></div>',
-        f'<script type="application/json" id="score-data">{embedded(score_data(tables))}</script>',
-    ]
-
-
-def _resource(name: str) -> str:
-    return files("hackle.report").joinpath(name).read_text(encoding="utf-8")
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import numpy as np
@@ -80,9 +79,3 @@ def _rounded(values: np.ndarray) -> list[list[float | None]]:
         scale = 10.0 ** (3 - np.floor(np.log10(np.abs(values))))
         kept = np.where(np.isfinite(scale), np.round(values * scale) / scale, values)
     return [[None if value != value else float(f"{value:.4g}") for value in row] for row in kept.tolist()]
-
-
-def embedded(data: dict[str, Any]) -> str:
-    """The data as JSON that can stand inside a page."""
-    text = json.dumps(data, separators=(",", ":"), allow_nan=False)
-    return text.replace("</", "<\\/")

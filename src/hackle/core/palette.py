@@ -1,0 +1,121 @@
+"""The colours of hackle: of its figures, pictures and pages, on light and on dark paper.
+
+Colours of what differs in kind are Okabe & Ito's (2008), which colour-blind readers tell apart, each with a lighter twin for
+dark paper. What is ordered, such as weights, has shades of one hue instead, the stronger the farther from the paper: hue tells
+what differs in kind, shade what differs in degree. Pages take them as variables of their style sheet (`style_sheet`), each of
+which knows both papers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+
+KINDS, SHADES = 10, 13
+"""How many colours a theme has for what differs in kind, and how many shades of each of its first three hues follow them."""
+
+
+def _shades(*anchors: str) -> tuple[str, ...]:
+    """Evenly spaced colours from the first anchor through the second to the third."""
+    mixed = []
+    for step in range(SHADES):
+        place = 2 * step / (SHADES - 1)
+        start, end = anchors[min(1, int(place))], anchors[min(1, int(place)) + 1]
+        share = place - min(1, int(place))
+        parts = ((int(start[at : at + 2], 16), int(end[at : at + 2], 16)) for at in (1, 3, 5))
+        mixed.append("#" + "".join(f"{round(a + share * (b - a)):02x}" for a, b in parts))
+    return tuple(mixed)
+
+
+@dataclass(frozen=True)
+class Theme:
+    """Colours on one paper. good, bad and warm are what went well, what went wrong and what wants attention; card, raised and
+    stage are surfaces on the paper, track is what a bar has not filled; palette has the colours of series."""
+
+    paper: str
+    ink: str
+    faint: str
+    line: str
+    card: str
+    raised: str
+    stage: str
+    track: str
+    good: str
+    bad: str
+    warm: str
+    palette: tuple[str, ...]
+
+    @property
+    def named(self) -> Iterator[tuple[str, str]]:
+        """Each colour with the name of its variable on pages; `--bar` is the colour of links, bars and buttons."""
+        for field in fields(self)[:-1]:
+            yield f"--{field.name}", getattr(self, field.name)
+        for index, colour in enumerate(self.palette):
+            yield f"--series-{index}", colour
+        yield "--bar", self.palette[0]
+
+
+LIGHT = Theme(
+    paper="#ffffff",
+    ink="#1b1f24",
+    faint="#5f6872",
+    line="#d9dee3",
+    card="#f6f8fa",
+    raised="#ffffff",
+    stage="#e9eef2",
+    track="#dfe6ec",
+    good="#00694c",
+    bad="#b3261e",
+    warm="#a8470a",
+    palette=(
+        *("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"),
+        *("#6a6f75", "#8c564b", "#3d3d8f", "#7a9a01"),
+        *_shades("#5cb6ea", "#0071b1", "#012a45"),
+        *_shades("#f6a15c", "#d45d00", "#5c2400"),
+        *_shades("#4fcfa8", "#009d72", "#00402e"),
+    ),
+)
+DARK = Theme(
+    paper="#14171b",
+    ink="#e6e9ec",
+    faint="#98a2ad",
+    line="#343d46",
+    card="#1c2127",
+    raised="#232a32",
+    stage="#0d0f12",
+    track="#2d3640",
+    good="#3ecfa0",
+    bad="#ff8a80",
+    warm="#f0955a",
+    palette=(
+        *("#4ba6e0", "#f28a45", "#2fc698", "#e39cc5", "#f0b93a", "#8fd0f5"),
+        *("#a9b0b8", "#c08a7e", "#8f8fe0", "#a9c93b"),
+        *_shades("#2a6a97", "#4ba5e0", "#d3ecfc"),
+        *_shades("#a04a12", "#f28a44", "#fde0c8"),
+        *_shades("#14795b", "#2fc598", "#c6f5e5"),
+    ),
+)
+THEMES = {"light": LIGHT, "dark": DARK}
+
+DIVERGING = ("#b2182b", "#ef8a62", "#fddbc7", "#f7f7f7", "#d1e5f0", "#67a9cf", "#2166ac")
+"""From −1 over 0 to 1: red and blue differ for every kind of colour vision."""
+RISING = ("#f7fbff", "#c6dbef", "#6baed6", "#2171b5", "#08306b")
+"""From 0 upwards: one hue, darker is more."""
+ON_DARK, ON_LIGHT = "#fefefe", "#16191d"
+"""Ink on the cells of these scales, the same on both papers."""
+
+
+def style_sheet() -> str:
+    """The colours as variables of a page, which follow the reader's wish or the page's `data-theme`; paper prints are light."""
+    lines = [
+        f"  {name}: light-dark({light}, {dark});"
+        for (name, light), (_, dark) in zip(LIGHT.named, DARK.named, strict=True)
+    ]
+    return "\n".join(
+        [
+            *(":root {", "  color-scheme: light dark;", *lines, "}"),
+            *(':root[data-theme="light"] {', "  color-scheme: light;", "}"),
+            *(':root[data-theme="dark"] {', "  color-scheme: dark;", "}"),
+            *("@media print {", "  :root,", "  :root[data-theme] {", "    color-scheme: light;", "  }", "}", ""),
+        ]
+    )

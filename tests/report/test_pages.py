@@ -1,0 +1,84 @@
+"""Pages and what they are made of: templates that escape, come with the package and cost nothing where no page is written."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import hackle
+from hackle.objectives import VAE
+from hackle.report import write_run_page
+from hackle.report.html import render
+from hackle.report.run_page import score_rows
+from hackle.train.model import Model
+from train.test_fleet import small_run
+
+SOURCE = Path(hackle.__file__).parent
+
+
+def scores(**changes: Any) -> pd.DataFrame:
+    row = {"metric": "mig", "representation": "mean", "score": 0.25, "ceiling": 0.5, "better": "higher"}
+    return pd.DataFrame([{**row, "protocol": "locatello2019", "seconds": 0.1, **changes}])
+
+
+def test_the_page_of_a_run(squares: Any, tmp_path: Path) -> None:
+    model = Model(small_run(VAE()), squares.shape)
+    (tmp_path / "curves.csv").write_text("step,kl,kl_0\n1,2.0,2.0\n2,1.5,1.5\n")
+    shown = scores(metric="<b>my score</b>")
+    text = write_run_page(model, squares, shown, tmp_path / "page.html", folder=tmp_path).read_text(encoding="utf-8")
+    assert "<td>&lt;b&gt;my score&lt;/b&gt;</td>" in text
+    assert '<i style="width: 25.0%"></i><b style="left: calc(50.0% - 1px)"></b>' in text
+    assert text.count("<figure>") == 5
+    assert "<h2>Training</h2>" in text
+    assert f"hackle score {tmp_path}" in text
+    assert '"seed": 0' in text.replace("&#34;", '"')
+    bare = write_run_page(model, squares, shown.head(0), tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "<h2>Training</h2>" not in bare
+    assert "<h2>Commands</h2>" not in bare
+
+
+@pytest.mark.parametrize(("score", "ceiling", "bar"), [(1.2, 1.0, [100, 100]), (-0.1, 0.5, [0, 50]), (3.0, None, [])])
+def test_a_bar_ends_where_it_must(score: float, ceiling: float | None, bar: list[float]) -> None:
+    (row,) = score_rows(scores(score=score, ceiling=ceiling))
+    assert row["bar"] == bar
+    assert row["ceiling"] == ("" if ceiling is None else f"{ceiling:.3f}")
+
+
+def test_data_cannot_end_their_script() -> None:
+    data = {"views": [], "order": [], "name": "</script><script>alert(1)</script>"}
+    text = render("traversals.html", title="<i>", data=data)
+    assert "<title>&lt;i&gt;</title>" in text
+    assert "</script><script>alert" not in text
+
+
+def test_templates_style_sheets_and_scripts_come_with_the_package() -> None:
+    from importlib.resources import files
+
+    for name in (
+        "page.html",
+        "run.html",
+        "study.html",
+        "exhibit.html",
+        "claims.html",
+        "listed.html",
+        "traversals.html",
+    ):
+        assert files("hackle.report").joinpath("templates", name).is_file()
+    for name in ("report/page.css", "report/page.js", "report/study.css", "report/study.js"):
+        assert files("hackle").joinpath(name).is_file()
+
+
+def test_no_line_of_the_pages_sources_is_too_long_to_read() -> None:
+    for path in [*SOURCE.rglob("*.css"), *SOURCE.rglob("*.js")]:
+        assert max(map(len, path.read_text(encoding="utf-8").splitlines())) <= 120, path
+
+
+def test_who_writes_no_page_loads_no_templates() -> None:
+    program = "import sys, hackle.cli.main, hackle.engine, hackle.report; print('jinja2' in sys.modules)"
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "False"
