@@ -17,11 +17,11 @@ import torch
 
 from hackle.bench import measure
 from hackle.core.factors import Factor, FactorGrid
+from hackle.core.parts import name_of
 from hackle.core.types import Dataset
 from hackle.datasets import DataError, load
 from hackle.datasets.arrays import ArrayDataset
 from hackle.papers.locatello2019.study import DATASETS, locatello2019
-from hackle.studies.presets import method_name
 from hackle.train.fleet import group
 
 SIZES = {
@@ -71,7 +71,7 @@ def main() -> None:
             rate = measure(runs[: options.models], dataset, "cuda", options.seconds)
             row = {
                 "dataset": name,
-                "method": method_name(runs[0].method),
+                "method": name_of(runs[0].method),
                 "runs": len(runs),
                 "steps": runs[0].steps,
                 "stacked": min(options.models, len(runs)),

@@ -11,6 +11,13 @@ from hackle.datasets import DATASETS, inventory
 from hackle.datasets.source import DataError, RemoteFile
 
 
+def offer(monkeypatch: pytest.MonkeyPatch, name: str, files: tuple[RemoteFile, ...]) -> None:
+    """The data set of this name with other files."""
+    published = DATASETS.found[name]
+    changed = dataclasses.replace(published, part=dataclasses.replace(published.part, files=files))
+    monkeypatch.setitem(DATASETS.found, name, changed)
+
+
 @pytest.fixture
 def small_mnist(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """mnist whose published files are small ones, offered by file: addresses."""
@@ -19,7 +26,7 @@ def small_mnist(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         RemoteFile(path.name, path.as_uri(), hashlib.sha256(path.read_bytes()).hexdigest(), path.stat().st_size)
         for path in sorted(offered.iterdir())
     )
-    monkeypatch.setitem(DATASETS, "mnist", dataclasses.replace(DATASETS["mnist"], files=files))
+    offer(monkeypatch, "mnist", files)
     return tmp_path / "root"
 
 
@@ -100,7 +107,7 @@ def test_a_set_without_a_public_address_says_what_to_do(tmp_path: Path) -> None:
 
 def test_a_failed_fetch_of_a_set_with_terms_tells_the_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     gone = (RemoteFile("img_align_celeba.zip", (tmp_path / "gone").as_uri(), None, None),)
-    monkeypatch.setitem(DATASETS, "celeba", dataclasses.replace(DATASETS["celeba"], files=gone))
+    offer(monkeypatch, "celeba", gone)
     monkeypatch.setattr(inventory, "fetch_file", lambda *a, **k: _raise(DataError("answers 404")))
     with pytest.raises(DataError, match=r"answers 404\. By hand: read the terms at .*list_attr_celeba\.txt"):
         inventory.fetch("celeba", tmp_path)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from hackle.core.method import strength_of
 from hackle.core.types import Adam, Run
 from hackle.nets import Adversarial, Convolutional, Split
 from hackle.objectives import (
@@ -25,7 +26,7 @@ from hackle.objectives import (
 )
 from hackle.objectives.vae import Autoencoder
 from hackle.papers.locatello2019.settings import STRENGTHS
-from hackle.studies.presets import PRESETS, SWEPT, PresetError, method_at, preset, strength_of
+from hackle.studies.presets import PRESETS, PresetError, method_at, preset
 
 KIM_ADAM = Adam(1e-4, 0.9, 0.999)
 
@@ -142,10 +143,26 @@ def test_locatellos_table_3(method: str) -> None:
 
 
 def test_every_method_with_a_weight_takes_a_strength() -> None:
-    assert SWEPT.keys() | {"vae"} == OBJECTIVES.keys()
-    for name, fields in SWEPT.items():
-        method = method_at(name, 3.0)
-        assert getattr(method, fields[0]) == 3.0
+    swept = {name: cls.at_strength(3.0) for name, cls in OBJECTIVES.items()}
+    assert {name for name, fields in swept.items() if not fields} == {"vae"}
+    assert {name: next(iter(fields)) for name, fields in swept.items() if fields} == {
+        "adversarial-autoencoder": "gamma",
+        "annealed-vae": "c_max",
+        "beta-tcvae": "beta",
+        "beta-vae": "beta",
+        "dip-vae-i": "off_diagonal",
+        "dip-vae-ii": "off_diagonal",
+        "factor-vae": "gamma",
+        "factor-vae-prior": "gamma",
+        "infogan": "information",
+        "information-dropout": "beta",
+        "infowgan-gp": "information",
+    }
+    for name, fields in swept.items():
+        if fields:
+            method = method_at(name, 3.0)
+            assert {field: getattr(method, field) for field in fields} == fields
+            assert strength_of(method) == fields[next(iter(fields))] == 3.0
     with pytest.raises(PresetError, match="no weight to set"):
         method_at("vae", 2.0)
 
@@ -153,7 +170,7 @@ def test_every_method_with_a_weight_takes_a_strength() -> None:
 @pytest.mark.parametrize(
     ("name", "method", "dataset", "message"),
     [
-        ("kim2019", "vae", "dsprites", "no preset 'kim2019'; there are do2020, kim2018"),
+        ("kim2019", "vae", "dsprites", "no preset 'kim2019'; did you mean kim2018"),
         ("kim2018", "dip-vae-i", "dsprites", "no method 'dip-vae-i'; it covers"),
         ("kim2018", "infogan", "celeba", "no data set for infogan 'celeba'; it covers dsprites, mnist"),
         ("kim2018", "vae", "cars3d", "no data set for vae 'cars3d'"),

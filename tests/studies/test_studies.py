@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from hackle.core.method import strength_of
 from hackle.core.records import record_hash
 from hackle.core.types import HackleError, Run
 from hackle.nets import Adversarial, Convolutional, Sharing, Split
@@ -35,7 +36,7 @@ from hackle.scoring.protocol import PROTOCOLS, protocol
 from hackle.scoring.registry import choose_metrics
 from hackle.studies import STAND_INS, STUDIES, StudyError, available
 from hackle.studies.own import find_study, runs_of
-from hackle.studies.presets import preset, strength_of
+from hackle.studies.presets import preset
 from hackle.train.fleet import group
 
 

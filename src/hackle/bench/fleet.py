@@ -15,7 +15,7 @@ import torch
 
 from hackle.bench.plain import BETA, PlainLoop, plain_run
 from hackle.core.types import Dataset, Run
-from hackle.nets import Convolutional, Split
+from hackle.nets import Split
 from hackle.objectives import OBJECTIVES
 from hackle.studies.presets import default_run
 from hackle.train.fleet import Fleet
@@ -35,8 +35,6 @@ class Case:
     def runs(self, models: int, precision: str) -> list[Run]:
         default = default_run(self.method, self.dataset)
         networks = Split() if self.split else default.architecture
-        if self.method not in ("infogan", "infowgan-gp") and not self.split:
-            networks = Convolutional()
         settings: dict[str, Any] = {"latents": default.latents, "precision": precision}
         updates = {} if self.critic_updates is None else {"critic_updates": self.critic_updates}
         method = OBJECTIVES[self.method](**updates)

@@ -16,6 +16,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from hackle.claims.statistics import Floats
+from hackle.core.method import Method, about
+from hackle.core.parts import parts_of
 from hackle.store.tables import Tables, correlation_constant, setting_numbers
 
 Frame = Any
@@ -28,15 +30,14 @@ DESIGN = (
     *("dataset", "method", "strength", "architecture", "seed", "steps", "batch_size", "latents"),
     *("likelihood", "correlation", "precision"),
 )
-ADVERSARIAL = ("infogan", "infowgan-gp")
 TAIL = 0.1
 """The last part of a training over which a curve is averaged."""
 
 
 def complete(condition: Condition) -> dict[str, Any]:
     """The condition with what goes without saying: uncorrelated noise and the method's usual networks."""
-    usual = "adversarial" if condition.get("method") in ADVERSARIAL else "convolutional"
-    return {"correlation": 0.0, "architecture": usual, **condition}
+    method = parts_of("method").get(condition.get("method", ""))
+    return {"correlation": 0.0, "architecture": about(method or Method).architecture, **condition}
 
 
 def describe(condition: Condition) -> str:

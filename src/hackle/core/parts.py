@@ -13,6 +13,7 @@ along are not: see `hackle.core.reading`.
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
 import hashlib
 import importlib
@@ -59,6 +60,7 @@ class Parts(Mapping[str, T]):
     kind: what one is called. modules: where built-in ones are defined, as dotted names in which a star stands for any name.
     accepts: whether an object is such a part; `name_of` is what it is called. adopt: makes a part of something that is
     none but can become one, such as a function, given the name it was asked by; None where it cannot. order: sorts names.
+    error: what is raised where there is no such part.
     """
 
     def __init__(
@@ -70,9 +72,10 @@ class Parts(Mapping[str, T]):
         name_of: Callable[[T], str] = lambda part: part.name,  # type: ignore[attr-defined]
         adopt: Callable[[str, Any], T | None] = lambda name, thing: None,
         order: Callable[[Found[T]], Any] | None = None,
+        error: type[HackleError] = PartError,
     ) -> None:
         self.kind, self._modules, self._accepts = kind, tuple(modules), accepts
-        self._name_of, self._adopt, self._order = name_of, adopt, order
+        self._name_of, self._adopt, self._order, self._error = name_of, adopt, order, error
         KINDS[kind] = self
 
     @cached_property
@@ -125,13 +128,16 @@ class Parts(Mapping[str, T]):
         if name in self.found:
             return self.found[name].part
         if not is_reference(name):
-            raise PartError(
+            raise self._error(
                 f"no {self.kind} {name!r}; {nearest(name, self)} One of your own is named path.py:name or module:name"
             )
-        thing = import_reference(name)
+        try:
+            thing = import_reference(name)
+        except PartError as error:
+            raise self._error(str(error)) from error
         part = thing if self._accepts(thing) else self._adopt(name, thing)
         if part is None:
-            raise PartError(f"{name} is {_described(thing)}; expected a {self.kind}")
+            raise self._error(f"{name} is {_described(thing)}; expected a {self.kind}")
         return part
 
     def in_file(self, path: str | Path) -> list[Found[T]]:
@@ -160,6 +166,42 @@ class Parts(Mapping[str, T]):
 
 KINDS: dict[str, Parts[Any]] = {}
 """The kinds of parts, as far as their rooms have been imported."""
+HOMES = {
+    "method": "hackle.objectives",
+    "architecture": "hackle.nets",
+    "data set": "hackle.datasets",
+    "metric": "hackle.scoring.registry",
+    "protocol": "hackle.scoring.protocol",
+    "preset": "hackle.studies.presets",
+    "study": "hackle.studies.study",
+    "claim": "hackle.claims",
+    "figure": "hackle.figures",
+    "paper": "hackle.core.papers",
+}
+"""The module that keeps each kind."""
+
+
+def parts_of(kind: str) -> Parts[Any]:
+    """Every part of a kind, for rooms that know names of parts and not their code: figures, say, give titles to methods."""
+    importlib.import_module(HOMES[kind])
+    return KINDS[kind]
+
+
+def name_of(part: Any) -> str:
+    """What a class, or an object's class, is called: by the `name` that it states itself, or as in Python."""
+    return _stated(part, "name")
+
+
+def title_of(part: Any) -> str:
+    """What people call it: by the `title` that the class states itself, or as in Python."""
+    return _stated(part, "title")
+
+
+def _stated(part: Any, what: str) -> str:
+    """Not inherited, as a class that changes another is another; and a record may have a field that is called so."""
+    cls = part if isinstance(part, type) else type(part)
+    fields = [field.name for field in dataclasses.fields(cls)] if dataclasses.is_dataclass(cls) else []
+    return cls.__name__ if what in fields else vars(cls).get(what, cls.__name__)
 
 
 def _matching(patterns: Iterable[str]) -> Iterator[ModuleType]:

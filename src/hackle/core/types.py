@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
 
 from hackle.core.errors import HackleError
+from hackle.core.method import Method
 from hackle.core.randomness import check_seed
 from hackle.core.records import float_fields, is_record
 
@@ -206,30 +207,6 @@ class Phase:
     draws: Mapping[str, Draw]
     optimiser: Callable[[Any], Adam]
     needs_images: bool = True
-
-
-class Method(Protocol):
-    """A frozen record of one method's hyperparameters that says what it trains and how."""
-
-    def networks(self, run: Run, shape: tuple[int, int, int]) -> dict[str, nn.Module]: ...
-
-    def phases(self, run: Run) -> tuple[Phase, ...]: ...
-
-    def encode(self, nets: Nets, run: Run, images: Tensor) -> tuple[Tensor, Tensor]:
-        """Means and logvars of the codes, each (b, l), for images in [0, 1]."""
-        ...
-
-    def decode(self, nets: Nets, run: Run, z: Tensor) -> Tensor:
-        """Mean images in [0, 1], (b, h, w, c), for latents (b, l)."""
-        ...
-
-    def discrete(self, run: Run) -> tuple[bool, ...]:
-        """Which of the codes are class numbers rather than real numbers."""
-        ...
-
-    def calibrate(self, networks: Mapping[str, nn.Module], run: Run, images: Images, data_size: int) -> None:
-        """Fix in place, after training, what the networks need to treat each image by itself; often nothing."""
-        ...
 
 
 @dataclass(frozen=True)

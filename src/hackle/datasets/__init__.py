@@ -4,49 +4,53 @@ from __future__ import annotations
 
 import difflib
 import os
+from functools import partial
 from pathlib import Path
+from typing import Any
 
+from hackle.core.parts import Parts, is_reference
 from hackle.core.types import Dataset
-from hackle.datasets import (
-    cars3d,
-    celeba,
-    chairs3d,
-    dsprites,
-    dsprites_variants,
-    faces3d,
-    mnist,
-    mpi3d,
-    own,
-    rooms3d,
-    shapes3d,
-    smallnorb,
-)
+from hackle.datasets import own
 from hackle.datasets.damage import DamagedError
 from hackle.datasets.fetch import data_root
 from hackle.datasets.source import DataError, Source
 
 __all__ = ["DATASETS", "DataError", "find", "found", "load", "load_of_run"]
 
-DATASETS: dict[str, Source] = {
-    known.name: known
-    for known in (
-        dsprites.SOURCE,
-        *dsprites_variants.SOURCES,
-        rooms3d.SOURCE,
-        shapes3d.SOURCE,
-        cars3d.SOURCE,
-        smallnorb.SOURCE,
-        *mpi3d.SOURCES,
-        mnist.SOURCE,
-        celeba.SOURCE,
-        chairs3d.SOURCE,
-        faces3d.SOURCE,
+
+def _made(name: str, thing: Any, root: Path) -> Dataset:
+    """What a function of the user's own makes, or what the name stands for itself."""
+    made = thing() if callable(thing) and not isinstance(thing, Dataset) else thing
+    made = made.load(root) if isinstance(made, Source) else made
+    if not isinstance(made, Dataset):
+        raise DataError(
+            f"{name} gives {type(made).__name__}; expected a data set, such as hackle.datasets.arrays.ArrayDataset of an array "
+            "of images, or a Source that loads one"
+        )
+    return made
+
+
+def _adopted(name: str, thing: Any) -> Source | None:
+    """A data set of the user's own, or a function that makes one, as if it were published."""
+    if not (callable(thing) or isinstance(thing, Dataset)):
+        return None
+    return Source(
+        name, (getattr(thing, "__doc__", "") or "").partition("\n")[0], "", "", "", partial(_made, name, thing)
     )
-}
+
+
+DATASETS: Parts[Source] = Parts(
+    "data set",
+    ("hackle.datasets.*",),
+    lambda thing: isinstance(thing, Source),
+    adopt=_adopted,
+    order=lambda found: not found.part.made_by_hackle,
+    error=DataError,
+)
 
 
 def load(name: str | Path, root: Path | str | None = None) -> Dataset:
-    """The data set of that name, or the one in that .npz file or folder of images.
+    """The data set of that name, the one in that .npz file or folder of images, or what `path.py:name` makes.
 
     Published sets lie under `root`, each in a folder of its name; None means the environment variable HACKLE_DATA, or
     hackle in the user's cache folder. A name goes before a path: write ./mnist for a folder of your own called mnist.
@@ -56,6 +60,8 @@ def load(name: str | Path, root: Path | str | None = None) -> Dataset:
     path = Path(name).expanduser()
     if path.exists():
         return own.load(path)
+    if is_reference(str(name)):
+        return find(str(name)).load(data_root(root))
     if path.suffix == ".npz" or os.sep in str(name):
         raise DataError(
             f"there is no file or folder {path}; expected an .npz, a folder of images or the name of a data set"
@@ -91,10 +97,12 @@ def found(dataset: Dataset | str | Path) -> Dataset:
 
 
 def find(name: str) -> Source:
-    """What is known of the data set of that name."""
-    if name not in DATASETS:
+    """What is known of the data set of that name, or of one of your own that `path.py:name` or `module:name` names."""
+    if name in DATASETS:
+        return DATASETS[name]
+    if not is_reference(name):
         raise _unknown(name)
-    return DATASETS[name]
+    return DATASETS.find(name)
 
 
 def _unknown(name: str) -> DataError:

@@ -80,6 +80,7 @@ def _read_car(path: Path, name: str, data: bytes) -> NDArray[np.uint8]:
 
 SOURCE = Source(
     name="cars3d",
+    title="Cars3D",
     summary="Cars3D: 183 car models seen from 96 sides",
     images="17,568 of 64×64×3",
     factors="elevation 4, azimuth 24, object 183",

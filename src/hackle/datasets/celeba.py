@@ -79,6 +79,7 @@ def _build(archive: Path, names: list[str], rows: Rows) -> Build:
 
 SOURCE = Source(
     name="celeba",
+    title="CelebA",
     summary="CelebA: photographs of faces with 40 attributes",
     images="202,599 of 64×64×3",
     factors="40 yes-or-no attributes",

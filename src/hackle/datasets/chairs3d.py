@@ -83,6 +83,7 @@ def _view(name: str) -> tuple[str, int, int]:
 
 SOURCE = Source(
     name="chairs3d",
+    title="3D Chairs",
     summary="3D Chairs: rendered chairs seen from 62 sides",
     images="86,366 of 64×64×3",
     factors="chair 1393, elevation 2, azimuth 31",

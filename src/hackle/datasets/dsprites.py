@@ -161,6 +161,7 @@ def load(root: Path) -> Sprites:
 
 SOURCE = Source(
     name="dsprites",
+    title="dSprites",
     summary="White squares, ellipses and hearts on black; regenerated, nothing to download",
     images="737,280 of 64×64×1",
     factors="shape 3, scale 6, orientation 40, x 32, y 32",

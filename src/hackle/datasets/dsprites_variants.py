@@ -130,6 +130,7 @@ def _load(name: str, kind: str, root: Path) -> Sprites:
 def _source(name: str, kind: str, summary: str, *files: RemoteFile, steps: str = "") -> Source:
     return Source(
         name=name,
+        title=f"{name.partition('-')[0].capitalize()}-dSprites",
         summary=summary,
         images="737,280 of 64×64×3",
         factors="shape 3, scale 6, orientation 40, x 32, y 32",

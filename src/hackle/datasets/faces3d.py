@@ -52,6 +52,7 @@ def _has_form(faces: torch.Tensor) -> bool:
 
 SOURCE = Source(
     name="faces3d",
+    title="3D Faces",
     summary="3D Faces: renderings of the Basel Face Model",
     images="127,050 of 64×64×1",
     factors="identity 50, azimuth 21, elevation 11, lighting 11",

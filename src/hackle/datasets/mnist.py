@@ -65,6 +65,7 @@ def read_idx(path: Path) -> NDArray[np.uint8]:
 
 SOURCE = Source(
     name="mnist",
+    title="MNIST",
     summary="MNIST: handwritten digits",
     images="70,000 of 28×28×1",
     factors="digit 10",

@@ -62,6 +62,7 @@ def _source(variant: str, what: str, md5: str) -> Source:
     name = f"mpi3d_{variant}.npz"
     return Source(
         name=f"mpi3d-{variant}",
+        title=f"MPI3D-{variant}",
         summary=f"MPI3D: a robot arm with an object, {what}",
         images="1,036,800 of 64×64×3",
         factors="color 6, shape 6, size 2, camera_height 3, background 3, horizontal 40, vertical 40",

@@ -154,6 +154,7 @@ def load(root: Path) -> Rooms3D:
 
 SOURCE = Source(
     name=Rooms3D.name,
+    title="Rooms3D",
     summary="hackle's own ray-cast rooms with the factors of 3D Shapes; its own pictures, nothing to download",
     images="480,000 of 64×64×3",
     factors="floor_hue 10, wall_hue 10, object_hue 10, scale 8, shape 4, orientation 15",

@@ -84,6 +84,7 @@ def _parts(path: Path, count: int):
 
 SOURCE = Source(
     name="shapes3d",
+    title="Shapes3D",
     summary="3D Shapes: one object in a room, rendered",
     images="480,000 of 64×64×3",
     factors="floor_hue 10, wall_hue 10, object_hue 10, scale 8, shape 4, orientation 15",

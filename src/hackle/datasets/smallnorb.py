@@ -120,6 +120,7 @@ def read_matrix(path: Path) -> NDArray:
 
 SOURCE = Source(
     name="smallnorb",
+    title="SmallNORB",
     summary="SmallNORB: photographs of 50 toys",
     images="48,600 of 64×64×1",
     factors="category 5, elevation 9, azimuth 18, lighting 6",

@@ -58,6 +58,7 @@ class Source:
 
     A file with an empty address cannot be fetched. `steps` says how to get the files by hand, where their owner's terms
     ask for it. `optional` files are a choice: used where they are there, while without them hackle makes the set itself.
+    `title` is the name as papers spell it.
     """
 
     name: str
@@ -69,6 +70,22 @@ class Source:
     files: tuple[RemoteFile, ...] = ()
     steps: str = ""
     optional: bool = False
+    title: str = ""
+
+    @property
+    def made_by_hackle(self) -> bool:
+        """Whether nothing needs fetching."""
+        return self.optional or not self.files
+
+    @property
+    def factor_sizes(self) -> dict[str, int]:
+        """The observed factors with their numbers of values, where `factors` lists them.
+
+        >>> Source("a", "", "", "shape 3, x 32", "", lambda root: None).factor_sizes
+        {'shape': 3, 'x': 32}
+        """
+        pairs = [factor.rpartition(" ") for factor in self.factors.split(", ")]
+        return {name: int(size) for name, _, size in pairs if size.isdigit()}
 
 
 def render_rows(images: Images, factors: FactorGrid, rows: ArrayLike, seed: int) -> NDArray[np.uint8]:

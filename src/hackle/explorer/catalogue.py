@@ -20,11 +20,12 @@ from typing import Any
 
 import pandas as pd
 
+from hackle.core.method import strength_of
+from hackle.core.parts import name_of
 from hackle.core.records import to_json
 from hackle.core.types import HackleError
 from hackle.store import FILE, Store, StoreError, read
 from hackle.store.entries import read_entry
-from hackle.studies.presets import architecture_name, method_name, strength_of
 from hackle.train.model import RECORD, WEIGHTS, ModelError, peek_record
 
 CURVES, SCORES, RUNS = "curves.csv", "scores.json", "runs"
@@ -106,9 +107,9 @@ def _row_of_folder(root: Path, folder: Path, identifier: str) -> dict[str, Any]:
         "id": identifier,
         "name": folder.relative_to(root).as_posix() if folder != root else folder.name,
         "dataset": run.dataset,
-        "method": method_name(run.method),
+        "method": name_of(run.method),
         "strength": strength_of(run.method),
-        "architecture": architecture_name(run.architecture),
+        "architecture": name_of(run.architecture),
         "correlation": run.correlation,
         "seed": run.seed,
         "steps": run.steps,

@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hackle.core.factors import scored_factors
+from hackle.core.method import about
 from hackle.core.types import Dataset, HackleError
 from hackle.datasets import load_of_run
 from hackle.explorer.catalogue import Catalogue
 from hackle.metrics.likelihood import active_units
-from hackle.objectives.infogan import InfoGANMethod
 from hackle.pictures import Axis, Captured, Look, axes_of, importance, to_bytes
 from hackle.pictures.captured import informativeness_of
 from hackle.train.model import WEIGHTS, Model
@@ -104,7 +104,7 @@ class Bench:
     def noise(self) -> int:
         """Noise variables of a generator, which follow the codes in its input."""
         method = self.model.run.method
-        return method.noise if isinstance(method, InfoGANMethod) else 0
+        return about(method).noise_inputs(method)
 
     @property
     def data(self) -> Dataset:

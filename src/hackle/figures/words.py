@@ -3,56 +3,37 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
 
 import pandas as pd
 
-METHODS = {
-    "vae": "VAE",
-    "beta-vae": "β-VAE",
-    "factor-vae": "FactorVAE",
-    "beta-tcvae": "β-TCVAE",
-    "dip-vae-i": "DIP-VAE-I",
-    "dip-vae-ii": "DIP-VAE-II",
-    "annealed-vae": "AnnealedVAE",
-    "adversarial-autoencoder": "AAE",
-    "factor-vae-prior": "FactorVAE, Eq. 12",
-    "infogan": "InfoGAN",
-    "infowgan-gp": "InfoWGAN-GP",
-    "information-dropout": "Information Dropout",
-}
-SYMBOLS = {
-    "beta-vae": "β",
-    "factor-vae": "γ",
-    "beta-tcvae": "β",
-    "dip-vae-i": "λ",
-    "dip-vae-ii": "λ",
-    "annealed-vae": "C",
-    "adversarial-autoencoder": "γ",
-    "factor-vae-prior": "γ",
-    "infogan": "λ",
-    "infowgan-gp": "λ",
-    "information-dropout": "β",
-}
-DATASETS = {
-    "dsprites": "dSprites",
-    "color-dsprites": "Color-dSprites",
-    "noisy-dsprites": "Noisy-dSprites",
-    "scream-dsprites": "Scream-dSprites",
-    "smallnorb": "SmallNORB",
-    "cars3d": "Cars3D",
-    "shapes3d": "Shapes3D",
-    "rooms3d": "Rooms3D",
-    "celeba": "CelebA",
-    "mnist": "MNIST",
-}
-FACTORS = {
-    "dsprites": (("shape", 3), ("scale", 6), ("orientation", 40), ("x", 32), ("y", 32)),
-    "cars3d": (("elevation", 4), ("azimuth", 24), ("object", 183)),
-    "smallnorb": (("category", 5), ("elevation", 9), ("azimuth", 18), ("lighting", 6)),
-}
-"""Scored factors of data sets whose figures name them, with their numbers of values, in the order of the data set."""
+from hackle.core.method import about
+from hackle.core.parts import parts_of, title_of
+
+
+class _Said(Mapping[str, Any]):
+    """What every part of a kind says of itself, by its name."""
+
+    def __init__(self, kind: str, says: Callable[[Any], Any]) -> None:
+        self._kind, self._says = kind, says
+
+    def __getitem__(self, name: str) -> Any:
+        return self._says(parts_of(self._kind)[name])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(parts_of(self._kind))
+
+    def __len__(self) -> int:
+        return len(parts_of(self._kind))
+
+
+METHODS = _Said("method", title_of)
+SYMBOLS = _Said("method", lambda method: about(method).symbol)
+ARCHITECTURES = _Said("architecture", title_of)
+DATASETS = _Said("data set", lambda source: source.title or source.name)
+FACTORS = _Said("data set", lambda source: tuple(source.factor_sizes.items()))
+"""Scored factors of data sets, with their numbers of values, in the order of the data set."""
 
 
 class Measure(NamedTuple):
@@ -139,7 +120,7 @@ def architecture(name: str) -> str:
     >>> architecture("convolutional")
     'convolutional encoder'
     """
-    return f"{name} encoder"
+    return ARCHITECTURES.get(name, f"{name} encoder")
 
 
 _SETTINGS = {"dataset": "data set", "correlation": "σ"}

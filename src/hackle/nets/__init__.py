@@ -1,5 +1,12 @@
-"""Network architectures by name: frozen records that build an encoder and a decoder, or an InfoGAN's networks."""
+"""Network architectures by name: frozen records that build an encoder and a decoder, or an InfoGAN's networks.
 
+A module of this room that defines an architecture is found; the classes imported here are those that people name.
+"""
+
+import dataclasses
+from typing import Any
+
+from hackle.core.parts import Parts, name_of
 from hackle.core.types import AdversarialArchitecture, Architecture
 from hackle.nets.adversarial import Adversarial
 from hackle.nets.convolutional import Convolutional
@@ -8,13 +15,14 @@ from hackle.nets.own import Own
 from hackle.nets.sharing import Sharing
 from hackle.nets.split import Split
 
-ARCHITECTURES: dict[str, type[Architecture] | type[AdversarialArchitecture]] = {
-    "adversarial": Adversarial,
-    "convolutional": Convolutional,
-    "mlp": MLP,
-    "own": Own,
-    "sharing": Sharing,
-    "split": Split,
-}
+
+def _is_architecture(thing: Any) -> bool:
+    return dataclasses.is_dataclass(thing) and isinstance(thing, type) and issubclass(thing, _BUILDERS)
+
+
+_BUILDERS = (Architecture, AdversarialArchitecture)
+ARCHITECTURES: Parts[type[Architecture] | type[AdversarialArchitecture]] = Parts(
+    "architecture", ("hackle.nets.*",), _is_architecture, name_of=name_of
+)
 
 __all__ = ["ARCHITECTURES", "MLP", "Adversarial", "Convolutional", "Own", "Sharing", "Split"]

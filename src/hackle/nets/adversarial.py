@@ -33,6 +33,8 @@ class Adversarial:
     the recogniser's own layer.
     """
 
+    name, title = "adversarial", "adversarial networks"
+
     channels: tuple[int, ...] = (32, 32, 64, 64)
     hidden: int = 128
     side: int = 4

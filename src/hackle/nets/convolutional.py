@@ -61,6 +61,8 @@ class Convolutional:
     first ones, larger ones repeat the last.
     """
 
+    name, title = "convolutional", "convolutional encoder"
+
     hidden: int = 256
     channels: tuple[int, ...] = (32, 32, 64, 64)
 

@@ -24,6 +24,8 @@ def _hidden(widths: tuple[int, ...]) -> list[nn.Module]:
 class MLP:
     """Fully connected layers of these widths with ReLU, in reverse order in the decoder."""
 
+    name, title = "mlp", "fully connected encoder"
+
     widths: tuple[int, ...] = (1200, 1200)
 
     def __post_init__(self) -> None:

@@ -105,6 +105,8 @@ class Own:
     saved record can name it; a `module:name` string does as well.
     """
 
+    name, title = "own", "own encoder"
+
     make_encoder: Factory | str
     make_decoder: Factory | str
 

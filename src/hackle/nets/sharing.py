@@ -37,6 +37,8 @@ class _Flattened(nn.Module):
 class Sharing(Convolutional):
     """`Convolutional` with an encoder of convolutions alone."""
 
+    name, title = "sharing", "sharing encoder"
+
     def encoder(self, shape: tuple[int, int, int], latents: int) -> nn.Module:
         if latents % 2:
             raise ShapeError(

@@ -37,6 +37,8 @@ class Branches(nn.Module):
 class Split(Convolutional):
     """`Convolutional` with an encoder split after its last but one convolution; each branch has `hidden` units."""
 
+    name, title = "split", "split encoder"
+
     def encoder(self, shape: tuple[int, int, int], latents: int) -> nn.Module:
         count, side = halvings(shape)
         *shared, last = channel_plan(self.channels, count)

@@ -1,5 +1,10 @@
-"""Every method by name: a frozen record of its hyperparameters that says what it trains and how."""
+"""Every method by name: a frozen record of its hyperparameters that says what it trains and how.
 
+A module of this room that defines a method is found. The classes that are imported here are those that people name most.
+"""
+
+from hackle.core.method import is_method
+from hackle.core.parts import Parts, name_of
 from hackle.core.types import Method
 from hackle.objectives.adversarial_autoencoder import AdversarialAutoencoder
 from hackle.objectives.annealed_vae import AnnealedVAE
@@ -13,20 +18,7 @@ from hackle.objectives.information_dropout import InformationDropout
 from hackle.objectives.infowgan_gp import InfoWGANGP
 from hackle.objectives.vae import VAE
 
-OBJECTIVES: dict[str, type[Method]] = {
-    "adversarial-autoencoder": AdversarialAutoencoder,
-    "annealed-vae": AnnealedVAE,
-    "beta-tcvae": BetaTCVAE,
-    "beta-vae": BetaVAE,
-    "dip-vae-i": DIPVAEI,
-    "dip-vae-ii": DIPVAEII,
-    "factor-vae": FactorVAE,
-    "factor-vae-prior": FactorVAEPrior,
-    "infogan": InfoGAN,
-    "information-dropout": InformationDropout,
-    "infowgan-gp": InfoWGANGP,
-    "vae": VAE,
-}
+OBJECTIVES: Parts[type[Method]] = Parts("method", ("hackle.objectives.*",), is_method, name_of=name_of)
 
 __all__ = [
     "DIPVAEI",

@@ -40,6 +40,8 @@ def _loss(nets: Nets, step: Step, run: Any) -> Losses:
 class AdversarialAutoencoder(DensityRatioMethod):
     """Adversarial autoencoder. `gamma` weighs KL(q(z) ‖ p(z)); `deterministic` leaves out the encoder's noise."""
 
+    name, title = "adversarial-autoencoder", "AAE"
+
     deterministic: bool = False
     """Encode without noise: only the means are used."""
 

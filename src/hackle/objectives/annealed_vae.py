@@ -7,7 +7,7 @@ posterior's own KL less the constant ½ log(1/det Σ), which alone in this loss 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from hackle.core.types import HackleError, Losses, Nets, Phase, Run, Step, check_weights
@@ -26,6 +26,8 @@ def _loss(nets: Nets, step: Step, run: Any) -> Losses:
 class AnnealedVAE(Autoencoder):
     """AnnealedVAE. `c_max` is the final capacity in nats, `gamma` the weight of the distance to the capacity."""
 
+    name, title, symbol = "annealed-vae", "AnnealedVAE", "C"
+
     c_max: float = 25.0
     """The capacity C in nats that is reached at the end."""
     gamma: float = 1000.0
@@ -40,3 +42,7 @@ class AnnealedVAE(Autoencoder):
 
     def phases(self, run: Run) -> tuple[Phase, ...]:
         return (autoencoder_phase(_loss, run),)
+
+    def at_steps(self, steps: int, before: int) -> AnnealedVAE:
+        """The capacity reaches its end within the training: it grows over the same part of it."""
+        return replace(self, iteration_threshold=max(1, round(self.iteration_threshold * steps / before)))

@@ -31,6 +31,8 @@ def _loss(nets: Nets, step: Step, run: Any) -> Losses:
 class BetaTCVAE(Autoencoder):
     """β-TCVAE. `beta` weighs the total correlation, 1 being the plain VAE; `estimator` says how a batch gives it."""
 
+    name, title, symbol = "beta-tcvae", "β-TCVAE", "β"
+
     beta: float = 6.0
     """Weight of the total correlation; 1 is the plain VAE."""
     estimator: Estimator = "minibatch-weighted"

@@ -18,6 +18,8 @@ def _loss(nets: Nets, step: Step, run: Any) -> Losses:
 class BetaVAE(Autoencoder):
     """β-VAE. `beta` weighs the KL term; 1 is the plain VAE."""
 
+    name, title, symbol = "beta-vae", "β-VAE", "β"
+
     beta: float = 4.0
     """Weight of the KL term; 1 is the plain VAE."""
 

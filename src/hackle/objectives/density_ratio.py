@@ -66,6 +66,8 @@ class DensityRatioMethod(Autoencoder):
     units, 1 or 2 `discriminator_logits` and an optimiser of its own.
     """
 
+    symbol = "γ"
+
     gamma: float = 1.0
     """Weight of the divergence that the discriminator estimates."""
     discriminator_layers: int = 6

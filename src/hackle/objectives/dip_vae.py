@@ -10,7 +10,7 @@ third moments is left out, as in Locatello et al. (section 4).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from torch import Tensor
 
@@ -40,6 +40,10 @@ def _loss_ii(nets: Nets, step: Step, run: Any) -> Losses:
 class DIPVAEI(Autoencoder):
     """DIP-VAE-I. `off_diagonal` is λ_od, `diagonal` λ_d; both 0 is the plain VAE."""
 
+    name, title, symbol = "dip-vae-i", "DIP-VAE-I", "λ"
+    # λ_d follows λ_od as in Locatello et al. 2019, Table 3.
+    swept: ClassVar = {"off_diagonal": 1.0, "diagonal": 10.0}
+
     off_diagonal: float = 5.0
     """Weight λ_od of the squared covariances."""
     diagonal: float = 50.0
@@ -55,6 +59,9 @@ class DIPVAEI(Autoencoder):
 @dataclass(frozen=True)
 class DIPVAEII(Autoencoder):
     """DIP-VAE-II. `off_diagonal` is λ_od, `diagonal` λ_d; both 0 is the plain VAE."""
+
+    name, title, symbol = "dip-vae-ii", "DIP-VAE-II", "λ"
+    swept: ClassVar = {"off_diagonal": 1.0, "diagonal": 1.0}
 
     off_diagonal: float = 5.0
     """Weight λ_od of the squared covariances."""

@@ -48,6 +48,8 @@ def _discriminator_loss(nets: Nets, step: Step, run: Any) -> Losses:
 class FactorVAE(DensityRatioMethod):
     """FactorVAE. `gamma` weighs the total correlation; 0 is the plain VAE."""
 
+    name, title = "factor-vae", "FactorVAE"
+
     gamma: float = 35.0
     """Weight of the total correlation; 0 is the plain VAE."""
 

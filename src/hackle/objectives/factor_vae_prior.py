@@ -30,6 +30,8 @@ def _loss(nets: Nets, step: Step, run: Any) -> Losses:
 class FactorVAEPrior(DensityRatioMethod):
     """FactorVAE against the prior. `gamma` weighs KL(q(z) ‖ p(z)); 0 is the plain VAE."""
 
+    name, title = "factor-vae-prior", "FactorVAE, Eq. 12"
+
     gamma: float = 35.0
     """Weight of KL(q(z) ‖ p(z)); 0 is the plain VAE."""
 

@@ -19,13 +19,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from hackle.core.gaussian import NOISELESS
+from hackle.core.method import Code
 from hackle.core.randomness import Stream
 from hackle.core.types import (
     Adam,
@@ -34,6 +35,7 @@ from hackle.core.types import (
     HackleError,
     Images,
     Losses,
+    Method,
     Nets,
     Phase,
     Run,
@@ -43,6 +45,9 @@ from hackle.core.types import (
 from hackle.kernels import gaussian_log_density
 from hackle.nets.normalisation import CALIBRATION_SIZE, calibrate
 from hackle.nets.sizes import check_sizes
+
+GAN_OPTIMISER = Adam(learning_rate=1e-3, beta1=0.5, beta2=0.999)
+"""Kim & Mnih's for the generator (appendix H)."""
 
 
 class Latents(NamedTuple):
@@ -134,12 +139,15 @@ def _generator_loss(nets: Nets, step: Step, run: Any) -> Losses:
 
 
 @dataclass(frozen=True)
-class InfoGANMethod:
+class InfoGANMethod(Method):
     """What InfoGAN and InfoWGAN-GP share.
 
     `information` is λ; `categories` lists the number of classes of each categorical code; `noise` is the number of noise
     variables.
     """
+
+    symbol, architecture, takes_bfloat16 = "λ", "adversarial", False
+    run_fields: ClassVar = {"latents": 4, "optimiser": GAN_OPTIMISER}
 
     information: float = 1.0
     """Weight λ of the mutual information between codes and images."""
@@ -186,8 +194,11 @@ class InfoGANMethod:
         noise = F.pad(z[:, codes:], (0, codes + self.noise - z.shape[-1]))
         return nets("generator", Latents(z[:, : run.latents], classes, noise).rows(self.categories))
 
-    def discrete(self, run: Run) -> tuple[bool, ...]:
-        return (False,) * run.latents + (True,) * len(self.categories)
+    def codes(self, run: Run) -> tuple[Code, ...]:
+        return (Code("uniform"),) * run.latents + tuple(Code("categorical", size) for size in self.categories)
+
+    def noise_inputs(self) -> int:
+        return self.noise
 
     def calibrate(self, networks: Mapping[str, nn.Module], run: Run, images: Images, data_size: int) -> None:
         """Fix batch normalisation: the trunk's and Q's on images of the data set, whose codes are wanted; the generator's
@@ -207,6 +218,8 @@ class InfoGANMethod:
 @dataclass(frozen=True)
 class InfoGAN(InfoGANMethod):
     """InfoGAN with the original, non-saturating GAN loss."""
+
+    name, title = "infogan", "InfoGAN"
 
     def networks(self, run: Run, shape: tuple[int, int, int]) -> dict[str, nn.Module]:
         return self.adversaries(run, shape, normalised=True)

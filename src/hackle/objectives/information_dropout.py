@@ -28,6 +28,8 @@ def _loss(nets: Nets, step: Step, run: Any) -> Losses:
 class InformationDropout(Autoencoder):
     """Information Dropout. `beta` weighs the information; `estimator` says how a batch gives it."""
 
+    name, title, symbol = "information-dropout", "Information Dropout", "β"
+
     beta: float = 1.0
     """Weight of KL(q(z|x) ‖ q(z))."""
     estimator: Estimator = "stratified"

@@ -66,6 +66,8 @@ def _generator_loss(nets: Nets, step: Step, run: Any) -> Losses:
 class InfoWGANGP(InfoGANMethod):
     """InfoWGAN-GP. `penalty` is η; the critic learns `critic_updates` times in each step, the generator once."""
 
+    name, title = "infowgan-gp", "InfoWGAN-GP"
+
     penalty: float = 10.0
     """Weight η of the gradient penalty."""
     critic_updates: int = 5

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from hackle.core.gaussian import reparameterise
 from hackle.core.randomness import Stream
-from hackle.core.types import Architecture, Draw, HackleError, Images, Losses, Nets, Phase, Run, Step
+from hackle.core.types import Architecture, Draw, HackleError, Images, Losses, Method, Nets, Phase, Run, Step
 from hackle.kernels import bernoulli_error, posterior_sample, unit_interval
 from hackle.nets.normalisation import CALIBRATION_SIZE, BatchNorm, calibrate
 
@@ -53,8 +53,10 @@ def evidence(nets: Nets, step: Step, run: Run) -> Evidence:
     return Evidence(reconstruction, per_latent.sum(), per_latent, z, means, logvars)
 
 
-class Autoencoder:
+class Autoencoder(Method):
     """What every method with an encoder and a decoder shares."""
+
+    has_likelihood = True
 
     def networks(self, run: Run, shape: tuple[int, int, int]) -> dict[str, nn.Module]:
         if not isinstance(run.architecture, Architecture):
@@ -74,9 +76,6 @@ class Autoencoder:
     def decode(self, nets: Nets, run: Run, z: Tensor) -> Tensor:
         output = nets("decoder", z)
         return torch.sigmoid(output) if run.likelihood == "bernoulli" else output.clamp(0, 1)
-
-    def discrete(self, run: Run) -> tuple[bool, ...]:
-        return (False,) * run.latents
 
     def calibrate(self, networks: Mapping[str, nn.Module], run: Run, images: Images, data_size: int) -> None:
         """Fix batch normalisation, which hackle's networks do not have but one's own may: the encoder's on images of the data
@@ -116,6 +115,8 @@ def _loss(nets: Nets, step: Step, run: Run) -> Losses:
 @dataclass(frozen=True)
 class VAE(Autoencoder):
     """The plain variational autoencoder."""
+
+    name, title = "vae", "VAE"
 
     def phases(self, run: Run) -> tuple[Phase, ...]:
         return (autoencoder_phase(_loss, run),)

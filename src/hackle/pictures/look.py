@@ -9,15 +9,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from hackle.core.gaussian import kl_per_latent
+from hackle.core.method import Code, about
 from hackle.core.types import Dataset, HackleError
-from hackle.objectives.infogan import InfoGANMethod
 from hackle.pictures.tiles import Picture
 from hackle.train.model import Model
 
@@ -32,11 +31,8 @@ class PictureError(HackleError):
 
 
 @dataclass(frozen=True)
-class Axis:
-    """One code: its prior, and how many classes it has where it is categorical."""
-
-    prior: Literal["normal", "uniform", "categorical"]
-    classes: int = 0
+class Axis(Code):
+    """One code, as pictures move along it."""
 
     def values(self, columns: int) -> NDArray[np.float32]:
         """The values of a traversal, (columns,): across two deviations, the interval, or the classes."""
@@ -64,9 +60,7 @@ class Axis:
 def axes_of(model: Model) -> tuple[Axis, ...]:
     """The model's codes, in order."""
     method = model.run.method
-    if isinstance(method, InfoGANMethod):
-        return (Axis("uniform"),) * model.run.latents + tuple(Axis("categorical", size) for size in method.categories)
-    return (Axis("normal"),) * model.run.latents
+    return tuple(Axis(code.prior, code.classes) for code in about(method).codes(method, model.run))
 
 
 def _kl(axes: tuple[Axis, ...], means: NDArray[np.float32], logvars: NDArray[np.float32]) -> NDArray[np.float64]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from hackle.objectives.infogan import InfoGANMethod
+from hackle.core.method import about
 from hackle.pictures.captured import Captured
 from hackle.pictures.look import Look
 from hackle.pictures.tiles import Picture, mosaic
@@ -66,8 +66,8 @@ def samples(look: Look, rows: int = 8, columns: int = 8, seed: int = 0) -> Image
     rng = np.random.default_rng(seed)
     z = np.stack([axis.draw(rows * columns, rng) for axis in look.axes], axis=1)
     method = look.model.run.method
-    if isinstance(method, InfoGANMethod):
-        z = np.concatenate([z, rng.standard_normal((len(z), method.noise), dtype=np.float32)], axis=1)
+    if noise := about(method).noise_inputs(method):
+        z = np.concatenate([z, rng.standard_normal((len(z), noise), dtype=np.float32)], axis=1)
     return _decode(look, z.reshape(rows, columns, -1))
 
 

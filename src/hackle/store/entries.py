@@ -15,11 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hackle import __version__
+from hackle.core.method import strength_of
+from hackle.core.parts import name_of
 from hackle.core.records import record_hash, to_json
 from hackle.store.blobs import Blob, pack, pack_curves
 from hackle.store.schema import StoreError
 from hackle.store.tables import RUN_COLUMNS, Outcome
-from hackle.studies.presets import architecture_name, method_name, strength_of
 
 Measure = tuple[str, str, str, int]
 """Metric, representation, protocol and the seed of the scoring: what identifies a score of a run."""
@@ -64,9 +65,9 @@ def entry_of(outcome: Outcome, study: str) -> Entry:
         "status": outcome.status,
         "reason": outcome.reason,
         "dataset": run.dataset,
-        "method": method_name(run.method),
+        "method": name_of(run.method),
         "strength": _finite(strength_of(run.method)),
-        "architecture": architecture_name(run.architecture),
+        "architecture": name_of(run.architecture),
         **{name: getattr(run, name) for name in ("seed", "steps", "batch_size", "latents", "likelihood")},
         "correlation": float(run.correlation),
         "precision": run.precision,

@@ -14,11 +14,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from hackle.core.parts import name_of
 from hackle.core.records import record_hash
 from hackle.core.types import Run
 from hackle.datasets import DATASETS
 from hackle.datasets.own import fingerprint
-from hackle.studies.presets import architecture_name, method_name
 from hackle.studies.study import StudyError
 
 FILE = "study.json"
@@ -43,7 +43,7 @@ class Wanted:
 
 def label_of(run: Run) -> Label:
     """The group of a run as people name it."""
-    names = (run.dataset, method_name(run.method), architecture_name(run.architecture))
+    names = (run.dataset, name_of(run.method), name_of(run.architecture))
     return (*names, run.latents, run.steps, float(run.correlation))
 
 

@@ -7,17 +7,13 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-from hackle.core.parts import PartError
 from hackle.core.types import HackleError, Run
 from hackle.studies.study import STUDIES, Study, StudyError
 
 
 def find_study(name: str) -> Study:
     """The study of this name, or the function `path.py:function`; a path alone means a function called `study`."""
-    try:
-        return STUDIES.find(f"{name}:study" if name.endswith(".py") else name)
-    except PartError as error:
-        raise StudyError(str(error)) from error
+    return STUDIES.find(f"{name}:study" if name.endswith(".py") else name)
 
 
 def _called(name: str, study: Study, options: dict[str, Any]) -> Any:

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import torch
 
+from hackle.core.parts import name_of
 from hackle.core.types import Dataset, Run
 from hackle.datasets import load
-from hackle.studies.presets import architecture_name, method_name
 from hackle.studies.study import StudyError
 from hackle.train import choose_fleet_size
 from hackle.train.fleet import Fleet, build_networks, group, stacking_key
@@ -97,7 +97,7 @@ def plan_groups(
     for number, (kind, members) in enumerate(kinds.items()):
         if found and time.monotonic() - started > seconds:
             break
-        tell(number, len(kinds), f"{method_name(members[0].method)} on {members[0].dataset}")
+        tell(number, len(kinds), f"{name_of(members[0].method)} on {members[0].dataset}")
         left = max(0.5, (seconds - (time.monotonic() - started)) / (len(kinds) - number))
         found[kind] = _measure(members, loaded[members[0].dataset], device, fleet_size, left)
     tell(len(kinds), len(kinds), "")
@@ -162,8 +162,8 @@ def _planned(
     basis = [found[kind]] if kind in found else alike or list(found.values())
     return GroupPlan(
         run.dataset,
-        method_name(run.method),
-        architecture_name(run.architecture),
+        name_of(run.method),
+        name_of(run.architecture),
         run.latents,
         run.steps,
         len(members),

@@ -28,6 +28,7 @@ STUDIES: Parts[Study] = Parts(
     "study",
     ("hackle.papers.*.study",),
     lambda thing: isinstance(thing, Study),
-    adopt=lambda name, thing: Study(name, thing) if callable(thing) else None,
+    adopt=lambda name, thing: Study(name, thing) if callable(thing) else None,  # type: ignore[arg-type]
+    error=StudyError,
     order=lambda found: found.name,
 )

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from hackle.core.method import about
 from hackle.core.records import record_hash
-from hackle.core.types import Architecture, Run
-from hackle.objectives import AnnealedVAE
+from hackle.core.types import Run
 from hackle.studies.presets import preset
 from hackle.studies.study import StudyError
 
@@ -72,12 +72,10 @@ class Sweep:
         return [replace(setting, seed=seed) for setting in once.values() for seed in range(self.seeds)]
 
     def _adapted(self, run: Run) -> Run:
-        if isinstance(run.architecture, Architecture):
+        method = about(run.method)
+        if method.takes_bfloat16:
             run = replace(run, precision=self.precision)
         if self.steps is None or self.steps == run.steps:
             return run
-        if isinstance(run.method, AnnealedVAE):
-            # The capacity must reach its end within the training: it grows over the same part of it.
-            threshold = max(1, round(run.method.iteration_threshold * self.steps / run.steps))
-            run = replace(run, method=replace(run.method, iteration_threshold=threshold))
+        run = replace(run, method=method.at_steps(run.method, self.steps, run.steps))
         return replace(run, steps=self.steps)

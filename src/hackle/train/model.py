@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from torch.utils._pytree import tree_map
 
 from hackle import __version__
+from hackle.core.method import about
 from hackle.core.reading import from_json
 from hackle.core.records import record_hash, to_json, type_name
 from hackle.core.types import Adam, HackleError, Run
@@ -284,7 +285,7 @@ class Model:
     @property
     def has_likelihood(self) -> bool:
         """Whether images have a likelihood under the model: autoencoders do, GANs do not."""
-        return "decoder" in self.networks
+        return about(self.run.method).has_likelihood
 
     @torch.no_grad()
     def posterior(self, images: ArrayLike | Tensor) -> tuple[Tensor, Tensor]:

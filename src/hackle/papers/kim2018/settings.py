@@ -7,7 +7,8 @@ from typing import Any
 
 from hackle.core.types import Adam, Run
 from hackle.nets import Adversarial, Convolutional
-from hackle.studies.presets import GAN_OPTIMISER, Preset, check, either, method_at
+from hackle.objectives.infogan import GAN_OPTIMISER
+from hackle.studies.presets import Preset, check, either, method_at
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,114 @@
+"""What a method must do, and what it says of itself to everyone who asks.
+
+No other module keeps a list of methods or looks at a method's class: how its weight is called, which networks it trains in,
+whether images have a likelihood under it, what its codes are and where they are drawn from, are questions to the method.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+    from hackle.core.types import Images, Nets, Phase, Run
+
+
+@dataclass(frozen=True)
+class Code:
+    """One code of a representation: its prior, N(0, 1), U[−1, 1] or uniform over so many classes."""
+
+    prior: Literal["normal", "uniform", "categorical"] = "normal"
+    classes: int = 0
+
+
+class Method:
+    """A frozen record of one method's hyperparameters that says what it trains and how.
+
+    A class may also say its `name`, on the command line and in tables, and its `title`, where people read it; both are the
+    class's own name if it does not, and neither is inherited.
+    """
+
+    symbol: ClassVar[str] = "weight"
+    """Of the weight that studies sweep."""
+    swept: ClassVar[Mapping[str, float]] = {}
+    """The fields that follow the weight that studies sweep, each with its ratio to it; if empty, the first float field."""
+    architecture: ClassVar[str] = "convolutional"
+    """The name of its usual networks."""
+    run_fields: ClassVar[Mapping[str, Any]] = {}
+    """Fields of a run of it whose defaults are not those of `Run`."""
+    has_likelihood: ClassVar[bool] = False
+    """Whether images have a likelihood under its models: there is a network `decoder` whose output is the likelihood's."""
+    takes_bfloat16: ClassVar[bool] = True
+    """Whether its networks may compute in bfloat16. Adversarial games are played in float32."""
+
+    @abstractmethod
+    def networks(self, run: Run, shape: tuple[int, int, int]) -> dict[str, nn.Module]: ...
+
+    @abstractmethod
+    def phases(self, run: Run) -> tuple[Phase, ...]:
+        """What a step does, one update after another."""
+        raise NotImplementedError(f"{type(self).__name__} has no phases; expected the updates that a step consists of")
+
+    @abstractmethod
+    def encode(self, nets: Nets, run: Run, images: Tensor) -> tuple[Tensor, Tensor]:
+        """Means and logvars of the codes, each (b, c), for images in [0, 1]."""
+
+    @abstractmethod
+    def decode(self, nets: Nets, run: Run, z: Tensor) -> Tensor:
+        """Mean images in [0, 1], (b, h, w, c), for latents (b, c)."""
+
+    def codes(self, run: Run) -> tuple[Code, ...]:
+        """The codes that `encode` gives and `decode` takes, in order."""
+        return (Code(),) * run.latents
+
+    def discrete(self, run: Run) -> tuple[bool, ...]:
+        """Which of the codes are class numbers rather than real numbers."""
+        return tuple(code.prior == "categorical" for code in about(self).codes(self, run))
+
+    def noise_inputs(self) -> int:
+        """How many draws of N(0, 1) `decode` may be given after the codes."""
+        return 0
+
+    def calibrate(self, networks: Mapping[str, nn.Module], run: Run, images: Images, data_size: int) -> None:
+        """Fix in place, after training, what the networks need to treat each image by itself; often nothing."""
+
+    def at_steps(self, steps: int, before: int) -> Any:
+        """The method for a training of other length than the one, `before`, that it was meant for."""
+        return self
+
+    @classmethod
+    def at_strength(cls, strength: float) -> dict[str, float]:
+        """The fields that the weight which studies sweep sets; empty where there is none."""
+        first = next((field.name for field in dataclasses.fields(cls) if field.type in ("float", float)), None)  # type: ignore[arg-type]
+        swept = cls.swept or ({} if first is None else {first: 1.0})
+        return {name: float(strength) * ratio for name, ratio in swept.items()}
+
+
+@cache
+def _answering(cls: type) -> type[Method]:
+    return cls if issubclass(cls, Method) else type(cls.__name__, (cls, Method), {})
+
+
+def about(method: Any) -> type[Method]:
+    """Who answers for a method or a method's class: the class, with `Method`'s answers where it has none of its own."""
+    return _answering(method if isinstance(method, type) else type(method))
+
+
+def is_method(thing: Any) -> bool:
+    """Whether it is the class of a method, one that inherits `Method` or one that has its members."""
+    members = [getattr(thing, name, None) for name in ("networks", "phases", "encode", "decode")]
+    whole = all(callable(member) and not getattr(member, "__isabstractmethod__", False) for member in members)
+    return whole and isinstance(thing, type) and dataclasses.is_dataclass(thing)
+
+
+def strength_of(method: Any) -> float:
+    """The weight of a method that studies sweep, NaN where it has none."""
+    first = next(iter(about(method).at_strength(1.0)), None)
+    return math.nan if first is None else float(getattr(method, first))
