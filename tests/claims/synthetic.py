@@ -72,7 +72,9 @@ def tables(
             {key: str(value) for key, value in run.items() if key != "seed"} | {"seed": int(run["seed"])}
         )
         name = hashlib.sha256(record.encode()).hexdigest()[:16]
-        run_rows.append({**run, "run": name, "status": "done", "reason": "", "record": record, "version": "0"})
+        run_rows.append(
+            {**run, "run": name, "status": "done", "reason": "", "record": record, "sources": "", "version": "0"}
+        )
         for key, value in scores(run, noise).items():
             metric, _, rest = key.partition("/")
             representation, _, under = rest.partition("/")

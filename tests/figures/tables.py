@@ -209,6 +209,7 @@ def tables(
     frame = frame.drop_duplicates(keys).reset_index(drop=True)
     frame["run"] = [f"{index:016x}" for index in range(len(frame))]
     frame["record"] = frame["record"].fillna("{}") if "record" in frame else "{}"
+    frame["sources"] = ""
     frame["version"], frame["device"], frame["finished"] = "0.1.0", "cpu", "2026-11-15T12:00:00"
     frame["training_seconds"], frame["scoring_seconds"] = 1.0, 1.0
     done = frame[frame["status"] == "done"]

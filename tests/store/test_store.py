@@ -56,7 +56,10 @@ def test_a_run_comes_back_as_it_was_added(tmp_path: Path) -> None:
 def test_hackle_results_is_the_frame_of_scores(tmp_path: Path) -> None:
     with Store.create_or_open(tmp_path) as store:
         store.add(made_up())
-    pd.testing.assert_frame_equal(hackle.results(tmp_path), read(tmp_path).scores)
+    found = hackle.results(tmp_path)
+    pd.testing.assert_frame_equal(pd.DataFrame(found[list(SCORE_COLUMNS)]), read(tmp_path).scores)
+    assert set(found) - set(SCORE_COLUMNS) == {"beta"}
+    assert set(found["beta"]) == {4.0}
 
 
 def test_the_view_for_people_with_a_shell_says_the_same(tmp_path: Path) -> None:

@@ -203,14 +203,28 @@ def test_a_score_changed_behind_our_back_is_found(tmp_path: Path) -> None:
     assert repair(tmp_path)[:2] == (2, 1)
 
 
-def test_a_packed_score_changed_behind_our_back_is_found(tmp_path: Path) -> None:
+def test_the_packed_copy_of_scores_can_be_damaged_or_dropped_and_is_made_anew(tmp_path: Path) -> None:
     filled(tmp_path, 3)
-    edit(tmp_path, "UPDATE packed_scores SET data = zeroblob(length(data)) WHERE run = 3")
-    with Store.open(tmp_path) as store, pytest.raises(StoreError, match=record_hash(made_up_run(2))):
-        store.check()
-    with pytest.raises(StoreError, match=r"the scores of run number 3 are not what was written; .*hackle study repair"):
-        read(tmp_path)
-    assert repair(tmp_path)[:2] == (2, 1)
+    before = read(tmp_path).scores
+    damage = (
+        "UPDATE packed_scores SET data = zeroblob(length(data)) WHERE run = 3",
+        "DELETE FROM packed_scores WHERE run = 2",
+        "DROP TABLE packed_scores",
+    )
+    for statement in damage:
+        edit(tmp_path, statement)
+        with Store.open(tmp_path) as store:
+            store.check(thorough=True)
+        pd.testing.assert_frame_equal(read(tmp_path).scores, before)
+        assert merging.is_whole(tmp_path)
+    with Store.create_or_open(tmp_path) as store:
+        count, bytes_of_one = store.connection.execute(
+            "SELECT count(*), max(length(data)) FROM packed_scores"
+        ).fetchone()
+    assert (count, bytes_of_one) == (3, 8 * 48)
+    edit(tmp_path, "UPDATE scores SET score = score + 1e-12 WHERE run = 2 AND measure = 3")
+    with Store.open(tmp_path) as store, pytest.raises(StoreError, match=record_hash(made_up_run(1))):
+        store.check(thorough=True)
 
 
 def test_a_file_without_its_header_is_set_aside(tmp_path: Path) -> None:
@@ -257,10 +271,10 @@ def test_a_damaged_array_is_found_when_it_is_read(tmp_path: Path) -> None:
 
 def test_an_older_store_is_refused_and_left_alone(tmp_path: Path) -> None:
     filled(tmp_path, 1)
-    edit(tmp_path, "DROP TABLE packed_scores")
+    edit(tmp_path, "DROP TABLE ceilings")
     before = (tmp_path / FILE).read_bytes()
     for attempt in (Store.open, Store.create_or_open, read):
-        with pytest.raises(StoreError, match="lacks the table packed_scores: it was written by an older hackle"):
+        with pytest.raises(StoreError, match="lacks the table ceilings: it was written by an older hackle"):
             attempt(tmp_path)
     assert (tmp_path / FILE).read_bytes() == before
 

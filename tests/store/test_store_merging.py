@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import hackle
 from hackle.core.records import record_hash
 from hackle.store import FILE, Store, StoreError, export, merge, read, results
 from hackle.store.tables import Outcome
@@ -117,7 +118,8 @@ def test_parquet_holds_what_the_store_holds(tmp_path: Path) -> None:
     paths = export(folder, tmp_path / "out")
     scores, runs, curves = (pd.read_parquet(path) for path in paths)
     tables = read(folder)
-    pd.testing.assert_frame_equal(scores.astype(tables.scores.dtypes), tables.scores)
+    results = hackle.results(folder)
+    pd.testing.assert_frame_equal(scores.astype(results.dtypes), results)
     pd.testing.assert_frame_equal(runs.astype(tables.runs.dtypes), tables.runs)
     assert set(curves["term"]) == {"kl", "reconstruction"}
     assert curves.query("term == 'kl'")["value"].to_list() == tables.curve("kl")["value"].to_list()
@@ -133,7 +135,7 @@ def test_csv_has_every_digit_and_can_be_read_back(tmp_path: Path) -> None:
     assert [path.name for path in paths] == ["scores.csv", "runs.csv", "curves.csv"]
     frames = [pd.read_csv(path) for path in paths]
     tables = read(folder)
-    for frame, table in zip(frames, (tables.scores, tables.runs), strict=False):
+    for frame, table in zip(frames, (hackle.results(folder), tables.runs), strict=False):
         assert list(frame) == list(table)
         for name in table:
             if pd.api.types.is_float_dtype(table[name]):

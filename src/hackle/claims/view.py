@@ -16,9 +16,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from hackle.claims.statistics import Floats
+from hackle.core.design import CONFIGURATION, DEFAULTS, DESIGN, USUAL
 from hackle.core.method import Method, about
 from hackle.core.parts import parts_of
-from hackle.store.tables import Tables, correlation_constant, setting_numbers
+from hackle.store.records import setting_numbers
+from hackle.store.tables import Tables, correlation_constant
 
 Frame = Any
 Column = Any
@@ -26,18 +28,14 @@ Column = Any
 Condition = Mapping[str, Any]
 """What some runs have in common: a value, or a tuple of values, for columns of the table of runs."""
 
-DESIGN = (
-    *("dataset", "method", "strength", "architecture", "seed", "steps", "batch_size", "latents"),
-    *("likelihood", "correlation", "precision"),
-)
 TAIL = 0.1
 """The last part of a training over which a curve is averaged."""
 
 
 def complete(condition: Condition) -> dict[str, Any]:
-    """The condition with what goes without saying: uncorrelated noise and the method's usual networks."""
+    """The condition with what goes without saying: defaults, such as uncorrelated noise, and the method's usual networks."""
     method = parts_of("method").get(condition.get("method", ""))
-    return {"correlation": 0.0, "architecture": about(method or Method).architecture, **condition}
+    return {**USUAL, "architecture": about(method or Method).architecture, **condition}
 
 
 def describe(condition: Condition) -> str:
@@ -54,7 +52,7 @@ def describe(condition: Condition) -> str:
     return ", ".join([start, *rest])
 
 
-SETTING = ["method", "strength", "architecture", "correlation", "latents"]
+SETTING = [name for name in CONFIGURATION if name != "dataset"]
 """What tells the settings of a sweep apart, on any data set."""
 
 
@@ -95,8 +93,9 @@ class View:
         runs = self.tables.runs
         done = runs.loc[runs["status"] == "done", ["run", "study", *DESIGN, "record"]]
         done = done.drop_duplicates("run").set_index("run")
-        text = ("study", "dataset", "method", "architecture", "likelihood", "precision")
-        done = done.astype(dict.fromkeys(text, "category") | {"strength": float, "correlation": float})
+        words = ["study", *(name for name in DESIGN if isinstance(DEFAULTS.get(name, ""), str) and name != "strength")]
+        numbers = ["strength", *(name for name in DESIGN if isinstance(DEFAULTS.get(name), float))]
+        done = done.astype(dict.fromkeys(words, "category") | dict.fromkeys(numbers, float))
         return done.assign(setting=setting_numbers(done)).drop(columns="record")
 
     @cached_property
@@ -233,7 +232,8 @@ class Data:
     @cached_property
     def _settings(self) -> tuple[NDArray[Any], list[tuple[Any, ...]]]:
         """The number of each run's setting, and the settings. A method without a strength gets −1, which equals itself."""
-        parts = self.runs[SETTING].astype({"method": str, "architecture": str}).fillna({"strength": -1.0})
+        words = [name for name in SETTING if self.runs[name].dtype == "category"]
+        parts = self.runs[SETTING].astype(dict.fromkeys(words, str)).fillna({"strength": -1.0})
         numbers, settings = pd.factorize(pd.MultiIndex.from_frame(parts), sort=True)
         return numbers, list(settings)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from inspect import signature
@@ -287,38 +288,46 @@ def _begun(out: Path, datasets: Collection[str]) -> set[str]:
 
 
 def status_command(directory: Positional[Path], failures: int = 10) -> None:
-    """How far a study is: runs done, failed and waiting in each group, and why runs failed.
+    """How far a study is: runs done, failed and waiting in each group, why runs failed, and which code of one's own has
+    changed between runs.
 
     Args:
         directory: The study's folder.
         failures: How many failed runs to name.
     """
+    from hackle.core.design import DEFAULTS, heading
     from hackle.store import Store
-    from hackle.studies.folder import read_wanted
+    from hackle.store.tables import differing_sources
+    from hackle.studies.folder import LABEL, read_wanted
 
     wanted = read_wanted(directory)
     with Store.open(directory) as store:
         store.check(thorough=True)
         runs = store.runs()
-    groups: dict[tuple[Any, ...], dict[str, int]] = {}
-    for label, names in (wanted.groups if wanted else {}).items():
-        groups[label] = {"done": 0, "failed": 0, "waiting": len(names)}
-    planned = wanted.runs if wanted else set()
+    states = ("done", "failed", "waiting")
+    groups = {label: Counter(waiting=len(names)) for label, names in (wanted.groups if wanted else {}).items()}
+    planned = wanted.runs if wanted else {}
     for row in runs.to_dict("records"):
-        label = tuple(row[key] for key in ("dataset", "method", "architecture", "latents", "steps", "correlation"))
-        counts = groups.setdefault(label, {"done": 0, "failed": 0, "waiting": 0})
+        label = planned.get(row["run"], tuple(row[key] for key in LABEL))
+        counts = groups.setdefault(label, Counter())
         counts[row["status"]] += 1
         counts["waiting"] -= row["run"] in planned
-    table = plain_table("group", "latents", "steps", "σ", "done", "failed", "waiting")
-    for (dataset, method, networks, latents, steps, correlation), counts in groups.items():
-        sizes = (str(latents), f"{steps:,}", f"{correlation:g}")
-        table.add_row(f"{dataset} {method} {networks}", *sizes, *(f"{counts[key]:,}" for key in counts))
+    # What every group has by default goes without saying.
+    kept = [at for at, key in enumerate(LABEL) if any(label[at] != DEFAULTS.get(key) for label in groups)]
+    named = [at for at in kept if LABEL[at] not in DEFAULTS]
+    sizes = [at for at in kept if LABEL[at] in DEFAULTS]
+    table = plain_table("group", *(heading(LABEL[at]) for at in sizes), *states)
+    for label, counts in groups.items():
+        cells = (f"{label[at]:,}" if isinstance(label[at], int) else str(label[at]) for at in sizes)
+        table.add_row(" ".join(label[at] for at in named), *cells, *(f"{counts[key]:,}" for key in states))
     Console().print(table)
-    totals = {key: sum(counts[key] for counts in groups.values()) for key in ("done", "failed", "waiting")}
+    totals = {key: sum(counts[key] for counts in groups.values()) for key in states}
     name = f"{wanted.study}: " if wanted else ""
     _say(f"\n{name}{totals['done']:,} done, {totals['failed']:,} failed, {totals['waiting']:,} waiting")
     if wanted is None:
         _say("there is no study.json in the folder: what is waiting is not known")
+    for note in differing_sources(runs):
+        _say(note, "yellow")
     failed = [row for row in runs.to_dict("records") if row["status"] == "failed"]
     for row in failed[:failures]:
         _say(f"failed {row['run']} {row['method']} on {row['dataset']}, seed {row['seed']}: {row['reason']}", "red")

@@ -11,7 +11,8 @@ from hackle.figures.chart import Chart, Exhibit, Frame, Series
 from hackle.figures.panels import MEANS, swarm
 from hackle.figures.selection import doubts
 from hackle.report.study_scores import FIRST, SETTING
-from hackle.store.tables import Tables, setting_numbers, telling_fields
+from hackle.store.records import setting_numbers, telling_fields
+from hackle.store.tables import Tables
 from hackle.studies import STUDIES
 
 MOST_SETTINGS = 30

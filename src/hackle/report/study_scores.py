@@ -9,7 +9,8 @@ import pandas as pd
 
 from hackle.figures import words
 from hackle.figures.chart import Frame
-from hackle.store.tables import Tables, setting_numbers, telling_fields
+from hackle.store.records import setting_numbers, telling_fields
+from hackle.store.tables import Tables
 
 SETTING = ("dataset", "method", "strength", "architecture", "latents", "correlation", "steps")
 """What a setting is known by; fields of the records that tell settings apart beyond these are added."""

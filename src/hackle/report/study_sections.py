@@ -16,7 +16,8 @@ from hackle.figures import words
 from hackle.figures.chart import Chart, Comparison, Exhibit, Frame, Panel
 from hackle.figures.selection import CONFIGURATION
 from hackle.report.html import number
-from hackle.store.tables import Tables, setting_numbers, telling_fields
+from hackle.store.records import setting_numbers, telling_fields
+from hackle.store.tables import Tables
 
 KINDS = {"holds": "holds", "does not hold": "fails", "undecided": "open", "no runs": "none"}
 """The class of an element that shows how a claim fares."""

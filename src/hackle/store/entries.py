@@ -15,12 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hackle import __version__
-from hackle.core.method import strength_of
-from hackle.core.parts import name_of
+from hackle.core.design import design_of
 from hackle.core.records import record_hash, to_json
+from hackle.core.sources import source_hashes
 from hackle.store.blobs import Blob, pack, pack_curves
-from hackle.store.schema import StoreError
-from hackle.store.tables import RUN_COLUMNS, Outcome
+from hackle.store.records import field_columns
+from hackle.store.schema import StoreError, columns_of_runs
+from hackle.store.tables import STORED_COLUMNS, Outcome
 
 Measure = tuple[str, str, str, int]
 """Metric, representation, protocol and the seed of the scoring: what identifies a score of a run."""
@@ -59,19 +60,16 @@ def _finite(value: Any) -> float | None:
 def entry_of(outcome: Outcome, study: str) -> Entry:
     """A run that has just ended as the rows to store."""
     run = outcome.run
+    design = design_of(run)
     row = {
+        **design,
+        "strength": _finite(design["strength"]),
         "run": record_hash(run),
         "study": study,
         "status": outcome.status,
         "reason": outcome.reason,
-        "dataset": run.dataset,
-        "method": name_of(run.method),
-        "strength": _finite(strength_of(run.method)),
-        "architecture": name_of(run.architecture),
-        **{name: getattr(run, name) for name in ("seed", "steps", "batch_size", "latents", "likelihood")},
-        "correlation": float(run.correlation),
-        "precision": run.precision,
         "record": json.dumps(to_json(run), sort_keys=True, separators=(",", ":")),
+        "sources": json.dumps(hashes, sort_keys=True) if (hashes := source_hashes(run)) else "",
         "version": __version__,
         "device": outcome.device,
         "training_seconds": _finite(outcome.training_seconds),
@@ -107,25 +105,47 @@ def score_array(connection: sqlite3.Connection, run: int | None = None) -> NDArr
     return np.fromiter(cursor, SCORE_DTYPE)
 
 
-def packed_score_array(connection: sqlite3.Connection) -> NDArray[Any]:
-    """The same rows of all runs from their packed copies, ten times as fast; `StoreError` where one is not what was written."""
-    packed = []
-    for run, data, written in connection.execute("SELECT run, data, checksum FROM packed_scores ORDER BY run"):
-        if zlib.crc32(data) != written:
-            raise StoreError(f"the scores of run number {run} are not what was written")
-        packed.append(data)
-    return np.frombuffer(b"".join(packed), SCORE_DTYPE)
+def cached_score_array(connection: sqlite3.Connection) -> NDArray[Any]:
+    """The same rows of all runs: from their packed copies where these are there and whole, which is ten times as fast."""
+    packed = _packed(connection)
+    if not packed:
+        return score_array(connection)
+    runs = [number for (number,) in connection.execute("SELECT id FROM runs ORDER BY id")]
+    parts = (packed[run] if run in packed else score_array(connection, run).tobytes() for run in runs)
+    return np.frombuffer(b"".join(parts), SCORE_DTYPE)
 
 
-def differing(rows: NDArray[Any], packed: NDArray[Any]) -> list[int]:
-    """The numbers of the runs whose rows and packed rows are not the same."""
-    found: list[int] = []
-    if rows.tobytes() == packed.tobytes():
-        return found
-    for run in np.union1d(rows["run"], packed["run"]):
-        if rows[rows["run"] == run].tobytes() != packed[packed["run"] == run].tobytes():
-            found.append(int(run))
-    return found
+def _packed(connection: sqlite3.Connection, run: int | None = None) -> dict[int, bytes]:
+    """The packed copies that are there and whole, of one run or all."""
+    if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'packed_scores'").fetchone():
+        return {}
+    where, values = ("WHERE run = ?", (run,)) if run is not None else ("", ())
+    rows = connection.execute(f"SELECT run, data, checksum FROM packed_scores {where}", values)
+    return {number: data for number, data, written in rows if zlib.crc32(data) == written}
+
+
+def pack_scores(connection: sqlite3.Connection, run: int) -> None:
+    """Make the packed copy of a run's scores anew."""
+    data = score_array(connection, run).tobytes()
+    connection.execute("INSERT OR REPLACE INTO packed_scores VALUES (?, ?, ?)", (run, data, zlib.crc32(data)))
+
+
+def pack_missing_scores(connection: sqlite3.Connection) -> None:
+    """Make the packed copies that are not there."""
+    lacking = connection.execute("SELECT id FROM runs WHERE id NOT IN (SELECT run FROM packed_scores)")
+    for (run,) in lacking.fetchall():
+        pack_scores(connection, run)
+
+
+def changed_runs(connection: sqlite3.Connection) -> list[int]:
+    """The numbers of the runs whose rows of scores are not what their packed copies say."""
+    rows, packed = score_array(connection), _packed(connection)
+    starts, ends = (np.searchsorted(rows["run"], list(packed), side) for side in ("left", "right"))
+    return [
+        run
+        for (run, data), start, end in zip(packed.items(), starts, ends, strict=True)
+        if rows[start:end].tobytes() != data
+    ]
 
 
 def is_record_of(record: str, run: str) -> bool:
@@ -135,9 +155,10 @@ def is_record_of(record: str, run: str) -> bool:
 
 def insert(connection: sqlite3.Connection, entry: Entry) -> None:
     """Write the rows of a run that is not stored yet; within a transaction of the caller."""
+    names = [name for name in columns_of_runs(connection) if name in entry.run]
     run = connection.execute(
-        f"INSERT INTO runs ({', '.join(RUN_COLUMNS)}) VALUES ({', '.join('?' * len(RUN_COLUMNS))})",
-        [entry.run[name] for name in RUN_COLUMNS],
+        f"INSERT INTO runs ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})",
+        [entry.run[name] for name in names],
     ).lastrowid
     assert run is not None
     insert_details(connection, run, entry)
@@ -162,8 +183,13 @@ def insert_details(connection: sqlite3.Connection, run: int, entry: Entry) -> No
             f"INSERT INTO {table} VALUES (?, ?, ?, ?, ?, ?)",
             [(blob.name, run, blob.dtype, blob.shape, blob.data, blob.checksum) for blob in blobs],
         )
-    packed = score_array(connection, run).tobytes()
-    connection.execute("INSERT OR REPLACE INTO packed_scores VALUES (?, ?, ?)", (run, packed, zlib.crc32(packed)))
+    pack_scores(connection, run)
+
+
+def stored_columns(connection: sqlite3.Connection) -> dict[str, str]:
+    """How `STORED_COLUMNS` are asked for in this file, by name: one that an older hackle made knows no sources."""
+    present = columns_of_runs(connection)
+    return {name: name if name in present else f"'' AS {name}" for name in STORED_COLUMNS}
 
 
 def _number(
@@ -184,13 +210,17 @@ def _number(
 
 def read_entry(connection: sqlite3.Connection, run: int) -> Entry:
     """The rows of the run with this number; `StoreError` where they are not what was written."""
-    values = connection.execute(f"SELECT {', '.join(RUN_COLUMNS)} FROM runs WHERE id = ?", (run,)).fetchone()
-    packed = connection.execute("SELECT data FROM packed_scores WHERE run = ?", (run,)).fetchone()
-    if values is None or packed is None:
+    names = stored_columns(connection)
+    values = connection.execute(f"SELECT {', '.join(names.values())} FROM runs WHERE id = ?", (run,)).fetchone()
+    if values is None:
         raise StoreError(f"parts of run number {run} are missing")
-    row = dict(zip(RUN_COLUMNS, values, strict=True))
-    if not is_record_of(row["record"], row["run"]) or packed[0] != score_array(connection, run).tobytes():
+    row = dict(zip(names, values, strict=True))
+    packed = _packed(connection, run).get(run)
+    rows = score_array(connection, run).tobytes()
+    if not is_record_of(row["record"], row["run"]) or (packed is not None and packed != rows):
         raise StoreError(f"run {row['run']} is not what was written")
+    # Tables of an older hackle have columns for them.
+    row |= {name: column[0] for name, column in field_columns([row["record"]]).items()}
     scores = {
         tuple(key): Score(*rest)
         for *key, better, score, low, high, seconds, note in connection.execute(

@@ -8,9 +8,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from hackle.core.design import DESIGN
 from hackle.store.tables import SCORE_COLUMNS
-
-_OF_RUN = SCORE_COLUMNS[1 : SCORE_COLUMNS.index("metric")]
 
 
 def score_frame(rows: NDArray[Any], runs: Any, measures: Any, notes: Any, ceilings: Any) -> pd.DataFrame:
@@ -19,10 +18,9 @@ def score_frame(rows: NDArray[Any], runs: Any, measures: Any, notes: Any, ceilin
     run, measure = _position(runs["id"], rows["run"]), _position(measures["id"], rows["measure"])
     order = np.argsort(run * max(1, len(measures)) + measure, kind="stable")
     run, measure, rows = run[order], measure[order], rows[order]
-    columns: dict[str, Any] = {"run": _taken(runs["run"], run)}
-    columns |= {name: _taken(runs[name], run) for name in _OF_RUN}
-    columns |= {name: _taken(measures[name].astype("category"), measure) for name in ("metric", "representation")}
-    columns |= {name: _taken(measures[name].astype("category"), measure) for name in ("better", "protocol")}
+    columns: dict[str, Any] = {name: _taken(runs[name], run) for name in ("run", *DESIGN)}
+    words = ("metric", "representation", "better", "protocol")
+    columns |= {name: _taken(measures[name].astype("category"), measure) for name in words}
     columns["scoring_seed"] = measures["scoring_seed"].to_numpy(np.int64)[measure]
     columns |= {name: rows[name] for name in ("score", "low", "high", "seconds")}
     columns["ceiling"] = _ceiling(runs["dataset"], measures, ceilings)[

@@ -15,6 +15,7 @@ import pandas as pd
 from hackle.store.entries import Entry, insert, insert_details, read_entry, without
 from hackle.store.results import Store
 from hackle.store.schema import FILE, StoreError, connect, create_tables, explained
+from hackle.store.tables import with_record_fields
 
 _CEILING_TOLERANCE = 1e-6
 _CURVE = ("run", "term", "step", "value")
@@ -98,18 +99,19 @@ def export(
             raise StoreError(f"{path} is there already; add --overwrite to replace it, or choose another folder")
     with Store.open(folder) as store:
         tables, terms = store.tables(), store.curve_terms()
+    scores = with_record_fields(tables)
     out.mkdir(parents=True, exist_ok=True)
     partial = [path.with_name(path.name + ".partial") for path in paths]
     # Term by term: the curves of thousands of runs together would not fit in memory.
     curves = (pd.DataFrame(tables.curve(term).assign(term=term), columns=list(_CURVE)) for term in terms)
     if file_format == "csv":
-        tables.scores.to_csv(partial[0], index=False)
+        scores.to_csv(partial[0], index=False)
         tables.runs.to_csv(partial[1], index=False)
         pd.DataFrame(columns=list(_CURVE)).to_csv(partial[2], index=False)
         for frame in curves:
             frame.to_csv(partial[2], index=False, header=False, mode="a")
     else:
-        tables.scores.to_parquet(partial[0], index=False)
+        scores.to_parquet(partial[0], index=False)
         tables.runs.to_parquet(partial[1], index=False)
         _write_parquet(partial[2], curves)
     for path, new in zip(paths, partial, strict=True):

@@ -8,7 +8,6 @@ tables = hackle.store.read("study")           # what claims, figures and reports
 from __future__ import annotations
 
 import sqlite3
-import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -21,22 +20,25 @@ from numpy.typing import NDArray
 
 from hackle.store.blobs import Blob
 from hackle.store.entries import (
+    cached_score_array,
     ceilings_of,
-    differing,
+    changed_runs,
     entry_of,
     insert,
     insert_details,
     is_record_of,
-    packed_score_array,
+    pack_missing_scores,
     read_entry,
-    score_array,
+    stored_columns,
     without,
 )
 from hackle.store.frames import score_frame
+from hackle.store.records import field_columns
 from hackle.store.schema import (
     FILE,
     StoreError,
     check_version,
+    complete_tables,
     connect,
     create_tables,
     damage_advice,
@@ -44,7 +46,7 @@ from hackle.store.schema import (
 )
 from hackle.store.tables import RUN_COLUMNS, Outcome, Tables
 
-_WORDS = ("study", "status", "dataset", "method", "architecture", "likelihood", "precision", "version", "device")
+_WORDS = ("run", "study", "status", "dataset", "method", "architecture", "sources", "version", "device")
 
 
 class Store:
@@ -70,7 +72,11 @@ class Store:
             except BaseException:
                 connection.close()
                 raise
-        return cls._checked(folder, connection, study)
+        store = cls._checked(folder, connection, study)
+        with store.transaction():
+            complete_tables(connection)
+            pack_missing_scores(connection)
+        return store
 
     @classmethod
     def open(cls, folder: str | Path) -> Store:
@@ -181,16 +187,13 @@ class Store:
     def runs(self) -> pd.DataFrame:
         """The runs that are stored, `RUN_COLUMNS`."""
         with self._snapshot() as connection:
-            return pd.DataFrame(_run_frame(connection)[list(RUN_COLUMNS)])
+            return pd.DataFrame(self._run_frame(connection)[list(RUN_COLUMNS)])
 
     def tables(self) -> Tables:
         """Everything that is stored. Rows are ordered by what they describe, not by when they were added."""
         with self._snapshot() as connection:
-            runs = _run_frame(connection)
-            try:
-                rows = packed_score_array(connection)
-            except StoreError as error:
-                raise StoreError(f"{self.path}: {error}; {damage_advice(self.path)}") from error
+            runs = self._run_frame(connection)
+            rows = cached_score_array(connection)
             measures = pd.read_sql_query("SELECT * FROM measures", connection)
             notes = pd.read_sql_query("SELECT * FROM notes", connection)
             ceilings = pd.read_sql_query("SELECT * FROM ceilings", connection)
@@ -211,40 +214,35 @@ class Store:
     def check(self, *, thorough: bool = False) -> None:
         """Raise `StoreError` where the file is not what was written: a damaged page, record or score.
 
-        thorough: also compare each row of scores with its packed copy, which is what is read; it takes seconds.
+        thorough: also compare each row of scores with its packed copy; it takes seconds.
         """
         with self._snapshot() as connection:
             verdict = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
             if verdict != "ok":
                 raise StoreError(f"{self.path}: {verdict}; {damage_advice(self.path)}")
-            rows = connection.execute(
-                "SELECT id, runs.run, record, data, checksum FROM runs LEFT JOIN packed_scores ON packed_scores.run = id"
-            )
-            names, wrong = {}, []
-            for number, run, record, packed, written in rows:
-                names[number] = run
-                if packed is None or zlib.crc32(packed) != written or not is_record_of(record, run):
-                    wrong.append(run)
+            rows = connection.execute("SELECT id, run, record FROM runs").fetchall()
+            wrong = [run for _, run, record in rows if not is_record_of(record, run)]
             if thorough and not wrong:
-                found = differing(score_array(connection), packed_score_array(connection))
-                wrong = [names.get(number, "unknown") for number in found]
+                names = {number: run for number, run, _ in rows}
+                wrong = [names.get(number, "unknown") for number in changed_runs(connection)]
         if wrong:
             raise StoreError(f"{self.path}: run {wrong[0]} is not what was written; {damage_advice(self.path)}")
+
+    def _run_frame(self, connection: sqlite3.Connection) -> pd.DataFrame:
+        """The table of runs in an order that does not depend on when each was added."""
+        names = ", ".join(stored_columns(connection).values())
+        runs = pd.read_sql_query(f"SELECT id, {names} FROM runs", connection)
+        try:
+            runs = runs.assign(**field_columns(runs["record"]))
+        except (ValueError, TypeError, AttributeError) as error:
+            raise StoreError(f"{self.path}: a record is not what was written; {damage_advice(self.path)}") from error
+        kinds = dict.fromkeys(("strength", "training_seconds", "scoring_seconds"), "float64")
+        runs = runs.astype(kinds).sort_values(["dataset", "method", "strength", "seed", "run"], ignore_index=True)
+        return runs.astype(dict.fromkeys(_WORDS, "category"))
 
 
 def _insert_ceilings(connection: sqlite3.Connection, outcome: Outcome) -> None:
     connection.executemany("INSERT OR IGNORE INTO ceilings VALUES (?, ?, ?, ?, ?)", sorted(ceilings_of(outcome)))
-
-
-def _run_frame(connection: sqlite3.Connection) -> pd.DataFrame:
-    """The table of runs in an order that does not depend on when each was added."""
-    runs = pd.read_sql_query(f"SELECT id, {', '.join(RUN_COLUMNS)} FROM runs", connection)
-    runs = runs.sort_values(["dataset", "method", "strength", "seed", "run"], ignore_index=True)
-    for name in ("strength", "training_seconds", "scoring_seconds"):
-        runs[name] = runs[name].astype(np.float64)
-    for name in ("run", *_WORDS):
-        runs[name] = runs[name].astype("category")
-    return runs
 
 
 def _arrays(folder: Path, table: str, name: str) -> dict[str, NDArray[Any]]:

@@ -14,21 +14,21 @@ from hackle.core.types import HackleError, expected_value
 from hackle.core.untrusted import file_inside, is_text, read_json
 from hackle.store.results import Store, read
 from hackle.store.schema import FILE, StoreError, connect, create_tables
-from hackle.store.tables import Outcome
+from hackle.store.tables import Outcome, with_record_fields
 from hackle.train.model import RECORD, peek_record
 
 SCORES = "scores.json"
 
 
 def results(folder: str | Path) -> pd.DataFrame:
-    """The scores in a folder, a row per run, representation, metric and protocol.
+    """The scores in a folder, a row per run, representation, metric and protocol, with what identifies the run beside each.
 
     The folder, or `results.sqlite` in it, is a study's; or it is a run's, or one of runs, that `hackle score` has scored.
     """
     path = Path(folder)
     if path.is_dir() and not (path / FILE).is_file() and (found := _scored(path)):
         return _table(path, found)
-    return read(folder).scores
+    return with_record_fields(read(folder))
 
 
 def _scored(folder: Path) -> list[Path]:
@@ -57,7 +57,7 @@ def _table(folder: Path, runs: list[Path]) -> pd.DataFrame:
             raise problems[0]
         for problem in problems:
             warnings.warn(f"left out: {problem}", stacklevel=3)
-        return store.tables().scores
+        return with_record_fields(store.tables())
 
 
 def _outcome(folder: Path) -> Outcome:

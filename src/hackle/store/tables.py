@@ -7,7 +7,7 @@ functions of it alone, so that they can be drawn again without a model, and test
 from __future__ import annotations
 
 import json
-import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -16,21 +16,25 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-RUN_COLUMNS = (
-    *("run", "study", "status", "reason", "dataset", "method", "strength", "architecture", "seed", "steps"),
-    *("batch_size", "latents", "likelihood", "correlation", "precision", "record"),
+from hackle.core.design import DESIGN
+from hackle.store.records import swept_fields
+
+Frame = Any
+"""pandas' frames, whose types do not say what an index gives."""
+STORED_COLUMNS = (
+    *("run", "study", "status", "reason", "dataset", "method", "strength", "architecture", "record", "sources"),
     *("version", "device", "training_seconds", "scoring_seconds", "finished"),
 )
-"""One row per run. `run` is the record's hash, `record` its JSON; `method` and `architecture` are the names on the command
-line; `strength` is the one weight that studies sweep (NaN where the method has none); `status` is done or failed, and
-`reason` says at which step and in which term a run failed."""
-
-SCORE_COLUMNS = (
-    *("run", "dataset", "method", "strength", "architecture", "seed", "steps", "batch_size", "latents"),
-    *("likelihood", "correlation", "precision"),
-    *("metric", "representation", "score", "ceiling", "low", "high", "better", "protocol", "scoring_seed"),
-    *("seconds", "note"),
+"""What is stored of a run beside its record, from which the other columns follow. `run` is the record's hash, `record` its
+JSON; `status` is done or failed, and `reason` says at which step and in which term a run failed; `sources` is the JSON of a
+hash of the file of each class or function in the record that is not hackle's own, empty where there is none."""
+RUN_COLUMNS = (
+    *("run", "study", "status", "reason", *DESIGN),
+    *STORED_COLUMNS[STORED_COLUMNS.index("record") :],
 )
+"""One row per run."""
+_SCORED = ("metric", "representation", "score", "ceiling", "low", "high", "better", "protocol", "scoring_seed")
+SCORE_COLUMNS = ("run", *DESIGN, *_SCORED, "seconds", "note")
 """One row per run × representation × metric × protocol, with what identifies the run beside it."""
 
 
@@ -74,54 +78,31 @@ def correlation_constant(runs: pd.DataFrame) -> NDArray[np.float64]:
     return -0.5 * ((latents - 1) * np.log1p(-sigma) + np.log1p((latents - 1) * sigma))
 
 
-_DESIGN = [name for name in SCORE_COLUMNS[1 : SCORE_COLUMNS.index("metric")] if name != "seed"]
-_SEED = re.compile(r'"seed": ?\d+')
+def with_record_fields(tables: Tables) -> pd.DataFrame:
+    """The table of scores with every swept field of the records beside `strength`, `beta`, `gamma`, `learning_rate`, …, and
+    with `sources` where a record names classes or functions that are not hackle's own."""
+    runs: Frame = tables.runs
+    scores: Frame = tables.scores.copy(deep=False)
+    added: Frame = swept_fields(runs, SCORE_COLUMNS)
+    if (runs["sources"].astype(str) != "").any():
+        added = added.assign(sources=runs["sources"].astype("category"))
+    names = scores["run"].astype("category").cat
+    row = pd.Index(runs["run"].astype(str)).get_indexer(names.categories)[names.codes]
+    after = list(SCORE_COLUMNS).index("strength") + 1
+    for place, name in enumerate(added, after):
+        scores.insert(place, name, added[name].array.take(row))
+    return scores
 
 
-def setting_numbers(runs: pd.DataFrame) -> NDArray[np.int64]:
-    """The number of each run's setting: runs whose records differ in their seed alone have the same, counted from 0."""
-    # A record says all that the columns say; tables made up without records have the columns.
-    parts = runs[_DESIGN].assign(record=_without_seed(runs))
-    return parts.groupby([*_DESIGN, "record"], dropna=False, observed=True, sort=False).ngroup().to_numpy(np.int64)
-
-
-def telling_fields(runs: pd.DataFrame, known: Sequence[str]) -> pd.DataFrame:
-    """The fields of the records that tell settings apart which agree in the columns `known`, a column each.
-
-    A column has the field's own name where one field has it, else its path, `optimiser.learning_rate`; words for lists.
-    """
-    rows: Any = runs[list(known)].assign(record=_without_seed(runs))
-    fields = {text: _fields(json.loads(text)) for text in rows["record"].unique()}
-    kinds = rows.drop_duplicates()
-    alike = kinds.groupby(list(known), dropna=False, observed=True, sort=False).ngroup()
-    several = alike.duplicated(keep=False)
-    texts, alike = kinds["record"][several], alike[several]
-
-    def tells(path: str) -> bool:
-        values = texts.map(lambda text: str(fields[text].get(path)))
-        return bool((values.groupby(alike).nunique() > 1).any())
-
-    paths = [path for path in dict.fromkeys(path for text in texts for path in fields[text]) if tells(path)]
-    ends = [path.rsplit(".", 1)[-1] for path in paths]
-    columns = {
-        end if ends.count(end) == 1 and end not in known else path: rows["record"].map(
-            lambda text, path=path: fields[text].get(path)
-        )
-        for path, end in zip(paths, ends, strict=True)
-    }
-    return pd.DataFrame(columns, index=runs.index, dtype=object)
-
-
-def _without_seed(runs: pd.DataFrame) -> pd.Series:
-    return runs["record"].astype(str).str.replace(_SEED, '"seed": 0', regex=True)
-
-
-def _fields(record: Mapping[str, Any], before: str = "") -> dict[str, Any]:
-    """Every field of a record and of the records in it, by dotted path."""
-    found: dict[str, Any] = {}
-    for name, value in record.items():
-        if isinstance(value, dict):
-            found |= _fields(value, f"{before}{name}.")
-        else:
-            found[before + name] = ", ".join(map(str, value)) if isinstance(value, list) else value
-    return found
+def differing_sources(runs: pd.DataFrame) -> list[str]:
+    """A sentence on each class or function of one's own whose source was not the same for all of these runs."""
+    counts: dict[str, Counter[str]] = {}
+    for text, count in runs["sources"].astype(str).value_counts().items():
+        for place, source in json.loads(str(text) or "{}").items():
+            counts.setdefault(place, Counter())[source] += int(count)
+    return [
+        f"{place} was not the same for all runs: its file had the hash "
+        + ", ".join(f"{source} for {count:,} of them" for source, count in sources.most_common())
+        for place, sources in sorted(counts.items())
+        if len(sources) > 1
+    ]

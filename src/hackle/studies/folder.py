@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from hackle.core.parts import name_of
+from hackle.core.design import CONFIGURATION, DEFAULTS, design_of
 from hackle.core.records import record_hash
 from hackle.core.types import Run
 from hackle.datasets import DATASETS
@@ -23,8 +23,12 @@ from hackle.studies.study import StudyError
 
 FILE = "study.json"
 
-Label = tuple[str, str, str, int, int, float]
-"""Data set, method, architecture, latents, steps, correlation: how people tell groups apart."""
+LABEL = (*(name for name in CONFIGURATION if name != "strength"), "steps")
+"""The columns by which people tell groups of runs apart."""
+Label = tuple[Any, ...]
+"""A group's values of `LABEL`."""
+_OLD_LABEL = ("dataset", "method", "architecture", "latents", "steps", "correlation")
+"""Of which an older hackle wrote the values alone."""
 
 
 @dataclass(frozen=True)
@@ -37,14 +41,14 @@ class Wanted:
     data: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def runs(self) -> set[str]:
-        return {run for runs in self.groups.values() for run in runs}
+    def runs(self) -> dict[str, Label]:
+        """The runs wanted, each with its group."""
+        return {run: label for label, runs in self.groups.items() for run in runs}
 
 
 def label_of(run: Run) -> Label:
     """The group of a run as people name it."""
-    names = (run.dataset, name_of(run.method), name_of(run.architecture))
-    return (*names, run.latents, run.steps, float(run.correlation))
+    return tuple(design_of(run)[name] for name in LABEL)
 
 
 def read_wanted(folder: Path) -> Wanted | None:
@@ -60,9 +64,9 @@ def read_wanted(folder: Path) -> Wanted | None:
         raise StudyError(f"{path} cannot be read ({error}); delete it and start the study again") from error
 
 
-def _label(parts: Sequence[Any]) -> Label:
-    dataset, method, architecture, latents, steps, correlation = parts
-    return dataset, method, architecture, latents, steps, correlation
+def _label(parts: Mapping[str, Any] | Sequence[Any]) -> Label:
+    named: dict[str, Any] = dict(parts) if isinstance(parts, Mapping) else dict(zip(_OLD_LABEL, parts, strict=True))
+    return tuple(named[name] if name in named else DEFAULTS[name] for name in LABEL)
 
 
 def fingerprints(runs: Sequence[Run]) -> dict[str, str]:
@@ -100,7 +104,9 @@ def write_wanted(
         "study": study,
         "options": wanted.options,
         "data": noted,
-        "groups": [{"label": label, "runs": known} for label, known in wanted.groups.items()],
+        "groups": [
+            {"label": dict(zip(LABEL, label, strict=True)), "runs": known} for label, known in wanted.groups.items()
+        ],
     }
     try:
         folder.mkdir(parents=True, exist_ok=True)

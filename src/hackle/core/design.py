@@ -1,0 +1,50 @@
+"""What people know a run by: names and fields of its record, which are the columns of every table, list and report.
+
+All of it follows from `Run`: a field that is declared there with `shown` is here, and so everywhere.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+from hackle.core.method import strength_of
+from hackle.core.parts import name_of
+from hackle.core.types import Run, shown_fields
+
+_SHOWN = shown_fields()
+_NAMED = ("dataset", "method", "strength", "architecture")
+_OTHERS = tuple(name for name in _SHOWN if name not in _NAMED)
+DEFAULTS: dict[str, Any] = {each.name: each.default for each in fields(Run) if each.name in _OTHERS}
+"""What the fields are where a record does not say, by name; data set, method, strength and architecture have none."""
+DESIGN = (*_NAMED, *_OTHERS)
+"""The columns that identify a run. `method` and `architecture` are the names on the command line; `strength` is the one
+weight that studies sweep, NaN where the method has none."""
+CONFIGURATION = (*_NAMED, *(name for name in _OTHERS if _SHOWN[name].compared))
+"""What makes two runs the same experiment, but for seed and length."""
+USUAL = {name: default for name, default in DEFAULTS.items() if _SHOWN[name].compared and _SHOWN[name].usual}
+"""What goes without saying in a claim's condition or a figure's choice of runs."""
+
+
+def design_of(run: Run) -> dict[str, Any]:
+    """A run's values of `DESIGN`, by name."""
+    return {
+        "dataset": run.dataset,
+        "method": name_of(run.method),
+        "strength": strength_of(run.method),
+        "architecture": name_of(run.architecture),
+        # 4 and 4.0 are one value of a float field.
+        **{
+            name: float(getattr(run, name)) if isinstance(default, float) else getattr(run, name)
+            for name, default in DEFAULTS.items()
+        },
+    }
+
+
+def heading(column: str) -> str:
+    """What a column, or a field of a record, is called where people read it.
+
+    >>> heading("correlation"), heading("dataset"), heading("batch_size")
+    ('σ', 'data set', 'batch size')
+    """
+    return (_SHOWN[column].word if column in _SHOWN else "") or column.replace("_", " ")
