@@ -30,10 +30,10 @@ import numpy as np
 import pandas as pd
 import torch
 
+from hackle.core.files import lock_holder
 from hackle.core.types import Adam, Run
 from hackle.datasets import load
 from hackle.engine import run_study
-from hackle.engine.lock import holder
 from hackle.nets import Convolutional
 from hackle.objectives import VAE, BetaVAE
 from hackle.scoring.plan import PlanSizes
@@ -95,7 +95,7 @@ def kills(folder: Path) -> dict[str, Any]:
     rng, moments, begun = random.Random(0), [], time.monotonic()
     while len(moments) < KILLS:
         process = start(data, folder / "killed")
-        while process.poll() is None and f"process {process.pid} " not in holder(folder / "killed"):
+        while process.poll() is None and f"process {process.pid} " not in lock_holder(folder / "killed"):
             time.sleep(0.01)
         # From the first moment that a driver holds the folder, over the start of its workers, to well into its work.
         time.sleep(rng.uniform(0.0, whole / 8))

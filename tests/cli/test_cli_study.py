@@ -195,13 +195,14 @@ def test_merge_and_repair(own_study: str, tmp_path: Path, capsys: Any) -> None:
 
 
 def test_what_a_driver_holds_is_not_changed_under_its_hands(own_study: str, tmp_path: Path, capsys: Any) -> None:
-    from hackle.engine.lock import driving
+    from hackle.core.files import locked_folder
+    from hackle.engine import EngineError
 
     (run, *_) = runs_of(own_study, find_study(own_study), {})
     for name in ("a", "b"):
         with Store.create_or_open(tmp_path / name) as store:
             store.add(Outcome(run, "done"))
-    with driving(tmp_path / "a"):
+    with locked_folder(tmp_path / "a", EngineError):
         for words in (f"study repair {tmp_path / 'a'}", f"study merge {tmp_path / 'a'} {tmp_path / 'b'}"):
             with pytest.raises(SystemExit):
                 main(words.split())

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import subprocess
 import sys
@@ -13,7 +14,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hackle.core import locks
 from hackle.datasets import prepare as module
 from hackle.datasets.damage import DamagedError
 from hackle.datasets.prepare import Build, prepare
@@ -153,7 +153,10 @@ prepare([Path({str(published)!r})], lambda: Build((3, 2, 2, 1), np.zeros((3, 1),
 def test_where_nothing_can_be_locked_the_faster_wins_and_others_are_left_alone(
     published: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(locks, "fcntl", None)
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
 
     def parts():
         prepare([published], build)  # as another process would, meanwhile

@@ -22,10 +22,10 @@ import pytest
 import torch
 from small_study import ACCIDENTS, Unlucky, assert_same, some_runs, study
 
+from hackle.core.files import lock_holder
 from hackle.core.records import record_hash
 from hackle.core.types import HackleError, Run
 from hackle.engine import EngineError
-from hackle.engine.lock import holder
 from hackle.engine.tasks import ScoreRun, TrainFleet
 from hackle.store import Store, StoreError, read, repair
 from hackle.train.fleet import Fleet
@@ -66,7 +66,7 @@ def test_the_driver_is_killed_at_any_moment(data: Path, undisturbed: Path, tmp_p
     out, rng, stored = tmp_path / "study", np.random.default_rng(0), set()
     for _ in range(2):
         process = start("import small_study; small_study.main()", data, out, 0)
-        wait_for(lambda: bool(holder(out)), process)
+        wait_for(lambda: bool(lock_holder(out)), process)
         time.sleep(rng.uniform(0.1, 1.5))
         process.kill()
         process.wait()
@@ -100,7 +100,7 @@ def test_a_second_driver_is_refused_until_the_first_is_killed_and_its_workers_en
     wait_for(lambda: bool(list(out.glob("fleets/checkpoint*.safetensors"))), process)
     process.kill()
     process.wait()
-    assert f"process {process.pid} " in holder(out)
+    assert f"process {process.pid} " in lock_holder(out)
     worker = Path(f"/proc/{note.read_text()}/stat")
     wait_for(lambda: not worker.exists() or worker.read_text().rsplit(")", 1)[1].split()[0] == "Z")
     study(some_runs(data), out)

@@ -195,7 +195,7 @@ def plan_command(
 
 
 def _size(count: float) -> str:
-    from hackle.datasets.damage import human_size
+    from hackle.core.files import human_size
 
     return human_size(int(count))
 
@@ -368,11 +368,12 @@ def merge_command(directory: Positional[Path], other: Positional[Path]) -> None:
         directory: The study's folder that receives.
         other: The folder that gives.
     """
-    from hackle.engine.lock import driving
+    from hackle.core.files import locked_folder
+    from hackle.engine.errors import EngineError
     from hackle.store import Store, merge
 
     Store.open(directory).close()
-    with driving(directory):
+    with locked_folder(directory, EngineError):
         added, shared = merge(directory, other)
     _say(f"{directory}: {added:,} runs added, {shared:,} were there already")
 
@@ -384,13 +385,14 @@ def repair_command(directory: Positional[Path]) -> None:
     Args:
         directory: The study's folder.
     """
-    from hackle.engine.lock import driving
+    from hackle.core.files import locked_folder
+    from hackle.engine.errors import EngineError
     from hackle.store import FILE
     from hackle.store.merging import is_whole, repair
 
     if not (directory / FILE).is_file():
         raise HackleError(f"{directory} holds no results: there is no {FILE} in it")
-    with driving(directory):
+    with locked_folder(directory, EngineError):
         if is_whole(directory):
             _say(f"nothing to repair: {directory / FILE} is whole")
             return

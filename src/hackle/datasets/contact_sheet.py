@@ -7,7 +7,6 @@ drawn at random.
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from PIL import Image, ImageDraw, ImageFont
 
 from hackle.core.factors import FactorGrid, Rows
+from hackle.core.files import replacing
 from hackle.core.types import Dataset
 from hackle.datasets.source import DataError
 
@@ -29,14 +29,11 @@ def write_contact_sheet(dataset: Dataset, path: Path | str, *, overwrite: bool =
     path = Path(path)
     if path.exists() and not overwrite:
         raise DataError(f"{path} is there already: choose another name, or overwrite it on purpose (--force)")
-    temporary = path.with_name(f".{path.name}.part")
     try:
-        contact_sheet(dataset, seed=seed).save(temporary, "PNG")
-        os.replace(temporary, path)
+        with replacing(path) as partial:
+            contact_sheet(dataset, seed=seed).save(partial, "PNG")
     except OSError as error:
         raise DataError(f"{path} cannot be written: {error.strerror or error}") from error
-    finally:
-        temporary.unlink(missing_ok=True)
     return path
 
 

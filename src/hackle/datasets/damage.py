@@ -66,13 +66,3 @@ def writing(path: Path) -> Iterator[None]:
                 "environment variable HACKLE_DATA"
             ) from error
         raise
-
-
-def human_size(size: int) -> str:
-    """
-    >>> human_size(348), human_size(71_052), human_size(267_573_662), human_size(1_443_490_838)
-    ('348 bytes', '71 kB', '268 MB', '1.4 GB')
-    """
-    if size < 1000:
-        return f"{size} bytes"
-    return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{size / 1e6:.0f} MB" if size >= 1e6 else f"{size / 1e3:.0f} kB"

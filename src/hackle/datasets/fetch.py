@@ -19,9 +19,9 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 
 from hackle import __version__
-from hackle.core.locks import locked
+from hackle.core.files import human_size, locked
 from hackle.datasets.archives import locate
-from hackle.datasets.damage import human_size, writing
+from hackle.datasets.damage import writing
 from hackle.datasets.source import Checksum, DataError, RemoteFile, Source
 from hackle.datasets.verify import checksum_of, file_state, record
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from hackle.core.files import human_size
 from hackle.datasets import DATASETS, find
 from hackle.datasets.archives import locate
-from hackle.datasets.damage import human_size
 from hackle.datasets.fetch import data_root, fetch_file, how_to_get
 from hackle.datasets.source import DataError, Source
 from hackle.datasets.verify import FileState, State, file_state

@@ -5,7 +5,6 @@ The file holds the array's bytes and then their CRC-32 in four bytes, lowest fir
 
 from __future__ import annotations
 
-import os
 import warnings
 import zlib
 from collections.abc import Callable
@@ -15,7 +14,7 @@ from uuid import uuid4
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from hackle.datasets.damage import human_size
+from hackle.core.files import human_size, replacing
 
 
 def kept(path: Path, name: str, make: Callable[[], NDArray], shape: tuple[int, ...], dtype: DTypeLike) -> NDArray:
@@ -57,11 +56,6 @@ def _read(path: Path, shape: tuple[int, ...], dtype: np.dtype) -> NDArray | None
 def _write(path: Path, array: NDArray) -> None:
     """Puts array and checksum in place at once: a full disk, a crash or another process leaves no half-written file."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f"{path.name}.{uuid4().hex}")
-    try:
-        with draft.open("xb") as file:
-            file.write(array.data)
-            file.write(zlib.crc32(array.data).to_bytes(4, "little"))
-        os.replace(draft, path)
-    finally:
-        draft.unlink(missing_ok=True)
+    with replacing(path, uuid4().hex) as draft, draft.open("xb") as file:
+        file.write(array.data)
+        file.write(zlib.crc32(array.data).to_bytes(4, "little"))

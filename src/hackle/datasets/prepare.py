@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 from hackle.core.factors import Rows
-from hackle.core.locks import locked
-from hackle.datasets.damage import DamagedError, human_size, reading, writing
+from hackle.core.files import human_size, locked
+from hackle.datasets.damage import DamagedError, reading, writing
 from hackle.datasets.progress import progress
 from hackle.datasets.source import DataError
 

@@ -10,22 +10,23 @@ from typing import Any, Literal, cast, get_args
 
 import torch
 
+from hackle.core.files import locked_folder
 from hackle.core.records import record_hash
 from hackle.core.types import Run
 from hackle.engine.display import Display
 from hackle.engine.driver import Driver, Summary
+from hackle.engine.errors import EngineError
 from hackle.engine.executor import Executor, Inline
 from hackle.engine.folder import Keep, Keeper, StudyFolder
 from hackle.engine.lacking import Lacking, lacking_scores
 from hackle.engine.local import Local
-from hackle.engine.lock import EngineError, driving, holder
 from hackle.engine.tasks import Settings
 from hackle.scoring.protocol import Protocol, protocol
 from hackle.scoring.registry import choose_metrics
 from hackle.store import Store
 from hackle.train import find_device
 
-__all__ = ["EngineError", "Summary", "holder", "run_study"]
+__all__ = ["EngineError", "Summary", "run_study"]
 
 
 def run_study(
@@ -94,7 +95,7 @@ def run_study(
         checkpoint_seconds=checkpoint_seconds,
         trainers=trainers,
     )
-    with driving(folder.path), Store.create_or_open(folder.path, study) as store:
+    with locked_folder(folder.path, EngineError), Store.create_or_open(folder.path, study) as store:
         store.check()
         if keep is not None:
             store.keep = keep

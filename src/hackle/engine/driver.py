@@ -19,9 +19,9 @@ from typing import Any
 from hackle.core.records import record_hash
 from hackle.core.types import Run
 from hackle.engine.display import Display
+from hackle.engine.errors import EngineError
 from hackle.engine.executor import Event, Executor
 from hackle.engine.folder import Keeper, StudyFolder, Waiting
-from hackle.engine.lock import EngineError
 from hackle.engine.tasks import Ceilings, ChooseSize, ScoredRun, Task, TrainedRun, TrainFleet
 from hackle.store import Store
 from hackle.store.tables import Outcome

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import errno
 import json
-import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -22,10 +21,10 @@ from typing import Any, Literal
 
 from numpy.typing import NDArray
 
+from hackle.core.files import LOCK, replacing
 from hackle.core.records import record_hash
 from hackle.core.types import HackleError, Run
-from hackle.engine.lock import FILE as LOCK
-from hackle.engine.lock import EngineError
+from hackle.engine.errors import EngineError
 from hackle.engine.tasks import ScoreRun, TrainedRun
 from hackle.store import FILE as RESULTS
 from hackle.studies.folder import FILE as WANTED
@@ -83,9 +82,8 @@ class StudyFolder:
             folder.mkdir(parents=True, exist_ok=True)
             write_record(folder, trained.run, trained.shape)
             write_curves(folder, trained.curves)
-            partial = folder / (WEIGHTS + ".partial")
-            partial.write_bytes(trained.weights)
-            os.replace(partial, folder / WEIGHTS)
+            with replacing(folder / WEIGHTS) as partial:
+                partial.write_bytes(trained.weights)
 
     def take(self, run: Run) -> Waiting:
         """Read a trained run; `DamagedCheckpoint` where its files are not what was written."""

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
+from hackle.core.factors import scored_factors
 from hackle.core.records import record_hash
 from hackle.core.types import Architecture, HackleError, Run
 from hackle.datasets import load
-from hackle.core.factors import scored_factors
 from hackle.scoring.protocol import Protocol
 from hackle.scoring.registry import METRICS, choose_metrics
 from hackle.store import Store

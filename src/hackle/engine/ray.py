@@ -17,8 +17,8 @@ from typing import Any
 import torch
 from threadpoolctl import threadpool_limits
 
+from hackle.engine.errors import EngineError
 from hackle.engine.executor import Event, outcome_of
-from hackle.engine.lock import EngineError
 from hackle.engine.tasks import Settings, Task
 
 try:

@@ -6,12 +6,13 @@ import math
 import os
 import sqlite3
 from collections.abc import Iterable
-from contextlib import closing, suppress
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import Literal
 
 import pandas as pd
 
+from hackle.core.files import replacing
 from hackle.store.entries import Entry, insert, insert_details, read_entry, without
 from hackle.store.results import Store
 from hackle.store.schema import FILE, StoreError, connect, create_tables, explained
@@ -101,21 +102,20 @@ def export(
         tables, terms = store.tables(), store.curve_terms()
     scores = with_record_fields(tables)
     out.mkdir(parents=True, exist_ok=True)
-    partial = [path.with_name(path.name + ".partial") for path in paths]
     # Term by term: the curves of thousands of runs together would not fit in memory.
     curves = (pd.DataFrame(tables.curve(term).assign(term=term), columns=list(_CURVE)) for term in terms)
-    if file_format == "csv":
-        scores.to_csv(partial[0], index=False)
-        tables.runs.to_csv(partial[1], index=False)
-        pd.DataFrame(columns=list(_CURVE)).to_csv(partial[2], index=False)
-        for frame in curves:
-            frame.to_csv(partial[2], index=False, header=False, mode="a")
-    else:
-        scores.to_parquet(partial[0], index=False)
-        tables.runs.to_parquet(partial[1], index=False)
-        _write_parquet(partial[2], curves)
-    for path, new in zip(paths, partial, strict=True):
-        os.replace(new, path)
+    with ExitStack() as files:
+        partial = [files.enter_context(replacing(path)) for path in paths]
+        if file_format == "csv":
+            scores.to_csv(partial[0], index=False)
+            tables.runs.to_csv(partial[1], index=False)
+            pd.DataFrame(columns=list(_CURVE)).to_csv(partial[2], index=False)
+            for frame in curves:
+                frame.to_csv(partial[2], index=False, header=False, mode="a")
+        else:
+            scores.to_parquet(partial[0], index=False)
+            tables.runs.to_parquet(partial[1], index=False)
+            _write_parquet(partial[2], curves)
     return paths
 
 

@@ -8,13 +8,13 @@ one table does not mix models of two contents unnoticed.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from hackle.core.design import CONFIGURATION, DEFAULTS, design_of
+from hackle.core.files import replacing
 from hackle.core.records import record_hash
 from hackle.core.types import Run
 from hackle.datasets import DATASETS
@@ -110,9 +110,8 @@ def write_wanted(
     }
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        partial = folder / f"{FILE}.partial"
-        partial.write_text(json.dumps(content))
-        os.replace(partial, folder / FILE)
+        with replacing(folder / FILE) as partial:
+            partial.write_text(json.dumps(content))
     except OSError as error:
         raise StudyError(f"cannot write {folder / FILE}: {error}; free some space, or choose another --out") from error
     return wanted

@@ -15,6 +15,7 @@ from typing import Any
 
 import torch
 
+from hackle.core.files import locked_folder
 from hackle.core.records import record_hash
 from hackle.core.types import Dataset, Run
 from hackle.datasets import found, load, load_of_run
@@ -23,7 +24,6 @@ from hackle.train.display import shown
 from hackle.train.errors import DamagedCheckpoint, Diverged, Stopped, TrainingError, WriteError
 from hackle.train.fleet import build_networks, group
 from hackle.train.folder import RunFolder, usable
-from hackle.train.lock import held
 from hackle.train.loop import Pace, Scores, Trained, Watch, last_good_step, train_runs
 from hackle.train.model import load_weights
 from hackle.train.size import choose_fleet_size, cut
@@ -100,9 +100,9 @@ def fit(
     out: the run's folder, or the folder that holds one folder per run, named by the run's hash; None keeps nothing.
     dataset: a data set of your own instead of the one that the runs name. root: where data sets lie.
     resume: go on from the checkpoints under `out`. log_every: steps between two points of the curves.
-    scores: a function of a model and its data set, such as `hackle.scoring.models.quick_scores`, that gives scores by name. They are
-    taken every `score_every` steps, at the log point then or next, and at the end, and join the curves as `score_…`.
-    Training does not depend on them.
+    scores: a function of a model and its data set, such as `hackle.scoring.models.quick_scores`, that gives scores by name.
+    They are taken every `score_every` steps, at the log point then or next, and at the end, and join the curves as
+    `score_…`. Training does not depend on them.
     checkpoint_seconds: between two checkpoints. fleet_size: the most runs that train together; None takes as many as the
     free memory holds. tensorboard: write the curves for TensorBoard, too.
     A run that diverges raises `Diverged` when it trains alone; among others it comes back as None and the others go on.
@@ -137,7 +137,7 @@ def fit(
                 build_networks(together[0], data.shape)
                 if place is not None and number == 0:
                     with usable(place):
-                        lock.enter_context(held(place))
+                        lock.enter_context(locked_folder(place, TrainingError))
                 folders = {
                     record_hash(run): RunFolder(paths[record_hash(run)], run, data.shape, tensorboard=tensorboard)
                     for run in together
@@ -165,8 +165,8 @@ def _checked(runs: Any) -> list[Run]:
     for run in members:
         if not isinstance(run, Run):
             raise TrainingError(
-                f"cannot train {run!r}; expected a hackle.Run, or a list of them. hackle.studies.presets.default_run makes one of a "
-                "method's name"
+                f"cannot train {run!r}; expected a hackle.Run, or a list of them. hackle.studies.presets.default_run makes "
+                "one of a method's name"
             )
     return members
 

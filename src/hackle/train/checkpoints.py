@@ -23,6 +23,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
+from hackle.core.files import replacing
 from hackle.train.curves import STEPS, Curves
 from hackle.train.errors import DamagedCheckpoint, WriteError
 from hackle.train.model import checksum, load_tensors, save_tensors
@@ -35,13 +36,11 @@ def write_atomically(tensors: dict[str, Tensor], path: Path, metadata: dict[str,
 
     A checksum of the contents goes into the metadata.
     """
-    partial = path.with_name(path.name + ".partial")
     whole = {name: value.contiguous() for name, value in tensors.items()}
     try:
-        save_tensors(whole, partial, metadata)
-        os.replace(partial, path)
+        with replacing(path) as partial:
+            save_tensors(whole, partial, metadata)
     except (OSError, SafetensorError) as error:
-        partial.unlink(missing_ok=True)
         raise WriteError(
             f"could not write {path}: {error}. Nothing was overwritten; free some space and resume"
         ) from error
@@ -150,12 +149,11 @@ class Shelf:
         ready()
         self.folder.mkdir(parents=True, exist_ok=True)
         path = self.path(snapshot.runs)
-        new = path.with_name(path.name + ".new")
         known = {"runs": json.dumps(snapshot.runs), "step": str(snapshot.step), "seconds": repr(snapshot.seconds)}
-        write_atomically(snapshot.state, new, known)
-        if path.exists():
-            os.replace(path, _previous(path))
-        os.replace(new, path)
+        with replacing(path, "new") as new:
+            write_atomically(snapshot.state, new, known)
+            if path.exists():
+                os.replace(path, _previous(path))
         self.seconds = time.monotonic() - started
 
     def wait(self) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
+from hackle.core.files import LOCK, replacing
 from hackle.core.records import record_hash, to_json
 from hackle.core.types import Run
 from hackle.train.checkpoints import write_atomically
 from hackle.train.curves import Curves
 from hackle.train.errors import TrainingError
-from hackle.train.lock import FILE as LOCK
 from hackle.train.model import RECORD, WEIGHTS, peek_record, write_record
 
 CURVES = "curves.csv"
@@ -154,12 +153,10 @@ def _lines(curves: Mapping[str, NDArray]) -> list[list[str]]:
 
 def write_curves(folder: Path, curves: Mapping[str, NDArray]) -> None:
     """Write a run's curves as a table, in one step."""
-    partial = folder / (CURVES + ".partial")
-    with partial.open("w", newline="") as file:
+    with replacing(folder / CURVES) as partial, partial.open("w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(curves)
         writer.writerows(_lines(curves))
-    os.replace(partial, folder / CURVES)
 
 
 def read_curves(folder: Path) -> dict[str, NDArray]:

@@ -1,0 +1,9 @@
+"""What can go wrong with a study."""
+
+from __future__ import annotations
+
+from hackle.core.types import HackleError
+
+
+class EngineError(HackleError):
+    """A study that cannot start or go on."""
