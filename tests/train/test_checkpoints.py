@@ -9,7 +9,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from hackle.train.checkpoints import Shelf, Snapshot, as_bytes, read_whole, write_atomically
+from hackle.train.checkpoints import Checkpoints, Snapshot, as_bytes, read_whole, write_atomically
 from hackle.train.errors import DamagedCheckpoint, TrainingError
 
 
@@ -21,37 +21,37 @@ def snapshot(runs: str, step: int, shift: float = 0.0) -> Snapshot:
 
 
 @pytest.fixture
-def shelf(tmp_path: Path) -> Any:
-    shelf = Shelf(tmp_path / "fleets")
-    yield shelf
-    shelf.close()
+def checkpoints(tmp_path: Path) -> Any:
+    checkpoints = Checkpoints(tmp_path / "fleets")
+    yield checkpoints
+    checkpoints.close()
 
 
-def save(shelf: Shelf, *snapshots: Snapshot) -> None:
+def save(checkpoints: Checkpoints, *snapshots: Snapshot) -> None:
     for entry in snapshots:
-        shelf.save(entry)
-    shelf.wait()
+        checkpoints.save(entry)
+    checkpoints.wait()
 
 
 def firsts(found: Snapshot) -> list[float]:
     return found.state["weights/encoder"][:, 0].tolist()
 
 
-def test_runs_are_found_by_name_in_any_order(shelf: Shelf) -> None:
-    save(shelf, snapshot("abc", 4))
-    (found,) = shelf.latest(["c", "a"])
+def test_runs_are_found_by_name_in_any_order(checkpoints: Checkpoints) -> None:
+    save(checkpoints, snapshot("abc", 4))
+    (found,) = checkpoints.latest(["c", "a"])
     assert (found.runs, found.step, firsts(found), found.seconds) == (("c", "a"), 4, [42.0, 40.0], 0.5)
     assert found.curves.row(0)["kl"].tolist() == [42.0] * 4
-    assert shelf.latest(["z"]) == []
+    assert checkpoints.latest(["z"]) == []
 
 
-def test_the_furthest_step_wins_and_parts_join(shelf: Shelf) -> None:
-    save(shelf, snapshot("abcd", 4), snapshot("ab", 6), snapshot("cd", 6, shift=0.5))
-    (found,) = shelf.latest(["d", "c", "b", "a"])
+def test_the_furthest_step_wins_and_parts_join(checkpoints: Checkpoints) -> None:
+    save(checkpoints, snapshot("abcd", 4), snapshot("ab", 6), snapshot("cd", 6, shift=0.5))
+    (found,) = checkpoints.latest(["d", "c", "b", "a"])
     assert (found.runs, found.step) == (("d", "c", "b", "a"), 6)
     assert firsts(found) == [61.5, 60.5, 61.0, 60.0]
-    save(shelf, snapshot("ab", 7))
-    assert {part.runs: part.step for part in shelf.latest(["a", "b", "c"])} == {("a", "b"): 7, ("c",): 6}
+    save(checkpoints, snapshot("ab", 7))
+    assert {part.runs: part.step for part in checkpoints.latest(["a", "b", "c"])} == {("a", "b"): 7, ("c",): 6}
 
 
 def damage(path: Path, how: str) -> None:
@@ -66,51 +66,51 @@ def damage(path: Path, how: str) -> None:
 
 
 @pytest.mark.parametrize("how", ["cut", "flipped", "emptied"])
-def test_a_damaged_checkpoint_gives_way_to_the_one_before(how: str, shelf: Shelf) -> None:
-    save(shelf, snapshot("ab", 2), snapshot("ab", 4), snapshot("ab", 6))
-    newest = shelf.path("ab")
-    assert sorted(path.name for path in shelf.folder.iterdir()) == sorted(
+def test_a_damaged_checkpoint_gives_way_to_the_one_before(how: str, checkpoints: Checkpoints) -> None:
+    save(checkpoints, snapshot("ab", 2), snapshot("ab", 4), snapshot("ab", 6))
+    newest = checkpoints.path("ab")
+    assert sorted(path.name for path in checkpoints.folder.iterdir()) == sorted(
         (newest.name, newest.name.replace(".safetensors", ".previous.safetensors"))
     )
     damage(newest, how)
     said: list[str] = []
-    (found,) = shelf.latest(["a", "b"], said.append)
+    (found,) = checkpoints.latest(["a", "b"], said.append)
     assert found.step == 4
     (line,) = said
     assert newest.name in line
     assert "older" in line
-    damage(next(path for path in shelf.folder.iterdir() if "previous" in path.name), how)
+    damage(next(path for path in checkpoints.folder.iterdir() if "previous" in path.name), how)
     with pytest.raises(DamagedCheckpoint, match="delete it to start its runs anew"):
-        shelf.latest(["a", "b"])
-    shelf.discard((), damaged=True)
-    assert shelf.latest(["a", "b"]) == []
+        checkpoints.latest(["a", "b"])
+    checkpoints.discard((), damaged=True)
+    assert checkpoints.latest(["a", "b"]) == []
 
 
-def test_another_fleets_damage_does_not_matter(shelf: Shelf) -> None:
-    save(shelf, snapshot("ab", 2), snapshot("cd", 2))
-    damage(shelf.path("cd"), "emptied")
-    (found,) = shelf.latest(["a", "b"])
+def test_another_fleets_damage_does_not_matter(checkpoints: Checkpoints) -> None:
+    save(checkpoints, snapshot("ab", 2), snapshot("cd", 2))
+    damage(checkpoints.path("cd"), "emptied")
+    (found,) = checkpoints.latest(["a", "b"])
     assert found.step == 2
-    assert shelf.latest(["e"]) == []
+    assert checkpoints.latest(["e"]) == []
 
 
-def test_checkpoints_of_finished_runs_go(shelf: Shelf) -> None:
-    save(shelf, snapshot("ab", 2), snapshot("ab", 3), snapshot("cd", 2))
-    shelf.discard("abc")
-    assert [path.name for path in shelf.folder.iterdir()] == [shelf.path("cd").name]
-    shelf.tidy()
-    assert shelf.folder.exists()
-    shelf.discard("dc")
-    shelf.tidy()
-    assert not shelf.folder.exists()
+def test_checkpoints_of_finished_runs_go(checkpoints: Checkpoints) -> None:
+    save(checkpoints, snapshot("ab", 2), snapshot("ab", 3), snapshot("cd", 2))
+    checkpoints.discard("abc")
+    assert [path.name for path in checkpoints.folder.iterdir()] == [checkpoints.path("cd").name]
+    checkpoints.tidy()
+    assert checkpoints.folder.exists()
+    checkpoints.discard("dc")
+    checkpoints.tidy()
+    assert not checkpoints.folder.exists()
 
 
-def test_a_state_is_written_as_it_was_when_it_was_saved(shelf: Shelf) -> None:
+def test_a_state_is_written_as_it_was_when_it_was_saved(checkpoints: Checkpoints) -> None:
     entry = snapshot("ab", 2)
-    shelf.save(entry)
+    checkpoints.save(entry)
     entry.state["weights/encoder"].fill_(-1.0)
-    shelf.wait()
-    assert firsts(shelf.latest(["a", "b"])[0]) == [20.0, 21.0]
+    checkpoints.wait()
+    assert firsts(checkpoints.latest(["a", "b"])[0]) == [20.0, 21.0]
 
 
 def full(tensors: Any, target: Path, metadata: Any) -> None:
@@ -128,13 +128,13 @@ def test_a_full_disk_leaves_the_old_checkpoint(tmp_path: Path, monkeypatch: pyte
     assert [entry.name for entry in tmp_path.iterdir()] == ["checkpoint.safetensors"]
 
 
-def test_what_went_wrong_in_the_background_is_raised(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
-    save(shelf, snapshot("ab", 2))
+def test_what_went_wrong_in_the_background_is_raised(checkpoints: Checkpoints, monkeypatch: pytest.MonkeyPatch) -> None:
+    save(checkpoints, snapshot("ab", 2))
     monkeypatch.setattr("hackle.train.model.save_file", full)
-    shelf.save(snapshot("ab", 4))
+    checkpoints.save(snapshot("ab", 4))
     with pytest.raises(TrainingError, match="No space left"):
-        shelf.wait()
-    assert shelf.latest(["a", "b"])[0].step == 2
+        checkpoints.wait()
+    assert checkpoints.latest(["a", "b"])[0].step == 2
 
 
 def test_bytes_are_the_file(tmp_path: Path) -> None:

@@ -170,7 +170,7 @@ def test_training_goes_on_while_a_checkpoint_is_written(
         patch.setattr(Fleet, "step", step)
         patch.setattr(checkpoints, "write_atomically", write)
         stop_after(patch, 14)
-        patch.setattr("hackle.train.loop._Voyage._leave", lambda self, done: self.shelf.wait() or _leave())
+        patch.setattr("hackle.train.loop._FleetTraining._stop", lambda self, done: self.checkpoints.wait() or _leave())
         with pytest.raises(_Left):
             quiet(runs_of(2, steps=18, method=VAE()), tmp_path, squares, log_every=1, checkpoint_seconds=0.0)
     written = [entry for entry in log if isinstance(entry, tuple)]

@@ -79,7 +79,9 @@ def test_runs_of_a_method_of_ones_own_are_read_again(squares: Any, tmp_path: Pat
         trained = fit(run, dataset=squares, out=folder, device="cpu", progress=False)
         assert fit(run, dataset=squares, out=folder, device="cpu", progress=False, resume=True).run == run
         del sys.modules["quiet_method"]
-        with pytest.raises(ModelError, match=r"'quiet_method:QuietVAE', which is neither hackle's .*trust=True in Python"):
+        with pytest.raises(
+            ModelError, match=r"'quiet_method:QuietVAE', which is neither hackle's .*trust=True in Python"
+        ):
             Model.load(folder)
         loaded = Model.load(folder, trust=True)
         assert (type(loaded.run.method).__name__, vars(loaded.run.method)) == ("QuietVAE", {"weight": 3.0})

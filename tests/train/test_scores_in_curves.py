@@ -18,8 +18,7 @@ from hackle.nets import Adversarial
 from hackle.objectives import VAE, BetaVAE, FactorVAE, InfoGAN
 from hackle.scoring.models import quick_scores
 from hackle.train import TrainingError, fit
-from hackle.train.curves import Curves
-from hackle.train.folder import read_curves
+from hackle.train.curves import Curves, read_curves
 from hackle.train.model import Model
 from train.test_fleet import Exploding, small_run
 

@@ -104,7 +104,7 @@ def run_study(
         _settle_weights(wanted, keeper, store)
         lacking = lacking_scores(wanted, store, chosen, names, root)
         again = lacking.in_whole_groups(wanted, folder.with_weights())
-        for_good = _for_good(lacking, again, folder)
+        unscorable = _cannot_be_scored(lacking, again, folder)
         driver = Driver(
             runs,
             folder,
@@ -124,8 +124,8 @@ def run_study(
                 with Display(len(driver.runs), *counts, driver.model_steps(), progress) as display:
                     if again.scores:
                         display.say(f"{again}. Their weights are here, and they get them now")
-                    if for_good:
-                        display.say(for_good)
+                    if unscorable:
+                        display.say(unscorable)
                     driver.run(executor, display)
             finally:
                 executor.close()
@@ -139,7 +139,7 @@ def run_study(
         scored=driver.scored,
         seconds=time.monotonic() - started,
         failures=tuple(driver.failures.items()),
-        lacking=for_good,
+        lacking=unscorable,
     )
 
 
@@ -156,7 +156,7 @@ def _settle_weights(runs: Mapping[str, Run], keeper: Keeper, store: Store) -> No
         keeper.stored(runs[key], [row for row in rows if row["run"] == key])
 
 
-def _for_good(lacking: Lacking, again: Lacking, folder: StudyFolder) -> str:
+def _cannot_be_scored(lacking: Lacking, again: Lacking, folder: StudyFolder) -> str:
     """A line on the runs that cannot be scored again, "" where there are none."""
     rest = lacking.of(lacking.scores.keys() - again.scores.keys())
     if not rest.scores:

@@ -25,7 +25,7 @@ from hackle.engine.folder import Keeper, StudyFolder, Waiting
 from hackle.engine.tasks import Ceilings, ChooseSize, ScoredRun, Task, TrainedRun, TrainFleet
 from hackle.store import Store
 from hackle.store.tables import Outcome
-from hackle.train import DamagedCheckpoint, Shelf, Stopped, cut
+from hackle.train import Checkpoints, DamagedCheckpoint, Stopped, cut
 from hackle.train.fleet import group
 from hackle.train.loop import stop_requests
 
@@ -230,11 +230,11 @@ class Driver:
 
     def _discard_checkpoints(self) -> None:
         """Delete the checkpoints of which every run is trained or stored."""
-        shelf = Shelf(self.folder.fleets)
-        shelf.discard(self.settled | self.folder.with_weights())
+        checkpoints = Checkpoints(self.folder.fleets)
+        checkpoints.discard(self.settled | self.folder.with_weights())
         if not self._active:
-            shelf.tidy()
-        shelf.close()
+            checkpoints.tidy()
+        checkpoints.close()
 
     def _keep_failed(self, run: Run, reason: str, **known: Any) -> None:
         self.store.add(Outcome(run, "failed", reason, **known), replace_failed=True)

@@ -21,7 +21,7 @@ from typing import Any, Literal
 
 from numpy.typing import NDArray
 
-from hackle.core.files import LOCK, replacing
+from hackle.core.files import LOCK
 from hackle.core.records import record_hash
 from hackle.core.types import HackleError, Run
 from hackle.engine.errors import EngineError
@@ -30,9 +30,10 @@ from hackle.store import FILE as RESULTS
 from hackle.studies.folder import FILE as WANTED
 from hackle.train import DamagedCheckpoint
 from hackle.train.checkpoints import read_whole
+from hackle.train.curves import read_curves
 from hackle.train.fleet import stacking_key
-from hackle.train.folder import read_curves, write_curves
-from hackle.train.model import WEIGHTS, write_record
+from hackle.train.folder import RunFolder
+from hackle.train.model import WEIGHTS
 
 Keep = Literal["all", "best", "none"]
 Row = Mapping[str, Any]
@@ -75,15 +76,11 @@ class StudyFolder:
         return {path.parent.name for path in self.runs.glob(f"*/{WEIGHTS}")}
 
     def put(self, trained: TrainedRun) -> None:
-        """Write a trained run; its weights come last and in one step, and say that it is whole."""
+        """Write a trained run."""
         assert trained.weights is not None
         folder = self.runs / record_hash(trained.run)
-        with _room(folder):
-            folder.mkdir(parents=True, exist_ok=True)
-            write_record(folder, trained.run, trained.shape)
-            write_curves(folder, trained.curves)
-            with replacing(folder / WEIGHTS) as partial:
-                partial.write_bytes(trained.weights)
+        with _explained(folder):
+            RunFolder(folder, trained.run, trained.shape).put(trained.curves, trained.weights)
 
     def take(self, run: Run) -> Waiting:
         """Read a trained run; `DamagedCheckpoint` where its files are not what was written."""
@@ -103,7 +100,7 @@ class StudyFolder:
 
 
 @contextmanager
-def _room(path: Path) -> Iterator[None]:
+def _explained(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:

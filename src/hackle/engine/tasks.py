@@ -25,7 +25,7 @@ from hackle.datasets import load
 from hackle.scoring.encode import encode_images
 from hackle.scoring.models import Scoring, portrait, prepare_scoring
 from hackle.scoring.protocol import Protocol as ScoringProtocol
-from hackle.train import DamagedCheckpoint, Pace, Shelf, Trained, Watch, choose_fleet_size, train_runs
+from hackle.train import Checkpoints, DamagedCheckpoint, Pace, Trained, Watch, choose_fleet_size, train_runs
 from hackle.train.checkpoints import as_bytes
 from hackle.train.model import Model
 from hackle.train.size import is_out_of_memory, release_memory
@@ -120,17 +120,17 @@ class TrainFleet:
         device = torch.device(settings.device)
         # As many points as a figure shows.
         pace = Pace(max(1, self.runs[0].steps // 200), settings.checkpoint_seconds)
-        shelf, count = Shelf(Path(settings.checkpoints)), _Count(tell)
+        checkpoints, count = Checkpoints(Path(settings.checkpoints)), _Count(tell)
         try:
-            trained = train_runs(self.runs, data, device, pace, count.watch, shelf=shelf)
+            trained = train_runs(self.runs, data, device, pace, count.watch, checkpoints=checkpoints)
             results = [_packed(found, data.shape, device) for found in trained]
             tell(count.done)
             return results
         except DamagedCheckpoint as error:
             tell(f"{error}. Starting these {len(self.runs)} runs anew")
-            shelf.discard((), damaged=True)
+            checkpoints.discard((), damaged=True)
         finally:
-            shelf.close()
+            checkpoints.close()
         return self.perform(settings, tell)
 
 

@@ -6,7 +6,6 @@ resolves to a place outside it, through a link for instance, is not served.
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import json
 import math
@@ -26,9 +25,11 @@ from hackle.core.records import to_json
 from hackle.core.types import HackleError
 from hackle.store import FILE, Store, StoreError, read
 from hackle.store.entries import read_entry
+from hackle.train.curves import FILE as CURVES
+from hackle.train.curves import read_curves
 from hackle.train.model import RECORD, WEIGHTS, ModelError, peek_record
 
-CURVES, SCORES, RUNS = "curves.csv", "scores.json", "runs"
+SCORES, RUNS = "scores.json", "runs"
 DEPTH = 3
 """How many folders below the served one a run may lie."""
 MOST_BYTES = 64 * 2**20
@@ -270,20 +271,14 @@ def _plain(value: Any) -> Any:
 
 
 def _read_curves(root: Path, path: Path) -> dict[str, list[Any]]:
-    """The table that training appends to; a last line that is still being written is left out."""
+    """The table that training appends to."""
     if not _within(root, path):
         return {}
-    head, *lines = path.read_text().splitlines(keepends=True) or [""]
-    names = head.strip().split(",")
-    rows = [row for row in csv.reader(line for line in lines if line.endswith("\n")) if len(row) == len(names)]
     try:
-        columns = {name: [float(row[at] or "nan") for row in rows] for at, name in enumerate(names)} if names[0] else {}
+        columns = read_curves(path.parent)
     except ValueError:
         return {}
-    if "step" not in columns:
-        return {}
-    plain = {name: [_plain(value) for value in values] for name, values in columns.items()}
-    return plain | {"step": [int(step) for step in columns["step"]]}
+    return {name: [_plain(value) for value in values.tolist()] for name, values in columns.items()}
 
 
 def _stored_curves(root: Path, identifier: str) -> dict[str, list[Any]]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 from PIL import Image
 
@@ -17,6 +17,7 @@ from hackle.core.records import to_json
 from hackle.core.types import Dataset
 from hackle.pictures import Captured, Look, animation, histograms, mosaic, overview, samples
 from hackle.report.html import address, gif_of_frames, png_of_figure, png_of_picture, render
+from hackle.train.curves import read_curves
 from hackle.train.model import Model
 
 if TYPE_CHECKING:
@@ -50,23 +51,20 @@ def score_rows(scores: pd.DataFrame) -> list[dict[str, Any]]:
 
 def curves_figure(folder: Path) -> Figure | None:
     """Every term of the objective against steps, or None where the folder has no curves."""
-    path = folder / "curves.csv"
-    if not path.is_file():
+    curves = read_curves(folder)
+    if not len(curves.get("step", ())):
         return None
     from matplotlib.figure import Figure
 
-    with path.open() as file:
-        rows = list(csv.DictReader(file))
-    names = [name for name in rows[0] if name != "step" and not name.rsplit("_", 1)[-1].isdigit()]
-    steps = [int(row["step"]) for row in rows]
+    names = [name for name in curves if name != "step" and not name.rsplit("_", 1)[-1].isdigit()]
     columns = min(3, len(names))
     height = -(-len(names) // columns)
     figure = Figure(figsize=(3.2 * columns, 2.2 * height), dpi=140, layout="constrained")
     panels = figure.subplots(height, columns, squeeze=False).ravel()
     for panel, name in zip(panels, names, strict=False):
-        points = [(step, float(row[name])) for step, row in zip(steps, rows, strict=True) if row[name]]
-        marker = "." if len(points) < 10 else ""
-        panel.plot(*zip(*points, strict=True), color=LIGHT.palette[0], linewidth=1.2, marker=marker)
+        known = ~np.isnan(curves[name])
+        marker = "." if known.sum() < 10 else ""
+        panel.plot(curves["step"][known], curves[name][known], color=LIGHT.palette[0], linewidth=1.2, marker=marker)
         panel.set_title(name.replace("_", " "), fontsize=9)
         panel.tick_params(labelsize=7)
         panel.set_xlabel("step", fontsize=7)

@@ -19,7 +19,7 @@ from hackle.core.files import locked_folder
 from hackle.core.records import record_hash
 from hackle.core.types import Dataset, Run
 from hackle.datasets import found, load, load_of_run
-from hackle.train.checkpoints import Shelf, write_atomically
+from hackle.train.checkpoints import Checkpoints, write_atomically
 from hackle.train.display import shown
 from hackle.train.errors import DamagedCheckpoint, Diverged, Stopped, TrainingError, WriteError
 from hackle.train.fleet import build_networks, group
@@ -29,12 +29,12 @@ from hackle.train.model import load_weights
 from hackle.train.size import choose_fleet_size, cut
 
 __all__ = [
+    "Checkpoints",
     "DamagedCheckpoint",
     "Diverged",
     "Pace",
     "RunFolder",
     "Scores",
-    "Shelf",
     "Stopped",
     "Trained",
     "TrainingError",
@@ -123,9 +123,9 @@ def fit(
     target = find_device(device)
     place = None if out is None else Path(out)
     paths = {record_hash(run): place if alone else place / record_hash(run) for run in members} if place else {}
-    shelf = None
+    checkpoints = None
     if place is not None:
-        shelf = Shelf(place, alone=True) if alone else Shelf(place / FLEETS)
+        checkpoints = Checkpoints(place, alone=True) if alone else Checkpoints(place / FLEETS)
     pace, results = Pace(log_every, checkpoint_seconds, score_every), {}
     lock = ExitStack()
     try:
@@ -143,15 +143,17 @@ def fit(
                     for run in together
                     if paths
                 }
-                results |= _fit_group(together, data, target, pace, watch, shelf, folders, resume, fleet_size, scores)
+                results |= _fit_group(
+                    together, data, target, pace, watch, checkpoints, folders, resume, fleet_size, scores
+                )
         if alone and results[record_hash(runs)].model is None:
-            raise _diverged(results[record_hash(runs)], shelf)
-        if shelf is not None:
-            shelf.discard(results)
-            shelf.tidy()
+            raise _diverged(results[record_hash(runs)], checkpoints)
+        if checkpoints is not None:
+            checkpoints.discard(results)
+            checkpoints.tidy()
     finally:
-        if shelf is not None:
-            shelf.close()
+        if checkpoints is not None:
+            checkpoints.close()
         lock.close()
     models = [results[record_hash(run)].model for run in members]
     return models[0] if alone else models
@@ -186,7 +188,7 @@ def _fit_group(
     device: torch.device,
     pace: Pace,
     watch: Watch,
-    shelf: Shelf | None,
+    checkpoints: Checkpoints | None,
     folders: dict[str, RunFolder],
     resume: bool,
     fleet_size: int | None,
@@ -203,7 +205,9 @@ def _fit_group(
     left = [run for run in runs if record_hash(run) not in done]
     for fleet in cut(left, fleet_size or choose_fleet_size(left, data, device)) if left else []:
         try:
-            for trained in train_runs(fleet, data, device, pace, watch, shelf=shelf, folders=folders, scores=scores):
+            for trained in train_runs(
+                fleet, data, device, pace, watch, checkpoints=checkpoints, folders=folders, scores=scores
+            ):
                 done[record_hash(trained.run)] = trained
         except RuntimeError as error:
             if "randomness" not in str(error):
@@ -215,9 +219,9 @@ def _fit_group(
     return done
 
 
-def _diverged(result: Trained, shelf: Shelf | None) -> Diverged:
+def _diverged(result: Trained, checkpoints: Checkpoints | None) -> Diverged:
     run, kept = result.run, "no checkpoint was written before that"
-    if shelf is not None and (good := last_good_step(shelf, record_hash(run))) is not None:
+    if checkpoints is not None and (good := last_good_step(checkpoints, record_hash(run))) is not None:
         kept = f"last good checkpoint: step {good[0]:,} in {good[1]}"
     return Diverged(
         f"{run.method} with seed {run.seed} {result.failure}; {kept}. A smaller learning rate or weight often helps"

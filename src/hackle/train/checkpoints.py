@@ -118,7 +118,7 @@ def _copy_to_host(state: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], Calla
     return copies, wait
 
 
-class Shelf:
+class Checkpoints:
     """The checkpoints in one folder. `alone`: the folder is one run's own, and its file has a plain name."""
 
     def __init__(self, folder: Path, *, alone: bool = False) -> None:

@@ -1,4 +1,4 @@
-"""The terms of a fleet's runs over its steps: kept in memory, saved with its checkpoints, written out in batches.
+"""The terms of a fleet's runs over its steps: kept in memory, saved with its checkpoints, and a table in each run's folder.
 
 A term is a number per run, or a row of numbers (one per latent). Runs are the leading axis, as in a fleet's state, so that
 the curves of a fleet can be cut and joined with it. A term that a point does not have, such as a score that is taken at some
@@ -7,13 +7,19 @@ points alone, is NaN there.
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Mapping, Sequence
+from io import StringIO
+from pathlib import Path
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from hackle.core.files import replacing
+
+FILE = "curves.csv"
 PREFIX = "curves/"
 STEPS = PREFIX + "step"
 """The one tensor of curves that has no run axis: the steps at which points were taken, (p,)."""
@@ -60,13 +66,52 @@ class Curves:
 
     def row(self, row: int, start: int = 0) -> dict[str, NDArray]:
         """One run's curves from a point on: `step` and each term, a term with a value per latent as `term_0`, `term_1`, …"""
-        found: dict[str, NDArray] = {"step": np.array(self.steps[start:], dtype=np.int64)}
+        columns: dict[str, NDArray] = {"step": np.array(self.steps[start:], dtype=np.int64)}
         for name, points in self._terms.items():
             values = np.array([point[row] for point in points[start:]], dtype=np.float32)
             if points[0].ndim == 1:
-                found[name] = values
+                columns[name] = values
             else:
                 width = points[0].shape[1]
-                columns = values.reshape(-1, width)
-                found |= {f"{name}_{position}": columns[:, position] for position in range(width)}
-        return found
+                latents = values.reshape(-1, width)
+                columns |= {f"{name}_{position}": latents[:, position] for position in range(width)}
+        return columns
+
+
+def as_lines(curves: Mapping[str, NDArray]) -> str:
+    """Rows of the table: nine digits give a float32 back exactly, and a cell is empty where there is no number."""
+    columns = [
+        [str(value) if name == "step" else "" if value != value else f"{value:.9g}" for value in values.tolist()]
+        for name, values in curves.items()
+    ]
+    return "".join(",".join(row) + "\n" for row in zip(*columns, strict=True))
+
+
+def write_curves(folder: Path, curves: Mapping[str, NDArray]) -> None:
+    """Write a run's curves as a table, in one step."""
+    head = StringIO()
+    csv.writer(head, lineterminator="\n").writerow(curves)
+    with replacing(folder / FILE) as partial:
+        partial.write_text(head.getvalue() + as_lines(curves), newline="")
+
+
+def read_curves(folder: Path) -> dict[str, NDArray]:
+    """The curves of a run folder, `step` and each term; nothing where there are none. `ValueError` where a table is damaged.
+
+    A last line that is still being written is left out.
+    """
+    path = folder / FILE
+    lines = path.read_text().splitlines(keepends=True) if path.is_file() else []
+    try:
+        names, *rows = csv.reader(line for line in lines if line.endswith("\n")) if lines else [[]]
+    except csv.Error as error:
+        raise ValueError(f"{path} is no table: {error}") from error
+    if not names:
+        return {}
+    if "step" not in names:
+        raise ValueError(f"{path} has the columns {', '.join(names)}; expected one called step")
+    columns = zip(*rows, strict=True) if rows else [()] * len(names)
+    return {
+        name: np.array([cell or "nan" for cell in column], dtype=np.int64 if name == "step" else np.float32)
+        for name, column in zip(names, columns, strict=True)
+    }

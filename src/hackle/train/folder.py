@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,11 +15,10 @@ from hackle.core.files import LOCK, replacing
 from hackle.core.records import record_hash, to_json
 from hackle.core.types import Run
 from hackle.train.checkpoints import write_atomically
-from hackle.train.curves import Curves
+from hackle.train.curves import FILE as CURVES
+from hackle.train.curves import Curves, as_lines, write_curves
 from hackle.train.errors import TrainingError
 from hackle.train.model import RECORD, WEIGHTS, peek_record, write_record
-
-CURVES = "curves.csv"
 
 
 class RunFolder:
@@ -78,7 +76,7 @@ class RunFolder:
         fresh = curves.row(row, self._written)
         if list(fresh) == self._terms:
             with (self.path / CURVES).open("a", newline="") as file:
-                csv.writer(file, lineterminator="\n").writerows(_lines(fresh))
+                file.write(as_lines(fresh))
         else:
             self._write(curves.row(row))
         self._written = len(curves.steps)
@@ -100,10 +98,18 @@ class RunFolder:
                 for step, value in zip(fresh["step"][known].tolist(), values[known].tolist(), strict=True):
                     self._writer.add_scalar(name, value, step)
 
-    def finish(self, weights: dict[str, Tensor], metadata: dict[str, str] | None = None) -> None:
+    def finish(self, weights: dict[str, Tensor]) -> None:
         """Write the result, which says that the run has finished."""
         self.close()
-        write_atomically(weights, self.path / WEIGHTS, metadata)
+        write_atomically(weights, self.path / WEIGHTS)
+
+    def put(self, curves: Mapping[str, NDArray], weights: bytes) -> None:
+        """Write a run that was trained elsewhere; its weights come last and in one step, and say that it is whole."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        write_record(self.path, self.run, self.shape)
+        write_curves(self.path, curves)
+        with replacing(self.path / WEIGHTS) as partial:
+            partial.write_bytes(weights)
 
     def close(self) -> None:
         if self._writer is not None:
@@ -135,39 +141,8 @@ def _differences(there: Run, asked: Run) -> str:
 
 def _flat(plain: dict[str, Any], prefix: str = "") -> dict[str, Any]:
     """The values of a record written as plain data by dotted path; at a record's own path stands its type."""
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for name, value in plain.items():
         path = prefix if name == "type" else f"{prefix}.{name}".lstrip(".")
-        found |= _flat(value, path) if isinstance(value, dict) else {path: value}
-    return found
-
-
-def _lines(curves: Mapping[str, NDArray]) -> list[list[str]]:
-    """Rows of the table: nine digits give a float32 back exactly, and a cell is empty where there is no number."""
-    columns = [
-        [str(value) if name == "step" else "" if value != value else f"{value:.9g}" for value in values.tolist()]
-        for name, values in curves.items()
-    ]
-    return [list(row) for row in zip(*columns, strict=True)]
-
-
-def write_curves(folder: Path, curves: Mapping[str, NDArray]) -> None:
-    """Write a run's curves as a table, in one step."""
-    with replacing(folder / CURVES) as partial, partial.open("w", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(curves)
-        writer.writerows(_lines(curves))
-
-
-def read_curves(folder: Path) -> dict[str, NDArray]:
-    """The curves of a run folder, `step` and each term; nothing where there are none."""
-    path = folder / CURVES
-    if not path.is_file():
-        return {}
-    with path.open(newline="") as file:
-        names, *rows = list(csv.reader(file))
-    columns = zip(*rows, strict=True) if rows else [()] * len(names)
-    return {
-        name: np.array([cell or "nan" for cell in column], dtype=np.int64 if name == "step" else np.float32)
-        for name, column in zip(names, columns, strict=True)
-    }
+        values |= _flat(value, path) if isinstance(value, dict) else {path: value}
+    return values

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from hackle.core.records import record_hash
 from hackle.core.types import Dataset, HackleError, Images, Run
-from hackle.train.checkpoints import Shelf, Snapshot
+from hackle.train.checkpoints import Checkpoints, Snapshot
 from hackle.train.curves import PREFIX, Curves
 from hackle.train.errors import Stopped, TrainingError
 from hackle.train.fleet import Fleet
@@ -101,7 +101,7 @@ def train_runs(
     pace: Pace,
     watch: Watch,
     *,
-    shelf: Shelf | None = None,
+    checkpoints: Checkpoints | None = None,
     folders: Mapping[str, RunFolder] | None = None,
     scores: Scores | None = None,
 ) -> Iterator[Trained]:
@@ -114,14 +114,16 @@ def train_runs(
     while waiting:
         members = waiting.pop()
         hashes = {record_hash(run): run for run in members}
-        snapshots = shelf.latest(list(hashes), watch.say) if shelf is not None else []
+        snapshots = checkpoints.latest(list(hashes), watch.say) if checkpoints is not None else []
         kept = {run for snapshot in snapshots for run in snapshot.runs}
         fresh = [run for key, run in hashes.items() if key not in kept]
         parts = [([hashes[key] for key in snapshot.runs], snapshot) for snapshot in snapshots]
         for part, snapshot in [*parts, *([(fresh, None)] if fresh else [])]:
             try:
-                voyage = _Voyage(part, images, data, device, snapshot, shelf, folders or {}, watch, scores)
-                found = voyage.run(pace)
+                training = _FleetTraining(
+                    part, images, data, device, snapshot, checkpoints, folders or {}, watch, scores
+                )
+                found = training.run(pace)
             except Exception as error:
                 if not is_out_of_memory(error):
                     raise
@@ -129,12 +131,12 @@ def train_runs(
             if found is not None:
                 yield from found
                 continue
-            voyage = None  # its tensors must go before the halves come
+            training = None  # its tensors must go before the halves come
             release_memory(device)
             if len(part) == 1:
                 raise TrainingError(f"one model does not fit in memory: {message}. A smaller batch or network would")
-            if shelf is not None:
-                shelf.wait()
+            if checkpoints is not None:
+                checkpoints.wait()
             halves = cut(part, -(-len(part) // 2))
             watch.say(
                 f"out of memory with {len(part)} models: going on with {' and '.join(str(len(h)) for h in halves)}"
@@ -142,7 +144,7 @@ def train_runs(
             waiting += halves[::-1]
 
 
-class _Voyage:
+class _FleetTraining:
     """One fleet from where it stands to its last step."""
 
     def __init__(
@@ -152,7 +154,7 @@ class _Voyage:
         data: Dataset,
         device: torch.device,
         snapshot: Snapshot | None,
-        shelf: Shelf | None,
+        checkpoints: Checkpoints | None,
         folders: Mapping[str, RunFolder],
         watch: Watch,
         scores: Scores | None,
@@ -162,7 +164,7 @@ class _Voyage:
         self.folders = [folders.get(key) for key in self.hashes]
         self.curves = snapshot.curves if snapshot is not None else Curves()
         self.spent = snapshot.seconds if snapshot is not None else 0.0
-        self.shelf, self.watch = shelf, watch
+        self.checkpoints, self.watch = checkpoints, watch
         self.data, self.scores = data, scores
         self.said: set[str] = set()
         if snapshot is not None:
@@ -205,12 +207,17 @@ class _Voyage:
                         appended = now
                     if bool((fleet.state["failed_at"] >= 0).all()):
                         break
-                    if self.shelf is not None and now - saved > pause and done < steps and not self.shelf.busy:
-                        pause = max(pace.checkpoint_seconds, _WRITING_SHARE * self.shelf.seconds)
+                    if (
+                        self.checkpoints is not None
+                        and now - saved > pause
+                        and done < steps
+                        and not self.checkpoints.busy
+                    ):
+                        pause = max(pace.checkpoint_seconds, _WRITING_SHARE * self.checkpoints.seconds)
                         self._save()
                         saved = now
                 if stop.is_set():
-                    self._leave(done)
+                    self._stop(done)
         self._append()
         return [self._result(row, folder) for row, folder in enumerate(self.folders)]
 
@@ -245,17 +252,19 @@ class _Voyage:
                 folder.append(self.curves, row)
 
     def _save(self) -> None:
-        if self.shelf is not None:
-            self.shelf.save(Snapshot(self.hashes, {**self.fleet.state, **self.curves.tensors()}, self.seconds))
+        if self.checkpoints is not None:
+            self.checkpoints.save(Snapshot(self.hashes, {**self.fleet.state, **self.curves.tensors()}, self.seconds))
 
-    def _leave(self, done: int) -> None:
+    def _stop(self, done: int) -> None:
         """Write a checkpoint and stop."""
         self._append()
-        if self.shelf is None:
+        if self.checkpoints is None:
             raise Stopped(f"stopped at step {done:,}; nothing is kept of a run without a folder (out)")
         self._save()
-        self.shelf.wait()
-        raise Stopped(f"stopped at step {done:,}; checkpoint in {self.shelf.folder}, from which it can be resumed")
+        self.checkpoints.wait()
+        raise Stopped(
+            f"stopped at step {done:,}; checkpoint in {self.checkpoints.folder}, from which it can be resumed"
+        )
 
     def _result(self, row: int, folder: RunFolder | None) -> Trained:
         fleet = self.fleet
@@ -279,10 +288,10 @@ def restore(fleet: Fleet, snapshot: Snapshot) -> None:
             fleet.state[name] = value.to(fleet.device)
 
 
-def last_good_step(shelf: Shelf, run: str) -> tuple[int, Path] | None:
+def last_good_step(checkpoints: Checkpoints, run: str) -> tuple[int, Path] | None:
     """The newest checkpoint of a run that was still finite in it."""
-    shelf.wait()
-    for snapshot in shelf.latest([run]):
+    checkpoints.wait()
+    for snapshot in checkpoints.latest([run]):
         if int(snapshot.state["failed_at"][0]) < 0:
-            return snapshot.step, shelf.folder
+            return snapshot.step, checkpoints.folder
     return None
