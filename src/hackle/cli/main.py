@@ -36,19 +36,25 @@ SUMMARY = "\n".join(
         *(f"  hackle {usage:<14} {about}" for usage, about in VERBS.values()),
         "",
         "Each verb has its own --help. Data sets lie under --root, or $HACKLE_DATA, or the user's cache.",
+        "hackle --debug VERB …, or HACKLE_DEBUG=1, shows where in the code an error came from.",
     ]
 )
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run one verb and turn what the user can mend into a message and exit code 1, or 130 for what Ctrl-C has stopped."""
+    """Run one verb and turn what the user can mend into a message and exit code 1, or 130 for what Ctrl-C has stopped; with
+    --debug before the verb, or HACKLE_DEBUG set, the error is raised as it is."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             # A terminal that lacks a letter shows a question mark in its place.
             stream.reconfigure(errors="replace")
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    debug = words[:1] == ["--debug"]
+    words = words[debug:]
+    debug = debug or os.environ.get("HACKLE_DEBUG", "0") not in ("", "0")
     try:
         try:
-            _run(list(sys.argv[1:] if arguments is None else arguments))
+            _run(words)
         finally:
             sys.stdout.flush()
     except BrokenPipeError:
@@ -56,28 +62,29 @@ def main(arguments: Sequence[str] | None = None) -> None:
         # its end goes nowhere.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise SystemExit(1) from None
-    except KeyboardInterrupt:
-        say_error("stopped")
-        raise SystemExit(130) from None
-    except HackleError as error:
-        say_error(error)
-        raise SystemExit(error.exit_code) from None
-    except ValueError as error:
-        say_error(error)
-        raise SystemExit(1) from error
-    except (MemoryError, RuntimeError) as error:
-        # PyTorch has no class of its own for the host's memory.
-        if not isinstance(error, MemoryError) and not re.search("can't allocate memory|out of memory", str(error)):
+    except (KeyboardInterrupt, Exception) as error:
+        message = "" if debug else _message(error)
+        if not message:
             raise
+        say_error(message)
+        raise SystemExit(130 if isinstance(error, KeyboardInterrupt) else getattr(error, "exit_code", 1)) from error
+
+
+def _message(error: BaseException) -> str:
+    """What the user can do about an error, in one line; "" for an error of the program itself."""
+    if isinstance(error, KeyboardInterrupt):
+        return "stopped"
+    if isinstance(error, HackleError | ValueError):
+        return str(error)
+    # PyTorch has no class of its own for the host's memory.
+    full = isinstance(error, RuntimeError) and re.search("can't allocate memory|out of memory", str(error))
+    if isinstance(error, MemoryError) or full:
         what = str(error).partition("\n")[0] or "none is left"
-        say_error(f"not enough memory ({what}); take fewer latents, smaller batches or smaller fleets")
-        raise SystemExit(1) from error
-    except OSError as error:
+        return f"not enough memory ({what}); take fewer latents, smaller batches or smaller fleets"
+    if isinstance(error, OSError):
         what = f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
-        say_error(
-            f"{what}; see that the path is right, that you may read and write there, and that there is space left"
-        )
-        raise SystemExit(1) from error
+        return f"{what}; see that the path is right, that you may read and write there, and that there is space left"
+    return ""
 
 
 def _run(words: list[str]) -> None:

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hackle.explorer.workbench import Bench
-from hackle.pictures import mosaic
-from hackle.report.html import address, gif_of_frames, png_of_picture, render
+from hackle.pictures import data_address, gif_bytes, mosaic, png_bytes
+from hackle.report.html import render
 
 COLUMNS = 15
 """Steps of a slider on the offline page."""
@@ -24,18 +24,18 @@ def _enlarged(images: NDArray[np.uint8]) -> NDArray[np.uint8]:
 
 def png_of(images: NDArray[np.uint8]) -> bytes:
     """Images (rows, columns, h, w, c) as one PNG."""
-    return png_of_picture(mosaic(_enlarged(images)))
+    return png_bytes(mosaic(_enlarged(images)))
 
 
 def gif_of(frames: NDArray[np.uint8], milliseconds: int = 80) -> bytes:
     """Images (frames, rows, columns, h, w, c) as an endless GIF."""
-    return gif_of_frames([mosaic(_enlarged(frame)) for frame in frames], milliseconds)
+    return gif_bytes([mosaic(_enlarged(frame)) for frame in frames], milliseconds)
 
 
 def _sprite(images: NDArray[np.uint8]) -> str:
     """Images (n, h, w, c) side by side as the address of an embedded PNG."""
     sheet = mosaic(images[None], gap=0)
-    return address(png_of_picture(sheet))
+    return data_address(png_bytes(sheet))
 
 
 def traversal_page(bench: Bench, starts: NDArray[np.float32], order: list[int], title: str) -> str:

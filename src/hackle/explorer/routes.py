@@ -22,8 +22,7 @@ from hackle.explorer.uploads import decode_upload
 from hackle.explorer.workbench import Bench, Workbench
 from hackle.metrics import dci_from_importance
 from hackle.metrics.mig import mig_from_information
-from hackle.pictures import mosaic, response
-from hackle.report.html import png_of_picture
+from hackle.pictures import mosaic, png_bytes, response
 
 Row = Annotated[list[float], Field(min_length=1, max_length=4096)]
 Latents = Annotated[list[Row], Field(min_length=1, max_length=4096)]
@@ -152,7 +151,7 @@ def _thumbnail(bench: Bench) -> bytes:
     for place, line in enumerate(lines):
         left = place * (line.shape[1] + THUMBNAIL_GAP)
         sheet[:, left : left + line.shape[1]] = np.dstack([line, np.full(line.shape[:2], 255, np.uint8)])
-    return png_of_picture(sheet)
+    return png_bytes(sheet)
 
 
 def make_routes(catalogue: Catalogue, workbench: Workbench) -> APIRouter:

@@ -1,6 +1,7 @@
 """Pictures of one model: what each latent does, what it says about the factors, and what the model makes of its prior."""
 
 from hackle.pictures.captured import Captured, Response, importance, response
+from hackle.pictures.encoding import data_address, gif_bytes, png_bytes
 from hackle.pictures.gallery import Gallery, show
 from hackle.pictures.look import SPAN, Axis, Look, PictureError, axes_of
 from hackle.pictures.plots import (
@@ -10,7 +11,7 @@ from hackle.pictures.plots import (
     responses_figure,
     top_latents_figure,
 )
-from hackle.pictures.tiles import Picture, mosaic, save_picture, to_bytes
+from hackle.pictures.tiles import Picture, mosaic, to_bytes
 from hackle.pictures.views import (
     animation,
     interpolation,
@@ -33,17 +34,19 @@ __all__ = [
     "animation",
     "axes_of",
     "captured_figure",
+    "data_address",
+    "gif_bytes",
     "histograms",
     "importance",
     "interpolation",
     "mosaic",
     "overview",
     "pair_map",
+    "png_bytes",
     "reconstructions",
     "response",
     "responses_figure",
     "samples",
-    "save_picture",
     "show",
     "to_bytes",
     "top_latents",

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Iterator, Mapping
 from html import escape
-from io import BytesIO
 from pathlib import Path
 from typing import Any, overload
-
-import numpy as np
-from PIL import Image
 
 from hackle.core.factors import scored_factors
 from hackle.core.types import Dataset
 from hackle.datasets import found, load_of_run
 from hackle.pictures.captured import Captured, importance, response
+from hackle.pictures.encoding import data_address, gif_bytes, png_bytes
 from hackle.pictures.look import Look, PictureError
 from hackle.pictures.plots import captured_figure, histograms, overview, responses_figure, top_latents_figure
-from hackle.pictures.tiles import mosaic, save_picture
+from hackle.pictures.tiles import mosaic
 from hackle.pictures.views import animation, interpolation, pair_map, samples
 from hackle.train.model import Model
 
@@ -44,27 +40,16 @@ class Gallery(Mapping[str, Any]):
     def __repr__(self) -> str:
         return f"Gallery({', '.join(self)})"
 
-    def save(self, name: str, path: Path | BytesIO) -> None:
+    def save(self, name: str, path: str | Path) -> None:
         """Write one view as PNG."""
-        view = self._views[name]
-        if not isinstance(view, np.ndarray):
-            view.savefig(path, format="png")
-        elif isinstance(path, Path):
-            save_picture(view, path)
-        else:
-            Image.fromarray(view).save(path, "png")
+        Path(path).write_bytes(png_bytes(self[name]))
 
     def _repr_html_(self) -> str:
-        parts = []
-        for name in self:
-            buffer = BytesIO()
-            self.save(name, buffer)
-            data = base64.b64encode(buffer.getvalue()).decode()
-            parts.append(
-                f"<figure><figcaption>{escape(name.replace('_', ' '))}</figcaption>"
-                f'<img alt="{escape(name)}" style="max-width: 100%" src="data:image/png;base64,{data}"></figure>'
-            )
-        return "".join(parts)
+        return "".join(
+            f"<figure><figcaption>{escape(name.replace('_', ' '))}</figcaption>"
+            f'<img alt="{escape(name)}" style="max-width: 100%" src="{data_address(png_bytes(view))}"></figure>'
+            for name, view in self.items()
+        )
 
 
 def views_of(look: Look, dataset: Dataset, *, seed: int = 0, image: int = 0) -> Gallery:
@@ -123,8 +108,8 @@ def show(
 
     model: may also be a run's folder; `trust` imports what its record names, as in `Model.load`. dataset: or its name, as
     `hackle.load` takes it; the one that the model was trained on, if not given. folder: where to write the views as PNG and
-    an animation as GIF, giving their paths; without it a `Gallery` comes back, which a notebook displays. seed: which images are shown.
-    image: which of them the traversals start from.
+    an animation as GIF, giving their paths; without it a `Gallery` comes back, which a notebook displays. seed: which images
+    are shown. image: which of them the traversals start from.
     """
     if isinstance(model, str | Path):
         model = Model.load(model, trust=trust)
@@ -147,6 +132,5 @@ def show(
     gallery = views_of(look, dataset, seed=seed, image=image)
     for name, path in zip(known, paths, strict=False):
         gallery.save(name, path)
-    head, *tail = [Image.fromarray(frame) for frame in animation(look)]
-    head.save(paths[-1], save_all=True, append_images=tail, duration=80, loop=0)
+    paths[-1].write_bytes(gif_bytes(animation(look)))
     return paths

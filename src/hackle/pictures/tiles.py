@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
 
 Picture = NDArray[np.uint8]
 
@@ -30,9 +27,3 @@ def mosaic(images: NDArray, *, gap: int = 2, background: int = 255) -> Picture:
             top, left = gap + row * (height + gap), gap + column * (width + gap)
             sheet[top : top + height, left : left + width] = tiles[row, column]
     return sheet
-
-
-def save_picture(picture: Picture, path: Path, scale: int = 1) -> None:
-    """Write a PNG, each pixel `scale` pixels wide."""
-    image = Image.fromarray(picture)
-    image.resize((image.width * scale, image.height * scale), Image.Resampling.NEAREST).save(path)

@@ -5,23 +5,17 @@ Python computes what is shown; the templates in `templates/` write it, and escap
 
 from __future__ import annotations
 
-import base64
 from functools import cache
 from importlib.resources import files
-from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
-from PIL import Image
 
 from hackle.core.palette import style_sheet
 from hackle.figures import words
 
 if TYPE_CHECKING:
     from jinja2 import Environment
-    from matplotlib.figure import Figure
-
-    from hackle.pictures import Picture
 
 
 def render(template: str, **values: Any) -> str:
@@ -74,30 +68,3 @@ def number(value: float | str | None, digits: int = 3) -> str:
 def interval(low: float, high: float) -> str:
     """An interval after its number, nothing where there is none."""
     return "" if pd.isna(low) or pd.isna(high) else f" [{number(low)}, {number(high)}]"
-
-
-def png_of_picture(picture: Picture) -> bytes:
-    """A uint8 picture as PNG."""
-    buffer = BytesIO()
-    Image.fromarray(picture).save(buffer, "png", optimize=True)
-    return buffer.getvalue()
-
-
-def gif_of_frames(frames: list[Picture], milliseconds: int = 80) -> bytes:
-    """Frames as an endless GIF."""
-    head, *tail = [Image.fromarray(frame) for frame in frames]
-    buffer = BytesIO()
-    head.save(buffer, "gif", save_all=True, append_images=tail, duration=milliseconds, loop=0)
-    return buffer.getvalue()
-
-
-def png_of_figure(figure: Figure) -> bytes:
-    """A matplotlib figure as PNG."""
-    buffer = BytesIO()
-    figure.savefig(buffer, format="png")
-    return buffer.getvalue()
-
-
-def address(content: bytes, kind: str = "png") -> str:
-    """An image as an address that can stand in a page."""
-    return f"data:image/{kind};base64,{base64.b64encode(content).decode()}"

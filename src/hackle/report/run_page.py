@@ -15,8 +15,19 @@ from hackle.core.factors import scored_factors
 from hackle.core.palette import LIGHT
 from hackle.core.records import to_json
 from hackle.core.types import Dataset
-from hackle.pictures import Captured, Look, animation, histograms, mosaic, overview, samples
-from hackle.report.html import address, gif_of_frames, png_of_figure, png_of_picture, render
+from hackle.pictures import (
+    Captured,
+    Look,
+    animation,
+    data_address,
+    gif_bytes,
+    histograms,
+    mosaic,
+    overview,
+    png_bytes,
+    samples,
+)
+from hackle.report.html import render
 from hackle.train.curves import read_curves
 from hackle.train.model import Model
 
@@ -35,7 +46,7 @@ class Shown(NamedTuple):
 
 def _shown(content: bytes, caption: str, *, kind: str = "png", pixels: bool = False) -> Shown:
     with Image.open(BytesIO(content)) as image:
-        return Shown(address(content, kind), caption, image.width, pixels)
+        return Shown(data_address(content, kind), caption, image.width, pixels)
 
 
 def score_rows(scores: pd.DataFrame) -> list[dict[str, Any]]:
@@ -90,21 +101,21 @@ def write_run_page(
         protocols=sorted(set(scores["protocol"])) if len(scores) else [],
         scores=score_rows(scores),
         overview=_shown(
-            png_of_figure(overview(look, captured=captured)),
+            png_bytes(overview(look, captured=captured)),
             "Originals, reconstructions, and one row per latent, sorted by KL to the prior in nats. "
             f"{best}A latent that has collapsed to the prior changes nothing.",
         ),
         moving=_shown(
-            gif_of_frames(animation(look)),
+            gif_bytes(animation(look)),
             f"Four images, a row each; in each column one latent sweeps out and back: {swept}.",
             kind="gif",
             pixels=True,
         ),
-        samples=_shown(png_of_picture(mosaic(samples(look))), "Images decoded from the prior.", pixels=True),
+        samples=_shown(png_bytes(mosaic(samples(look))), "Images decoded from the prior.", pixels=True),
         histograms=_shown(
-            png_of_figure(histograms(look)), "Samples of each latent's aggregate posterior; the line is the prior."
+            png_bytes(histograms(look)), "Samples of each latent's aggregate posterior; the line is the prior."
         ),
-        curves=curves and _shown(png_of_figure(curves), "Every term of the objective against steps."),
+        curves=curves and _shown(png_bytes(curves), "Every term of the objective against steps."),
         record=json.dumps(to_json(run), indent=2),
         folder=folder,
     )
