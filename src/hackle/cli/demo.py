@@ -54,7 +54,7 @@ def run_demo(
     model = fit(run, out=folder, root=root, resume=True, log_every=50)
     assert isinstance(model, Model)
     scores = score(model, dataset, protocol=PROTOCOL, progress=True)
-    scores.to_json(out / "scores.json", orient="records", indent=2)
+    scores.to_json(folder / "scores.json", orient="records", indent=2)
     show(model, dataset, out / "pictures", overwrite=True)
     return scores, write_run_page(model, dataset, scores, out / "index.html", folder=folder)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from hackle.core.types import HackleError
 
-MOST_BYTES = 64 * 2**20
+MOST_BYTES = 32 * 2**20
 """The largest text file that is read of such a folder."""
 
 

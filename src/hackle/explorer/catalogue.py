@@ -12,12 +12,13 @@ import math
 import os
 import threading
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from numpy.typing import NDArray
 
 from hackle.core.method import strength_of
 from hackle.core.parts import name_of
@@ -25,15 +26,13 @@ from hackle.core.records import to_json
 from hackle.core.types import HackleError
 from hackle.store import FILE, Store, StoreError, read
 from hackle.store.entries import read_entry
-from hackle.train.curves import FILE as CURVES
+from hackle.store.run_folders import SCORES, read_scores
 from hackle.train.curves import read_curves
-from hackle.train.model import RECORD, WEIGHTS, ModelError, peek_record
+from hackle.train.model import RECORD, WEIGHTS, peek_record
 
-SCORES, RUNS = "scores.json", "runs"
+RUNS = "runs"
 DEPTH = 3
 """How many folders below the served one a run may lie."""
-MOST_BYTES = 64 * 2**20
-"""The largest table of scores or curves that is read."""
 PATIENCE = 0.5
 """Seconds for which the folder is taken to be as it was when last looked at."""
 COLUMNS = (
@@ -58,44 +57,62 @@ class Contents:
 
 
 def _identifier(name: str) -> str:
-    return hashlib.sha256(name.encode()).hexdigest()[:16]
+    return hashlib.sha256(os.fsencode(name)).hexdigest()[:16]
 
 
-def _folders(root: Path, top: Path | None = None, depth: int = DEPTH) -> Iterator[Path]:
-    """Every run folder under the root that does not lead out of it."""
-    top = root if top is None else top
-    if not top.resolve().is_relative_to(root):
-        return
-    if (top / RECORD).is_file():
-        yield top
-        return
-    if depth:
+def _in_words(name: str) -> str:
+    """A folder's name as text; bytes of it that are no UTF-8 are shown by their numbers."""
+    return os.fsencode(name).decode("utf-8", "backslashreplace")
+
+
+def _is_under(root: Path, path: Path) -> bool:
+    """Whether a path leads to a place in the root and not through a link to one outside."""
+    return Path(os.path.realpath(path)).is_relative_to(root)
+
+
+def _folders(root: Path) -> Iterator[tuple[Path, str]]:
+    """Every run folder under the root that does not lead out of it, and why it cannot be looked into, if so."""
+    seen: set[str] = set()
+
+    def below(top: Path, depth: int) -> Iterator[tuple[Path, str]]:
+        real = os.path.realpath(top)
+        if real in seen or not _is_under(root, top):
+            return
+        seen.add(real)
         try:
+            if (top / RECORD).is_file():
+                yield top, ""
+                return
             with os.scandir(top) as found:
-                below = sorted(entry.name for entry in found if entry.is_dir() and not entry.name.startswith("."))
+                inside = sorted((entry.is_symlink(), entry.name) for entry in found if _may_hold_runs(entry))
         except FileNotFoundError:
             if top == root:
                 raise
             return  # removed while the folder was being walked
-        for name in below:
-            yield from _folders(root, top / name, depth - 1)
+        except OSError as error:
+            if top == root:
+                raise
+            yield top, f"this folder cannot be looked into: {error.strerror}"
+            return
+        for _, name in inside if depth else ():
+            yield from below(top / name, depth - 1)
+
+    yield from below(root, DEPTH)
 
 
-def _within(root: Path, path: Path) -> bool:
-    """Whether a file is there, lies under the root and is not too large to read."""
-    return path.is_file() and path.resolve().is_relative_to(root) and path.stat().st_size <= MOST_BYTES
+def _may_hold_runs(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir() and not entry.name.startswith(".")
+    except OSError:
+        # A loop of links, say: whoever looks into it is told.
+        return True
 
 
 def _scores_of(root: Path, folder: Path) -> list[dict[str, Any]]:
-    """The rows that `hackle score` or the demo left beside a run."""
-    for path in (folder / SCORES, folder.parent / SCORES):
-        if _within(root, path):
-            try:
-                rows = json.loads(path.read_text())
-                return [dict(row) for row in rows if {"metric", "score"} <= dict(row).keys()]
-            except (ValueError, TypeError):
-                return []
-    return []
+    """The rows that `hackle score` left in a run's folder. Earlier demos left them beside it, in the folder above `run`."""
+    rows = read_scores(folder)
+    of_demo = not rows and folder.name == "run" and folder != root
+    return rows or (read_scores(folder.parent) if of_demo else [])
 
 
 def _state(folder: Path) -> str:
@@ -106,7 +123,7 @@ def _row_of_folder(root: Path, folder: Path, identifier: str) -> dict[str, Any]:
     run, _ = peek_record(folder)
     return {
         "id": identifier,
-        "name": folder.relative_to(root).as_posix() if folder != root else folder.name,
+        "name": _in_words(folder.relative_to(root).as_posix() if folder != root else folder.name),
         "dataset": run.dataset,
         "method": name_of(run.method),
         "strength": strength_of(run.method),
@@ -122,17 +139,23 @@ def _row_of_folder(root: Path, folder: Path, identifier: str) -> dict[str, Any]:
 def _contents_of_folders(root: Path, known: Collection[str] = ()) -> Contents:
     """The run folders under a root, but for those whose names are known already."""
     rows, folders, scores, problems = [], {}, [], {}
-    for folder in _folders(root):
+    for folder, problem in _folders(root):
         if folder.name in known:
             continue
         identifier = _identifier(str(folder.relative_to(root)))
         try:
+            if problem:
+                raise CatalogueError(problem)
             rows.append(_row_of_folder(root, folder, identifier))
-        except ModelError as error:
-            rows.append(dict.fromkeys(COLUMNS) | {"id": identifier, "name": folder.name, "status": "unreadable"})
+        except HackleError as error:
+            name = _in_words(folder.name)
+            rows.append(dict.fromkeys(COLUMNS) | {"id": identifier, "name": name, "status": "unreadable"})
             problems[identifier] = str(error)
         folders[identifier] = folder
-        scores += [{**row, "run": identifier} for row in _scores_of(root, folder)]
+        try:
+            scores += [{**row, "run": identifier} for row in _scores_of(root, folder)]
+        except HackleError as error:
+            problems.setdefault(identifier, str(error))
     table = pd.DataFrame(scores, columns=pd.Index(_OF_SCORE)) if scores else pd.DataFrame(columns=pd.Index(_OF_SCORE))
     return Contents(pd.DataFrame(rows, columns=pd.Index(COLUMNS)), folders, table, problems)
 
@@ -142,9 +165,7 @@ def _contents_of_study(root: Path) -> Contents:
     tables: Any = read(root)
     names = [str(name) for name in tables.runs["run"]]
     kept = {name: root / RUNS / name for name in names}
-    kept = {
-        name: path for name, path in kept.items() if (path / WEIGHTS).is_file() and path.resolve().is_relative_to(root)
-    }
+    kept = {name: path for name, path in kept.items() if (path / WEIGHTS).is_file() and _is_under(root, path)}
     runs = tables.runs.rename(columns={"run": "id"}).assign(name=names)[list(COLUMNS)]
     status = [
         "failed" if status == "failed" else "done" if name in kept else "scores only"
@@ -199,7 +220,7 @@ class Catalogue:
         if self.is_study:
             places = [self.root / FILE, self.root / f"{FILE}-wal", self.root / RUNS]
         else:
-            folders = list(_folders(self.root))
+            folders = [folder for folder, _ in _folders(self.root)]
             names = (RECORD, WEIGHTS, SCORES)
             places = [folder / name for folder in folders for name in names] + [self.root / SCORES]
         seen = [(str(path), stat.st_mtime_ns, stat.st_size) for path in places if (stat := _stat(path)) is not None]
@@ -237,7 +258,7 @@ class Catalogue:
     def record(self, identifier: str) -> dict[str, Any]:
         """The run's record as JSON."""
         folder = self.folder(identifier)
-        if folder is not None and identifier not in self.contents.problems:
+        if folder is not None and self.row(identifier)["status"] != "unreadable":
             return to_json(peek_record(folder)[0])
         if self.is_study and folder is None:
             with Store.open(self.root) as store:
@@ -248,7 +269,7 @@ class Catalogue:
     def curves(self, identifier: str, after: int = -1) -> dict[str, list[Any]]:
         """Every logged term with its steps, those after a step alone."""
         folder = self.folder(identifier)
-        found = _read_curves(self.root, folder / CURVES) if folder is not None else {}
+        found = _plain_curves(read_curves(folder)) if folder is not None else {}
         if not found and self.is_study:
             found = _stored_curves(self.root, identifier)
         keep = [position for position, step in enumerate(found.get("step", [])) if step > after]
@@ -270,15 +291,13 @@ def _plain(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _read_curves(root: Path, path: Path) -> dict[str, list[Any]]:
-    """The table that training appends to."""
-    if not _within(root, path):
+def _plain_curves(curves: Mapping[str, NDArray[Any]]) -> dict[str, list[Any]]:
+    """Curves as JSON knows them, a float32 by the nine digits that give it back; none where there is no step."""
+    if "step" not in curves:
         return {}
-    try:
-        columns = read_curves(path.parent)
-    except ValueError:
-        return {}
-    return {name: [_plain(value) for value in values.tolist()] for name, values in columns.items()}
+    terms = {name: values.tolist() for name, values in curves.items() if name != "step"}
+    plain = {name: [_plain(float(f"{value:.9g}")) for value in values] for name, values in terms.items()}
+    return {"step": curves["step"].tolist(), **plain}
 
 
 def _stored_curves(root: Path, identifier: str) -> dict[str, list[Any]]:
@@ -287,7 +306,6 @@ def _stored_curves(root: Path, identifier: str) -> dict[str, list[Any]]:
         with Store.open(root) as store:
             number = store.connection.execute("SELECT id FROM runs WHERE run = ?", (identifier,)).fetchone()
             blobs = read_entry(store.connection, number[0]).curves if number is not None else []
-        found = {blob.name: blob.array.tolist() for blob in blobs}
+        return _plain_curves({blob.name: blob.array for blob in blobs})
     except (StoreError, ValueError):
         return {}
-    return {name: [_plain(value) for value in values] for name, values in found.items()} if "step" in found else {}

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from hackle.core.files import replacing
+from hackle.core.untrusted import UntrustedError, file_inside, read_text
 
 FILE = "curves.csv"
 PREFIX = "curves/"
@@ -96,22 +97,23 @@ def write_curves(folder: Path, curves: Mapping[str, NDArray]) -> None:
 
 
 def read_curves(folder: Path) -> dict[str, NDArray]:
-    """The curves of a run folder, `step` and each term; nothing where there are none. `ValueError` where a table is damaged.
+    """The curves of a run folder, `step` and each term; nothing where there are none.
 
-    A last line that is still being written is left out.
+    A last line that is still being written is left out. `UntrustedError` where a table is damaged.
     """
-    path = folder / FILE
-    lines = path.read_text().splitlines(keepends=True) if path.is_file() else []
+    path = file_inside(folder, FILE)
+    text = "" if path is None else read_text(path)
+    columns: dict[str, NDArray] = {}
     try:
-        names, *rows = csv.reader(line for line in lines if line.endswith("\n")) if lines else [[]]
-    except csv.Error as error:
-        raise ValueError(f"{path} is no table: {error}") from error
-    if not names:
-        return {}
-    if "step" not in names:
-        raise ValueError(f"{path} has the columns {', '.join(names)}; expected one called step")
-    columns = zip(*rows, strict=True) if rows else [()] * len(names)
-    return {
-        name: np.array([cell or "nan" for cell in column], dtype=np.int64 if name == "step" else np.float32)
-        for name, column in zip(names, columns, strict=True)
-    }
+        names, *rows = csv.reader(text[: text.rfind("\n") + 1].splitlines()) if "\n" in text else [["step"]]
+        if "step" not in names or len(set(names)) < len(names) or any(len(row) != len(names) for row in rows):
+            raise ValueError("expected a column called step, names that differ and rows of one length")
+        for place, name in enumerate(names):
+            if name == "step":
+                columns[name] = np.array([int(row[place]) for row in rows], dtype=np.int64)
+            else:
+                with np.errstate(over="ignore"):
+                    columns[name] = np.array([float(row[place] or "nan") for row in rows]).astype(np.float32)
+    except (ValueError, OverflowError, csv.Error) as error:
+        raise UntrustedError(f"{path} is no table of curves: {error}") from error
+    return columns if "\n" in text else {}

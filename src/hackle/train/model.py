@@ -22,7 +22,7 @@ from hackle.core.method import about
 from hackle.core.reading import from_json
 from hackle.core.records import record_hash, to_json, type_name
 from hackle.core.types import Adam, HackleError, Run
-from hackle.core.untrusted import file_inside, read_json
+from hackle.core.untrusted import file_inside, is_text, read_json
 from hackle.nets import ARCHITECTURES, Own
 from hackle.objectives import OBJECTIVES
 from hackle.train.fleet import build_networks
@@ -186,6 +186,8 @@ def load_weights(folder: Path, run: Run, shape: tuple[int, int, int], *, trust: 
             f"{folder} holds a run that has not finished: go on with `hackle train --resume --out {folder}`, or "
             "hackle.fit(…, resume=True)"
         )
+    if not is_text(str(path)):
+        raise ModelError(f"{str(path)!a} is no path in UTF-8, as files of weights are opened by; rename the folder")
     try:
         _check_weights(run, shape, path)
         return Model(run, shape, load_tensors(path)[0])
