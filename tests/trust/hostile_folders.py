@@ -71,6 +71,13 @@ def importing(folder: Path, mark: Path, path: Path) -> Path:
     return changed(folder, change)
 
 
+def calling(folder: Path, mark: Path, path: Path) -> Path:
+    """A folder whose data set is said to be made by a function of a file."""
+    path.mkdir(exist_ok=True)
+    (path / "hostile_data.py").write_text(f"def data():\n    open({str(mark)!r}, 'w').close()\n")
+    return good_folder(folder, dataset=f"{path}/hostile_data.py:data")
+
+
 def record() -> dict[str, Any]:
     return to_json(small())
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hostile_folders import Visitor, commanding, good_folder, importing, small
+from hostile_folders import Visitor, calling, commanding, good_folder, importing, small
 
 import hackle
 from hackle.cli.main import main
@@ -37,14 +37,17 @@ def mark(tmp_path: Path) -> Path:
     return tmp_path / "code has run"
 
 
-@pytest.fixture(params=["command", "module"])
+@pytest.fixture(params=["command", "module", "data set"])
 def hostile(request: Any, tmp_path: Path, mark: Path, monkeypatch: Any) -> Iterator[Make]:
     monkeypatch.syspath_prepend(tmp_path / "modules")
     if request.param == "command":
         yield lambda folder: commanding(folder, mark)
-    else:
+    elif request.param == "module":
         yield lambda folder: importing(folder, mark, tmp_path / "modules")
+    else:
+        yield lambda folder: calling(folder, mark, tmp_path / "modules")
     sys.modules.pop("hostile_module", None)
+    sys.modules.pop("hostile_data", None)
 
 
 def run_main(words: str) -> None:

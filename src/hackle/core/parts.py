@@ -18,6 +18,7 @@ import difflib
 import hashlib
 import importlib
 import inspect
+import os
 import pkgutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -284,6 +285,18 @@ def import_reference(name: str) -> Any:
         names = [key for key in own if not isinstance(getattr(module, key), ModuleType)]
         raise PartError(f"{place} has no {what!r}; {nearest(what, names)}")
     return thing
+
+
+def is_named(reference: str) -> bool:
+    """Whether the user has named the file or module of a reference in this process, and it defines what is named there."""
+    place, _, what = reference.rpartition(":")
+    module = sys.modules.get(Path(place).stem if place.endswith(".py") else place)
+    if module is None or module.__name__ not in NAMED or what not in vars(module):
+        return False
+    same = not place.endswith(".py") or os.path.realpath(os.path.expanduser(place)) == os.path.realpath(
+        str(module.__file__)
+    )
+    return same and _is_of(vars(module)[what], module) and not isinstance(vars(module)[what], ModuleType)
 
 
 def import_file(path: Path) -> ModuleType:

@@ -33,6 +33,7 @@ DEPTH, MOST_ITEMS = 16, 1_000
 """How deep records are nested, and how many items a tuple in one has, at most: far more than any network has layers."""
 _PARTS = {Method: "phases", Architecture: "encoder", AdversarialArchitecture: "adversaries"}
 """By what a record of each contract is known before it is built."""
+ALLOW = "Where you trust whoever made the folder, say so: --trust on the command line, trust=True in Python"
 _SEQUENCES = (tuple, list, collections.abc.Sequence)
 
 
@@ -149,7 +150,7 @@ class _Reader:
             return None
         raise RecordError(
             f"{path or 'the record'} is of the class {_short(name)}, which is neither hackle's nor an installed plugin's. To "
-            f"read it the module {_short(module)} would be imported, which runs its code. {_ALLOW}"
+            f"read it the module {_short(module)} would be imported, which runs its code. {ALLOW}"
         )
 
     def _check_function(self, place: str, path: str) -> None:
@@ -161,11 +162,8 @@ class _Reader:
             return
         raise RecordError(
             f"{path} is {_short(place)}. To use this record {_short(name)} of the module {_short(module)} would be imported "
-            f"and called. {_ALLOW}"
+            f"and called. {ALLOW}"
         )
-
-
-_ALLOW = "Where you trust whoever made the folder, say so: --trust on the command line, trust=True in Python"
 
 
 def _is_named(module: str) -> bool:

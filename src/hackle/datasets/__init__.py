@@ -8,14 +8,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from hackle.core.parts import Parts, is_reference
+from hackle.core.parts import Parts, is_named, is_reference
 from hackle.core.types import Dataset
 from hackle.datasets import own
 from hackle.datasets.damage import DamagedError
 from hackle.datasets.fetch import data_root
 from hackle.datasets.source import DataError, Source
 
-__all__ = ["DATASETS", "DataError", "find", "found", "load", "load_of_run"]
+__all__ = ["DATASETS", "DataError", "find", "found", "load", "load_of_run", "needs_trust"]
 
 
 def _made(name: str, thing: Any, root: Path) -> Dataset:
@@ -57,8 +57,8 @@ def load(name: str | Path, root: Path | str | None = None) -> Dataset:
     """
     if str(name) in DATASETS:
         return _load_published(DATASETS[str(name)], data_root(root))
-    path = Path(name).expanduser()
-    if path.exists():
+    path = Path(os.path.expanduser(name))
+    if os.path.exists(path):
         return own.load(path)
     if is_reference(str(name)):
         return find(str(name)).load(data_root(root))
@@ -69,13 +69,19 @@ def load(name: str | Path, root: Path | str | None = None) -> Dataset:
     raise _unknown(str(name))
 
 
+def needs_trust(name: str) -> bool:
+    """Whether to load this data set code would be imported that the user has not named in this process."""
+    known = name in DATASETS or not is_reference(name) or os.path.exists(os.path.expanduser(name))
+    return not known and not is_named(name)
+
+
 def load_of_run(name: str, root: Path | str | None = None) -> Dataset:
     """The data set that a run's record names. The record keeps a path as it was given, and so perhaps relative."""
-    path = Path(name).expanduser()
+    path = os.path.expanduser(name)
     try:
         return load(name, root)
     except DataError as error:
-        if name in DATASETS or path.is_absolute() or path.exists():
+        if name in DATASETS or os.path.isabs(path) or os.path.exists(path):
             raise
         raise DataError(
             f"{error}. The run's record names {name!r}, relative to the folder where hackle was started to train it; now it is "

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hackle.core.types import Dataset, HackleError
-from hackle.datasets import load
+from hackle.datasets import load, needs_trust
 from hackle.pictures import Look, Picture, mosaic, pair_map, reconstructions, traversals
 from hackle.store.tables import Tables
 from hackle.train.model import Model
@@ -57,7 +57,8 @@ class KeptLooks(Mapping[str, Look]):
     def _dataset(self, name: str) -> Dataset | None:
         if name not in self._datasets:
             try:
-                self._datasets[name] = load(name, self._root)
+                absent = needs_trust(name) and not self._trust
+                self._datasets[name] = None if absent else load(name, self._root)
             except HackleError:
                 # A report is written where the results are; the images need not be there.
                 self._datasets[name] = None

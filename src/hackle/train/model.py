@@ -19,10 +19,11 @@ from torch.utils._pytree import tree_map
 
 from hackle import __version__
 from hackle.core.method import about
-from hackle.core.reading import from_json
+from hackle.core.reading import ALLOW, from_json
 from hackle.core.records import record_hash, to_json, type_name
 from hackle.core.types import Adam, HackleError, Run
 from hackle.core.untrusted import file_inside, is_text, read_json
+from hackle.datasets import needs_trust
 from hackle.nets import ARCHITECTURES, Own
 from hackle.objectives import OBJECTIVES
 from hackle.train.fleet import build_networks
@@ -124,6 +125,8 @@ def _read(folder: Path, *, trust: bool = False, stand_ins: bool = False) -> tupl
         run = from_json(content["record"], _CLASSES, trust=trust, stand_ins=stand_ins)
         if not isinstance(run, Run):
             raise ValueError(f"the record is a {type(run).__name__}; expected a Run")
+        if not trust and not stand_ins and needs_trust(run.dataset):
+            raise ValueError(f"its data set is {run.dataset!r:.80}, code that would be imported and called. {ALLOW}")
         return run, _checked_shape(content["shape"])
     except ValueError as error:
         raise ModelError(f"{path} is not a run record this version can read: {error}") from error
