@@ -47,7 +47,7 @@ def fleet_command(
 
     place = find_device(device).type
     cuda = place == "cuda"
-    number_format = ("bfloat16" if cuda else "float32") if precision == "auto" else precision
+    dtype = ("bfloat16" if cuda else "float32") if precision == "auto" else precision
     cases = CASES if methods is None else tuple(Case(name) for name in methods.split(","))
     count = models or (64 if cuda else 8)
     console = Console()
@@ -73,7 +73,7 @@ def fleet_command(
     for case in cases:
         with console.status(f"{case} × {count}"):
             dataset = sprites if case.dataset == sprites.name else load(case.dataset, root)
-            rate = measure(case.runs(count, number_format), dataset, place, seconds)
+            rate = measure(case.runs(count, dtype), dataset, place, seconds)
         times = f"{rate.per_second / found['plain']:,.0f}" if case.dataset == "dsprites" else ""
         memory = f"{rate.bytes_per_model / 2**20:,.1f}" if cuda else ""
         table.add_row(str(case), str(rate.models), f"{rate.per_second:,.0f}", times, memory)

@@ -76,7 +76,7 @@ class Selection:
     methods: str | None = None
     """Names separated by commas; the paper's if not given."""
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
-    """Number format of autoencoders; auto is bfloat16 on CUDA, else float32. It is part of a run's record."""
+    """dtype of autoencoders; auto is bfloat16 on CUDA, else float32. It is part of a run's record."""
     offline: bool = False
     """Replace data sets that are not here by ones that hackle makes."""
     root: Path | None = None
@@ -95,7 +95,7 @@ class Selection:
 
     @property
     def options(self) -> dict[str, Any]:
-        """What the study's function is told; auto is the number format that `hackle train` would take."""
+        """What the study's function is told; auto is the dtype that `hackle train` would take."""
         # The name alone decides if there is one: the device may be a cluster's, and not be here.
         automatic = "bfloat16" if (self.device or self.target.type).startswith("cuda") else "float32"
         return {

@@ -67,8 +67,8 @@ def read_attributes(path: Path) -> tuple[list[str], list[str], Rows]:
 
 def _build(archive: Path, names: list[str], rows: Rows) -> Build:
     position = {name: number for number, name in enumerate(names)}
-    found = ((PurePosixPath(name).name, read) for name, read in members(archive, r"\.jpg$"))
-    items = ((position[name], read()) for name, read in found if name in position)
+    pictures = ((PurePosixPath(name).name, read) for name, read in members(archive, r"\.jpg$"))
+    items = ((position[name], read()) for name, read in pictures if name in position)
 
     def parts():
         with reading(archive, "CelebA's aligned images"):

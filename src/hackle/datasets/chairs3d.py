@@ -76,9 +76,9 @@ def _build(path: Path) -> Build:
 
 
 def _view(name: str) -> tuple[str, int, int]:
-    found = re.search(_NAME, name)
-    assert found is not None
-    return found[1], int(found[2]), int(found[3])
+    match = re.search(_NAME, name)
+    assert match is not None
+    return match[1], int(match[2]), int(match[3])
 
 
 SOURCE = Source(

@@ -72,10 +72,10 @@ def check_official(path: Path) -> str:
         archive = Npz(path)
         expected = {"imgs": (np.uint8, SIDE, SIDE), "latents_classes": (np.int64, 6)}
         for name, (kind, *shape) in expected.items():
-            found = archive.member(name)
-            if (found.dtype, found.shape, found.fortran) != (kind, (FACTORS.size, *shape), False):
+            member = archive.member(name)
+            if (member.dtype, member.shape, member.fortran) != (kind, (FACTORS.size, *shape), False):
                 raise DamagedError(
-                    f"{path} is not the official dSprites archive: its {name} is {found.dtype} of shape {found.shape}; "
+                    f"{path} is not the official dSprites archive: its {name} is {member.dtype} of shape {member.shape}; "
                     f"expected {np.dtype(kind)} of shape {(FACTORS.size, *shape)}"
                 )
         with reading(path, "an .npz file"), zipfile.ZipFile(path) as opened:

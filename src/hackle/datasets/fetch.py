@@ -43,11 +43,11 @@ def data_root(root: Path | str | None = None) -> Path:
 def present_files(source: Source, root: Path) -> list[Path]:
     """Where each of a source's files lies, packed or unpacked, or an error that says how to get what is missing."""
     folder = root / source.name
-    found = [locate(folder, file.name) for file in source.files]
-    paths = [path for path in found if path is not None]
-    if len(paths) == len(found):
+    places = [locate(folder, file.name) for file in source.files]
+    paths = [path for path in places if path is not None]
+    if len(paths) == len(places):
         return paths
-    missing = ", ".join(file.name for file, path in zip(source.files, found, strict=True) if path is None)
+    missing = ", ".join(file.name for file, path in zip(source.files, places, strict=True) if path is None)
     raise DataError(f"{source.name} is not here: expected {missing} in {folder}. {how_to_get(source)}")
 
 
@@ -90,9 +90,9 @@ def fetch_file(file: RemoteFile, folder: Path, *, force: bool = False, attempts:
 
 
 def _kept(file: RemoteFile, target: Path) -> Path:
-    found = file_state(file, target.parent)
-    if found.state == "damaged":
-        raise DataError(f"{target} is there but {found.detail}: move it away, or replace it with --force")
+    here = file_state(file, target.parent)
+    if here.state == "damaged":
+        raise DataError(f"{target} is there but {here.detail}: move it away, or replace it with --force")
     return target
 
 

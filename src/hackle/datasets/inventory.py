@@ -77,11 +77,11 @@ def _entry(known: Source, root: Path) -> Entry:
         size = "by hand"
     else:
         size = "size unknown" if None in sizes else human_size(sum(size for size in sizes if size is not None))
-    found = [locate(root / known.name, file.name) is not None for file in known.files]
-    if not found or (known.optional and not any(found)):
+    present = [locate(root / known.name, file.name) is not None for file in known.files]
+    if not present or (known.optional and not any(present)):
         here = "made by hackle"
     else:
-        here = "yes" if all(found) else ("in part" if any(found) else "no")
+        here = "yes" if all(present) else ("in part" if any(present) else "no")
     return Entry(known.name, known.images, known.factors, known.licence, size, here)
 
 

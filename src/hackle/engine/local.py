@@ -82,14 +82,14 @@ class _Worker:
 
     def events(self) -> list[Event]:
         """What the worker sent, and that it died if it did. What it sent before its death counts."""
-        found: list[Event] = []
+        events: list[Event] = []
         if self.task is None:
-            return found
+            return events
         alive = self._process.is_alive()
         try:
             while self.task is not None and self.pipe.poll():
                 event = self.pipe.recv()
-                found.append(event)
+                events.append(event)
                 if event.what != "alive":
                     self.task = None
         except (EOFError, OSError):
@@ -97,8 +97,8 @@ class _Worker:
             self._process.join()
         if not alive and self.task is not None:
             (number, _), self.task = self.task, None
-            found.append(Event(number, "lost", f"its worker died (exit code {self._process.exitcode})"))
-        return found
+            events.append(Event(number, "lost", f"its worker died (exit code {self._process.exitcode})"))
+        return events
 
     def signal(self, number: int) -> None:
         if self._process.is_alive() and self._process.pid is not None:

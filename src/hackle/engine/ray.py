@@ -74,9 +74,9 @@ class Ray:
             where: dict[str, Any] = {"address": address}
             if address is None:
                 # Workers find what the driver finds, such as the file of a study of one's own.
-                found = {"env_vars": {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}}
+                environment = {"env_vars": {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}}
                 cores = workers or os.cpu_count()
-                where = {"address": "local", "num_cpus": cores, "include_dashboard": False, "runtime_env": found}
+                where = {"address": "local", "num_cpus": cores, "include_dashboard": False, "runtime_env": environment}
             else:
                 _check_address(address)
             try:

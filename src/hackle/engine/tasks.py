@@ -23,7 +23,7 @@ from hackle.core.records import record_hash
 from hackle.core.types import Dataset, Run
 from hackle.datasets import load
 from hackle.scoring.encode import encode_images
-from hackle.scoring.models import Scoring, portrait, prepare_scoring
+from hackle.scoring.models import Scoring, code_informations, prepare_scoring
 from hackle.scoring.protocol import Protocol as ScoringProtocol
 from hackle.train import Checkpoints, DamagedCheckpoint, Pace, Trained, Watch, choose_fleet_size, train_runs
 from hackle.train.checkpoints import as_bytes
@@ -195,7 +195,7 @@ class ScoreRun:
         for scoring in scorings:
             evaluation = scoring.evaluation(model, data, posterior)
             if scoring is scorings[0]:
-                arrays |= portrait(evaluation)
+                arrays |= code_informations(evaluation)
             evaluations = scoring.evaluations(evaluation)
             found: list[dict[str, Any]] = []
             for name in scoring.names:

@@ -168,8 +168,8 @@ class _Layer(Stackable):
     def backward(ctx: Any, *grads: Any) -> Any:
         values, weight, bias, output = ctx.saved_tensors
         grad = through_leaky(grads[0], output, ctx.slope)
-        found = _gradients(ctx.upward, values, weight, grad, ctx.needs_input_grad[0], True)
-        return *found, _bias_gradient(grad, bias), None, None
+        gradients = _gradients(ctx.upward, values, weight, grad, ctx.needs_input_grad[0], True)
+        return *gradients, _bias_gradient(grad, bias), None, None
 
 
 def down_layer(x: Tensor, weight: Tensor, bias: Tensor, slope: float = 1.0) -> Tensor:

@@ -54,8 +54,8 @@ def _density_kernel(
     total = tl.sum(u, 1)
     exponent = tl.sum(logvar, 1) + a * tl.sum(u * u, 1) + (b - a) * total * total / L
     determinant = (L - 1) * tl.log(1.0 - sigma) + tl.log(1.0 + (L - 1) * sigma)
-    found = -0.5 * (L * 1.8378770664093453 + exponent + determinant)
-    tl.store(out + row, found, mask=row < rows)
+    density = -0.5 * (L * 1.8378770664093453 + exponent + determinant)
+    tl.store(out + row, density, mask=row < rows)
 
 
 @jit
@@ -97,9 +97,9 @@ class _LogDensity(Stackable):
     @once_differentiable
     def backward(ctx: Any, *grads: Any) -> Any:
         means = ctx.saved_tensors[1]
-        found = [torch.empty(means.shape, dtype=torch.float32, device=means.device) for _ in range(2)]
-        _on_rows(_gradient_kernel, ctx.saved_tensors, (grads[0].contiguous(), *found))
-        return None, *found, None
+        answers = [torch.empty(means.shape, dtype=torch.float32, device=means.device) for _ in range(2)]
+        _on_rows(_gradient_kernel, ctx.saved_tensors, (grads[0].contiguous(), *answers))
+        return None, *answers, None
 
 
 def _on_rows(kernel: Any, given: tuple[Tensor, ...], others: tuple[Tensor, ...]) -> None:

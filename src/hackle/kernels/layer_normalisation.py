@@ -62,10 +62,10 @@ def _forward_kernel(
     model = tl.program_id(1).to(tl.int64)
     row = tl.program_id(0) * BR + tl.arange(0, BR)
     f = tl.arange(0, BF)
-    _, _, _, found = _normal(x, weight, bias, model, row, f, rows, w_stride, b_stride, epsilon, F)
-    found = tl.where(found > 0, found, found * slope)
+    _, _, _, result = _normal(x, weight, bias, model, row, f, rows, w_stride, b_stride, epsilon, F)
+    result = tl.where(result > 0, result, result * slope)
     at = (model * rows + row)[:, None] * F + f[None, :]
-    tl.store(y + at, found.to(y.dtype.element_ty), mask=(row < rows)[:, None] & (f < F)[None, :])
+    tl.store(y + at, result.to(y.dtype.element_ty), mask=(row < rows)[:, None] & (f < F)[None, :])
 
 
 @jit
@@ -81,8 +81,8 @@ def _back_kernel(
     normal, scale, w, before = _normal(x, weight, bias, model, row, f, rows, w_stride, b_stride, epsilon, F)
     q = tl.load(grad + at, mask=mask, other=0.0).to(tl.float32)
     q = tl.where(before > 0, q, q * slope)
-    found, _ = _project(q * w[None, :], normal, scale, f < F, F)
-    tl.store(of_x + at, found.to(of_x.dtype.element_ty), mask=mask)
+    gradient, _ = _project(q * w[None, :], normal, scale, f < F, F)
+    tl.store(of_x + at, gradient.to(of_x.dtype.element_ty), mask=mask)
     if SUMS:
         part = parts + (model * tl.num_programs(0) + tl.program_id(0)) * 2 * F + f
         tl.store(part, tl.sum(q * normal, 0), mask=f < F)
@@ -111,8 +111,8 @@ def _back_through_kernel(
     tl.store(of_grad + at, back.to(of_grad.dtype.element_ty), mask=mask)
     means = tl.sum(given, 1) / F * tl.sum(h, 1) / F
     bracket = (tl.sum(given * h, 1) / F - means - along_h * along_t) * scale
-    found = -(normal * bracket[:, None] + of_h * along_t[:, None] + of_t * along_h[:, None]) * scale[:, None]
-    tl.store(of_x + at, found.to(of_x.dtype.element_ty), mask=mask)
+    gradient = -(normal * bracket[:, None] + of_h * along_t[:, None] + of_t * along_h[:, None]) * scale[:, None]
+    tl.store(of_x + at, gradient.to(of_x.dtype.element_ty), mask=mask)
     part = parts + (model * tl.num_programs(0) + tl.program_id(0)) * F + f
     tl.store(part, tl.sum(q * of_t, 0), mask=f < F)
 
@@ -159,8 +159,8 @@ class _Normalise(Stackable):
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
         needs_parameters = any(ctx.needs_input_grad[1:3])
-        found: Any = _Gradient.apply(grads[0], *ctx.saved_tensors, ctx.slope, needs_parameters)
-        return *(found if needs_parameters else (*found, None, None)), None
+        gradients: Any = _Gradient.apply(grads[0], *ctx.saved_tensors, ctx.slope, needs_parameters)
+        return *(gradients if needs_parameters else (*gradients, None, None)), None
 
 
 class _Gradient(Stackable):

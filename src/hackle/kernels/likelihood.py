@@ -43,8 +43,8 @@ def _error_kernel(logits, images, errors, PIXELS: tl.constexpr, BLOCK: tl.conste
         inside = pixel < PIXELS
         l = tl.load(logits + image * PIXELS + pixel, mask=inside, other=0.0).to(tl.float32)  # noqa: E741
         x = _targets(images + image * PIXELS + pixel, inside)
-        found = tl.maximum(l, 0.0) - l * x + tl.log(1.0 + tl.exp(-tl.abs(l)))
-        total += tl.where(inside, found, 0.0)
+        error = tl.maximum(l, 0.0) - l * x + tl.log(1.0 + tl.exp(-tl.abs(l)))
+        total += tl.where(inside, error, 0.0)
     tl.store(errors + image, tl.sum(total, 0))
 
 
@@ -56,8 +56,8 @@ def _gradient_kernel(logits, images, weights, out, pixels, BLOCK: tl.constexpr):
     at = image * pixels + pixel
     l = tl.load(logits + at, mask=inside, other=0.0).to(tl.float32)  # noqa: E741
     x = _targets(images + at, inside)
-    found = tl.load(weights + image) * (1.0 / (1.0 + tl.exp(-l)) - x)
-    tl.store(out + at, found.to(out.dtype.element_ty), mask=inside)
+    gradient = tl.load(weights + image) * (1.0 / (1.0 + tl.exp(-l)) - x)
+    tl.store(out + at, gradient.to(out.dtype.element_ty), mask=inside)
 
 
 @jit

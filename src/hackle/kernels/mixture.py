@@ -90,10 +90,10 @@ def _mixture_kernel(
         other = first + j
         mean = _rows(means, other[:, None], k, inside, L)
         logvar = _rows(logvars, other[:, None], k, inside, L)
-        _, _, found = _densities(sample, mean, logvar, k, across, along, constant, L)
+        _, _, densities = _densities(sample, mean, logvar, k, across, along, constant, L)
         own = other == row
-        tl.store(conditional + row + 0 * j, tl.sum(tl.where(k == L, found, 0.0), 1), mask=own & (j < B))
-        terms = tl.where(inside, found + tl.where(own, log_own, log_others)[:, None], float("-inf"))
+        tl.store(conditional + row + 0 * j, tl.sum(tl.where(k == L, densities, 0.0), 1), mask=own & (j < B))
+        terms = tl.where(inside, densities + tl.where(own, log_own, log_others)[:, None], float("-inf"))
         top = tl.maximum(best, tl.max(terms, 0))
         total = total * tl.exp(best - top) + tl.sum(tl.exp(terms - top[None, :]), 0)
         best = top
@@ -131,17 +131,17 @@ def _gradient_kernel(
         log_weights = tl.where(own, log_own, log_others)[:, None]
         # The row as a sample, against posteriors.
         logvars_there = _rows(logvars, other, k, inside, L)
-        u, middle, found = _densities(
+        u, middle, densities = _densities(
             sample, _rows(means, other, k, inside, L), logvars_there, k, across, along, constant, L
         )
-        shares = tl.where(inside, weight * tl.exp(found + log_weights - mixed), 0.0)
+        shares = tl.where(inside, weight * tl.exp(densities + log_weights - mixed), 0.0)
         by_u, _ = _slopes(u, middle, shares, tl.where(own, own_weight, 0.0), k, across, along, L)
         by_sample += tl.sum(by_u * tl.exp(-0.5 * logvars_there), 0)
         # The row as a posterior, at samples.
-        u, middle, found = _densities(_rows(z, other, k, inside, L), mean, logvar, k, across, along, constant, L)
+        u, middle, densities = _densities(_rows(z, other, k, inside, L), mean, logvar, k, across, along, constant, L)
         mixed_there = _columns(joint, marginals, other, k, inside, L)
         weight_there = _columns(joint_grad, marginals_grad, other, k, inside, L)
-        shares = tl.where(inside, weight_there * tl.exp(found + log_weights - mixed_there), 0.0)
+        shares = tl.where(inside, weight_there * tl.exp(densities + log_weights - mixed_there), 0.0)
         by_u, by_each = _slopes(u, middle, shares, tl.where(own, own_weight, 0.0), k, across, along, L)
         by_mean -= tl.sum(by_u, 0)
         by_logvar -= 0.5 * tl.sum(by_u * u + by_each, 0)

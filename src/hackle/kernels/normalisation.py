@@ -29,8 +29,8 @@ class _BatchNormalise(Stackable):
     @staticmethod
     def forward(values: Tensor, weight: Tensor, bias: Tensor, slope: float) -> tuple[Tensor, Tensor]:
         if values.dim() == 2:
-            found, sums = _BatchNormalise.forward(values[None], weight[None], bias[None], slope)
-            return found[0], sums[0]
+            result, sums = _BatchNormalise.forward(values[None], weight[None], bias[None], slope)
+            return result[0], sums[0]
         return triton_normalisation.forward(values, weight, bias, slope, EPSILON)
 
     @staticmethod

@@ -50,8 +50,8 @@ def _sample_kernel(
         mean = tl.load(means + at, mask=mask, other=0.0).to(tl.float32)
         logvar = tl.load(logvars + at, mask=mask, other=0.0).to(tl.float32)
         drawn = tl.load(noise + at, mask=mask, other=0.0).to(tl.float32)
-        found = mean + tl.exp(0.5 * logvar) * _correlated(drawn, correlation + model, L)
-        tl.store(z + at, found, mask=mask)
+        sample = mean + tl.exp(0.5 * logvar) * _correlated(drawn, correlation + model, L)
+        tl.store(z + at, sample, mask=mask)
         # Outside the batch mean and logvar are 0, and so is this.
         total += tl.sum(0.5 * (mean * mean + tl.exp(logvar) - logvar - 1.0), 0)
     tl.store(divergences + model * L + latent, total / B, mask=latent < L)

@@ -136,11 +136,11 @@ class _ImageGradient(Stackable):
         if grad.dim() == 4:
             return _alone(_ImageGradient.forward, kind, grad, *tensors)
         values, weights = kind.split(tensors)
-        found = [through_leaky(grad, values[-1], kind.slopes[-1])]
+        chain = [through_leaky(grad, values[-1], kind.slopes[-1])]
         for layer in reversed(range(1, kind.layers)):
             slope, gate = kind.slopes[layer - 1], values[layer]
-            found.append(kind.back(found[-1], weights[layer], slope=slope, gate=gate, sums=False)[0])
-        return kind.back(found[-1], weights[0])[0], *reversed(found)
+            chain.append(kind.back(chain[-1], weights[layer], slope=slope, gate=gate, sums=False)[0])
+        return kind.back(chain[-1], weights[0])[0], *reversed(chain)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
@@ -156,8 +156,8 @@ class _ImageGradient(Stackable):
     def backward(ctx: Any, *grads: Any) -> Any:
         layers = ctx.kind.layers
         given = (grads[0], *ctx.saved_tensors)
-        found = _alone(_back_through, ctx.kind, *given) if grads[0].dim() == 4 else _back_through(ctx.kind, *given)
-        return None, found[0], *[None] * (layers + 1), *found[1:], *[None] * ctx.rounded
+        gradients = _alone(_back_through, ctx.kind, *given) if grads[0].dim() == 4 else _back_through(ctx.kind, *given)
+        return None, gradients[0], *[None] * (layers + 1), *gradients[1:], *[None] * ctx.rounded
 
 
 def _back_through(kind: _Kind, t: Tensor, *tensors: Tensor) -> tuple[Tensor, ...]:

@@ -82,26 +82,28 @@ class Captured:
 
 def informativeness_of(look: Look) -> Floats:
     """I(z_i; x) of each code, (c,): quantised posteriors, or the entropy of the classes that images are given."""
-    found = np.zeros(look.means.shape[1])
+    information = np.zeros(look.means.shape[1])
     for code, axis in enumerate(look.axes):
         if axis.prior == "categorical":
-            found[code] = discrete_entropy(look.means[:, [code]])[0]
+            information[code] = discrete_entropy(look.means[:, [code]])[0]
     if len(look.continuous):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", OutOfRangeWarning)
-            found[look.continuous] = informativeness(look.means[:, look.continuous], look.logvars[:, look.continuous])
-    return found
+            information[look.continuous] = informativeness(
+                look.means[:, look.continuous], look.logvars[:, look.continuous]
+            )
+    return information
 
 
 def importance(look: Look, grid: FactorGrid, predictor: str = "gbt") -> Floats:
     """DCI's importance matrix (c, f), each column summing to 1; codes that do not vary have none."""
     _, factors = _factors(look, grid)
     varying = np.ptp(look.means, axis=0) > 0
-    found = np.zeros((look.means.shape[1], factors.shape[1]))
+    matrix = np.zeros((look.means.shape[1], factors.shape[1]))
     if varying.any():
-        found[varying] = dci_importance(look.means[:, varying], factors, predictor=predictor).matrix
-    total = found.sum(axis=0, keepdims=True)
-    return np.divide(found, total, out=np.zeros_like(found), where=total > 0)
+        matrix[varying] = dci_importance(look.means[:, varying], factors, predictor=predictor).matrix
+    total = matrix.sum(axis=0, keepdims=True)
+    return np.divide(matrix, total, out=np.zeros_like(matrix), where=total > 0)
 
 
 @dataclass(frozen=True)

@@ -68,8 +68,8 @@ def views_of(look: Look, dataset: Dataset, *, seed: int = 0, image: int = 0) -> 
     if captured is not None:
         views["captured"] = captured_figure(look, captured, importance(look, dataset.factors))
         views["top_latents"] = top_latents_figure(look, captured, image=image)
-        found = [response(look.model, dataset, look.rows[image], column) for column in columns]
-        views["responses"] = responses_figure(look, found)
+        responses = [response(look.model, dataset, look.rows[image], column) for column in columns]
+        views["responses"] = responses_figure(look, responses)
     return Gallery(views)
 
 

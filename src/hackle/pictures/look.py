@@ -65,14 +65,14 @@ def axes_of(model: Model) -> tuple[Axis, ...]:
 
 def _kl(axes: tuple[Axis, ...], means: NDArray[np.float32], logvars: NDArray[np.float32]) -> NDArray[np.float64]:
     """Mean KL of each code's posterior to its prior, in nats."""
-    found = kl_per_latent(torch.from_numpy(means).double(), torch.from_numpy(logvars).double()).mean(0).numpy()
+    kl = kl_per_latent(torch.from_numpy(means).double(), torch.from_numpy(logvars).double()).mean(0).numpy()
     for code, axis in enumerate(axes):
         if axis.prior == "categorical":
-            found[code] = math.log(axis.classes)
+            kl[code] = math.log(axis.classes)
         elif axis.prior == "uniform":
             entropies = 0.5 * (math.log(2 * math.pi * math.e) + logvars[:, code].astype(np.float64))
-            found[code] = max(0.0, float(math.log(2) - entropies.mean()))
-    return found
+            kl[code] = max(0.0, float(math.log(2) - entropies.mean()))
+    return kl
 
 
 @dataclass(frozen=True)

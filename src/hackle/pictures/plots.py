@@ -155,13 +155,13 @@ def responses_figure(look: Look, responses: list[Response]) -> Figure:
     figure = Figure(figsize=(columns * 1.5 + 0.6, rows * 0.8 + 0.4), dpi=150, layout="constrained")
     panels = figure.subplots(rows, columns, squeeze=False, sharex="col", sharey="row")
     for row, latent in enumerate(look.order):
-        for column, found in enumerate(responses):
-            panel, mean, spread = panels[row, column], found.means[:, latent], found.deviations[:, latent]
-            panel.fill_between(found.values, mean - spread, mean + spread, color=SKY, alpha=0.35, linewidth=0)
-            panel.plot(found.values, mean, color=BLUE, linewidth=1.2)
+        for column, moved in enumerate(responses):
+            panel, mean, spread = panels[row, column], moved.means[:, latent], moved.deviations[:, latent]
+            panel.fill_between(moved.values, mean - spread, mean + spread, color=SKY, alpha=0.35, linewidth=0)
+            panel.plot(moved.values, mean, color=BLUE, linewidth=1.2)
             panel.tick_params(labelsize=6)
             if row == 0:
-                panel.set_title(found.factor, fontsize=8)
+                panel.set_title(moved.factor, fontsize=8)
             panel.xaxis.set_major_locator(MaxNLocator(4, integer=True))
         # A latent that hardly moves is not made to look as if it did.
         low, high = panels[row, 0].get_ylim()

@@ -38,8 +38,8 @@ def traversals(look: Look, image: int = 0, columns: int = 11) -> Images:
 def top_latents(look: Look, captured: Captured, top: int = 3, image: int = 0, columns: int = 11) -> Images:
     """Traversals (factors, top, columns, h, w, c) of the latents that say most about each factor."""
     chosen = captured.ranking[:top].T
-    found = _moved(look, image, chosen.ravel(), columns)
-    return found.reshape(*chosen.shape, *found.shape[1:])
+    rows = _moved(look, image, chosen.ravel(), columns)
+    return rows.reshape(*chosen.shape, *rows.shape[1:])
 
 
 def pair_map(look: Look, first: int, second: int, image: int = 0, side: int = 9) -> Images:

@@ -223,7 +223,7 @@ def encode_plan(model: Model | Encoder, dataset: Dataset, scoring: Scoring, prog
     return encode_images(model, dataset, scoring.images, seed=scoring.seed, progress=progress)
 
 
-def portrait(evaluation: Evaluation) -> dict[str, NDArray]:
+def code_informations(evaluation: Evaluation) -> dict[str, NDArray]:
     """What a model's codes say of the data and of each factor, for figures.
 
     `mutual_information` (l, f): of each code's mean with each factor, in equal-width bins. `informativeness` (l,): I(x; z_i)
@@ -331,7 +331,7 @@ def quick_scores(model: Model | Encoder, dataset: Dataset, seed: int = 0) -> dic
 @contextmanager
 def _threads(count: int) -> Iterator[None]:
     """So many threads in this process's libraries. Where processes fill the cores, threads that wait for each other by
-    turning in circles take the cores from them."""
+    busy-waiting take the cores from them."""
     before = torch.get_num_threads()
     torch.set_num_threads(count)
     try:

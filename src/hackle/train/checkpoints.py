@@ -171,7 +171,7 @@ class Checkpoints:
         A damaged file is passed over for an older one, with a line to `say`. Where there is none `DamagedCheckpoint` is
         raised, if the damaged file is known to be this fleet's.
         """
-        wanted, found, damaged = set(runs), [], []
+        wanted, snapshots, damaged = set(runs), [], []
         for path, members in self._by_age(damaged):
             if not wanted & set(members):
                 continue
@@ -181,13 +181,13 @@ class Checkpoints:
                 damaged.append((path, error))
                 continue
             mine = [run for run in runs if run in wanted and run in members]
-            found.append(Snapshot(tuple(members), state, float(known["seconds"])).only(mine))
+            snapshots.append(Snapshot(tuple(members), state, float(known["seconds"])).only(mine))
             wanted -= set(mine)
         for path, error in damaged:
             if wanted and path in (self.path(runs), _previous(self.path(runs))):
                 raise DamagedCheckpoint(f"{error}; delete it to start its runs anew") from error
             say(f"{error}; going on from an older checkpoint or from the start")
-        return _together(found, runs)
+        return _together(snapshots, runs)
 
     def _by_age(self, damaged: list[tuple[Path, DamagedCheckpoint]]) -> list[tuple[Path, list[str]]]:
         """Every checkpoint with the hashes of its runs, the furthest step first."""

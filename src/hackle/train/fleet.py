@@ -97,11 +97,11 @@ class Layout:
 
     def unflatten(self, rows: Tensor, rounded: Tensor | None = None) -> dict[str, Tensor]:
         """(m, p) to each parameter (m, *shape), or (p,) to each (*shape): views, of `rounded` where a layer rounds."""
-        found = {}
+        parameters = {}
         for (name, start), shape in zip(self.starts.items(), self.shapes, strict=True):
             source = rounded if rounded is not None and name in self.rounded else rows
-            found[name] = source.narrow(-1, start, shape.numel()).unflatten(-1, shape or (1,))
-        return found
+            parameters[name] = source.narrow(-1, start, shape.numel()).unflatten(-1, shape or (1,))
+        return parameters
 
 
 class _BoundNets:
@@ -237,8 +237,8 @@ class Fleet:
         def loss(parameters: Any, images: Tensor, noise: Any, carry: Any, fields: Any) -> dict[str, Any]:
             nets = _BoundNets(self._modules, parameters, self._dtype)
             step = Step(images, noise, step_number, self.data_size, carry)
-            found: Losses = phase.loss(nets, step, with_fields(self._template, fields))
-            return {"total": found.total, "terms": dict(found.terms), "carry": dict(found.carry)}
+            losses: Losses = phase.loss(nets, step, with_fields(self._template, fields))
+            return {"total": losses.total, "terms": dict(losses.terms), "carry": dict(losses.carry)}
 
         return loss
 

@@ -123,13 +123,13 @@ def train_runs(
                 training = _FleetTraining(
                     part, images, data, device, snapshot, checkpoints, folders or {}, watch, scores
                 )
-                found = training.run(pace)
+                results = training.run(pace)
             except Exception as error:
                 if not is_out_of_memory(error):
                     raise
-                found, message = None, str(error).splitlines()[0]
-            if found is not None:
-                yield from found
+                results, message = None, str(error).splitlines()[0]
+            if results is not None:
+                yield from results
                 continue
             training = None  # its tensors must go before the halves come
             release_memory(device)
