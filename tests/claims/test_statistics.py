@@ -19,7 +19,6 @@ from hackle.claims.statistics import (
     holm,
     jackknife,
     mean_of,
-    rank_correlations,
     variance_shares,
 )
 
@@ -62,33 +61,6 @@ def test_correlations_of_one_in_all_seeds_are_not_certain() -> None:
 def test_the_imagined_seed_never_narrows() -> None:
     values = np.random.default_rng(2).uniform(-1, 1, 9)
     assert correlations(values, 1, points=36).variance >= values.var(ddof=1)
-
-
-def spearman(left: Any, right: Any) -> float:
-    result: Any = stats.spearmanr(left, right)
-    return float(result.statistic)
-
-
-@pytest.mark.parametrize("ties", [False, True])
-def test_rank_correlations_are_spearmans(ties: bool) -> None:
-    rng = np.random.default_rng(3)
-    left, right = rng.normal(size=(5, 12)), rng.normal(size=(5, 12))
-    if ties:
-        left = left.round()
-    expected = [spearman(*pair) for pair in zip(left, right, strict=True)]
-    assert rank_correlations(left, right) == pytest.approx(expected)
-
-
-def test_rank_correlations_leave_out_what_is_missing() -> None:
-    rng = np.random.default_rng(4)
-    left, right = rng.normal(size=(4, 9)), rng.normal(size=(4, 9))
-    left[1, 2] = right[2, 5] = np.nan
-    left[3, 2:] = np.nan
-    found = rank_correlations(left, right)
-    keep = np.arange(9) != 2
-    assert found[1] == pytest.approx(spearman(left[1, keep], right[1, keep]))
-    assert math.isnan(found[3])
-    assert rank_correlations(np.ones((1, 5)), np.arange(5.0)[None])[0] == 0
 
 
 def test_pseudo_values_of_a_mean_are_the_values() -> None:

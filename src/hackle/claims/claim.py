@@ -91,7 +91,8 @@ class Evidence:
 
     effect, low, high: the effect and its 95% interval, NaN without an estimate. p: the chance of such an effect if it truly
     lay outside the claim's region; against: if it truly lay inside. runs: how many were used; runs_needed: about how many
-    would decide with 80% power, None where no reasonable number would. strata: each stratum's effect and number of seeds.
+    would decide with 80% power, None where no reasonable number would. strata: each stratum's effect and number of seeds;
+    estimates: of those with two seeds or more.
     missing: what the table lacks, in words. borrowed: whether some of the runs are other studies', which may have
     trained otherwise than the claim's own.
     """
@@ -107,6 +108,7 @@ class Evidence:
     missing: tuple[str, ...] = ()
     borrowed: bool = False
     estimate: Estimate | None = None
+    estimates: dict[str, Estimate] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -197,7 +199,10 @@ class Claim:
         usable = {name: part for name, part in units.items() if part.seeds > 1}
         runs = sum(part.seeds * part.runs_per_seed for part in units.values())
         strata = {name: (float(part.values.mean()), part.seeds) for name, part in units.items()}
-        about = Evidence(runs=runs, strata=strata, missing=tuple(dict.fromkeys(missing)), borrowed=borrowed)
+        estimates = {name: mean_of([part]) for name, part in usable.items()}
+        about = Evidence(
+            runs=runs, strata=strata, missing=tuple(dict.fromkeys(missing)), borrowed=borrowed, estimates=estimates
+        )
         if len(usable) < max(1, self.least_strata):
             return replace(about, runs_needed=self._planned(units))
         estimate, p, against = self._judged(list(usable.values()))

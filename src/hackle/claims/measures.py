@@ -14,8 +14,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from hackle.claims.statistics import Floats, Units, correlations, jackknife, rank_correlations
+from hackle.claims.statistics import Floats, Units, correlations, jackknife
 from hackle.claims.view import Column, Condition, Data, Frame
+from hackle.information.ranks import rank_correlations
 
 SMALLEST = 1e-6
 """Total correlations are floored here, in nats, before their logarithm is taken."""
@@ -97,7 +98,7 @@ def _trend(rows: Frame, values: Column, along: str) -> Units | None:
     means: Frame = frame.groupby([*within, "along"], dropna=False)["value"].mean().unstack("along")
     if means.shape[1] < 3:
         return None
-    found = rank_correlations(means.to_numpy(), means.columns.to_numpy(float)[None, :])
+    found = rank_correlations(means.to_numpy(), means.columns.to_numpy(float)[None, :], constant=0.0)
     units: Column = pd.Series(found, index=means.index.get_level_values("seed")).dropna().groupby(level=0).mean()
     runs = round(len(rows) / rows["seed"].nunique())
     return correlations(units.to_numpy(), runs, means.shape[1]) if len(units) else None
@@ -125,7 +126,7 @@ def agreement(
         found = np.full((len(sweeps), len(pairs), len(seeds)), np.nan)
         for part, sweep in zip(found, sweeps, strict=True):
             part[:, np.searchsorted(seeds, sweep.seeds)] = [
-                rank_correlations(sweep.scores[left], sweep.scores[right]) for left, right in pairs
+                rank_correlations(sweep.scores[left], sweep.scores[right], constant=0.0) for left, right in pairs
             ]
         found = found[:, :, np.isfinite(found).any(axis=(0, 1))]
 

@@ -138,26 +138,6 @@ def jackknife(statistic: Callable[[NDArray[np.intp]], float], count: int) -> Flo
     return count * whole - (count - 1) * without
 
 
-def rank_correlations(left: Floats, right: Floats) -> Floats:
-    """Spearman's correlation of each row of two arrays (n, k), over the columns that both have; NaN below three of them.
-
-    A row that does not vary has no ranks to agree with: its correlation is 0.
-    """
-    left, right = np.broadcast_arrays(np.asarray(left, float), np.asarray(right, float))
-    found = np.full(len(left), np.nan)
-    both = np.isfinite(left) & np.isfinite(right)
-    patterns, group = np.unique(both, axis=0, return_inverse=True)
-    for index, columns in enumerate(patterns):
-        if columns.sum() < 3:
-            continue
-        rows = np.flatnonzero(group.reshape(-1) == index)
-        first, second = (stats.rankdata(part[np.ix_(rows, columns)], axis=1) for part in (left, right))
-        first, second = (ranks - ranks.mean(axis=1, keepdims=True) for ranks in (first, second))
-        scale = np.sqrt((first**2).sum(axis=1) * (second**2).sum(axis=1))
-        found[rows] = np.divide((first * second).sum(axis=1), scale, out=np.zeros(len(rows)), where=scale > 0)
-    return found
-
-
 class Shares(NamedTuple):
     """Parts of the variance of a score: between methods, between strengths of a method, between seeds of a strength."""
 

@@ -32,6 +32,12 @@ TAIL = 0.1
 """The last part of a training over which a curve is averaged."""
 
 
+def final_values(curve: Frame) -> Column:
+    """By run, the mean of a curve (run, step, value) over the last tenth of the training: the steps after its first nine."""
+    end = curve.groupby("run", observed=True)["step"].transform("max")
+    return curve[curve["step"] > (1 - TAIL) * end].groupby("run", observed=True)["value"].mean()
+
+
 def complete(condition: Condition) -> dict[str, Any]:
     """The condition with what goes without saying: defaults, such as uncorrelated noise, and the method's usual networks."""
     method = parts_of("method").get(condition.get("method", ""))
@@ -154,10 +160,7 @@ class View:
     def tail(self, term: str) -> Column:
         """The mean of a logged term over the last tenth of each run's training, by run."""
         if term not in self._tails:
-            curve: Frame = self.tables.curve(term)
-            end = curve.groupby("run")["step"].transform("max")
-            late = curve[curve["step"] > (1 - TAIL) * end]
-            self._tails[term] = late.groupby("run")["value"].mean()
+            self._tails[term] = final_values(self.tables.curve(term))
         return self._tails[term]
 
 

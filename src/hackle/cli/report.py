@@ -62,7 +62,7 @@ def report_command(
     if figures_to is not None:
         figures_to.mkdir(parents=True, exist_ok=True)
         for name, exhibit in FIGURES.items():
-            chart = exhibit(tables) if not paper or exhibit.paper in paper else None
+            chart = exhibit(tables, judged={}) if not paper or exhibit.paper in paper else None
             if chart is not None and chart.panels:
                 for kind in ("pdf", "svg", "png"):
                     save(chart, figures_to / f"{name}.{kind}", overwrite=overwrite)

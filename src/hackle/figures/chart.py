@@ -1,20 +1,17 @@
 """What a figure shows, before it is drawn: tables of points, summaries and cells.
 
-A figure is made in two steps. `aggregate` turns `Tables` into a `Chart`, which holds every number that will be on the page and
+A figure is made in two steps. An `Exhibit` turns `Tables` into a `Chart`, which holds every number that will be on the page and
 can be compared with the table it came from. `hackle.figures.drawing` turns any chart into a picture and adds no number.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-
-from hackle.store.tables import Tables
 
 Frame = Any
 """A frame of pandas, whose annotations say too little of what its methods return."""
@@ -83,7 +80,11 @@ class Panel:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What a paper reports and what the runs at hand give: numbers, or a few words where the paper gives none."""
+    """What a paper reports and what the runs at hand give: numbers, or a few words where the paper gives none.
+
+    claim, verdict: of the claim that it is taken from, if from one; what claims say of single strata has no verdict. n: how
+    many numbers `here` is the mean of: runs, or of a claim seeds.
+    """
 
     what: str
     paper: float | str
@@ -91,6 +92,13 @@ class Comparison:
     low: float = float("nan")
     high: float = float("nan")
     n: int = 0
+    claim: str = ""
+    verdict: str = ""
+
+    @classmethod
+    def of(cls, what: str, paper: float | str, row: Any) -> Comparison:
+        """A comparison with a row of `Panel.summary`."""
+        return cls(what, paper, float(row.y), float(row.low), float(row.high), int(row.n))
 
 
 @dataclass(frozen=True)
@@ -136,29 +144,3 @@ class Chart:
         parts = [panel.points.assign(panel=panel.title) for panel in self.panels if len(panel.points)]
         columns = ["panel", *POINTS]
         return pd.concat(parts, ignore_index=True)[columns] if parts else pd.DataFrame(columns=columns)
-
-
-@dataclass(frozen=True)
-class Exhibit:
-    """A figure or table of a paper: where it stands, what it shows in our words, and how it is made.
-
-    needs: the study and what of it, in words. datasets: those that the paper's figure shows.
-    """
-
-    id: str
-    paper: str
-    number: str
-    title: str
-    caption: str
-    aggregate: Callable[[Tables], Chart]
-    study: str
-    needs: str
-    datasets: tuple[str, ...] = ("dsprites",)
-
-    def __call__(self, tables: Tables) -> Chart:
-        return self.aggregate(tables)
-
-    @property
-    def command(self) -> str:
-        """How the runs that it needs are made."""
-        return f"hackle study run {self.study} --out DIR --datasets {','.join(self.datasets)}"

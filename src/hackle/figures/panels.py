@@ -1,21 +1,55 @@
-"""The kinds of panel that figures are made of. Each takes rows of runs and gives a `Panel` with every run in it."""
+"""The kinds of panel that figures are made of: functions from the runs that were selected to a `Panel` with every run in it.
+
+Each kind gives a panel, or raises `Lacking` with what it lacks. `panels(swarm, "mig", "method", each="dataset")` is
+what an exhibit says; `heat`, `traversals` and `curve_panel` help functions of one's own.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from hackle.core.types import HackleError
 from hackle.figures import words
 from hackle.figures.chart import Axis, Frame, Panel
-from hackle.figures.selection import medians, spread, summarise
+from hackle.figures.selection import Selected, medians, settings_mask, spread, summarise
 
 COLLAPSED = 0.01
 """Nats of KL to the prior up to which a latent has collapsed."""
 MEANS = "Dots are single runs; the bar is their mean with a 95% t interval."
 CURVES = "Thin lines are single runs, the thick line is their mean at each step."
 MEDIANS = "Dots are single runs; lines join medians over seeds, bars span the quartiles."
+
+
+class Lacking(HackleError):
+    """What a panel needs and the tables lack, in words."""
+
+
+@dataclass(frozen=True)
+class Panels:
+    """Panels of one kind: one of all runs, or one for each value of the column `each`, which is its title."""
+
+    make: Callable[..., Panel]
+    arguments: tuple[Any, ...]
+    each: str
+    options: Mapping[str, Any]
+
+    def __call__(self, chosen: Selected) -> Iterator[Panel | str]:
+        for title, part in chosen.each(self.each) if self.each else [("", chosen)]:
+            try:
+                yield self.make(part, *self.arguments, **{"title": title, **self.options})
+            except Lacking as lacking:
+                yield str(lacking)
+
+
+def panels(make: Callable[..., Panel], *arguments: Any, each: str = "", **options: Any) -> Panels:
+    """Panels of a kind with what it is told, such as `panels(scatter, "mig", "sap", each="dataset")`."""
+    return Panels(make, arguments, each, options)
 
 
 def score_axis(metric: str, values: Frame, ceiling: float = float("nan"), label: str = "") -> Axis:
@@ -38,68 +72,108 @@ def score_axis(metric: str, values: Frame, ceiling: float = float("nan"), label:
     return Axis(name, low, max(high, low + 1e-9))
 
 
-def with_intervals(metric: str, points: Frame, summary: Frame) -> Frame:
-    """Points and ends of intervals, these no farther than the score's bounds: what an axis must hold."""
-    known = words.measure(metric)
-    ends = pd.concat([summary["low"], summary["high"]]).clip(known.low, known.high)
-    return pd.concat([points["y"], ends])
+def _ceiling(frame: Frame, metric: str) -> float:
+    """What perfect codes reach, or NaN."""
+    return float(frame[f"ceiling {metric}"].max()) if f"ceiling {metric}" in frame else float("nan")
+
+
+def _points(rows: Frame, x: Any, y: Any) -> Frame:
+    return pd.DataFrame({"x": x, "y": y, "series": rows["series"], "run": rows["run"]}).reset_index(drop=True)
 
 
 def swarm(
-    frame: Frame,
+    chosen: Selected,
     metric: str,
     across: str,
-    order: Sequence[str],
+    order: Sequence[Any] | None = None,
     *,
-    name: Callable[[str], str] = str,
     title: str = "",
     y: Axis | None = None,
-    ceiling: float = float("nan"),
+    hold: float | None = None,
+    level: tuple[float, str] | None = None,
     robust: bool = False,
 ) -> Panel:
-    """Runs side by side by category: `frame` has run, series, the metric's column and `across`, whose values are `order`.
+    """Runs side by side by the values of a column, all of them in their usual order unless told.
 
-    robust: medians and quartiles in place of means and t intervals.
+    hold: a value that the axis must show. level: a horizontal line, the ceiling if not given. robust: medians and quartiles in
+    place of means and t intervals.
     """
-    rows = frame[frame[across].isin(list(order)) & frame[metric].notna()]
+    rows = chosen.having(metric)
+    if not len(rows):
+        raise Lacking(f"no score {metric}")
+    numbers = pd.api.types.is_numeric_dtype(rows[across])
+    found = list(np.sort(rows[across].unique())) if numbers else list(rows[across].unique())
+    order = list(order) if order is not None else (not numbers and chosen.runs.wanted(across)) or found
     place = {value: index for index, value in enumerate(order)}
-    points = pd.DataFrame(
-        {"x": rows[across].map(place).astype(float), "y": rows[metric], "series": rows["series"], "run": rows["run"]}
-    )
+    rows = rows[rows[across].isin(list(place))]
+    points = _points(rows, rows[across].map(place).astype(float), rows[metric])
     summary = (medians if robust else summarise)(points, ["x", "series"])
-    ticks = tuple(name(value) for value in order)
-    axis = y or score_axis(metric, with_intervals(metric, points, summary), ceiling)
-    top = (ceiling, "ceiling") if np.isfinite(ceiling) and axis.high is not None and ceiling <= axis.high else None
-    return Panel(
-        title, Axis("", -0.5, len(order) - 0.5, ticks), axis, points.reset_index(drop=True), summary, level=top
-    )
+    label = (words.symbol(rows["method"].iloc[0]) if across == "strength" else words.setting(across)) if numbers else ""
+    ticks = tuple(f"{value:g}" if numbers else chosen.runs.word(across, value) for value in order)
+    ceiling, bounds = _ceiling(rows, metric), words.measure(metric)
+    # The axis holds the ends of intervals too, these no farther than the score's bounds.
+    ends = pd.concat([summary["low"], summary["high"]]).clip(bounds.low, bounds.high)
+    axis = y or score_axis(metric, pd.concat([points["y"], ends]), ceiling)
+    if hold is not None:
+        axis = replace(axis, low=min(axis.low or hold, hold), high=max(axis.high or hold, hold))
+    if level is None and np.isfinite(ceiling) and axis.high is not None and ceiling <= axis.high:
+        level = (ceiling, "ceiling")
+    return Panel(title, Axis(label, -0.5, len(order) - 0.5, ticks), axis, points, summary, level=level)
 
 
 def scatter(
-    frame: Frame, x: str, y: str, *, title: str = "", axes: tuple[Axis, Axis] | None = None, means: bool = True
+    chosen: Selected,
+    x: str,
+    y: str,
+    *,
+    title: str = "",
+    labels: tuple[str, str] = ("", ""),
+    axes: tuple[Axis, Axis] | None = None,
+    tight: str = "",
+    equal: bool = False,
+    diagonal: float | None = None,
+    means: Sequence[str] = (),
+    named: str = "",
 ) -> Panel:
-    """One score of each run against another; `frame` has run, series and both metrics' columns."""
-    rows = frame[frame[x].notna() & frame[y].notna()]
-    points: Frame = pd.DataFrame({"x": rows[x], "y": rows[y], "series": rows["series"], "run": rows["run"]})
-    chosen = axes or (score_axis(x, points["x"]), score_axis(y, points["y"]))
-    panel = Panel(title, *chosen, points.reset_index(drop=True))
-    if not means or not len(points):
-        return panel
-    middle: Frame = (
-        points.groupby("series", observed=True)[["x", "y"]].mean().join(points.groupby("series").size().rename("n"))
+    """One score of each run against another.
+
+    labels: of the axes, if not the scores' own. tight: axes (`x`, `y` or `xy`) that follow the runs and not the score's
+    bounds. equal: both axes alike. means: columns by which runs are averaged; named: the one that stands beside each mean.
+    """
+    rows = chosen.having(x, y)
+    if not len(rows):
+        gone = [name for name in (x, y) if chosen.frame[name].isna().all()]
+        raise Lacking(f"no score {words.listing(gone)}" if gone else f"no runs with both {x} and {y}")
+    points = _points(rows, rows[x], rows[y])
+    across, up = axes or (
+        Axis(label or words.measure(metric).label, *spread(rows[metric], rows[metric]))
+        if axis in tight
+        else score_axis(metric, rows[metric], _ceiling(rows, metric) if axis == "y" else float("nan"), label)
+        for axis, metric, label in zip("xy", (x, y), labels, strict=True)
     )
-    summary = middle.reset_index().assign(low=np.nan, high=np.nan)
-    return Panel(title, *chosen, panel.points, summary)
+    if equal:
+        ends = {"low": min(across.low or 0.0, up.low or 0.0), "high": max(across.high or 0.0, up.high or 0.0)}
+        across, up = replace(across, **ends), replace(up, **ends)
+    panel = Panel(title, across, up, points, diagonal=diagonal)
+    if not means:
+        return panel
+    groups = rows.groupby(list(means), observed=True)
+    middle: Frame = groups[[x, y]].mean().rename(columns={x: "x", y: "y"}).join(groups.size().rename("n")).reset_index()
+    if named:
+        texts = middle[named].map(lambda value: f"{value:g}" if isinstance(value, float) else str(value))
+        panel = replace(panel, labels=middle[["x", "y"]].assign(text=texts))
+    return replace(panel, summary=middle.assign(low=np.nan, high=np.nan)[["x", "y", "low", "high", "n", "series"]])
 
 
 def against_strength(
-    frame: Frame, metric: str, ladder: Mapping[str, Sequence[float]], *, title: str = "", y: Axis | None = None
+    chosen: Selected, metric: str, ladder: Mapping[str, Sequence[float]], *, title: str = "", y: Axis | None = None
 ) -> Panel:
     """Runs against the place of their weight among those of their method, medians joined; series are methods."""
-    rows = frame[frame[metric].notna()]
-    place = places_on(ladder, rows["method"], rows["strength"])
-    points = pd.DataFrame({"x": place, "y": rows[metric], "series": rows["series"], "run": rows["run"]})
+    rows = chosen.having(metric)
+    points = _points(rows, places_on(ladder, rows["method"], rows["strength"]), rows[metric])
     points = points[points["x"].notna()].reset_index(drop=True)
+    if not len(points):
+        raise Lacking(f"no score {metric}")
     steps = max((len(values) for values in ladder.values()), default=1)
     ticks = tuple(str(step + 1) for step in range(steps))
     x = Axis("weight, weak to strong", -0.5, steps - 0.5, ticks)
@@ -117,29 +191,96 @@ def places_on(ladder: Mapping[str, Sequence[float]], methods: Frame, strengths: 
     return found
 
 
-def curve_points(curve: Frame, series: Mapping[str, str], most: int = 150) -> Frame:
-    """A term's curves as points, x the step and y the value, of the runs that `series` names a series for.
+def curves(
+    chosen: Selected,
+    terms: Mapping[str, str],
+    label: str,
+    *,
+    title: str = "",
+    hold: float | None = None,
+    level: tuple[float, str] | None = None,
+    most: int = 150,
+) -> Panel:
+    """Terms that training logged, of single runs and their mean at each step.
 
-    Of more than `most` steps every k-th is kept.
+    terms: what each is called; where there are several these are the series, and one that starts with a minus is drawn with
+    the opposite sign. Of more than `most` steps every k-th is kept.
     """
-    curve = curve[curve["run"].isin(list(series))]
-    steps = np.sort(curve["step"].unique())
-    if len(steps) > most:
-        curve = curve[curve["step"].isin(steps[:: -(-len(steps) // most)])]
-    curve = curve[np.isfinite(curve["value"].to_numpy(float))]
-    runs = curve["run"].astype(str)
-    points = {"x": curve["step"], "y": curve["value"], "series": runs.map(series), "run": runs}
-    return pd.DataFrame(points).reset_index(drop=True)
-
-
-def curves_panel(points: Frame, title: str, label: str, low: float | None = None) -> Panel:
-    """Curves of single runs and their mean at each step."""
-    if low is None:
-        low = spread(points["y"], points["y"])[0]
+    series = dict(zip(chosen.frame["run"], chosen.frame["series"], strict=True))
+    parts = []
+    for term, name in terms.items():
+        curve: Frame = chosen.tables.curve(term.removeprefix("-"))
+        curve = curve[curve["run"].isin(list(series)) & np.isfinite(curve["value"].to_numpy(float))]
+        steps = np.sort(curve["step"].unique())
+        curve = curve[curve["step"].isin(steps[:: -(-len(steps) // most) or 1])]
+        runs, sign = curve["run"].astype(str), -1.0 if term.startswith("-") else 1.0
+        of = runs.map(series) if len(terms) == 1 else name
+        parts.append(pd.DataFrame({"x": curve["step"], "y": sign * curve["value"], "series": of, "run": runs}))
+    points: Frame = pd.concat(parts, ignore_index=True)
+    if not len(points):
+        raise Lacking(f"no curves of the {words.listing(terms.values())}{f', {title}' if title else ''}")
     middle = points.groupby(["x", "series"], observed=True)["y"].agg(["mean", "count"]).reset_index()
     summary = middle.rename(columns={"mean": "y", "count": "n"}).assign(low=np.nan, high=np.nan)
-    y = Axis(label, low, spread(points["y"], points["y"])[1])
-    return Panel(title, Axis("step"), y, points, summary, joined=True)
+    low, high = spread(points["y"], points["y"])
+    if hold is not None:
+        low = min(hold, float(points["y"].min()))
+    return Panel(title, Axis("step"), Axis(label, low, high), points, summary, joined=True, level=level)
+
+
+def over_protocols(
+    chosen: Selected,
+    metric: str,
+    pattern: str,
+    label: str,
+    *,
+    title: str = "",
+    one_model: bool = False,
+) -> Panel:
+    """A score over a setting of its own that the protocol's name holds, such as `do2020-bins-50`.
+
+    pattern: of the protocols' names, with a group `amount` and perhaps one `L`, which is then the series. one_model: the first
+    run alone, dots are scoring seeds and bars one standard deviation to either side of the mean.
+    """
+    scores: Frame = chosen.tables.scores
+    scores = scores[(scores["metric"] == metric) & scores["representation"].isin(["mean", "posterior"])]
+    scores = scores[settings_mask(scores, chosen.runs.conditions)]
+    matches = [re.fullmatch(pattern, str(name)) for name in scores["protocol"]]
+    scores = scores[[match is not None for match in matches]]
+    if not len(scores):
+        raise Lacking(f"no {words.measure(metric).label} under the protocols of {label}")
+    found = [match.groupdict() for match in matches if match is not None]
+    models = [words.method(*model) for model in zip(scores["method"].astype(str), scores["strength"], strict=True)]
+    rows = scores.assign(
+        amount=[int(one["amount"]) for one in found],
+        series=[f"L = {one['L']}" if "L" in one else model for one, model in zip(found, models, strict=True)],
+    )
+    if one_model:
+        rows = rows[rows["run"] == rows["run"].iloc[0]]
+        rows = rows.assign(run=rows["run"].astype(str) + " @" + rows["scoring_seed"].astype(str))
+    amounts = sorted(rows["amount"].unique())
+    place = {value: float(index) for index, value in enumerate(amounts)}
+    points = _points(rows, rows["amount"].map(place).astype(float), rows["score"].astype(float))
+    summary = summarise(points, ["x", "series"])
+    if one_model:
+        half = points.groupby(["x", "series"], sort=False)["y"].std().to_numpy()
+        summary = summary.assign(low=summary["y"] - half, high=summary["y"] + half)
+    ticks = tuple(f"{value:,}" for value in amounts)
+    x = Axis(label, -0.5, len(amounts) - 0.5, ticks)
+    y = score_axis(metric, pd.concat([points["y"], summary["low"], summary["high"]]))
+    return Panel(title or words.measure(metric).label, x, y, points, summary, joined=not one_model)
+
+
+def informations(information: np.ndarray, dataset: str, title: str = "") -> Panel:
+    """What each latent knows of each factor, in nats, from (l, f): the latent that knows most first."""
+    order = np.argsort(-information.sum(axis=1), kind="stable")
+    names = words.factors(dataset, information.shape[1])
+    cells = pd.DataFrame(information[order], [f"z{index}" for index in order], list(names))
+    return heat(cells, title=title, signed=False)
+
+
+def heat(cells: Frame, *, title: str = "", signed: bool = True, digits: int = 2, shaded: bool = True) -> Panel:
+    """A matrix with its numbers written in."""
+    return Panel(title, cells=cells, signed=signed, digits=digits, shaded=shaded)
 
 
 def traversals(title: str, picture: np.ndarray, latents: np.ndarray) -> Panel:
@@ -159,11 +300,6 @@ def traversed(latent: np.ndarray, label: str, columns: int = 11) -> Axis:
     """The axis of a picture along which a latent moves: its first and its last value at the ends."""
     low, high = (f"{value:g}".replace("-", "−") for value in latent[2:])
     return Axis(label, ticks=(low, *("",) * (columns - 2), high))
-
-
-def heat(cells: Frame, *, title: str = "", signed: bool = True, digits: int = 2, shaded: bool = True) -> Panel:
-    """A matrix with its numbers written in."""
-    return Panel(title, cells=cells, signed=signed, digits=digits, shaded=shaded)
 
 
 def shared(panels: Sequence[Panel | None]) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""From the tables to the runs that a figure is about: choosing rows, and summing up runs that differ only in their seed.
+"""From the tables to the runs that a figure is about: `Runs` says which, `select` finds them and names those that are missing.
 
 Where a run has a score under several protocols the figure's own protocol is taken, and where that is missing the most common
 one, said in a note. Runs that differ only in how long they trained are represented by the longest.
@@ -6,19 +6,19 @@ one, said in a note. Runs that differ only in how long they trained are represen
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from scipy.special import stdtrit
-from scipy.stats import rankdata
 
 from hackle.core.notes import note_codes
 from hackle.figures import words
 from hackle.figures.chart import Frame
-from hackle.store.tables import Tables
+from hackle.information.ranks import spearman_matrix
+from hackle.store.tables import RUN_COLUMNS, SCORE_COLUMNS, Tables
 
 CONFIGURATION = ("dataset", "method", "strength", "architecture", "latents", "correlation", "likelihood")
 """What makes two runs the same experiment but for seed and length."""
@@ -30,7 +30,168 @@ _DOUBTS = {
 """What an estimator's note says, by its code; any other is a warning."""
 _NO_DOUBT = "own"
 """The code of the note that says where a metric of one's own comes from."""
+_TEXT = dict.fromkeys(("dataset", "method", "architecture"), object)
 _PLAIN = {"correlation": 0.0, "architecture": "convolutional", "latents": 10}
+
+
+@dataclass(frozen=True)
+class Runs:
+    """Which runs an exhibit shows.
+
+    metrics: the scores that are read of them; where there are none, every run that was trained to the end will do. where: by
+    column of the tables the value, or the values, that runs have; ten latents, factorised posteriors and the convolutional
+    encoder go without saying, and "any" takes all. weights: of a method the strengths that count, all if none are named; the
+    methods are these unless `where` says otherwise. protocol: the paper's own, the most common one if not given.
+    representation: of codes; scores of posteriors have none and are always taken.
+
+    series: what shares a colour: the values of a column, each `weight`, or conditions by name, of which every run must meet
+    one; nothing for all runs alike. named: columns whose absent values are named, each within those before it. called: what
+    the paper calls a data set or a method. stand_ins: data sets that serve where there are no runs of another.
+    vae_is_beta: a VAE is a β-VAE with β = 1. change: adds columns to the frame of runs, or leaves some out.
+    """
+
+    metrics: tuple[str, ...] = ()
+    where: Mapping[str, Any] = field(default_factory=dict)
+    weights: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    protocol: str = ""
+    representation: str = "mean"
+    series: str | Mapping[str, Mapping[str, Any]] = "method"
+    named: tuple[tuple[str, ...], ...] = (("dataset", "method"),)
+    called: Mapping[str, str] = field(default_factory=dict)
+    stand_ins: Mapping[str, str] = field(default_factory=dict)
+    vae_is_beta: bool = False
+    change: Callable[[Frame, Tables], Frame] | None = None
+
+    def wanted(self, column: str, method: str = "") -> list[Any]:
+        """The values of a column that are asked for, in their order."""
+        if column == "series":
+            return list(self.series)
+        if column == "strength":
+            return list(self.weights.get(method, ()))
+        return _listed(self.where.get(column, list(self.weights) if column == "method" else []))
+
+    @property
+    def conditions(self) -> dict[str, Any]:
+        """What every run must meet, by column."""
+        methods = self.wanted("method")
+        if self.vae_is_beta and "beta-vae" in methods:
+            methods = [*methods, "vae"]
+        return _complete({**self.where, **({"method": methods} if methods else {})})
+
+    def word(self, column: str, value: Any) -> str:
+        """What a value of a column is called in this figure."""
+        return self.called.get(value) or words.value(column, value)
+
+    def words(self, condition: Mapping[str, Any]) -> str:
+        """Some of the runs in words: of which methods, on which data sets, with what else."""
+        parts = []
+        for column, before in (("method", "of"), ("dataset", "on")):
+            if names := [self.named_with_weight(column, value) for value in _listed(condition.get(column, []))]:
+                parts.append(f"{before} {words.listing(names)}")
+        rest = []
+        for column in (column for column in condition if column not in ("method", "dataset")):
+            symbol = f"{words.symbol(condition['method'])} = " if column == "strength" else ""
+            rest.append(symbol + words.listing(self.word(column, value) for value in _listed(condition[column])))
+        return " ".join([*parts, *([f"with {words.listing(rest)}"] if rest else [])])
+
+    def named_with_weight(self, column: str, value: Any) -> str:
+        """The same, of a method with the one weight that is asked for."""
+        only = self.weights.get(value, ())
+        return words.method(value, only[0]) if column == "method" and len(only) == 1 else self.word(column, value)
+
+
+_NOTHING = Tables(pd.DataFrame(columns=list(SCORE_COLUMNS)), pd.DataFrame(columns=list(RUN_COLUMNS)))
+
+
+@dataclass(frozen=True)
+class Selected:
+    """The runs that were found: a row each with settings, scores (and `ceiling mig`) and series. notes: what was chosen on the
+    way. missing: what is asked for and not there, in words."""
+
+    frame: Frame
+    runs: Runs = Runs()
+    tables: Tables = _NOTHING
+    notes: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+
+    def having(self, *columns: str) -> Frame:
+        """The runs that have all of these numbers."""
+        return self.frame[self.frame[list(columns)].notna().all(axis=1)]
+
+    def each(self, column: str) -> Iterator[tuple[str, Selected]]:
+        """The runs with each value of a column, and what it is called."""
+        for value in present(self.frame, column, self.runs.wanted(column)):
+            yield (
+                self.runs.named_with_weight(column, value),
+                replace(self, frame=self.frame[self.frame[column] == value]),
+            )
+
+
+def select(tables: Tables, runs: Runs) -> Selected:
+    """The runs that an exhibit asks for, as far as the tables have them."""
+    found = _select(tables, runs)
+    for own, other in runs.stand_ins.items():
+        instead = (
+            _select(tables, replace(runs, where={**runs.where, "dataset": other})) if not len(found.frame) else found
+        )
+        if instead is not found and len(instead.frame):
+            names = runs.word("dataset", other), runs.word("dataset", own)
+            note = "{} stands in for {}: the paper's numbers are of other images".format(*names)
+            return replace(instead, notes=(*instead.notes, note))
+    return found
+
+
+def _select(tables: Tables, runs: Runs) -> Selected:
+    if runs.metrics:
+        how = {"protocol": runs.protocol, "representation": runs.representation}
+        picked = pick(tables, runs.metrics, **how, **runs.conditions)
+        frame, notes = picked.wide(), picked.notes
+    else:
+        done: Frame = tables.runs[tables.runs["status"] == "done"]
+        frame, shorter = _longest(done[settings_mask(done, runs.conditions)].astype(_TEXT))
+        notes = (shorter,) if shorter else ()
+    if runs.vae_is_beta:
+        plain = frame["method"] == "vae"
+        weight = frame["strength"].astype(float).where(~plain, 1.0)
+        frame = frame.assign(method=frame["method"].where(~plain, "beta-vae"), strength=weight)
+    for method, weights in runs.weights.items():
+        if weights:
+            frame = frame[(frame["method"] != method) | settings_mask(frame, {"strength": weights})]
+    frame = _with_series(frame.sort_values(["method", "strength", "seed"]), runs)
+    if runs.change is not None:
+        frame = runs.change(frame, tables)
+    missing = [f"no runs {line}" for chain in runs.named for line in _absent(frame, runs, chain, {})]
+    if not len(frame) and not missing:
+        missing = [f"no runs with the score {words.listing(runs.metrics)}" if runs.metrics else "no runs"]
+    return Selected(frame, runs, tables, notes, tuple(dict.fromkeys(missing)))
+
+
+def _with_series(frame: Frame, runs: Runs) -> Frame:
+    if isinstance(runs.series, Mapping):
+        names = pd.Series("", frame.index)
+        for name, condition in runs.series.items():
+            names[settings_mask(frame, condition)] = name
+        return frame.assign(series=names)[names != ""]
+    if runs.series == "weight":
+        both = zip(frame["method"], frame["strength"], strict=True)
+        return frame.assign(series=[f"{words.symbol(method)} = {weight:g}" for method, weight in both])
+    values = frame[runs.series] if runs.series else [""] * len(frame)
+    return frame.assign(series=[runs.word(runs.series, value) if value != "" else "runs" for value in values])
+
+
+def _absent(frame: Frame, runs: Runs, chain: Sequence[str], known: Mapping[str, Any]) -> Iterator[str]:
+    """The runs that are wanted and not there, in words: values of the chain's first column, then of the next in each."""
+    column, *rest = chain
+    wanted = runs.wanted(column, known.get("method", ""))
+    if len(wanted) == 1 and rest:
+        yield from _absent(frame, runs, rest, {**known, column: wanted[0]})
+        return
+    parts = {value: frame[settings_mask(frame, {column: value})] for value in wanted}
+    if gone := [value for value, part in parts.items() if not len(part)]:
+        yield runs.words({**known, column: gone})
+    for value, part in parts.items():
+        if len(part) and rest:
+            yield from _absent(part, runs, rest, {**known, column: value})
 
 
 @dataclass(frozen=True)
@@ -42,19 +203,15 @@ class Picked:
     notes: tuple[str, ...] = ()
 
     def wide(self) -> Frame:
-        """One row per run, a column per metric; runs that lack a metric have NaN there."""
+        """One row per run, a column per metric and one for its ceiling; runs that lack a metric have NaN there."""
         settings = self.rows.drop_duplicates("run").set_index("run")[[*CONFIGURATION, "seed", "steps"]]
         column = pd.Index(self.metrics).get_indexer(self.rows["metric"])
-        values = np.full((len(settings), len(self.metrics)), np.nan)
-        values[settings.index.get_indexer(self.rows["run"]), column] = self.rows["score"].to_numpy(float)
-        return settings.join(pd.DataFrame(values, settings.index, list(self.metrics))).reset_index()
-
-    def ceiling(self, metric: str, dataset: str | None = None) -> float:
-        """What perfect codes reach, or NaN."""
-        rows = self.rows[self.rows["metric"] == metric]
-        if dataset is not None:
-            rows = rows[rows["dataset"] == dataset]
-        return float(rows["ceiling"].max()) if len(rows) else float("nan")
+        parts = [settings]
+        for name, before in (("score", ""), ("ceiling", "ceiling ")):
+            values = np.full((len(settings), len(self.metrics)), np.nan)
+            values[settings.index.get_indexer(self.rows["run"]), column] = self.rows[name].to_numpy(float)
+            parts.append(pd.DataFrame(values, settings.index, [before + metric for metric in self.metrics]))
+        return pd.concat(parts, axis=1).reset_index()
 
 
 def _listed(value: Any) -> list[Any]:
@@ -81,20 +238,13 @@ def pick(
     *,
     protocol: str,
     representation: str = "mean",
-    plain: bool = True,
     **where: Any,
 ) -> Picked:
-    """The scores of these metrics for runs with these settings.
-
-    representation: of codes; scores of posteriors have none and are always taken. plain: unless `where` says otherwise, only
-    runs of ten latents, factorised posteriors and the convolutional encoder.
-    """
+    """The scores of these metrics for runs with these settings, as `Runs` describes them."""
     scores: Frame = tables.scores
     rows = scores[scores["metric"].isin(list(metrics))]
     rows = rows[rows["representation"].isin([representation, "posterior"])]
-    if plain:
-        where = {**{key: value for key, value in _PLAIN.items() if key not in where}, **where}
-    rows = rows[settings_mask(rows, {key: value for key, value in where.items() if value != "any"})]
+    rows = rows[settings_mask(rows, _complete(where))]
     rows = rows[np.isfinite(rows["score"].to_numpy(float))]
     rows, notes = _one_protocol(rows, protocol)
     rows, shorter = _longest(rows)
@@ -104,8 +254,14 @@ def pick(
         first = rows.drop_duplicates(["run", "metric"]).set_index(["run", "metric"])
         means = rows.groupby(["run", "metric"], observed=True)["score"].mean()
         rows = first.assign(score=means).reset_index()
-    rows = rows.astype(dict.fromkeys(("metric", "dataset", "method", "architecture"), object))
+    rows = rows.astype({"metric": object, **_TEXT})
     return Picked(rows, tuple(metrics), (*notes, *_mixtures(rows), *doubts(rows)))
+
+
+def _complete(where: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        column: value for column, value in {**_PLAIN, **where}.items() if not isinstance(value, str) or value != "any"
+    }
 
 
 def _one_protocol(rows: Frame, wanted: str) -> tuple[Frame, list[str]]:
@@ -116,7 +272,7 @@ def _one_protocol(rows: Frame, wanted: str) -> tuple[Frame, list[str]]:
     rank = rows["protocol"].astype(str).map({name: index for index, name in enumerate(names)}).astype(int)
     least = rank.groupby([rows["run"], rows["metric"]], observed=True, sort=False).transform("min")
     rows = rows[(rank == least).to_numpy()]
-    others = rows[(rows["protocol"] != wanted).to_numpy()]
+    others = rows[(rows["protocol"] != wanted).to_numpy()] if wanted else rows[:0]
     notes = []
     for name, part in others.groupby("protocol", observed=True, sort=False):
         scores = words.listing(sorted({words.measure(str(metric)).short for metric in part["metric"].unique()}))
@@ -192,34 +348,9 @@ def medians(frame: Frame, by: Sequence[str], value: str = "y") -> Frame:
     return found.join(groups.count().rename("n")).reset_index()[[*by, "y", "low", "high", "n"]]
 
 
-def paired_change(frame: Frame, metric: str, after: str, before: str) -> Frame:
-    """For each method one series' score minus another's at the same seed: mean, 95% t interval, number of pairs."""
-    table = frame.pivot_table(index=["method", "seed"], columns="series", values=metric, sort=False)
-    if after not in table or before not in table:
-        return pd.DataFrame(columns=["method", "y", "low", "high", "n"])
-    pairs = (table[after] - table[before]).dropna().rename("y").reset_index()
-    return summarise(pairs, ["method"])
-
-
 def rank_correlation(first: Frame, second: Frame) -> Frame:
-    """Spearman's correlation of every column of one frame with every column of another over the same rows.
-
-    Rows with a missing value are left out pair by pair; fewer than three rows, or no variation, give NaN.
-    """
-    found = pd.DataFrame(np.nan, index=list(first), columns=list(second))
-    for row in first:
-        for column in second:
-            x, y = first[row].to_numpy(float), second[column].to_numpy(float)
-            both = np.isfinite(x) & np.isfinite(y)
-            found.loc[row, column] = spearman(x[both], y[both])
-    return found
-
-
-def spearman(x: np.ndarray, y: np.ndarray) -> float:
-    """The correlation of two vectors' ranks; NaN where there are fewer than three values or none varies."""
-    if len(x) < 3 or np.ptp(x) == 0 or np.ptp(y) == 0:
-        return float("nan")
-    return float(np.corrcoef(rankdata(x), rankdata(y))[0, 1])
+    """Spearman's correlation of every column of one frame with every column of another over the same rows."""
+    return pd.DataFrame(spearman_matrix(first, second), list(first), list(second))
 
 
 def present(frame: Frame, column: str, order: Iterable[str], others: bool = True) -> list[str]:

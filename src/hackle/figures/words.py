@@ -106,7 +106,12 @@ def method(name: str, strength: float = float("nan")) -> str:
     'FactorVAE γ = 35'
     """
     label = METHODS.get(name, name)
-    return label if pd.isna(strength) else f"{label} {SYMBOLS.get(name, 'weight')} = {strength:g}"
+    return label if pd.isna(strength) else f"{label} {symbol(name)} = {strength:g}"
+
+
+def symbol(name: str) -> str:
+    """What a method's weight is called."""
+    return SYMBOLS.get(name, "weight")
 
 
 def dataset(name: str) -> str:
@@ -133,6 +138,19 @@ def setting(column: str) -> str:
     ('σ', 'batch size')
     """
     return _SETTINGS.get(column, column.replace("_", " "))
+
+
+def value(column: str, what: Any) -> str:
+    """A value of a column of the tables where people read it.
+
+    >>> value("correlation", 0.9), value("latents", 10), value("dataset", "cars3d")
+    ('σ = 0.9', '10 latents', 'Cars3D')
+    """
+    named = {"method": method, "dataset": dataset, "architecture": architecture}
+    if column in named:
+        return named[column](what)
+    number = what if isinstance(what, str) else f"{what:g}"
+    return {"correlation": f"σ = {number}", "latents": f"{number} latents"}.get(column, number)
 
 
 def factors(dataset: str, count: int) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ with I the informativeness of the first model's codes and I' of the second's. Sw
 method), flips by the absolute value and monotone bends by the ranks. Codes of pure noise weigh nothing, so the models may
 have different numbers of latents; an informative code without a partner costs its weight. Ceiling 1: the same codes.
 `ordering` is the rank correlation between the informativeness of matched codes, over pairs where both are informative
-(A.18's "ordering consistency"); NaN with fewer than two such pairs.
+(A.18's "ordering consistency"); NaN with fewer than three such pairs.
 """
 
 from __future__ import annotations
@@ -21,10 +21,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import linear_sum_assignment
-from scipy.stats import rankdata
 
 from hackle.information.posterior import Floats, PosteriorError
-from hackle.metrics.correlation import correlation_matrix
+from hackle.information.ranks import spearman, spearman_matrix
 from hackle.metrics.informativeness import informativeness
 
 
@@ -64,7 +63,7 @@ def consistency(
         raise PosteriorError(
             f"{len(means[0])} points in the first model but {len(means[1])} in the second; expected the same points"
         )
-    agreement = np.abs(_rank_correlation(np.hstack(means))[: len(left), len(left) :])
+    agreement = np.nan_to_num(np.abs(spearman_matrix(means[0], means[1])))
     total = left.sum() + right.sum()
     weights = (left[:, None] + right) / total if total > 0 else np.zeros_like(agreement)
     rows, columns = linear_sum_assignment(weights * agreement, maximize=True)
@@ -72,7 +71,7 @@ def consistency(
     rows, columns = rows[order], columns[order]
     both = (left[rows] > threshold) & (right[columns] > threshold)
     matched = np.stack([left[rows], right[columns]], axis=1)[both]
-    ordering = float(_rank_correlation(matched)[0, 1]) if len(matched) > 1 else float("nan")
+    ordering = spearman(matched[:, 0], matched[:, 1])
     return Consistency(
         score=float((weights * agreement)[rows, columns].sum()),
         pairs=np.stack([rows, columns], axis=1),
@@ -80,8 +79,3 @@ def consistency(
         ordering=ordering,
         informative=(int((left > threshold).sum()), int((right > threshold).sum())),
     )
-
-
-def _rank_correlation(values: Floats) -> Floats:
-    """Spearman's correlation of every pair of columns."""
-    return correlation_matrix(rankdata(values, axis=0))

@@ -7,9 +7,10 @@ from dataclasses import replace
 import pandas as pd
 
 from hackle.figures import words
-from hackle.figures.chart import Chart, Exhibit, Frame, Series
+from hackle.figures.chart import Chart, Frame, Series
+from hackle.figures.exhibit import Exhibit
 from hackle.figures.panels import MEANS, swarm
-from hackle.figures.selection import doubts
+from hackle.figures.selection import Runs, Selected, doubts
 from hackle.report.study_scores import FIRST, SETTING
 from hackle.store.records import setting_numbers, telling_fields
 from hackle.store.tables import Tables
@@ -28,14 +29,13 @@ def own_studies(tables: Tables) -> list[tuple[Exhibit, Chart]]:
         chart = scores_by_setting(tables, name)
         if chart.panels or chart.missing:
             exhibit = Exhibit(
-                f"own-study-{number}",
                 name,
                 f"Study {name}" if name else "Runs of no study",
                 "Scores by setting",
                 "The main scores of every setting, by what differs between the settings.",
-                lambda tables, name=name: scores_by_setting(tables, name),
-                name,
-                "scored runs",
+                Runs(),
+                (),
+                id=f"own-study-{number}",
             )
             found.append((exhibit, chart))
     return found
@@ -60,7 +60,7 @@ def scores_by_setting(tables: Tables, study: str) -> Chart:
     wide = scores.astype({"metric": object}).pivot_table(index="run", columns="metric", values="score")
     frame = wide.reindex(runs.index).reset_index().assign(setting=names, series="runs")
     order = list(dict.fromkeys(names))
-    panels = [swarm(frame, metric, "setting", order) for metric in metrics]
+    panels = [swarm(Selected(frame), metric, "setting", order) for metric in metrics]
     panels = [replace(panel, x=replace(panel.x, label=label)) for panel in panels]
     rows = tuple(tuple(panels[start : start + _IN_A_ROW]) for start in range(0, len(panels), _IN_A_ROW))
     drawn = scores[scores["metric"].isin(metrics)]

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from multiprocessing import get_context
 from pathlib import Path
 
+from hackle.claims import Judgement, as_frame, judge
 from hackle.core.papers import PAPERS
 from hackle.core.types import HackleError
 from hackle.figures import FIGURES, words
@@ -32,7 +33,7 @@ def write_study_page(
     tables: Tables,
     path: str | Path,
     *,
-    verdicts: Frame | None = None,
+    judged: Sequence[Judgement] | None = None,
     papers: Sequence[str] = (),
     title: str = "",
     folder: str = "DIR",
@@ -40,22 +41,19 @@ def write_study_page(
 ) -> Path:
     """Write the page of a table of results to `path`.
 
-    verdicts: those of `hackle.claims.as_frame`; judged here if not given. papers: only these, all if none is named. folder: the
-    study's folder, for the commands. workers: processes that draw; with more than one, a script must have its
-    `if __name__ == "__main__"`, since they are spawned.
+    judged: what `hackle.claims.judge` found, which stands beside figures too; judged here if not given. papers: only these,
+    all if none is named. folder: the study's folder, for the commands. workers: processes that draw; with more than one, a
+    script must have its `if __name__ == "__main__"`, since they are spawned.
     """
     for paper in papers:
         if paper not in PAPERS:
             raise ReportError(f"no paper {paper!r}; there are {', '.join(PAPERS)}")
     wanted = [item for item in FIGURES.values() if not papers or item.paper in papers]
     ones_own = [] if papers else own_studies(tables)
-    charts = {item.id: item(tables) for item in wanted} | {item.id: chart for item, chart in ones_own}
+    judged = judge(tables) if judged is None else judged
+    by_claim, verdicts = {found.claim.id: found for found in judged}, as_frame(judged)
+    charts = {item.id: item(tables, by_claim) for item in wanted} | {item.id: chart for item, chart in ones_own}
     with drawing({name: chart for name, chart in charts.items() if chart.panels}, workers) as waiting:
-        # Claims are judged while figures are drawn.
-        if verdicts is None:
-            from hackle.claims import as_frame, judge
-
-            verdicts = as_frame(judge(tables))
         scores = score_data(tables)
         drawn = {name: one.result() for name, one in waiting.items()}
     if papers:

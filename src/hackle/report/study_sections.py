@@ -13,7 +13,8 @@ import pandas as pd
 
 from hackle.core.papers import citation
 from hackle.figures import words
-from hackle.figures.chart import Chart, Comparison, Exhibit, Frame, Panel
+from hackle.figures.chart import Chart, Comparison, Frame, Panel
+from hackle.figures.exhibit import Exhibit
 from hackle.figures.selection import CONFIGURATION
 from hackle.report.html import number
 from hackle.store.records import setting_numbers, telling_fields

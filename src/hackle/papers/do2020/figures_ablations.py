@@ -15,9 +15,10 @@ import numpy as np
 import pandas as pd
 
 from hackle.figures import words
-from hackle.figures.chart import Axis, Chart, Comparison, Exhibit, Frame, Panel, Series
+from hackle.figures.chart import Axis, Chart, Comparison, Frame, Panel, Series
+from hackle.figures.exhibit import FunctionExhibit
 from hackle.figures.panels import MEANS, heat, score_axis, swarm
-from hackle.figures.selection import pick, settings_mask, summarise
+from hackle.figures.selection import Selected, pick, settings_mask, summarise
 from hackle.figures.style import shade
 from hackle.papers.do2020.figures_runs import AUTOENCODER, PAIR, PAPER, PLAIN, model_runs
 from hackle.papers.do2020.metric_claims import alike
@@ -138,7 +139,7 @@ def figure_19(tables: Tables) -> Chart:
     have = [metric for metric in metrics if frame[metric].notna().any()] if len(order) > 1 else []
     panels = []
     for metric in have:
-        panel = swarm(frame, metric, "width", order, title=words.measure(metric).short)
+        panel = swarm(Selected(frame), metric, "width", order, title=words.measure(metric).short)
         panels.append(replace(panel, x=replace(panel.x, label="latents")))
     comparisons = tuple(
         Comparison(
@@ -168,7 +169,7 @@ def _side_by_side(tables: Tables, metric: str, paper: dict[str, float | str]) ->
     rows: Frame = pd.concat(parts)
     rows = rows[rows[metric].notna()]
     names = [label for label, *_ in _MODELS if (rows["series"] == label).any()]
-    panels = ((swarm(rows, metric, "series", names, title="dSprites"),),) if len(rows) else ()
+    panels = ((swarm(Selected(rows), metric, "series", names, title="dSprites"),),) if len(rows) else ()
     means = summarise(rows.assign(y=rows[metric]), ["series"]).set_index("series") if len(rows) else pd.DataFrame()
     comparisons = tuple(
         Comparison(
@@ -264,7 +265,9 @@ def appendix_a18(tables: Tables) -> Chart:
         return Chart(missing=("codes of two seeds or more of FactorVAE on dSprites",), notes=picked.notes)
     pairs: Frame = pd.DataFrame(points, columns=["model", "series", "run", "likeness"])
     order = list(dict.fromkeys(pairs.sort_values("series", ascending=False)["model"]))
-    panel = swarm(pairs, "likeness", "model", order, title="dSprites", y=Axis("likeness of two seeds' codes", 0.0, 1.0))
+    panel = swarm(
+        Selected(pairs), "likeness", "model", order, title="dSprites", y=Axis("likeness of two seeds' codes", 0.0, 1.0)
+    )
     # Pairs of the same runs are not independent: a t interval over them would be too narrow.
     panel = replace(panel, summary=panel.summary.assign(low=np.nan, high=np.nan))
     factor = pairs[pairs["series"] == "FactorVAE"]["likeness"]
@@ -291,7 +294,7 @@ def appendix_a18(tables: Tables) -> Chart:
 
 _THREE = "FactorVAE γ = 10, β-VAE β = 10 and AAE"
 EXHIBITS = (
-    Exhibit(
+    FunctionExhibit(
         "do2020-figure-17",
         PAPER,
         "Figure 17",
@@ -301,7 +304,7 @@ EXHIBITS = (
         PAPER,
         "runs scored under do2020-bins-…",
     ),
-    Exhibit(
+    FunctionExhibit(
         "do2020-figure-18",
         PAPER,
         "Figure 18",
@@ -311,7 +314,7 @@ EXHIBITS = (
         PAPER,
         "runs scored under do2020-samples-…",
     ),
-    Exhibit(
+    FunctionExhibit(
         "do2020-figure-19",
         PAPER,
         "Figure 19",
@@ -321,7 +324,7 @@ EXHIBITS = (
         PAPER,
         "β-VAE β = 10 with 5 to 20 latents, with the metric whole_separability",
     ),
-    Exhibit(
+    FunctionExhibit(
         "do2020-table-5",
         PAPER,
         "Table 5",
@@ -331,7 +334,7 @@ EXHIBITS = (
         PAPER,
         f"{_THREE}, with the metric whole_misjed",
     ),
-    Exhibit(
+    FunctionExhibit(
         "do2020-table-8",
         PAPER,
         "Table 8",
@@ -342,7 +345,7 @@ EXHIBITS = (
         PAPER,
         _THREE,
     ),
-    Exhibit(
+    FunctionExhibit(
         "do2020-table-9",
         PAPER,
         "Table 9",
@@ -352,7 +355,7 @@ EXHIBITS = (
         PAPER,
         _THREE,
     ),
-    Exhibit(
+    FunctionExhibit(
         "do2020-appendix-a18",
         PAPER,
         "Appendix A.18",

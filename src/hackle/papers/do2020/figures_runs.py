@@ -14,7 +14,8 @@ import numpy as np
 from hackle.figures import words
 from hackle.figures.chart import Axis, Chart, Comparison, Frame, Panel, Series
 from hackle.figures.panels import MEANS, scatter, score_axis, swarm
-from hackle.figures.selection import Picked, pick, settings_mask, spearman
+from hackle.figures.selection import Picked, Selected, pick, settings_mask
+from hackle.information.ranks import spearman
 from hackle.store.tables import Tables
 
 PAPER = "do2020"
@@ -55,7 +56,7 @@ def by_model(frame: Frame, metric: str, title: str = "") -> Panel:
         for value in values
         if (name, value) in have
     ]
-    return swarm(frame, metric, "model", order, title=title)
+    return swarm(Selected(frame), metric, "model", order, title=title)
 
 
 def missing_models(frame: Frame, metrics: Sequence[str], methods: Sequence[str] = tuple(WEIGHTS)) -> tuple[str, ...]:
@@ -105,7 +106,7 @@ def models_chart(
 def against(frame: Frame, x: str, y: str, title: str = "", diagonal: float | None = None) -> Panel:
     """One score of each run against another."""
     axes = (score_axis(x, frame[x]), score_axis(y, frame[y]))
-    panel = scatter(frame, x, y, title=title, axes=axes, means=False)
+    panel = scatter(Selected(frame), x, y, title=title, axes=axes)
     if diagonal is None:
         return panel
     ends = (min(axes[0].low or 0.0, axes[1].low or 0.0), max(axes[0].high or 1.0, axes[1].high or 1.0))

@@ -14,7 +14,8 @@ import numpy as np
 import pandas as pd
 
 from hackle.figures import words
-from hackle.figures.chart import Axis, Chart, Comparison, Exhibit, Frame, Panel
+from hackle.figures.chart import Axis, Chart, Comparison, Frame, Panel
+from hackle.figures.exhibit import FunctionExhibit
 from hackle.figures.panels import MEANS
 from hackle.figures.selection import settings_mask, summarise
 from hackle.papers.do2020.figures_runs import (
@@ -289,8 +290,10 @@ def figure_25(tables: Tables) -> Chart:
 _NEEDS = "FactorVAE with γ = 10 to 100 and β-VAE with β = 1 to 50"
 
 
-def _exhibit(number: int, title: str, caption: str, aggregate, needs: str = _NEEDS) -> Exhibit:
-    return Exhibit(f"do2020-figure-{number}", PAPER, f"Figure {number}", title, caption, aggregate, PAPER, needs)
+def _exhibit(number: int, title: str, caption: str, aggregate, needs: str = _NEEDS) -> FunctionExhibit:
+    return FunctionExhibit(
+        f"do2020-figure-{number}", PAPER, f"Figure {number}", title, caption, aggregate, PAPER, needs
+    )
 
 
 EXHIBITS = (

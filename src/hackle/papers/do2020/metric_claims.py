@@ -19,7 +19,6 @@ from itertools import combinations
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
-from scipy.stats import rankdata
 
 from hackle.claims.claim import Claim, Region
 from hackle.claims.measures import (
@@ -33,8 +32,9 @@ from hackle.claims.measures import (
     relative_change,
     trend,
 )
-from hackle.claims.statistics import Floats, Units, correlations, jackknife, rank_correlations
+from hackle.claims.statistics import Floats, Units, correlations, jackknife
 from hackle.claims.view import Condition, Data
+from hackle.information.ranks import rank_correlations, spearman_matrix
 from hackle.papers.do2020.claims import (
     BETA,
     FACTOR,
@@ -86,7 +86,7 @@ def _along(numbers: Floats, scores: Floats, seeds: Floats) -> Units | None:
     """The rank correlation of the score with the number, of each run and averaged over a seed's runs."""
     if len(numbers) < 3:
         return None
-    found = rank_correlations(scores, numbers[None, :])
+    found = rank_correlations(scores, numbers[None, :], constant=0.0)
     means = np.array([found[seeds == seed].mean() for seed in np.unique(seeds)])
     return correlations(means, round(len(seeds) / len(means)), len(numbers))
 
@@ -99,7 +99,7 @@ def _same_order(numbers: Floats, scores: Floats, seeds: Floats) -> Units | None:
         if mine.shape[1] > 2:
             pairs = list(combinations(range(len(numbers)), 2))
             left, right = (mine[[pair[side] for pair in pairs]] for side in (0, 1))
-            found.append(rank_correlations(left, right).min())
+            found.append(rank_correlations(left, right, constant=0.0).min())
     models = round(len(seeds) / max(1, len(np.unique(seeds))))
     return correlations(np.array(found), models, models) if found else None
 
@@ -274,11 +274,7 @@ def alike(first: tuple[Floats, Floats], second: tuple[Floats, Floats]) -> float:
     """How alike two models' codes (points, codes) are, each with its informativeness: 1 where they are the same up to order,
     sign and monotone bends. The score of `hackle.metrics.consistency`."""
     left, right = first[1], second[1]
-    ranks = [rankdata(model[0], axis=0) for model in (first, second)]
-    centred = [part - part.mean(axis=0) for part in ranks]
-    lengths = [np.sqrt((part**2).sum(axis=0)) for part in centred]
-    scale = np.outer(*lengths)
-    agreement = np.abs(np.divide(centred[0].T @ centred[1], scale, out=np.zeros_like(scale), where=scale > 0))
+    agreement = np.abs(spearman_matrix(first[0], second[0], constant=0.0))
     total = left.sum() + right.sum()
     if total <= 0:
         return 0.0

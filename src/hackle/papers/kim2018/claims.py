@@ -14,6 +14,7 @@ are scoring seeds.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -349,6 +350,24 @@ _METRICS = (
 )
 
 
+def bigger_networks(record: str) -> bool:
+    """Whether a run, from its record as JSON, has the bigger networks of Figure 34 (Table 6)."""
+    return json.loads(record).get("architecture", {}).get("hidden") == 1024
+
+
+def _of_table_5(measure: Measure) -> Measure:
+    """The measure without the first condition's runs of bigger networks, which Figure 8 does not show."""
+
+    def compute(data: Data, conditions: Sequence[Condition]) -> Units | None:
+        first, *others = conditions
+        rows = data.rows(first, longest=False)
+        records: Frame = data.view.tables.runs.drop_duplicates("run").set_index("run")["record"]
+        usual = rows[~records.loc[rows.index].map(bigger_networks).to_numpy(bool)]
+        return measure.compute(data, [{**first, "setting": tuple(set(usual["setting"]))}, *others])
+
+    return replace(measure, compute=compute)
+
+
 def _below(name: str, rival: str, method: str, score: str, metric: str, where: str, least: float) -> Claim:
     marks, best = "BetaVAE" if score == "beta_vae" else "FactorVAE", rival.removeprefix("The ")
     return _claim(
@@ -357,7 +376,7 @@ def _below(name: str, rival: str, method: str, score: str, metric: str, where: s
         f"{rival} is below FactorVAE on 2D Shapes, each at its best, by the {metric} metric.",
         f"{marks} score of the best FactorVAE minus that of the best {best}",
         Region(low=least),
-        best_difference(score),
+        _of_table_5(best_difference(score)),
         _against("dsprites", _runs(method), _FACTOR),
     )
 

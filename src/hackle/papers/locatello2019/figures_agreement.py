@@ -8,9 +8,10 @@ from dataclasses import replace
 import numpy as np
 
 from hackle.figures import words
-from hackle.figures.chart import Chart, Comparison, Exhibit, Frame, Panel
+from hackle.figures.chart import Chart, Comparison, Frame, Panel
+from hackle.figures.exhibit import FunctionExhibit
 from hackle.figures.panels import heat, scatter, score_axis
-from hackle.figures.selection import Picked, rank_correlation
+from hackle.figures.selection import Picked, Selected, rank_correlation
 from hackle.papers.locatello2019.figures_runs import (
     DATASETS,
     METRICS,
@@ -48,7 +49,7 @@ def figure_5(tables: Tables) -> Chart:
                 continue
             x = replace(axes[scored[left]], label=axes[scored[left]].label if below == len(scored) - 1 else "")
             y = replace(axes[scored[below]], label=axes[scored[below]].label if left == 0 else "")
-            row.append(scatter(frame, scored[left], scored[below], axes=(x, y), means=False))
+            row.append(scatter(Selected(frame), scored[left], scored[below], axes=(x, y)))
         rows.append(tuple(row))
     cells = rank_correlation(frame[scored], frame[scored])
     comparisons = tuple(
@@ -182,12 +183,11 @@ def _efficiency(tables: Tables, score: str) -> Chart:
         y = score_axis(score, here[score], label=f"{words.dataset(dataset)}\nefficiency")
         for index, metric in enumerate(METRICS):
             panel = scatter(
-                here,
+                Selected(here),
                 metric,
                 score,
                 axes=(across[metric], replace(y, label=y.label if index == 0 else "")),
                 title=words.measure(metric).label if place == 0 else "",
-                means=False,
             )
             row.append(panel)
         rows.append(tuple(row))
@@ -230,7 +230,7 @@ def figure_14(tables: Tables) -> Chart:
 _NEEDS = "six methods with six weights each"
 _TASKS = f"{_NEEDS}, with the metrics downstream_logistic_cv and downstream_gbt"
 EXHIBITS = (
-    Exhibit(
+    FunctionExhibit(
         "locatello2019-figure-5",
         PAPER,
         "Figure 5",
@@ -240,7 +240,7 @@ EXHIBITS = (
         PAPER,
         _NEEDS,
     ),
-    Exhibit(
+    FunctionExhibit(
         "locatello2019-figure-6",
         PAPER,
         "Figure 6",
@@ -251,7 +251,7 @@ EXHIBITS = (
         _NEEDS,
         DATASETS,
     ),
-    Exhibit(
+    FunctionExhibit(
         "locatello2019-figure-9",
         PAPER,
         "Figure 9",
@@ -262,7 +262,7 @@ EXHIBITS = (
         _NEEDS,
         DATASETS,
     ),
-    Exhibit(
+    FunctionExhibit(
         "locatello2019-figure-12",
         PAPER,
         "Figure 12",
@@ -273,7 +273,7 @@ EXHIBITS = (
         _TASKS,
         DATASETS,
     ),
-    Exhibit(
+    FunctionExhibit(
         "locatello2019-figure-13",
         PAPER,
         "Figure 13",
@@ -284,7 +284,7 @@ EXHIBITS = (
         _TASKS,
         DATASETS,
     ),
-    Exhibit(
+    FunctionExhibit(
         "locatello2019-figure-14",
         PAPER,
         "Figure 14",

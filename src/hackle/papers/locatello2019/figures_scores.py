@@ -13,9 +13,11 @@ import pandas as pd
 
 from hackle.claims.statistics import variance_shares
 from hackle.figures import words
-from hackle.figures.chart import Axis, Chart, Comparison, Exhibit, Frame, Panel, no_summary
+from hackle.figures.chart import Axis, Chart, Comparison, Frame, Panel, no_summary
+from hackle.figures.exhibit import FunctionExhibit
 from hackle.figures.panels import MEDIANS, against_strength, scatter, score_axis, swarm
-from hackle.figures.selection import present, spearman, spread
+from hackle.figures.selection import Selected, present, spread
+from hackle.information.ranks import spearman
 from hackle.papers.locatello2019.figures_runs import (
     DATASETS,
     METHODS,
@@ -48,7 +50,7 @@ def _correlation_with_weight(frame: Frame, metric: str) -> Frame:
 def _total_correlation(tables: Tables, representation: str, paper: dict[str, str]) -> Chart:
     frame, picked = study_runs(tables, ["gaussian_tc"], representation, _WITHOUT_ANNEALED)
     panels = [
-        against_strength(frame[frame["dataset"] == name], "gaussian_tc", STRENGTHS, title=words.dataset(name))
+        against_strength(Selected(frame[frame["dataset"] == name]), "gaussian_tc", STRENGTHS, title=words.dataset(name))
         for name in datasets_of(frame)
     ]
     # Seven data sets stand in two rows; only the first of a row names the axis.
@@ -119,12 +121,11 @@ def figure_4(tables: Tables) -> Chart:
     for name in datasets_of(joined):
         axes = (Axis("log₁₀ TC of samples", *span), Axis("log₁₀ TC of means", *span))
         panel = scatter(
-            joined[joined["dataset"] == name],
+            Selected(joined[joined["dataset"] == name]),
             "sampled_log",
             "mean_log",
             title=words.dataset(name),
             axes=axes,
-            means=False,
         )
         panels.append(replace(panel, diagonal=0.0))
     for method in METHODS:
@@ -201,9 +202,7 @@ def figure_7(tables: Tables) -> Chart:
     )
     rows = _grid(
         middle,
-        lambda here, metric: replace(
-            swarm(here, metric, "method", names, name=lambda name: words.METHODS[name]), summary=no_summary()
-        ),
+        lambda here, metric: replace(swarm(Selected(here), metric, "method", names), summary=no_summary()),
     )
     paper = {"method": "matters less than the weight", "strength": "matters more than the method"}
     return Chart(
@@ -220,7 +219,7 @@ def figure_7(tables: Tables) -> Chart:
 def figure_8(tables: Tables) -> Chart:
     """Scores against the weight."""
     frame, picked = study_runs(tables, METRICS)
-    rows = _grid(frame, lambda here, metric: against_strength(here, metric, STRENGTHS))
+    rows = _grid(frame, lambda here, metric: against_strength(Selected(here), metric, STRENGTHS))
     scores, methods = _swept_scores(frame)
     runs = scores.shape[0] * scores.shape[2] * scores.shape[3]
     comparisons = [
@@ -252,7 +251,7 @@ def figure_8(tables: Tables) -> Chart:
 
 _NEEDS = "six methods with six weights each"
 EXHIBITS = (
-    Exhibit(
+    FunctionExhibit(
         "locatello2019-figure-2",
         PAPER,
         "Figure 2",
@@ -263,7 +262,7 @@ EXHIBITS = (
         _NEEDS,
         DATASETS,
     ),
-    Exhibit(
+    FunctionExhibit(
         "locatello2019-figure-3",
         PAPER,
         "Figure 3",
@@ -274,7 +273,7 @@ EXHIBITS = (
         _NEEDS,
         DATASETS,
     ),
-    Exhibit(
+    FunctionExhibit(
         "locatello2019-figure-4",
         PAPER,
         "Figure 4",
@@ -285,7 +284,7 @@ EXHIBITS = (
         _NEEDS,
         DATASETS,
     ),
-    Exhibit(
+    FunctionExhibit(
         "locatello2019-figure-7",
         PAPER,
         "Figure 7",
@@ -296,7 +295,7 @@ EXHIBITS = (
         _NEEDS,
         DATASETS,
     ),
-    Exhibit(
+    FunctionExhibit(
         "locatello2019-figure-8",
         PAPER,
         "Figure 8",

@@ -13,9 +13,11 @@ import numpy as np
 import pandas as pd
 
 from hackle.figures import words
-from hackle.figures.chart import Chart, Comparison, Exhibit, Frame, Panel
+from hackle.figures.chart import Chart, Comparison, Frame, Panel
+from hackle.figures.exhibit import FunctionExhibit
 from hackle.figures.panels import heat, scatter, score_axis
-from hackle.figures.selection import rank_correlation, spearman
+from hackle.figures.selection import Selected, rank_correlation
+from hackle.information.ranks import spearman
 from hackle.papers.locatello2019.figures_runs import (
     DATASETS,
     METRICS,
@@ -115,11 +117,10 @@ def figure_11(tables: Tables) -> Chart:
             )
             row.append(
                 scatter(
-                    points,
+                    Selected(points),
                     "dsprites",
                     dataset,
                     axes=axes,
-                    means=False,
                     title=words.measure(metric).label if place == 0 else "",
                 )
             )
@@ -193,7 +194,7 @@ def table_1(tables: Tables) -> Chart:
 
 _NEEDS = "six methods with six weights each on two data sets or more"
 EXHIBITS = (
-    Exhibit(
+    FunctionExhibit(
         "locatello2019-figure-10",
         PAPER,
         "Figure 10",
@@ -204,7 +205,7 @@ EXHIBITS = (
         _NEEDS,
         DATASETS,
     ),
-    Exhibit(
+    FunctionExhibit(
         "locatello2019-figure-11",
         PAPER,
         "Figure 11",
@@ -215,7 +216,7 @@ EXHIBITS = (
         _NEEDS,
         DATASETS,
     ),
-    Exhibit(
+    FunctionExhibit(
         "locatello2019-table-1",
         PAPER,
         "Table 1",

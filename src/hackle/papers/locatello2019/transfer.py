@@ -21,8 +21,9 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from hackle.claims.measures import Measure, common_sweeps
-from hackle.claims.statistics import Floats, Units, jackknife, rank_correlations, variance_shares
+from hackle.claims.statistics import Floats, Units, jackknife, variance_shares
 from hackle.claims.view import Condition, Data
+from hackle.information.ranks import rank_correlations
 
 Statistic = Callable[[Floats, list[str]], float]
 """A number from scores (data sets, metrics, seeds, settings) and the settings' methods."""
@@ -126,14 +127,14 @@ def agreement_of_tuning(scores: Floats, methods: list[str]) -> float:
         columns = means[:, [name == method for name in methods]]
         first, second = np.triu_indices(len(columns), 1)
         if columns.shape[1] > 2:
-            found.append(rank_correlations(columns[first], columns[second]).mean())
+            found.append(rank_correlations(columns[first], columns[second], constant=0.0).mean())
     return float(np.mean(found)) if found else float("nan")
 
 
 def agreement_of_datasets(scores: Floats, methods: list[str]) -> float:
     """The rank correlation of settings' means on the first two data sets, mean over metrics."""
     means = scores.mean(axis=2)
-    return float(rank_correlations(means[0], means[1]).mean())
+    return float(rank_correlations(means[0], means[1], constant=0.0).mean())
 
 
 class Transfer(NamedTuple):

@@ -1,0 +1,207 @@
+"""Exhibits: figures and tables as data. What is said of one is which runs it shows, in which panels, beside which claims.
+
+    Exhibit(
+        "kim2018",
+        "Figure 10",
+        "Error against disentanglement in 3D",
+        "As Figure 5, on 3D Shapes.",
+        Runs(("reconstruction", "factor_vae"), {"dataset": "shapes3d", "latents": 6}, {"beta-vae": (), "factor-vae": ()}),
+        ((panels(scatter, "reconstruction", "factor_vae", each="dataset"),),),
+        claims=("kim2018.same-score-3d", "kim2018.lower-reconstruction-3d"),
+    )
+
+How to make one:
+
+1. `Runs` says which scores are read of which runs, what shares a colour, and whose absence is named. What the tables do not
+   have as a column is added by its `change`, a function of the frame of runs and the tables.
+2. Each row of the figure is a tuple of panels. `panels(kind, …)` has a kind of `hackle.figures.panels` (swarm, scatter,
+   against_strength, curves, over_protocols), with what that is told; `each="dataset"` makes one of each data set. Any function
+   from `Selected` to panels and words for what is missing does as well, for the one figure that needs something of its own.
+3. `claims` are ids of claims that the figure is about. Their judged effects, intervals and verdicts stand beside the figure,
+   so that no sentence has two numbers. `reported` adds what the paper says of single panels, from their own middles: a
+   function of the panels, and it compares levels ("the best mean is 0.82"), never what a claim compares.
+4. Legend, notes, what is missing and how to read it are made here; `reading` adds a sentence, `series` sets colours.
+
+`EXHIBITS`, a tuple in a module `hackle.papers.*.figures*`, is found by `FIGURES`; so is an exhibit in a file of one's own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import pandas as pd
+
+from hackle.claims import CLAIMS, Claim, Evidence, Judgement, View
+from hackle.figures import words
+from hackle.figures.chart import Chart, Comparison, Frame, Panel, Series
+from hackle.figures.panels import CURVES, MEANS, MEDIANS, Panels, against_strength, curves, swarm
+from hackle.figures.selection import Runs, Selected, select
+from hackle.figures.style import shade
+from hackle.store.tables import Tables
+
+_READINGS = {swarm: MEANS, curves: CURVES, against_strength: MEDIANS}
+_HUES = {"β": 0, "γ": 1}
+"""Hues of weights, so that no β looks like a γ; others have a third."""
+
+
+@dataclass(frozen=True)
+class Exhibit:
+    """A figure or table of a paper: where it stands, what it shows in our words, and how it is made (see above).
+
+    columns: how many panels stand side by side, if not all of a row. shared_y: whether those of a row share their axis. study:
+    the study whose runs it shows, if not the paper's. id: `paper-figure-1` if not given.
+    """
+
+    paper: str
+    number: str
+    title: str
+    caption: str
+    runs: Runs | tuple[Runs, ...]
+    rows: tuple[tuple[Callable[[Selected], Iterable[Panel | str]], ...], ...]
+    claims: tuple[str, ...] = ()
+    reported: Callable[[Sequence[Panel]], Iterable[Comparison]] | None = None
+    series: tuple[Series, ...] = ()
+    reading: str = ""
+    columns: int = 0
+    shared_y: bool = True
+    study: str = ""
+    id: str = ""
+
+    def __post_init__(self) -> None:
+        slug = re.sub(r"\W+", "-", f"{self.paper}-{self.number}".replace(".", "").lower())
+        object.__setattr__(self, "id", self.id or slug)
+        object.__setattr__(self, "study", self.study or self.paper)
+
+    @cached_property
+    def selections(self) -> tuple[Runs, ...]:
+        return self.runs if isinstance(self.runs, tuple) else (self.runs,)
+
+    @property
+    def datasets(self) -> tuple[str, ...]:
+        """Those that the paper's figure shows."""
+        return tuple(dict.fromkeys(name for runs in self.selections for name in runs.wanted("dataset")))
+
+    @property
+    def needs(self) -> str:
+        """The runs that it shows, in words."""
+        columns = ("method", "dataset")
+        return "; ".join(
+            f"runs {runs.words({name: wanted for name in columns if (wanted := runs.wanted(name))})}"
+            f"{f' with the scores {words.listing(runs.metrics)}' if runs.metrics else ''}"
+            for runs in self.selections
+        )
+
+    @property
+    def command(self) -> str:
+        """How the runs that it needs are made."""
+        return f"hackle study run {self.study} --out DIR --datasets {','.join(self.datasets)}"
+
+    def __call__(self, tables: Tables, judged: Mapping[str, Judgement] | None = None) -> Chart:
+        """The figure of these tables.
+
+        judged: what `hackle.claims.judge` found, by claim. Without it the exhibit's own claims are tested here: the numbers are
+        the same, but there is no verdict, which depends on all claims that are judged together.
+        """
+        found = [select(tables, runs) for runs in self.selections]
+        missing = [line for chosen in found for line in chosen.missing]
+        rows: list[tuple[Panel | None, ...]] = []
+        for kinds in self.rows:
+            made = [item for kind in kinds for chosen in found if len(chosen.frame) for item in kind(chosen)]
+            missing += [item for item in made if isinstance(item, str)]
+            if drawn := [item for item in made if isinstance(item, Panel)]:
+                rows += self._in_rows(_without_titles_of(rows, drawn))
+        shown = [panel for row in rows for panel in row if panel is not None]
+        comparisons = [*self._claimed(tables, judged)] if shown else []
+        if shown and self.reported is not None:
+            comparisons += self.reported(shown)
+        readings = [_READINGS.get(kind.make, "") for kinds in self.rows for kind in kinds if isinstance(kind, Panels)]
+        return Chart(
+            tuple(rows),
+            self.series or _legend(found),
+            " ".join(dict.fromkeys(text for text in (*readings, self.reading) if text)),
+            tuple(comparisons),
+            tuple(dict.fromkeys(missing)),
+            tuple(dict.fromkeys(note for chosen in found for note in chosen.notes)),
+            self.shared_y,
+        )
+
+    def _in_rows(self, panels: Sequence[Panel]) -> list[tuple[Panel | None, ...]]:
+        width = min(self.columns or len(panels), len(panels))
+        filled: list[Panel | None] = [*panels, *[None] * (-len(panels) % width)]
+        return [tuple(filled[start : start + width]) for start in range(0, len(filled), width)]
+
+    def _claimed(self, tables: Tables, judged: Mapping[str, Judgement] | None) -> Iterator[Comparison]:
+        view = View(tables)
+        for name in self.claims:
+            if judged is not None and name in judged:
+                yield from _comparisons(judged[name].claim, judged[name].evidence, judged[name].verdict)
+            elif judged is None:
+                claim = CLAIMS.find(name)
+                yield from _comparisons(claim, claim.test(view))
+
+
+def _comparisons(claim: Claim, evidence: Evidence, verdict: str = "") -> Iterator[Comparison]:
+    """What was found of a claim, and where it speaks of several strata together what was found of each."""
+    if not evidence.strata:
+        return
+    claimed = str(claim.region) if claim.paper_effect is None else claim.paper_effect
+    seeds = sum(count for _, count in evidence.strata.values())
+    one = [effect for effect, _ in evidence.strata.values()] if len(evidence.strata) == 1 else [evidence.effect]
+    yield Comparison(claim.effect, claimed, one[0], evidence.low, evidence.high, seeds, claim.id, verdict)
+    for name, (effect, count) in evidence.strata.items() if len(claim.strata) > 1 else ():
+        ends = evidence.estimates[name].interval() if name in evidence.estimates else ()
+        yield Comparison(f"the same, {name}", claimed, effect, *ends, n=count, claim=claim.id)
+
+
+def _without_titles_of(rows: Sequence[Sequence[Panel | None]], panels: Sequence[Panel]) -> list[Panel]:
+    """Panels without the titles that stand in a row above them already."""
+    above = {panel.title for row in rows for panel in row if panel is not None}
+    return [replace(panel, title="") if panel.title in above else panel for panel in panels]
+
+
+def _legend(found: Sequence[Selected]) -> tuple[Series, ...]:
+    """A colour and a marker for each series: shades for weights, the darker the stronger."""
+    runs = found[0].runs
+    if runs.series == "weight":
+        return shades(pd.concat([chosen.frame for chosen in found]))
+    if isinstance(runs.series, Mapping):
+        names = list(runs.series)
+    else:
+        names = [runs.word(runs.series, value) for value in runs.wanted(runs.series)] or ["runs"]
+    return tuple(Series(name, index, index) for index, name in enumerate(names))
+
+
+def shades(frame: Frame) -> tuple[Series, ...]:
+    """A series for each weight of runs with `series`: shades of one hue for a symbol, the darker the stronger."""
+    series: list[Series] = []
+    for symbol, part in frame.groupby(frame["method"].map(words.symbol), sort=False):
+        names = list(part.sort_values("strength")["series"].drop_duplicates())
+        hue = _HUES.get(str(symbol), 2)
+        series += [Series(name, shade(hue, place, len(names)), place) for place, name in enumerate(names)]
+    return tuple(series)
+
+
+@dataclass(frozen=True)
+class FunctionExhibit:
+    """A figure that a function makes of the tables."""
+
+    id: str
+    paper: str
+    number: str
+    title: str
+    caption: str
+    aggregate: Callable[[Tables], Chart]
+    study: str
+    needs: str
+    datasets: tuple[str, ...] = ("dsprites",)
+
+    def __call__(self, tables: Tables, judged: Mapping[str, Judgement] | None = None) -> Chart:
+        return self.aggregate(tables)
+
+    @property
+    def command(self) -> str:
+        """How the runs that it needs are made."""
+        return f"hackle study run {self.study} --out DIR --datasets {','.join(self.datasets)}"

@@ -1,0 +1,64 @@
+"""Spearman's rank correlation, for metrics, claims and figures alike.
+
+Fewer than three values, or values that do not vary, have no rank correlation: NaN. `constant` replaces that where one side does
+not vary and whoever asks counts it as no agreement: a seed whose scores do not vary at all speaks against a trend, and must
+not drop out of the mean over seeds.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.stats import rankdata
+
+Floats = NDArray[np.float64]
+LEAST = 3
+"""Values that a rank correlation takes: of two it is always 1 or −1."""
+
+
+def spearman(first: ArrayLike, second: ArrayLike, *, constant: float = math.nan) -> float:
+    """The rank correlation of two vectors, over the places at which both are finite.
+
+    >>> round(spearman([1, 2, 3, 4], [10, 20, 40, 30]), 6)
+    0.8
+    >>> spearman([1, 2, 3], [5, 5, 5]), spearman([1, 2, 3], [5, 5, 5], constant=0.0)
+    (nan, 0.0)
+    """
+    return float(rank_correlations(np.asarray(first)[None], np.asarray(second)[None], constant=constant)[0])
+
+
+def rank_correlations(first: ArrayLike, second: ArrayLike, *, constant: float = math.nan) -> Floats:
+    """The rank correlation of each row of two arrays (n, k), over the columns that both have."""
+    left, right = np.broadcast_arrays(np.asarray(first, float), np.asarray(second, float))
+    found = np.full(len(left), np.nan)
+    patterns, group = np.unique(np.isfinite(left) & np.isfinite(right), axis=0, return_inverse=True)
+    for index, columns in enumerate(patterns):
+        if columns.sum() < LEAST:
+            continue
+        rows = np.flatnonzero(group.reshape(-1) == index)
+        ranks = [_unit_ranks(part[np.ix_(rows, columns)], axis=1) for part in (left, right)]
+        found[rows] = _or_constant((ranks[0] * ranks[1]).sum(axis=1), constant)
+    return found
+
+
+def spearman_matrix(first: ArrayLike, second: ArrayLike, *, constant: float = math.nan) -> Floats:
+    """The rank correlation of every column of `first` (n, p) with every column of `second` (n, q): (p, q)."""
+    left, right = np.asarray(first, float), np.asarray(second, float)
+    if np.isfinite(left).all() and np.isfinite(right).all() and len(left) >= LEAST:
+        return _or_constant(_unit_ranks(left, axis=0).T @ _unit_ranks(right, axis=0), constant)
+    rows, others = np.repeat(left.T, right.shape[1], axis=0), np.tile(right.T, (left.shape[1], 1))
+    return rank_correlations(rows, others, constant=constant).reshape(left.shape[1], right.shape[1])
+
+
+def _unit_ranks(values: Floats, axis: int) -> Floats:
+    """Ranks along an axis, centred and of length 1, so that their products are correlations; NaN where nothing varies."""
+    ranks = rankdata(values, axis=axis)
+    ranks -= ranks.mean(axis=axis, keepdims=True)
+    length = np.sqrt((ranks**2).sum(axis=axis, keepdims=True))
+    return np.divide(ranks, length, out=np.full_like(ranks, np.nan), where=length > 0)
+
+
+def _or_constant(found: Floats, constant: float) -> Floats:
+    return np.where(np.isnan(found), constant, found)
