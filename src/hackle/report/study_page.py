@@ -12,7 +12,7 @@ from hackle.claims import Judgement, as_frame, judge
 from hackle.core.papers import PAPERS
 from hackle.core.types import HackleError
 from hackle.figures import FIGURES, words
-from hackle.figures.chart import Chart, Frame
+from hackle.figures.chart import Chart
 from hackle.figures.files import svg
 from hackle.report import study_sections as sections
 from hackle.report.html import render

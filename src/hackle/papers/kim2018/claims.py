@@ -14,7 +14,6 @@ are scoring seeds.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -352,7 +351,7 @@ _METRICS = (
 
 def bigger_networks(record: str) -> bool:
     """Whether a run, from its record as JSON, has the bigger networks of Figure 34 (Table 6)."""
-    return json.loads(record).get("architecture", {}).get("hidden") == 1024
+    return re.search(r'"architecture": ?\{[^{}]*"hidden": ?1024\b', record) is not None
 
 
 def _of_table_5(measure: Measure) -> Measure:
@@ -376,7 +375,7 @@ def _below(name: str, rival: str, method: str, score: str, metric: str, where: s
         f"{rival} is below FactorVAE on 2D Shapes, each at its best, by the {metric} metric.",
         f"{marks} score of the best FactorVAE minus that of the best {best}",
         Region(low=least),
-        _of_table_5(best_difference(score)),
+        _of_table_5(best_difference(score)) if method == "infowgan-gp" else best_difference(score),
         _against("dsprites", _runs(method), _FACTOR),
     )
 

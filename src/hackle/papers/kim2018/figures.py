@@ -21,7 +21,8 @@ from hackle.figures.exhibit import Exhibit
 from hackle.figures.panels import curves, informations, over_protocols, panels, scatter, swarm
 from hackle.figures.selection import Runs, Selected
 from hackle.papers.kim2018.claims import PAPER, bigger_networks, leaves_out
-from hackle.store.tables import Tables, setting_numbers
+from hackle.store.records import setting_numbers
+from hackle.store.tables import Tables
 
 _MARKS = ("beta_vae", "factor_vae")
 _SHAPES = {"dsprites": "2D Shapes", "shapes3d": "3D Shapes"}
