@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.collections import LineCollection, QuadMesh
+from matplotlib.text import Text
 from PIL import Image
 
 from figures import tables as made
@@ -194,3 +195,33 @@ def test_names_stand_beside_the_rows_of_a_picture() -> None:
 def test_a_narrow_figure_fills_its_paper() -> None:
     figure = draw(Chart(((dots(5, categories=2),),), (Series("runs"),)))
     assert figure.axes[0].get_position().x1 > 0.95
+
+
+def test_words_stay_on_the_paper_and_off_each_other() -> None:
+    names = ("a convolutional encoder", "a split encoder", "iii")
+    swarm = dots(9, categories=3)
+    swarm = Panel("a title much longer than its axes are wide", Axis("settings", ticks=names), swarm.y, swarm.points)
+    cells = Panel("a heat map of long names", cells=pd.DataFrame(np.eye(3) - 1, names, names))
+    table = Panel("a table", cells=pd.DataFrame(np.eye(2) * 1e4, names[:2], names[:2]), shaded=False)
+    tall = Panel(
+        "", Axis("x"), Axis("a score whose name is far longer than its axis is high", 0.0, 1.0), dots(5).points
+    )
+    rows = ((swarm, swarm, cells), (table, tall, None))
+    figure = draw(Chart(rows, (Series("runs"), Series("others")), shared_y=False))
+    figure.draw_without_rendering()
+    shown = [text for axes in figure.axes for text in axes.findobj(Text) if text.get_text() and text.get_visible()]
+    boxes = [text.get_window_extent() for text in shown]
+    assert len(boxes) > 40
+    assert all(figure.bbox.padded(1).contains(*corner) for box in boxes for corner in box.corners())
+    upright = [box for text, box in zip(shown, boxes, strict=True) if not text.get_rotation() % 90]
+    for index, box in enumerate(upright):
+        assert not any(box.padded(-0.5).overlaps(other.padded(-0.5)) for other in upright[:index])
+
+
+def test_panels_have_the_size_of_what_they_hold() -> None:
+    cells = pd.DataFrame(np.eye(5), list("abcde"), list("abcde"))
+    small, large = Panel("", cells=cells.iloc[:2, :2]), Panel("", cells=cells)
+    figure = draw(Chart(((large, small),)))
+    sizes = [axes.get_position().size for axes in figure.axes]
+    np.testing.assert_allclose(np.divide(sizes[0], sizes[1]), [2.5, 2.5], rtol=1e-6)
+    assert figure.axes[0].get_position().y1 == pytest.approx(figure.axes[1].get_position().y1)

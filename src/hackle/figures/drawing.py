@@ -16,7 +16,18 @@ from hackle.core.palette import DIVERGING, ON_DARK, ON_LIGHT, RISING, THEMES, Th
 from hackle.core.types import HackleError
 from hackle.figures.chart import Axis, Chart, Frame, Panel, Series
 from hackle.figures.labels import draw_labels
-from hackle.figures.layout import crowded, headed, layout, legend_columns, slanted_names, with_shared_axes, wrapped
+from hackle.figures.layout import (
+    CELL,
+    LEAST_WIDTH,
+    LEGEND,
+    Sheet,
+    cell_text,
+    crowded,
+    slanted,
+    widest,
+    with_shared_axes,
+    wrapped,
+)
 from hackle.figures.style import MARKERS, settings
 
 if TYPE_CHECKING:
@@ -50,20 +61,23 @@ def draw(chart: Chart, theme: str = "light") -> Figure:
     from matplotlib.figure import Figure
 
     colours = THEMES[theme]
-    rows = with_shared_axes(chart)
+    sheet = Sheet(with_shared_axes(chart))
+    named = _drawn(chart) if len(chart.series) > 1 else ()
+    counts = [0, *(len(panel.points) for panel in chart.panels if panel.x.ticks or not panel.joined)]
+    dots = Dots(max(counts), sum(counts) > MANY)
     with rc_context(settings(colours)):
-        named = _drawn(chart) if len(chart.series) > 1 else ()
-        places, width, height = layout(rows, named)
-        figure = Figure(figsize=(width, height), dpi=150)
-        dots = [0, *(len(panel.points) for panel in chart.panels if panel.x.ticks or not panel.joined)]
-        style = Dots(max(dots), sum(dots) > MANY)
-        for (row, column), place in places.items():
-            panel = rows[row][column]
-            assert panel is not None
-            axes = figure.add_axes((place[0] / width, place[1] / height, place[2] / width, place[3] / height))
-            _draw_panel(axes, panel, chart.series, colours, style)
+        figure = Figure(dpi=150, layout="constrained")
+        places = sheet.axes(figure)
+        for at, axes in places.items():
+            _draw_panel(axes, sheet.panels[at], chart.series, colours, dots, sheet.size(at))
+            # What lies inside the axes need not be measured.
+            for drawn in (*axes.lines, *axes.collections, *axes.texts):
+                drawn.set_in_layout(False)
         if named:
-            _legend(figure, named, colours, width, height)
+            _legend(figure, named, colours, max(LEAST_WIDTH, sum(sheet.wide)))
+        sheet.fit(figure, places)
+        for at, axes in places.items():
+            draw_labels(axes, sheet.panels[at], colours)
     return figure
 
 
@@ -73,16 +87,18 @@ def _drawn(chart: Chart) -> tuple[Series, ...]:
     return tuple(one for one in chart.series if one.name in names)
 
 
-def _draw_panel(axes: Axes, panel: Panel, series: Sequence[Series], theme: Theme, dots: Dots) -> None:
-    axes.set_title(panel.title, loc="left", pad=18 if headed(panel) else 4)
+def _draw_panel(
+    axes: Axes, panel: Panel, series: Sequence[Series], theme: Theme, dots: Dots, size: tuple[float, float]
+) -> None:
+    axes.set_title(panel.title, loc="left", pad=4)
     if panel.picture is not None:
         _draw_picture(axes, panel, panel.picture)
         return
     if panel.cells is not None:
-        _draw_cells(axes, panel, theme)
+        _draw_cells(axes, panel, panel.cells, theme, size[0])
         return
-    _set_axis(axes, "x", panel.x)
-    _set_axis(axes, "y", panel.y)
+    _set_axis(axes, "x", panel.x, size[0])
+    _set_axis(axes, "y", panel.y, size[1])
     if panel.level is not None:
         axes.axhline(panel.level[0], color=theme.faint, linewidth=0.8, linestyle=(0, (4, 2)), zorder=1)
         axes.text(
@@ -110,7 +126,6 @@ def _draw_panel(axes: Axes, panel: Panel, series: Sequence[Series], theme: Theme
     for index, one in enumerate(shown):
         offset = (index - (len(shown) - 1) / 2) * width if several else 0.0
         _draw_series(axes, panel, one, theme, offset, width, dots)
-    draw_labels(axes, panel, theme)
 
 
 def _draw_picture(axes: Axes, panel: Panel, picture: np.ndarray) -> None:
@@ -190,31 +205,25 @@ def _draw_curves(axes: Axes, points: Frame, colour: str, summary: Frame) -> None
 
 def _beside(x: np.ndarray, y: np.ndarray, half: float) -> np.ndarray:
     """Sideways places of dots that share a category, by van der Corput's sequence over their order: even and repeatable."""
-    out = np.zeros(len(x))
+    from scipy.stats.qmc import Halton
+
+    places = np.zeros(len(x))
     for value in np.unique(x):
         here = np.flatnonzero(x == value)
-        rank = np.empty(len(here), int)
-        rank[np.argsort(y[here], kind="stable")] = np.arange(len(here))
-        places, base = np.zeros(len(here)), 0.5
-        number = rank + 1
-        while number.any():
-            places += base * (number % 2)
-            number, base = number // 2, base / 2
-        out[here] = (places - 0.5) * 2 * half * min(1.0, 0.25 + len(here) / 12) if len(here) > 1 else 0.0
-    return out
+        if len(here) > 1:
+            # Halton's sequence in one dimension is van der Corput's; its first number, zero, is left out.
+            spread = Halton(1, scramble=False).random(len(here) + 1)[1:, 0] - 0.5
+            ordered = here[np.argsort(y[here], kind="stable")]
+            places[ordered] = spread * 2 * half * min(1.0, 0.25 + len(here) / 12)
+    return places
 
 
-def _draw_cells(axes: Axes, panel: Panel, theme: Theme) -> None:
+def _draw_cells(axes: Axes, panel: Panel, cells: Frame, theme: Theme, width: float) -> None:
     from matplotlib.colors import LinearSegmentedColormap
 
-    assert panel.cells is not None
-    values = panel.cells.to_numpy(float)
-    span = (
-        (-1.0, 1.0)
-        if panel.signed
-        else (0.0, max(1e-9, float(np.nanmax(values)) if np.isfinite(values).any() else 1.0))
-    )
-    colours = LinearSegmentedColormap.from_list("cells", DIVERGING if panel.signed else RISING)
+    values = cells.to_numpy(float)
+    most = float(np.nanmax(values)) if np.isfinite(values).any() else 1.0
+    low, high = (-1.0, 1.0) if panel.signed else (0.0, max(1e-9, most))
     rows, columns = values.shape
     if panel.shaded:
         # A drawn quadrilateral per cell stays sharp at any size; missing cells stay the colour of the paper.
@@ -222,66 +231,47 @@ def _draw_cells(axes: Axes, panel: Panel, theme: Theme) -> None:
             np.arange(columns + 1) - 0.5,
             np.arange(rows + 1) - 0.5,
             np.ma.masked_invalid(values),
-            cmap=colours,
-            vmin=span[0],
-            vmax=span[1],
+            cmap=LinearSegmentedColormap.from_list("cells", DIVERGING if panel.signed else RISING),
+            vmin=low,
+            vmax=high,
             edgecolors=theme.paper,
             linewidth=0.8,
         )
-    for row in range(rows):
-        for column in range(columns):
-            value = values[row, column]
-            text = "–" if not np.isfinite(value) else f"{value:.{panel.digits}f}"
-            share = abs(value) / span[1] if np.isfinite(value) else 0.0
-            ink = theme.ink if not panel.shaded or not np.isfinite(value) else ON_DARK if share > 0.6 else ON_LIGHT
-            axes.text(column, row, text.replace("-", "−"), ha="center", va="center", fontsize=6.3, color=ink)
+    for (row, column), value in np.ndenumerate(values):
+        shaded = panel.shaded and np.isfinite(value)
+        ink = theme.ink if not shaded else ON_DARK if abs(value) / high > 0.6 else ON_LIGHT
+        text = cell_text(value, panel.digits)
+        axes.text(column, row, text, ha="center", va="center", fontsize=CELL, color=ink)
     axes.set_xlim(-0.5, columns - 0.5)
     axes.set_ylim(rows - 0.5, -0.5)
-    slanted = slanted_names(panel, 1.0)
-    axes.set_xticks(
-        range(columns),
-        [str(name) for name in panel.cells.columns],
-        rotation=35 if slanted else 0,
-        ha="right" if slanted else "center",
-        rotation_mode="anchor",
-    )
-    axes.set_yticks(range(rows), [str(name) for name in panel.cells.index])
+    _name_places(axes, list(map(str, cells.columns)), width)
+    axes.set_yticks(range(rows), list(map(str, cells.index)))
     axes.tick_params(length=0, top=False, labeltop=not panel.shaded, labelbottom=panel.shaded)
     axes.grid(False)
     axes.spines[:].set_visible(False)
 
 
-def _set_axis(axes: Any, which: Literal["x", "y"], axis: Axis) -> None:
-    limits, scale, label = (
-        getattr(axes, f"set_{which}lim"),
-        getattr(axes, f"set_{which}scale"),
-        getattr(axes, f"set_{which}label"),
-    )
-    if axis.log:
-        scale("log")
+def _name_places(axes: Axes, names: Sequence[str], width: float) -> None:
+    """Names under places 0, 1, 2, … of an axis of this width, slanted where they are too long to lie side by side."""
+    turned: dict[str, Any] = {"rotation": 35, "ha": "right"} if slanted(names, width) else {"ha": "center"}
+    axes.set_xticks(range(len(names)), names, rotation_mode="anchor", **turned)
+
+
+def _set_axis(axes: Axes, which: Literal["x", "y"], axis: Axis, length: float) -> None:
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+    axes.set(**{f"{which}label": wrapped(axis.label, length), f"{which}scale": "log" if axis.log else "linear"})
+    drawn = axes.xaxis if which == "x" else axes.yaxis
     if axis.low is not None or axis.high is not None:
-        limits(axis.low, axis.high)
-    label(axis.label if which == "x" else wrapped(axis.label, axes.get_position().height * axes.figure.get_figheight()))
+        (axes.set_xlim if which == "x" else axes.set_ylim)(axis.low, axis.high)
     if axis.ticks:
-        width = axes.get_position().width * axes.figure.get_figwidth()
-        lines = max(max(len(part) for part in name.split("\n")) for name in axis.ticks)
-        slanted = 0.062 * lines > width / len(axis.ticks)
-        getattr(axes, f"set_{which}ticks")(
-            range(len(axis.ticks)),
-            axis.ticks,
-            rotation=35 if slanted else 0,
-            ha="right" if slanted else "center",
-            rotation_mode="anchor",
-        )
+        _name_places(axes, axis.ticks, length)
         axes.grid(False, axis=which)
         axes.tick_params(axis=which, length=0)
-    else:
-        from matplotlib.ticker import FuncFormatter, MaxNLocator
-
-        if not axis.log:
-            getattr(axes, f"{which}axis").set_major_locator(MaxNLocator(4, steps=[1, 2, 2.5, 5, 10]))
-        if axis.label == "step":
-            axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: _steps(value)))
+    elif not axis.log:
+        drawn.set_major_locator(MaxNLocator(4, steps=[1, 2, 2.5, 5, 10]))
+    if axis.label == "step":
+        drawn.set_major_formatter(FuncFormatter(lambda value, _: _steps(value)))
 
 
 def _steps(value: float) -> str:
@@ -289,7 +279,7 @@ def _steps(value: float) -> str:
     return f"{value / 1000:g}k" if abs(value) >= 1000 else f"{value:g}"
 
 
-def _legend(figure: Figure, series: Sequence[Series], theme: Theme, width: float, height: float) -> None:
+def _legend(figure: Figure, series: Sequence[Series], theme: Theme, width: float) -> None:
     from matplotlib.lines import Line2D
 
     marks = [
@@ -305,13 +295,15 @@ def _legend(figure: Figure, series: Sequence[Series], theme: Theme, width: float
         )
         for one in series
     ]
+    # Around a name stand, in letters' heights, its mark, a space and the distance to the next.
+    column = widest([one.name for one in series], LEGEND) + (2.0 + 0.2 + 1.2) * LEGEND / 72
     figure.legend(
         handles=marks,
-        loc="upper left",
-        bbox_to_anchor=(0.008, 1 - 0.01 / height),
-        ncols=legend_columns(series, width),
+        loc="outside upper left",
+        ncols=max(1, min(len(series), int(width / column))),
         frameon=False,
-        fontsize=7.5,
+        fontsize=LEGEND,
+        handlelength=2.0,
         handletextpad=0.2,
         columnspacing=1.2,
         borderaxespad=0.2,

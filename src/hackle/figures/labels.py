@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hackle.core.palette import Theme
+from hackle.figures.layout import text_width
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,7 +26,7 @@ _REACH = 3.0
 
 
 def draw_labels(axes: Axes, panel: Panel, theme: Theme) -> None:
-    """The panel's labels, drawn after everything that they must not cover."""
+    """The panel's labels, drawn after everything that they must not cover and where the axes stand for good."""
     if panel.labels is None:
         return
     dots, window = _obstacles(axes, panel)
@@ -33,7 +34,7 @@ def draw_labels(axes: Axes, panel: Panel, theme: Theme) -> None:
     for row in panel.labels.itertuples():
         text = str(row.text)
         anchor = _in_points(axes, np.array([[row.x, row.y]], float))[0]
-        size = (0.6 * SIZE * len(text), 1.1 * SIZE)
+        size = (72 * text_width(text, SIZE) + 2, 1.1 * SIZE)
         distance, box = _best(anchor, size, dots, taken, window)
         taken.append(box)
         axes.annotate(

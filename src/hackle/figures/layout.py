@@ -1,20 +1,57 @@
-"""Where panels stand on paper, in inches, and which of their labels are said once for several."""
+"""How large panels are on paper, in inches, and where matplotlib's constrained layout sets them.
+
+A panel has the size that its dots, cells or pixels need. Matplotlib measures the names, titles and legend around the panels;
+the paper is made as large as both together.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cache
+from typing import TYPE_CHECKING
 
-from hackle.figures.chart import Chart, Panel, Series
+from hackle.figures.chart import Chart, Panel
 from hackle.figures.panels import shared
 
-Place = tuple[float, float, float, float]
-"""Left, bottom, width, height."""
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
 LEAST_WIDTH = 3.4
-LETTER = 0.062
-"""The width of a letter, on average, in inches."""
-SLANTED = 0.039
-"""How far down a letter of a slanted name reaches."""
+TITLE, LABEL, LEGEND, TICK, CELL = 8.5, 8.0, 7.5, 7.0, 6.3
+"""Sizes, in points, of titles, of axes' labels, of the legend, of names along axes and of numbers in cells."""
+_AIR = 0.1
+"""Between numbers or names that stand side by side."""
+
+
+@cache
+def text_width(text: str, size: float) -> float:
+    """The width in inches of a text's longest line, as matplotlib sets it."""
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.textpath import text_to_path
+
+    font = FontProperties(family="DejaVu Sans", size=size)
+    return max(text_to_path.get_text_width_height_descent(line, font, False)[0] for line in text.split("\n")) / 72
+
+
+def widest(names: Sequence[str], size: float) -> float:
+    """The width in inches of the widest of several texts."""
+    return max((text_width(name, size) for name in names), default=0.0)
+
+
+def slanted(names: Sequence[str], width: float) -> bool:
+    """Whether names under an axis of this width are too long to lie side by side."""
+    return widest(names, TICK) + 0.5 * _AIR > width / max(1, len(names))
+
+
+def wrapped(label: str, length: float) -> str:
+    """A label in two lines where it is longer than its axis."""
+    if text_width(label, LABEL) <= length + _AIR or " " not in label:
+        return label
+    breaks = [place for place, letter in enumerate(label) if letter == " "]
+    middle = min(breaks, key=lambda place: abs(place - len(label) / 2))
+    return f"{label[:middle]}\n{label[middle + 1 :]}"
 
 
 def with_shared_axes(chart: Chart) -> list[list[Panel | None]]:
@@ -49,129 +86,85 @@ def crowded(panel: Panel) -> bool:
     return int(panel.points.groupby("x")["series"].nunique().max()) > 1
 
 
+def cell_text(value: float, digits: int) -> str:
+    """What a cell says: its number, or a dash for none."""
+    return "–" if value != value else f"{value:.{digits}f}".replace("-", "−")
+
+
 def _panel_size(panel: Panel) -> tuple[float, float]:
     if panel.picture is not None:
         height, width = panel.picture.shape[:2]
         scale = min(4.2 / width, 4.2 / height)
         return width * scale, height * scale
     if panel.cells is not None:
+        numbers = widest([cell_text(value, panel.digits) for value in panel.cells.to_numpy(float).ravel()], CELL)
         # A table's headings lie side by side; those of a heat map may slant.
-        longest = 0 if panel.shaded else max(len(str(name)) for name in panel.cells.columns)
-        column = max(0.34, 0.085 * (panel.digits + 2) + 0.1, 0.07 * longest)
-        return panel.cells.shape[1] * column, panel.cells.shape[0] * 0.24
+        heads = 0.0 if panel.shaded else widest(list(map(str, panel.cells.columns)), TICK)
+        rows, columns = panel.cells.shape
+        return columns * max(0.34, numbers + _AIR, heads + _AIR), 0.24 * rows
     if panel.x.ticks:
         series = max(1, panel.points["series"].nunique()) if crowded(panel) else 1
         return max(1.7, 0.4 * len(panel.x.ticks) * (1 + 0.6 * (series - 1))), 1.9
     return 2.2, 1.9
 
 
-def layout(
-    rows: Sequence[Sequence[Panel | None]], series: Sequence[Series]
-) -> tuple[dict[tuple[int, int], Place], float, float]:
-    """Where each panel stands, in inches from the lower left, and the paper's size."""
-    columns = max(len(row) for row in rows)
-    sizes = [[_panel_size(panel) if panel is not None else (0.0, 0.0) for panel in row] for row in rows]
-    dense = columns > 4 and len(rows) > 2
-    shrink = 0.66 if dense else 1.0
-    wide = [max(shrink * row[c][0] for row in sizes if c < len(row)) for c in range(columns)]
-    high = [shrink * max(size[1] for size in row) for row in sizes]
-    left = [max(_left_margin(row[c], c) for row in rows if c < len(row)) for c in range(columns)]
-    # A panel that is lower than its row has room for its names within the row.
-    below = [
-        max(
-            _bottom_margin(panel, shrink) - _room(panel, top - shrink * size[1])
-            for panel, size in zip(row, line, strict=True)
-        )
-        for row, line, top in zip(rows, sizes, high, strict=True)
-    ]
-    above = [max(_top_margin(panel) for panel in row) for row in rows]
-    # A figure has room for its legend: what is narrower grows, but for panels whose cells or pixels have their own size.
-    growing = [c for c in range(columns) if all(c >= len(row) or _grows(row[c]) for row in rows)]
-    spare = LEAST_WIDTH - sum(wide) - sum(left) - 0.12
-    for c in growing:
-        wide[c] += max(0.0, spare) / len(growing)
-    width = sum(wide) + sum(left) + 0.12 + (0.0 if growing else max(0.0, spare))
-    top = 0.08 + 0.17 * -(-len(series) // legend_columns(series, width)) if series else 0.06
-    height = sum(high) + sum(below) + sum(above) + top
-    places, y = {}, height - top
-    for r, row in enumerate(rows):
-        y -= above[r] + high[r]
-        x = 0.0
-        for c, panel in enumerate(row):
-            x += left[c]
-            if panel is not None:
-                own = (shrink * sizes[r][c][0], shrink * sizes[r][c][1])
-                if _grows(panel):
-                    own = (wide[c], high[r])
-                places[r, c] = (x, y + high[r] - own[1], *own)
-            x += wide[c]
-        y -= below[r]
-    return places, width, height
-
-
-def _room(panel: Panel | None, spare: float) -> float:
-    """What a panel of its own size leaves free below it; other panels fill their row."""
-    return 0.0 if _grows(panel) else spare
-
-
 def _grows(panel: Panel | None) -> bool:
-    """Whether a panel takes the room that its row and column have."""
+    """Whether a panel takes the room that its row and column have; cells and pixels have a size of their own."""
     return panel is None or (panel.cells is None and panel.picture is None)
 
 
-def headed(panel: Panel) -> bool:
-    """Whether a panel is a table of plain numbers, whose columns have their names above them."""
-    return panel.cells is not None and not panel.shaded
+class Sheet:
+    """The grid of a figure's panels, by row and column: their sizes, and the widths and heights of columns and rows."""
 
+    def __init__(self, rows: Sequence[Sequence[Panel | None]]) -> None:
+        self._grid = len(rows), max(map(len, rows))
+        self.panels = {(r, c): panel for r, row in enumerate(rows) for c, panel in enumerate(row) if panel is not None}
+        # Many panels are drawn smaller.
+        scale = 0.66 if self._grid[0] > 2 and self._grid[1] > 4 else 1.0
+        self._own: dict[tuple[int, int], tuple[float, float]] = {}
+        self.wide, self.high = [0.1] * self._grid[1], [0.1] * self._grid[0]
+        for (r, c), panel in self.panels.items():
+            width, height = _panel_size(panel)
+            self._own[r, c] = scale * width, scale * height
+            # No title reaches over its neighbour's.
+            self.wide[c] = max(self.wide[c], scale * width, text_width(panel.title, TITLE) + _AIR)
+            self.high[r] = max(self.high[r], scale * height)
 
-def _top_margin(panel: Panel | None) -> float:
-    title = 0.2 + 0.13 * panel.title.count("\n") if panel is not None and panel.title else 0.0
-    return 0.1 + title + (0.2 if panel is not None and headed(panel) else 0.0)
+    def size(self, at: tuple[int, int]) -> tuple[float, float]:
+        """Width and height of a panel."""
+        return (self.wide[at[1]], self.high[at[0]]) if _grows(self.panels[at]) else self._own[at]
 
+    def axes(self, figure: Figure) -> dict[tuple[int, int], Axes]:
+        """Axes for every panel, on paper that has room for any names around them."""
+        rows, columns = self._grid
+        figure.set_size_inches(sum(self.wide) + 2 * columns + 1, sum(self.high) + 2 * rows + 2)
+        grid = figure.add_gridspec(rows, columns, width_ratios=self.wide, height_ratios=self.high)
+        return {at: figure.add_subplot(grid[at]) for at in self.panels}
 
-def wrapped(label: str, height: float) -> str:
-    """A label in two lines where it is longer than its axis."""
-    if len(label) * LETTER <= height + 0.15 or " " not in label:
-        return label
-    breaks = [place for place, letter in enumerate(label) if letter == " "]
-    middle = min(breaks, key=lambda place: abs(place - len(label) / 2))
-    return f"{label[:middle]}\n{label[middle + 1 :]}"
+    def fit(self, figure: Figure, axes: Mapping[tuple[int, int], Axes]) -> None:
+        """Make the paper as large as the panels and what stands around them, and the panels as large as they should be.
 
-
-def _left_margin(panel: Panel | None, column: int) -> float:
-    if panel is None:
-        return 0.1
-    if panel.cells is not None:
-        return 0.2 + 0.068 * max((len(str(name)) for name in panel.cells.index), default=0)
-    if panel.picture is not None:
-        return 0.2 + LETTER * max(map(len, panel.y.ticks), default=0) + 0.16 * bool(panel.y.label)
-    return 0.66 if column == 0 or panel.y.label else 0.42
-
-
-def _bottom_margin(panel: Panel | None, shrink: float) -> float:
-    if panel is None or headed(panel):
-        return 0.12
-    if panel.picture is not None:
-        return 0.12 + 0.2 * bool(panel.x.ticks) + 0.16 * bool(panel.x.label)
-    if panel.cells is not None:
-        longest = max((len(str(name)) for name in panel.cells.columns), default=0)
-        return 0.16 + (SLANTED * longest if slanted_names(panel, shrink) else 0.1)
-    label = 0.16 * bool(panel.x.label)
-    if not panel.x.ticks:
-        return 0.3 + label
-    if not any(panel.x.ticks):
-        return 0.1
-    return 0.16 + label + (SLANTED * max(map(len, panel.x.ticks)) if slanted_names(panel, shrink) else 0.16)
-
-
-def slanted_names(panel: Panel, shrink: float) -> bool:
-    """Whether names under the axis are too long to lie side by side."""
-    names = [str(name) for name in (panel.cells.columns if panel.cells is not None else panel.x.ticks)]
-    room = shrink * _panel_size(panel)[0] / max(1, len(names))
-    lines = max((max(len(part) for part in name.split("\n")) for name in names), default=0)
-    return LETTER * lines > room
-
-
-def legend_columns(series: Sequence[Series], width: float) -> int:
-    """How many names stand side by side above the panels."""
-    return max(1, min(len(series), int(width / (0.32 + 0.068 * max(len(one.name) for one in series)))))
+        What stands around them does not depend on the paper's size, so it is measured once.
+        """
+        engine = figure.get_layout_engine()
+        assert engine is not None
+        engine.execute(figure)
+        ((r, c), one), (width, height) = next(iter(axes.items())), figure.get_size_inches()
+        width += sum(self.wide) * (1 - one.get_position().width * width / self.wide[c])
+        height += sum(self.high) * (1 - one.get_position().height * height / self.high[r])
+        # A narrow figure fills its paper, so that there is room for a legend.
+        growing = [
+            c for c in range(self._grid[1]) if all(_grows(self.panels.get((r, c))) for r in range(self._grid[0]))
+        ]
+        for column in growing:
+            self.wide[column] += max(0.0, LEAST_WIDTH - width) / len(growing)
+        grid = one.get_gridspec()
+        assert grid is not None
+        grid.set_width_ratios(self.wide)
+        figure.set_size_inches(max(LEAST_WIDTH, width), height)
+        engine.execute(figure)
+        figure.set_layout_engine("none")
+        for at, one in axes.items():
+            if not _grows(self.panels[at]):
+                place, (width, height) = one.get_position(), self.size(at) / figure.get_size_inches()
+                one.set_position((place.x0, place.y1 - height, width, height))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from hackle.core.palette import KINDS, LIGHT, SHADES, Theme
+from hackle.figures.layout import LABEL, TICK, TITLE
 
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "h", "*", "<")
 
@@ -33,10 +34,10 @@ def settings(theme: Theme, **more: Any) -> Any:
         **{name.replace("_", "."): value for name, value in more.items()},
         "font.family": "DejaVu Sans",
         "font.size": 8,
-        "axes.titlesize": 8.5,
-        "axes.labelsize": 8,
-        "xtick.labelsize": 7,
-        "ytick.labelsize": 7,
+        "axes.titlesize": TITLE,
+        "axes.labelsize": LABEL,
+        "xtick.labelsize": TICK,
+        "ytick.labelsize": TICK,
         "axes.edgecolor": theme.faint,
         "axes.labelcolor": theme.ink,
         "axes.titlecolor": theme.ink,
@@ -59,6 +60,8 @@ def settings(theme: Theme, **more: Any) -> Any:
         "figure.facecolor": theme.paper,
         "axes.facecolor": "none",
         "savefig.facecolor": theme.paper,
+        # Letters have the same widths at every resolution.
+        "text.hinting": "none",
         "svg.fonttype": "none",
         "pdf.fonttype": 42,
         "path.simplify": True,
