@@ -16,7 +16,8 @@ How to make one:
    have as a column is added by its `change`, a function of the frame of runs and the tables.
 2. Each row of the figure is a tuple of panels. `panels(kind, …)` has a kind of `hackle.figures.panels` (swarm, scatter,
    against_strength, curves, over_protocols), with what that is told; `each="dataset"` makes one of each data set. Any function
-   from `Selected` to panels and words for what is missing does as well, for the one figure that needs something of its own.
+   from `Selected` to panels and words for what is missing does as well, for the one figure that needs something of its own; it
+   may give comparisons too, where these are not to be seen in the panels.
 3. `claims` are ids of claims that the figure is about. Their judged effects, intervals and verdicts stand beside the figure,
    so that no sentence has two numbers. `reported` adds what the paper says of single panels, from their own middles: a
    function of the panels, and it compares levels ("the best mean is 0.82"), never what a claim compares.
@@ -45,6 +46,8 @@ from hackle.store.tables import Tables
 _READINGS = {swarm: MEANS, curves: CURVES, against_strength: MEDIANS}
 _HUES = {"β": 0, "γ": 1}
 """Hues of weights, so that no β looks like a γ; others have a third."""
+_FEW = 8
+"""Strata of a claim that are told one by one: the data sets of a paper, but not each of its methods on each of them."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +63,7 @@ class Exhibit:
     title: str
     caption: str
     runs: Runs | tuple[Runs, ...]
-    rows: tuple[tuple[Callable[[Selected], Iterable[Panel | str]], ...], ...]
+    rows: tuple[tuple[Callable[[Selected], Iterable[Panel | Comparison | str]], ...], ...]
     claims: tuple[str, ...] = ()
     reported: Callable[[Sequence[Panel]], Iterable[Comparison]] | None = None
     series: tuple[Series, ...] = ()
@@ -108,13 +111,15 @@ class Exhibit:
         found = [select(tables, runs) for runs in self.selections]
         missing = [line for chosen in found for line in chosen.missing]
         rows: list[tuple[Panel | None, ...]] = []
+        told: list[Comparison] = []
         for kinds in self.rows:
             made = [item for kind in kinds for chosen in found if len(chosen.frame) for item in kind(chosen)]
             missing += [item for item in made if isinstance(item, str)]
+            told += [item for item in made if isinstance(item, Comparison)]
             if drawn := [item for item in made if isinstance(item, Panel)]:
                 rows += self._in_rows(_without_titles_of(rows, drawn))
         shown = [panel for row in rows for panel in row if panel is not None]
-        comparisons = [*self._claimed(tables, judged)] if shown else []
+        comparisons = [*self._claimed(tables, judged), *told] if shown else []
         if shown and self.reported is not None:
             comparisons += self.reported(shown)
         readings = [_READINGS.get(kind.make, "") for kinds in self.rows for kind in kinds if isinstance(kind, Panels)]
@@ -144,14 +149,14 @@ class Exhibit:
 
 
 def _comparisons(claim: Claim, evidence: Evidence, verdict: str = "") -> Iterator[Comparison]:
-    """What was found of a claim, and where it speaks of several strata together what was found of each."""
+    """What was found of a claim, and where it speaks of a few strata together what was found of each."""
     if not evidence.strata:
         return
     claimed = str(claim.region) if claim.paper_effect is None else claim.paper_effect
     seeds = sum(count for _, count in evidence.strata.values())
     one = [effect for effect, _ in evidence.strata.values()] if len(evidence.strata) == 1 else [evidence.effect]
     yield Comparison(claim.effect, claimed, one[0], evidence.low, evidence.high, seeds, claim.id, verdict)
-    for name, (effect, count) in evidence.strata.items() if len(claim.strata) > 1 else ():
+    for name, (effect, count) in evidence.strata.items() if 1 < len(claim.strata) <= _FEW else ():
         ends = evidence.estimates[name].interval() if name in evidence.estimates else ()
         yield Comparison(f"the same, {name}", claimed, effect, *ends, n=count, claim=claim.id)
 

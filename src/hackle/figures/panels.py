@@ -137,8 +137,9 @@ def scatter(
 ) -> Panel:
     """One score of each run against another.
 
-    labels: of the axes, if not the scores' own. tight: axes (`x`, `y` or `xy`) that follow the runs and not the score's
-    bounds. equal: both axes alike. means: columns by which runs are averaged; named: the one that stands beside each mean.
+    labels: of the axes, if not the scores' own with their ceilings. tight: axes (`x`, `y` or `xy`) that follow the runs and not
+    the score's bounds. equal: both axes alike. means: columns by which runs are averaged; named: the one that stands beside
+    each mean.
     """
     rows = chosen.having(x, y)
     if not len(rows):
@@ -148,7 +149,9 @@ def scatter(
     across, up = axes or (
         Axis(label or words.measure(metric).label, *spread(rows[metric], rows[metric]))
         if axis in tight
-        else score_axis(metric, rows[metric], _ceiling(rows, metric) if axis == "y" else float("nan"), label)
+        else score_axis(
+            metric, rows[metric], _ceiling(rows, metric) if (axis, label) == ("y", "") else float("nan"), label
+        )
         for axis, metric, label in zip("xy", (x, y), labels, strict=True)
     )
     if equal:

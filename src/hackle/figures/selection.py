@@ -158,12 +158,13 @@ def _select(tables: Tables, runs: Runs) -> Selected:
         if weights:
             frame = frame[(frame["method"] != method) | settings_mask(frame, {"strength": weights})]
     frame = _with_series(frame.sort_values(["method", "strength", "seed"]), runs)
+    unscored = [f"no score {metric}" for metric in runs.metrics if len(frame) and frame[metric].isna().all()]
     if runs.change is not None:
         frame = runs.change(frame, tables)
     missing = [f"no runs {line}" for chain in runs.named for line in _absent(frame, runs, chain, {})]
     if not len(frame) and not missing:
         missing = [f"no runs with the score {words.listing(runs.metrics)}" if runs.metrics else "no runs"]
-    return Selected(frame, runs, tables, notes, tuple(dict.fromkeys(missing)))
+    return Selected(frame, runs, tables, notes, tuple(dict.fromkeys([*missing, *unscored])))
 
 
 def _with_series(frame: Frame, runs: Runs) -> Frame:

@@ -5,14 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hackle.core.types import Run
-from hackle.papers.locatello2019.settings import STRENGTHS
+from hackle.papers.locatello2019.settings import DATASETS, STRENGTHS
 from hackle.studies.study import Study
 from hackle.studies.sweep import Precision, Sweep
-
-DATASETS = (
-    *("dsprites", "color-dsprites", "noisy-dsprites", "scream-dsprites"),
-    *("smallnorb", "cars3d", "shapes3d"),
-)
 
 
 def locatello2019(

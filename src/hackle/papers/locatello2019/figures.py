@@ -1,0 +1,378 @@
+"""Locatello et al. 2019: total correlations, scores by method and weight, what they agree with, and whether settings transfer.
+
+The paper gives few numbers and takes medians over 50 seeds; so do we over those that there are, with every run drawn behind
+them where lines join the medians. A Gaussian fitted to means has a higher total correlation than one fitted to samples for
+every model: beside Figure 4 stands how much higher. Table 1's procedure: with a random seed, metric and data set the best
+setting (method and weight) is chosen; it is compared with a random setting at another seed, on the same or another data set and
+by the same or another metric; how often it is at least as good is the table. The paper draws 10,000 times; here the expectation
+over all draws is computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from hackle.claims.statistics import variance_shares
+from hackle.figures import words
+from hackle.figures.chart import Axis, Comparison, Frame, Panel, no_summary
+from hackle.figures.exhibit import Exhibit
+from hackle.figures.panels import MEDIANS, Lacking, Panels, against_strength, heat, panels, scatter, score_axis, swarm
+from hackle.figures.selection import Runs, Selected, present, rank_correlation, select, spread
+from hackle.papers.locatello2019.claims import CLAIMS, DOWNSTREAM, METHODS, METRICS, PAPER
+from hackle.papers.locatello2019.settings import DATASETS, STRENGTHS
+from hackle.papers.locatello2019.transfer import Transfer, swept, transfer
+from hackle.store.tables import Tables
+
+
+def _runs(metrics: Sequence[str], *, methods: Sequence[str] = METHODS, **more: Any) -> Runs:
+    """The study's runs; what is missing is named by data set, and by method and weight."""
+    weights = {method: STRENGTHS[method] for method in methods}
+    where = {"dataset": more.pop("datasets", DATASETS)}
+    return Runs(tuple(metrics), where, weights, PAPER, named=(("dataset",), ("method", "strength")), **more)
+
+
+def _of_samples(tables: Tables) -> Frame:
+    """By run, the total correlation of sampled codes."""
+    found = select(tables, _runs(("gaussian_tc",), representation="sampled")).frame
+    return found.set_index("run")["gaussian_tc"]
+
+
+def _with_samples(frame: Frame, tables: Tables) -> Frame:
+    return frame.assign(gaussian_tc=frame["run"].map(_of_samples(tables)))
+
+
+def _with_both(frame: Frame, tables: Tables) -> Frame:
+    """The runs with logarithms of the total correlations of their means and samples."""
+    both = {"means": frame["gaussian_tc"], "samples": frame["run"].map(_of_samples(tables))}
+    logarithms = {name: np.log10(values.astype(float).clip(lower=1e-6)) for name, values in both.items()}
+    return frame.assign(**logarithms).dropna(subset=list(both))
+
+
+def _medians(frame: Frame, tables: Tables) -> Frame:
+    """A row for each setting on each data set in place of its runs: the median of its seeds."""
+    middle: Frame = frame.groupby(["dataset", "method", "strength"], observed=True)[list(METRICS)].median()
+    names = [f"{method} {strength:g}" for _, method, strength in middle.index]
+    return middle.reset_index().assign(run=names, series=lambda rows: rows["method"].map(words.METHODS))
+
+
+def _by_dataset(middle: Frame, metric: str) -> Frame:
+    """A row for each setting, a column for each data set that was run."""
+    table = middle.pivot(index=["method", "strength", "series", "run"], columns="dataset", values=metric)
+    return table[present(middle, "dataset", DATASETS)]
+
+
+def _means_and_samples(chosen: Selected) -> Iterator[Panel]:
+    """Total correlation of means against that of samples, for each data set on the same axes."""
+    both = chosen.frame[["samples", "means"]]
+    ends = spread(both.min(), both.max())
+    axes = Axis("log₁₀ TC of samples", *ends), Axis("log₁₀ TC of means", *ends)
+    for title, part in chosen.each("dataset"):
+        yield scatter(part, "samples", "means", title=title, axes=axes, diagonal=0.0)
+
+
+def _levels(shown: Sequence[Panel]) -> Iterator[Comparison]:
+    """Figure 4: each method's medians of both."""
+    points: Frame = pd.concat([panel.points for panel in shown])
+    for method in METHODS:
+        mine = points[points["series"] == words.METHODS[method]]
+        if len(mine):
+            means, samples = (float((10 ** mine[axis]).median()) for axis in ("y", "x"))
+            what = f"{words.METHODS[method]}: median total correlation of means, and of samples (nats)"
+            low = "consistently low, and low" if method == "dip-vae-i" else "much higher than of samples"
+            yield Comparison(what, low, f"{means:.3g}, and {samples:.3g}", n=len(mine))
+
+
+def _grid(cell: Callable[[Selected, Selected, str], Panel], datasets: Sequence[str] = DATASETS):
+    """A row for each data set, a column for each metric, from a function of the data set's runs, of all runs and of the metric."""
+
+    def row(dataset: str) -> Callable[[Selected], Iterator[Panel]]:
+        def made(chosen: Selected) -> Iterator[Panel]:
+            here = replace(chosen, frame=chosen.frame[chosen.frame["dataset"] == dataset])
+            found = []
+            for metric in METRICS if len(here.frame) else ():
+                try:
+                    found.append(cell(here, chosen, metric))
+                except Lacking:
+                    found.append(Panel())
+            if any(len(panel.points) for panel in found):
+                for metric, panel in zip(METRICS, found, strict=True):
+                    yield replace(panel, title=words.measure(metric).label)
+
+        return made
+
+    return tuple((row(name),) for name in datasets)
+
+
+def _name(here: Selected) -> str:
+    return here.frame["dataset"].iloc[0]
+
+
+def _axis(here: Selected, whole: Selected, metric: str) -> Axis:
+    """One axis for a metric, so that data sets can be compared."""
+    return score_axis(metric, whole.frame[metric], label=words.dataset(_name(here)))
+
+
+def _by_method(here: Selected, whole: Selected, metric: str) -> Panel:
+    order = present(whole.frame, "method", METHODS)
+    return replace(swarm(here, metric, "method", order, y=_axis(here, whole, metric)), summary=no_summary())
+
+
+def _by_weight(here: Selected, whole: Selected, metric: str) -> Panel:
+    return against_strength(here, metric, STRENGTHS, y=_axis(here, whole, metric))
+
+
+def _elsewhere(here: Selected, whole: Selected, metric: str) -> Panel:
+    """Each setting's score on dSprites against its score on another data set."""
+    pair = ("dsprites", _name(here))
+    table = _by_dataset(whole.frame, metric).reindex(columns=list(pair)).reset_index()
+    across, up = (score_axis(metric, table[name], label=words.dataset(name)) for name in pair)
+    return scatter(Selected(table), *pair, axes=(across, up))
+
+
+def _efficiency(score: str) -> Callable[[Selected, Selected, str], Panel]:
+    """A task's statistical efficiency against a metric."""
+
+    def cell(here: Selected, whole: Selected, metric: str) -> Panel:
+        across = score_axis(metric, whole.having(score)[metric], label="score")
+        up = score_axis(score, here.frame[score], label=f"{words.dataset(_name(here))}\nefficiency")
+        return scatter(here, metric, score, axes=(across, up))
+
+    return cell
+
+
+def _agreement(chosen: Selected, rows: Sequence[str], columns: Sequence[str], *, title: str) -> Panel:
+    """Rank correlations of some scores with others over all runs."""
+    cells = rank_correlation(chosen.frame[list(rows)], chosen.frame[list(columns)])
+    if cells.isna().all(axis=None):
+        raise Lacking(f"three runs or more on {title} with the same two scores")
+    return heat(cells.rename(index=_short, columns=_short), title=title)
+
+
+def _short(metric: str) -> str:
+    return words.measure(metric).short
+
+
+def _between_datasets(chosen: Selected, metric: str, *, title: str) -> Panel:
+    """Rank correlations of data sets over settings."""
+    table = _by_dataset(chosen.frame, metric)
+    cells = rank_correlation(table, table)
+    if table.shape[1] < 2 or cells.isna().all(axis=None):
+        raise Lacking("runs on two data sets or more")
+    return heat(cells.rename(index=words.dataset, columns=words.dataset), title=title)
+
+
+def complete_scores(frame: Frame) -> tuple[np.ndarray, list[str]]:
+    """Scores (data sets, metrics, seeds, settings) of the seeds and settings that no data set lacks, and settings' methods."""
+    scored = frame.dropna(subset=list(METRICS))
+    # A data set that only a few settings of another study touch would leave nothing in common.
+    sizes = scored.groupby("dataset")[["strength", "method"]].transform("nunique").prod(axis=1)
+    scored = scored[sizes >= sizes.max() / 2]
+    table = scored.pivot_table(index=["dataset", "seed"], columns=["method", "strength"], values=list(METRICS))
+    if not len(table):
+        return np.empty((0, len(METRICS), 0, 0)), []
+    settings = list(table[METRICS[0]].columns)
+    everywhere = pd.MultiIndex.from_product([level.unique() for level in table.index.levels])
+    columns = pd.MultiIndex.from_tuples([(metric, *setting) for metric in METRICS for setting in settings])
+    shape = (*everywhere.levshape, len(METRICS), len(settings))
+    full = table.reindex(index=everywhere, columns=columns).to_numpy(float).reshape(shape).swapaxes(1, 2)
+    # A seed that some setting lacks goes; if that leaves fewer than two seeds, settings go instead.
+    known = np.asarray(np.isfinite(full).all(axis=(0, 1)))
+    methods = [method for method, _ in settings]
+    if known.all(axis=1).sum() >= 2:
+        return full[:, :, known.all(axis=1)], methods
+    common = np.flatnonzero(known.all(axis=0))
+    return full[..., common], [methods[place] for place in common]
+
+
+def _noise(chosen: Selected) -> Iterator[Comparison]:
+    """The share of the seed, on which the paper has no words, where methods and weights can be told apart."""
+    scores, methods = complete_scores(chosen.frame)
+    kept = swept(methods) if min(scores.shape) and scores.shape[2] > 1 else []
+    if kept:
+        names = [methods[place] for place in kept]
+        shares = [variance_shares(metric, names).seed for dataset in scores[..., kept] for metric in dataset]
+        what = "share of the scores' variance due to the seed, mean over metrics and data sets"
+        yield Comparison(what, "–", float(np.nanmean(shares)), n=scores[:, 0][..., kept].size)
+
+
+def _chosen_settings(chosen: Selected) -> Iterator[Panel | Comparison | str]:
+    """Table 1, here and in the paper, and what chance would give."""
+    scores, _ = complete_scores(chosen.frame)
+    datasets, _, seeds, settings = scores.shape
+    if not min(scores.shape) or seeds < 2:
+        yield "two seeds or more of every setting with all six metrics"
+        return
+    paper = [one.paper_effect or 0.0 for one in CLAIMS if one.where == "Table 1"]
+    for title, parts in (("here, %", transfer(scores)), ("paper, %", paper)):
+        same, other_data, other_metric, other_both = (100 * part for part in parts)
+        cells = pd.DataFrame(
+            [[other_both, other_metric], [other_data, same]],
+            ["another metric", "same metric"],
+            ["another data set", "same data set"],
+        )
+        yield heat(cells, title=title, signed=False, digits=1, shaded=False)
+    counts = ((settings, "setting"), (seeds, "seed"), (datasets, "data set"))
+    what = (
+        f"chance, %, since the random setting may be the same: {words.listing(words.counted(*one) for one in counts)}"
+    )
+    levels = [50 * (count + 1) / count for count in (sum(map(len, STRENGTHS.values())), settings)]
+    yield Comparison(what, *levels, n=datasets * seeds * settings)
+
+
+def _exhibit(number: str, title: str, caption: str, runs: Runs, rows: Any, *claims: str, **more: Any) -> Exhibit:
+    names = tuple(f"{PAPER}.{name}" for name in claims)
+    return Exhibit(PAPER, number, title, caption, runs, rows, names, **{"shared_y": False, **more})
+
+
+def _heats(rows: Sequence[str], columns: Sequence[str]) -> tuple[tuple[Panels]]:
+    return ((panels(_agreement, rows, columns, each="dataset"),),)
+
+
+_ON_WEIGHT = ((panels(against_strength, "gaussian_tc", STRENGTHS, each="dataset"),),)
+_WITHOUT_LABELS = ("reconstruction", "kl", "elbo", "gaussian_tc")
+_CELLS = "Cells: Spearman's rank correlation over all runs of a data set."
+_SETTINGS = "each the median of its seeds."
+_EFFICIENCY = "Dots are runs. Efficiency: accuracy with 100 labelled images over that with 10,000."
+EXHIBITS = (
+    _exhibit(
+        "Figure 2",
+        "Total correlation of samples",
+        "Total correlation of a Gaussian fitted to sampled codes, against the method's weight.",
+        _runs(("gaussian_tc",), methods=METHODS[:-1], representation="sampled"),
+        _ON_WEIGHT,
+        *("tc-of-samples-falls", "tc-of-samples-factor-vae"),
+        columns=4,
+    ),
+    _exhibit(
+        "Figure 3",
+        "Total correlation of means",
+        "Total correlation of a Gaussian fitted to the codes' means, against the method's weight.",
+        _runs(("gaussian_tc",), methods=METHODS[:-1]),
+        _ON_WEIGHT,
+        "tc-of-means-rises",
+        columns=4,
+    ),
+    _exhibit(
+        "Figure 4",
+        "Means against samples",
+        "Total correlation of means against that of samples, on a logarithmic scale.",
+        _runs(("gaussian_tc",), change=_with_both),
+        ((_means_and_samples,),),
+        *("means-above-samples", "dip-vae-i-exception"),
+        reported=_levels,
+        reading="Dots are runs; above the dashed line the means are more correlated than the samples.",
+        columns=4,
+        shared_y=True,
+    ),
+    _exhibit(
+        "Figure 5",
+        "Pairs of metrics on dSprites",
+        "Each metric against each other, a dot for each run on dSprites.",
+        _runs(METRICS, datasets=("dsprites",)),
+        tuple(
+            tuple(panels(scatter, left, below, labels=(_short(left), _short(below))) for left in METRICS[:place])
+            for place, below in enumerate(METRICS)
+        )[1:],
+        *("three-metrics-agree", "other-metrics-differ"),
+        reading="Dots are runs on dSprites.",
+    ),
+    _exhibit(
+        "Figure 6",
+        "Agreement of metrics",
+        "Rank correlation of the metrics over all runs of a data set.",
+        _runs(METRICS),
+        _heats(METRICS, METRICS),
+        *("three-metrics-agree", "other-metrics-differ"),
+        reading=_CELLS,
+        columns=4,
+    ),
+    _exhibit(
+        "Figure 7",
+        "Scores of each method",
+        "The scores that each method attains with its weights, for each metric and data set.",
+        _runs(METRICS, change=_medians),
+        _grid(_by_method),
+        "strength-over-method",
+        reading=f"Dots are a method's weights, {_SETTINGS}",
+    ),
+    _exhibit(
+        "Figure 8",
+        "Scores against the weight",
+        "Scores against the method's weight, for each metric and data set.",
+        _runs(METRICS),
+        (*_grid(_by_weight), (_noise,)),
+        *("no-method-dominates", "no-rule-for-strength"),
+        reading=f"{MEDIANS} Weights of each method from weakest (1) to strongest (6).",
+    ),
+    _exhibit(
+        "Figure 9",
+        "Scores without labels",
+        "Rank correlation of the metrics with reconstruction error, KL, evidence bound and total correlation.",
+        _runs((*METRICS, *_WITHOUT_LABELS[:-1]), change=_with_samples),
+        _heats(METRICS, _WITHOUT_LABELS),
+        *(f"{name}-does-not-select" for name in ("reconstruction", "kl", "elbo", "tc")),
+        reading=f"{_CELLS} TC is that of samples.",
+        columns=4,
+    ),
+    _exhibit(
+        "Figure 10",
+        "Agreement of data sets",
+        "For each metric, rank correlation of the settings' scores between data sets.",
+        _runs(METRICS, change=_medians),
+        (tuple(panels(_between_datasets, metric, title=words.measure(metric).label) for metric in METRICS),),
+        *("transfer-to-color", "no-transfer-elsewhere"),
+        reading=f"Cells: Spearman's rank correlation over settings, {_SETTINGS}",
+        columns=3,
+    ),
+    _exhibit(
+        "Figure 11",
+        "From dSprites to other data sets",
+        "Each setting's score on dSprites against its score elsewhere.",
+        _runs(METRICS, change=_medians),
+        _grid(_elsewhere, DATASETS[1:]),
+        *("transfer-to-color", "no-transfer-elsewhere"),
+        reading=f"Dots are settings, {_SETTINGS}",
+    ),
+    _exhibit(
+        "Figure 12",
+        "Downstream accuracy",
+        "Rank correlation of the metrics with the accuracy of classifiers trained on the codes.",
+        _runs((*METRICS, *DOWNSTREAM)),
+        _heats(METRICS, DOWNSTREAM),
+        *("downstream-correlates", "downstream-isolated"),
+        reading=f"{_CELLS} LR: logistic regression, GBT: boosted trees, on so many labelled images.",
+        columns=3,
+    ),
+    _exhibit(
+        "Figure 13",
+        "Efficiency of logistic regression",
+        "Statistical efficiency of logistic regression on the codes against each metric.",
+        _runs((*METRICS, "efficiency_logistic_cv")),
+        _grid(_efficiency("efficiency_logistic_cv")),
+        "efficiency-logistic",
+        reading=_EFFICIENCY,
+    ),
+    _exhibit(
+        "Figure 14",
+        "Efficiency of boosted trees",
+        "Statistical efficiency of boosted trees on the codes against each metric.",
+        _runs((*METRICS, "efficiency_gbt")),
+        _grid(_efficiency("efficiency_gbt")),
+        "efficiency-trees",
+        reading=_EFFICIENCY,
+    ),
+    _exhibit(
+        "Table 1",
+        "Choosing by transfer",
+        "How often a setting chosen by one metric, data set and seed is at least as good as a random one at another seed.",
+        _runs(METRICS),
+        ((_chosen_settings,),),
+        *(f"table-1-{name.replace('_', '-')}" for name in Transfer._fields),
+        reading="Per cent of comparisons in which the chosen setting is at least as good as a random one at another seed.",
+    ),
+)
