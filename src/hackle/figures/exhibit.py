@@ -44,8 +44,8 @@ from hackle.figures.style import shade
 from hackle.store.tables import Tables
 
 _READINGS = {swarm: MEANS, curves: CURVES, against_strength: MEDIANS}
-_HUES = {"β": 0, "γ": 1}
-"""Hues of weights, so that no β looks like a γ; others have a third."""
+_HUES = {"β": 0, "γ": 1, "beta-vae": 0, "factor-vae": 1}
+"""Hues of weights and of methods, so that no β looks like a γ; others have a third."""
 _FEW = 8
 """Strata of a claim that are told one by one: the data sets of a paper, but not each of its methods on each of them."""
 
@@ -170,8 +170,9 @@ def _without_titles_of(rows: Sequence[Sequence[Panel | None]], panels: Sequence[
 def _legend(found: Sequence[Selected]) -> tuple[Series, ...]:
     """A colour and a marker for each series: shades for weights, the darker the stronger."""
     runs = found[0].runs
-    if runs.series == "weight":
-        return shades(pd.concat([chosen.frame for chosen in found]))
+    if runs.series in ("weight", "model"):
+        frame: Frame = pd.concat([chosen.frame for chosen in found])
+        return shades(frame, frame["method"] if runs.series == "model" else frame["method"].map(words.symbol))
     if isinstance(runs.series, Mapping):
         names = list(runs.series)
     else:
@@ -179,12 +180,12 @@ def _legend(found: Sequence[Selected]) -> tuple[Series, ...]:
     return tuple(Series(name, index, index) for index, name in enumerate(names))
 
 
-def shades(frame: Frame) -> tuple[Series, ...]:
-    """A series for each weight of runs with `series`: shades of one hue for a symbol, the darker the stronger."""
+def shades(frame: Frame, kinds: Frame) -> tuple[Series, ...]:
+    """A series for each weight of runs with `series`: shades of one hue for each kind of run, the darker the stronger."""
     series: list[Series] = []
-    for symbol, part in frame.groupby(frame["method"].map(words.symbol), sort=False):
+    for kind, part in frame.groupby(kinds, sort=False):
         names = list(part.sort_values("strength")["series"].drop_duplicates())
-        hue = _HUES.get(str(symbol), 2)
+        hue = _HUES.get(str(kind), 2)
         series += [Series(name, shade(hue, place, len(names)), place) for place, name in enumerate(names)]
     return tuple(series)
 

@@ -17,7 +17,7 @@ import pandas as pd
 from hackle.core.types import HackleError
 from hackle.figures import words
 from hackle.figures.chart import Axis, Frame, Panel
-from hackle.figures.selection import Selected, medians, settings_mask, spread, summarise
+from hackle.figures.selection import Selected, medians, spread, summarise
 
 COLLAPSED = 0.01
 """Nats of KL to the prior up to which a latent has collapsed."""
@@ -77,6 +77,12 @@ def _ceiling(frame: Frame, metric: str) -> float:
     return float(frame[f"ceiling {metric}"].max()) if f"ceiling {metric}" in frame else float("nan")
 
 
+def _with_intervals(metric: str, points: Frame, summary: Frame) -> Frame:
+    """What an axis holds: every run, and the ends of intervals no farther than the score's bounds."""
+    bounds = words.measure(metric)
+    return pd.concat([points["y"], pd.concat([summary["low"], summary["high"]]).clip(bounds.low, bounds.high)])
+
+
 def _points(rows: Frame, x: Any, y: Any) -> Frame:
     return pd.DataFrame({"x": x, "y": y, "series": rows["series"], "run": rows["run"]}).reset_index(drop=True)
 
@@ -110,10 +116,8 @@ def swarm(
     summary = (medians if robust else summarise)(points, ["x", "series"])
     label = (words.symbol(rows["method"].iloc[0]) if across == "strength" else words.setting(across)) if numbers else ""
     ticks = tuple(f"{value:g}" if numbers else chosen.runs.word(across, value) for value in order)
-    ceiling, bounds = _ceiling(rows, metric), words.measure(metric)
-    # The axis holds the ends of intervals too, these no farther than the score's bounds.
-    ends = pd.concat([summary["low"], summary["high"]]).clip(bounds.low, bounds.high)
-    axis = y or score_axis(metric, pd.concat([points["y"], ends]), ceiling)
+    ceiling = _ceiling(rows, metric)
+    axis = y or score_axis(metric, _with_intervals(metric, points, summary), ceiling)
     if hold is not None:
         axis = replace(axis, low=min(axis.low or hold, hold), high=max(axis.high or hold, hold))
     if level is None and np.isfinite(ceiling) and axis.high is not None and ceiling <= axis.high:
@@ -246,16 +250,18 @@ def over_protocols(
     """
     scores: Frame = chosen.tables.scores
     scores = scores[(scores["metric"] == metric) & scores["representation"].isin(["mean", "posterior"])]
-    scores = scores[settings_mask(scores, chosen.runs.conditions)]
+    series = dict(zip(chosen.frame["run"], chosen.frame["series"], strict=True))
+    scores = scores[scores["run"].isin(list(series))]
     matches = [re.fullmatch(pattern, str(name)) for name in scores["protocol"]]
     scores = scores[[match is not None for match in matches]]
     if not len(scores):
         raise Lacking(f"no {words.measure(metric).label} under the protocols of {label}")
     found = [match.groupdict() for match in matches if match is not None]
-    models = [words.method(*model) for model in zip(scores["method"].astype(str), scores["strength"], strict=True)]
     rows = scores.assign(
         amount=[int(one["amount"]) for one in found],
-        series=[f"L = {one['L']}" if "L" in one else model for one, model in zip(found, models, strict=True)],
+        series=[
+            f"L = {one['L']}" if "L" in one else series[run] for one, run in zip(found, scores["run"], strict=True)
+        ],
     )
     if one_model:
         rows = rows[rows["run"] == rows["run"].iloc[0]]
@@ -269,7 +275,7 @@ def over_protocols(
         summary = summary.assign(low=summary["y"] - half, high=summary["y"] + half)
     ticks = tuple(f"{value:,}" for value in amounts)
     x = Axis(label, -0.5, len(amounts) - 0.5, ticks)
-    y = score_axis(metric, pd.concat([points["y"], summary["low"], summary["high"]]))
+    y = score_axis(metric, _with_intervals(metric, points, summary))
     return Panel(title or words.measure(metric).label, x, y, points, summary, joined=not one_model)
 
 

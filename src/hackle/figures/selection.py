@@ -44,9 +44,10 @@ class Runs:
     methods are these unless `where` says otherwise. protocol: the paper's own, the most common one if not given.
     representation: of codes; scores of posteriors have none and are always taken.
 
-    series: what shares a colour: the values of a column, each `weight`, or conditions by name, of which every run must meet
-    one; nothing for all runs alike. named: columns whose absent values are named, each within those before it. called: what
-    the paper calls a data set or a method. stand_ins: data sets that serve where there are no runs of another.
+    series: what shares a colour: the values of a column, each `weight`, each `model` (a method with its weight), or conditions
+    by name, of which every run must meet one; nothing for all runs alike. named: columns whose absent values are named, each
+    within those before it. called: what the paper calls a data set or a method. stand_ins: data sets that serve where there
+    are no runs of another.
     vae_is_beta: a VAE is a β-VAE with β = 1. change: adds columns to the frame of runs, or leaves some out.
     """
 
@@ -173,9 +174,11 @@ def _with_series(frame: Frame, runs: Runs) -> Frame:
         for name, condition in runs.series.items():
             names[settings_mask(frame, condition)] = name
         return frame.assign(series=names)[names != ""]
+    both = zip(frame["method"], frame["strength"], strict=True)
     if runs.series == "weight":
-        both = zip(frame["method"], frame["strength"], strict=True)
         return frame.assign(series=[f"{words.symbol(method)} = {weight:g}" for method, weight in both])
+    if runs.series == "model":
+        return frame.assign(series=[words.method(method, weight) for method, weight in both])
     values = frame[runs.series] if runs.series else [""] * len(frame)
     return frame.assign(series=[runs.word(runs.series, value) if value != "" else "runs" for value in values])
 

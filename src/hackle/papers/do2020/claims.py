@@ -161,8 +161,9 @@ def _order(
     )
 
 
-def _gaps(information: np.ndarray) -> np.ndarray:
-    """The normalised gap of each factor, from the informations (codes, factors)."""
+def gaps(information: np.ndarray) -> np.ndarray:
+    """For each factor of dSprites the gap between the two codes that know most of it, as part of the factor's entropy, from
+    the informations (codes, factors)."""
     top = np.sort(information, axis=0)[::-1]
     return (top[0] - top[1]) / np.log(list(SIZES.values()))
 
@@ -171,8 +172,8 @@ def _positions_against_shape(information: np.ndarray, informativeness: np.ndarra
     information = without_noise(information, informativeness)
     if information.shape[1] != len(SIZES) or len(information) < 2:
         return math.nan
-    gaps = dict(zip(SIZES, _gaps(information), strict=True))
-    return (gaps["scale"] + gaps["x"] + gaps["y"]) / 3 - (gaps["shape"] + gaps["orientation"]) / 2
+    found = dict(zip(SIZES, gaps(information), strict=True))
+    return (found["scale"] + found["x"] + found["y"]) / 3 - (found["shape"] + found["orientation"]) / 2
 
 
 _ARRAYS = ("mutual_information", "informativeness")

@@ -88,7 +88,7 @@ def _levels(shown: Sequence[Panel]) -> Iterator[Comparison]:
 
 
 def _grid(cell: Callable[[Selected, Selected, str], Panel], datasets: Sequence[str] = DATASETS):
-    """A row for each data set, a column for each metric, from a function of the data set's runs, of all runs and of the metric."""
+    """A row for each data set, a column for each metric, from a function of the data set's runs, all runs and the metric."""
 
     def row(dataset: str) -> Callable[[Selected], Iterator[Panel]]:
         def made(chosen: Selected) -> Iterator[Panel]:
