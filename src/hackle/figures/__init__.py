@@ -1,27 +1,25 @@
 """Figures and tables of the papers, each a function of the results table: `FIGURES[id](tables)` is a chart, `draw` draws it."""
 
-from typing import Any
-
 from hackle.core.papers import paper_order
 from hackle.core.parts import Found, Parts
 from hackle.figures.chart import Axis, Chart, Comparison, Panel, Series
 from hackle.figures.drawing import FigureError, draw
-from hackle.figures.exhibit import Exhibit, FunctionExhibit
+from hackle.figures.exhibit import Exhibit
 from hackle.figures.files import save
 from hackle.figures.panels import panels
 from hackle.figures.selection import Runs, Selected
 
 
-def _place(found: Found[Any]) -> tuple[int, str, bool, float]:
+def _place(found: Found[Exhibit]) -> tuple[int, str, bool, float]:
     """The papers in their order, then others by name; of each the figures by their number, then tables and appendices."""
     paper, number = found.part.paper, found.part.number.rpartition(" ")
     return paper_order(paper), paper, number[0] != "Figure", float(number[2]) if number[2].isdigit() else float("inf")
 
 
-FIGURES: Parts[Any] = Parts(
+FIGURES: Parts[Exhibit] = Parts(
     "figure",
     ("hackle.papers.*.figures*",),
-    lambda thing: isinstance(thing, Exhibit | FunctionExhibit),
+    lambda thing: isinstance(thing, Exhibit),
     name_of=lambda exhibit: exhibit.id,
     order=_place,
 )

@@ -188,26 +188,3 @@ def shades(frame: Frame, kinds: Frame) -> tuple[Series, ...]:
         hue = _HUES.get(str(kind), 2)
         series += [Series(name, shade(hue, place, len(names)), place) for place, name in enumerate(names)]
     return tuple(series)
-
-
-@dataclass(frozen=True)
-class FunctionExhibit:
-    """A figure that a function makes of the tables."""
-
-    id: str
-    paper: str
-    number: str
-    title: str
-    caption: str
-    aggregate: Callable[[Tables], Chart]
-    study: str
-    needs: str
-    datasets: tuple[str, ...] = ("dsprites",)
-
-    def __call__(self, tables: Tables, judged: Mapping[str, Judgement] | None = None) -> Chart:
-        return self.aggregate(tables)
-
-    @property
-    def command(self) -> str:
-        """How the runs that it needs are made."""
-        return f"hackle study run {self.study} --out DIR --datasets {','.join(self.datasets)}"

@@ -97,12 +97,10 @@ def swarm(
     y: Axis | None = None,
     hold: float | None = None,
     level: tuple[float, str] | None = None,
-    robust: bool = False,
 ) -> Panel:
     """Runs side by side by the values of a column, all of them in their usual order unless told.
 
-    hold: a value that the axis must show. level: a horizontal line, the ceiling if not given. robust: medians and quartiles in
-    place of means and t intervals.
+    hold: a value that the axis must show. level: a horizontal line, the ceiling if not given.
     """
     rows = chosen.having(metric)
     if not len(rows):
@@ -113,7 +111,7 @@ def swarm(
     place = {value: index for index, value in enumerate(order)}
     rows = rows[rows[across].isin(list(place))]
     points = _points(rows, rows[across].map(place).astype(float), rows[metric])
-    summary = (medians if robust else summarise)(points, ["x", "series"])
+    summary = summarise(points, ["x", "series"])
     label = (words.symbol(rows["method"].iloc[0]) if across == "strength" else words.setting(across)) if numbers else ""
     ticks = tuple(f"{value:g}" if numbers else chosen.runs.word(across, value) for value in order)
     ceiling = _ceiling(rows, metric)
