@@ -77,7 +77,7 @@ class Runs:
         methods = self.wanted("method")
         if self.vae_is_beta and "beta-vae" in methods:
             methods = [*methods, "vae"]
-        return _complete({**self.where, **({"method": methods} if methods else {})})
+        return {**_PLAIN, **self.where, **({"method": methods} if methods else {})}
 
     def word(self, column: str, value: Any) -> str:
         """What a value of a column is called in this figure."""
@@ -223,10 +223,11 @@ def _listed(value: Any) -> list[Any]:
 
 
 def settings_mask(frame: Frame, where: Mapping[str, Any]) -> Frame:
-    """Which rows have these settings; numbers are compared up to rounding, None stands for NaN."""
+    """Which rows have these settings; numbers are compared up to rounding, None stands for NaN, "any" for every value."""
     mask = pd.Series(True, frame.index)
-    for column, value in where.items():
-        values = _listed(value)
+    for column, values in ((column, _listed(value)) for column, value in where.items()):
+        if values == ["any"]:
+            continue
         if isinstance(values[0], str):
             mask &= frame[column].isin(values)
         else:
@@ -248,7 +249,7 @@ def pick(
     scores: Frame = tables.scores
     rows = scores[scores["metric"].isin(list(metrics))]
     rows = rows[rows["representation"].isin([representation, "posterior"])]
-    rows = rows[settings_mask(rows, _complete(where))]
+    rows = rows[settings_mask(rows, {**_PLAIN, **where})]
     rows = rows[np.isfinite(rows["score"].to_numpy(float))]
     rows, notes = _one_protocol(rows, protocol)
     rows, shorter = _longest(rows)
@@ -260,12 +261,6 @@ def pick(
         rows = first.assign(score=means).reset_index()
     rows = rows.astype({"metric": object, **_TEXT})
     return Picked(rows, tuple(metrics), (*notes, *_mixtures(rows), *doubts(rows)))
-
-
-def _complete(where: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        column: value for column, value in {**_PLAIN, **where}.items() if not isinstance(value, str) or value != "any"
-    }
 
 
 def _one_protocol(rows: Frame, wanted: str) -> tuple[Frame, list[str]]:

@@ -1,0 +1,196 @@
+"""Exhibits: what is said of a figure selects its runs, names those that are missing, and takes its numbers from claims."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from html import unescape
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from figures import tables as made
+from hackle.claims import CLAIMS, judge
+from hackle.core.parts import PartError
+from hackle.figures import FIGURES, Exhibit, Panel, Runs, Selected, panels
+from hackle.figures.panels import Lacking, curves, scatter, swarm
+from hackle.figures.selection import select
+from hackle.report import write_study_page
+from hackle.report.html import number
+from hackle.store.tables import Tables
+
+DECLARED = {name: item for name, item in FIGURES.items() if isinstance(item, Exhibit)}
+SWEEP = [
+    *made.settings(method="vae", seed=range(3), correlation=[0.0, 0.9], dataset=["dsprites", "cars3d"]),
+    *made.settings(method="beta-vae", strength=[1.0, 4.0, 16.0], seed=range(3)),
+    *made.settings(method="factor-vae", strength=[10.0, 35.0], seed=range(3), latents=20),
+]
+
+
+@pytest.fixture(scope="module")
+def sweep() -> Tables:
+    return made.tables(SWEEP)
+
+
+def exhibit(runs: Runs, *kinds, **more) -> Exhibit:
+    return Exhibit("lab-notes", "Figure 1", "title", "caption", runs, (kinds,), **more)
+
+
+@pytest.mark.parametrize("name", DECLARED)
+def test_a_figure_is_compared_with_the_claims_that_name_it(name: str) -> None:
+    item = DECLARED[name]
+    assert all(claim in CLAIMS for claim in item.claims)
+    kind, _, figure = item.number.rpartition(" ")
+    placed = {
+        claim.id
+        for claim in CLAIMS.values()
+        if claim.paper == item.paper
+        and re.search(rf"{kind}s? ([\w.]+(, | and ))*{re.escape(figure)}\b(?!\.)", claim.where)
+    }
+    assert placed <= set(item.claims)
+
+
+def test_numbers_and_verdicts_are_those_of_the_judged_claims() -> None:
+    tables = made.tables([*made.split_encoder(4), *made.yang2020(4, ("dsprites",))])
+    judged = {found.claim.id: found for found in judge(tables)}
+    seen = set()
+    for item in DECLARED.values():
+        alone, beside = item(tables), item(tables, judged)
+        # Without the judgement numbers are the same; a verdict depends on all claims that are judged together.
+        assert str([replace(one, verdict="") for one in beside.comparisons]) == str(list(alone.comparisons))
+        for one in beside.comparisons:
+            if one.verdict:
+                found = judged[one.claim]
+                assert (one.what, one.verdict) == (found.claim.effect, found.verdict)
+                assert (one.here, one.low, one.high) == (found.evidence.effect, found.evidence.low, found.evidence.high)
+                seen.add(one.claim)
+    assert {"split-encoder.mig-vae-dsprites", "yang2020.mig-vae-10", "yang2020.kl-hardly-moves"} <= seen
+
+
+def test_a_page_has_one_number_for_a_sentence(tmp_path: Path) -> None:
+    """FactorVAE's discriminator with seeds of different size: the mean over runs is not the mean over seeds."""
+    runs = made.settings(method="factor-vae", strength=[10.0, 35.0, 100.0], seed=range(3), study="kim2018")
+    whole = made.tables([row for row in runs if row["seed"] == 0 or row["strength"] == 10.0])
+    mine = whole.scores["metric"] == "true_tc"
+    scores = whole.scores.assign(score=whole.scores["score"].where(~mine, 2.0 + 3.0 * (whole.scores["seed"] == 0)))
+    curve = pd.DataFrame({"run": whole.runs["run"], "step": 1000, "value": 1.0})
+    tables = Tables(scores, whole.runs, lambda term: curve)
+    over_runs, over_seeds = (3 * 4.0 + 2 * 1.0) / 5, (4.0 + 1.0 + 1.0) / 3
+    evidence = CLAIMS["kim2018.discriminator-underestimates"].test(tables)
+    assert evidence.effect == pytest.approx(over_seeds)
+    (found,) = [one for one in FIGURES["kim2018-figure-7"](tables).comparisons if one.claim.endswith("underestimates")]
+    assert found.here == pytest.approx(over_seeds)
+    text = unescape(write_study_page(tables, tmp_path / "page.html", papers=["kim2018"]).read_text(encoding="utf-8"))
+    row = next(line for line in text[text.index('id="kim2018-figure-7"') :].splitlines() if found.what in line)
+    assert f"<td>{number(over_seeds)}" in row
+    assert f"<td>{number(over_runs)}" not in row
+    assert '(<a href="#claim-kim2018.discriminator-underestimates">undecided</a>)' in row
+
+
+def test_what_a_claim_says_of_several_strata_stands_below_it() -> None:
+    chart = FIGURES["yang2020-figure-1"](made.tables(made.yang2020(4)))
+    claim, *each = chart.comparisons[:4]
+    assert claim.claim == each[0].claim == "yang2020.mig-vae-10"
+    assert [one.what for one in each] == [f"the same, vae on {name}" for name in ("dsprites", "smallnorb", "cars3d")]
+    assert np.mean([float(one.here) for one in each]) == pytest.approx(claim.here)
+    assert all(one.low < one.here < one.high for one in each)  # type: ignore[operator]
+
+
+def test_runs_are_chosen_by_settings_and_weights(sweep: Tables) -> None:
+    chosen = select(sweep, Runs(("mig",), {"dataset": "dsprites"}, {"beta-vae": (4.0, 16.0)}, series="weight"))
+    assert sorted(set(chosen.frame["series"])) == ["β = 16", "β = 4"]
+    assert len(chosen.frame) == 6
+    assert set(select(sweep, Runs(("mig",), {"method": "factor-vae"})).frame["latents"]) == set()
+    assert set(select(sweep, Runs(("mig",), {"method": "factor-vae", "latents": "any"})).frame["latents"]) == {20}
+
+
+def test_a_vae_is_a_beta_vae(sweep: Tables) -> None:
+    runs = Runs(("mig",), {"dataset": "dsprites"}, {"beta-vae": (1.0,)}, vae_is_beta=True)
+    assert len(select(sweep, runs).frame) == 6
+    assert len(select(sweep, replace(runs, vae_is_beta=False)).frame) == 3
+
+
+def test_series_may_be_conditions(sweep: Tables) -> None:
+    series = {
+        "plain": {"correlation": 0.0, "dataset": "dsprites"},
+        "noisy": {"correlation": 0.9, "dataset": "dsprites"},
+    }
+    runs = Runs(("mig",), {"method": "vae", "correlation": (0.0, 0.9)}, series=series, named=(("series",),))
+    chosen = select(sweep, runs)
+    assert set(chosen.frame["series"]) == set(series)
+    assert set(chosen.frame["dataset"]) == {"dsprites"}
+    gone = select(sweep, replace(runs, series={**series, "odd": {"correlation": 0.5}}))
+    assert gone.missing == ("no runs with odd",)
+
+
+@pytest.mark.parametrize(
+    ("where", "weights", "named", "missing"),
+    [
+        ({"dataset": ("dsprites", "mnist")}, {"vae": ()}, ("dataset",), "on MNIST"),
+        ({"dataset": "dsprites"}, {"vae": (), "infogan": ()}, ("dataset", "method"), "of InfoGAN on dSprites"),
+        ({}, {"beta-vae": (1.0, 2.0, 3.0)}, ("method", "strength"), "of β-VAE with β = 2 and 3"),
+        (
+            {"dataset": ("dsprites", "cars3d"), "correlation": (0.0, 0.5)},
+            {"vae": ()},
+            ("dataset", "method", "correlation"),
+            "of VAE on dSprites with σ = 0.5",
+        ),
+        (
+            {"latents": 20, "dataset": ("dsprites", "cars3d")},
+            {"factor-vae": (35.0,)},
+            ("latents", "dataset"),
+            "on Cars3D with 20 latents",
+        ),
+    ],
+)
+def test_runs_that_are_missing_are_named(sweep: Tables, where, weights, named, missing: str) -> None:
+    found = select(sweep, Runs(("mig",), where, weights, named=(named,)))
+    assert len(found.frame)
+    assert f"no runs {missing}" in found.missing
+
+
+def test_a_figure_says_which_scores_and_curves_it_lacks(sweep: Tables) -> None:
+    runs = Runs(("mig", "own", "other"), {"dataset": "dsprites"})
+    kinds = (
+        panels(swarm, "own", "method"),
+        panels(scatter, "mig", "own"),
+        panels(curves, {"unheard": "unheard-of loss"}, "nats"),
+    )
+    chart = exhibit(runs, *kinds)(sweep)
+    assert not chart.panels
+    assert chart.missing == ("no score own", "no curves of the unheard-of loss")
+
+
+def test_a_panel_of_one_s_own_is_a_function(sweep: Tables) -> None:
+    def lone(chosen: Selected):
+        yield Panel("mine", points=chosen.frame.assign(x=0.0, y=chosen.frame["mig"])[["x", "y", "series", "run"]])
+        yield "nothing else"
+
+    chart = exhibit(Runs(("mig",), {"method": "vae", "dataset": "dsprites"}), lone)(sweep)
+    assert [panel.title for panel in chart.panels] == ["mine"]
+    assert chart.missing == ("nothing else",)
+    assert chart.runs == 3
+
+
+def test_panels_wrap_and_titles_stand_once(sweep: Tables) -> None:
+    runs = Runs(("mig", "sap"), {"dataset": ("dsprites", "cars3d"), "method": "vae"})
+    rows = tuple((panels(swarm, metric, "method", each="dataset"),) for metric in ("mig", "sap"))
+    chart = Exhibit("lab-notes", "Figure 1", "", "", runs, rows)(sweep)
+    assert [[panel.title for panel in row if panel] for row in chart.rows] == [["dSprites", "Cars3D"], ["", ""]]
+    narrow = Exhibit("lab-notes", "Figure 1", "", "", runs, rows[:1], columns=1)(sweep)
+    assert [len(row) for row in narrow.rows] == [1, 1]
+
+
+def test_a_claim_that_there_is_not_is_named(sweep: Tables) -> None:
+    item = exhibit(Runs(("mig",)), panels(swarm, "mig", "method"), claims=("lab-notes.nothing",))
+    with pytest.raises(PartError, match=r"no claim 'lab-notes.nothing'"):
+        item(sweep)
+    assert not item(sweep, judged={}).comparisons
+
+
+def test_kinds_say_what_they_lack(sweep: Tables) -> None:
+    chosen = select(sweep, Runs(("mig",), {"method": "vae"}))
+    with pytest.raises(Lacking, match="no curves of the loss"):
+        curves(chosen, {"unheard": "loss"}, "nats")
