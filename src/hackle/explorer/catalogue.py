@@ -10,6 +10,7 @@ import hashlib
 import json
 import math
 import os
+import re
 import threading
 import time
 from collections.abc import Collection, Iterator, Mapping
@@ -54,6 +55,13 @@ class Contents:
     folders: dict[str, Path]
     scores: Any
     problems: dict[str, str]
+
+
+def without_places(text: str, root: Path) -> str:
+    """A message for visitors, who need not know where folders lie on this machine or objects in its memory."""
+    text = text.replace(f"{root}{os.sep}", "").replace(str(root), root.name)
+    text = re.sub(r"(?<![\w/:.])/(?:[^\s/'\"`;,()]+/)*([^\s/'\"`;,()]+)", r"\1", text)
+    return re.sub(r" at 0x[0-9a-fA-F]+", "", text)
 
 
 def _identifier(name: str) -> str:
@@ -150,12 +158,12 @@ def _contents_of_folders(root: Path, known: Collection[str] = ()) -> Contents:
         except HackleError as error:
             name = _in_words(folder.name)
             rows.append(dict.fromkeys(COLUMNS) | {"id": identifier, "name": name, "status": "unreadable"})
-            problems[identifier] = str(error)
+            problems[identifier] = without_places(str(error), root)
         folders[identifier] = folder
         try:
             scores += [{**row, "run": identifier} for row in _scores_of(root, folder)]
         except HackleError as error:
-            problems.setdefault(identifier, str(error))
+            problems.setdefault(identifier, without_places(str(error), root))
     table = pd.DataFrame(scores, columns=pd.Index(_OF_SCORE)) if scores else pd.DataFrame(columns=pd.Index(_OF_SCORE))
     return Contents(pd.DataFrame(rows, columns=pd.Index(COLUMNS)), folders, table, problems)
 

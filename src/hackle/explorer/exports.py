@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,12 +15,15 @@ COLUMNS = 15
 """Steps of a slider on the offline page."""
 _SMALLEST = 256
 """Exported pictures have at least this many pixels on their longer side: small images are enlarged by whole factors."""
+MOST_PIXELS = 16_000_000
+"""Of all frames together: long animations are enlarged less."""
 
 
-def _enlarged(images: NDArray[np.uint8]) -> NDArray[np.uint8]:
+def _enlarged(images: NDArray[np.uint8], frames: int = 1) -> NDArray[np.uint8]:
     """Images (rows, columns, h, w, c) with every pixel repeated, where the sheet would be very small."""
     rows, columns, height, width, _ = images.shape
-    times = max(1, _SMALLEST // max(rows * height, columns * width))
+    most = math.isqrt(MOST_PIXELS // (frames * rows * columns * height * width))
+    times = max(1, min(_SMALLEST // max(rows * height, columns * width), most))
     return images.repeat(times, axis=2).repeat(times, axis=3)
 
 
@@ -29,7 +34,9 @@ def png_of(images: NDArray[np.uint8]) -> bytes:
 
 def gif_of(frames: NDArray[np.uint8], milliseconds: int = 80) -> bytes:
     """Images (frames, rows, columns, h, w, c) as an endless GIF."""
-    return gif_bytes([mosaic(_enlarged(frame)) for frame in frames], milliseconds)
+    if frames.shape[0] * math.prod(frames.shape[1:5]) > MOST_PIXELS:
+        raise ValueError(f"{len(frames)} frames of this size are too many for one file; ask for fewer")
+    return gif_bytes([mosaic(_enlarged(frame, len(frames))) for frame in frames], milliseconds)
 
 
 def _sprite(images: NDArray[np.uint8]) -> str:

@@ -99,7 +99,9 @@ class Guard:
         if not allowed_host(host_of(host), self.host):
             return _refuse(421, "this host name is not served; open the address that `hackle explore` printed")
         origin = headers.get("origin")
-        if headers.get("sec-fetch-site") == "cross-site" and scope["method"] != "GET":
+        # Pages of other sites may link here; they may not ask, which would make models and pictures for them.
+        asks = scope["method"] not in ("GET", "HEAD") or scope["path"].startswith("/api/")
+        if asks and headers.get("sec-fetch-site") in ("cross-site", "same-site"):
             return _refuse(403, "requests from other sites are refused")
         if origin is not None and urlsplit(origin).netloc.lower() != host.lower():
             return _refuse(403, "requests from other sites are refused")

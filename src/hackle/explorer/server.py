@@ -9,18 +9,22 @@ import sys
 import threading
 import webbrowser
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import uvicorn
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, Response
 from starlette.middleware import Middleware
+from starlette.requests import ClientDisconnect
 from starlette.staticfiles import StaticFiles
 
 from hackle.core.types import HackleError
-from hackle.explorer.catalogue import Catalogue, CatalogueError
+from hackle.explorer.catalogue import Catalogue, CatalogueError, without_places
 from hackle.explorer.guard import Guard, is_loopback
+from hackle.explorer.patience import PatientProtocol
 from hackle.explorer.routes import make_routes
 from hackle.explorer.workbench import Busy, Missing, Workbench
 from hackle.train.model import ModelError
@@ -57,15 +61,18 @@ def create_app(
     app.include_router(make_routes(catalogue, Workbench(catalogue, None if root is None else Path(root), trust=trust)))
     app.mount("/", StaticFiles(directory=STATIC, html=True))
     for kind in (HackleError, ValueError):
-        app.add_exception_handler(kind, _explain)
+        app.add_exception_handler(kind, partial(_explain, catalogue.root))
+    app.add_exception_handler(ClientDisconnect, lambda request, error: Response(status_code=400))
     app.add_exception_handler(RequestValidationError, _explain_question)
     return app
 
 
-def _explain(request: Request, error: Exception) -> JSONResponse:
+def _explain(root: Path, request: Request, error: Exception) -> JSONResponse:
     """What a user can mend, as a sentence."""
     status = next((code for kind, code in _STATUS.items() if isinstance(error, kind)), 422)
-    return JSONResponse({"detail": str(error)}, status, headers={"Retry-After": "1"} if status == 429 else None)
+    return JSONResponse(
+        {"detail": without_places(str(error), root)}, status, headers={"Retry-After": "1"} if status == 429 else None
+    )
 
 
 def _explain_question(request: Request, error: Exception) -> JSONResponse:
@@ -112,8 +119,6 @@ def serve(
     announce: Callable[[str], Any] = print,
 ) -> None:
     """Serve the explorer of a folder until interrupted; `announce` is called with its address."""
-    import uvicorn
-
     token = None if is_loopback(host) else secrets.token_urlsafe(24)
     app = create_app(directory, host=host, token=token, root=root, trust=trust)
     listening = _bind(host, port)
@@ -122,9 +127,15 @@ def serve(
         host, f"[{host}]" if ":" in host else host
     )
     address = f"http://{shown}:{number}/" + (f"?token={token}" if token else "")
-    settings = uvicorn.Config(app, log_level="warning", access_log=False, server_header=False, timeout_keep_alive=30)
     announce(address)
     if browser and _has_screen():
         threading.Timer(0.5, webbrowser.open, [address]).start()
     with listening:
-        uvicorn.Server(settings).run(sockets=[listening])
+        uvicorn.Server(settings_of(app)).run(sockets=[listening])
+
+
+def settings_of(app: FastAPI) -> uvicorn.Config:
+    """How the explorer's own server runs."""
+    return uvicorn.Config(
+        app, http=PatientProtocol, log_level="warning", access_log=False, server_header=False, timeout_keep_alive=10
+    )

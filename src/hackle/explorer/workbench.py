@@ -17,7 +17,7 @@ from hackle.core.factors import scored_factors
 from hackle.core.method import about
 from hackle.core.types import Dataset, HackleError
 from hackle.datasets import load_of_run
-from hackle.explorer.catalogue import Catalogue
+from hackle.explorer.catalogue import Catalogue, without_places
 from hackle.metrics.likelihood import active_units
 from hackle.pictures import Axis, Captured, Look, axes_of, importance, to_bytes
 from hackle.pictures.captured import informativeness_of
@@ -219,7 +219,10 @@ class Workbench:
         except (HackleError, OSError) as error:
             dataset, problem = (
                 None,
-                f"the data set {name} is not here ({error}); images can be drawn from the prior alone",
+                without_places(
+                    f"the data set {name} is not here ({error}); images can be drawn from the prior alone",
+                    self.catalogue.root,
+                ),
             )
         if dataset is not None and tuple(dataset.shape) != tuple(model.shape):
             dataset, problem = None, f"the data set {name} has images of another size than this model"

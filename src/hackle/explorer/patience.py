@@ -1,0 +1,54 @@
+"""Requests that are never sent to their end: connections that wait for the rest of one are closed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from uvicorn.protocols.http.auto import AutoHTTPProtocol
+
+SECONDS = 10.0
+"""For the head of a request in all, and between two parts of its body."""
+
+_Protocol: Any = AutoHTTPProtocol
+
+
+class PatientProtocol(_Protocol):
+    """uvicorn's own, which waits for ever for the rest of a request."""
+
+    _timer: Any = None
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        self._wait()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if not self._in_head:
+            self._stop_waiting()
+        if self._is_half_sent and self._timer is None:
+            self._wait()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    @property
+    def _in_head(self) -> bool:
+        return self.cycle is None or self.cycle.response_complete
+
+    @property
+    def _is_half_sent(self) -> bool:
+        return self._in_head or self.cycle.more_body
+
+    def _wait(self) -> None:
+        self._timer = self.loop.call_later(SECONDS, self._give_up)
+
+    def _stop_waiting(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _give_up(self) -> None:
+        self._timer = None
+        if self._is_half_sent:
+            self.transport.close()
