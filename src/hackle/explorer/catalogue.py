@@ -21,8 +21,7 @@ from typing import Any
 import pandas as pd
 from numpy.typing import NDArray
 
-from hackle.core.method import strength_of
-from hackle.core.parts import name_of
+from hackle.core.design import DESIGN, design_of
 from hackle.core.records import to_json
 from hackle.core.types import HackleError
 from hackle.store import FILE, Store, StoreError, read
@@ -36,10 +35,7 @@ DEPTH = 3
 """How many folders below the served one a run may lie."""
 PATIENCE = 0.5
 """Seconds for which the folder is taken to be as it was when last looked at."""
-COLUMNS = (
-    *("id", "name", "dataset", "method", "strength", "architecture", "correlation"),
-    *("seed", "steps", "latents", "status"),
-)
+COLUMNS = ("id", "name", *DESIGN, "status")
 _OF_SCORE = ("run", "metric", "representation", "score", "ceiling", "better", "protocol")
 
 
@@ -132,14 +128,7 @@ def _row_of_folder(root: Path, folder: Path, identifier: str) -> dict[str, Any]:
     return {
         "id": identifier,
         "name": _in_words(folder.relative_to(root).as_posix() if folder != root else folder.name),
-        "dataset": run.dataset,
-        "method": name_of(run.method),
-        "strength": strength_of(run.method),
-        "architecture": name_of(run.architecture),
-        "correlation": run.correlation,
-        "seed": run.seed,
-        "steps": run.steps,
-        "latents": run.latents,
+        **design_of(run),
         "status": _state(folder),
     }
 

@@ -7,17 +7,19 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from hackle.explorer.catalogue import Catalogue, Contents
+from hackle.core.design import DEFAULTS, DESIGN, heading
+from hackle.explorer.catalogue import COLUMNS, Catalogue, Contents
 
 FIRST = ("mig", "dci_disentanglement", "factor_vae", "beta_vae", "sap", "modularity", "rmig", "wsepin", "kl")
 """Scores that stand first, being those that papers compare."""
-_TEXTS = ("id", "name", "dataset", "method", "architecture", "status")
-_NUMBERS = ("strength", "correlation", "seed", "steps", "latents")
+_ALWAYS = ("dataset", "strength", "architecture", "latents", "seed", "steps")
+"""What is said of a run even where it has the default."""
 POSTERIOR = "posterior"
 
 
@@ -38,6 +40,40 @@ def _numbers(values: Any, digits: int = 6) -> list[float | None]:
     answer = rounded.astype(object)
     answer[~known] = None
     return answer.tolist()
+
+
+def _setting_columns(runs: Any) -> list[dict[str, Any]]:
+    """What identifies the runs, a column each with its heading."""
+    found = []
+    for name in COLUMNS:
+        if name == "strength" or isinstance(DEFAULTS.get(name), int | float):
+            content = {"kind": "number", "values": _numbers(list(runs[name]))}
+        else:
+            content = {"kind": "text", **_texts(runs[name])}
+        found.append({"key": name, "word": heading(name), **content})
+    return found
+
+
+def facts_of(row: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What tells a run from others, in words, and of each fact whether it is worth saying of the run alone."""
+    return [
+        {"name": name, "text": _fact(name, row[name]), "telling": name in _ALWAYS or row[name] != DEFAULTS[name]}
+        for name in DESIGN
+        if name != "method" and row[name] is not None
+    ]
+
+
+def _fact(name: str, value: Any) -> str:
+    # A column with a run that cannot be read holds floats.
+    value = type(DEFAULTS.get(name, value))(value)
+    word = heading(name)
+    if isinstance(value, str):
+        return value
+    if not word.isascii():
+        return f"{word} = {value:g}"
+    if isinstance(value, int) and word.endswith("s"):
+        return f"{value:,} {word if value != 1 else word.removesuffix('s')}"
+    return f"{word} {value:g}" if isinstance(value, float) else f"{word} {value}"
 
 
 def choices(contents: Contents) -> tuple[list[str], list[str]]:
@@ -92,8 +128,7 @@ class Listing:
         if key not in self._made:
             self._made = {known: made for known, made in self._made.items() if known[0] == stamp}
             columns: list[dict[str, Any]] = [
-                *({"key": name, "kind": "text", **_texts(contents.runs[name])} for name in _TEXTS),
-                *({"key": name, "kind": "number", "values": _numbers(list(contents.runs[name]))} for name in _NUMBERS),
+                *_setting_columns(contents.runs),
                 *_score_columns(contents, protocol, representation),
             ]
             content = {

@@ -17,7 +17,7 @@ from starlette.concurrency import run_in_threadpool
 from hackle.core.factors import scored_factors
 from hackle.explorer.catalogue import Catalogue
 from hackle.explorer.exports import gif_of, png_of, traversal_page
-from hackle.explorer.listing import Listing
+from hackle.explorer.listing import Listing, facts_of
 from hackle.explorer.uploads import decode_upload
 from hackle.explorer.workbench import Bench, Workbench
 from hackle.metrics import dci_from_importance
@@ -175,7 +175,8 @@ def make_routes(catalogue: Catalogue, workbench: Workbench) -> APIRouter:
     @router.get("/runs/{identifier}")
     def run(identifier: str) -> dict[str, Any]:
         catalogue.refresh()
-        found = {**catalogue.row(identifier), "record": catalogue.record(identifier)}
+        row = catalogue.row(identifier)
+        found = {**row, "facts": facts_of(row), "record": catalogue.record(identifier)}
         found["problem"] = catalogue.contents.problems.get(identifier, "")
         found["scores"] = catalogue.scores(identifier)
         return found
@@ -317,10 +318,7 @@ def _page(bench: Bench, starts: NDArray[np.float32], row: dict[str, Any]) -> Res
     if len(starts) > 16:
         raise ValueError(f"{len(starts)} starting points are too many for a page; at most 16 are taken")
     order = (bench.look.order if bench.dataset is not None else np.arange(len(bench.axes))).tolist()
-    facts = [
-        f"strength {row['strength']:g}" if row["strength"] is not None else "",
-        f"σ = {row['correlation']:g}" if row["correlation"] else "",
-        f"seed {row['seed']}",
-    ]
-    title = f"{row['method']} on {row['dataset']}, {', '.join(filter(None, facts))}"
+    left = ("dataset", "architecture", "latents", "steps")
+    facts = [fact["text"] for fact in facts_of(row) if fact["telling"] and fact["name"] not in left]
+    title = f"{row['method']} on {row['dataset']}, {', '.join(facts)}"
     return _file(traversal_page(bench, starts, order, title).encode(), "text/html; charset=utf-8", "traversals.html")

@@ -48,36 +48,22 @@ export const prose = (text) => text.split("`").map((part, at) => (at % 2 ? h("co
 export const setting = (value) =>
   Number.isInteger(value) ? value.toLocaleString("en") : String(+value.toPrecision(4));
 
-// What tells runs apart, in the words of the other pages.
-const plural = (count, word) => `${count.toLocaleString("en")} ${word}${count === 1 ? "" : "s"}`;
-const given = (name, words) => (run) => (run[name] === null || run[name] === undefined ? null : words(run[name]));
-const FACTS = {
-  dataset: given("dataset", String),
-  strength: given("strength", (value) => `strength ${setting(value)}`),
-  correlation: given("correlation", (value) => `σ = ${setting(value)}`),
-  architecture: given("architecture", String),
-  latents: given("latents", (count) => plural(count, "latent")),
-  seed: given("seed", (value) => `seed ${value}`),
-  steps: given("steps", (count) => plural(count, "step")),
-};
-// σ = 0, the factorised posterior, goes without saying.
+// What tells a run from others, in words; defaults go without saying.
 export const factsOf = (run, left = []) =>
-  Object.keys(FACTS)
-    .filter((name) => !left.includes(name) && (name !== "correlation" || run.correlation))
-    .map((name) => FACTS[name](run))
-    .filter(Boolean);
+  run.facts.filter((fact) => fact.telling && !left.includes(fact.name)).map((fact) => fact.text);
 // Of each run what the others do not share, its seed if they share all.
 export function differences(runs, left = []) {
-  const names = Object.keys(FACTS).filter((name) => !left.includes(name) && new Set(runs.map(FACTS[name])).size > 1);
-  return runs.map((run) =>
+  const texts = runs.map((run) => new Map(run.facts.map((fact) => [fact.name, fact.text])));
+  const known = new Set(texts.flatMap((facts) => [...facts.keys()]));
+  const differs = (name) => new Set(texts.map((facts) => facts.get(name))).size > 1;
+  const names = [...known].filter((name) => !left.includes(name) && differs(name));
+  return texts.map((facts) =>
     (names.length ? names : ["seed"])
-      .map((name) => FACTS[name](run))
+      .map((name) => facts.get(name))
       .filter(Boolean)
       .join(", "),
   );
 }
-
-export const columnName = (key) => ({ correlation: "σ", dataset: "data set" })[key] ?? metricName(key);
 
 export const factorName = (name) => name.replaceAll("_", " ");
 

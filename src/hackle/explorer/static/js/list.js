@@ -1,7 +1,7 @@
 // The run list: a table of which only the rows in sight are in the page, so that many thousands are no burden.
 
 import { listRuns, thumbnailAddress, later } from "./api.js";
-import { columnName, h, metricName, notify, scoreText, setting } from "./dom.js";
+import { h, metricName, notify, scoreText, setting } from "./dom.js";
 import { cell, matching, sorted, unpack } from "./rows.js";
 
 const ROW = 40,
@@ -9,9 +9,8 @@ const ROW = 40,
   FIRST_SCORES = 6,
   MOST_COMPARED = 6,
   REFRESH = 10000;
-const CHOICES = ["dataset", "method", "architecture", "status"];
-const BEFORE = ["method", "strength", "correlation", "seed", "dataset"],
-  AFTER = ["latents", "steps", "architecture", "status"];
+// Columns that stand left of the scores; all others of the record stand right of them.
+const BEFORE = ["method", "strength", "correlation", "seed", "dataset"];
 
 // What the user chose stays while the page is open.
 const state = {
@@ -130,9 +129,17 @@ class RunList {
     // Without any weights there is nothing to draw.
     this.pictured = table.columns.get("status").words.includes("done");
     // A column that says the same of every run says nothing.
-    [this.before, this.after] = [BEFORE, AFTER].map((keys) =>
+    const settings = [...table.columns.values()]
+      .filter((column) => column.kind !== "score" && !["id", "name"].includes(column.key))
+      .map((column) => column.key);
+    const after = settings.filter((key) => !BEFORE.includes(key));
+    [this.before, this.after] = [BEFORE, after].map((keys) =>
       keys.filter((key) => key === "method" || this.differs(key)),
     );
+  }
+
+  heading(key) {
+    return this.data.columns.get(key).word ?? metricName(key);
   }
 
   differs(key) {
@@ -169,7 +176,11 @@ class RunList {
         this.update();
       }, 60),
     });
-    const choices = CHOICES.filter((key) => this.data.columns.get(key).words.length > 1).map((key) => {
+    const texts = [...this.data.columns.values()].filter(
+      ({ key, kind }) => kind === "text" && !["id", "name"].includes(key),
+    );
+    const several = texts.filter((column) => column.words.length > 1).map((column) => column.key);
+    const choices = several.map((key) => {
       const change = (event) => {
         state.choices[key] = event.target.value;
         this.update();
@@ -181,8 +192,8 @@ class RunList {
       return h(
         "label",
         {},
-        h("span", { class: "hidden" }, columnName(key)),
-        h("select", { onchange: change }, h("option", { value: "" }, `any ${columnName(key)}`), options),
+        h("span", { class: "hidden" }, this.heading(key)),
+        h("select", { onchange: change }, h("option", { value: "" }, `any ${this.heading(key)}`), options),
       );
     });
     const protocols = ["protocol", "representation"]
@@ -272,7 +283,7 @@ class RunList {
         h("th", { class: "pick" }, h("span", { class: "hidden" }, "Compare")),
         head("name", "run"),
         this.pictured && h("th", { scope: "col", class: "tiny" }, "traversals"),
-        this.columns.map((key) => head(key, columnName(key))),
+        this.columns.map((key) => head(key, this.heading(key))),
       ),
     );
     if (focused) this.head.querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus();

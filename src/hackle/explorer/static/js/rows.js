@@ -34,7 +34,7 @@ const ORDER = {
 // One word of the search: `mig>0.3`, `method=beta-vae`, or a text that any of the text columns holds.
 function condition(table, word) {
   const [, key, sign, wanted] = word.match(COMPARISON) ?? [];
-  const column = table.columns.get(key === "σ" ? "correlation" : key);
+  const column = table.columns.get(key) ?? [...table.columns.values()].find((other) => key && other.word === key);
   if (column && column.kind === "text") {
     const fits = column.words.map((text) => text.toLowerCase() === wanted.toLowerCase());
     return (row) => fits[column.numbers[row]];
