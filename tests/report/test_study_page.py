@@ -20,10 +20,11 @@ import pytest
 
 from figures import tables as made
 from hackle.claims import as_frame, judge
+from hackle.core.design import heading
 from hackle.core.papers import PAPERS
 from hackle.core.records import to_json
 from hackle.core.types import Adam
-from hackle.figures import FIGURES, Chart, Comparison, words
+from hackle.figures import FIGURES, Chart, Comparison
 from hackle.objectives import AnnealedVAE
 from hackle.report import ReportError, write_study_page
 from hackle.report.html import render
@@ -199,7 +200,7 @@ def own_runs() -> list[dict[str, Any]]:
 def test_settings_are_told_apart_by_whole_records(tmp_path: Path) -> None:
     mine = made.tables(own_runs(), protocols=("locatello2019",), codes=("mig",), posterior=("kl",))
     data = score_data(mine)
-    assert data["names"] == [*map(words.setting, SETTING), "iteration threshold", "learning rate"]
+    assert data["names"] == [*map(heading, SETTING), "iteration threshold", "learning rate"]
     assert [row[-2:] for row in data["settings"]] == [[t, r] for t in (1000, 5000, 20000) for r in (1e-3, 1e-4)]
     assert np.bincount([run[0] for run in data["runs"]]).tolist() == [2, 1, 2, 2, 2, 2]
     text = written(write_study_page(mine, tmp_path / "page.html"))

@@ -48,3 +48,21 @@ def heading(column: str) -> str:
     ('σ', 'data set', 'batch size')
     """
     return (_SHOWN[column].word if column in _SHOWN else "") or column.replace("_", " ")
+
+
+def in_words(column: str, value: Any) -> str:
+    """A value of one of the columns, where people read it.
+
+    >>> in_words("correlation", 0.9), in_words("latents", 10), in_words("seed", 3), in_words("likelihood", "bernoulli")
+    ('σ = 0.9', '10 latents', 'seed 3', 'bernoulli')
+    """
+    # Columns of tables in which a value is missing hold floats.
+    value = type(DEFAULTS.get(column, value))(value)
+    word = heading(column)
+    if isinstance(value, str):
+        return value
+    if not word.isascii():
+        return f"{word} = {value:g}"
+    if isinstance(value, int) and word.endswith("s"):
+        return f"{value:,} {word if value != 1 else word.removesuffix('s')}"
+    return f"{word} {value:g}" if isinstance(value, float) else f"{word} {value}"

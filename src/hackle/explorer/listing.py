@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from hackle.core.design import DEFAULTS, DESIGN, heading
+from hackle.core.design import DEFAULTS, DESIGN, heading, in_words
 from hackle.explorer.catalogue import COLUMNS, Catalogue, Contents
 
 FIRST = ("mig", "dci_disentanglement", "factor_vae", "beta_vae", "sap", "modularity", "rmig", "wsepin", "kl")
@@ -57,23 +57,10 @@ def _setting_columns(runs: Any) -> list[dict[str, Any]]:
 def facts_of(row: Mapping[str, Any]) -> list[dict[str, Any]]:
     """What tells a run from others, in words, and of each fact whether it is worth saying of the run alone."""
     return [
-        {"name": name, "text": _fact(name, row[name]), "telling": name in _ALWAYS or row[name] != DEFAULTS[name]}
+        {"name": name, "text": in_words(name, row[name]), "telling": name in _ALWAYS or row[name] != DEFAULTS[name]}
         for name in DESIGN
         if name != "method" and row[name] is not None
     ]
-
-
-def _fact(name: str, value: Any) -> str:
-    # A column with a run that cannot be read holds floats.
-    value = type(DEFAULTS.get(name, value))(value)
-    word = heading(name)
-    if isinstance(value, str):
-        return value
-    if not word.isascii():
-        return f"{word} = {value:g}"
-    if isinstance(value, int) and word.endswith("s"):
-        return f"{value:,} {word if value != 1 else word.removesuffix('s')}"
-    return f"{word} {value:g}" if isinstance(value, float) else f"{word} {value}"
 
 
 def choices(contents: Contents) -> tuple[list[str], list[str]]:

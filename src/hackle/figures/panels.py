@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from hackle.core.design import heading
 from hackle.core.types import HackleError
 from hackle.figures import words
 from hackle.figures.chart import Axis, Frame, Panel
@@ -112,7 +113,7 @@ def swarm(
     rows = rows[rows[across].isin(list(place))]
     points = _points(rows, rows[across].map(place).astype(float), rows[metric])
     summary = summarise(points, ["x", "series"])
-    label = (words.symbol(rows["method"].iloc[0]) if across == "strength" else words.setting(across)) if numbers else ""
+    label = (words.symbol(rows["method"].iloc[0]) if across == "strength" else heading(across)) if numbers else ""
     ticks = tuple(f"{value:g}" if numbers else chosen.runs.word(across, value) for value in order)
     ceiling = _ceiling(rows, metric)
     axis = y or score_axis(metric, _with_intervals(metric, points, summary), ceiling)

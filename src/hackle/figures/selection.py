@@ -14,14 +14,13 @@ import numpy as np
 import pandas as pd
 from scipy.special import stdtrit
 
+from hackle.core.design import CONFIGURATION, USUAL
 from hackle.core.notes import note_codes
 from hackle.figures import words
 from hackle.figures.chart import Frame
 from hackle.information.ranks import spearman_matrix
 from hackle.store.tables import RUN_COLUMNS, SCORE_COLUMNS, Tables
 
-CONFIGURATION = ("dataset", "method", "strength", "architecture", "latents", "correlation", "likelihood")
-"""What makes two runs the same experiment but for seed and length."""
 _DOUBTS = {
     "saturated": "an estimate at its limit",
     "out-of-range": "codes beyond the range that is quantised",
@@ -31,7 +30,7 @@ _DOUBTS = {
 _NO_DOUBT = "own"
 """The code of the note that says where a metric of one's own comes from."""
 _TEXT = dict.fromkeys(("dataset", "method", "architecture"), object)
-_PLAIN = {"correlation": 0.0, "architecture": "convolutional", "latents": 10}
+_PLAIN = {**USUAL, "architecture": "convolutional", "latents": 10}
 
 
 @dataclass(frozen=True)

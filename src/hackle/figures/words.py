@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
+from hackle.core.design import CONFIGURATION, in_words
 from hackle.core.method import about
 from hackle.core.parts import parts_of, title_of
 
@@ -128,18 +129,6 @@ def architecture(name: str) -> str:
     return ARCHITECTURES.get(name, f"{name} encoder")
 
 
-_SETTINGS = {"dataset": "data set", "correlation": "σ"}
-
-
-def setting(column: str) -> str:
-    """What a column of the tables or a field of a record is called where people read it.
-
-    >>> setting("correlation"), setting("batch_size")
-    ('σ', 'batch size')
-    """
-    return _SETTINGS.get(column, column.replace("_", " "))
-
-
 def value(column: str, what: Any) -> str:
     """A value of a column of the tables where people read it.
 
@@ -149,8 +138,9 @@ def value(column: str, what: Any) -> str:
     named = {"method": method, "dataset": dataset, "architecture": architecture}
     if column in named:
         return named[column](what)
-    number = what if isinstance(what, str) else f"{what:g}"
-    return {"correlation": f"σ = {number}", "latents": f"{number} latents"}.get(column, number)
+    if column in CONFIGURATION and column != "strength":
+        return in_words(column, what)
+    return what if isinstance(what, str) else f"{what:g}"
 
 
 def factors(dataset: str, count: int) -> tuple[str, ...]:

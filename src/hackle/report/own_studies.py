@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pandas as pd
 
-from hackle.figures import words
+from hackle.core.design import heading
 from hackle.figures.chart import Chart, Frame, Series
 from hackle.figures.exhibit import Exhibit
 from hackle.figures.panels import MEANS, swarm
@@ -72,5 +72,5 @@ def _named(runs: Frame) -> tuple[str, list[str]]:
     known: Frame = pd.concat([runs[list(SETTING)], telling_fields(runs, SETTING)], axis=1).astype(object)
     differing = [name for name in known if known[name].astype(str).nunique() > 1]
     values = known[differing or ["method"]].map(lambda value: f"{value:g}" if isinstance(value, float) else str(value))
-    label = ", ".join(map(words.setting, differing))
+    label = ", ".join(map(heading, differing))
     return label, [", ".join(row) for row in values.itertuples(index=False)]

@@ -19,7 +19,7 @@ from hackle.report.html import render
 from hackle.report.own_studies import own_studies
 from hackle.report.study_commands import command_lines
 from hackle.report.study_scores import score_data
-from hackle.store.tables import Tables
+from hackle.store.tables import Tables, differing_sources
 
 _MOST_ROWS = 200
 """Of the tables of failed and missing runs."""
@@ -79,6 +79,7 @@ def write_study_page(
         scores=scores,
         commands=command_lines(tables, folder),
         versions=sorted(set(map(str, tables.runs["version"]))),
+        sources=differing_sources(tables.runs),
         devices=sorted(set(filter(None, map(str, tables.runs["device"])))),
     )
     path = Path(path)

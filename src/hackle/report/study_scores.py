@@ -7,13 +7,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from hackle.core.design import CONFIGURATION, DEFAULTS, heading
 from hackle.figures import words
 from hackle.figures.chart import Frame
 from hackle.store.records import setting_numbers, telling_fields
 from hackle.store.tables import Tables
 
-SETTING = ("dataset", "method", "strength", "architecture", "latents", "correlation", "steps")
-"""What a setting is known by; fields of the records that tell settings apart beyond these are added."""
+_WORDS = [name for name, default in DEFAULTS.items() if isinstance(default, str)]
+SETTING = (*(name for name in CONFIGURATION if name not in _WORDS), "steps")
+"""What a setting is known by; fields of the records that tell settings apart beyond these, such as words, are added."""
 FIRST = ("mig", "factor_vae", "beta_vae", "dci_disentanglement", "sap", "modularity", "reconstruction", "kl")
 
 
@@ -25,7 +27,7 @@ def score_data(tables: Tables) -> dict[str, Any]:
     """
     scores: Frame = tables.scores
     if not len(scores):
-        return {"names": list(map(words.setting, SETTING)), "columns": [], "shown": [], "settings": [], "runs": []}
+        return {"names": list(map(heading, SETTING)), "columns": [], "shown": [], "settings": [], "runs": []}
     key = scores[["metric", "representation", "protocol"]].astype(str)
     names_of: Frame = pd.MultiIndex.from_frame(key)
     column, columns = pd.factorize(names_of)
@@ -43,7 +45,7 @@ def score_data(tables: Tables) -> dict[str, Any]:
     labels = _labels(columns)
     shown = [index for index, name in enumerate(columns) if name[0] in FIRST and name[1] != "sampled"]
     return {
-        "names": list(map(words.setting, known)),
+        "names": list(map(heading, known)),
         "columns": labels,
         "shown": shown[: 2 * len(FIRST)] or list(range(min(8, len(labels)))),
         "settings": [[_plain(value) for value in row] for row in settings.itertuples(index=False)],

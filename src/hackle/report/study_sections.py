@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from hackle.core.design import USUAL, heading, in_words
 from hackle.core.papers import citation
 from hackle.figures import words
 from hackle.figures.chart import Chart, Comparison, Frame, Panel
 from hackle.figures.exhibit import Exhibit
-from hackle.figures.selection import CONFIGURATION
 from hackle.report.html import number
 from hackle.store.records import setting_numbers, telling_fields
 from hackle.store.tables import Tables
@@ -218,10 +218,10 @@ def setting_names(runs: Frame) -> list[str]:
     """The setting of each run in words, with the fields of its record that tell it from others of the same words."""
     if not len(runs):
         return []
-    fields = telling_fields(runs, (*CONFIGURATION, "steps"))
+    fields = telling_fields(runs, ("dataset", "method", "strength", "architecture", "latents", *USUAL, "steps"))
     rows = zip(runs.to_dict("records"), fields.to_dict("records"), strict=True)
     return [
-        ", ".join([_setting(row), *(f"{words.setting(str(name))} {value}" for name, value in more.items())])
+        ", ".join([_setting(row), *(f"{heading(str(name))} {value}" for name, value in more.items())])
         for row, more in rows
     ]
 
@@ -230,6 +230,5 @@ def _setting(row: Row) -> str:
     parts = [f"{words.method(str(row['method']), row['strength'])} on {words.dataset(str(row['dataset']))}"]
     if row["architecture"] != "convolutional":
         parts.append(words.architecture(str(row["architecture"])))
-    if row["correlation"]:
-        parts.append(f"σ = {row['correlation']:g}")
+    parts += [in_words(name, row[name]) for name, default in USUAL.items() if row[name] != default]
     return ", ".join([*parts, f"{row['latents']} latents"])
