@@ -11,8 +11,9 @@ import torch
 import tyro
 
 from hackle.cli.words import run_command, take_option
-from hackle.core.parts import nearest
-from hackle.core.types import Architecture, HackleError, Run, shown_fields
+from hackle.core.method import about
+from hackle.core.parts import name_of
+from hackle.core.types import HackleError, Run, shown_fields
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,7 +23,7 @@ class TrainOptions:
     learning_rate: float
     """Adam's step size for the main networks."""
     architecture: str
-    """Networks: `hackle train --help` lists them."""
+    """Networks: `hackle train --help` lists them. Of your own: path.py:name."""
     out: Path | None = None
     """The run's folder; without it the model is trained and forgotten."""
     resume: bool = False
@@ -41,16 +42,16 @@ def _run_options(default: Run) -> Any:
     """An option for each field of `Run` that people see, with this run's values; the precision may be left to the device."""
     kinds, seen = get_type_hints(Run), shown_fields()
     kinds["precision"] = Literal["auto", *get_args(kinds["precision"])]
-    about = {name: each.about for name, each in seen.items()}
-    about["precision"] += " auto is bfloat16 for autoencoders on CUDA, else float32."
-    options = [(name, Annotated[kinds[name], tyro.conf.arg(help=about[name])]) for name in seen]
+    helps = {name: each.about for name, each in seen.items()}
+    helps["precision"] += " auto is bfloat16 for autoencoders on CUDA, else float32."
+    options = [(name, Annotated[kinds[name], tyro.conf.arg(help=helps[name])]) for name in seen]
     made = dataclasses.make_dataclass("RunOptions", options, frozen=True)
     return made(**{name: getattr(default, name) for name in seen} | {"precision": "auto"})
 
 
 def main(words: list[str]) -> None:
     """Train one model by a method's name, or go on with the one in a folder."""
-    from hackle.nets import ARCHITECTURES
+    from hackle.nets import ARCHITECTURES, Own
     from hackle.objectives import OBJECTIVES
     from hackle.studies.presets import PRESETS, default_run
     from hackle.train import find_device
@@ -61,7 +62,9 @@ def main(words: list[str]) -> None:
             "       hackle train --resume --out DIR\n\n"
             f"methods:        {', '.join(OBJECTIVES)}\n"
             f"presets:        {', '.join(PRESETS)}\n"
-            f"architectures:  {', '.join(name for name in ARCHITECTURES if name != 'own')}; your own in Python\n\n"
+            f"architectures:  {', '.join(name for name in ARCHITECTURES if name != Own.name)}\n"
+            "data sets:      `hackle data list`, or the path of a folder of images or of an .npz file\n"
+            "your own:       path.py:name or module:name, for any of these\n\n"
             "`hackle train METHOD --help` explains that method's options."
         )
         return
@@ -69,20 +72,15 @@ def main(words: list[str]) -> None:
         _resume(words)
         return
     method = words[0]
-    if method not in OBJECTIVES:
-        raise HackleError(f"no method {method!r}; {nearest(method, OBJECTIVES)}")
     preset, rest = take_option(words[1:], "--preset", "none")
-    if preset not in (*PRESETS, "none"):
-        raise HackleError(f"no preset {preset!r}; {nearest(preset, PRESETS)}")
     dataset, rest = take_option(rest, "--dataset", "dsprites")
-    default = default_run(method, dataset) if preset == "none" else PRESETS[preset](method, dataset, None)
-    names = {name for name, cls in ARCHITECTURES.items() if isinstance(default.architecture, cls)}
+    default = default_run(method, dataset) if preset == "none" else PRESETS.find(preset)(method, dataset, None)
     record = _run_options(default)
     options = TrainOptions(
         learning_rate=default.optimiser.learning_rate,
-        architecture=names.pop() if names else type(default.architecture).__name__,
+        architecture=name_of(default.architecture),
     )
-    chosen_name = options.architecture
+    usual = options.architecture
 
     def command(method: Any, record: Any, options: Any) -> tuple[Any, Any, TrainOptions]:
         return method, record, options
@@ -97,17 +95,14 @@ def main(words: list[str]) -> None:
     source = "hackle's own; --preset NAME takes a paper's" if preset == "none" else f"those of the preset {preset}"
     command.__doc__ = f"{type(default.method).__doc__}\n\nThe defaults shown are {source}."
     chosen, record, options = run_command(command, f"train {method}", rest)
-    if options.architecture not in ARCHITECTURES:
-        raise HackleError(f"no architecture {options.architecture!r}; {nearest(options.architecture, ARCHITECTURES)}")
-    if options.architecture == "own":
-        raise HackleError("networks of your own are given in Python: see docs/networks.md")
-    architecture = (
-        default.architecture if options.architecture == chosen_name else ARCHITECTURES[options.architecture]()
-    )
+    if options.architecture == Own.name:
+        raise HackleError(
+            "networks of your own are named by where they are, --architecture path.py:name: see docs/networks.md"
+        )
+    architecture = default.architecture if options.architecture == usual else ARCHITECTURES.find(options.architecture)()
     device = find_device(options.device)
     if record.precision == "auto":
-        autoencoder = isinstance(architecture, Architecture)
-        precision = "bfloat16" if device.type == "cuda" and autoencoder else "float32"
+        precision = "bfloat16" if device.type == "cuda" and about(chosen).takes_bfloat16 else "float32"
         record = dataclasses.replace(record, precision=precision)
     run = dataclasses.replace(
         default,
@@ -122,12 +117,13 @@ def main(words: list[str]) -> None:
 def _fit(run: Run, device: torch.device, out: Path | None, resume: bool, options: Any) -> None:
     """Train a run and say what to do next. The other options (root, log_every, score_every) are the verb's own."""
     from hackle.core.factors import scored_factors
+    from hackle.core.sources import own_parts
     from hackle.datasets import DATASETS, load, load_of_run
     from hackle.scoring.models import quick_scores
     from hackle.train import Stopped, fit
     from hackle.train.model import WEIGHTS
 
-    every = options.score_every
+    every, code_of_ones_own = options.score_every, ["--trust"] if own_parts(run) else []
     own = None if run.dataset in DATASETS else (load_of_run if resume else load)(run.dataset)
     finished = resume and out is not None and (out / WEIGHTS).is_file()
     try:
@@ -152,13 +148,13 @@ def _fit(run: Run, device: torch.device, out: Path | None, resume: bool, options
             ("score-every", every),
         )
         words = [word for name, value in known if value for word in (f"--{name}", str(value))]
-        command = shlex.join(["hackle", "train", "--resume", "--out", str(out), *words])
+        command = shlex.join(["hackle", "train", "--resume", "--out", str(out), *words, *code_of_ones_own])
         raise Stopped(f"{stopped}. Go on with: {command}") from None
     if out is not None:
         print(f"trained already, all {run.steps:,} steps: {out}" if finished else f"trained: {out}")
         # Without factors most scores do not exist, and pictures say more than the others.
         verb = "show" if own is not None and not scored_factors(own.factors) else "score"
-        print(f"next: {shlex.join(['hackle', verb, str(out)])}")
+        print(f"next: {shlex.join(['hackle', verb, str(out), *code_of_ones_own])}")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -188,4 +184,5 @@ def _resume(words: list[str]) -> None:
     options = run_command(ResumeOptions, "train", words)
     if not options.resume:
         raise HackleError("name a method (`hackle train --help`), or add --resume to go on with the run in --out")
-    _fit(read_record(options.out, trust=options.trust)[0], find_device(options.device), options.out, True, options)
+    run, _ = read_record(options.out, trust=options.trust)
+    _fit(run, find_device(options.device), options.out, True, options)

@@ -11,7 +11,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ class Method:
         return {name: float(strength) * ratio for name, ratio in swept.items()}
 
 
-@cache
+@lru_cache(maxsize=1024)
 def _answering(cls: type) -> type[Method]:
     return cls if issubclass(cls, Method) else type(cls.__name__, (cls, Method), {})
 

@@ -61,7 +61,7 @@ class Parts(Mapping[str, T]):
     kind: what one is called. modules: where built-in ones are defined, as dotted names in which a star stands for any name.
     accepts: whether an object is such a part; `name_of` is what it is called. adopt: makes a part of something that is
     none but can become one, such as a function, given the name it was asked by; None where it cannot. order: sorts names.
-    error: what is raised where there is no such part.
+    expected: what one of the user's own has to be. error: what is raised where there is no such part.
     """
 
     def __init__(
@@ -73,10 +73,12 @@ class Parts(Mapping[str, T]):
         name_of: Callable[[T], str] = lambda part: part.name,  # type: ignore[attr-defined]
         adopt: Callable[[str, Any], T | None] = lambda name, thing: None,
         order: Callable[[Found[T]], Any] | None = None,
+        expected: str = "",
         error: type[HackleError] = PartError,
     ) -> None:
         self.kind, self._modules, self._accepts = kind, tuple(modules), accepts
         self._name_of, self._adopt, self._order, self._error = name_of, adopt, order, error
+        self._expected = expected or f"a {kind}"
         KINDS[kind] = self
 
     @cached_property
@@ -138,7 +140,7 @@ class Parts(Mapping[str, T]):
             raise self._error(str(error)) from error
         part = thing if self._accepts(thing) else self._adopt(name, thing)
         if part is None:
-            raise self._error(f"{name} is {_described(thing)}; expected a {self.kind}")
+            raise self._error(f"{name} is {_described(thing)}; expected {self._expected}")
         return part
 
     def in_file(self, path: str | Path) -> list[Found[T]]:
@@ -257,10 +259,15 @@ def source_file(thing: Any) -> Path | None:
     return Path(found) if found is not None and Path(found).is_file() else None
 
 
+def file_hash(path: Path) -> str:
+    """The first 16 hexadecimal digits of a file's SHA-256."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+
+
 def source_hash(thing: Any) -> str:
-    """The first 16 hexadecimal digits of the SHA-256 of the file that defines a class or function; "" without a file."""
+    """The `file_hash` of the file that defines a class or function, or of a module; "" without a file."""
     path = source_file(thing)
-    return "" if path is None else hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+    return "" if path is None else file_hash(path)
 
 
 def import_reference(name: str) -> Any:
@@ -305,7 +312,7 @@ def import_file(path: Path) -> ModuleType:
     if not path.is_file():
         raise PartError(f"there is no file {path}; expected path.py:name")
     folder = str(path.resolve().parent)
-    if folder not in sys.path:
+    if added := folder not in sys.path:
         sys.path.insert(0, folder)
     try:
         module = importlib.import_module(path.stem)
@@ -313,6 +320,9 @@ def import_file(path: Path) -> ModuleType:
         raise PartError(f"{path} cannot be loaded: {type(error).__name__}: {error}") from error
     origin = getattr(module, "__file__", None)
     if origin is None or Path(origin).resolve() != path.resolve():
+        if added:
+            # It would hide that other module from whatever this process starts.
+            sys.path.remove(folder)
         raise PartError(f"{path} has the name of another module, {origin or path.stem}; rename the file")
     NAMED.add(module.__name__)
     return module

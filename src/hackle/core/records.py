@@ -13,7 +13,10 @@ import hashlib
 import importlib
 import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, TypeVar
+
+from hackle.core.parts import import_file
 
 T = TypeVar("T")
 
@@ -35,9 +38,15 @@ def place_of(thing: Any) -> str:
 
 
 def import_named(place: str) -> Any:
-    """What `place_of` has named. It imports, and so runs, whatever it is told to: only for names that the user trusts."""
+    """What `place_of` has named. It imports, and so runs, whatever it is told to: only for names that the user trusts.
+    A module that is nowhere on Python's path may be a file in the current folder."""
     module, _, name = place.partition(":")
-    found = importlib.import_module(module)
+    try:
+        found = importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name != module or not Path(f"{module}.py").is_file():
+            raise
+        found = import_file(Path(f"{module}.py"))
     for part in name.split("."):
         found = getattr(found, part)
     return found

@@ -1,29 +1,58 @@
-"""Which code of one's own a record was run with: a hash of the file of each class and function in it that is not hackle's."""
+"""Code of the user's own in a record: what there is of it, its hash, and a word where it has changed since."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import sys
+import warnings
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
-from hackle.core.parts import source_hash
-from hackle.core.records import is_record, place_of
+from hackle.core.notes import with_code
+from hackle.core.parts import file_hash, is_reference, source_hash
+from hackle.core.records import is_record, place_of, type_name
 
 
-def source_hashes(record: Any) -> dict[str, str]:
-    """By `module:name`; empty where all of the record is hackle's own or Python's."""
-    own = {place_of(thing): thing for thing in _things(record) if not thing.__module__.startswith("hackle.")}
-    return {place: found for place, thing in sorted(own.items()) if (found := source_hash(thing))}
+class SourceChanged(UserWarning):
+    """A run was trained with other source code of a part than the one that is used now."""
+
+    code = "source-changed"
 
 
-def _things(value: Any) -> Iterator[Any]:
-    """Every class and function that a record is of or holds."""
-    if is_record(value):
-        yield type(value)
-        for each in fields(value):
-            yield from _things(getattr(value, each.name))
-    elif isinstance(value, tuple | list):
-        for item in value:
-            yield from _things(item)
-    elif callable(value):
-        yield value
+def own_parts(record: Any) -> list[str]:
+    """The classes and functions in a record that are not hackle's own, by the names under which it holds them."""
+    if is_record(record):
+        named = type_name(type(record))
+        inside = [name for field in fields(record) for name in own_parts(getattr(record, field.name))]
+        return [named, *inside] if is_reference(named) else inside
+    if isinstance(record, tuple | list):
+        return [name for item in record for name in own_parts(item)]
+    if isinstance(record, str):
+        return [record] if is_reference(record) else []
+    return [place_of(record)] if callable(record) else []
+
+
+def source_hashes(record: Any, *, files: bool = True) -> dict[str, str]:
+    """The hash of the source of each of a record's own parts, by name, as far as it is here. Nothing is imported.
+
+    files: look into files that the record names as `path.py:name`, too, and not only into modules that are imported.
+    """
+    found = {}
+    for name in own_parts(record):
+        place = name.rpartition(":")[0]
+        if files and place.endswith(".py") and Path(place).expanduser().is_file():
+            found[name] = file_hash(Path(place).expanduser())
+        elif place in sys.modules:
+            found[name] = source_hash(sys.modules[place])
+    return {name: value for name, value in found.items() if value}
+
+
+def warn_of_changes(record: Any, before: Any, of: object, *, trust: bool) -> None:
+    """Say which of a record's own parts have other sources than those whose hashes were kept. of: where it was read."""
+    known = before if isinstance(before, dict) else {}
+    now = source_hashes(record, files=trust)
+    if changed := [name for name, value in now.items() if known.get(name, value) != value]:
+        text = (
+            f"the source of {', '.join(changed)} has changed since {of} was trained, and may make another model of it"
+        )
+        warnings.warn(with_code(text, SourceChanged.code), SourceChanged, stacklevel=4)

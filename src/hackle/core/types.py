@@ -243,7 +243,7 @@ class Run:
     architecture: Architecture | AdversarialArchitecture
     dataset: str = shown(
         "dsprites",
-        "Name of a data set (`hackle data list`), or path of a folder of images or of an .npz file.",
+        "Name of a data set (`hackle data list`), or path of a folder of images or of an .npz file; of your own: path.py:name.",
         word="data set",
         usual=False,
     )

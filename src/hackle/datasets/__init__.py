@@ -45,6 +45,7 @@ DATASETS: Parts[Source] = Parts(
     lambda thing: isinstance(thing, Source),
     adopt=_adopted,
     order=lambda found: not found.part.made_by_hackle,
+    expected="a function that returns a data set",
     error=DataError,
 )
 

@@ -18,7 +18,14 @@ from hackle.objectives.information_dropout import InformationDropout
 from hackle.objectives.infowgan_gp import InfoWGANGP
 from hackle.objectives.vae import VAE
 
-OBJECTIVES: Parts[type[Method]] = Parts("method", ("hackle.objectives.*",), is_method, name_of=name_of)
+OBJECTIVES: Parts[type[Method]] = Parts(
+    "method",
+    ("hackle.objectives.*",),
+    is_method,
+    name_of=name_of,
+    expected="a method: a frozen dataclass with phases, networks, encode and decode, of which "
+    "hackle.objectives.vae.Autoencoder has all but phases",
+)
 
 __all__ = [
     "DIPVAEI",

@@ -6,6 +6,7 @@ correlation or another number of latents is set afterwards with `dataclasses.rep
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
@@ -51,6 +52,9 @@ def method_at(name: str, strength: float | None = None, **fields: Any) -> Method
     swept = {} if strength is None else about(cls).at_strength(strength)
     if strength is not None and not swept:
         raise PresetError(f"{name} has no weight to set; leave the strength out")
+    required = [each.name for each in dataclasses.fields(cls) if each.init and each.default is each.default_factory]  # type: ignore[arg-type]
+    if missing := [field for field in required if field not in fields and field not in swept]:
+        raise PresetError(f"{name} has no default for {', '.join(missing)}; give each of its fields one")
     return cls(**{**fields, **swept})
 
 

@@ -21,6 +21,7 @@ from hackle import __version__
 from hackle.core.method import about
 from hackle.core.reading import ALLOW, from_json
 from hackle.core.records import record_hash, to_json, type_name
+from hackle.core.sources import source_hashes, warn_of_changes
 from hackle.core.types import Adam, HackleError, Run
 from hackle.core.untrusted import file_inside, is_text, read_json
 from hackle.datasets import needs_trust
@@ -84,6 +85,8 @@ def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
 def _record_text(run: Run, shape: tuple[int, int, int]) -> str:
     """What run.json holds. A record that could not be read again, of a class defined inside a function say, is refused."""
     text = {"hackle": __version__, "hash": record_hash(run), "shape": list(shape), "record": to_json(run)}
+    if sources := source_hashes(run):
+        text["sources"] = sources
     try:
         from_json(text["record"], _CLASSES, trust=True)
     except ValueError as error:
@@ -127,6 +130,8 @@ def _read(folder: Path, *, trust: bool = False, stand_ins: bool = False) -> tupl
             raise ValueError(f"the record is a {type(run).__name__}; expected a Run")
         if not trust and not stand_ins and needs_trust(run.dataset):
             raise ValueError(f"its data set is {run.dataset!r:.80}, code that would be imported and called. {ALLOW}")
+        if not stand_ins:
+            warn_of_changes(run, content.get("sources"), folder, trust=trust)
         return run, _checked_shape(content["shape"])
     except ValueError as error:
         raise ModelError(f"{path} is not a run record this version can read: {error}") from error
