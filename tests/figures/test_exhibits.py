@@ -152,7 +152,7 @@ def test_runs_that_are_missing_are_named(sweep: Tables, where, weights, named, m
 
 
 def test_a_figure_says_which_scores_and_curves_it_lacks(sweep: Tables) -> None:
-    runs = Runs(("mig", "own", "other"), {"dataset": "dsprites"})
+    runs = Runs(("mig", "own"), {"dataset": "dsprites"})
     kinds = (
         panels(swarm, "own", "method"),
         panels(scatter, "mig", "own"),
