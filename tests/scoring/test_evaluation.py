@@ -18,13 +18,12 @@ from hackle.core.types import HackleError
 from hackle.datasets.arrays import ArrayDataset
 from hackle.papers.do2020.protocols import BINS, SAMPLES
 from hackle.papers.kim2018.protocols import SENSITIVITY
-from hackle.scoring.models import ScoreError, score
+from hackle.scoring.models import score
 from hackle.scoring.plan import PlanSizes, draw_plan, rows_of
 from hackle.scoring.protocol import PROTOCOLS, protocol
+from hackle.scoring.registry import METRICS, ScoreError, choose_metrics
 
 BINS_PROTOCOLS, SAMPLES_PROTOCOLS = ([one.name for one in part] for part in (BINS, SAMPLES))
-from hackle.scoring.registry import METRICS, choose_metrics
-
 POSTERIOR_METRICS = "batch_tc,sampled_interpretability,sampled_jemmig,interpretability,jemmig,separability"
 
 
@@ -205,7 +204,10 @@ def test_whole_misjed_by_hand() -> None:
 
 def test_whole_misjed_of_a_single_code_is_nothing() -> None:
     encoder = Numbered((20, 20, 20), np.arange(8000.0)[:, None] / 8000)
-    assert score(encoder, encoder.data, "whole_misjed", NEARLY_ALL, ceilings=False).empty
+    both = replace(NEARLY_ALL, metrics=("kl", "whole_misjed"))
+    assert set(score(encoder, encoder.data, "all", both, ceilings=False)["metric"]) == {"kl", "active_units"}
+    with pytest.raises(ScoreError, match="whole_misjed needs two codes"):
+        score(encoder, encoder.data, "whole_misjed", NEARLY_ALL, ceilings=False)
 
 
 def test_sampled_mig_is_that_of_integrals_with_balanced_factors(squares: Any) -> None:
@@ -302,10 +304,11 @@ def test_names_that_are_no_protocols(name: str) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
-@pytest.mark.parametrize("name", [name for name, metric in METRICS.items() if "model" not in metric.needs])
+@pytest.mark.parametrize("name", [name for name, metric in METRICS.items() if "a likelihood" not in metric.needs])
 def test_a_metric_gives_the_row_by_which_it_is_known(squares: Any, name: str) -> None:
     table = score(Blurred(squares, 0.6), squares, name, TINY, ceilings=False)
-    assert (METRICS[name].row or name) in set(table["metric"])
+    assert METRICS[name].rows[0].name in set(table["metric"])
+    assert all(METRICS[name].gives(row) for row in table["metric"])
 
 
 def test_all_leaves_out_what_one_factor_cannot_tell() -> None:

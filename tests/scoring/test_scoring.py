@@ -17,9 +17,10 @@ from hackle.core.types import HackleError
 from hackle.datasets import DataError
 from hackle.datasets.arrays import ArrayDataset
 from hackle.objectives import VAE
-from hackle.scoring.models import ScoreError, choose_metrics, score, score_many
+from hackle.scoring.models import score
 from hackle.scoring.plan import PlanSizes, draw_plan
 from hackle.scoring.protocol import PROTOCOLS, Protocol, protocol
+from hackle.scoring.registry import ScoreError, choose_metrics
 from hackle.train import fit
 from hackle.train.model import Model
 from train.test_fleet import small_run
@@ -161,15 +162,6 @@ def test_a_named_metric_that_does_not_fit_is_refused(squares: Any, wanted: Any, 
         score(Oracle(squares), squares, wanted, settings)
 
 
-def test_many_models_are_refused_what_one_would_be(squares: Any) -> None:
-    model = Model(small_run(VAE()), squares.shape)
-    with pytest.raises(ScoreError, match="quick does not give kl"):
-        list(score_many([model], squares, "kl", "quick", workers=1))
-    plain = without_factors()
-    with pytest.raises(ScoreError, match="mig needs observed factors"):
-        list(score_many([Model(small_run(VAE()), plain.shape)], plain, "all,mig", TINY, workers=1))
-
-
 def test_samples_of_codes_without_posteriors_are_refused(squares: Any) -> None:
     with pytest.raises(ScoreError, match="samples need posteriors"):
         score(Oracle(squares), squares, "all", TINY, representations="sampled")
@@ -281,31 +273,6 @@ def test_the_package_lists_what_it_offers() -> None:
     listed = dir(hackle)
     assert set(hackle.__all__) <= set(listed)
     assert all(hasattr(hackle, name) for name in listed)
-
-
-def test_many_models_score_as_each_would_alone(squares: Any) -> None:
-    models = [Model(small_run(VAE(), seed=seed), squares.shape) for seed in range(2)]
-    together = list(score_many(models, squares, "mig,dci,kl,separability", TINY, workers=1))
-    for model, table in zip(models, together, strict=True):
-        alone = score(model, squares, "mig,dci,kl,separability", TINY)
-        order = ["metric", "representation"]
-        left, right = (
-            found.sort_values(order).drop(columns="seconds").reset_index(drop=True) for found in (table, alone)
-        )
-        pd.testing.assert_frame_equal(left, right)
-
-
-@pytest.mark.filterwarnings("ignore::UserWarning")
-def test_many_models_have_the_ceilings_of_each() -> None:
-    """Also of metrics that stay beside the model, and on a set whose one factor leaves two metrics out."""
-    grid = FactorGrid([Factor("x", 12)])
-    data = ArrayDataset("bars", np.repeat(np.arange(12, dtype=np.uint8) * 20, 256).reshape(12, 16, 16, 1), grid)
-    model = Model(small_run(VAE()), data.shape)
-    (together,) = score_many([model], data, "all,sampled_jemmig", TINY, workers=1, representations="mean")
-    alone = score(model, data, "all,sampled_jemmig", TINY, representations="mean")
-    assert by_name(together, "ceiling") == pytest.approx(by_name(alone, "ceiling"), nan_ok=True)
-    assert np.isfinite(by_name(together, "ceiling")["sampled_jemmig"])
-    assert "beta_vae" not in by_name(together)
 
 
 def test_ceilings_survive_a_factor_whose_other_value_was_not_drawn() -> None:

@@ -24,21 +24,6 @@ from hackle.claims.statistics import LEVEL, Estimate, Units, mean_of
 from hackle.claims.view import Condition, Data, View, describe
 from hackle.store.tables import Tables
 
-SLOW = {
-    "iwae": "iwae",
-    "true_tc": "true_tc",
-    "batch_tc": "batch_tc",
-    "downstream_logistic_cv": "downstream_logistic_cv",
-    "efficiency_logistic_cv": "downstream_logistic_cv",
-    "downstream_gbt": "downstream_gbt",
-    "efficiency_gbt": "downstream_gbt",
-    "sampled_rmig": "sampled_interpretability",
-    "sampled_mig": "sampled_interpretability",
-    "sampled_jemmig": "sampled_jemmig",
-    "whole_misjed": "whole_misjed",
-    "whole_": "whole_separability",
-}
-"""The metrics that studies compute on demand alone, by how their scores' names start."""
 STAND_INS = ("rooms3d",)
 """Data sets that a condition accepts in place of another but a command need not name."""
 
@@ -245,8 +230,11 @@ class Claim:
 
 
 def _slow_metric(score: str) -> str | None:
-    """The metric behind a score that is not computed unless it is asked for."""
-    return next((metric for start, metric in SLOW.items() if score.startswith(start)), None)
+    """The metric behind a score that studies compute on demand alone."""
+    from hackle.metrics.metric import row_of
+
+    known = row_of(score)
+    return known[0].name if known is not None and known[0].slow else None
 
 
 def _view(tables: Tables | View) -> View:

@@ -173,7 +173,7 @@ HOMES = {
     "method": "hackle.objectives",
     "architecture": "hackle.nets",
     "data set": "hackle.datasets",
-    "metric": "hackle.scoring.registry",
+    "metric": "hackle.metrics.metric",
     "protocol": "hackle.scoring.protocol",
     "preset": "hackle.studies.presets",
     "study": "hackle.studies.study",

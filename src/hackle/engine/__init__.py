@@ -11,6 +11,7 @@ from typing import Any, Literal, cast, get_args
 import torch
 
 from hackle.core.files import locked_folder
+from hackle.core.parts import absolute_reference
 from hackle.core.records import record_hash
 from hackle.core.types import Run
 from hackle.engine.display import Display
@@ -79,7 +80,8 @@ def run_study(
             f"address is {address}, which is for Ray, and the engine is {engine}; choose the engine ray too"
         )
     chosen = tuple(protocol(name) for name in protocols)
-    names = tuple(metrics.split(",") if isinstance(metrics, str) else metrics)
+    # Workers need not work in this folder.
+    names = tuple(map(absolute_reference, metrics.split(",") if isinstance(metrics, str) else metrics))
     for one in chosen:
         choose_metrics(names, one)
     started = time.monotonic()

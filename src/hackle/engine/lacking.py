@@ -6,18 +6,20 @@ run alone, a score would be known of that one only, and comparisons between sett
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-from hackle.core.factors import scored_factors
+from hackle.core.factors import FactorGrid
+from hackle.core.method import about
 from hackle.core.records import record_hash
-from hackle.core.types import Architecture, HackleError, Run
+from hackle.core.types import HackleError, Run
 from hackle.datasets import load
+from hackle.metrics.metric import Subject
 from hackle.scoring.protocol import Protocol
-from hackle.scoring.registry import METRICS, choose_metrics
+from hackle.scoring.registry import choose_metrics
 from hackle.store import Store
 from hackle.train.fleet import group
 
@@ -62,29 +64,30 @@ def lacking_scores(
         return Lacking()
     scores = store.tables().scores
     found = scores.groupby(["protocol", "scoring_seed", "metric"], observed=True)["run"].agg(set).to_dict()
-    has_factors = cache(lambda dataset: _has_factors(dataset, root))
+    grid_of = cache(lambda dataset: _grid_of(dataset, root))
     lacking: dict[str, dict[str, list[str]]] = {}
     for protocol in protocols:
-        for name in choose_metrics(metrics, protocol):
-            have = found.get((protocol.name, protocol.seed, METRICS[name].row or name), set())
-            for key in done.keys() - have:
-                if _fits(name, done[key], has_factors):
-                    lacking.setdefault(key, {}).setdefault(protocol.name, []).append(name)
+        for metric in choose_metrics(metrics, protocol).values():
+            stored = [
+                keys
+                for (*under, row), keys in found.items()
+                if under == [protocol.name, protocol.seed] and metric.gives(row)
+            ]
+            for key in done.keys() - set().union(*stored):
+                if not metric.missing(_subject(done[key], grid_of(done[key].dataset), protocol)):
+                    lacking.setdefault(key, {}).setdefault(protocol.name, []).append(metric.name)
     return Lacking(lacking)
 
 
-def _fits(name: str, run: Run, has_factors: Callable[[str], bool]) -> bool:
-    """Whether a metric can be computed for a run. Of a data set that is not here it is taken to."""
-    metric = METRICS[name]
-    if "model" in metric.needs and not isinstance(run.architecture, Architecture):
-        return False
-    if name == "whole_misjed" and run.latents < 2:
-        return False
-    return "factors" not in metric.needs or has_factors(run.dataset)
+def _subject(run: Run, grid: FactorGrid | None, protocol: Protocol) -> Subject:
+    """What is known of a run's model before it is loaded, for metrics to say whether they fit."""
+    codes = len(run.method.discrete(run))
+    return Subject(grid, protocol, codes, likelihood=about(run.method).has_likelihood)
 
 
-def _has_factors(dataset: str, root: str | Path | None) -> bool:
+def _grid_of(dataset: str, root: str | Path | None) -> FactorGrid | None:
+    """The factors of a data set; None of one that is not here."""
     try:
-        return bool(scored_factors(load(dataset, root).factors))
+        return load(dataset, root).factors
     except HackleError:
-        return True
+        return None

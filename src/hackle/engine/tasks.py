@@ -23,8 +23,9 @@ from hackle.core.records import record_hash
 from hackle.core.types import Dataset, Run
 from hackle.datasets import load
 from hackle.scoring.encode import encode_images
-from hackle.scoring.models import Scoring, code_informations, prepare_scoring
 from hackle.scoring.protocol import Protocol as ScoringProtocol
+from hackle.scoring.registry import choose_metrics
+from hackle.scoring.scorer import Scorer, prepare_scorer
 from hackle.train import Checkpoints, DamagedCheckpoint, Pace, Trained, Watch, choose_fleet_size, train_runs
 from hackle.train.checkpoints import as_bytes
 from hackle.train.model import Model
@@ -49,10 +50,10 @@ class Settings:
     trainers: int = 1
     """Fleets that train at the same time on one CUDA device."""
 
-    def scorings(self, dataset: str) -> list[Scoring]:
+    def scorers(self, dataset: str) -> list[Scorer]:
         """One for each protocol; none where no metric is wanted."""
         protocols = self.protocols if self.metrics else ()
-        return [_scoring(dataset, self.root, protocol, self.metrics) for protocol in protocols]
+        return [_scorer(dataset, self.root, protocol, self.metrics) for protocol in protocols]
 
 
 class Task(Protocol):
@@ -92,8 +93,8 @@ def _data(name: str, root: str | None) -> Dataset:
 
 
 @lru_cache(maxsize=8)
-def _scoring(name: str, root: str | None, protocol: ScoringProtocol, metrics: tuple[str, ...]) -> Scoring:
-    return prepare_scoring(_data(name, root).factors, metrics, protocol)
+def _scorer(name: str, root: str | None, protocol: ScoringProtocol, metrics: tuple[str, ...]) -> Scorer:
+    return prepare_scorer(_data(name, root).factors, choose_metrics(metrics, protocol).values(), protocol)
 
 
 @dataclass(frozen=True)
@@ -185,23 +186,18 @@ class ScoreRun:
     def _score(self, model: Model, settings: Settings, tell: Tell) -> ScoredRun:
         started = time.perf_counter()
         data = _data(self.run.dataset, settings.root)
-        scorings = settings.scorings(self.run.dataset)
+        scorers = settings.scorers(self.run.dataset)
         size = len(data.factors)
         shown = np.sort(np.random.default_rng(0).choice(size, min(SHOWN, size), replace=False))
-        posterior = encode_images(model, data, np.concatenate([shown, *(scoring.images for scoring in scorings)]))
+        posterior = encode_images(model, data, np.concatenate([shown, *(scorer.images for scorer in scorers)]))
         tell(None)
         arrays: dict[str, NDArray] = {"codes": posterior.means(shown)}
         rows: list[dict[str, Any]] = []
-        for scoring in scorings:
-            evaluation = scoring.evaluation(model, data, posterior)
-            if scoring is scorings[0]:
-                arrays |= code_informations(evaluation)
-            evaluations = scoring.evaluations(evaluation)
-            found: list[dict[str, Any]] = []
-            for name in scoring.names:
-                found += scoring.rows(name, evaluations)
-                tell(None)
-            rows += scoring.table(found, {}).to_dict("records")
+        for scorer in scorers:
+            evaluation = scorer.evaluation(model, data, posterior)
+            if scorer is scorers[0]:
+                arrays |= evaluation.code_informations()
+            rows += scorer.table(scorer.rows(evaluation, lambda _: tell(None)), {}).to_dict("records")
         return ScoredRun(rows, arrays, time.perf_counter() - started)
 
 
@@ -213,10 +209,7 @@ class Ceilings:
     kind: ClassVar[Literal["train", "score"]] = "score"
 
     def perform(self, settings: Settings, tell: Tell) -> dict[str, dict[str, float]]:
-        found: dict[str, dict[str, float]] = {}
-        for scoring in settings.scorings(self.dataset):
-            best = found.setdefault(scoring.protocol.name, {})
-            for name in scoring.names:
-                best |= scoring.ceilings([name])
-                tell(None)
-        return found
+        return {
+            scorer.protocol.name: scorer.ceilings(scorer.metrics, lambda _: tell(None))
+            for scorer in settings.scorers(self.dataset)
+        }

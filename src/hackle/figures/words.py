@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from fnmatch import fnmatchcase
+from typing import Any
 
 import pandas as pd
 
 from hackle.core.design import CONFIGURATION, in_words
 from hackle.core.method import about
 from hackle.core.parts import parts_of, title_of
+from hackle.metrics.metric import Row, known_rows, row_of
 
 
 class _Said(Mapping[str, Any]):
@@ -37,67 +39,16 @@ FACTORS = _Said("data set", lambda source: tuple(source.factor_sizes.items()))
 """Scored factors of data sets, with their numbers of values, in the order of the data set."""
 
 
-class Measure(NamedTuple):
-    """A score's name, its least and greatest value (None: no bound), and a name short enough for a heat map."""
-
-    label: str
-    low: float | None = 0.0
-    high: float | None = 1.0
-    short: str = ""
+def measure(name: str) -> Row:
+    """What is known of a score: its labels and bounds. One of one's own has its name and no bounds."""
+    known = row_of(name)
+    return Row(name, name.replace("_", " "), name, None, None) if known is None else known[1]
 
 
-MEASURES = {
-    "beta_vae": Measure("BetaVAE score", short="BetaVAE"),
-    "factor_vae": Measure("FactorVAE score", short="FactorVAE"),
-    "mig": Measure("MIG", short="MIG"),
-    "sap": Measure("SAP", short="SAP"),
-    "dci_disentanglement": Measure("DCI disentanglement", short="DCI"),
-    "dci_completeness": Measure("DCI completeness", short="DCI compl."),
-    "dci_informativeness": Measure("DCI informativeness", None, 1.0, short="DCI inform."),
-    "modularity": Measure("modularity", short="Modularity"),
-    "explicitness": Measure("explicitness", short="Explicitness"),
-    "gaussian_tc": Measure("total correlation (nats)", 0.0, None, "TC"),
-    "monte_carlo_tc": Measure("TC from batches of 64 (nats)", None, None, "TC"),
-    "true_tc": Measure("total correlation (nats)", None, None, "true TC"),
-    "batch_tc": Measure("batch estimate of TC (nats)", None, None, "batch TC"),
-    "informativeness_mean": Measure("mean I(z_i, x) (nats)", 0.0, None, "I(z_i, x)"),
-    "total_information": Measure("I(z, x) (nats)", 0.0, None, "I(z, x)"),
-    "sepin@3": Measure("SEPIN@3 (nats)", None, None, "SEPIN@3"),
-    "wsepin": Measure("WSEPIN (nats)", None, None, "WSEPIN"),
-    "indin@3": Measure("INDIN@3 (nats)", None, None, "INDIN@3"),
-    "windin": Measure("WINDIN (nats)", None, None, "WINDIN"),
-    "whole_total_information": Measure("I(z, x) over all images (nats)", 0.0, None, "I(z, x)"),
-    "whole_overlap": Measure("weighted mean of I(z_i, z_≠i) (nats)", None, None, "I(z_i, z_≠i)"),
-    "whole_sepin@3": Measure("SEPIN@3 over all images (nats)", None, None, "SEPIN@3"),
-    "whole_wsepin": Measure("WSEPIN over all images (nats)", None, None, "WSEPIN"),
-    "whole_indin@3": Measure("INDIN@3 over all images (nats)", None, None, "INDIN@3"),
-    "whole_windin": Measure("WINDIN over all images (nats)", None, None, "WINDIN"),
-    "rmig": Measure("RMIG", short="RMIG"),
-    "jemmig": Measure("JEMMIG (lower is better)", short="JEMMIG"),
-    "sampled_rmig": Measure("RMIG by sampling", short="RMIG, sampled"),
-    "sampled_mig": Measure("MIG with q(z|x), by sampling", short="MIG, sampled"),
-    "sampled_jemmig": Measure("JEMMIG by sampling", None, None, "JEMMIG, sampled"),
-    "sampled_informativeness_mean": Measure("mean I(z_i, x) by sampling (nats)", 0.0, None, "I(z_i, x), sampled"),
-    "posterior_mig": Measure("MIG with q(z|x)", short="MIG, q(z|x)"),
-    "posterior_modularity": Measure("modularity with q(z|x)", short="Modularity, q(z|x)"),
-    "misjed": Measure("MISJED", 0.0, None, "MISJED"),
-    "whole_misjed_top": Measure("MISJED of the most informative (nats)", None, None, "MISJED"),
-    "kl": Measure("KL to the prior (nats)", 0.0, None, "KL"),
-    "active_units": Measure("active latents", 0.0, None, "active"),
-    "reconstruction": Measure("reconstruction error (nats)", None, None, "Reconstruction"),
-    "elbo": Measure("ELBO (nats)", None, None, "ELBO"),
-    "iwae": Measure("log-likelihood bound (nats)", None, None, "IWAE"),
-    "efficiency_logistic_cv": Measure("efficiency, logistic", 0.0, None, "Eff. LR"),
-    "efficiency_gbt": Measure("efficiency, trees", 0.0, None, "Eff. GBT"),
-}
-for _kind, _name in (("logistic_cv", "LR"), ("gbt", "GBT")):
-    for _size in (10, 100, 1000, 10000):
-        MEASURES[f"downstream_{_kind}_{_size}"] = Measure(f"accuracy {_name}, {_size:,}", 0.0, 1.0, f"{_name} {_size}")
-
-
-def measure(name: str) -> Measure:
-    """What is known of a score; a score of one's own has its name and no bounds."""
-    return MEASURES.get(name, Measure(name.replace("_", " "), None, None, name))
+def place(name: str) -> int:
+    """Where a score stands among all, for tables; scores of one's own stand last."""
+    rows = known_rows()
+    return next((index for index, row in enumerate(rows) if fnmatchcase(name, row.name)), len(rows))
 
 
 def method(name: str, strength: float = float("nan")) -> str:

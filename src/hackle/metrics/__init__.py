@@ -34,6 +34,7 @@ from hackle.metrics.likelihood import (
     kl_divergence,
     reconstruction_error,
 )
+from hackle.metrics.metric import METRICS, Evaluation, Metric, Row
 from hackle.metrics.mig import mig_from_information, mig_per_factor, mig_score
 from hackle.metrics.misjed import misjed
 from hackle.metrics.modularity import modularity_from_information, modularity_per_code, modularity_score
@@ -50,15 +51,19 @@ from hackle.metrics.separability import (
 )
 
 __all__ = [
+    "METRICS",
     "Autoencoder",
     "Consistency",
     "DCIScores",
+    "Evaluation",
     "FactorInformation",
     "IsolationGap",
     "KLDivergence",
+    "Metric",
     "MetricError",
     "OutOfRangeWarning",
     "PosteriorError",
+    "Row",
     "SaturatedEstimateWarning",
     "SeparableInformation",
     "active_units",

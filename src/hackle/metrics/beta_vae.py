@@ -31,6 +31,7 @@ from hackle.metrics.checks import (
     name_classes,
     varying,
 )
+from hackle.metrics.metric import Evaluation, Metric, Row
 
 _WIDEST = 1e4
 """Differences that span more than this defeat the solver's line search."""
@@ -104,3 +105,22 @@ def _adagrad(points: Table, classes: Classes, test_points: Table, seed: int, ite
         squares += gradient**2
         weights -= 0.01 * gradient / np.sqrt(squares)
     return np.argmax(test_points @ weights[:-1] + weights[-1], axis=1)
+
+
+def _compute(e: Evaluation) -> float:
+    return beta_vae_score(
+        *e.differences("pairs"),
+        test=e.differences("test_pairs"),
+        classifier=e.protocol.beta_vae_classifier,
+        iterations=e.protocol.beta_vae_iterations,
+        seed=e.seed,
+    )
+
+
+BETA_VAE = Metric(
+    "beta_vae",
+    _compute,
+    (Row("beta_vae", "BetaVAE score", "BetaVAE"),),
+    needs=("two factors",),
+    parts=("pairs", "test_pairs"),
+)

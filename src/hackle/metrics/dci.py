@@ -44,6 +44,7 @@ from hackle.metrics.checks import (
     standardise,
 )
 from hackle.metrics.linear import fit_l1_machines
+from hackle.metrics.metric import Evaluation, Metric, Row, numeric_factors
 from hackle.metrics.trees import fit_boosted_trees
 
 
@@ -171,3 +172,23 @@ def _lasso_importance(codes: ArrayLike, factors: ArrayLike, test: TestPair | Non
     predicted = np.stack([np.asarray(lasso.predict(held_out)) for lasso in fits], axis=1)
     error = np.sqrt(np.mean((predicted - test_values) ** 2, axis=0))
     return Importance(np.abs([lasso.coef_ for lasso in fits]).T, np.maximum(0.0, 1.0 - error / reference))
+
+
+def _compute(e: Evaluation) -> dict[str, float]:
+    kept = numeric_factors(e.grid, e.protocol)
+    test_codes, test_factors = e.test
+    test = test_codes, test_factors[:, kept]
+    found = dci_scores(e.codes, e.factors[:, kept], test=test, predictor=e.protocol.dci_predictor)
+    return {f"dci_{name}": value for name, value in found._asdict().items()}
+
+
+DCI = Metric(
+    "dci",
+    _compute,
+    (
+        Row("dci_disentanglement", "DCI disentanglement", "DCI"),
+        Row("dci_completeness", "DCI completeness", "DCI compl."),
+        Row("dci_informativeness", "DCI informativeness", "DCI inform.", None, 1.0),
+    ),
+    needs=("a numeric factor",),
+)

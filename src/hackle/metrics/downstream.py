@@ -29,6 +29,7 @@ from hackle.metrics.checks import (
     many_classes,
     standardise,
 )
+from hackle.metrics.metric import Evaluation, Metric, Row
 from hackle.metrics.trees import fit_boosted_trees
 
 _PENALTIES = np.logspace(-4, 4, 10)
@@ -120,3 +121,29 @@ def _most_frequent(train: Table, classes: Classes, test: Table) -> Classes:
 
 
 _CLASSIFIERS = {"logistic-cv": _logistic_cv, "gbt": _boosted_trees}
+
+
+_SIZES = (10, 100, 1_000, 10_000)
+
+
+def _metric(classifier: str, short: str, words: str) -> Metric:
+    """The accuracies after training on so many rows, and the efficiency where there are enough."""
+    name = classifier.replace("-", "_")
+
+    def compute(e: Evaluation) -> dict[str, float]:
+        accuracy = {
+            size: downstream_accuracy(e.codes[:size], e.factors[:size], *e.test, classifier=classifier)
+            for size in _SIZES
+            if size <= len(e.codes)
+        }
+        found = {f"downstream_{name}_{size}": value for size, value in accuracy.items()}
+        if {100, 10_000} <= accuracy.keys():
+            found[f"efficiency_{name}"] = accuracy[100] / accuracy[10_000]
+        return found
+
+    rows = [Row(f"downstream_{name}_{size}", f"accuracy {short}, {size:,}", f"{short} {size}") for size in _SIZES]
+    efficiency = Row(f"efficiency_{name}", f"efficiency, {words}", f"Eff. {short}", 0.0, None)
+    return Metric(f"downstream_{name}", compute, (*rows, efficiency), on="means", slow=True)
+
+
+DOWNSTREAM = _metric("logistic-cv", "LR", "logistic"), _metric("gbt", "GBT", "trees")

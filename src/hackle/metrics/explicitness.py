@@ -18,6 +18,7 @@ from scipy.stats import rankdata
 from sklearn.linear_model import LogisticRegression
 
 from hackle.metrics.checks import Classes, MetricError, Table, TestPair, check_split, standardise
+from hackle.metrics.metric import Metric, Row
 
 
 def explicitness_score(codes: ArrayLike, factors: ArrayLike, *, test: TestPair | None = None) -> float:
@@ -75,3 +76,10 @@ def _log_probabilities(train: Table, classes: Classes, held_out: Table) -> Table
     logits = np.stack([-logits[0], logits[0]] if binary else logits, axis=1)
     scores = log_expit(logits)
     return scores - logsumexp(scores, axis=1, keepdims=True)
+
+
+EXPLICITNESS = Metric(
+    "explicitness",
+    lambda e: explicitness_score(e.codes, e.factors, test=e.test),
+    (Row("explicitness", "explicitness", "Explicitness"),),
+)

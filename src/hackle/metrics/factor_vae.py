@@ -30,6 +30,8 @@ from hackle.metrics.checks import (
     name_classes,
     varying,
 )
+from hackle.metrics.likelihood import active_units
+from hackle.metrics.metric import Evaluation, Metric, Row
 
 
 def factor_vae_score(
@@ -134,3 +136,24 @@ def _check_scale(scale: ArrayLike, count: int) -> Table:
             f"scale is {array}; expected {count} standard deviations, one for each code: code_scale(codes) computes them"
         )
     return array
+
+
+def _compute(e: Evaluation) -> float:
+    pruned = e.protocol.prune_collapsed and e.has_posteriors
+    return factor_vae_score(
+        *e.groups("groups"),
+        code_scale(e.codes, discrete=e.discrete),
+        test=e.groups("test_groups"),
+        minimum_variance=e.protocol.minimum_variance,
+        active=active_units(*e.posteriors) if pruned else None,
+        discrete=e.discrete,
+    )
+
+
+FACTOR_VAE = Metric(
+    "factor_vae",
+    _compute,
+    (Row("factor_vae", "FactorVAE score", "FactorVAE"),),
+    needs=("two factors",),
+    parts=("groups", "test_groups"),
+)

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 
 from hackle.information.factor_information import FactorInformation, FactorOptions, factor_information
 from hackle.information.posterior import Floats
+from hackle.metrics.metric import Metric, Row
 from hackle.metrics.mig import top_two_gap
 
 
@@ -57,3 +58,20 @@ def jemmig_per_factor(found: FactorInformation, *, normalised: bool = True) -> F
     best = np.where(found.information >= top - 1e-12, codes, np.inf).min(axis=0)
     difference = best + factor_entropies - top - top_two_gap(found.information)
     return difference / (math.log(found.bins.count) + factor_entropies) if normalised else difference
+
+
+JEMMIG = Metric(
+    "jemmig",
+    lambda e: jemmig_from_information(e.factor_information),
+    (Row("jemmig", "JEMMIG (lower is better)", "JEMMIG"),),
+    "lower",
+    on="posterior",
+)
+SAMPLED_JEMMIG = Metric(
+    "sampled_jemmig",
+    lambda e: jemmig_from_information(e.sampled_factor_information),
+    (Row("sampled_jemmig", "JEMMIG by sampling", "JEMMIG, sampled", None, None),),
+    "lower",
+    on="posterior",
+    slow=True,
+)

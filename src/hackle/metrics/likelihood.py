@@ -26,6 +26,7 @@ from hackle.core.gaussian import correlation_divergence, kl_per_latent, log_dens
 from hackle.core.randomness import Stream
 from hackle.information.posterior import Floats, Posteriors
 from hackle.metrics.checks import MetricError, check_choice
+from hackle.metrics.metric import Evaluation, Metric, Row
 
 
 class Autoencoder(Protocol):
@@ -184,3 +185,51 @@ def _pixels(images: ArrayLike | Tensor) -> Tensor:
     if not pixels.is_floating_point() or not bool(((pixels >= 0) & (pixels <= 1)).all()):
         raise MetricError("images hold values outside [0, 1]; expected floats in [0, 1] or uint8 in 0 … 255")
     return pixels
+
+
+def _kl(e: Evaluation) -> dict[str, float]:
+    return {
+        "kl": kl_divergence(*e.posteriors, correlation=e.correlation).total,
+        "active_units": float(active_units(*e.posteriors).sum()),
+    }
+
+
+def _reconstruction(e: Evaluation) -> dict[str, float]:
+    model, images = e.decoding()
+    errors = reconstruction_error(model, images, seed=e.seed, correlation=e.correlation)
+    bounds = elbo(model, images, seed=e.seed, correlation=e.correlation)
+    return {"reconstruction": float(errors.mean()), "elbo": float(bounds.mean())}
+
+
+def _iwae(e: Evaluation) -> float:
+    model, images = e.decoding(100)
+    return float(importance_weighted_bound(model, images, seed=e.seed, correlation=e.correlation).mean())
+
+
+KL = Metric(
+    "kl",
+    _kl,
+    (Row("kl", "KL to the prior (nats)", "KL", 0.0, None), Row("active_units", "active latents", "active", 0.0, None)),
+    "neither",
+    needs=(),
+    on="posterior",
+)
+RECONSTRUCTION = Metric(
+    "reconstruction",
+    _reconstruction,
+    (
+        Row("reconstruction", "reconstruction error (nats)", "Reconstruction", None, None),
+        Row("elbo", "ELBO (nats)", "ELBO", None, None),
+    ),
+    "neither",
+    needs=("a likelihood",),
+    on="posterior",
+)
+IWAE = Metric(
+    "iwae",
+    _iwae,
+    (Row("iwae", "log-likelihood bound (nats)", "IWAE", None, None),),
+    needs=("a likelihood",),
+    on="posterior",
+    slow=True,
+)

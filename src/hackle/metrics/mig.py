@@ -24,6 +24,7 @@ from hackle.metrics.checks import (
     scored_factors,
     varying,
 )
+from hackle.metrics.metric import Metric, Row
 
 
 def mig_score(codes: ArrayLike, factors: ArrayLike, *, bins: int = 20) -> float:
@@ -74,3 +75,6 @@ def top_two_gap(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
     """The largest minus the second largest entry of each column, (f,); a sole row's rival is 0."""
     ordered = np.sort(matrix, axis=0)
     return ordered[-1] - ordered[-2] if len(ordered) > 1 else ordered[-1]
+
+
+MIG = Metric("mig", lambda e: mig_score(e.codes, e.factors, bins=e.protocol.bins), (Row("mig", "MIG", "MIG"),))

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hackle.information.discrete import bin_codes, discrete_mutual_information
 from hackle.metrics.checks import check_bins, check_codes, check_factors, check_matrix, scored_factors, varying
+from hackle.metrics.metric import Metric, Row
 
 
 def modularity_score(codes: ArrayLike, factors: ArrayLike, *, bins: int = 20) -> float:
@@ -56,3 +57,10 @@ def modularity_per_code(information: ArrayLike) -> NDArray[np.float64]:
     share = np.divide(information, top, out=np.zeros_like(information), where=top > 0)
     others = (share**2).sum(axis=1) - 1.0
     return np.where(top[:, 0] > 0, 1.0 - others / max(information.shape[1] - 1, 1), 0.0)
+
+
+MODULARITY = Metric(
+    "modularity",
+    lambda e: modularity_score(e.codes, e.factors, bins=e.protocol.bins),
+    (Row("modularity", "modularity", "Modularity"),),
+)

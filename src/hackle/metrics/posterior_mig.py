@@ -13,6 +13,7 @@ from typing import Unpack
 from numpy.typing import ArrayLike
 
 from hackle.information.factor_information import FactorOptions
+from hackle.metrics.metric import Evaluation, Metric, Row
 from hackle.metrics.rmig import rmig_score
 
 
@@ -29,3 +30,16 @@ def posterior_mig_score(
     1.0
     """
     return rmig_score(means, logvars, factors, **FactorOptions({"estimator": "sampled", "balanced": True, **options}))
+
+
+def _compute(e: Evaluation) -> float:
+    bins = e.protocol.posterior_bins
+    return posterior_mig_score(*e.posteriors, e.factors, bins=bins, estimator="quantised")
+
+
+POSTERIOR_MIG = Metric(
+    "posterior_mig",
+    _compute,
+    (Row("posterior_mig", "MIG with q(z|x)", "MIG, q(z|x)"),),
+    on="posterior",
+)

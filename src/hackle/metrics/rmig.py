@@ -16,7 +16,10 @@ from numpy.typing import ArrayLike
 
 from hackle.information.factor_information import FactorInformation, FactorOptions, factor_information
 from hackle.information.posterior import Floats
+from hackle.metrics.informativeness import informativeness
+from hackle.metrics.metric import Evaluation, Metric, Row
 from hackle.metrics.mig import top_two_gap
+from hackle.metrics.modularity import modularity_from_information
 
 
 def rmig_score(
@@ -49,3 +52,41 @@ def rmig_per_factor(found: FactorInformation, *, normalised: bool = True) -> Flo
     """Each factor's RMIG, (f,); NaN for a factor with a single value."""
     entropies = np.where(found.varying, found.factor_entropies, np.nan)
     return top_two_gap(found.information) / (entropies if normalised else entropies / entropies)
+
+
+def _sampled(e: Evaluation) -> dict[str, float]:
+    """Informativeness, RMIG and the MIG of Chen et al. 2018, which takes a factor's values to be equally likely."""
+    balanced = factor_information(
+        *e.posteriors, e.factors, estimator="sampled", balanced=True, seed=e.seed, device=e.device
+    )
+    alone = informativeness(*e.posteriors, estimator="sampled", seed=e.seed, device=e.device)
+    return {
+        "sampled_informativeness_mean": float(alone.mean()),
+        "sampled_rmig": rmig_from_information(e.sampled_factor_information),
+        "sampled_mig": rmig_from_information(balanced),
+    }
+
+
+INTERPRETABILITY = Metric(
+    "interpretability",
+    lambda e: {
+        "rmig": rmig_from_information(e.factor_information),
+        "posterior_modularity": modularity_from_information(e.factor_information.information),
+    },
+    (
+        Row("rmig", "RMIG", "RMIG"),
+        Row("posterior_modularity", "modularity with q(z|x)", "Modularity, q(z|x)"),
+    ),
+    on="posterior",
+)
+SAMPLED_INTERPRETABILITY = Metric(
+    "sampled_interpretability",
+    _sampled,
+    (
+        Row("sampled_rmig", "RMIG by sampling", "RMIG, sampled"),
+        Row("sampled_mig", "MIG with q(z|x), by sampling", "MIG, sampled"),
+        Row("sampled_informativeness_mean", "mean I(z_i, x) by sampling (nats)", "I(z_i, x), sampled", 0.0, None),
+    ),
+    on="posterior",
+    slow=True,
+)

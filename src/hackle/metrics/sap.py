@@ -25,6 +25,7 @@ from hackle.metrics.checks import (
     standardise,
     varying,
 )
+from hackle.metrics.metric import Metric, Row
 from hackle.metrics.mig import top_two_gap
 
 
@@ -74,3 +75,6 @@ def _squared_correlations(codes: ArrayLike, factors: ArrayLike) -> NDArray[np.fl
     z, _ = standardise(z, z)
     v, _ = standardise(v, v)
     return (z.T @ v / len(z)) ** 2
+
+
+SAP = Metric("sap", lambda e: sap_score(e.codes, e.factors, test=e.test), (Row("sap", "SAP", "SAP"),))

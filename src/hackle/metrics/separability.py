@@ -17,7 +17,7 @@ without any information at all have WSEPIN = WINDIN = 0.
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypedDict, Unpack
+from typing import Any, NamedTuple, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,7 +25,9 @@ from numpy.typing import ArrayLike
 from hackle.core.gaussian import correlation_divergence
 from hackle.information.posterior import Floats, PosteriorError, Posteriors
 from hackle.information.quantised import Bins, quantise
-from hackle.information.sampled import Device, Mixture, draw, mixture_of
+from hackle.information.sampled import Device, Mixture, draw, everything_is_enough, mixture_of
+from hackle.metrics.informativeness import informativeness
+from hackle.metrics.metric import EVERY_PART, Evaluation, Metric, Row
 
 
 class SeparabilityOptions(TypedDict, total=False):
@@ -134,3 +136,74 @@ def _top_mean(values: Floats, k: int) -> float:
     if not 1 <= k <= len(values):
         raise PosteriorError(f"k is {k}; expected 1 to {len(values)}, the number of codes")
     return float(np.sort(values)[-k:].mean())
+
+
+def _compute(e: Evaluation) -> dict[str, float]:
+    found = separable_information(
+        *e.posteriors,
+        correlation=e.correlation,
+        bins=e.protocol.posterior_bins,
+        mixture=e.mixture,
+        seed=e.seed,
+        device=e.device,
+    )
+    return {"informativeness_mean": float(found.informativeness.mean()), **_scores(e, found)}
+
+
+def _whole(e: Evaluation) -> dict[str, float]:
+    """Draws from some of the training points, the mixture from every image: of dSprites nearly the whole set.
+
+    `whole_overlap` is Σ ρ_i I(z_i; z_≠i) = Σ ρ_i I(x; z_i) − WINDIN, with every information from the same draws.
+    """
+    means, logvars = (part[: e.protocol.draws] for part in e.posteriors)
+    shared: dict[str, Any] = {"mixture": e.everything, "seed": e.seed, "device": e.device}
+    with everything_is_enough(e.coverage):
+        found = separable_information(
+            means, logvars, correlation=e.correlation, bins=e.protocol.posterior_bins, **shared
+        )
+        alone = informativeness(means, logvars, estimator="sampled", **shared)
+    total = found.informativeness.sum()
+    overlap = found.informativeness @ (alone - found.independent) / total if total > 0 else 0.0
+    return {f"whole_{name}": value for name, value in {**_scores(e, found), "overlap": float(overlap)}.items()}
+
+
+def _scores(e: Evaluation, found: SeparableInformation) -> dict[str, float]:
+    k = min(e.protocol.top, len(found.separate))
+    return {
+        "total_information": found.total,
+        f"sepin@{k}": found.sepin(k),
+        "wsepin": found.wsepin(),
+        f"indin@{k}": found.indin(k),
+        "windin": found.windin(),
+    }
+
+
+def _rows(prefix: str = "", over: str = "") -> tuple[Row, ...]:
+    return (
+        Row(f"{prefix}wsepin", f"WSEPIN{over} (nats)", "WSEPIN", None, None),
+        Row(f"{prefix}total_information", f"I(z, x){over} (nats)", "I(z, x)", 0.0, None),
+        Row(f"{prefix}sepin@*", f"SEPIN@*{over} (nats)", "SEPIN@*", None, None),
+        Row(f"{prefix}indin@*", f"INDIN@*{over} (nats)", "INDIN@*", None, None),
+        Row(f"{prefix}windin", f"WINDIN{over} (nats)", "WINDIN", None, None),
+    )
+
+
+SEPARABILITY = Metric(
+    "separability",
+    _compute,
+    (*_rows(), Row("informativeness_mean", "mean I(z_i, x) (nats)", "I(z_i, x)", 0.0, None)),
+    needs=(),
+    on="posterior",
+)
+WHOLE_SEPARABILITY = Metric(
+    "whole_separability",
+    _whole,
+    (
+        *_rows("whole_", " over all images"),
+        Row("whole_overlap", "weighted mean of I(z_i, z_≠i) (nats)", "I(z_i, z_≠i)", None, None),
+    ),
+    needs=(),
+    on="posterior",
+    slow=True,
+    parts=EVERY_PART,
+)

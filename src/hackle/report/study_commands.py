@@ -91,7 +91,7 @@ def _scoring(name: str, tables: Tables) -> dict[str, Any]:
 def _metrics(study: Study, protocols: list[str], rows: set[str]) -> list[str] | None:
     """The metrics that were asked for, None where they are the study's own."""
     known = [protocol(name) for name in protocols if name.partition("@")[0] in PROTOCOLS]
-    have = [name for name in METRICS if (METRICS[name].row or name) in rows]
+    have = [name for name in METRICS if METRICS[name].rows[0].name in rows]
     chosen = lambda wanted: {name for one in known for name in choose_metrics(wanted, one)}  # noqa: E731
     if not have or chosen(study.metrics) == set(have):
         return None

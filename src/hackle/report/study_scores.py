@@ -58,8 +58,7 @@ def score_data(tables: Tables) -> dict[str, Any]:
 
 def _place(column: tuple[str, str, str]) -> tuple[int, int, str, str]:
     metric, representation, protocol = column
-    known = list(words.MEASURES)
-    return (known.index(metric) if metric in known else len(known), representation == "sampled", metric, protocol)
+    return (words.place(metric), representation == "sampled", metric, protocol)
 
 
 def _labels(columns: list[tuple[str, str, str]]) -> list[str]:

@@ -7,7 +7,6 @@ the groups and pairs of the β-VAE and FactorVAE scores are drawn from the rows 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,11 +16,12 @@ from torch import Tensor
 from hackle.core.factors import FactorGrid
 from hackle.datasets.labels import labelled_grid
 from hackle.scoring.encode import Codebook
-from hackle.scoring.evaluation import Evaluation
-from hackle.scoring.models import Representation, prepare_scoring, settle_names, table_of
+from hackle.scoring.models import score_table
 from hackle.scoring.plan import split_plan
 from hackle.scoring.protocol import Protocol
-from hackle.scoring.registry import ScoreError
+from hackle.scoring.protocol import protocol as find_protocol
+from hackle.scoring.registry import ScoreError, Wanted, choose_metrics, names_of
+from hackle.scoring.scorer import Representation, prepare_scorer
 
 Factors = ArrayLike | Mapping[str, ArrayLike] | pd.DataFrame
 _FEWEST = 10
@@ -30,7 +30,7 @@ _FEWEST = 10
 def score_codes(
     codes: ArrayLike | Tensor,
     factors: Factors,
-    metrics: str | Iterable[str] = "all",
+    metrics: Wanted = "all",
     protocol: str | Protocol = "locatello2019",
     seed: int = 0,
     *,
@@ -62,14 +62,13 @@ def score_codes(
     spread = None if logvars is None else _numbers(logvars, "logvars")
     if spread is not None and spread.shape != means.shape:
         raise ScoreError(f"logvars have shape {spread.shape} and codes {means.shape}; expected the same")
-    grid = _grid(factors, len(means), factor_bins)
-    names = settle_names(metrics, protocol)
-    scoring = prepare_scoring(grid, names, protocol, seed, representations, bootstrap, whole_mixture, split_plan)
-    book = Codebook(np.arange(len(means)), means, spread)
+    grid, settings = _grid(factors, len(means), factor_bins), find_protocol(protocol)
+    chosen = choose_metrics(metrics, settings, strictly=True).values()
+    scorer = prepare_scorer(grid, chosen, settings, seed, representations, bootstrap, whole_mixture, split_plan)
     flags = discrete if isinstance(discrete, bool) else tuple(bool(flag) for flag in discrete)
-    shared: dict[str, Any] = {"seed": scoring.seed, "whole_mixture": whole_mixture}
-    evaluation = Evaluation(grid, scoring.plan, scoring.protocol, book, book, flags, correlation, **shared)
-    return table_of(scoring, evaluation, names, ceilings=ceilings, progress=progress)
+    book = Codebook(np.arange(len(means)), means, spread)
+    evaluation = scorer.of_codes(book, discrete=flags, correlation=correlation)
+    return score_table(scorer, evaluation, names_of(metrics), ceilings=ceilings, progress=progress)
 
 
 def _numbers(values: ArrayLike | Tensor, name: str) -> NDArray[np.float32]:

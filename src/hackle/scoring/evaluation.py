@@ -1,18 +1,28 @@
-"""What metrics see: the arrays of one representation, by their places in a plan."""
+"""What metrics see of a model or of codes: the arrays of one representation, by their places in a plan."""
 
 from __future__ import annotations
 
+import warnings
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-import hackle.metrics as metrics
-from hackle.core.factors import FactorGrid
+from hackle.core.factors import FactorGrid, scored_factors
 from hackle.core.types import Dataset
+from hackle.information import (
+    FactorInformation,
+    PosteriorError,
+    bin_codes,
+    discrete_mutual_information,
+    factor_information,
+)
+from hackle.metrics.informativeness import informativeness
+from hackle.metrics.metric import Codes, Labels, Posterior, Subject
 from hackle.scoring.encode import Codebook
 from hackle.scoring.plan import Groups, Plan, rows_of
 from hackle.scoring.protocol import Protocol
@@ -20,8 +30,8 @@ from hackle.train.model import Model
 
 
 @dataclass
-class Evaluation:
-    """The arrays that metrics see: one representation of the images of one plan.
+class EncodedPlan:
+    """The `hackle.metrics.Evaluation` of the images of a plan: one representation of them, and their posteriors.
 
     discrete: which codes are class numbers. model and dataset serve the metrics that decode images.
     """
@@ -38,30 +48,59 @@ class Evaluation:
     model: Model | None = None
     dataset: Dataset | None = None
 
+    @property
+    def subject(self) -> Subject:
+        """What decides which metrics fit."""
+        likelihood = self.model is not None and self.model.has_likelihood
+        return Subject(self.grid, self.protocol, self.posterior.width, self.has_posteriors, likelihood)
+
     @cached_property
-    def codes(self) -> NDArray[np.float32]:
+    def codes(self) -> Codes:
         return self.codebook.means(self.plan.train)
 
     @cached_property
-    def factors(self) -> NDArray[np.int64]:
+    def factors(self) -> Labels:
         return rows_of(self.grid, self.plan.train)
 
     @cached_property
-    def test(self) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    def test(self) -> tuple[Codes, Labels]:
         return self.codebook.means(self.plan.test), rows_of(self.grid, self.plan.test)
 
-    @cached_property
-    def posteriors(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        return self.posterior.means(self.plan.train), self.posterior.logvars(self.plan.train)
+    @property
+    def has_posteriors(self) -> bool:
+        return self.posterior.has_posterior
+
+    def _posteriors_of(self, index: NDArray[np.int64]) -> Posterior:
+        return self.posterior.means(index), self.posterior.logvars(index)
 
     @cached_property
-    def factor_information(self) -> metrics.FactorInformation:
-        return metrics.factor_information(*self.posteriors, self.factors, bins=self.protocol.posterior_bins)
+    def posteriors(self) -> Posterior:
+        return self._posteriors_of(self.plan.train)
+
+    @property
+    def test_posteriors(self) -> Posterior:
+        return self._posteriors_of(self.plan.test)
+
+    @property
+    def everything(self) -> Posterior:
+        return self._posteriors_of(self.posterior.index)
+
+    @property
+    def coverage(self) -> float:
+        return len(self.posterior.index) / self.grid.size
+
+    @property
+    def mixture(self) -> Posterior | None:
+        return self.everything if self.whole_mixture else None
 
     @cached_property
-    def sampled_factor_information(self) -> metrics.FactorInformation:
+    def factor_information(self) -> FactorInformation:
+        return factor_information(*self.posteriors, self.factors, bins=self.protocol.posterior_bins)
+
+    @cached_property
+    def sampled_factor_information(self) -> FactorInformation:
         """The same informations by sampling (Do & Tran 2020, A.10 and A.11)."""
-        return metrics.factor_information(
+        return factor_information(
             *self.posteriors,
             self.factors,
             estimator="sampled",
@@ -71,34 +110,20 @@ class Evaluation:
         )
 
     @property
-    def everything(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """The posteriors of every image of the plan."""
-        return self.posterior.means(self.posterior.index), self.posterior.logvars(self.posterior.index)
-
-    @property
-    def mixture(self) -> tuple[NDArray[np.float32], NDArray[np.float32]] | None:
-        """The posteriors that mixtures are made of where not those evaluated."""
-        return self.everything if self.whole_mixture else None
-
-    @property
     def device(self) -> torch.device | None:
-        """Where heavy sums run: beside the model, if that is on an accelerator."""
         return self.model.device if self.model is not None and self.model.device.type != "cpu" else None
 
     def decoding(self, images: int = 1000) -> tuple[Model, NDArray[np.uint8]]:
-        """The model and the first images of the test part."""
         assert self.model is not None
         assert self.dataset is not None
         return self.model, self.dataset.render(self.grid.rows(self.plan.test[:images]), seed=self.seed)
 
-    def groups(self, groups: Groups | None) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-        """Codes (g, size, c) of groups and the factor each holds."""
-        assert groups is not None
+    def groups(self, part: Literal["groups", "test_groups"]) -> tuple[Codes, Labels]:
+        groups: Groups = getattr(self.plan, part)
         return self.codebook.means(groups.index), groups.held
 
-    def differences(self, pairs: Groups | None) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-        """Mean absolute difference (g, c) between the halves of pair groups and the factor each holds."""
-        assert pairs is not None
+    def differences(self, part: Literal["pairs", "test_pairs"]) -> tuple[Codes, Labels]:
+        pairs: Groups = getattr(self.plan, part)
         half = pairs.index.shape[1] // 2
         parts = [
             np.abs(self.codebook.means(block[:, :half]) - self.codebook.means(block[:, half:])).mean(axis=1)
@@ -106,7 +131,11 @@ class Evaluation:
         ]
         return np.concatenate(parts), pairs.held
 
-    def resampled(self, rng: np.random.Generator) -> Evaluation:
+    def sampled(self) -> EncodedPlan:
+        """The same with a sample of each image's posterior for its code."""
+        return replace(self, codebook=self.posterior.sampled(self.correlation, self.seed))
+
+    def resampled(self, rng: np.random.Generator) -> EncodedPlan:
         """The same codes with every part of the plan drawn again from itself, with replacement."""
 
         def again(part: Any) -> Any:
@@ -118,3 +147,20 @@ class Evaluation:
             return part[rng.integers(len(part), size=len(part))]
 
         return replace(self, plan=Plan(*(again(part) for part in self.plan)))
+
+    def code_informations(self) -> dict[str, NDArray]:
+        """What codes say of the data and of each factor, for figures.
+
+        `mutual_information` (l, f): of each code's mean with each factor, in equal-width bins. `informativeness` (l,):
+        I(x; z_i) of each code's posterior.
+        """
+        found: dict[str, NDArray] = {}
+        if scored_factors(self.grid):
+            binned = bin_codes(self.codes, self.protocol.bins)
+            found["mutual_information"] = discrete_mutual_information(binned, self.factors)
+        if self.has_posteriors:
+            # What informations refuse, and posteriors beyond the bins, are said of the scores that suffer from them.
+            with warnings.catch_warnings(), suppress(PosteriorError):
+                warnings.simplefilter("ignore")
+                found["informativeness"] = informativeness(*self.posteriors, bins=self.protocol.posterior_bins)
+        return found

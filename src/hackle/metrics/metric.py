@@ -1,0 +1,339 @@
+"""What a metric is: one record that says what it computes, which scores it gives, what it needs and how to read it.
+
+Each module of this folder that computes a score declares its `Metric`; `METRICS` finds them all. A metric of one's own is a
+`Metric`, or a function of arrays such as `def mcc(codes, factors)`, in a file or module of one's own.
+
+A metric sees an `Evaluation`: the arrays of one representation, by name. `hackle.scoring` makes one from a model.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hackle.core.factors import FactorGrid, scored_factors
+from hackle.core.parts import Found, PartError, Parts, source_file, source_hash
+
+if TYPE_CHECKING:
+    import torch
+
+    from hackle.information import FactorInformation
+    from hackle.metrics.likelihood import Autoencoder
+
+Codes = NDArray[np.float32]
+Labels = NDArray[np.int64]
+Posterior = tuple[Codes, Codes]
+"""Means and logvars, each (n, c)."""
+
+
+class Settings(Protocol):
+    """What metrics read of a protocol; `hackle.scoring.protocol.Protocol` says what each means."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def bins(self) -> int: ...
+    @property
+    def minimum_variance(self) -> float: ...
+    @property
+    def prune_collapsed(self) -> bool: ...
+    @property
+    def dci_predictor(self) -> str: ...
+    @property
+    def dci_skips_categorical(self) -> bool: ...
+    @property
+    def beta_vae_classifier(self) -> str: ...
+    @property
+    def beta_vae_iterations(self) -> int: ...
+    @property
+    def posterior_bins(self) -> int: ...
+    @property
+    def top(self) -> int: ...
+    @property
+    def tc_batch(self) -> int: ...
+    @property
+    def draws(self) -> int: ...
+
+
+class Evaluation(Protocol):
+    """The arrays that metrics see: one representation of the images of one plan."""
+
+    seed: int
+    correlation: float
+    discrete: bool | tuple[bool, ...]
+
+    @property
+    def grid(self) -> FactorGrid:
+        """The data set's factors."""
+        ...
+
+    @property
+    def protocol(self) -> Settings: ...
+
+    @property
+    def codes(self) -> Codes:
+        """Of the training points, (n, c)."""
+        ...
+
+    @property
+    def factors(self) -> Labels:
+        """The scored factors of the training points, (n, f): those that are observed and vary."""
+        ...
+
+    @property
+    def test(self) -> tuple[Codes, Labels]:
+        """Codes and factors of the test points."""
+        ...
+
+    @property
+    def has_posteriors(self) -> bool: ...
+
+    @property
+    def posteriors(self) -> Posterior:
+        """Of the training points."""
+        ...
+
+    @property
+    def test_posteriors(self) -> Posterior: ...
+
+    @property
+    def everything(self) -> Posterior:
+        """The posteriors of every image of the plan."""
+        ...
+
+    @property
+    def coverage(self) -> float:
+        """The part of the data set's images that the plan has met."""
+        ...
+
+    @property
+    def mixture(self) -> Posterior | None:
+        """The posteriors that mixtures are made of where not those evaluated."""
+        ...
+
+    @property
+    def factor_information(self) -> FactorInformation:
+        """Of the posteriors on the factors, quantised."""
+        ...
+
+    @property
+    def sampled_factor_information(self) -> FactorInformation:
+        """The same by sampling."""
+        ...
+
+    @property
+    def device(self) -> torch.device | None:
+        """Where heavy sums run: beside the model, if that is on an accelerator."""
+        ...
+
+    def groups(self, part: Literal["groups", "test_groups"]) -> tuple[Codes, Labels]:
+        """Codes (g, size, c) of groups and the factor each holds."""
+        ...
+
+    def differences(self, part: Literal["pairs", "test_pairs"]) -> tuple[Codes, Labels]:
+        """Mean absolute difference (g, c) between the halves of pair groups and the factor each holds."""
+        ...
+
+    def decoding(self, images: int = 1000) -> tuple[Autoencoder, NDArray[np.uint8]]:
+        """The model and the first images of the test part."""
+        ...
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What decides which metrics fit: the factors of a data set, or None where it is not here and is taken to have what it
+    takes, the protocol, how many codes there are, and whether a model has posteriors and a likelihood of images."""
+
+    grid: FactorGrid | None
+    protocol: Settings
+    codes: int
+    posteriors: bool = True
+    likelihood: bool = True
+
+
+Need = Literal["factors", "two factors", "a numeric factor", "two codes", "posteriors", "a likelihood"]
+
+
+def numeric_factors(grid: FactorGrid, protocol: Settings) -> list[int]:
+    """The places, among the scored factors, of those that the protocol's DCI is about."""
+    return [
+        position
+        for position, column in enumerate(scored_factors(grid))
+        if not (protocol.dci_skips_categorical and grid.kinds[column] == "categorical")
+    ]
+
+
+def _lacks(need: Need, subject: Subject) -> str:
+    """What a subject lacks of one need, in words."""
+    grid = subject.grid
+    if need == "two codes":
+        return "two codes or more, of which there is one" if subject.codes < 2 else ""
+    if need == "posteriors":
+        hint = "posteriors; this encoder gives codes only. One that returns means and logvars has them"
+        return "" if subject.posteriors else hint
+    if need == "a likelihood":
+        return "" if subject.likelihood else "a hackle model whose decoder gives images a likelihood"
+    if grid is None:
+        return ""
+    if not scored_factors(grid):
+        return "observed factors, of which the data set has none with more than one value"
+    if need == "two factors" and len(scored_factors(grid)) < 2:
+        return "two observed factors with more than one value, of which the data set has one"
+    if need == "a numeric factor" and not numeric_factors(grid, subject.protocol):
+        return (
+            "a factor that is not categorical, of which the data set has none and the protocol "
+            f"{subject.protocol.name} asks one"
+        )
+    return ""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A score that a metric gives: its name in tables, how figures label it in full and briefly, and its bounds, if any.
+
+    A star in the name stands for a number that the protocol chooses, and in the labels for the same number.
+    """
+
+    name: str
+    label: str
+    short: str
+    low: float | None = 0.0
+    high: float | None = 1.0
+
+
+Compute = Callable[[Any], float | Mapping[str, float]]
+
+
+@dataclass(frozen=True)
+class Metric:
+    """compute: a function of an `Evaluation` that gives a score, or several by the names of the rows.
+
+    rows: what it gives; the first is never missing, and the metric is known by it. better: which way to read them. needs: what
+    data set and model must have; ceilings are known where that is factors. on: it sees codes, means and samples alike, means
+    alone, or posteriors. slow: left out of "all", because it takes minutes. parts: what it reads of the plan beside independent
+    points. origin: where a metric of one's own comes from.
+    """
+
+    name: str
+    compute: Compute
+    rows: tuple[Row, ...]
+    better: Literal["higher", "lower", "neither"] = "higher"
+    needs: tuple[Need, ...] = ("factors",)
+    on: Literal["codes", "means", "posterior"] = "codes"
+    slow: bool = False
+    parts: tuple[Literal["groups", "test_groups", "pairs", "test_pairs"], ...] = ()
+    origin: str = ""
+
+    def missing(self, subject: Subject) -> str:
+        """What it needs and the subject does not have, in words; "" where it fits."""
+        needs: tuple[Need, ...] = (*self.needs, "posteriors") if self.on == "posterior" else self.needs
+        return next((words for need in needs if (words := _lacks(need, subject))), "")
+
+    @property
+    def has_ceiling(self) -> bool:
+        """Whether it compares codes with factors, so that perfect codes tell how high it can get."""
+        return bool({"factors", "two factors", "a numeric factor"} & set(self.needs))
+
+    def gives(self, score: str) -> bool:
+        """Whether a score of this name is one of its rows."""
+        return any(fnmatchcase(score, row.name) for row in self.rows)
+
+
+EVERY_PART: tuple[Literal["groups", "test_groups", "pairs", "test_pairs"], ...] = (
+    "groups",
+    "test_groups",
+    "pairs",
+    "test_pairs",
+)
+"""Of a plan, for metrics of every image that it names."""
+
+
+def _order(found: Found[Metric]) -> tuple[bool, int, str]:
+    """Quick ones first, those of codes before those of posteriors."""
+    return found.part.slow, ("codes", "means", "posterior").index(found.part.on), found.name
+
+
+def own_metric(name: str, thing: Any) -> Metric | None:
+    """A metric of one's own from a function; `name` is its row's name, or `path.py:name` that ends in it.
+
+    Arguments are known by their names, see `ARGUMENTS`; a function of any other two gets codes and factors.
+    """
+    short = name.rpartition(":")[2].rpartition(".")[2]
+    if not callable(thing) or isinstance(thing, type):
+        return None
+    try:
+        parameters = inspect.signature(thing).parameters.values()
+    except ValueError as error:
+        raise PartError(f"{name} does not say what its arguments are; expected {_EXPECTED}") from error
+    required = [
+        "evaluation" if "Evaluation" in str(one.annotation) else one.name
+        for one in parameters
+        if one.default is one.empty and one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)
+    ]
+    if len(required) == 2 and not set(required) <= ARGUMENTS.keys():
+        required = ["codes", "factors"]
+    if not required or not set(required) <= ARGUMENTS.keys():
+        raise PartError(f"{name} takes {', '.join(required) or 'no arguments'}; expected {_EXPECTED}")
+
+    def compute(evaluation: Evaluation) -> float | dict[str, float]:
+        found: Any = thing(*(ARGUMENTS[one](evaluation) for one in required))
+        if not isinstance(found, Mapping):
+            return float(found)
+        return {key if key.startswith(short) else f"{short}_{key}": float(value) for key, value in found.items()}
+
+    label = short.replace("_", " ")
+    rows = Row(short, label, short, None, None), Row(f"{short}_*", f"{label} *", f"{short}_*", None, None)
+    needs: tuple[Need, ...] = ("factors",) if {"factors", "test_factors"} & set(required) else ()
+    of_posteriors = bool({"means", "logvars"} & set(required))
+    return Metric(short, compute, rows, needs=needs, on="posterior" if of_posteriors else "codes", origin=origin(thing))
+
+
+def origin(thing: Any) -> str:
+    """The file that a function or a metric of one's own comes from and the hash of its source, in words."""
+    thing = thing.compute if isinstance(thing, Metric) else thing
+    path: Path | None = source_file(thing)
+    return "given as a function" if path is None else f"of {path}, source {source_hash(thing)}"
+
+
+ARGUMENTS: dict[str, Callable[[Evaluation], Any]] = {
+    "codes": lambda e: e.codes,
+    "factors": lambda e: e.factors,
+    "test_codes": lambda e: e.test[0],
+    "test_factors": lambda e: e.test[1],
+    "means": lambda e: e.posteriors[0],
+    "logvars": lambda e: e.posteriors[1],
+    "seed": lambda e: e.seed,
+    "evaluation": lambda e: e,
+}
+"""What a function of one's own may ask for, by the names of its arguments."""
+_EXPECTED = f"a function of codes and factors, or of some of {', '.join(ARGUMENTS)}"
+
+METRICS: Parts[Metric] = Parts(
+    "metric", ("hackle.metrics.*",), lambda thing: isinstance(thing, Metric), adopt=own_metric, order=_order
+)
+"""Every metric by name."""
+
+
+@cache
+def row_of(score: str) -> tuple[Metric, Row] | None:
+    """The metric that gives a score and the row that describes it; None for a score of one's own."""
+    for metric in METRICS.values():
+        for row in metric.rows:
+            if fnmatchcase(score, row.name):
+                number = score[row.name.index("*") :] if "*" in row.name else ""
+                label, short = (text.replace("*", number) for text in (row.label, row.short))
+                return metric, Row(score, label, short, row.low, row.high)
+    return None
+
+
+def known_rows() -> Sequence[Row]:
+    """The rows of every metric, in their order."""
+    return [row for metric in METRICS.values() for row in metric.rows]
