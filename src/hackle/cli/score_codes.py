@@ -42,7 +42,8 @@ def score_codes_command(
         codes: An .npy, .csv or .parquet file of codes, or an .npz file of codes, factors and perhaps logvars.
         factors: A file of factors in the same order, or the names of columns of the file of codes, separated by commas.
         logvars: A file of the logarithms of the variances of posteriors whose means the codes are.
-        metrics: Names separated by commas; all takes what fits and takes seconds, see `hackle score --help`.
+        metrics: Names separated by commas; all takes what fits and takes seconds, see `hackle score --help`. One of your
+            own is path.py:function or module:function.
         protocol: locatello2019, disentanglement_lib, kim2018, do2020, yang2020, or quick for a rough look.
         seed: Seed of the draws.
         factor_bins: Real-valued factors of more values than this are cut into so many bins of equal width.

@@ -221,7 +221,8 @@ def run_study_command(
         name: A study of `hackle study list`, or path.py:function.
         out: The study's folder; results.sqlite in it holds the results.
         protocols: How to score, names separated by commas; the study's own if not given.
-        metrics: Names separated by commas, among which may be all, those that take seconds; the study's own if not given.
+        metrics: Names separated by commas, among which may be all, those that take seconds, and path.py:function of your
+            own; the study's own if not given.
         fraction: Score on this fraction of the protocols' points, for a quick look; the protocols' names say so.
         keep: Weights to keep: of all runs, of none, or of the best by MIG in each group of runs that train together, which
             differ in strengths and seeds alone. If not given, as was said last for this folder, else best.

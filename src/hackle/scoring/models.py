@@ -38,7 +38,8 @@ def score(
 ) -> pd.DataFrame:
     """Score a model, or any function from uint8 images to codes, with every metric that fits.
 
-    model: may also be a run's folder; `trust` imports what its record names, as in `Model.load`. dataset: or its name, as `hackle.load` takes it.
+    model: may also be a run's folder; `trust` imports what its record names, as in `Model.load`. dataset: or its name, as
+    `hackle.load` takes it.
     metrics: "all", which leaves out what does not fit, or names of `METRICS` as a list or separated by commas, which must
     fit: one that does not raises `ScoreError`. Metrics of your own are named `path.py:name` or `module:name`, or are functions
     of codes and factors, in the list or by the names of their rows: `{"mcc": function}`. protocol: a name of `PROTOCOLS` or one

@@ -27,6 +27,7 @@ from hackle.claims.measures import (
     without_noise,
 )
 from hackle.claims.view import Column, Condition, Data, Frame
+from hackle.metrics.mig import top_two_gap
 
 PAPER = "do2020"
 TREND = 0.3
@@ -164,8 +165,7 @@ def _order(
 def gaps(information: np.ndarray) -> np.ndarray:
     """For each factor of dSprites the gap between the two codes that know most of it, as part of the factor's entropy, from
     the informations (codes, factors)."""
-    top = np.sort(information, axis=0)[::-1]
-    return (top[0] - top[1]) / np.log(list(SIZES.values()))
+    return top_two_gap(information) / np.log(list(SIZES.values()))
 
 
 def _positions_against_shape(information: np.ndarray, informativeness: np.ndarray) -> float:
