@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
 import sqlite3
 import sys
 from contextlib import closing
@@ -129,6 +131,35 @@ def test_status_tells_what_waits_and_why_runs_failed(own_study: str, tmp_path: P
         store.add(Outcome(runs[0], "done"))
     main(f"study status {tmp_path / 'loose'}".split())
     assert "what is waiting is not known" in words_of(capsys)
+
+
+def test_status_shows_the_settings_that_differ_and_reads_labels_of_older_folders(
+    own_study: str, tmp_path: Path, capsys: Any
+) -> None:
+    from hackle.studies.folder import write_wanted
+
+    first = runs_of(own_study, find_study(own_study), {"seeds": 1})[0]
+    runs = [first, dataclasses.replace(first, likelihood="gaussian", correlation=0.25)]
+    write_wanted(tmp_path, own_study, {}, runs)
+    with Store.create_or_open(tmp_path) as store:
+        store.add(Outcome(runs[1], "done"))
+    main(["study", "status", str(tmp_path)])
+    text = words_of(capsys)
+    assert "likelihood" in text
+    assert "gaussian" in text
+    assert "0.25" in text
+    assert "batch size" not in text
+    content = json.loads((tmp_path / "study.json").read_text())
+    for group in content["groups"]:
+        label = group["label"]
+        group["label"] = [
+            label[name] for name in ("dataset", "method", "architecture", "latents", "steps", "correlation")
+        ]
+    (tmp_path / "study.json").write_text(json.dumps(content))
+    main(["study", "status", str(tmp_path)])
+    text = words_of(capsys)
+    assert "1 done, 0 failed, 1 waiting" in text
+    assert "-1" not in text
 
 
 def test_plan_measures_and_keeps_nothing(own_study: str, tmp_path: Path, capsys: Any) -> None:

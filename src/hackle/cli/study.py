@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from inspect import signature
+from inspect import getdoc, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -24,16 +25,8 @@ if TYPE_CHECKING:
 
 USAGE = """\
 usage: hackle study {list, plan NAME, run NAME --out DIR, status DIR, export DIR, merge DIR OTHER, repair DIR} [options]
-
-  list      the papers' studies
-  plan      runs, groups, fleets, hours, memory and disk on this machine, from a short measurement
-  run       train, score and store; started again it goes on where it stopped
-  status    done, failed and waiting runs, and why runs failed
-  export    scores, runs and curves as Parquet or CSV
-  merge     add the results in another folder to those in a folder
-  repair    set a damaged store aside and keep what is whole
-
-NAME is a study of the list, or path.py:function for a function of yours that returns runs. Each has its own --help."""
+"""
+NAMES = "NAME is a study of the list, or path.py:function for a function of yours that returns runs. Each has its own --help."
 
 
 def main(words: list[str]) -> None:
@@ -49,6 +42,10 @@ def main(words: list[str]) -> None:
     }
     if words[:1] in ([], ["-h"], ["--help"]):
         print(USAGE)
+        for name, each in commands.items():
+            first = re.split(r"[:.]\s", f"{getdoc(each)} ")[0]
+            print(f"  {name:9} {first}")
+        print(f"\n{NAMES}")
         return
     if words[0] not in commands:
         raise HackleError(f"no `study {words[0]}`; {nearest(words[0], commands)}")
@@ -314,13 +311,14 @@ def status_command(directory: Positional[Path], failures: int = 10) -> None:
         counts[row["status"]] += 1
         counts["waiting"] -= row["run"] in planned
     # What every group has by default goes without saying.
-    kept = [at for at, key in enumerate(LABEL) if any(label[at] != DEFAULTS.get(key) for label in groups)]
-    named = [at for at in kept if LABEL[at] not in DEFAULTS]
-    sizes = [at for at in kept if LABEL[at] in DEFAULTS]
-    table = plain_table("group", *(heading(LABEL[at]) for at in sizes), *states)
-    for label, counts in groups.items():
-        cells = (f"{label[at]:,}" if isinstance(label[at], int) else str(label[at]) for at in sizes)
-        table.add_row(" ".join(label[at] for at in named), *cells, *(f"{counts[key]:,}" for key in states))
+    rows = [(dict(zip(LABEL, label, strict=True)), counts) for label, counts in groups.items()]
+    shown = [name for name in LABEL if name in DEFAULTS and any(row[name] != DEFAULTS[name] for row, _ in rows)]
+    table = plain_table("group", *map(heading, shown), *states)
+    for row, counts in rows:
+        group = " ".join(row[name] for name in LABEL if name not in DEFAULTS)
+        values = [*(row[name] for name in shown), *(counts[state] for state in states)]
+        forms = {int: ",", float: "g"}
+        table.add_row(group, *(format(value, forms.get(type(value), "")) for value in values))
     Console().print(table)
     totals = {key: sum(counts[key] for counts in groups.values()) for key in states}
     name = f"{wanted.study}: " if wanted else ""

@@ -72,27 +72,20 @@ CREATE TABLE ceilings (
     ceiling REAL NOT NULL,
     PRIMARY KEY (dataset, protocol, scoring_seed, metric)
 ) WITHOUT ROWID;
-CREATE TABLE curves (
-    name TEXT NOT NULL,
-    run INTEGER NOT NULL REFERENCES runs ON DELETE CASCADE,
-    dtype TEXT NOT NULL,
-    shape TEXT NOT NULL,
-    data BLOB NOT NULL,
-    checksum INTEGER NOT NULL,
-    PRIMARY KEY (name, run)
-) WITHOUT ROWID;
-CREATE TABLE arrays (
-    name TEXT NOT NULL,
-    run INTEGER NOT NULL REFERENCES runs ON DELETE CASCADE,
-    dtype TEXT NOT NULL,
-    shape TEXT NOT NULL,
-    data BLOB NOT NULL,
-    checksum INTEGER NOT NULL,
-    PRIMARY KEY (name, run)
-) WITHOUT ROWID;
-CREATE INDEX curves_of_run ON curves (run);
-CREATE INDEX arrays_of_run ON arrays (run);
 """
+_OF_ARRAYS = """
+CREATE TABLE {0} (
+    name TEXT NOT NULL,
+    run INTEGER NOT NULL REFERENCES runs ON DELETE CASCADE,
+    dtype TEXT NOT NULL,
+    shape TEXT NOT NULL,
+    data BLOB NOT NULL,
+    checksum INTEGER NOT NULL,
+    PRIMARY KEY (name, run)
+) WITHOUT ROWID;
+CREATE INDEX {0}_of_run ON {0} (run);
+"""
+_TABLES += _OF_ARRAYS.format("curves") + _OF_ARRAYS.format("arrays")
 _CACHE = """
 CREATE TABLE IF NOT EXISTS packed_scores (
     run INTEGER PRIMARY KEY REFERENCES runs ON DELETE CASCADE,
