@@ -159,7 +159,7 @@ def test_status_shows_the_settings_that_differ_and_reads_labels_of_older_folders
     main(["study", "status", str(tmp_path)])
     text = words_of(capsys)
     assert "1 done, 0 failed, 1 waiting" in text
-    assert "-1" not in text
+    assert " -1 " not in text
 
 
 def test_plan_measures_and_keeps_nothing(own_study: str, tmp_path: Path, capsys: Any) -> None:
