@@ -335,7 +335,8 @@ def nearest(word: str, known: Iterable[str]) -> str:
     'did you mean beta_vae? there are mig, beta_vae.'
     """
     names = list(known)
-    close = difflib.get_close_matches(word.lower(), names, n=2, cutoff=0.6)
+    lowered = {name.lower(): name for name in names}
+    close = [lowered[near] for near in difflib.get_close_matches(word.lower(), lowered, n=2, cutoff=0.6)]
     hint = f"did you mean {' or '.join(close)}? " if close else ""
     if close and len(names) > _FEW:
         return hint.rstrip()

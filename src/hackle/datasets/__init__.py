@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from hackle.core.parts import Parts, is_named, is_reference
-from hackle.core.types import Dataset
+from hackle.core.types import Dataset, HackleError
 from hackle.datasets import own
 from hackle.datasets.damage import DamagedError
 from hackle.datasets.fetch import data_root
@@ -20,7 +20,12 @@ __all__ = ["DATASETS", "DataError", "find", "found", "load", "load_of_run", "nee
 
 def _made(name: str, thing: Any, root: Path) -> Dataset:
     """What a function of the user's own makes, or what the name stands for itself."""
-    made = thing() if callable(thing) and not isinstance(thing, Dataset) else thing
+    try:
+        made = thing() if callable(thing) and not isinstance(thing, Dataset) else thing
+    except HackleError:
+        raise
+    except Exception as error:
+        raise DataError(f"{name} failed: {type(error).__name__}: {error}") from error
     made = made.load(root) if isinstance(made, Source) else made
     if not isinstance(made, Dataset):
         raise DataError(
