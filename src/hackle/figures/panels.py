@@ -59,7 +59,7 @@ def score_axis(metric: str, values: Frame, ceiling: float = float("nan"), label:
     Values beyond a score's bounds widen it: nothing that is there is left out.
     """
     known = words.measure(metric)
-    low, high = spread(values, values)
+    low, high = spread(values)
     seen = np.asarray(values, float)
     least, most = (np.nanmin(seen), np.nanmax(seen)) if np.isfinite(seen).any() else (0.0, 0.0)
     if known.low is not None and least >= known.low:
@@ -150,7 +150,7 @@ def scatter(
         raise Lacking(f"no score {words.listing(gone)}" if gone else f"no runs with both {x} and {y}")
     points = _points(rows, rows[x], rows[y])
     across, up = axes or (
-        Axis(label or words.measure(metric).label, *spread(rows[metric], rows[metric]))
+        Axis(label or words.measure(metric).label, *spread(rows[metric]))
         if axis in tight
         else score_axis(
             metric, rows[metric], _ceiling(rows, metric) if (axis, label) == ("y", "") else float("nan"), label
@@ -227,7 +227,7 @@ def curves(
         raise Lacking(f"no curves of the {words.listing(terms.values())}{f', {title}' if title else ''}")
     middle = points.groupby(["x", "series"], observed=True)["y"].agg(["mean", "count"]).reset_index()
     summary = middle.rename(columns={"mean": "y", "count": "n"}).assign(low=np.nan, high=np.nan)
-    low, high = spread(points["y"], points["y"])
+    low, high = spread(points["y"])
     if hold is not None:
         low = min(hold, float(points["y"].min()))
     return Panel(title, Axis("step"), Axis(label, low, high), points, summary, joined=True, level=level)

@@ -121,20 +121,16 @@ class Selected:
     def each(self, column: str) -> Iterator[tuple[str, Selected]]:
         """The runs with each value of a column, and what it is called."""
         for value in present(self.frame, column, self.runs.wanted(column)):
-            yield (
-                self.runs.named_with_weight(column, value),
-                replace(self, frame=self.frame[self.frame[column] == value]),
-            )
+            part = replace(self, frame=self.frame[self.frame[column] == value])
+            yield self.runs.named_with_weight(column, value), part
 
 
 def select(tables: Tables, runs: Runs) -> Selected:
     """The runs that an exhibit asks for, as far as the tables have them."""
     found = _select(tables, runs)
-    for own, other in runs.stand_ins.items():
-        instead = (
-            _select(tables, replace(runs, where={**runs.where, "dataset": other})) if not len(found.frame) else found
-        )
-        if instead is not found and len(instead.frame):
+    for own, other in runs.stand_ins.items() if not len(found.frame) else ():
+        instead = _select(tables, replace(runs, where={**runs.where, "dataset": other}))
+        if len(instead.frame):
             names = runs.word("dataset", other), runs.word("dataset", own)
             note = "{} stands in for {}: the paper's numbers are of other images".format(*names)
             return replace(instead, notes=(*instead.notes, note))
@@ -143,13 +139,10 @@ def select(tables: Tables, runs: Runs) -> Selected:
 
 def _select(tables: Tables, runs: Runs) -> Selected:
     if runs.metrics:
-        how = {"protocol": runs.protocol, "representation": runs.representation}
-        picked = pick(tables, runs.metrics, **how, **runs.conditions)
-        frame, notes = picked.wide(), picked.notes
+        frame, notes = _scored(tables, runs)
     else:
         done: Frame = tables.runs[tables.runs["status"] == "done"]
-        frame, shorter = _longest(done[settings_mask(done, runs.conditions)].astype(_TEXT))
-        notes = (shorter,) if shorter else ()
+        frame, notes = _longest(done[settings_mask(done, runs.conditions)].astype(_TEXT))
     if runs.vae_is_beta:
         plain = frame["method"] == "vae"
         weight = frame["strength"].astype(float).where(~plain, 1.0)
@@ -164,7 +157,7 @@ def _select(tables: Tables, runs: Runs) -> Selected:
     missing = [f"no runs {line}" for chain in runs.named for line in _absent(frame, runs, chain, {})]
     if not len(frame) and not missing:
         missing = [f"no runs with the score {words.listing(runs.metrics)}" if runs.metrics else "no runs"]
-    return Selected(frame, runs, tables, notes, tuple(dict.fromkeys([*missing, *unscored])))
+    return Selected(frame, runs, tables, tuple(notes), tuple(dict.fromkeys([*missing, *unscored])))
 
 
 def _with_series(frame: Frame, runs: Runs) -> Frame:
@@ -197,26 +190,6 @@ def _absent(frame: Frame, runs: Runs, chain: Sequence[str], known: Mapping[str, 
             yield from _absent(part, runs, rest, {**known, column: value})
 
 
-@dataclass(frozen=True)
-class Picked:
-    """Chosen scores: one row per run and metric, with the run's settings beside it, and what was chosen on the way."""
-
-    rows: Frame
-    metrics: tuple[str, ...]
-    notes: tuple[str, ...] = ()
-
-    def wide(self) -> Frame:
-        """One row per run, a column per metric and one for its ceiling; runs that lack a metric have NaN there."""
-        settings = self.rows.drop_duplicates("run").set_index("run")[[*CONFIGURATION, "seed", "steps"]]
-        column = pd.Index(self.metrics).get_indexer(self.rows["metric"])
-        parts = [settings]
-        for name, before in (("score", ""), ("ceiling", "ceiling ")):
-            values = np.full((len(settings), len(self.metrics)), np.nan)
-            values[settings.index.get_indexer(self.rows["run"]), column] = self.rows[name].to_numpy(float)
-            parts.append(pd.DataFrame(values, settings.index, [before + metric for metric in self.metrics]))
-        return pd.concat(parts, axis=1).reset_index()
-
-
 def _listed(value: Any) -> list[Any]:
     return list(value) if isinstance(value, (list, tuple, set, frozenset)) else [value]
 
@@ -236,30 +209,23 @@ def settings_mask(frame: Frame, where: Mapping[str, Any]) -> Frame:
     return mask
 
 
-def pick(
-    tables: Tables,
-    metrics: Sequence[str],
-    *,
-    protocol: str,
-    representation: str = "mean",
-    **where: Any,
-) -> Picked:
-    """The scores of these metrics for runs with these settings, as `Runs` describes them."""
+def _scored(tables: Tables, runs: Runs) -> tuple[Frame, list[str]]:
+    """A row for each run with some of the scores, a column for each and for its ceiling, and what was chosen on the way."""
     scores: Frame = tables.scores
-    rows = scores[scores["metric"].isin(list(metrics))]
-    rows = rows[rows["representation"].isin([representation, "posterior"])]
-    rows = rows[settings_mask(rows, {**_PLAIN, **where})]
-    rows = rows[np.isfinite(rows["score"].to_numpy(float))]
-    rows, notes = _one_protocol(rows, protocol)
+    rows = scores[
+        scores["metric"].isin(runs.metrics) & scores["representation"].isin([runs.representation, "posterior"])
+    ]
+    rows = rows[settings_mask(rows, runs.conditions) & np.isfinite(rows["score"].to_numpy(float))]
+    rows, notes = _one_protocol(rows, runs.protocol)
     rows, shorter = _longest(rows)
-    if shorter:
-        notes.append(shorter)
-    if rows.duplicated(["run", "metric"]).any():
-        first = rows.drop_duplicates(["run", "metric"]).set_index(["run", "metric"])
-        means = rows.groupby(["run", "metric"], observed=True)["score"].mean()
-        rows = first.assign(score=means).reset_index()
     rows = rows.astype({"metric": object, **_TEXT})
-    return Picked(rows, tuple(metrics), (*notes, *_mixtures(rows), *doubts(rows)))
+    frame = rows.drop_duplicates("run").set_index("run")[[*CONFIGURATION, "seed", "steps"]]
+    # Over several scoring seeds a run's score is their mean.
+    means = rows.groupby(["run", "metric"], observed=True)[["score", "ceiling"]].mean().astype(float)
+    for name, before in (("score", ""), ("ceiling", "ceiling ")):
+        values = means[name].unstack("metric").reindex(frame.index, columns=list(runs.metrics))
+        frame = frame.join(values.astype(float).add_prefix(before))
+    return frame.reset_index(), [*notes, *shorter, *_mixtures(rows), *doubts(rows)]
 
 
 def _one_protocol(rows: Frame, wanted: str) -> tuple[Frame, list[str]]:
@@ -279,14 +245,14 @@ def _one_protocol(rows: Frame, wanted: str) -> tuple[Frame, list[str]]:
     return rows, notes
 
 
-def _longest(rows: Frame) -> tuple[Frame, str]:
+def _longest(rows: Frame) -> tuple[Frame, list[str]]:
     if not len(rows) or rows["steps"].nunique() == 1:
-        return rows, ""
+        return rows, []
     longest = rows.groupby(list(CONFIGURATION), dropna=False, observed=True)["steps"].transform("max")
     kept = rows[rows["steps"] == longest]
     left_out = rows["run"].nunique() - kept["run"].nunique()
     said = f"{words.counted(left_out, 'run')} left out that trained for fewer steps than others like them"
-    return kept, said if left_out else ""
+    return kept, [said] if left_out else []
 
 
 def _mixtures(rows: Frame) -> list[str]:
@@ -351,16 +317,16 @@ def rank_correlation(first: Frame, second: Frame) -> Frame:
     return pd.DataFrame(spearman_matrix(first, second), list(first), list(second))
 
 
-def present(frame: Frame, column: str, order: Iterable[str], others: bool = True) -> list[str]:
+def present(frame: Frame, column: str, order: Iterable[str]) -> list[str]:
     """The values of a column in a customary order, those outside it last."""
     found = list(dict.fromkeys(frame[column])) if len(frame) else []
     known = [name for name in order if name in found]
-    return known + (sorted(name for name in found if name not in known) if others else [])
+    return known + sorted(name for name in found if name not in known)
 
 
-def spread(low: Frame | np.ndarray, high: Frame | np.ndarray) -> tuple[float, float]:
+def spread(*columns: Frame | np.ndarray) -> tuple[float, float]:
     """Ends of an axis a little beyond the data; (0, 1) where there is none."""
-    values = np.concatenate([np.asarray(low, float).ravel(), np.asarray(high, float).ravel()])
+    values = np.concatenate([np.asarray(column, float).ravel() for column in columns])
     values = values[np.isfinite(values)]
     if not len(values):
         return 0.0, 1.0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -108,24 +107,8 @@ class Claims:
         return [paper for paper in self.papers if not paper.with_runs]
 
     def about(self, item: Exhibit) -> list[Row]:
-        """The claims that name a figure or table as their place."""
-        rows = [row for paper in self.papers if paper.name == item.paper for row in paper.rows]
-        return [row for row in rows if item.number in _numbers_named(str(row["where"]))]
-
-
-def _numbers_named(where: str) -> set[str]:
-    """The figures and tables that a claim's place names.
-
-    >>> sorted(_numbers_named("Figures 1 and 5, Table 2"))
-    ['Figure 1', 'Figure 5', 'Table 2']
-    """
-    found = set()
-    for kind, numbers in re.findall(r"(Figure|Table|Appendix)s?\s+([A-Z]?[\d.]*(?:\s*(?:,|and|to)\s*[\d.]+)*)", where):
-        parts = re.findall(r"[A-Z]?[\d.]*\d|[A-Z]", numbers)
-        if " to " in numbers and len(parts) == 2 and all(part.isdigit() for part in parts):
-            parts = [str(value) for value in range(int(parts[0]), int(parts[1]) + 1)]
-        found |= {f"{kind} {part}" for part in parts}
-    return found
+        """The claims that a figure or table is compared with."""
+        return [row for paper in self.papers for row in paper.rows if row["claim"] in item.claims]
 
 
 @dataclass(frozen=True)
