@@ -250,7 +250,7 @@ def test_exports_are_files_and_the_page_works_alone(
     expect(alone.locator(".block")).to_have_count(4)
     slider = alone.locator(".row input").first
     changed(alone, ".picture", lambda: [slider.press("Home"), slider.press("End")])
-    expect(alone.get_by_role("heading", level=1)).to_contain_text("strength 2, seed")
+    expect(alone.get_by_role("heading", level=1)).to_contain_text("β = 2, seed")
     assert alone.evaluate(UNNAMED) == []
     alone.set_viewport_size({"width": 375, "height": 400})
     alone.locator(".row input").nth(2).scroll_into_view_if_needed()

@@ -15,6 +15,7 @@ import pandas as pd
 
 from hackle.core.design import DEFAULTS, DESIGN, heading, in_words
 from hackle.explorer.catalogue import COLUMNS, Catalogue, Contents
+from hackle.figures import words
 
 FIRST = ("mig", "dci_disentanglement", "factor_vae", "beta_vae", "sap", "modularity", "rmig", "wsepin", "kl")
 """Scores that stand first, being those that papers compare."""
@@ -56,10 +57,12 @@ def _setting_columns(runs: Any) -> list[dict[str, Any]]:
 
 def facts_of(row: Mapping[str, Any]) -> list[dict[str, Any]]:
     """What tells a run from others, in words, and of each fact whether it is worth saying of the run alone."""
+    said = {name: in_words(name, row[name]) for name in DESIGN if name != "method" and row[name] is not None}
+    if "strength" in said:
+        said["strength"] = f"{words.symbol(str(row['method']))} = {row['strength']:g}"
     return [
-        {"name": name, "text": in_words(name, row[name]), "telling": name in _ALWAYS or row[name] != DEFAULTS[name]}
-        for name in DESIGN
-        if name != "method" and row[name] is not None
+        {"name": name, "text": text, "telling": name in _ALWAYS or row[name] != DEFAULTS[name]}
+        for name, text in said.items()
     ]
 
 

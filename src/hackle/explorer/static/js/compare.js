@@ -2,7 +2,7 @@
 
 import { readCaptured, readCurves, readRun } from "./api.js";
 import { legend, lineChart } from "./chart.js";
-import { differences, factorName, factsOf, h, metricName, nats, notify, prose, scoreText, setting } from "./dom.js";
+import { differences, factorName, factsOf, h, metricName, nats, notify, prose, scoreText } from "./dom.js";
 import { heatMap } from "./heatmap.js";
 import { paint, paintSheet } from "./picture.js";
 import { Session } from "./session.js";
@@ -44,8 +44,10 @@ export async function showCompare(main, ids, signal) {
   draw();
 }
 
-const name = (run) =>
-  `${run.method ?? run.name}${run.strength !== null && run.strength !== undefined ? ` ${setting(run.strength)}` : ""}`;
+const name = (run) => {
+  const weight = run.facts.find((fact) => fact.name === "strength");
+  return [run.method ?? run.name, ...(weight ? [weight.text] : [])].join(" ");
+};
 
 const heading = (run) =>
   h(
