@@ -72,3 +72,12 @@ def test_a_hanging_worker_is_killed_and_its_task_tried_again(data: Path, tmp_pat
 def test_a_cluster_that_is_not_there_is_said(data: Path, tmp_path: Path) -> None:
     with pytest.raises(EngineError, match=r"nobody answers at 127\.0\.0\.1:1 "):
         study(some_runs(data), tmp_path / "study", engine="ray", address="127.0.0.1:1")
+
+
+def test_workers_import_a_metric_of_one_s_own(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "metrics_for_ray.py").write_text("def width(codes):\n    return codes.shape[1]\n")
+    monkeypatch.chdir(tmp_path)
+    study(some_runs(data, seeds=1), tmp_path / "study", engine="ray", workers=1, metrics="metrics_for_ray.py:width")
+    scores: Any = read(tmp_path / "study").scores
+    assert set(scores["metric"]) == {"width"}
+    assert (scores["score"] > 0).all()

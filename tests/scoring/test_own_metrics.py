@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -139,7 +138,9 @@ def squares_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_squares(tmp_path_factory.mktemp("data"))
 
 
-def test_through_the_command_line_into_scores_and_curves(own: Path, squares_file: Path, tmp_path: Path) -> None:
+def test_through_the_command_line_into_scores_and_curves(
+    own: Path, squares_file: Path, tmp_path: Path, capsys: Any
+) -> None:
     run = tmp_path / "run"
     main(f"train vae --dataset {squares_file} --steps 2 --latents 2 --out {run} --device cpu".split())
     main(f"score {run} --metrics mig,{own}:mcc --fraction 0.02 --device cpu".split())
@@ -147,14 +148,13 @@ def test_through_the_command_line_into_scores_and_curves(own: Path, squares_file
     assert {(row["metric"], row["representation"]) for row in rows} == {
         (name, kind) for name in ("mig", "mcc") for kind in ("mean", "sampled")
     }
-    from hackle.core.types import Run
-    from hackle.nets import MLP
-    from hackle.objectives import VAE
-
-    quick = partial(quick_scores, metrics=f"mig,{own}:mcc")
-    short = Run(VAE(), MLP((8,)), dataset=str(squares_file), steps=2, batch_size=4, latents=2)
-    hackle.fit(short, out=tmp_path / "curves", scores=quick, score_every=1, log_every=1, device="cpu", progress=False)
+    words = f"train vae --dataset {squares_file} --steps 2 --latents 2 --device cpu --score-every 1 --log-every 1 --out"
+    main([*words.split(), str(tmp_path / "curves"), "--score-metrics", f"mig,{own}:mcc"])
     assert "score_mcc" in (tmp_path / "curves" / "curves.csv").read_text().splitlines()[0]
+    with pytest.raises(SystemExit):
+        main([*words.split(), str(tmp_path / "never"), "--score-metrics", f"{own}:mmc"])
+    assert "did you mean mcc" in capsys.readouterr().err
+    assert not (tmp_path / "never").exists()
 
 
 STUDY = """
@@ -213,6 +213,9 @@ def test_through_the_command_line_into_a_study_and_its_claims(
     assert "lack" not in capsys.readouterr().out
     if not workers:
         return
+    page = tmp_path / "page.html"
+    main(["report", str(out), "--out", str(page)])
+    assert "mcc" in page.read_text(encoding="utf-8")
     claims = tmp_path / "claims_of_ones_own.py"
     claims.write_text(CLAIM.format(data=str(squares_file), study=f"{study}:runs"))
     main(["claims", str(out), "--claims", str(claims), "--paper", "lab-notes"])

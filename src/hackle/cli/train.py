@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import shlex
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_type_hints
 
@@ -36,6 +37,8 @@ class TrainOptions:
     """Steps between two points of the curves."""
     score_every: int = 0
     """Steps between two quick scorings of the model, which join the curves; 0 is never."""
+    score_metrics: str = "all"
+    """The metrics of these scorings, of those that the protocol quick is for, and path.py:function of your own."""
 
 
 def _run_options(default: Run) -> Any:
@@ -120,9 +123,12 @@ def _fit(run: Run, device: torch.device, out: Path | None, resume: bool, options
     from hackle.core.sources import own_parts
     from hackle.datasets import DATASETS, load, load_of_run
     from hackle.scoring.models import quick_scores
+    from hackle.scoring.protocol import QUICK
+    from hackle.scoring.registry import choose_metrics
     from hackle.train import Stopped, fit
     from hackle.train.model import WEIGHTS
 
+    choose_metrics(options.score_metrics, QUICK, strictly=True)
     every, code_of_ones_own = options.score_every, ["--trust"] if own_parts(run) else []
     own = None if run.dataset in DATASETS else (load_of_run if resume else load)(run.dataset)
     finished = resume and out is not None and (out / WEIGHTS).is_file()
@@ -135,7 +141,7 @@ def _fit(run: Run, device: torch.device, out: Path | None, resume: bool, options
             device=device,
             resume=resume,
             log_every=options.log_every,
-            scores=quick_scores if every else None,
+            scores=partial(quick_scores, metrics=options.score_metrics) if every else None,
             score_every=every,
         )
     except Stopped as stopped:
@@ -146,6 +152,7 @@ def _fit(run: Run, device: torch.device, out: Path | None, resume: bool, options
             ("device", options.device),
             ("log-every", options.log_every),
             ("score-every", every),
+            ("score-metrics", "" if options.score_metrics == "all" else options.score_metrics),
         )
         words = [word for name, value in known if value for word in (f"--{name}", str(value))]
         command = shlex.join(["hackle", "train", "--resume", "--out", str(out), *words, *code_of_ones_own])
@@ -173,6 +180,8 @@ class ResumeOptions:
     """Steps between two points of the curves."""
     score_every: int = 0
     """Steps between two quick scorings of the model, which join the curves; 0 is never."""
+    score_metrics: str = "all"
+    """The metrics of these scorings, of those that the protocol quick is for, and path.py:function of your own."""
     trust: bool = False
     """Import what the run's record names of other modules than hackle's, which runs their code."""
 
