@@ -20,17 +20,7 @@ from numpy.typing import ArrayLike
 from scipy.special import softmax
 from sklearn.linear_model import LogisticRegression
 
-from hackle.metrics.checks import (
-    Classes,
-    MetricError,
-    Table,
-    TestPair,
-    check_choice,
-    check_codes,
-    check_held,
-    name_classes,
-    varying,
-)
+from hackle.metrics.checks import Classes, MetricError, Table, TestPair, check_choice, check_groups, varying
 from hackle.metrics.metric import Evaluation, Metric, Row
 
 _WIDEST = 1e4
@@ -59,19 +49,7 @@ def beta_vae_score(
     check_choice(classifier, ("logistic", "adagrad"), "classifier")
     if iterations < 0:
         raise MetricError(f"iterations is {iterations}; expected zero or more, the paper has 10,000")
-    points = check_codes(differences, "differences")
-    names = check_held(held, len(points))
-    test_points, test_names = points, names
-    if test is not None:
-        test_points = check_codes(test[0], "test differences")
-        test_names = check_held(test[1], len(test_points), "test held")
-        if test_points.shape[1] != points.shape[1]:
-            raise MetricError(
-                f"test differences have {test_points.shape[1]} codes, those of training {points.shape[1]}; expected the same"
-            )
-    classes, test_classes = name_classes(names, test_names)
-    if classes.max() == 0:
-        raise MetricError("the same factor is held in every group; expected groups that hold two factors or more")
+    points, classes, test_points, test_classes = check_groups(differences, held, test, "differences", "n c")
     if np.ptp(points, axis=0).max() > _WIDEST:
         raise MetricError(
             f"differences span {np.ptp(points, axis=0).max():.3g}; the penalty and step of the classifiers suit codes of "

@@ -82,6 +82,33 @@ def check_held(held: ArrayLike, rows: int, name: str = "held") -> NDArray:
     return array
 
 
+class Held(NamedTuple):
+    """Training and test groups with the factors that they hold, as classes; without test groups the training ones are both."""
+
+    codes: Table
+    classes: Classes
+    test_codes: Table
+    test_classes: Classes
+
+
+def check_groups(codes: ArrayLike, held: ArrayLike, test: TestPair | None, name: str, axes: str) -> Held:
+    """Checked codes of groups, of which the last axis are codes, that hold two factors or more."""
+    train = check_codes(codes, name, axes)
+    names = check_held(held, len(train))
+    tested, test_names = train, names
+    if test is not None:
+        tested = check_codes(test[0], f"test {name}", axes)
+        test_names = check_held(test[1], len(tested), "test held")
+        if tested.shape[-1] != train.shape[-1]:
+            raise MetricError(
+                f"test {name} have {tested.shape[-1]} codes, those of training {train.shape[-1]}; expected the same"
+            )
+    classes, test_classes = name_classes(names, test_names)
+    if classes.max() == 0:
+        raise MetricError("the same factor is held in every group; expected groups that hold two factors or more")
+    return Held(train, classes, tested, test_classes)
+
+
 def check_pair(codes: ArrayLike, factors: ArrayLike, test: TestPair | None) -> Pair:
     """Checked training and test rows with the same columns."""
     train_codes = check_codes(codes)

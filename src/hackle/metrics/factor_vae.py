@@ -20,16 +20,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hackle.metrics.checks import (
-    Classes,
-    MetricError,
-    Table,
-    TestPair,
-    check_codes,
-    check_held,
-    name_classes,
-    varying,
-)
+from hackle.metrics.checks import Classes, MetricError, Table, TestPair, check_codes, check_groups, varying
 from hackle.metrics.likelihood import active_units
 from hackle.metrics.metric import Evaluation, Metric, Row
 
@@ -57,16 +48,8 @@ def factor_vae_score(
     >>> factor_vae_score(groups, held, scale=[1.0, 1.0])
     1.0
     """
-    codes = check_codes(groups, "groups", "n L c")
-    test_codes = codes if test is None else check_codes(test[0], "test groups", "n L c")
+    codes, classes, test_codes, test_classes = check_groups(groups, held, test, "groups", "n L c")
     count = codes.shape[2]
-    if test_codes.shape[2] != count:
-        raise MetricError(f"test groups have {test_codes.shape[2]} codes, those of training {count}; expected the same")
-    names = check_held(held, len(codes))
-    test_names = names if test is None else check_held(test[1], len(test_codes), "test held")
-    classes, test_classes = name_classes(names, test_names)
-    if classes.max() == 0:
-        raise MetricError("the same factor is held in every group; expected groups that hold two factors or more")
     if not minimum_variance >= 0:
         raise MetricError(f"minimum_variance is {minimum_variance}; expected zero or more, the usual protocol has 0.05")
     gini = _mask(discrete, count, "discrete")

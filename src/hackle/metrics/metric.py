@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,119 +32,61 @@ Codes = NDArray[np.float32]
 Labels = NDArray[np.int64]
 Posterior = tuple[Codes, Codes]
 """Means and logvars, each (n, c)."""
-
-
-class Settings(Protocol):
-    """What metrics read of a protocol; `hackle.scoring.protocol.Protocol` says what each means."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def bins(self) -> int: ...
-    @property
-    def minimum_variance(self) -> float: ...
-    @property
-    def prune_collapsed(self) -> bool: ...
-    @property
-    def dci_predictor(self) -> str: ...
-    @property
-    def dci_skips_categorical(self) -> bool: ...
-    @property
-    def beta_vae_classifier(self) -> str: ...
-    @property
-    def beta_vae_iterations(self) -> int: ...
-    @property
-    def posterior_bins(self) -> int: ...
-    @property
-    def top(self) -> int: ...
-    @property
-    def tc_batch(self) -> int: ...
-    @property
-    def draws(self) -> int: ...
+Part = Literal["groups", "test_groups", "pairs", "test_pairs"]
+"""Of a plan, beside independent points."""
 
 
 class Evaluation(Protocol):
-    """The arrays that metrics see: one representation of the images of one plan."""
+    """The arrays that metrics see: one representation of the images of one plan.
+
+    grid: the data set's factors. protocol: the `hackle.scoring.protocol.Protocol`, whose fields are the metrics' arguments.
+    seed, correlation, discrete: of the draws, σ of the posteriors' noise, and which codes are class numbers.
+    codes, factors: of the training points, (n, c) and (n, f), those factors that are observed and vary; test: both of the test
+    points. posteriors, test_posteriors: their means and logvars, where there are any; everything: those of every image of the
+    plan. coverage: the part of the data set's images that the plan has met. mixture: the posteriors that mixtures are made of
+    where not those evaluated. factor_information: of the posteriors on the factors, quantised, and sampled.
+    device: where heavy sums run, beside the model if that is on an accelerator.
+    groups: the codes (g, size, c) of "groups" or "test_groups" and the factor that each holds. differences: the mean absolute
+    difference (g, c) between the halves of "pairs" or "test_pairs" and the factor that each holds. decoding: the model and so
+    many of the test images.
+    """
 
     seed: int
     correlation: float
     discrete: bool | tuple[bool, ...]
 
     @property
-    def grid(self) -> FactorGrid:
-        """The data set's factors."""
-        ...
-
+    def grid(self) -> FactorGrid: ...
     @property
-    def protocol(self) -> Settings: ...
-
+    def protocol(self) -> Any: ...
     @property
-    def codes(self) -> Codes:
-        """Of the training points, (n, c)."""
-        ...
-
+    def codes(self) -> Codes: ...
     @property
-    def factors(self) -> Labels:
-        """The scored factors of the training points, (n, f): those that are observed and vary."""
-        ...
-
+    def factors(self) -> Labels: ...
     @property
-    def test(self) -> tuple[Codes, Labels]:
-        """Codes and factors of the test points."""
-        ...
-
+    def test(self) -> tuple[Codes, Labels]: ...
     @property
     def has_posteriors(self) -> bool: ...
-
     @property
-    def posteriors(self) -> Posterior:
-        """Of the training points."""
-        ...
-
+    def posteriors(self) -> Posterior: ...
     @property
     def test_posteriors(self) -> Posterior: ...
-
     @property
-    def everything(self) -> Posterior:
-        """The posteriors of every image of the plan."""
-        ...
-
+    def everything(self) -> Posterior: ...
     @property
-    def coverage(self) -> float:
-        """The part of the data set's images that the plan has met."""
-        ...
-
+    def coverage(self) -> float: ...
     @property
-    def mixture(self) -> Posterior | None:
-        """The posteriors that mixtures are made of where not those evaluated."""
-        ...
-
+    def mixture(self) -> Posterior | None: ...
     @property
-    def factor_information(self) -> FactorInformation:
-        """Of the posteriors on the factors, quantised."""
-        ...
-
+    def factor_information(self) -> FactorInformation: ...
     @property
-    def sampled_factor_information(self) -> FactorInformation:
-        """The same by sampling."""
-        ...
-
+    def sampled_factor_information(self) -> FactorInformation: ...
     @property
-    def device(self) -> torch.device | None:
-        """Where heavy sums run: beside the model, if that is on an accelerator."""
-        ...
+    def device(self) -> torch.device | None: ...
 
-    def groups(self, part: Literal["groups", "test_groups"]) -> tuple[Codes, Labels]:
-        """Codes (g, size, c) of groups and the factor each holds."""
-        ...
-
-    def differences(self, part: Literal["pairs", "test_pairs"]) -> tuple[Codes, Labels]:
-        """Mean absolute difference (g, c) between the halves of pair groups and the factor each holds."""
-        ...
-
-    def decoding(self, images: int = 1000) -> tuple[Autoencoder, NDArray[np.uint8]]:
-        """The model and the first images of the test part."""
-        ...
+    def groups(self, part: Part) -> tuple[Codes, Labels]: ...
+    def differences(self, part: Part) -> tuple[Codes, Labels]: ...
+    def decoding(self, images: int = 1000) -> tuple[Autoencoder, NDArray[np.uint8]]: ...
 
 
 @dataclass(frozen=True)
@@ -153,7 +95,7 @@ class Subject:
     takes, the protocol, how many codes there are, and whether a model has posteriors and a likelihood of images."""
 
     grid: FactorGrid | None
-    protocol: Settings
+    protocol: Any
     codes: int
     posteriors: bool = True
     likelihood: bool = True
@@ -162,7 +104,7 @@ class Subject:
 Need = Literal["factors", "two factors", "a numeric factor", "two codes", "posteriors", "a likelihood"]
 
 
-def numeric_factors(grid: FactorGrid, protocol: Settings) -> list[int]:
+def numeric_factors(grid: FactorGrid, protocol: Any) -> list[int]:
     """The places, among the scored factors, of those that the protocol's DCI is about."""
     return [
         position
@@ -229,7 +171,7 @@ class Metric:
     needs: tuple[Need, ...] = ("factors",)
     on: Literal["codes", "means", "posterior"] = "codes"
     slow: bool = False
-    parts: tuple[Literal["groups", "test_groups", "pairs", "test_pairs"], ...] = ()
+    parts: tuple[Part, ...] = ()
     origin: str = ""
 
     def missing(self, subject: Subject) -> str:
@@ -247,12 +189,7 @@ class Metric:
         return any(fnmatchcase(score, row.name) for row in self.rows)
 
 
-EVERY_PART: tuple[Literal["groups", "test_groups", "pairs", "test_pairs"], ...] = (
-    "groups",
-    "test_groups",
-    "pairs",
-    "test_pairs",
-)
+EVERY_PART: tuple[Part, ...] = get_args(Part)
 """Of a plan, for metrics of every image that it names."""
 
 

@@ -38,8 +38,5 @@ def _compute(e: Evaluation) -> float:
 
 
 POSTERIOR_MIG = Metric(
-    "posterior_mig",
-    _compute,
-    (Row("posterior_mig", "MIG with q(z|x)", "MIG, q(z|x)"),),
-    on="posterior",
+    "posterior_mig", _compute, (Row("posterior_mig", "MIG with q(z|x)", "MIG, q(z|x)"),), on="posterior"
 )

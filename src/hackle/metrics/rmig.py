@@ -73,10 +73,7 @@ INTERPRETABILITY = Metric(
         "rmig": rmig_from_information(e.factor_information),
         "posterior_modularity": modularity_from_information(e.factor_information.information),
     },
-    (
-        Row("rmig", "RMIG", "RMIG"),
-        Row("posterior_modularity", "modularity with q(z|x)", "Modularity, q(z|x)"),
-    ),
+    (Row("rmig", "RMIG", "RMIG"), Row("posterior_modularity", "modularity with q(z|x)", "Modularity, q(z|x)")),
     on="posterior",
 )
 SAMPLED_INTERPRETABILITY = Metric(

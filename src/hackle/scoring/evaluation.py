@@ -6,7 +6,7 @@ import warnings
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
@@ -22,7 +22,7 @@ from hackle.information import (
     factor_information,
 )
 from hackle.metrics.informativeness import informativeness
-from hackle.metrics.metric import Codes, Labels, Posterior, Subject
+from hackle.metrics.metric import Codes, Labels, Part, Posterior, Subject
 from hackle.scoring.encode import Codebook
 from hackle.scoring.plan import Groups, Plan, rows_of
 from hackle.scoring.protocol import Protocol
@@ -118,11 +118,11 @@ class EncodedPlan:
         assert self.dataset is not None
         return self.model, self.dataset.render(self.grid.rows(self.plan.test[:images]), seed=self.seed)
 
-    def groups(self, part: Literal["groups", "test_groups"]) -> tuple[Codes, Labels]:
+    def groups(self, part: Part) -> tuple[Codes, Labels]:
         groups: Groups = getattr(self.plan, part)
         return self.codebook.means(groups.index), groups.held
 
-    def differences(self, part: Literal["pairs", "test_pairs"]) -> tuple[Codes, Labels]:
+    def differences(self, part: Part) -> tuple[Codes, Labels]:
         pairs: Groups = getattr(self.plan, part)
         half = pairs.index.shape[1] // 2
         parts = [
