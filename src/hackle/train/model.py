@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_map
 
 from hackle import __version__
@@ -157,6 +158,16 @@ def _header(path: Path) -> dict[str, tuple[int, ...]]:
         return {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
 
 
+class _WithoutDraws(TorchFunctionMode):
+    """Initial weights are not drawn: a tensor without memory has none, and drawing them loads much of PyTorch's compiler."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        given = kwargs or {}
+        if getattr(func, "__name__", "") in ("normal_", "uniform_"):
+            return args[0] if args else given["tensor"]
+        return func(*args, **given)
+
+
 def _check_weights(run: Run, shape: tuple[int, int, int], path: Path) -> None:
     """Refuse weights of other shapes than the record's networks have, before a network takes up memory.
 
@@ -168,7 +179,7 @@ def _check_weights(run: Run, shape: tuple[int, int, int], path: Path) -> None:
         raise SafetensorError(f"it has fewer numbers than the record has latents, {run.latents:,}")
     known = all(type_name(type(part)) in _CLASSES for part in (run.method, run.architecture))
     try:
-        with torch.random.fork_rng(devices=[]), torch.device("meta"):
+        with torch.random.fork_rng(devices=[]), torch.device("meta"), _WithoutDraws():
             networks = nn.ModuleDict(run.method.networks(run, shape))
     except HackleError:
         raise

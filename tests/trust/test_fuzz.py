@@ -1,0 +1,254 @@
+"""Thousands of damaged folders and questions: none raises anything but hackle's own errors, imports a module or takes much
+memory."""
+
+from __future__ import annotations
+
+import copy
+import json
+import resource
+import struct
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hostile_folders import SCORES, SHAPE, Visitor, good_folder, record, small
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import hackle
+from hackle.core.types import HackleError
+from hackle.store.run_folders import read_scores
+from hackle.train.curves import read_curves
+from hackle.train.model import Model, load_weights, peek_record, read_record
+
+pytest.importorskip("fastapi")
+pytest.importorskip("httpx")
+
+from hackle.explorer import create_app
+from hackle.explorer.catalogue import Catalogue
+from hackle.explorer.listing import Listing
+
+MANY = settings(
+    max_examples=500,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+FEWER = settings(MANY, max_examples=100)
+
+_WORDS = (
+    "a 0 . ~ / ../.. Run VAE Own Adam constructor __proto__ ~nobody os:system subprocess:call antigravity:fly C:\\data"
+)
+ODD = st.sampled_from(["", "\0", "\ud800", "a" * 5000, *_WORDS.split()])
+NUMBERS = st.one_of(
+    st.integers(),
+    st.floats(),
+    st.booleans(),
+    st.sampled_from([2**31, 2**63, -(2**63), 10**9, 10**400, 1e308, 5e-324, -0.0]),
+)
+PLAIN = st.one_of(st.none(), NUMBERS, ODD, st.text(max_size=20))
+JSON = st.recursive(
+    PLAIN,
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=4), st.dictionaries(st.one_of(ODD, st.just("type")), inner, max_size=4)
+    ),
+    max_leaves=12,
+)
+_CLASSES = "Run Adam VAE BetaVAE FactorVAE InfoGAN DIPVAEI AnnealedVAE MLP Own Convolutional Split Sharing Adversarial"
+TYPES = st.sampled_from([*_CLASSES.split(), "antigravity:Method", "subprocess:Popen", "test_fuzz:Nothing"])
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """The paths of everything in some JSON."""
+    inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [path, *(place for key, part in inside for place in places(part, (*path, key)))]
+
+
+RUN_JSON: dict[str, Any] = {"hackle": "0.1.0", "hash": "0" * 16, "shape": list(SHAPE), "record": record()}
+
+
+@st.composite
+def damaged(draw: Any, whole: Any = RUN_JSON) -> Any:
+    """Some JSON in which a few things have become something else, have gone or were added."""
+    found = copy.deepcopy(whole)
+    for _ in range(draw(st.integers(1, 3))):
+        path = draw(st.sampled_from(places(found)[1:] or [()]))
+        if not path:
+            return draw(JSON)
+        *steps, last = path
+        home = found
+        for step in steps:
+            home = home[step]
+        act = draw(st.sampled_from(["replace", "replace", "type", "remove", "add"]))
+        if act == "replace":
+            home[last] = draw(JSON)
+        elif act == "type":
+            home[last] = {"type": draw(TYPES), **draw(st.dictionaries(ODD, JSON, max_size=2))}
+        elif act == "remove":
+            del home[last]
+        elif isinstance(home, dict):
+            home[draw(ODD)] = draw(JSON)
+    return found
+
+
+@pytest.fixture
+def quiet(tmp_path: Path) -> Iterator[None]:
+    """No module but Python's own is imported meanwhile, and little memory is taken."""
+    good = good_folder(tmp_path / "warm")
+    Model.load(good)
+    hackle.results(good)
+    Listing(Catalogue(tmp_path)).answer()
+    before, most = set(sys.modules), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "left out")
+        yield
+    come = {name.partition(".")[0] for name in set(sys.modules) - before} - {"hackle", "hypothesis"}
+    assert come <= sys.stdlib_module_names - {"antigravity", "this"}
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - most < 500 * 1024
+
+
+def try_to(*readers: Callable[[], object]) -> None:
+    """Read, or be refused with a reason."""
+    for reader in readers:
+        with suppress(HackleError):
+            reader()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return good_folder(tmp_path / "run")
+
+
+@pytest.mark.usefixtures("quiet")
+@MANY
+@given(content=damaged())
+def test_any_run_json(folder: Path, content: Any) -> None:
+    (folder / "run.json").write_text(json.dumps(content))
+    try_to(lambda: peek_record(folder), lambda: read_record(folder))
+
+
+@pytest.mark.usefixtures("quiet")
+@FEWER
+@given(content=damaged())
+def test_any_run_json_everywhere(folder: Path, content: Any) -> None:
+    (folder / "run.json").write_text(json.dumps(content))
+    try_to(lambda: Model.load(folder), lambda: hackle.results(folder), lambda: Listing(Catalogue(folder)).answer())
+
+
+@pytest.mark.usefixtures("quiet")
+@FEWER
+@given(
+    text=st.one_of(
+        st.binary(max_size=200), st.sampled_from([b"[" * 10**5, b'{"a":' * 10**5, b"9" * 10**4, b"NaN", b"\xff"])
+    )
+)
+def test_any_bytes_in_any_file(folder: Path, text: bytes) -> None:
+    for name in ("run.json", "scores.json", "curves.csv", "weights.safetensors"):
+        before = (folder / name).read_bytes() if (folder / name).exists() else b""
+        (folder / name).write_bytes(text)
+        try_to(lambda: peek_record(folder), lambda: read_scores(folder), lambda: read_curves(folder))
+        try_to(lambda: load_weights(folder, small(), SHAPE))
+        (folder / name).write_bytes(before)
+
+
+@pytest.mark.usefixtures("quiet")
+@MANY
+@given(rows=damaged(SCORES))
+def test_any_scores(folder: Path, rows: Any) -> None:
+    (folder / "scores.json").write_text(json.dumps(rows))
+    try_to(lambda: read_scores(folder))
+
+
+@pytest.mark.usefixtures("quiet")
+@FEWER
+@given(rows=damaged(SCORES))
+def test_any_scores_everywhere(folder: Path, rows: Any) -> None:
+    (folder / "scores.json").write_text(json.dumps(rows))
+    try_to(lambda: hackle.results(folder), lambda: Listing(Catalogue(folder)).answer())
+
+
+CELL = st.one_of(
+    st.sampled_from(["", "inf", "-inf", "nan", "1", "1e400", '"', "step", "constructor", "９", "0x1", "1_0"]),
+    st.text(max_size=5),
+)
+
+
+@pytest.mark.usefixtures("quiet")
+@MANY
+@given(
+    lines=st.lists(st.lists(CELL, max_size=4).map(",".join), max_size=5),
+    head=st.sampled_from(["step,kl", "step", "kl", ""]),
+)
+def test_any_curves(folder: Path, lines: list[str], head: str) -> None:
+    text = "\n".join([head, *lines, ""])
+    (folder / "curves.csv").write_bytes(text.encode("utf-8", "surrogatepass"))
+    try_to(lambda: read_curves(folder))
+
+
+HEADER: dict[str, Any] = {
+    name: {"dtype": "F32", "shape": list(value.shape), "data_offsets": [0, 4 * value.numel()]}
+    for name, value in Model(small(), SHAPE).weights().items()
+}
+
+
+@pytest.mark.usefixtures("quiet")
+@MANY
+@given(header=damaged(HEADER), length=st.one_of(st.none(), st.integers(0, 2**64 - 1)), data=st.integers(0, 4096))
+def test_any_header_of_weights(folder: Path, header: Any, length: int | None, data: int) -> None:
+    text = json.dumps(header).encode()
+    size = struct.pack("<Q", len(text) if length is None else length)
+    (folder / "weights.safetensors").write_bytes(size + text + bytes(data))
+    with pytest.raises(HackleError):
+        load_weights(folder, small(), SHAPE)
+
+
+ROUTES = [
+    "",
+    "/model",
+    "/decode",
+    "/start",
+    "/upload",
+    "/captured",
+    "/importance",
+    "/vary",
+    "/curves",
+    "/thumbnail.png",
+    "/export",
+]
+QUESTIONS: list[Any] = [
+    {"z": [[0.0, 0.0]]},
+    {"seed": 0, "count": 2, "row": None},
+    {"row": [0, 0, 0], "factor": 0},
+    {"format": "gif", "z": [[0.0, 0.0]] * 4, "rows": 1, "columns": 2, "milliseconds": 80},
+]
+
+
+@pytest.fixture(scope="module")
+def visitor(tmp_path_factory: pytest.TempPathFactory) -> Visitor:
+    root = tmp_path_factory.mktemp("fuzzed")
+    good_folder(root / "run", dataset="nowhere")
+    return Visitor(create_app(root))
+
+
+@FEWER
+@given(
+    method=st.sampled_from(["GET", "POST", "PUT", "HEAD", "DELETE"]),
+    route=st.sampled_from(ROUTES),
+    question=st.sampled_from(QUESTIONS).flatmap(damaged),
+    known=st.booleans(),
+    query=st.sampled_from(
+        ["", "?after=-1", "?after=x", "?after=99999999999999999999", "?protocol=%00&representation=%ff"]
+    ),
+)
+def test_any_question_to_any_route(
+    visitor: Visitor, method: str, route: str, question: Any, known: bool, query: str
+) -> None:
+    identifier = visitor.identifiers()[0] if known else "constructor"
+    answer = visitor(method, f"/api/runs/{identifier}{route}{query}", content=json.dumps(question).encode())
+    assert answer.status_code < 500, answer.text
+    assert visitor("GET", f"/api/runs{query}").status_code < 500
