@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from multiprocessing import get_context
 from pathlib import Path
 
-from hackle.claims import Judgement, as_frame, judge
+from hackle.claims import CLAIMS, Judgement, as_frame, judge
 from hackle.core.papers import PAPERS
 from hackle.core.types import HackleError
 from hackle.figures import FIGURES, words
@@ -46,8 +46,8 @@ def write_study_page(
     script must have its `if __name__ == "__main__"`, since they are spawned.
     """
     for paper in papers:
-        if paper not in PAPERS:
-            raise ReportError(f"no paper {paper!r}; there are {', '.join(PAPERS)}")
+        if paper not in _papers():
+            raise ReportError(f"no paper {paper!r}; there are {', '.join(_papers())}")
     wanted = [item for item in FIGURES.values() if not papers or item.paper in papers]
     ones_own = [] if papers else own_studies(tables)
     judged = judge(tables) if judged is None else judged
@@ -60,7 +60,7 @@ def write_study_page(
         verdicts = verdicts[verdicts["paper"].isin(list(papers))]
     # The papers of the runs' own studies first.
     own = set(tables.runs["study"])
-    shown = [paper for paper in sorted(PAPERS, key=lambda name: name not in own) if not papers or paper in papers]
+    shown = [paper for paper in sorted(_papers(), key=lambda name: name not in own) if not papers or paper in papers]
     claims = sections.Claims.of(verdicts, shown)
     figures = [sections.PaperFigures.of(paper, wanted, charts, drawn, claims) for paper in shown]
     page = render(
@@ -85,6 +85,11 @@ def write_study_page(
     path = Path(path)
     path.write_text(page, encoding="utf-8")
     return path
+
+
+def _papers() -> list[str]:
+    """The papers, and whatever else claims and figures of the user's own say that they belong to."""
+    return list(dict.fromkeys([*PAPERS, *(part.paper for part in (*CLAIMS.values(), *FIGURES.values()))]))
 
 
 def _title(tables: Tables) -> str:
