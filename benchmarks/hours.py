@@ -21,7 +21,8 @@ from hackle.core.parts import name_of
 from hackle.core.types import Dataset
 from hackle.datasets import DataError, load
 from hackle.datasets.arrays import ArrayDataset
-from hackle.papers.locatello2019.study import DATASETS, locatello2019
+from hackle.papers.locatello2019.settings import DATASETS
+from hackle.papers.locatello2019.study import locatello2019
 from hackle.train.fleet import group
 
 SIZES = {

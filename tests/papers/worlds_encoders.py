@@ -8,13 +8,15 @@ from typing import Any
 import numpy as np
 
 from claims.synthetic import Run, sweep, tables
-from hackle.papers.yang2020.claims import STRENGTHS
+from hackle.papers.split_encoder.claims import STRENGTHS as SPLIT_STRENGTHS
+from hackle.papers.yang2020.claims import STRENGTHS as NOISE_STRENGTHS
 from hackle.store.tables import Tables
 
 
 def weighted(**fields: Any) -> list[Run]:
     """Every combination of the fields' values, each method at the weight that the papers give it."""
-    return [{**run, **STRENGTHS[run["method"]]} for run in sweep(**fields)]
+    strengths = {**SPLIT_STRENGTHS, **NOISE_STRENGTHS}
+    return [{**run, **strengths[run["method"]]} for run in sweep(**fields)]
 
 
 def yang2020(truth: int, seeds: int = 10, spread: float = 1.0, seed: int = 0) -> Tables:

@@ -1,8 +1,8 @@
-"""What every paper's study does with its keyword arguments."""
+"""What every paper's study has in common: its keyword arguments, and what it does with them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -79,3 +79,37 @@ class Sweep:
             return run
         run = replace(run, method=method.at_steps(run.method, self.steps, run.steps))
         return replace(run, steps=self.steps)
+
+
+def swept(
+    paper: str, datasets: tuple[str, ...], methods: tuple[str, ...], *, seeds: int, usual: tuple[str, ...] | None = None
+) -> Callable[[Callable[[Sweep], Iterable[Run]]], Callable[..., list[Run]]]:
+    """Makes the function of a study, with the keyword arguments that all of them take, of one that yields its settings.
+
+    paper: whose preset it is. datasets, methods: those that the paper has. usual: of its data sets those that the study has
+    where none are named. seeds: as many as the paper trained.
+    """
+    count = seeds
+
+    def study_of(settings: Callable[[Sweep], Iterable[Run]]) -> Callable[..., list[Run]]:
+        def runs(
+            *,
+            seeds: int = count,
+            steps: int | None = None,
+            datasets: Sequence[str] | None = usual,
+            methods: Sequence[str] | None = None,
+            precision: Precision = "float32",
+        ) -> list[Run]:
+            sweep = Sweep(paper, known, all_methods, seeds, steps, datasets, methods, precision)
+            return sweep.every(settings(sweep))
+
+        runs.__name__, runs.__qualname__, runs.__module__ = (
+            settings.__name__,
+            settings.__qualname__,
+            settings.__module__,
+        )
+        runs.__doc__ = settings.__doc__
+        return runs
+
+    known, all_methods = datasets, methods
+    return study_of

@@ -30,8 +30,7 @@ from hackle.figures.selection import Runs, Selected, summarise
 from hackle.information.ranks import spearman
 from hackle.papers.do2020.claims import PAPER, SIZES, gaps
 from hackle.papers.do2020.metric_claims import alike
-from hackle.papers.do2020.settings import settings
-from hackle.papers.do2020.study import BETAS, GAMMAS, LATENTS, METHODS
+from hackle.papers.do2020.settings import BETAS, GAMMAS, LATENTS, METHODS, settings
 from hackle.store.tables import Tables
 
 _WEIGHTS = {"factor-vae": GAMMAS, "beta-vae": BETAS}

@@ -10,7 +10,13 @@ from hackle.core.types import Adam, Run
 from hackle.nets import Convolutional
 from hackle.studies.presets import Preset, check, either, method_at
 
-_TRAINING_IMAGES = {"celeba": 162_770, "dsprites": 737_280}
+METHODS = ("factor-vae", "beta-vae", "adversarial-autoencoder")
+GAMMAS = (10, 20, 50, 100)
+BETAS = (1, 4, 10, 20, 50)
+LATENTS = (5, 10, 15, 20)
+"""Of the ablation of Figure 19."""
+_TRAINING_IMAGES = {"dsprites": 737_280, "celeba": 162_770}
+DATASETS = tuple(_TRAINING_IMAGES)
 _BATCH, _EPOCHS = 64, 300
 
 
@@ -23,7 +29,7 @@ def settings(method: str, dataset: str, strength: float | None = None) -> Run:
     Epochs only count steps, their last, smaller batch too: batches are drawn with replacement. For CelebA they are those of the
     162,770 training images, while hackle trains on all 202,599 and crops them before resizing, where the paper only resizes.
     """
-    check("do2020", "method", method, ("vae", "beta-vae", "factor-vae", "adversarial-autoencoder"))
+    check("do2020", "method", method, ("vae", *METHODS))
     check("do2020", "data set", dataset, _TRAINING_IMAGES)
     optimiser = Adam(learning_rate=1e-3, beta1=0.5, beta2=0.99)
     fields: dict[str, Any] = {}

@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 
 from hackle.core.types import Run
 from hackle.papers.do2020.protocols import BINS, SAMPLES
+from hackle.papers.do2020.settings import BETAS, DATASETS, GAMMAS, LATENTS, METHODS
 from hackle.studies.study import Study
-from hackle.studies.sweep import Precision, Sweep
-
-METHODS = ("factor-vae", "beta-vae", "adversarial-autoencoder")
-GAMMAS = (10, 20, 50, 100)
-BETAS = (1, 4, 10, 20, 50)
-LATENTS = (5, 10, 15, 20)
+from hackle.studies.sweep import Sweep, swept
 
 
-def do2020(
-    *,
-    seeds: int = 4,
-    steps: int | None = None,
-    datasets: Sequence[str] | None = None,
-    methods: Sequence[str] | None = None,
-    precision: Precision = "float32",
-) -> list[Run]:
+@swept("do2020", DATASETS, METHODS, seeds=4)
+def do2020(sweep: Sweep) -> Iterator[Run]:
     """dSprites: FactorVAE with TC weights 10 to 100, β-VAE with β 1 to 50, the adversarial autoencoder (Figures 2 to 8, 14 to
     16, four runs each), and β-VAE at β = 10 with 5, 10, 15 and 20 latents (Figure 19). CelebA: each method at weight 50
     (Figures 9 to 13). The ablations over bins and samples (Figures 17 and 18) are protocols of the same models.
@@ -33,11 +23,6 @@ def do2020(
     Left out: β = 30, which A.13 names in passing, and what is shown as pictures alone: on CelebA adversarial autoencoders with
     100 and 200 latents (Figure 22), and FactorVAEs with 3, 100 and 200 latents or a TC weight of 10 (Figures 26 to 28).
     """
-    sweep = Sweep("do2020", ("dsprites", "celeba"), METHODS, seeds, steps, datasets, methods, precision)
-    return sweep.every(_settings(sweep))
-
-
-def _settings(sweep: Sweep) -> Iterator[Run]:
     for dataset in sweep.data("dsprites"):
         if sweep.has("factor-vae"):
             yield from (sweep.run("factor-vae", dataset, gamma) for gamma in GAMMAS)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
+from typing import Any
 
 from hackle.core.types import Run
 from hackle.nets import Adversarial
-from hackle.objectives import InfoWGANGP
 from hackle.papers.kim2018.protocols import SENSITIVITY
 from hackle.studies.presets import method_at
 from hackle.studies.study import Study
-from hackle.studies.sweep import Precision, Sweep
+from hackle.studies.sweep import Sweep, swept
 
 METHODS = ("beta-vae", "factor-vae", "factor-vae-prior", "adversarial-autoencoder", "infowgan-gp")
 SCORED, UNSCORED = ("dsprites", "shapes3d"), ("faces3d", "chairs3d", "celeba")
@@ -25,14 +25,8 @@ GENERATOR_RATES, DISCRIMINATOR_RATES = (1e-3, 1e-4), (1e-4, 1e-5)
 BIGGER = Adversarial(channels=(64, 128, 256), hidden=1024, side=8, flat_layers=2)
 
 
-def kim2018(
-    *,
-    seeds: int = 10,
-    steps: int | None = None,
-    datasets: Sequence[str] | None = None,
-    methods: Sequence[str] | None = None,
-    precision: Precision = "float32",
-) -> list[Run]:
+@swept("kim2018", (*SCORED, *UNSCORED), METHODS, seeds=10, usual=SCORED)
+def kim2018(sweep: Sweep) -> Iterator[Run]:
     """β-VAE and FactorVAE on 2D Shapes (dsprites, Figures 4 to 7) and 3D Shapes (shapes3d, Figures 10 and 11); on 2D Shapes
     also the adversarial autoencoder and the variant of Eq. 12 (Figure 23), and InfoWGAN-GP over the grid of section 6
     (Figure 8) and with the bigger networks of Table 6 (Figure 34). β = 1 is the VAE.
@@ -47,12 +41,6 @@ def kim2018(
     Faces, 3D Chairs and CelebA (faces3d, chairs3d, celeba; Figures 12 to 15, 38, 39, with five seeds), whose β and γ are not
     given: those of 2D Shapes.
     """
-    wanted = SCORED if datasets is None else datasets
-    sweep = Sweep("kim2018", (*SCORED, *UNSCORED), METHODS, seeds, steps, wanted, methods, precision)
-    return sweep.every(_settings(sweep))
-
-
-def _settings(sweep: Sweep) -> Iterator[Run]:
     for dataset in sweep.data():
         shapes = sweep.role(dataset)
         if sweep.has("beta-vae"):
@@ -69,35 +57,28 @@ def _settings(sweep: Sweep) -> Iterator[Run]:
 
 def _grid(run: Run) -> Iterator[Run]:
     """Section 6's grid over λ, noise variables and learning rates; then λ alone with the bigger networks."""
-    assert isinstance(run.method, InfoWGANGP)
+    preset: Any = run.method
     for noise, generator, critic, information in product(NOISE, GENERATOR_RATES, DISCRIMINATOR_RATES, INFORMATION):
         method = method_at(
             "infowgan-gp",
             information,
-            categories=run.method.categories,
+            categories=preset.categories,
             noise=noise,
-            discriminator_optimiser=replace(run.method.discriminator_optimiser, learning_rate=critic),
+            discriminator_optimiser=replace(preset.discriminator_optimiser, learning_rate=critic),
         )
         yield replace(run, method=method, optimiser=replace(run.optimiser, learning_rate=generator))
     for information in INFORMATION:
-        method = replace(run.method, information=information, noise=128)
+        method = replace(preset, information=information, noise=128)
         yield replace(run, method=method, architecture=BIGGER)
 
 
-def kim2018_sensitivity(
-    *,
-    seeds: int = 1,
-    steps: int | None = None,
-    datasets: Sequence[str] | None = None,
-    methods: Sequence[str] | None = None,
-    precision: Precision = "float32",
-) -> list[Run]:
+@swept("kim2018", ("dsprites",), ("beta-vae",), seeds=1)
+def kim2018_sensitivity(sweep: Sweep) -> Iterator[Run]:
     """Figures 16 and 17 (appendix B): one β-VAE on 2D Shapes, scored under many protocols and ten scoring seeds each.
 
     Departure: which β the "fixed, randomly chosen" model had is not said; it is 4, the paper's best.
     """
-    sweep = Sweep("kim2018", ("dsprites",), ("beta-vae",), seeds, steps, datasets, methods, precision)
-    return sweep.every(sweep.run("beta-vae", dataset, 4) for dataset in sweep.data())
+    yield from (sweep.run("beta-vae", dataset, 4) for dataset in sweep.data())
 
 
 STUDY = Study(

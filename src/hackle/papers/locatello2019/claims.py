@@ -19,7 +19,7 @@ import numpy as np
 
 from hackle.claims.claim import Claim, Region, Stratum
 from hackle.claims.measures import Measure, agreement, gap, log_difference, magnitude, trend
-from hackle.papers.locatello2019.settings import DATASETS
+from hackle.papers.locatello2019.settings import DATASETS, METHODS
 from hackle.papers.locatello2019.transfer import (
     Transfer,
     across,
@@ -31,7 +31,6 @@ from hackle.papers.locatello2019.transfer import (
 )
 
 PAPER = "locatello2019"
-METHODS = ("beta-vae", "factor-vae", "beta-tcvae", "dip-vae-i", "dip-vae-ii", "annealed-vae")
 SPRITES = DATASETS[:4]
 METRICS = ("beta_vae", "factor_vae", "mig", "dci_disentanglement", "modularity", "sap")
 TRIO = ("beta_vae", "factor_vae", "mig")

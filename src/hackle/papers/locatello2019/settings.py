@@ -8,26 +8,20 @@ from hackle.studies.presets import Preset, check, either, method_at
 
 STRENGTHS: dict[str, tuple[float, ...]] = {
     "beta-vae": (1, 2, 4, 6, 8, 16),
-    "annealed-vae": (5, 10, 25, 50, 75, 100),
     "factor-vae": (10, 20, 30, 40, 50, 100),
+    "beta-tcvae": (1, 2, 4, 6, 8, 10),
     "dip-vae-i": (1, 2, 5, 10, 20, 50),
     "dip-vae-ii": (1, 2, 5, 10, 20, 50),
-    "beta-tcvae": (1, 2, 4, 6, 8, 10),
+    "annealed-vae": (5, 10, 25, 50, 75, 100),
 }
 """The six regularisation strengths of each method in Locatello et al. 2019, Table 3."""
+METHODS = tuple(STRENGTHS)
 
 DATASETS = (
     *("dsprites", "color-dsprites", "noisy-dsprites", "scream-dsprites"),
     *("smallnorb", "cars3d", "shapes3d"),
 )
-_MIDDLE = {
-    "beta-vae": 4,
-    "annealed-vae": 25,
-    "factor-vae": 30,
-    "dip-vae-i": 5,
-    "dip-vae-ii": 5,
-    "beta-tcvae": 6,
-}
+_MIDDLE = dict(zip(METHODS, (4, 30, 6, 5, 5, 25), strict=True))
 
 
 def settings(method: str, dataset: str, strength: float | None = None) -> Run:

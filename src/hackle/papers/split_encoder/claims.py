@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from hackle.claims.claim import Claim, Region, Stratum
 from hackle.claims.measures import agreement, difference, relative_change
-from hackle.papers.yang2020.claims import LEAST_MIG, STRENGTHS
+from hackle.figures.words import DATASETS, METHODS
+from hackle.papers.split_encoder.settings import WEIGHTS
+from hackle.papers.yang2020.claims import LEAST_MIG
 
 PAPER = "split-encoder"
-NAMES = {"vae": "VAE", "factor-vae": "FactorVAE", "beta-vae": "β-VAE"}
-DATA = {"dsprites": "dSprites", "cars3d": "Cars3D"}
+STRENGTHS = {method: {} if weight is None else {"strength": weight} for method, weight in WEIGHTS.items()}
+"""The weights that are compared."""
 
 
 def _pair(method: str, dataset: str, **changed: object) -> tuple[Stratum, ...]:
@@ -26,7 +28,7 @@ def _without(name: str, method: str, words: str, **changed: object) -> Claim:
         name=f"{name}-{method}",
         paper=PAPER,
         where="Figure 2",
-        statement=f"{NAMES[method]} on dSprites has a lower MIG {words}.",
+        statement=f"{METHODS[method]} on dSprites has a lower MIG {words}.",
         effect="fall of MIG",
         region=Region(low=LEAST_MIG),
         measure=difference("mig", sign=-1),
@@ -39,7 +41,7 @@ def _split_mig(method: str, dataset: str, where: str, sign: int = 1) -> Claim:
         name=f"mig-{method}-{dataset}",
         paper=PAPER,
         where=where,
-        statement=f"A split encoder {'raises' if sign > 0 else 'lowers'} the MIG of {NAMES[method]} on {DATA[dataset]}.",
+        statement=f"A split encoder {'raises' if sign > 0 else 'lowers'} the MIG of {METHODS[method]} on {DATASETS[dataset]}.",
         effect=f"{'rise' if sign > 0 else 'fall'} of MIG with the split encoder",
         region=Region(low=LEAST_MIG),
         measure=difference("mig", sign=sign),
@@ -53,7 +55,8 @@ def _split_change(kind: str, score: str, method: str, dataset: str, where: str, 
         name=f"{kind}-{method}-{dataset}",
         paper=PAPER,
         where=where,
-        statement=f"A split encoder {'raises' if sign > 0 else 'lowers'} the {words} of {NAMES[method]} on {DATA[dataset]}.",
+        statement=f"A split encoder {'raises' if sign > 0 else 'lowers'} the {words} of {METHODS[method]} on "
+        f"{DATASETS[dataset]}.",
         effect=f"relative {'rise' if sign > 0 else 'fall'} of the {words} with the split encoder",
         region=Region(low=0.0),
         measure=relative_change(score, sign=sign),
@@ -71,7 +74,7 @@ def _scores_disagree(dataset: str, where: str) -> Claim:
         name=f"factor-vae-score-{dataset}",
         paper=PAPER,
         where=where,
-        statement=f"On {DATA[dataset]} the FactorVAE score does not follow MIG over VAE and FactorVAE with either encoder.",
+        statement=f"On {DATASETS[dataset]} the FactorVAE score does not follow MIG over VAE and FactorVAE with either encoder.",
         effect="rank correlation of FactorVAE score and MIG",
         region=Region(high=0.5),
         measure=agreement(("factor_vae", "mig")),

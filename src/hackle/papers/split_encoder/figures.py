@@ -14,8 +14,7 @@ from hackle.figures.chart import Panel
 from hackle.figures.exhibit import Exhibit
 from hackle.figures.panels import informations, panels, scatter, swarm, traversals
 from hackle.figures.selection import Runs, Selected
-from hackle.papers.split_encoder.claims import PAPER
-from hackle.papers.yang2020.claims import STRENGTHS
+from hackle.papers.split_encoder.claims import PAPER, STRENGTHS
 
 _TWO = ("vae", "factor-vae")
 _ENCODERS = ("convolutional", "split")

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
+from itertools import product
 
 from hackle.core.types import Run
 from hackle.nets import Convolutional, Sharing, Split
+from hackle.papers.split_encoder.settings import DATASETS, WEIGHTS
 from hackle.studies.study import Study
-from hackle.studies.sweep import Precision, Sweep
+from hackle.studies.sweep import Sweep, swept
 
-METHODS = ("vae", "factor-vae", "beta-vae")
 ENCODERS = ((Convolutional(), 0.0), (Convolutional(), 0.9), (Sharing(), 0.0), (Split(), 0.0))
 """Convolutional, convolutional with correlated noise, sharing and split encoders, each with its noise's σ."""
 
 
-def split_encoder(
-    *,
-    seeds: int = 10,
-    steps: int | None = None,
-    datasets: Sequence[str] | None = None,
-    methods: Sequence[str] | None = None,
-    precision: Precision = "float32",
-) -> list[Run]:
+@swept("split-encoder", DATASETS, tuple(WEIGHTS), seeds=10)
+def split_encoder(sweep: Sweep) -> Iterator[Run]:
     """VAE, FactorVAE and β-VAE with four encoders on dSprites and Cars3D.
 
     Of these the paper shows: sharing encoder and correlated noise with VAE and FactorVAE on dSprites (Figure 2),
@@ -31,16 +26,9 @@ def split_encoder(
     Departures: the paper shows violins and gives no number of trainings; ten, as in Yang et al. 2020. The other settings
     are the preset's.
     """
-    sweep = Sweep("split-encoder", ("dsprites", "cars3d"), METHODS, seeds, steps, datasets, methods, precision)
-    return sweep.every(_settings(sweep))
-
-
-def _settings(sweep: Sweep) -> Iterator[Run]:
-    for dataset in sweep.data():
-        for method in METHODS:
-            if sweep.has(method):
-                for architecture, correlation in ENCODERS:
-                    yield replace(sweep.run(method, dataset), architecture=architecture, correlation=correlation)
+    for dataset, method in product(sweep.data(), filter(sweep.has, WEIGHTS)):
+        for architecture, correlation in ENCODERS:
+            yield replace(sweep.run(method, dataset), architecture=architecture, correlation=correlation)
 
 
 STUDY = Study("split-encoder", split_encoder, "Split and sharing encoders and correlated noise")

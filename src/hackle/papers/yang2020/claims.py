@@ -14,17 +14,12 @@ from hackle.claims.claim import Claim, Region, Stratum
 from hackle.claims.measures import Measure, by_seed, difference, ratio_numbers, relative_change
 from hackle.claims.statistics import Units
 from hackle.claims.view import Condition, Data
+from hackle.figures.words import METHODS
+from hackle.papers.yang2020.settings import CORRELATIONS, DATASETS, WEIGHTS
 
 PAPER = "yang2020"
-METHODS = {"vae": "VAE", "factor-vae": "FactorVAE", "beta-tcvae": "β-TCVAE"}
-STRENGTHS = {
-    "vae": {},
-    "factor-vae": {"strength": 35.0},
-    "beta-tcvae": {"strength": 6.0},
-    "beta-vae": {"strength": 4.0},
-}
+STRENGTHS = {method: {} if weight is None else {"strength": weight} for method, weight in WEIGHTS.items()}
 """The weights that are compared: a folder may hold runs with others."""
-DATASETS = ("dsprites", "smallnorb", "cars3d")
 LEAST_MIG = 0.01
 """A change of MIG, which runs from 0 to 1, that counts as one."""
 HARDLY = 0.1
@@ -34,7 +29,7 @@ HARDLY = 0.1
 def correlated(method: str, dataset: str, latents: int) -> Stratum:
     """The same runs without and with correlated noise."""
     common = {"method": method, "dataset": dataset, "latents": latents, **STRENGTHS[method]}
-    pair = tuple({**common, "correlation": sigma} for sigma in (0.0, 0.9))
+    pair = tuple({**common, "correlation": sigma} for sigma in CORRELATIONS)
     return Stratum(f"{method} on {dataset}", pair)
 
 
@@ -118,12 +113,12 @@ def _final_loss(term: str) -> Measure:
 
 INFOGAN = Stratum(
     "infogan on mnist",
-    tuple({"method": "infogan", "dataset": "mnist", "correlation": sigma} for sigma in (0.0, 0.9)),
+    tuple({"method": "infogan", "dataset": "mnist", "correlation": sigma} for sigma in CORRELATIONS),
 )
 
 CLAIMS: tuple[Claim, ...] = (
-    *(_mig(method, 10, "Figure 1") for method in METHODS),
-    *(_mig(method, 20, "Figure 5") for method in METHODS),
+    *(_mig(method, 10, "Figure 1") for method in WEIGHTS),
+    *(_mig(method, 20, "Figure 5") for method in WEIGHTS),
     _hardly_moves("reconstruction-hardly-moves", "reconstruction", "reconstruction error"),
     _hardly_moves("kl-hardly-moves", "kl_without_constant", "KL term"),
     _hardly_moves("tc-hardly-moves", "monte_carlo_tc", "total correlation"),

@@ -14,22 +14,22 @@ from hackle.figures.chart import Comparison, Frame, Panel, Series
 from hackle.figures.exhibit import Exhibit
 from hackle.figures.panels import Lacking, curves, panels, swarm, traversed
 from hackle.figures.selection import Runs, Selected
-from hackle.papers.yang2020.claims import DATASETS, METHODS, PAPER, STRENGTHS
+from hackle.papers.yang2020.claims import PAPER, STRENGTHS
+from hackle.papers.yang2020.settings import CORRELATIONS, DATASETS
 from hackle.store.tables import Tables, correlation_constant
 
-_WEIGHTS = {method: tuple(STRENGTHS[method].values()) for method in METHODS}
-_SIGMAS = (0.0, 0.9)
+_WEIGHTS = {method: tuple(strength.values()) for method, strength in STRENGTHS.items()}
 
 
 def _runs(metrics: tuple[str, ...], latents: int, *datasets: str, **more: Any) -> Runs:
-    where = {"dataset": datasets, "latents": latents, "correlation": _SIGMAS}
+    where = {"dataset": datasets, "latents": latents, "correlation": CORRELATIONS}
     named = (("latents", "dataset", "method", "correlation"),)
     return Runs(metrics, where, _WEIGHTS, PAPER, series="correlation", named=named, **more)
 
 
 def _of_both(chosen: Selected, title: str) -> Panel:
     """MIG of each method where there are runs with both kinds of noise."""
-    if chosen.frame["series"].nunique() < len(_SIGMAS):
+    if chosen.frame["series"].nunique() < len(CORRELATIONS):
         raise Lacking(f"{title}: runs with both kinds of noise")
     return swarm(chosen, "mig", "method", title=title)
 
@@ -39,7 +39,7 @@ def _mig(number: int, title: str, caption: str, latents: int) -> Exhibit:
         *(PAPER, f"Figure {number}", title, caption),
         _runs(("mig",), latents, *DATASETS),
         ((panels(_of_both, each="dataset"),),),
-        tuple(f"yang2020.mig-{method}-{latents}" for method in METHODS),
+        tuple(f"yang2020.mig-{method}-{latents}" for method in STRENGTHS),
         reading=f"J = {latents} latents.",
     )
 
@@ -50,7 +50,7 @@ def _without_constant(frame: Frame, tables: Tables) -> Frame:
 
 _INFOGAN = Runs(
     (),
-    {"dataset": "mnist", "correlation": _SIGMAS, "architecture": "any", "latents": "any"},
+    {"dataset": "mnist", "correlation": CORRELATIONS, "architecture": "any", "latents": "any"},
     {"infogan": ()},
     series="correlation",
     named=(("dataset", "method", "correlation"),),

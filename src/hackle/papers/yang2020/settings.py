@@ -9,6 +9,13 @@ from hackle.papers.kim2018.settings import settings as kim_settings
 from hackle.papers.locatello2019.settings import settings as locatello_settings
 from hackle.studies.presets import Preset, check, either, method_at
 
+WEIGHTS: dict[str, float | None] = {"vae": None, "factor-vae": 35.0, "beta-tcvae": 6.0}
+"""Of each autoencoder."""
+METHODS = (*WEIGHTS, "infogan")
+DATASETS, GAN_DATASETS = ("dsprites", "smallnorb", "cars3d"), ("mnist",)
+CORRELATIONS = (0.0, 0.9)
+LATENTS = (10, 20)
+
 
 def settings(method: str, dataset: str, strength: float | None = None) -> Run:
     """Yang et al. 2020: the settings of Locatello et al. with γ = 35 and β = 6; InfoGAN on MNIST with λ = 0.1.
@@ -18,13 +25,14 @@ def settings(method: str, dataset: str, strength: float | None = None) -> Run:
     beyond "2 factors"; they are Kim & Mnih's, with two continuous codes. λ weighs the categorical code's information, too.
     """
     if method == "infogan":
-        check("yang2020", "data set for infogan", dataset, ("mnist",))
+        check("yang2020", "data set for infogan", dataset, GAN_DATASETS)
         return kim_settings("infogan", "mnist", either(strength, 0.1))
-    check("yang2020", "method", method, ("vae", "factor-vae", "beta-tcvae", "infogan"))
-    check("yang2020", f"data set for {method}", dataset, ("dsprites", "smallnorb", "cars3d"))
-    default = {"vae": None, "factor-vae": 35.0, "beta-tcvae": 6.0}[method]
+    check("yang2020", "method", method, METHODS)
+    check("yang2020", f"data set for {method}", dataset, DATASETS)
     fields = {"density": "factorised"} if method == "beta-tcvae" else {}
-    return replace(locatello_settings(method, dataset), method=method_at(method, either(strength, default), **fields))
+    return replace(
+        locatello_settings(method, dataset), method=method_at(method, either(strength, WEIGHTS[method]), **fields)
+    )
 
 
 PRESET = Preset("yang2020", settings)

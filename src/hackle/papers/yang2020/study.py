@@ -2,44 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
+from itertools import product
 
 from hackle.core.types import Run
+from hackle.papers.yang2020.settings import CORRELATIONS, DATASETS, GAN_DATASETS, LATENTS, METHODS, WEIGHTS
 from hackle.studies.study import Study
-from hackle.studies.sweep import Precision, Sweep
-
-METHODS = ("vae", "factor-vae", "beta-tcvae", "infogan")
-CORRELATIONS = (0.0, 0.9)
-LATENTS = (10, 20)
+from hackle.studies.sweep import Sweep, swept
 
 
-def yang2020(
-    *,
-    seeds: int = 10,
-    steps: int | None = None,
-    datasets: Sequence[str] | None = None,
-    methods: Sequence[str] | None = None,
-    precision: Precision = "float32",
-) -> list[Run]:
+@swept("yang2020", (*DATASETS, *GAN_DATASETS), METHODS, seeds=10)
+def yang2020(sweep: Sweep) -> Iterator[Run]:
     """VAE, FactorVAE (γ = 35) and TCVAE (β = 6) on dSprites, SmallNORB and Cars3D, noise with σ = 0 and 0.9, 10 and 20
     latents (Figures 1 and 2, supplement), ten trainings each; InfoGAN (λ = 0.1) with both σ on MNIST (Figure 3).
 
     Departures: those of the presets. InfoGAN is trained as often as the others; the paper shows one of each.
     """
-    known = ("dsprites", "smallnorb", "cars3d", "mnist")
-    sweep = Sweep("yang2020", known, METHODS, seeds, steps, datasets, methods, precision)
-    return sweep.every(_settings(sweep))
-
-
-def _settings(sweep: Sweep) -> Iterator[Run]:
-    for dataset in sweep.data("dsprites", "smallnorb", "cars3d"):
-        for method in METHODS[:3]:
-            if sweep.has(method):
-                for latents in LATENTS:
-                    for correlation in CORRELATIONS:
-                        yield replace(sweep.run(method, dataset), latents=latents, correlation=correlation)
-    for dataset in sweep.data("mnist") if sweep.has("infogan") else ():
+    for dataset, method in product(sweep.data(*DATASETS), filter(sweep.has, WEIGHTS)):
+        for latents, correlation in product(LATENTS, CORRELATIONS):
+            yield replace(sweep.run(method, dataset), latents=latents, correlation=correlation)
+    for dataset in sweep.data(*GAN_DATASETS) if sweep.has("infogan") else ():
         yield from (replace(sweep.run("infogan", dataset), correlation=correlation) for correlation in CORRELATIONS)
 
 
