@@ -13,8 +13,8 @@ import pandas as pd
 
 from hackle.claims import CLAIMS, judge
 from hackle.papers.locatello2019.claims import DATASETS, DOWNSTREAM, METRICS
+from hackle.papers.locatello2019.settings import STRENGTHS
 from hackle.store.tables import RUN_COLUMNS, SCORE_COLUMNS, Tables
-from hackle.studies.presets import STRENGTHS
 
 SCORES = [
     *((name, representation) for name in METRICS for representation in ("mean", "sampled")),

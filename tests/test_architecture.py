@@ -171,5 +171,5 @@ def test_wrong_imports_are_reported(source: str, place: str, message: str) -> No
 
 
 def test_right_imports_are_not_reported() -> None:
-    source = "from hackle import __version__\nfrom hackle.core.types import Run\nfrom hackle.scoring.encode import Codebook\nimport torch"
+    source = "from hackle import __version__\nfrom hackle.scoring.encode import Codebook\nimport torch"
     assert wrong_imports(source, ROOT / "scoring/models.py") == []
