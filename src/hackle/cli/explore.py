@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from rich.console import Console
 from tyro.conf import Positional
 
-from hackle.cli.words import run_command
+from hackle.cli.words import run_command, say
 
 
 def main(words: list[str]) -> None:
@@ -37,6 +36,6 @@ def explore_command(
 
     def announce(address: str) -> None:
         line = f"exploring {directory} at {address}  (Ctrl-C ends it)"
-        Console().print(line, markup=False, highlight=False, soft_wrap=True)
+        say(line)
 
     serve(directory, host=host, port=port, browser=browser, root=root, trust=trust, announce=announce)

@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from rich.console import Console
 from tyro.conf import Positional
 
-from hackle.cli.words import run_command, writable
+from hackle.cli.words import run_command, say, writable
 
 
 def main(words: list[str]) -> None:
@@ -66,7 +65,7 @@ def report_command(
             if chart is not None and chart.panels:
                 for kind in ("pdf", "svg", "png"):
                     save(chart, figures_to / f"{name}.{kind}", overwrite=overwrite)
-    Console().print(f"open {target.resolve()} in a browser", markup=False, highlight=False, soft_wrap=True)
+    say(f"open {target.resolve()} in a browser")
     if open:
         import webbrowser
 

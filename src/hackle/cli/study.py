@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 from tyro.conf import Positional, arg
 
-from hackle.cli.words import count, duration, plain_table, run_command
+from hackle.cli.words import count, duration, plain_table, run_command, say
 from hackle.core.parts import nearest
 from hackle.core.types import HackleError, Run
 
@@ -50,10 +50,6 @@ def main(words: list[str]) -> None:
     if words[0] not in commands:
         raise HackleError(f"no `study {words[0]}`; {nearest(words[0], commands)}")
     run_command(commands[words[0]], f"study {words[0]}", words[1:])
-
-
-def _say(line: str, style: str = "") -> None:
-    Console().print(line, style=style, markup=False, highlight=False, soft_wrap=True)
 
 
 def _listed(words: str | None) -> list[str] | None:
@@ -111,7 +107,7 @@ class Selection:
         study = find_study(name)
         found = available(runs_of(name, study, self.options), self.root, offline=self.offline)
         for line in found.lines:
-            _say(line, "yellow")
+            say(line, "yellow")
         if not found.runs:
             raise HackleError(f"none of the data sets of {name} is here; fetch one, or add --offline")
         return study, found.runs
@@ -146,6 +142,7 @@ def plan_command(
         name: A study of `hackle study list`, or path.py:function.
         seconds: About how long to measure.
     """
+    from hackle.core.files import human_size
     from hackle.studies.planning import STORED_BYTES, plan_groups
 
     target = selection.target
@@ -175,26 +172,20 @@ def plan_command(
     Console().print(table)
     hours = sum(one.hours for one in groups)
     guessed = sum(not one.measured for one in groups)
-    _say(
+    say(
         f"\n{count(len(runs), 'run')} in {count(len(groups), 'group')} and "
         f"{count(sum(one.fleets for one in groups), 'fleet')}: about {duration(hours)} of training on one "
         f"{target.type.upper()} device"
         + (f"; ~ marks {count(guessed, 'group')} that there was no time to measure" if guessed else "")
     )
-    _say("The rate is in steps of single models. Scoring goes on beside the training and is not in this time.")
+    say("The rate is in steps of single models. Scoring goes on beside the training and is not in this time.")
     memory = max(one.memory for one in groups)
     weights = sum(one.weights * one.runs for one in groups)
     checkpoint = max(3 * one.weights * one.fleet_size for one in groups)
-    _say(
-        f"memory: {_size(memory)} for the largest fleet and its images; disk: {_size(STORED_BYTES * len(runs))} of results, "
-        f"{_size(weights)} of weights with --keep all, {_size(checkpoint)} of checkpoints while it trains"
+    say(
+        f"memory: {human_size(memory)} for the largest fleet and its images; disk: {human_size(STORED_BYTES * len(runs))} of "
+        f"results, {human_size(weights)} of weights with --keep all, {human_size(checkpoint)} of checkpoints while it trains"
     )
-
-
-def _size(count: float) -> str:
-    from hackle.core.files import human_size
-
-    return human_size(int(count))
 
 
 def run_study_command(
@@ -248,7 +239,7 @@ def run_study_command(
     options = {**selection.options, "offline": selection.offline}
     noted = write_wanted(out, name, options, runs, data=now, begun=_begun(out, now)).data
     for changed in (dataset for dataset in now if now[dataset] != noted[dataset]):
-        _say(
+        say(
             f"{changed} has changed since this study began: models of its old and its new contents would stand in one table. "
             "Put the old contents back, or choose another --out",
             "yellow",
@@ -269,7 +260,7 @@ def run_study_command(
         address=address,
         retry_failed=retry_failed,
     )
-    _say(f"{summary}\nresults: {out}   next: hackle study status {out}")
+    say(f"{summary}\nresults: {out}   next: hackle study status {out}")
 
 
 def _begun(out: Path, datasets: Collection[str]) -> set[str]:
@@ -322,16 +313,16 @@ def status_command(directory: Positional[Path], failures: int = 10) -> None:
     Console().print(table)
     totals = {key: sum(counts[key] for counts in groups.values()) for key in states}
     name = f"{wanted.study}: " if wanted else ""
-    _say(f"\n{name}{totals['done']:,} done, {totals['failed']:,} failed, {totals['waiting']:,} waiting")
+    say(f"\n{name}{totals['done']:,} done, {totals['failed']:,} failed, {totals['waiting']:,} waiting")
     if wanted is None:
-        _say("there is no study.json in the folder: what is waiting is not known")
+        say("there is no study.json in the folder: what is waiting is not known")
     for note in differing_sources(runs):
-        _say(note, "yellow")
+        say(note, "yellow")
     failed = [row for row in runs.to_dict("records") if row["status"] == "failed"]
     for row in failed[:failures]:
-        _say(f"failed {row['run']} {row['method']} on {row['dataset']}, seed {row['seed']}: {row['reason']}", "red")
+        say(f"failed {row['run']} {row['method']} on {row['dataset']}, seed {row['seed']}: {row['reason']}", "red")
     if len(failed) > failures:
-        _say(f"and {len(failed) - failures:,} more; --failures {len(failed)} names all")
+        say(f"and {len(failed) - failures:,} more; --failures {len(failed)} names all")
 
 
 def export_command(
@@ -374,7 +365,7 @@ def merge_command(directory: Positional[Path], other: Positional[Path]) -> None:
     Store.open(directory).close()
     with locked_folder(directory, EngineError):
         added, shared = merge(directory, other)
-    _say(f"{directory}: {added:,} runs added, {shared:,} were there already")
+    say(f"{directory}: {added:,} runs added, {shared:,} were there already")
 
 
 def repair_command(directory: Positional[Path]) -> None:
@@ -393,9 +384,7 @@ def repair_command(directory: Positional[Path]) -> None:
         raise HackleError(f"{directory} holds no results: there is no {FILE} in it")
     with locked_folder(directory, EngineError):
         if is_whole(directory):
-            _say(f"nothing to repair: {directory / FILE} is whole")
+            say(f"nothing to repair: {directory / FILE} is whole")
             return
         kept, lost, aside = repair(directory)
-    _say(
-        f"{kept:,} runs kept, {lost:,} not whole; the damaged file is {aside}. Start the study again to train the rest"
-    )
+    say(f"{kept:,} runs kept, {lost:,} not whole; the damaged file is {aside}. Start the study again to train the rest")

@@ -69,6 +69,11 @@ def not_negative(**numbers: int) -> None:
             raise HackleError(f"--{name} is {number}; expected a whole number, 0 or more")
 
 
+def say(line: str, style: str = "") -> None:
+    """A line as it is: no markup, no colours but the style's, not broken where the terminal ends."""
+    Console().print(line, style=style, markup=False, highlight=False, soft_wrap=True)
+
+
 def say_error(error: object) -> None:
     """What went wrong, where the user sees it."""
     Console(stderr=True).print(f"[bold red]hackle:[/bold red] {escape(str(error))}", highlight=False, soft_wrap=True)
