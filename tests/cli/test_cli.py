@@ -86,6 +86,14 @@ def test_scores_while_training(own_data: Path, tmp_path: Path) -> None:
     assert "Training" in page.read_text()
 
 
+def test_training_that_keeps_nothing_says_so_before_it_starts(own_data: Path, capsys: Any, monkeypatch: Any) -> None:
+    monkeypatch.setattr("hackle.train.fit", lambda *_, **__: print("training", file=sys.stderr))
+    main(f"train vae --dataset {own_data} --architecture mlp --steps 2 --device cpu".split())
+    warned, begun = capsys.readouterr().err.splitlines()
+    assert warned == "no --out is given: after 2 steps nothing will be kept; add --out DIR"
+    assert begun == "training"
+
+
 def test_method_options_and_presets(capsys: Any) -> None:
     with pytest.raises(SystemExit):
         main(["train", "factor-vae", "--help"])

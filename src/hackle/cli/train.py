@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import shlex
+import sys
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_type_hints
@@ -132,6 +133,8 @@ def _fit(run: Run, device: torch.device, out: Path | None, resume: bool, options
     every, code_of_ones_own = options.score_every, ["--trust"] if own_parts(run) else []
     own = None if run.dataset in DATASETS else (load_of_run if resume else load)(run.dataset)
     finished = resume and out is not None and (out / WEIGHTS).is_file()
+    if out is None:
+        print(f"no --out is given: after {run.steps:,} steps nothing will be kept; add --out DIR", file=sys.stderr)
     try:
         fit(
             run,
