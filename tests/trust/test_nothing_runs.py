@@ -21,7 +21,7 @@ from hackle.core.types import HackleError
 from hackle.report.kept_pictures import with_pictures
 from hackle.store import Store, read
 from hackle.train.model import Model
-from made_up_outcomes import made_up
+from made_up_outcomes import made_up, made_up_scores
 
 pytest.importorskip("fastapi")
 pytest.importorskip("httpx")
@@ -121,3 +121,22 @@ def test_a_studys_folder_runs_nothing(hostile: Make, mark: Path, tmp_path: Path,
     assert client.get("/api/runs").json()["count"] == 2
     assert client.get(f"/api/runs/{record_hash(run)}/thumbnail.png").status_code == 409
     assert not mark.exists()
+
+
+@pytest.mark.parametrize("name", ["quick@hostile.py:x@3", "quick@hostile:x@3"])
+def test_a_stored_protocols_name_is_not_imported(mark: Path, tmp_path: Path, monkeypatch: Any, name: str) -> None:
+    study = tmp_path / "study"
+    with Store.create_or_open(study, "trial") as store:
+        store.add(made_up(0, scores=made_up_scores(protocol=name)))
+    (study / "quick@hostile.py").write_text(f"open({str(mark)!r}, 'w').close()\n")
+    monkeypatch.chdir(study)
+    monkeypatch.syspath_prepend(study)
+    main(["report", "."])
+    assert not mark.exists()
+
+
+@pytest.mark.parametrize("seed", ["\u00b2", "9" * 5_000, "x", ""])
+def test_a_stored_protocol_of_an_odd_number_is_reported(tmp_path: Path, seed: str) -> None:
+    with Store.create_or_open(tmp_path, "trial") as store:
+        store.add(made_up(0, scores=made_up_scores(protocol=f"quick@{seed}")))
+    main(["report", str(tmp_path)])

@@ -19,6 +19,9 @@ from hackle.store.tables import Tables
 from hackle.studies import STUDIES, Study
 from hackle.studies.folder import Wanted, read_wanted
 
+_DIGITS = 20
+"""Of the number of a protocol's draws, fewer than these."""
+
 
 def command_lines(tables: Tables, folder: str) -> list[str]:
     """What to type to get these runs, their verdicts and the page again. A folder holds one study: of several, each is
@@ -90,10 +93,17 @@ def _scoring(name: str, tables: Tables) -> dict[str, Any]:
 
 def _metrics(study: Study, protocols: list[str], rows: set[str]) -> list[str] | None:
     """The metrics that were asked for, None where they are the study's own."""
-    known = [protocol(name) for name in protocols if name.partition("@")[0] in PROTOCOLS]
+    known = [protocol(name) for name in protocols if _is_hackles(name)]
     have = [name for name in METRICS if METRICS[name].rows[0].name in rows]
     chosen = lambda wanted: {name for one in known for name in choose_metrics(wanted, one)}  # noqa: E731
     if not have or chosen(study.metrics) == set(have):
         return None
     every = chosen("all")
     return ["all", *(name for name in have if name not in every)] if every <= set(have) else have
+
+
+def _is_hackles(protocol: str) -> bool:
+    """Whether a stored name is that of a known protocol, on draws of its own perhaps. Only then may it be looked up: of
+    `quick@my.py:name@3` all before the last @ is a file, which would be imported, and a folder's names are not trusted."""
+    name, at, seed = protocol.partition("@")
+    return name in PROTOCOLS and (not at or (seed.isdecimal() and len(seed) < _DIGITS))
