@@ -13,6 +13,7 @@ from hackle import __version__
 from hackle.cli.words import say_error
 from hackle.core.errors import HackleError
 from hackle.core.parts import nearest
+from hackle.core.processes import import_matplotlib
 
 VERBS = {
     "train": ("train METHOD", "train one model; `hackle train --help` lists the methods"),
@@ -93,6 +94,7 @@ def _run(words: list[str]) -> None:
     elif words[0] == "--version":
         print(f"hackle {__version__}")
     elif words[0] in VERBS:
+        import_matplotlib()
         import_module(f"hackle.cli.{words[0].replace('-', '_')}").main(words[1:])
     else:
         raise HackleError(f"no verb {words[0]!r}; {nearest(words[0], VERBS)}")

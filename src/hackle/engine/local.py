@@ -16,6 +16,7 @@ from typing import Any
 import torch
 from threadpoolctl import threadpool_limits
 
+from hackle.core.processes import SAFE_PATH, safe_path
 from hackle.engine.executor import Event, outcome_of
 from hackle.engine.tasks import Settings, Task
 
@@ -35,6 +36,8 @@ def _die_with_the_driver() -> None:
 def work(pipe: Connection, settings: Settings) -> None:
     """The life of a worker: take a task, tell of it, send what became of it."""
     _die_with_the_driver()
+    # It was for the start of this process, not for those that code of the user's starts.
+    os.environ.pop(SAFE_PATH, None)
     # Ctrl-C reaches all processes of a terminal; a training takes it as the wish to stop, the rest leaves it to the driver.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     torch.set_num_threads(1)
@@ -73,7 +76,8 @@ class _Worker:
         context = get_context("spawn")
         self.pipe, theirs = context.Pipe()
         self._process = context.Process(target=work, args=(theirs, self.settings), daemon=True)
-        self._process.start()
+        with safe_path():
+            self._process.start()
         theirs.close()
 
     @property

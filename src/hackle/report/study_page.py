@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from multiprocessing import get_context
 from pathlib import Path
 
 from hackle.claims import CLAIMS, Judgement, as_frame, judge
 from hackle.core.papers import PAPERS
+from hackle.core.processes import import_matplotlib, safe_path
 from hackle.core.types import HackleError
 from hackle.figures import FIGURES, words
 from hackle.figures.chart import Chart
@@ -101,8 +102,16 @@ def _title(tables: Tables) -> str:
 def drawing(charts: dict[str, Chart], workers: int = 1) -> Iterator[dict[str, Future[str]]]:
     """Every chart as a drawing to come: by several processes, or by a thread."""
     dots = {name: sum(len(panel.points) for panel in chart.panels) for name, chart in charts.items()}
-    pool = ProcessPoolExecutor(workers, get_context("spawn")) if workers > 1 else ThreadPoolExecutor(1)
-    with pool:
-        # The longest first, so that no process is left alone with one at the end.
-        order = sorted(charts, key=lambda name: -dots[name] - 500 * len(charts[name].panels))
-        yield {name: pool.submit(svg, charts[name], name) for name in order}
+    # The longest first, so that no process is left alone with one at the end.
+    order = sorted(charts, key=lambda name: -dots[name] - 500 * len(charts[name].panels))
+    with ExitStack() as open_pool:
+        # Processes start with the pool and with the first task.
+        with safe_path():
+            pool = (
+                ProcessPoolExecutor(workers, get_context("spawn"), import_matplotlib)
+                if workers > 1
+                else ThreadPoolExecutor(1)
+            )
+            open_pool.enter_context(pool)
+            waiting = {name: pool.submit(svg, charts[name], name) for name in order}
+        yield waiting

@@ -1,0 +1,43 @@
+"""What Python and matplotlib take from the current folder by themselves, kept from hackle and the processes it starts."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+SAFE_PATH = "PYTHONSAFEPATH"
+
+
+@contextmanager
+def safe_path() -> Iterator[None]:
+    """Within it, processes that multiprocessing spawns do not look for modules in the current folder while they start.
+
+    They are started by `python -c`, which would import Python's own modules from there first, and the folder may be one
+    that somebody sent. Once started they have this process's path, whatever is on it.
+    """
+    before = os.environ.get(SAFE_PATH)
+    os.environ[SAFE_PATH] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            os.environ.pop(SAFE_PATH, None)
+        else:
+            os.environ[SAFE_PATH] = before
+
+
+def import_matplotlib() -> None:
+    """Import matplotlib without the `matplotlibrc` of the current folder, which may be one that somebody sent.
+
+    By its settings text is set by running LaTeX. Without such a file nothing is imported before it is needed.
+    """
+    if not os.path.lexists("matplotlibrc"):
+        return
+    here = os.open(".", os.O_RDONLY)
+    try:
+        os.chdir(os.path.abspath(os.sep))
+        import matplotlib  # noqa: F401
+    finally:
+        os.fchdir(here)
+        os.close(here)
