@@ -259,6 +259,7 @@ def test_a_single_latent_that_says_nothing(
     # An untrained encoder has next to no information, and its cells are not painted as if they had.
     assert all(float(text) < 0.05 for text in cells.all_inner_texts())
     assert all(float(share) < 0.5 for share in cells.evaluate_all(SHARES))
+    elsewhere.wait_for_selector(".responses .chart text[text-anchor=middle]", state="attached")
     whole = elsewhere.locator(".responses .chart text[text-anchor=middle]").all_text_contents()
     assert whole
     assert all(text.isdigit() for text in whole)
