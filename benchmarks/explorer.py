@@ -76,7 +76,7 @@ def scores(rng: np.random.Generator) -> list[dict[str, Any]]:
     """Made-up rows of every metric, of means and of samples."""
     named = [(metric, kind) for metric in METRICS for kind in ("mean", "sampled")]
     named += [(metric, "posterior") for metric in POSTERIOR]
-    fixed = {"ceiling": 0.9, "low": None, "high": None, "better": "higher", "protocol": "locatello2019"}
+    fixed = {"reference": 0.9, "low": None, "high": None, "better": "higher", "protocol": "locatello2019"}
     return [
         {"metric": metric, "representation": kind, "score": float(rng.random()), "seed": 0, "seconds": 0.1, "note": ""}
         | fixed

@@ -61,7 +61,7 @@ def outcome(run: Run, number: int) -> Outcome:
             "metric": metric,
             "representation": kind,
             "score": float(np.clip(level + rng.normal(0, 0.1), 0, 1)),
-            "ceiling": 0.9,
+            "reference": 0.9,
             "low": nan,
             "high": nan,
             "better": "higher",

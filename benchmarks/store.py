@@ -36,7 +36,7 @@ def outcome(run: Run, number: int) -> Outcome:
             "metric": f"metric_{metric // 2}",
             "representation": ("mean", "sampled")[metric % 2],
             "score": float(rng.random()),
-            "ceiling": 0.9,
+            "reference": 0.9,
             "low": nan,
             "high": nan,
             "better": "higher",

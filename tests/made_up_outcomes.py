@@ -25,7 +25,7 @@ def made_up_scores(seed: int = 0, metrics: int = 4, protocol: str = "locatello20
             "metric": f"metric_{number}",
             "representation": representation,
             "score": float(rng.random()),
-            "ceiling": 0.9 if number else nan,
+            "reference": 0.9 if number else nan,
             "low": nan,
             "high": nan,
             "better": "higher",

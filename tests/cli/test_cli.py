@@ -78,7 +78,7 @@ def test_scores_while_training(own_data: Path, tmp_path: Path) -> None:
     assert curves["score_mig"].dropna().index.tolist() == [2, 4]
     assert curves.drop(columns=[name for name in curves if name.startswith("score_")]).notna().all().all()
     page = tmp_path / "page.html"
-    main(f"score {run} --protocol quick --no-ceilings --page {page} --device cpu".split())
+    main(f"score {run} --protocol quick --no-references --page {page} --device cpu".split())
     kept = [row for row in json.loads((run / "scores.json").read_text()) if row["representation"] != "sampled"]
     assert {f"score_{row['metric']}" for row in kept} == {name for name in curves if name.startswith("score_")}
     for row in kept:
@@ -248,7 +248,7 @@ def test_a_reader_who_has_seen_enough_is_no_error() -> None:
 
 def test_each_note_stands_once_under_the_scores(capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "200")
-    row = {"metric": "mig", "representation": "mean", "score": 0.5, "ceiling": 1.0, "low": 0.4, "high": 0.6}
+    row = {"metric": "mig", "representation": "mean", "score": 0.5, "reference": 1.0, "low": 0.4, "high": 0.6}
     notes = ["a [/b] c", "Pass more as mixture; and so on [saturated]\na [/b] c", ""]
     last = {**row, "metric": "monte_carlo_tc", "better": "lower", "note": "Of batches [saturated]"}
     print_scores(pd.DataFrame([*({**row, "better": "higher", "note": note} for note in notes), last]))

@@ -14,7 +14,7 @@ from hackle.scoring.codes import score_codes
 RNG = np.random.default_rng(0)
 FACTORS = RNG.integers(0, [3, 4], size=(600, 2))
 CODES = FACTORS * 1.0 + 0.1 * RNG.normal(size=(600, 2))
-QUICK = ["--metrics", "mig,gaussian_tc", "--protocol", "quick", "--no-ceilings"]
+QUICK = ["--metrics", "mig,gaussian_tc", "--protocol", "quick", "--no-references"]
 
 
 def table(path: Path) -> pd.DataFrame:
@@ -24,7 +24,7 @@ def table(path: Path) -> pd.DataFrame:
 @pytest.fixture
 def expected(tmp_path: Path) -> pd.DataFrame:
     path = tmp_path / "expected.json"
-    score_codes(CODES, FACTORS, "mig,gaussian_tc", "quick", ceilings=False).to_json(path, orient="records")
+    score_codes(CODES, FACTORS, "mig,gaussian_tc", "quick", references=False).to_json(path, orient="records")
     return table(path)
 
 
@@ -52,7 +52,7 @@ def test_every_kind_of_file_gives_the_same_table(
 
 def test_logvars_bring_the_metrics_of_posteriors(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     np.savez(tmp_path / "all.npz", codes=CODES, factors=FACTORS, logvars=np.full_like(CODES, -4.0))
-    main(["score-codes", str(tmp_path / "all.npz"), "--metrics", "kl", "--no-ceilings"])
+    main(["score-codes", str(tmp_path / "all.npz"), "--metrics", "kl", "--no-references"])
     assert "active_units" in capsys.readouterr().out
 
 
@@ -61,7 +61,7 @@ def test_a_note_names_the_option_of_this_verb(tmp_path: Path, capsys: pytest.Cap
     np.savez(
         tmp_path / "all.npz", codes=100.0 * RNG.normal(size=(600, 2)), factors=FACTORS, logvars=np.full((600, 2), -9.0)
     )
-    words = ["score-codes", str(tmp_path / "all.npz"), "--metrics", "separability,monte_carlo_tc", "--no-ceilings"]
+    words = ["score-codes", str(tmp_path / "all.npz"), "--metrics", "separability,monte_carlo_tc", "--no-references"]
     main(words)
     said = " ".join(capsys.readouterr().out.split())
     assert "hackle score-codes … --whole-mixture" in said

@@ -28,7 +28,7 @@ def store(folder: Path, fall: float, seeds: int) -> Path:
                     "metric": "mig",
                     "representation": "mean",
                     "score": 0.2 - fall * (correlation > 0) + 0.01 * rng.normal(),
-                    "ceiling": 1.0,
+                    "reference": 1.0,
                     "low": np.nan,
                     "high": np.nan,
                     "better": "higher",

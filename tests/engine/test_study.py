@@ -16,7 +16,7 @@ from small_study import TINY, assert_same, diverging, some_runs, study
 from hackle.core.records import record_hash
 from hackle.core.types import HackleError
 from hackle.engine import EngineError, run_study
-from hackle.engine.tasks import Ceilings, ScoreRun, TrainFleet
+from hackle.engine.tasks import References, ScoreRun, TrainFleet
 from hackle.scoring.models import score
 from hackle.scoring.plan import PlanSizes
 from hackle.scoring.registry import METRICS
@@ -46,7 +46,7 @@ def test_every_run_is_stored_with_the_scores_it_has_alone(data: Path, undisturbe
     for place in alone.index:
         # Stacked and alone differ in the last digits of the weights.
         assert float(stored.loc[place, "score"]) == pytest.approx(float(alone.loc[place, "score"]), abs=1e-3)
-        np.testing.assert_equal(float(stored.loc[place, "ceiling"]), float(alone.loc[place, "ceiling"]))
+        np.testing.assert_equal(float(stored.loc[place, "reference"]), float(alone.loc[place, "reference"]))
     curve = tables.curve("kl")
     assert list(curve[curve["run"] == record_hash(runs[0])]["step"]) == list(range(1, 13))
     assert {values.shape for values in tables.array("codes").values()} == {(32, 3)}
@@ -63,7 +63,7 @@ def hackle_data(data: Path) -> Any:
 
 
 def test_a_finished_study_does_nothing_more(data: Path, undisturbed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for task in (TrainFleet, ScoreRun, Ceilings):
+    for task in (TrainFleet, ScoreRun, References):
         monkeypatch.setattr(task, "perform", refuse)
     summary = study(some_runs(data), undisturbed)
     assert (summary.total, summary.done, summary.failed, summary.trained, summary.scored) == (9, 9, 0, 0, 0)
@@ -136,7 +136,7 @@ def test_several_protocols_are_scored_on_one_encoding(data: Path, tmp_path: Path
     scores = read(tmp_path).scores
     assert set(scores["protocol"]) == {"tiny", "other"}
     assert len(scores) == 2 * 2 * 2
-    assert np.isfinite(scores["ceiling"]).all()
+    assert np.isfinite(scores["reference"]).all()
 
 
 def test_stored_runs_with_weights_get_the_scores_that_they_lack(

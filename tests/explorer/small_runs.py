@@ -43,8 +43,8 @@ def write_curves(folder: Path, steps: range) -> None:
 
 
 def write_scores(folder: Path, mig: float) -> None:
-    row = {"metric": "mig", "representation": "mean", "score": mig, "ceiling": 0.9, "better": "higher"}
-    other = {"metric": "kl", "representation": "posterior", "score": 3.5, "ceiling": None, "better": "neither"}
+    row = {"metric": "mig", "representation": "mean", "score": mig, "reference": 0.9, "better": "higher"}
+    other = {"metric": "kl", "representation": "posterior", "score": 3.5, "reference": None, "better": "neither"}
     rows = [{**part, "protocol": "locatello2019", "seed": 0, "seconds": 0.1} for part in (row, other)]
     (folder / "scores.json").write_text(json.dumps(rows))
 

@@ -64,7 +64,7 @@ def test_an_unchanged_list_travels_once(client: httpx.Client) -> None:
 def test_a_run_comes_with_record_and_scores(client: httpx.Client, ids: dict[str, str]) -> None:
     run = client.get(f"/api/runs/{ids['beta']}").json()
     assert run["record"]["method"] == {"type": "BetaVAE", "beta": 2.0}
-    assert [(row["metric"], row["score"], row["ceiling"]) for row in run["scores"]] == [
+    assert [(row["metric"], row["score"], row["reference"]) for row in run["scores"]] == [
         ("mig", 0.25, 0.9),
         ("kl", 3.5, None),
     ]

@@ -233,7 +233,7 @@ def tables(
                     protocol=protocol,
                     low=np.nan,
                     high=np.nan,
-                    ceiling=0.93 if representation != "posterior" else np.nan,
+                    reference=0.93 if representation != "posterior" else np.nan,
                     better="higher",
                     scoring_seed=0,
                     seconds=0.1,

@@ -22,7 +22,7 @@ SOURCE = Path(hackle.__file__).parent
 
 
 def scores(**changes: Any) -> pd.DataFrame:
-    row = {"metric": "mig", "representation": "mean", "score": 0.25, "ceiling": 0.5, "better": "higher"}
+    row = {"metric": "mig", "representation": "mean", "score": 0.25, "reference": 0.5, "better": "higher"}
     return pd.DataFrame([{**row, "protocol": "locatello2019", "seconds": 0.1, **changes}])
 
 
@@ -42,11 +42,11 @@ def test_the_page_of_a_run(squares: Any, tmp_path: Path) -> None:
     assert "<h2>Commands</h2>" not in bare
 
 
-@pytest.mark.parametrize(("score", "ceiling", "bar"), [(1.2, 1.0, [100, 100]), (-0.1, 0.5, [0, 50]), (3.0, None, [])])
-def test_a_bar_ends_where_it_must(score: float, ceiling: float | None, bar: list[float]) -> None:
-    (row,) = score_rows(scores(score=score, ceiling=ceiling))
+@pytest.mark.parametrize(("score", "reference", "bar"), [(1.2, 1.0, [100, 100]), (-0.1, 0.5, [0, 50]), (3.0, None, [])])
+def test_a_bar_ends_where_it_must(score: float, reference: float | None, bar: list[float]) -> None:
+    (row,) = score_rows(scores(score=score, reference=reference))
     assert row["bar"] == bar
-    assert row["ceiling"] == ("" if ceiling is None else f"{ceiling:.3f}")
+    assert row["reference"] == ("" if reference is None else f"{reference:.3f}")
 
 
 def test_data_cannot_end_their_script() -> None:

@@ -26,7 +26,7 @@ from train.test_fleet import small_run
 @pytest.fixture
 def study(tmp_path: Path) -> Path:
     """VAEs on dSprites with both encoders, two seeds each, and one that failed."""
-    row = {"metric": "mig", "representation": "mean", "better": "higher", "ceiling": 0.9, "protocol": "locatello2019"}
+    row = {"metric": "mig", "representation": "mean", "better": "higher", "reference": 0.9, "protocol": "locatello2019"}
     row |= {"low": np.nan, "high": np.nan, "seed": 0, "seconds": 0.1, "note": ""}
     vanilla = preset("locatello2019", "vae", "dsprites")
     with Store.create_or_open(tmp_path / "study", study="split-encoder") as store:

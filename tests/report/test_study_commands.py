@@ -34,7 +34,7 @@ def warm_ups(seeds=2, steps=7):
 
 
 def stored(folder: Path, study: str, runs: list[Run], protocols: tuple[str, ...], metrics: tuple[str, ...]) -> Path:
-    row = {"representation": "mean", "better": "higher", "ceiling": 0.9, "score": 0.5, "low": np.nan, "high": np.nan}
+    row = {"representation": "mean", "better": "higher", "reference": 0.9, "score": 0.5, "low": np.nan, "high": np.nan}
     row |= {"seed": 0, "seconds": 0.1, "note": ""}
     scores = [{**row, "metric": metric, "protocol": protocol} for protocol in protocols for metric in metrics]
     with Store.create_or_open(folder, study=study) as store:

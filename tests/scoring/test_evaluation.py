@@ -57,7 +57,7 @@ class Numbered:
 
 def scores(squares: Any, deviation: float, metrics: str = POSTERIOR_METRICS, repeat: int = 1) -> dict[str, float]:
     protocol = replace(TINY, sizes=replace(TINY.sizes, train=2000, test=1000), posterior_bins=200)
-    table = score(Blurred(squares, deviation, repeat), squares, metrics, protocol, ceilings=False)
+    table = score(Blurred(squares, deviation, repeat), squares, metrics, protocol, references=False)
     return by_name(table)
 
 
@@ -98,7 +98,7 @@ def test_the_true_total_correlation_is_that_of_every_image(squares: Any) -> None
 def test_the_batch_estimate_turns_negative_when_posteriors_are_narrower_than_the_gaps_between_points() -> None:
     """Kim & Mnih 2018, appendix D: draws land on the tails of a mixture that lacks their own point."""
     encoder = Numbered((40, 40, 40), np.random.default_rng(0).normal(size=(64_000, 10)), 0.05)
-    found = by_name(score(encoder, encoder.data, "batch_tc", TINY, ceilings=False))
+    found = by_name(score(encoder, encoder.data, "batch_tc", TINY, references=False))
     assert found["batch_tc"] < -10
 
 
@@ -110,7 +110,7 @@ def test_separable_information_of_sharp_independent_codes() -> None:
     """Each of three codes is a factor of 20 values: I(x; z_i | z_≠i) = I(x; z_i) = ln 20 and I(x; z) = 3 ln 20. A mixture of
     the 400 training points stops at ln 400 with the third code as without it."""
     encoder = Numbered((20, 20, 20))
-    table = score(encoder, encoder.data, "separability,whole_separability", NEARLY_ALL, ceilings=False)
+    table = score(encoder, encoder.data, "separability,whole_separability", NEARLY_ALL, references=False)
     found, notes = by_name(table), dict(zip(table["metric"], table["note"], strict=True))
     for name in ("sepin@3", "wsepin", "indin@3", "windin"):
         assert found[f"whole_{name}"] == pytest.approx(np.log(20), abs=0.02)
@@ -123,7 +123,7 @@ def test_separable_information_of_sharp_independent_codes() -> None:
 
 def test_a_plan_of_few_images_of_many_says_that_it_saturates() -> None:
     encoder = Numbered((40, 40, 40))
-    table = score(encoder, encoder.data, "whole_separability", TINY, ceilings=False)
+    table = score(encoder, encoder.data, "whole_separability", TINY, references=False)
     assert table["note"].str.contains("allows at most").all()
 
 
@@ -158,7 +158,7 @@ def test_draws_of_whole_separability_are_the_protocols() -> None:
     encoder = Numbered((20, 20, 20), deviation=0.3)
     found = {
         draws: by_name(
-            score(encoder, encoder.data, "whole_separability", replace(NEARLY_ALL, draws=draws), ceilings=False)
+            score(encoder, encoder.data, "whole_separability", replace(NEARLY_ALL, draws=draws), references=False)
         )
         for draws in (100, 400, 5000)
     }
@@ -177,7 +177,7 @@ def test_whole_misjed_counts_every_image() -> None:
     """Two independent codes without noise have MISJED 0, as counted over the 160,000 images; 400 points cannot tell."""
     encoder = Numbered((400, 400), deviation=1e-6)
     sizes = PlanSizes(400, 200, 12_000, 6_000, 16, 12_000, 6_000, 16)
-    table = score(encoder, encoder.data, "misjed,whole_misjed", replace(NEARLY_ALL, sizes=sizes), ceilings=False)
+    table = score(encoder, encoder.data, "misjed,whole_misjed", replace(NEARLY_ALL, sizes=sizes), references=False)
     found = by_name(table)
     assert found["misjed_top"] > 1
     assert abs(found["whole_misjed_top"]) < 0.02
@@ -188,7 +188,7 @@ def test_whole_misjed_by_hand() -> None:
     means = rng.normal(size=(8000, 4)) * [1.0, 0.9, 0.1, 0.8]
     means[:, 1] += 0.5 * means[:, 0]
     encoder = Numbered((20, 20, 20), means, deviation=0.2)
-    found = by_name(score(encoder, encoder.data, "whole_misjed", NEARLY_ALL, ceilings=False))
+    found = by_name(score(encoder, encoder.data, "whole_misjed", NEARLY_ALL, references=False))
     everything = encoder.means[draw_plan(encoder.data.factors, NEARLY_ALL.sizes, 0).images].astype(float)
     edges = np.linspace(-4, 4, 101)
     edges[[0, -1]] = -np.inf, np.inf
@@ -205,9 +205,9 @@ def test_whole_misjed_by_hand() -> None:
 def test_whole_misjed_of_a_single_code_is_nothing() -> None:
     encoder = Numbered((20, 20, 20), np.arange(8000.0)[:, None] / 8000)
     both = replace(NEARLY_ALL, metrics=("kl", "whole_misjed"))
-    assert set(score(encoder, encoder.data, "all", both, ceilings=False)["metric"]) == {"kl", "active_units"}
+    assert set(score(encoder, encoder.data, "all", both, references=False)["metric"]) == {"kl", "active_units"}
     with pytest.raises(ScoreError, match="whole_misjed needs two codes"):
-        score(encoder, encoder.data, "whole_misjed", NEARLY_ALL, ceilings=False)
+        score(encoder, encoder.data, "whole_misjed", NEARLY_ALL, references=False)
 
 
 def test_sampled_mig_is_that_of_integrals_with_balanced_factors(squares: Any) -> None:
@@ -218,7 +218,7 @@ def test_sampled_mig_is_that_of_integrals_with_balanced_factors(squares: Any) ->
     mixed = Blurred(squares, deviation)
     mixed.mix = mix
     found = by_name(
-        score(mixed, squares, "interpretability,posterior_mig,sampled_interpretability", protocol, ceilings=False)
+        score(mixed, squares, "interpretability,posterior_mig,sampled_interpretability", protocol, references=False)
     )
     rows = rows_of(squares.factors, draw_plan(squares.factors, protocol.sizes, 0).train)
     means = (rows - mixed.scale[0]) / mixed.scale[1] @ mix
@@ -282,7 +282,7 @@ def test_the_iterations_of_adagrad_matter(squares: Any) -> None:
     found = []
     for iterations in (3, 3000):
         settings = replace(TINY, beta_vae_classifier="adagrad", beta_vae_iterations=iterations)
-        table = score(Oracle(squares, mix=mixed), squares, "beta_vae", settings, ceilings=False)
+        table = score(Oracle(squares, mix=mixed), squares, "beta_vae", settings, references=False)
         found.append(by_name(table)["beta_vae"])
     assert found[0] < found[1]
 
@@ -306,7 +306,7 @@ def test_names_that_are_no_protocols(name: str) -> None:
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("name", [name for name, metric in METRICS.items() if "a likelihood" not in metric.needs])
 def test_a_metric_gives_the_row_by_which_it_is_known(squares: Any, name: str) -> None:
-    table = score(Blurred(squares, 0.6), squares, name, TINY, ceilings=False)
+    table = score(Blurred(squares, 0.6), squares, name, TINY, references=False)
     assert METRICS[name].rows[0].name in set(table["metric"])
     assert all(METRICS[name].gives(row) for row in table["metric"])
 

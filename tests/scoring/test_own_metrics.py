@@ -64,7 +64,7 @@ def test_a_file_is_named_and_its_note_says_where_it_comes_from(own: Path, arrays
     table = scored(arrays, f"mig,{own}:mcc", bootstrap=3)
     assert list(table["metric"]) == ["mig", "mcc"]
     assert table["score"][1] > 0.99
-    assert table["ceiling"][1] == pytest.approx(1.0)
+    assert table["reference"][1] == pytest.approx(1.0)
     assert table["low"][1] <= table["high"][1]
     digest = hashlib.sha256(own.read_bytes()).hexdigest()[:16]
     assert table["note"][1] == f"mcc is a metric of {own}, source {digest} [own]"

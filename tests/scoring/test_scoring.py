@@ -1,4 +1,4 @@
-"""Scoring: perfect codes reach their ceilings, each image is encoded once, what does not fit is left out."""
+"""Scoring: perfect codes reach their references, each image is encoded once, what does not fit is left out."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_misjed_of_the_most_informative_codes(squares: Any) -> None:
     rng = np.random.default_rng(0)
     mix = rng.normal(size=(len(squares.factors.names), 4))
     oracle = Oracle(squares, posterior=True, mix=mix)
-    found = by_name(score(oracle, squares, "misjed", TINY, representations=("mean",), ceilings=False))
+    found = by_name(score(oracle, squares, "misjed", TINY, representations=("mean",), references=False))
     rows = squares.factors.rows(draw_plan(squares.factors, TINY.sizes, 0).train)
     means = ((rows - oracle.scale[0]) / oracle.scale[1]) @ mix
     logvars = np.full_like(means, 2 * np.log(0.01))
@@ -65,9 +65,9 @@ def test_misjed_of_the_most_informative_codes(squares: Any) -> None:
     assert found["misjed"] == pytest.approx(np.mean(everything) / (2 * np.log(40)), rel=1e-5)
 
 
-def test_perfect_codes_reach_the_ceiling_of_every_metric(squares: Any) -> None:
+def test_perfect_codes_reach_the_reference_of_every_metric(squares: Any) -> None:
     table = score(Oracle(squares, posterior=True), squares, "all", TINY, representations=("mean",))
-    bounded = table[table["ceiling"].notna()]
+    bounded = table[table["reference"].notna()]
     assert {
         "beta_vae",
         "factor_vae",
@@ -79,7 +79,7 @@ def test_perfect_codes_reach_the_ceiling_of_every_metric(squares: Any) -> None:
         "rmig",
         "jemmig",
     } <= set(bounded["metric"])
-    np.testing.assert_allclose(bounded["score"], bounded["ceiling"], atol=1e-6)
+    np.testing.assert_allclose(bounded["score"], bounded["reference"], atol=1e-6)
     scores = by_name(table)
     assert scores["factor_vae"] == 1.0
     assert scores["mig"] > 0.9
@@ -93,7 +93,7 @@ def test_a_metric_that_refuses_codes_says_why_and_the_others_are_scored(squares:
         codes, _ = oracle(images)
         return codes, np.full_like(codes, -60.0)
 
-    given: dict[str, Any] = {"protocol": TINY, "representations": ("mean",), "ceilings": False}
+    given: dict[str, Any] = {"protocol": TINY, "representations": ("mean",), "references": False}
     refused, usual = (
         score(encoder, squares, "mig,interpretability,separability", **given) for encoder in (too_sharp, oracle)
     )
@@ -107,37 +107,37 @@ def test_a_metric_that_refuses_codes_says_why_and_the_others_are_scored(squares:
     assert notes["mig"] == ""
 
 
-def test_mixed_codes_fall_below_the_ceiling(squares: Any) -> None:
+def test_mixed_codes_fall_below_the_reference(squares: Any) -> None:
     mix = np.linalg.qr(np.random.default_rng(0).normal(size=(3, 3)))[0]
     table = score(Oracle(squares, posterior=True, mix=mix), squares, "mig,dci,modularity,interpretability", TINY)
     table = table[(table["representation"] != "sampled") & (table["metric"] != "dci_informativeness")]
-    ceilings = by_name(table, "ceiling")
-    assert all(value < ceilings[name] - 0.1 for name, value in by_name(table).items())
+    references = by_name(table, "reference")
+    assert all(value < references[name] - 0.1 for name, value in by_name(table).items())
 
 
 def test_each_image_is_encoded_once(squares: Any) -> None:
     oracle = Oracle(squares)
-    score(oracle, squares, "beta_vae,factor_vae,mig", TINY, ceilings=False)
+    score(oracle, squares, "beta_vae,factor_vae,mig", TINY, references=False)
     assert oracle.seen <= len(squares.factors)
 
 
 def test_images_that_no_metric_reads_are_not_encoded(squares: Any) -> None:
     few, all_of_them = Oracle(squares), Oracle(squares)
     protocol = replace(TINY, sizes=PlanSizes(20, 10, 200, 100, 16, 200, 100, 16))
-    found = score(few, squares, ["mig", "sap"], protocol, ceilings=False)
+    found = score(few, squares, ["mig", "sap"], protocol, references=False)
     plan = draw_plan(squares.factors, protocol.sizes, 0)
     assert few.seen == len(np.union1d(plan.train, plan.test))
-    rest = score(all_of_them, squares, "all", protocol, ceilings=False)
+    rest = score(all_of_them, squares, "all", protocol, references=False)
     assert all_of_them.seen == len(plan.images) > few.seen
     kept = rest[rest["metric"].isin(["mig", "sap"])]
     assert found["score"].tolist() == kept["score"].tolist()
 
 
 def test_codes_alone_are_scored_without_posterior_metrics(squares: Any) -> None:
-    table = score(Oracle(squares), squares, "all", TINY, ceilings=False)
+    table = score(Oracle(squares), squares, "all", TINY, references=False)
     assert set(table["representation"]) == {"mean"}
     assert "rmig" not in set(table["metric"])
-    assert all(np.isnan(value) for value in by_name(table, "ceiling").values())
+    assert all(np.isnan(value) for value in by_name(table, "reference").values())
 
 
 def without_factors() -> ArrayDataset:
@@ -176,7 +176,7 @@ def test_means_and_samples_are_both_scored_and_seeds_repeat(squares: Any) -> Non
 
 
 def test_a_model_is_scored_with_every_metric(squares: Any) -> None:
-    table = score(Model(small_run(VAE()), squares.shape), squares, "all", TINY, ceilings=False)
+    table = score(Model(small_run(VAE()), squares.shape), squares, "all", TINY, references=False)
     assert {"reconstruction", "elbo", "kl", "wsepin", "rmig", "mig"} <= set(table["metric"])
     assert all(np.isfinite(value) for value in by_name(table).values())
     scores = by_name(table)
@@ -192,7 +192,7 @@ def test_bootstrap_intervals_hold_the_score(squares: Any) -> None:
         "mig",
         TINY,
         bootstrap=30,
-        ceilings=False,
+        references=False,
     )
     value, low, high = (by_name(table, column)["mig"] for column in ("score", "low", "high"))
     # Resampling with replacement repeats points, which raises estimated information, so the interval may sit a little high.
@@ -263,7 +263,7 @@ def test_what_is_no_model_or_data_set_is_refused(squares: Any) -> None:
 
 
 def test_one_representation_may_be_named_alone(squares: Any) -> None:
-    table = score(Oracle(squares, posterior=True), squares, "mig", TINY, representations="sampled", ceilings=False)
+    table = score(Oracle(squares, posterior=True), squares, "mig", TINY, representations="sampled", references=False)
     assert set(table["representation"]) == {"sampled"}
     with pytest.raises(ScoreError, match="no representation 'means'; there are mean, sampled"):
         score(Oracle(squares), squares, "mig", TINY, representations="means")  # type: ignore[arg-type]
@@ -275,7 +275,7 @@ def test_the_package_lists_what_it_offers() -> None:
     assert all(hasattr(hackle, name) for name in listed)
 
 
-def test_ceilings_survive_a_factor_whose_other_value_was_not_drawn() -> None:
+def test_references_survive_a_factor_whose_other_value_was_not_drawn() -> None:
     """One image of 5,000 has the second value of a factor, and no draw meets it."""
     rows = np.array([[0, i] for i in range(4999)] + [[1, 0]])
     grid = FactorGrid([Factor("rare", 2), Factor("number", 4999)], present=rows)
@@ -284,10 +284,10 @@ def test_ceilings_survive_a_factor_whose_other_value_was_not_drawn() -> None:
     plan = draw_plan(grid, TINY.sizes, 1)
     assert 4999 not in np.concatenate([plan.train, plan.test])
     table = score(lambda images: images[:, 0, :, 0] * 1.0, data, "mig", TINY, 1, representations="mean")
-    assert table["ceiling"].tolist()[0] > 0.1
+    assert table["reference"].tolist()[0] > 0.1
 
 
 def test_downstream_tasks_see_means_alone(squares: Any) -> None:
-    found = score(Oracle(squares, posterior=True), squares, "mig,downstream_logistic_cv", TINY, ceilings=False)
+    found = score(Oracle(squares, posterior=True), squares, "mig,downstream_logistic_cv", TINY, references=False)
     seen = {(row["metric"].startswith("downstream"), row["representation"]) for row in found.to_dict("records")}
     assert seen == {(True, "mean"), (False, "mean"), (False, "sampled")}

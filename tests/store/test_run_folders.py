@@ -33,6 +33,15 @@ def test_a_folder_of_runs_reads_as_a_study_does(tmp_path: Path) -> None:
     assert len(one) == 8
 
 
+def test_a_table_that_calls_references_ceilings_reads_as_before(tmp_path: Path) -> None:
+    scored(tmp_path / "run", 0)
+    expected = hackle.results(tmp_path / "run")
+    table = tmp_path / "run" / "scores.json"
+    table.write_text(table.read_text().replace('"reference":', '"ceiling":'))
+    assert '"ceiling":' in table.read_text()
+    pd.testing.assert_frame_equal(hackle.results(tmp_path / "run"), expected)
+
+
 def test_what_cannot_be_one_table_is_refused(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="holds no results"):
         hackle.results(tmp_path)

@@ -73,7 +73,7 @@ def test_the_view_for_people_with_a_shell_says_the_same(tmp_path: Path) -> None:
     frame = read(tmp_path).scores.astype(dict.fromkeys(keys, str))
     both = view.merge(frame, on=keys, suffixes=("", "_frame"))
     assert len(both) == len(view) == len(frame) == 24
-    for column in ("score", "ceiling", "note"):
+    for column in ("score", "reference", "note"):
         np.testing.assert_array_equal(both[column].to_numpy(), both[f"{column}_frame"].to_numpy())
 
 

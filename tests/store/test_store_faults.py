@@ -133,7 +133,7 @@ def test_an_error_within_a_run_stores_nothing_of_it(tmp_path: Path) -> None:
         assert store.known() == {}
         counts = [
             store.connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
-            for table in ("runs", "scores", "curves", "arrays", "measures", "ceilings")
+            for table in ("runs", "scores", "curves", "arrays", "measures", "reference_scores")
         ]
         assert counts == [0] * 6
 
@@ -245,7 +245,7 @@ def test_repair_sets_a_journal_that_cannot_be_rolled_back_aside_too(
     filled(tmp_path, 2)
     journal = tmp_path / f"{FILE}-journal"
     # The last that is read of the damaged file; a journal that appears any sooner SQLite itself would clear up.
-    monkeypatch.setattr(merging, "_merge_ceilings", lambda *_: journal.write_bytes(b"what was not rolled back"))
+    monkeypatch.setattr(merging, "_merge_references", lambda *_: journal.write_bytes(b"what was not rolled back"))
     kept, _, aside = repair(tmp_path)
     assert kept == 2
     assert not journal.exists()
@@ -271,12 +271,34 @@ def test_a_damaged_array_is_found_when_it_is_read(tmp_path: Path) -> None:
 
 def test_an_older_store_is_refused_and_left_alone(tmp_path: Path) -> None:
     filled(tmp_path, 1)
-    edit(tmp_path, "DROP TABLE ceilings")
+    edit(tmp_path, "DROP TABLE reference_scores")
     before = (tmp_path / FILE).read_bytes()
     for attempt in (Store.open, Store.create_or_open, read):
-        with pytest.raises(StoreError, match="lacks the table ceilings: it was written by an older hackle"):
+        with pytest.raises(StoreError, match="lacks the table reference_scores: it was written by an older hackle"):
             attempt(tmp_path)
     assert (tmp_path / FILE).read_bytes() == before
+
+
+def test_a_store_that_calls_references_ceilings_is_read_merged_and_extended(tmp_path: Path) -> None:
+    filled(tmp_path / "old", 2)
+    expected = read(tmp_path / "old").scores
+    edit(
+        tmp_path / "old",
+        "DROP VIEW results",
+        "ALTER TABLE reference_scores RENAME COLUMN reference TO ceiling",
+        "ALTER TABLE reference_scores RENAME TO ceilings",
+        "PRAGMA user_version = 2",
+    )
+    before = (tmp_path / "old" / FILE).read_bytes()
+    pd.testing.assert_frame_equal(read(tmp_path / "old").scores, expected)
+    merging.merge(tmp_path / "new", tmp_path / "old")
+    pd.testing.assert_frame_equal(read(tmp_path / "new").scores, expected)
+    assert (tmp_path / "old" / FILE).read_bytes() == before
+    with Store.create_or_open(tmp_path / "old") as store:
+        store.add(made_up(7))
+        assert store.connection.execute("PRAGMA user_version").fetchone() == (SCHEMA,)
+        assert store.connection.execute("SELECT count(reference) FROM results").fetchone()[0] > 0
+    assert set(read(tmp_path / "old").scores["run"]) > set(expected["run"])
 
 
 def test_a_newer_schema_is_refused_and_left_alone(tmp_path: Path) -> None:

@@ -96,8 +96,8 @@ def test_a_run_that_failed_in_one_store_alone_is_a_conflict(tmp_path: Path) -> N
         merge(first, second)
 
 
-def test_ceilings_of_different_data_are_a_conflict(tmp_path: Path) -> None:
-    rows = [{**row, "ceiling": 0.8} for row in made_up_scores(1)]
+def test_references_of_different_data_are_a_conflict(tmp_path: Path) -> None:
+    rows = [{**row, "reference": 0.8} for row in made_up_scores(1)]
     first = store_of(tmp_path / "first", made_up(0))
     second = store_of(tmp_path / "second", Outcome(made_up_run(1), "done", scores=rows))
     with pytest.raises(StoreError, match=r"perfect codes of dsprites score 0.9 and 0.8 in metric_1"):

@@ -17,7 +17,7 @@ from hackle.objectives import BetaVAE
 from hackle.train.model import Model
 
 SHAPE = (16, 16, 1)
-SCORE = {"metric": "mig", "representation": "mean", "score": 0.5, "ceiling": None, "better": "higher"}
+SCORE = {"metric": "mig", "representation": "mean", "score": 0.5, "reference": None, "better": "higher"}
 SCORES = [{**SCORE, "protocol": "locatello2019", "seed": 0, "seconds": 0.1, "note": ""}]
 
 

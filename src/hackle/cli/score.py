@@ -20,7 +20,7 @@ def score_command(
     fraction: float = 1.0,
     seed: int = 0,
     bootstrap: int = 0,
-    ceilings: bool = True,
+    references: bool = True,
     whole_mixture: bool = False,
     json: Path | None = None,
     parquet: Path | None = None,
@@ -45,7 +45,7 @@ def score_command(
             gets smaller than 200 points.
         seed: Seed of the draws.
         bootstrap: Number of resamplings for 95% intervals; 0 gives none.
-        ceilings: Also show what perfect codes reach.
+        references: Also show what perfect codes reach.
         whole_mixture: Sampled informations use every image of the plan as mixture; slower.
         json: Where to write the table as JSON instead.
         parquet: Where to write the table as Parquet, too.
@@ -78,7 +78,7 @@ def score_command(
         settings,
         seed,
         bootstrap=bootstrap,
-        ceilings=ceilings,
+        references=references,
         whole_mixture=whole_mixture,
         progress=True,
     )

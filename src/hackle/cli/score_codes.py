@@ -30,7 +30,7 @@ def score_codes_command(
     seed: int = 0,
     factor_bins: int = 20,
     bootstrap: int = 0,
-    ceilings: bool = True,
+    references: bool = True,
     whole_mixture: bool = False,
     json: Path | None = None,
     parquet: Path | None = None,
@@ -48,7 +48,7 @@ def score_codes_command(
         seed: Seed of the draws.
         factor_bins: Real-valued factors of more values than this are cut into so many bins of equal width.
         bootstrap: Number of resamplings for 95% intervals; 0 gives none.
-        ceilings: Also show what perfect codes reach.
+        references: Also show what perfect codes reach.
         whole_mixture: Sampled informations use every sample as mixture; slower.
         json: Where to write the table as JSON.
         parquet: Where to write the table as Parquet.
@@ -82,7 +82,7 @@ def score_codes_command(
         logvars=spread,
         factor_bins=factor_bins,
         bootstrap=bootstrap,
-        ceilings=ceilings,
+        references=references,
         whole_mixture=whole_mixture,
         progress=True,
     )

@@ -113,12 +113,12 @@ def duration(hours: float) -> str:
 def print_scores(scores: Any, verb: str = "score") -> None:
     """The score table on the terminal, and under it each note once. verb: the one whose options are a remedy."""
     table = Table(box=None, header_style="bold")
-    for column in ("metric", "codes", "score", "ceiling", "better"):
-        table.add_column(column, justify="right" if column in ("score", "ceiling") else "left")
+    for column in ("metric", "codes", "score", "reference", "better"):
+        table.add_column(column, justify="right" if column in ("score", "reference") else "left")
     for row in scores.to_dict("records"):
         interval = "" if row["low"] != row["low"] else f"  [{row['low']:.3f}, {row['high']:.3f}]"
-        ceiling = "" if row["ceiling"] != row["ceiling"] else f"{row['ceiling']:.3f}"
-        table.add_row(row["metric"], row["representation"], f"{row['score']:.3f}{interval}", ceiling, row["better"])
+        reference = "" if row["reference"] != row["reference"] else f"{row['reference']:.3f}"
+        table.add_row(row["metric"], row["representation"], f"{row['score']:.3f}{interval}", reference, row["better"])
     console = Console()
     console.print(table)
     told = {

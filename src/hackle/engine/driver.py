@@ -22,7 +22,7 @@ from hackle.engine.display import Display
 from hackle.engine.errors import EngineError
 from hackle.engine.executor import Event, Executor
 from hackle.engine.folder import Keeper, StudyFolder, Waiting
-from hackle.engine.tasks import Ceilings, ChooseSize, ScoredRun, Task, TrainedRun, TrainFleet
+from hackle.engine.tasks import ChooseSize, References, ScoredRun, Task, TrainedRun, TrainFleet
 from hackle.store import Store
 from hackle.store.tables import Outcome
 from hackle.train import Checkpoints, DamagedCheckpoint, Stopped, cut
@@ -103,7 +103,7 @@ class Driver:
         self._queues: dict[str, deque[_Job]] = {"score": deque(), "train": deque()}
         self._active: dict[int, _Job] = {}
         self._number = 0
-        self._ceilings: dict[str, dict[str, dict[str, float]]] = {}
+        self._references: dict[str, dict[str, dict[str, float]]] = {}
         self._held: dict[str, list[tuple[Waiting, ScoredRun]]] = {}
 
     def model_steps(self) -> int:
@@ -129,7 +129,7 @@ class Driver:
     def _plan(self) -> None:
         """Queue what is left: runs with weights are scored, groups with others get a fleet size and are trained."""
         for dataset in dict.fromkeys(run.dataset for run in (*self.left, *(self.runs[key] for key in self.again))):
-            self._queues["score"].append(_Job(Ceilings(dataset)))
+            self._queues["score"].append(_Job(References(dataset)))
         self._score(self.again)
         left = {record_hash(run) for run in self.left}
         for members in group(self.runs.values()):
@@ -210,8 +210,8 @@ class Driver:
             self._cut(job.task.runs, value)
         elif isinstance(job.task, TrainFleet):
             self._keep_trained(value)
-        elif isinstance(job.task, Ceilings):
-            self._know_ceilings(job.task.dataset, value)
+        elif isinstance(job.task, References):
+            self._know_references(job.task.dataset, value)
         elif job.waiting is not None:
             self._keep_scored(job.waiting, value)
 
@@ -244,20 +244,20 @@ class Driver:
         self.folder.drop(key)
         self.display.failed += 1
 
-    def _know_ceilings(self, dataset: str, ceilings: dict[str, dict[str, float]]) -> None:
-        self._ceilings[dataset] = ceilings
+    def _know_references(self, dataset: str, references: dict[str, dict[str, float]]) -> None:
+        self._references[dataset] = references
         for waiting, scored in self._held.pop(dataset, []):
             self._keep_scored(waiting, scored)
 
     def _keep_scored(self, waiting: Waiting, scored: ScoredRun) -> None:
-        """Store a run with its ceilings, once they are known."""
+        """Store a run with its references, once they are known."""
         run = waiting.task.run
-        if run.dataset not in self._ceilings:
+        if run.dataset not in self._references:
             self._held.setdefault(run.dataset, []).append((waiting, scored))
             return
-        ceilings = self._ceilings[run.dataset]
+        references = self._references[run.dataset]
         rows = [
-            {**row, "ceiling": ceilings.get(row["protocol"], {}).get(row["metric"], float("nan"))}
+            {**row, "reference": references.get(row["protocol"], {}).get(row["metric"], float("nan"))}
             for row in scored.rows
         ]
         outcome = Outcome(
@@ -285,12 +285,12 @@ class Driver:
         job.waiting = None
         if job.attempts < ATTEMPTS:
             self.display.say(f"{_name(job)}: {reason}; trying again")
-            self._queues["score" if job.run or isinstance(job.task, Ceilings) else "train"].appendleft(job)
+            self._queues["score" if job.run or isinstance(job.task, References) else "train"].appendleft(job)
         elif isinstance(job.task, ChooseSize):
             self._cut(job.task.runs, _FALLBACK_SIZE)
-        elif isinstance(job.task, Ceilings):
+        elif isinstance(job.task, References):
             self.display.say(f"{_name(job)}: {reason}; going on without")
-            self._know_ceilings(job.task.dataset, {})
+            self._know_references(job.task.dataset, {})
         elif isinstance(job.task, TrainFleet) and len(job.task.runs) > 1:
             self.display.say(f"{_name(job)}: {reason}; going on with halves of the fleet")
             for half in cut(job.task.runs, -(-len(job.task.runs) // 2)):
@@ -327,7 +327,7 @@ class Driver:
 def _name(job: _Job) -> str:
     if job.run:
         return f"scoring {job.run}"
-    if isinstance(job.task, Ceilings):
-        return f"ceilings of {job.task.dataset}"
+    if isinstance(job.task, References):
+        return f"references of {job.task.dataset}"
     runs = list(job.task.runs) if isinstance(job.task, TrainFleet | ChooseSize) else []
     return f"training {record_hash(runs[0])}" if len(runs) == 1 else f"training of {len(runs)} runs"

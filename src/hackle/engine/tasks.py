@@ -79,7 +79,7 @@ class TrainedRun:
 
 @dataclass(frozen=True)
 class ScoredRun:
-    """The rows of every protocol, without ceilings, and the arrays that are kept."""
+    """The rows of every protocol, without references, and the arrays that are kept."""
 
     rows: list[dict[str, Any]]
     arrays: dict[str, NDArray]
@@ -202,7 +202,7 @@ class ScoreRun:
 
 
 @dataclass(frozen=True)
-class Ceilings:
+class References:
     """What perfect codes score on a data set under each protocol, by protocol and metric."""
 
     dataset: str
@@ -210,6 +210,6 @@ class Ceilings:
 
     def perform(self, settings: Settings, tell: Tell) -> dict[str, dict[str, float]]:
         return {
-            scorer.protocol.name: scorer.ceilings(scorer.metrics, lambda _: tell(None))
+            scorer.protocol.name: scorer.references(scorer.metrics, lambda _: tell(None))
             for scorer in settings.scorers(self.dataset)
         }

@@ -36,7 +36,7 @@ DEPTH = 3
 PATIENCE = 0.5
 """Seconds for which the folder is taken to be as it was when last looked at."""
 COLUMNS = ("id", "name", *DESIGN, "status")
-_OF_SCORE = ("run", "metric", "representation", "score", "ceiling", "better", "protocol")
+_OF_SCORE = ("run", "metric", "representation", "score", "reference", "better", "protocol")
 
 
 class CatalogueError(HackleError):

@@ -53,7 +53,7 @@ def panels(make: Callable[..., Panel], *arguments: Any, each: str = "", **option
     return Panels(make, arguments, each, options)
 
 
-def score_axis(metric: str, values: Frame, ceiling: float = float("nan"), label: str = "") -> Axis:
+def score_axis(metric: str, values: Frame, reference: float = float("nan"), label: str = "") -> Axis:
     """An axis that starts where the score does and ends a little above the highest value, or at the score's own end.
 
     Values beyond a score's bounds widen it: nothing that is there is left out.
@@ -68,14 +68,14 @@ def score_axis(metric: str, values: Frame, ceiling: float = float("nan"), label:
     if known.high is not None and most <= known.high:
         high = known.high if high > 0.7 * known.high else high
     name = label or known.label
-    if np.isfinite(ceiling) and known.high is not None and ceiling < known.high - 0.005:
-        name += f" (ceiling {ceiling:.2f})"
+    if np.isfinite(reference) and known.high is not None and reference < known.high - 0.005:
+        name += f" (reference {reference:.2f})"
     return Axis(name, low, max(high, low + 1e-9))
 
 
-def _ceiling(frame: Frame, metric: str) -> float:
+def _reference(frame: Frame, metric: str) -> float:
     """What perfect codes reach, or NaN."""
-    return float(frame[f"ceiling {metric}"].max()) if f"ceiling {metric}" in frame else float("nan")
+    return float(frame[f"reference {metric}"].max()) if f"reference {metric}" in frame else float("nan")
 
 
 def _with_intervals(metric: str, points: Frame, summary: Frame) -> Frame:
@@ -101,7 +101,7 @@ def swarm(
 ) -> Panel:
     """Runs side by side by the values of a column, all of them in their usual order unless told.
 
-    hold: a value that the axis must show. level: a horizontal line, the ceiling if not given.
+    hold: a value that the axis must show. level: a horizontal line, the reference if not given.
     """
     rows = chosen.having(metric)
     if not len(rows):
@@ -115,12 +115,12 @@ def swarm(
     summary = summarise(points, ["x", "series"])
     label = (words.symbol(rows["method"].iloc[0]) if across == "strength" else heading(across)) if numbers else ""
     ticks = tuple(f"{value:g}" if numbers else chosen.runs.word(across, value) for value in order)
-    ceiling = _ceiling(rows, metric)
-    axis = y or score_axis(metric, _with_intervals(metric, points, summary), ceiling)
+    reference = _reference(rows, metric)
+    axis = y or score_axis(metric, _with_intervals(metric, points, summary), reference)
     if hold is not None:
         axis = replace(axis, low=min(axis.low or hold, hold), high=max(axis.high or hold, hold))
-    if level is None and np.isfinite(ceiling) and axis.high is not None and ceiling <= axis.high:
-        level = (ceiling, "ceiling")
+    if level is None and np.isfinite(reference) and axis.high is not None and reference <= axis.high:
+        level = (reference, "reference")
     return Panel(title, Axis(label, -0.5, len(order) - 0.5, ticks), axis, points, summary, level=level)
 
 
@@ -140,7 +140,7 @@ def scatter(
 ) -> Panel:
     """One score of each run against another.
 
-    labels: of the axes, if not the scores' own with their ceilings. tight: axes (`x`, `y` or `xy`) that follow the runs and not
+    labels: of the axes, if not the scores' own with references. tight: axes (`x`, `y` or `xy`) that follow the runs and not
     the score's bounds. equal: both axes alike. means: columns by which runs are averaged; named: the one that stands beside
     each mean.
     """
@@ -153,7 +153,7 @@ def scatter(
         Axis(label or words.measure(metric).label, *spread(rows[metric]))
         if axis in tight
         else score_axis(
-            metric, rows[metric], _ceiling(rows, metric) if (axis, label) == ("y", "") else float("nan"), label
+            metric, rows[metric], _reference(rows, metric) if (axis, label) == ("y", "") else float("nan"), label
         )
         for axis, metric, label in zip("xy", (x, y), labels, strict=True)
     )

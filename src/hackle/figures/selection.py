@@ -105,8 +105,8 @@ _NOTHING = Tables(pd.DataFrame(columns=list(SCORE_COLUMNS)), pd.DataFrame(column
 
 @dataclass(frozen=True)
 class Selected:
-    """The runs that were found: a row each with settings, scores (and `ceiling mig`) and series. notes: what was chosen on the
-    way. missing: what is asked for and not there, in words."""
+    """The runs that were found: a row each with settings, scores (and `reference mig`) and series. notes: what was chosen on
+    the way. missing: what is asked for and not there, in words."""
 
     frame: Frame
     runs: Runs = Runs()
@@ -210,7 +210,7 @@ def settings_mask(frame: Frame, where: Mapping[str, Any]) -> Frame:
 
 
 def _scored(tables: Tables, runs: Runs) -> tuple[Frame, list[str]]:
-    """A row for each run with some of the scores, a column for each and for its ceiling, and what was chosen on the way."""
+    """A row for each run with some of the scores, a column for each and for its reference, and what was chosen on the way."""
     scores: Frame = tables.scores
     rows = scores[
         scores["metric"].isin(runs.metrics) & scores["representation"].isin([runs.representation, "posterior"])
@@ -221,8 +221,8 @@ def _scored(tables: Tables, runs: Runs) -> tuple[Frame, list[str]]:
     rows = rows.astype({"metric": object, **_TEXT})
     frame = rows.drop_duplicates("run").set_index("run")[[*CONFIGURATION, "seed", "steps"]]
     # Over several scoring seeds a run's score is their mean.
-    means = rows.groupby(["run", "metric"], observed=True)[["score", "ceiling"]].mean().astype(float)
-    for name, before in (("score", ""), ("ceiling", "ceiling ")):
+    means = rows.groupby(["run", "metric"], observed=True)[["score", "reference"]].mean().astype(float)
+    for name, before in (("score", ""), ("reference", "reference ")):
         values = means[name].unstack("metric").reindex(frame.index, columns=list(runs.metrics))
         frame = frame.join(values.astype(float).add_prefix(before))
     return frame.reset_index(), [*notes, *shorter, *_mixtures(rows), *doubts(rows)]

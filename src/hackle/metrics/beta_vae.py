@@ -10,7 +10,7 @@ score is the classifier's accuracy. Two protocols:
   10,000 iterations of batch 10, on points of L = 200 pairs, 800 test points. The paper leaves the start open: weights start
   at 0 and squared gradients at 0.1, TensorFlow's default.
 
-The ceiling 1 is not proof of disentanglement: a code for each of K − 1 of K factors reaches it too (Kim & Mnih 2018, §4).
+A score of 1 is not proof of disentanglement: a code for each of K − 1 of K factors reaches it too (Kim & Mnih 2018, §4).
 """
 
 from __future__ import annotations

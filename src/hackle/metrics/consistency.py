@@ -9,7 +9,7 @@ latents, up to swaps and flips. This file puts a number on that; the definition 
 
 with I the informativeness of the first model's codes and I' of the second's. Swaps are undone by the matching (the Hungarian
 method), flips by the absolute value and monotone bends by the ranks. Codes of pure noise weigh nothing, so the models may
-have different numbers of latents; an informative code without a partner costs its weight. Ceiling 1: the same codes.
+have different numbers of latents; an informative code without a partner costs its weight. At most 1: the same codes.
 `ordering` is the rank correlation between the informativeness of matched codes, over pairs where both are informative
 (A.18's "ordering consistency"); NaN with fewer than three such pairs.
 """

@@ -3,7 +3,7 @@
 For each value of a factor a logistic regression (scikit-learn's default penalty, L2 with C = 1) separates it from the rest
 of the training codes, standardised. The test probabilities of a row are scaled to sum to 1 over the values, as
 scikit-learn's `predict_proba` does, and each value's area under the ROC curve is taken. The score is the mean over
-values, then over factors. The ceiling is 1; chance is 0.5, which codes that all are constant score.
+values, then over factors. It is at most 1; chance is 0.5, which codes that all are constant score.
 
 A value that does not occur in the test rows, or that is all there is in them, has no area and is left out. Departure:
 the solver runs until it converges, where scikit-learn's default stops after 100 iterations.

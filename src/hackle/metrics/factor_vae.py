@@ -2,7 +2,7 @@
 
 Each group of L codes shares the value of one factor. Every code's variance within the group is divided by its variance
 over the data; the code with the smallest quotient votes for the held factor. With V_jk the votes of code j for factor k,
-the classifier is C(j) = argmax_k V_jk and the score its accuracy. The ceiling is 1 and chance 1/K.
+the classifier is C(j) = argmax_k V_jk and the score its accuracy. It is at most 1 and chance 1/K.
 
 Codes that carry nothing do not vote. The protocols differ in which these are:
 

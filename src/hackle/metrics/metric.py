@@ -159,7 +159,7 @@ class Metric:
     """compute: a function of an `Evaluation` that gives a score, or several by the names of the rows.
 
     rows: what it gives; the first is never missing, and the metric is known by it. better: which way to read them. needs: what
-    data set and model must have; ceilings are known where that is factors. on: it sees codes, means and samples alike, means
+    data set and model must have; references are known where that is factors. on: it sees codes, means and samples alike, means
     alone, or posteriors. slow: left out of "all", because it takes minutes. parts: what it reads of the plan beside independent
     points. origin: where a metric of one's own comes from.
     """
@@ -180,7 +180,7 @@ class Metric:
         return next((words for need in needs if (words := _lacks(need, subject))), "")
 
     @property
-    def has_ceiling(self) -> bool:
+    def has_reference(self) -> bool:
         """Whether it compares codes with factors, so that perfect codes tell how high it can get."""
         return bool({"factors", "two factors", "a numeric factor"} & set(self.needs))
 

@@ -5,7 +5,7 @@
 with informations counted after each code is cut in 20 equal-width bins. Departures: Chen et al. integrate q(z|x) over the
 data set where this takes one code for each sample. A sole code has no rival and its second-best information is 0.
 
-The ceiling is 1 in theory; 20 bins cannot resolve a factor with more than 20 values, so that factor's gap stays below
+At most 1 in theory; 20 bins cannot resolve a factor with more than 20 values, so that factor's gap stays below
 ln 20 / ln(values).
 """
 

@@ -3,7 +3,7 @@
     MIG = (1/K) Σ_k ( I(z_{i*}; y_k) − I(z_{j°}; y_k) ) / H(y_k),   q(z_i, y_k) = p(y_k) (1/|D_y|) Σ_{n ∈ D_y} q(z_i|x_n)
 
 It takes a factor's values to be equally likely, as in a complete grid, where RMIG takes their frequencies in the sample;
-with balanced factors the two estimate the same number. Sampled by default, as the authors do. Ceiling 1.
+with balanced factors the two estimate the same number. Sampled by default, as the authors do. At most 1.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
     RMIG(y_k) = I(z_{i*}; y_k) − I(z_{j°}; y_k)
 
 is the gap between the two codes with most information on the factor, over q(z|x) and not its mean; `normalised` divides it by
-H(y_k), for a ceiling of 1. The score is the mean over factors. A factor with a single value has no gap: it is NaN in the
+H(y_k), so that it is at most 1. The score is the mean over factors. A factor with a single value has no gap: it is NaN in the
 list by factor and left out of the mean. A sole code has no rival, whose information then is 0.
 """
 

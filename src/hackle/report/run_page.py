@@ -1,4 +1,4 @@
-"""The page of one run: its scores beside their ceilings, traversals, reconstructions, curves and record."""
+"""The page of one run: its scores beside their references, traversals, reconstructions, curves and record."""
 
 from __future__ import annotations
 
@@ -50,13 +50,17 @@ def _shown(content: bytes, caption: str, *, kind: str = "png", pixels: bool = Fa
 
 
 def score_rows(scores: pd.DataFrame) -> list[dict[str, Any]]:
-    """The score table as it is written; `bar` has a score and its ceiling as percentages where there is a ceiling."""
+    """The score table as it is written; `bar` has a score and its reference as percentages where there is a reference."""
     shown = []
     for row in scores.to_dict("records"):
-        ceiling = float("nan") if row["ceiling"] is None else float(row["ceiling"])
-        bar = [100 * min(1.0, max(0.0, value)) for value in (row["score"], ceiling)] if 0 <= ceiling <= 1 + 1e-9 else []
-        score, top = ("" if pd.isna(value) else f"{value:.3f}" for value in (row["score"], ceiling))
-        shown.append({**row, "score": score, "ceiling": top, "bar": bar, "seconds": f"{row['seconds']:.1f}"})
+        reference = float("nan") if row["reference"] is None else float(row["reference"])
+        bar = (
+            [100 * min(1.0, max(0.0, value)) for value in (row["score"], reference)]
+            if 0 <= reference <= 1 + 1e-9
+            else []
+        )
+        score, top = ("" if pd.isna(value) else f"{value:.3f}" for value in (row["score"], reference))
+        shown.append({**row, "score": score, "reference": top, "bar": bar, "seconds": f"{row['seconds']:.1f}"})
     return shown
 
 

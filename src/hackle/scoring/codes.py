@@ -39,7 +39,7 @@ def score_codes(
     correlation: float = 0.0,
     discrete: bool | Sequence[bool] = False,
     representations: Representation | Iterable[Representation] = ("mean", "sampled"),
-    ceilings: bool = True,
+    references: bool = True,
     bootstrap: int = 0,
     whole_mixture: bool = False,
     progress: bool = False,
@@ -68,7 +68,7 @@ def score_codes(
     flags = discrete if isinstance(discrete, bool) else tuple(bool(flag) for flag in discrete)
     book = Codebook(np.arange(len(means)), means, spread)
     evaluation = scorer.of_codes(book, discrete=flags, correlation=correlation)
-    return score_table(scorer, evaluation, names_of(metrics), ceilings=ceilings, progress=progress)
+    return score_table(scorer, evaluation, names_of(metrics), references=references, progress=progress)
 
 
 def _numbers(values: ArrayLike | Tensor, name: str) -> NDArray[np.float32]:

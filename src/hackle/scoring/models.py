@@ -1,4 +1,4 @@
-"""Scoring a model: one plan, one encoding, every metric that fits, each beside the ceiling of perfect codes."""
+"""Scoring a model: one plan, one encoding, every metric that fits, each beside the reference of perfect codes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def score(
     seed: int = 0,
     *,
     representations: Representation | Iterable[Representation] = ("mean", "sampled"),
-    ceilings: bool = True,
+    references: bool = True,
     bootstrap: int = 0,
     whole_mixture: bool = False,
     progress: bool = False,
@@ -44,11 +44,11 @@ def score(
     fit: one that does not raises `ScoreError`. Metrics of your own are named `path.py:name` or `module:name`, or are functions
     of codes and factors, in the list or by the names of their rows: `{"mcc": function}`. protocol: a name of `PROTOCOLS` or one
     of your own. Each image of the plan is encoded once. representations: codes are posterior means, samples of the posterior,
-    or both. ceilings: also score perfect codes on the same plan. bootstrap: resamplings for 95% intervals; 0 gives none.
+    or both. references: also score perfect codes on the same plan. bootstrap: resamplings for 95% intervals; 0 gives none.
     whole_mixture: sampled informations use every image of the plan as their mixture, not just those evaluated: slower, and
     worth it where a note says that an estimate is saturated.
 
-    The table has a row per score and representation: metric, representation, score, ceiling, low, high, better (higher,
+    The table has a row per score and representation: metric, representation, score, reference, low, high, better (higher,
     lower or neither), protocol, seed, seconds and note (a line for each thing that an estimator warned of, such as saturation,
     with its code at the end). A metric that refuses these codes has the score NaN, and its note says why.
     """
@@ -57,11 +57,11 @@ def score(
     scorer = prepare_scorer(dataset.factors, chosen, settings, seed, representations, bootstrap, whole_mixture)
     posterior = encode_images(model, dataset, scorer.images, seed=scorer.seed, progress=progress)
     evaluation = scorer.evaluation(model, dataset, posterior)
-    return score_table(scorer, evaluation, names_of(metrics), ceilings=ceilings, progress=progress)
+    return score_table(scorer, evaluation, names_of(metrics), references=references, progress=progress)
 
 
 def score_table(
-    scorer: Scorer, evaluation: EncodedPlan, named: Iterable[str], *, ceilings: bool, progress: bool
+    scorer: Scorer, evaluation: EncodedPlan, named: Iterable[str], *, references: bool, progress: bool
 ) -> pd.DataFrame:
     """The table of one evaluation. Metrics that are asked for by name must fit it; of "all", something must."""
     reasons = {metric.name: metric.missing(evaluation.subject) for metric in scorer.metrics}
@@ -82,10 +82,12 @@ def score_table(
     )
     console = Console(stderr=True, quiet=not progress)
     with Progress(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=console) as bar:
-        best = [metric for metric in fitting if ceilings and metric.has_ceiling]
+        best = [metric for metric in fitting if references and metric.has_reference]
         task = bar.add_task("", total=len(fitting) + len(best), completed=-1)
         rows = scorer.rows(evaluation, lambda metric: bar.update(task, advance=1, description=metric.name))
-        top = scorer.ceilings(best, lambda metric: bar.update(task, advance=1, description=f"{metric.name}, ceiling"))
+        top = scorer.references(
+            best, lambda metric: bar.update(task, advance=1, description=f"{metric.name}, reference")
+        )
         bar.advance(task)
     return scorer.table(rows, top)
 
@@ -98,7 +100,7 @@ def quick_scores(model: Model | Encoder, dataset: Dataset, seed: int = 0, metric
     """
     if not scored_factors(dataset.factors):
         raise ScoreError(f"{dataset.name} has no observed factor with more than one value")
-    table = score(model, dataset, metrics, "quick", seed, representations=("mean",), ceilings=False)
+    table = score(model, dataset, metrics, "quick", seed, representations=("mean",), references=False)
     return dict(zip(table["metric"], table["score"], strict=True))
 
 

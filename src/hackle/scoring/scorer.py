@@ -1,4 +1,4 @@
-"""One plan and the metrics that are computed on it, for one model or many: rows of scores, and ceilings beside them.
+"""One plan and the metrics that are computed on it, for one model or many: rows of scores, and references beside them.
 
 Codes are scored as posterior means and as samples of the posterior; metrics of posteriors see means and logvars.
 """
@@ -34,16 +34,16 @@ Representation = Literal["mean", "sampled"]
 Watch = Callable[[Metric], Any]
 """Called before each metric is computed."""
 PERFECT_LOGVAR = 2 * np.log(0.01)
-"""Perfect posteriors, for ceilings: means at the standardised factors, standard deviation 0.01."""
+"""Perfect posteriors, for references: means at the standardised factors, standard deviation 0.01."""
 _COLUMNS = (
-    *("metric", "representation", "score", "ceiling", "low", "high"),
+    *("metric", "representation", "score", "reference", "low", "high"),
     *("better", "protocol", "seed", "seconds", "note"),
 )
 _NAN = float("nan")
 
 
 def perfect_codebook(grid: FactorGrid, index: NDArray[np.int64]) -> Codebook:
-    """Codes that are the factors themselves, standardised, with narrow posteriors: what ceilings are computed from."""
+    """Codes that are the factors themselves, standardised, with narrow posteriors: what references are computed from."""
     factors = rows_of(grid, index).astype(np.float32)
     # A rare value may be absent from a plan of few images; its factor then is a constant code.
     deviations = factors.std(axis=0)
@@ -159,14 +159,14 @@ class Scorer:
                     found.append({**row, "better": metric.better, "seconds": computed.seconds, "note": computed.note})
         return found
 
-    def ceilings(self, metrics: Iterable[Metric], watch: Watch = lambda _: None) -> dict[str, float]:
+    def references(self, metrics: Iterable[Metric], watch: Watch = lambda _: None) -> dict[str, float]:
         """What perfect codes score under those of these metrics that fit; nothing where no factor is observed."""
         if not scored_factors(self.grid):
             return {}
         evaluation = self.of_codes(perfect_codebook(self.grid, self.images))
         found: dict[str, float] = {}
         for metric in metrics:
-            if metric.has_ceiling and not metric.missing(evaluation.subject):
+            if metric.has_reference and not metric.missing(evaluation.subject):
                 watch(metric)
                 found |= compute(metric, evaluation).scores
         return found
@@ -175,11 +175,11 @@ class Scorer:
         """The metrics for which data set and model have what it takes."""
         return [metric for metric in self.metrics if not metric.missing(subject)]
 
-    def table(self, rows: Sequence[dict[str, Any]], ceilings: Mapping[str, float]) -> pd.DataFrame:
+    def table(self, rows: Sequence[dict[str, Any]], references: Mapping[str, float]) -> pd.DataFrame:
         """The rows as the table that users get."""
         table = pd.DataFrame(rows, columns=list(_COLUMNS))
-        ceiling = [ceilings.get(name, _NAN) for name in table["metric"]]
-        return table.assign(ceiling=ceiling, protocol=self.protocol.name, seed=self.seed)
+        reference = [references.get(name, _NAN) for name in table["metric"]]
+        return table.assign(reference=reference, protocol=self.protocol.name, seed=self.seed)
 
 
 def prepare_scorer(

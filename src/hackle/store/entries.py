@@ -44,7 +44,7 @@ class Score:
 
 @dataclass(frozen=True)
 class Entry:
-    """Everything that is stored of one run, but for ceilings, which belong to data sets."""
+    """Everything that is stored of one run, but for references, which belong to data sets."""
 
     run: dict[str, Any]
     scores: dict[Measure, Score]
@@ -87,12 +87,12 @@ def entry_of(outcome: Outcome, study: str) -> Entry:
     return Entry(row, scores, pack_curves(outcome.curves), arrays)
 
 
-def ceilings_of(outcome: Outcome) -> set[tuple[str, str, int, str, float]]:
+def references_of(outcome: Outcome) -> set[tuple[str, str, int, str, float]]:
     """Data set, protocol, seed and metric with what perfect codes score there."""
     return {
-        (outcome.run.dataset, score["protocol"], int(score["seed"]), score["metric"], float(score["ceiling"]))
+        (outcome.run.dataset, score["protocol"], int(score["seed"]), score["metric"], float(score["reference"]))
         for score in outcome.scores
-        if _finite(score.get("ceiling")) is not None
+        if _finite(score.get("reference")) is not None
     }
 
 

@@ -12,7 +12,7 @@ from hackle.core.design import DESIGN
 from hackle.store.tables import SCORE_COLUMNS
 
 
-def score_frame(rows: NDArray[Any], runs: Any, measures: Any, notes: Any, ceilings: Any) -> pd.DataFrame:
+def score_frame(rows: NDArray[Any], runs: Any, measures: Any, notes: Any, references: Any) -> pd.DataFrame:
     """`SCORE_COLUMNS` from numbers of runs and measures; names stay categories, so that a million rows read at once."""
     measures = measures.sort_values(["protocol", "scoring_seed", "metric", "representation"], ignore_index=True)
     run, measure = _position(runs["id"], rows["run"]), _position(measures["id"], rows["measure"])
@@ -23,7 +23,7 @@ def score_frame(rows: NDArray[Any], runs: Any, measures: Any, notes: Any, ceilin
     columns |= {name: _taken(measures[name].astype("category"), measure) for name in words}
     columns["scoring_seed"] = measures["scoring_seed"].to_numpy(np.int64)[measure]
     columns |= {name: rows[name] for name in ("score", "low", "high", "seconds")}
-    columns["ceiling"] = _ceiling(runs["dataset"], measures, ceilings)[
+    columns["reference"] = _reference(runs["dataset"], measures, references)[
         runs["dataset"].cat.codes.to_numpy()[run], measure
     ]
     texts = pd.Categorical(["", *notes["note"]])
@@ -46,10 +46,9 @@ def _taken(column: Any, index: NDArray[np.int64]) -> Any:
     return column.array.take(index)
 
 
-def _ceiling(datasets: Any, measures: Any, ceilings: Any) -> NDArray[np.float64]:
-    """The ceiling of each data set under each measure, NaN where there is none."""
-    keys = zip(*(ceilings[name] for name in ("dataset", "protocol", "scoring_seed", "metric")), strict=True)
-    known = dict(zip(keys, ceilings["ceiling"], strict=True))
+def _reference(datasets: Any, measures: Any, references: Any) -> NDArray[np.float64]:
+    """The reference of each data set under each measure, NaN where there is none."""
+    known = {tuple(key): reference for *key, reference in references.itertuples(index=False)}
     scored = list(zip(*(measures[name] for name in ("protocol", "scoring_seed", "metric")), strict=True))
     table = [[known.get((name, *measure), np.nan) for measure in scored] for name in datasets.cat.categories]
     return np.array(table, np.float64).reshape(len(datasets.cat.categories), len(measures))

@@ -15,10 +15,10 @@ import pandas as pd
 from hackle.core.files import replacing
 from hackle.store.entries import Entry, insert, insert_details, read_entry, without
 from hackle.store.results import Store
-from hackle.store.schema import FILE, StoreError, connect, create_tables, explained
+from hackle.store.schema import FILE, StoreError, connect, create_tables, explained, reference_table
 from hackle.store.tables import with_record_fields
 
-_CEILING_TOLERANCE = 1e-6
+_REFERENCE_TOLERANCE = 1e-6
 _CURVE = ("run", "term", "step", "value")
 _DAMAGE = (sqlite3.DatabaseError, StoreError, ValueError, TypeError)
 
@@ -37,7 +37,7 @@ def merge(folder: str | Path, other: str | Path) -> tuple[int, int]:
         source.check()
         target.check()
         with explained(source.path), target.transaction() as connection:
-            _merge_ceilings(source.connection, connection)
+            _merge_references(source.connection, connection)
             stored = dict(connection.execute("SELECT run, id FROM runs"))
             for number, run in source.connection.execute("SELECT id, run FROM runs ORDER BY id").fetchall():
                 entry = read_entry(source.connection, number)
@@ -66,16 +66,16 @@ def _refuse_conflict(own: Entry, entry: Entry, folder: Path, other: Path) -> Non
             )
 
 
-def _merge_ceilings(source: sqlite3.Connection, target: sqlite3.Connection) -> None:
-    known = {tuple(key): ceiling for *key, ceiling in target.execute("SELECT * FROM ceilings")}
-    for *key, ceiling in source.execute("SELECT * FROM ceilings").fetchall():
+def _merge_references(source: sqlite3.Connection, target: sqlite3.Connection) -> None:
+    known = {tuple(key): reference for *key, reference in target.execute(f"SELECT * FROM {reference_table(target)}")}
+    for *key, reference in source.execute(f"SELECT * FROM {reference_table(source)}").fetchall():
         own = known.get(tuple(key))
         if own is None:
-            target.execute("INSERT INTO ceilings VALUES (?, ?, ?, ?, ?)", (*key, ceiling))
-        elif not math.isclose(own, ceiling, rel_tol=_CEILING_TOLERANCE, abs_tol=_CEILING_TOLERANCE):
+            target.execute("INSERT INTO reference_scores VALUES (?, ?, ?, ?, ?)", (*key, reference))
+        elif not math.isclose(own, reference, rel_tol=_REFERENCE_TOLERANCE, abs_tol=_REFERENCE_TOLERANCE):
             dataset, protocol, seed, metric = key
             raise StoreError(
-                f"perfect codes of {dataset} score {own} and {ceiling} in {metric} ({protocol}, seed {seed}): the two "
+                f"perfect codes of {dataset} score {own} and {reference} in {metric} ({protocol}, seed {seed}): the two "
                 "stores were scored on different data or by different versions; nothing was merged"
             )
 
@@ -167,7 +167,7 @@ def repair(folder: str | Path) -> tuple[int, int, Path]:
             insert(new, entry)
             kept += 1
         with suppress(sqlite3.DatabaseError):
-            _merge_ceilings(damaged, new)
+            _merge_references(damaged, new)
         new.execute("COMMIT")
     # A journal that the damaged file left would be rolled back into the new one.
     journal = folder / f"{FILE}-journal"

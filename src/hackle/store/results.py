@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 from hackle.store.blobs import Blob
 from hackle.store.entries import (
     cached_score_array,
-    ceilings_of,
     changed_runs,
     entry_of,
     insert,
@@ -29,6 +28,7 @@ from hackle.store.entries import (
     is_record_of,
     pack_missing_scores,
     read_entry,
+    references_of,
     stored_columns,
     without,
 )
@@ -43,6 +43,7 @@ from hackle.store.schema import (
     create_tables,
     damage_advice,
     explained,
+    reference_table,
 )
 from hackle.store.tables import RUN_COLUMNS, Outcome, Tables
 
@@ -142,10 +143,10 @@ class Store:
             return dict(self.connection.execute("SELECT run, status FROM runs"))
 
     def add(self, outcome: Outcome, *, replace_failed: bool = False) -> None:
-        """Store a run with its scores, ceilings, curves and arrays: all of it, durably, or nothing.
+        """Store a run with its scores, references, curves and arrays: all of it, durably, or nothing.
 
         A run that is stored already is refused; with `replace_failed` a run stored as failed gives way to the new outcome.
-        Ceilings belong to data set, protocol, seed and metric: the first one stored stands.
+        References belong to data set, protocol, seed and metric: the first one stored stands.
         """
         entry = entry_of(outcome, self.study)
         with self.transaction() as connection:
@@ -158,7 +159,7 @@ class Store:
             if stored is not None:
                 connection.execute("DELETE FROM runs WHERE id = ?", (stored[0],))
             insert(connection, entry)
-            _insert_ceilings(connection, outcome)
+            _insert_references(connection, outcome)
 
     def extend(self, outcome: Outcome) -> None:
         """Add to a run that is stored as done the scores and arrays that it lacks; what it has stays as it is."""
@@ -170,7 +171,7 @@ class Store:
             if stored is None:
                 raise StoreError(f"{self.path} does not hold run {entry.run['run']} as done; add it first")
             insert_details(connection, stored[0], without(entry, read_entry(connection, stored[0])))
-            _insert_ceilings(connection, outcome)
+            _insert_references(connection, outcome)
 
     @property
     def keep(self) -> str | None:
@@ -196,8 +197,8 @@ class Store:
             rows = cached_score_array(connection)
             measures = pd.read_sql_query("SELECT * FROM measures", connection)
             notes = pd.read_sql_query("SELECT * FROM notes", connection)
-            ceilings = pd.read_sql_query("SELECT * FROM ceilings", connection)
-        scores = score_frame(rows, runs, measures, notes, ceilings)
+            references = pd.read_sql_query(f"SELECT * FROM {reference_table(connection)}", connection)
+        scores = score_frame(rows, runs, measures, notes, references)
         return Tables(
             scores=scores,
             runs=pd.DataFrame(runs[list(RUN_COLUMNS)]),
@@ -241,8 +242,10 @@ class Store:
         return runs.astype(dict.fromkeys(_WORDS, "category"))
 
 
-def _insert_ceilings(connection: sqlite3.Connection, outcome: Outcome) -> None:
-    connection.executemany("INSERT OR IGNORE INTO ceilings VALUES (?, ?, ?, ?, ?)", sorted(ceilings_of(outcome)))
+def _insert_references(connection: sqlite3.Connection, outcome: Outcome) -> None:
+    connection.executemany(
+        "INSERT OR IGNORE INTO reference_scores VALUES (?, ?, ?, ?, ?)", sorted(references_of(outcome))
+    )
 
 
 def _arrays(folder: Path, table: str, name: str) -> dict[str, NDArray[Any]]:

@@ -73,6 +73,7 @@ def read_scores(folder: Path) -> list[dict[str, Any]]:
         rows = [] if path is None else read_json(path)
         if not isinstance(rows, list):
             raise ValueError(f"it holds a {type(rows).__name__}; expected a list of rows")
+        rows = [_renamed(row) for row in rows]
         for number, row in enumerate(rows):
             if wrong := _wrong(row):
                 raise ValueError(f"row {number}: {wrong}")
@@ -86,10 +87,17 @@ def read_scores(folder: Path) -> list[dict[str, Any]]:
 _KINDS: dict[str, type] = {
     **dict.fromkeys(("metric", "representation", "better", "protocol"), str),
     "seed": int,
-    **dict.fromkeys(("score", "ceiling", "low", "high", "seconds"), float),
+    **dict.fromkeys(("score", "reference", "low", "high", "seconds"), float),
     "note": str,
 }
-_MAY_LACK = ("score", "ceiling", "low", "high", "seconds", "note")
+_MAY_LACK = ("score", "reference", "low", "high", "seconds", "note")
+
+
+def _renamed(row: Any) -> Any:
+    """A row in which an older hackle called the reference a ceiling."""
+    if not isinstance(row, dict) or "ceiling" not in row:
+        return row
+    return {"reference" if name == "ceiling" else name: value for name, value in row.items()}
 
 
 def _wrong(row: Any) -> str:

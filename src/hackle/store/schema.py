@@ -18,9 +18,9 @@ from hackle.core.design import DEFAULTS
 from hackle.core.types import HackleError
 
 FILE = "results.sqlite"
-SCHEMA = 2
+SCHEMA = 3
 """Version of the tables below, in the file's `user_version`. In version 1 the run's fields that people see were columns of
-`runs`; such files are read and extended like any other."""
+`runs`; up to version 2 `reference_scores` were called `ceilings`. Such files are read and extended like any other."""
 APPLICATION = 0x48434B4C
 """Marks the file as a store of hackle ("HCKL"), in its `application_id`."""
 
@@ -64,12 +64,12 @@ CREATE TABLE scores (
     note INTEGER REFERENCES notes,
     PRIMARY KEY (run, measure)
 ) WITHOUT ROWID;
-CREATE TABLE ceilings (
+CREATE TABLE reference_scores (
     dataset TEXT NOT NULL,
     protocol TEXT NOT NULL,
     scoring_seed INTEGER NOT NULL,
     metric TEXT NOT NULL,
-    ceiling REAL NOT NULL,
+    reference REAL NOT NULL,
     PRIMARY KEY (dataset, protocol, scoring_seed, metric)
 ) WITHOUT ROWID;
 """
@@ -107,10 +107,10 @@ _FIELDS = ", ".join(
 _VIEW = f"""
 CREATE VIEW results AS
     SELECT r.run, r.dataset, r.method, r.strength, r.architecture, {_FIELDS},
-        m.metric, m.representation, s.score, c.ceiling, s.low, s.high, m.better,
+        m.metric, m.representation, s.score, c.reference, s.low, s.high, m.better,
         m.protocol, m.scoring_seed, s.seconds, coalesce(n.note, '') AS note
     FROM scores s JOIN runs r ON r.id = s.run JOIN measures m ON m.id = s.measure LEFT JOIN notes n ON n.id = s.note
-        LEFT JOIN ceilings c ON c.dataset = r.dataset AND c.protocol = m.protocol
+        LEFT JOIN reference_scores c ON c.dataset = r.dataset AND c.protocol = m.protocol
             AND c.scoring_seed = m.scoring_seed AND c.metric = m.metric
 """
 
@@ -182,6 +182,11 @@ def complete_tables(connection: sqlite3.Connection) -> None:
     connection.execute(_CACHE)
     if "sources" not in columns_of_runs(connection):
         connection.execute("ALTER TABLE runs ADD COLUMN sources TEXT NOT NULL DEFAULT ''")
+    if reference_table(connection) == "ceilings":
+        connection.execute("DROP VIEW IF EXISTS results")
+        connection.execute("ALTER TABLE ceilings RENAME COLUMN ceiling TO reference")
+        connection.execute("ALTER TABLE ceilings RENAME TO reference_scores")
+        connection.execute(f"PRAGMA user_version = {SCHEMA}")
     view = connection.execute("SELECT sql FROM sqlite_master WHERE name = 'results'").fetchone()
     if view is None or view[0] != _VIEW.strip():
         connection.execute("DROP VIEW IF EXISTS results")
@@ -191,6 +196,12 @@ def complete_tables(connection: sqlite3.Connection) -> None:
 def columns_of_runs(connection: sqlite3.Connection) -> list[str]:
     """The columns that the table of runs has in this file."""
     return [name for _, name, *_ in connection.execute("PRAGMA table_info(runs)")]
+
+
+def reference_table(connection: sqlite3.Connection) -> str:
+    """The table of what perfect codes score: data set, protocol, seed, metric and score, whatever this file calls it."""
+    old = connection.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'ceilings'").fetchone()
+    return "ceilings" if old else "reference_scores"
 
 
 def check_version(connection: sqlite3.Connection, path: Path) -> None:
@@ -205,7 +216,8 @@ def check_version(connection: sqlite3.Connection, path: Path) -> None:
             "hackle. Nothing was changed; install that version, or choose another folder"
         )
     present = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-    if lacking := [name for name in re.findall(r"CREATE TABLE (\w+)", _TABLES) if name not in present]:
+    expected = re.findall(r"CREATE TABLE (\w+)", _TABLES.replace("reference_scores", reference_table(connection)))
+    if lacking := [name for name in expected if name not in present]:
         raise StoreError(
             f"{path} lacks the table {lacking[0]}: it was written by an older hackle, whose stores this one does not read. "
             "Nothing was changed; read it with the version that wrote it, or choose another folder and train anew"

@@ -33,7 +33,7 @@ RUN_COLUMNS = (
     *STORED_COLUMNS[STORED_COLUMNS.index("record") :],
 )
 """One row per run."""
-_SCORED = ("metric", "representation", "score", "ceiling", "low", "high", "better", "protocol", "scoring_seed")
+_SCORED = ("metric", "representation", "score", "reference", "low", "high", "better", "protocol", "scoring_seed")
 SCORE_COLUMNS = ("run", *DESIGN, *_SCORED, "seconds", "note")
 """One row per run × representation × metric × protocol, with what identifies the run beside it."""
 

@@ -1,4 +1,4 @@
-// What the codes say about the factors: matrices, responses, the top latents of each factor, and scores with ceilings.
+// What the codes say about the factors: matrices, responses, the top latents of each factor, scores and references.
 
 import { latest, readCaptured, readImportance, vary } from "./api.js";
 import { lineChart } from "./chart.js";
@@ -219,14 +219,14 @@ function top(session, found, signal) {
 export function scoreTable(scores) {
   if (!scores.length)
     return h("p", { class: "faint" }, prose("No scores are kept of this run. `hackle score` computes them."));
-  const meter = ({ score, ceiling }) =>
-    ceiling === null || ceiling === undefined || ceiling > 1.0001 || ceiling < 0 || score === null
+  const meter = ({ score, reference }) =>
+    reference === null || reference === undefined || reference > 1.0001 || reference < 0 || score === null
       ? null
       : h(
           "span",
           { class: "meter", "aria-hidden": "true" },
           h("i", { style: { width: `${100 * Math.min(1, Math.max(0, score))}%` } }),
-          h("b", { style: { left: `${100 * Math.min(1, ceiling)}%` } }),
+          h("b", { style: { left: `${100 * Math.min(1, reference)}%` } }),
         );
   const protocols = [...new Set(scores.map((row) => row.protocol))];
   return h(
@@ -241,8 +241,8 @@ export function scoreTable(scores) {
         h(
           "tr",
           {},
-          ["metric", "codes", "score", "", "ceiling"].map((name) =>
-            h("th", { scope: "col", class: name === "score" || name === "ceiling" ? "number" : "" }, name),
+          ["metric", "codes", "score", "", "reference"].map((name) =>
+            h("th", { scope: "col", class: name === "score" || name === "reference" ? "number" : "" }, name),
           ),
         ),
       ),
@@ -262,7 +262,7 @@ export function scoreTable(scores) {
             h("td", { class: "faint" }, row.representation),
             h("td", { class: "number" }, row.score === null ? "–" : scoreText(row.score)),
             h("td", {}, meter(row)),
-            h("td", { class: "number faint" }, row.ceiling === null ? "" : scoreText(row.ceiling)),
+            h("td", { class: "number faint" }, row.reference === null ? "" : scoreText(row.reference)),
           ),
         ),
       ),

@@ -151,7 +151,7 @@ function scores(runs) {
           value === null ? "–" : scoreText(value),
         ),
       ),
-      h("td", { class: "number faint" }, first.ceiling === null ? "" : scoreText(first.ceiling)),
+      h("td", { class: "number faint" }, first.reference === null ? "" : scoreText(first.reference)),
     );
   };
   return h(
@@ -173,7 +173,7 @@ function scores(runs) {
             h("th", { scope: "col" }, "metric"),
             h("th", { scope: "col" }, "codes"),
             runs.map((run, at) => h("th", { scope: "col", class: "number" }, name(run), h("small", {}, apart[at]))),
-            h("th", { scope: "col", class: "number" }, "ceiling"),
+            h("th", { scope: "col", class: "number" }, "reference"),
           ),
         ),
         h("tbody", {}, rows.map(line)),
