@@ -236,6 +236,39 @@ def test_a_stratum_that_is_missing_is_said_and_the_others_are_judged() -> None:
     assert any("smallnorb" in line for line in found.evidence.missing)
 
 
+def test_a_verdict_tells_how_the_runs_behind_it_were_trained_and_scored() -> None:
+    """Of runs of several lengths a difference reads those at the most steps that both sides have, and no others count."""
+    both = (*rises("dsprites").strata, *rises("cars3d").strata)
+    claim = Claim("x", "test", "", "", "", Region(low=0.1), difference("mig"), both)
+    lengths = [
+        *sweep(seed=range(6), correlation=0.0, steps=[1000, 9000], precision="bfloat16"),
+        *sweep(seed=range(6), correlation=0.9, steps=[500, 1000]),
+    ]
+    made = tables(lengths, lambda run, noise: {"mig": run["correlation"] + 0.01 * noise()}, protocol="quick")
+    found = judge(made, [claim, rises()])[0]
+    assert (found.evidence.steps, found.evidence.precisions) == ((1000,), ("bfloat16", "float32"))
+    assert found.evidence.made == "1,000 steps, bfloat16 and float32, protocol quick"
+    assert (found.share, found.tested, found.chance) == ("1 of 2", 2, found.p_corrected)
+    row = as_frame([found]).iloc[0]
+    assert (row["strata"], row["strata_claimed"], row["claims_tested"], row["steps"]) == (1, 2, 2, [1000])
+
+
+def test_an_undecided_verdict_says_whether_the_interval_or_the_correction_leaves_it_open() -> None:
+    made = tables(
+        sweep(seed=range(8), correlation=[0.0, 0.9]),
+        lambda run, noise: {"mig": 0.65 * (run["correlation"] > 0) + 0.5 * noise()},
+    )
+    corrected = judge(made, [rises()] * 50)[0]
+    assert corrected.verdict == "undecided"
+    assert f"the interval lies inside, but p is {corrected.p_corrected:.2g} after correction over 50" in corrected.reason
+    across = next(found for found in trials(0.1, 5) if found.verdict == "undecided")
+    assert "the interval reaches across the bound" in across.reason
+    both = (*rises("dsprites").strata, *rises("cars3d").strata)
+    every = Claim("x", "test", "", "", "", Region(low=0.1), difference("mig"), both, combine="every")
+    one = judge(made, [every])[0]
+    assert "holds only where all of them have runs" in one.reason
+
+
 def test_verdicts_as_a_table() -> None:
     frame: Any = as_frame(list(verdicts("yang2020", 1).values()))
     assert len(frame) == len(verdicts("yang2020", 1))

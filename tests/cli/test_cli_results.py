@@ -95,7 +95,7 @@ def test_reasons_tell_the_claim_and_what_to_run(tmp_path: Path, capsys: pytest.C
     code(folder, "--paper", "yang2020", "--reasons", "--missing")
     lines = capsys.readouterr().out.splitlines()
     at = next(number for number, line in enumerate(lines) if line.startswith(" mig-vae-10  holds  Figure 1 · p "))
-    assert lines[at].endswith(" · 12 runs")
+    assert lines[at].endswith(" · 1 of 3 strata · 12 runs · 300,000 steps, float32, protocol yang2020")
     assert lines[at + 1] == f"    {sentence}"
     assert lines[at + 2].startswith("    fall of MIG from σ = 0 to 0.9 is 0.1")
     assert lines[at + 2].endswith(", claimed above 0.01, on 1 of 3: vae on dsprites")

@@ -79,7 +79,7 @@ class Evidence:
     would decide with 80% power, None where no reasonable number would. strata: each stratum's effect and number of seeds;
     estimates: of those with two seeds or more.
     missing: what the table lacks, in words. borrowed: whether some of the runs are other studies', which may have
-    trained otherwise than the claim's own.
+    trained otherwise than the claim's own. steps, precisions, protocol: how the runs were trained and scored.
     """
 
     effect: float = math.nan
@@ -92,8 +92,22 @@ class Evidence:
     strata: dict[str, tuple[float, int]] = field(default_factory=dict)
     missing: tuple[str, ...] = ()
     borrowed: bool = False
+    steps: tuple[int, ...] = ()
+    precisions: tuple[str, ...] = ()
+    protocol: str = ""
     estimate: Estimate | None = None
     estimates: dict[str, Estimate] = field(default_factory=dict)
+
+    @property
+    def made(self) -> str:
+        """How the runs were trained and scored, in words.
+
+        >>> Evidence(steps=(50_000, 100_000), precisions=("bfloat16",), protocol="kim2018").made
+        '50,000 to 100,000 steps, bfloat16, protocol kim2018'
+        """
+        ends = " to ".join(f"{number:,}" for number in dict.fromkeys((*self.steps[:1], *self.steps[-1:])))
+        parts = [f"{ends} steps" if ends else "", " and ".join(self.precisions)]
+        return ", ".join(part for part in (*parts, f"protocol {self.protocol}" if self.protocol else "") if part)
 
 
 @dataclass(frozen=True)
@@ -164,6 +178,7 @@ class Claim:
     def test(self, tables: Tables | View) -> Evidence:
         """What the table says about the claim, by itself, without correction for others."""
         data = _view(tables).of(self.study or self.paper)
+        data.read.clear()
         units: dict[str, Units] = {}
         missing: list[str] = []
         for stratum in self.strata:
@@ -186,7 +201,14 @@ class Claim:
         strata = {name: (float(part.values.mean()), part.seeds) for name, part in units.items()}
         estimates = {name: mean_of([part]) for name, part in usable.items()}
         about = Evidence(
-            runs=runs, strata=strata, missing=tuple(dict.fromkeys(missing)), borrowed=borrowed, estimates=estimates
+            runs=runs,
+            strata=strata,
+            missing=tuple(dict.fromkeys(missing)),
+            borrowed=borrowed,
+            steps=data.design_read("steps"),
+            precisions=data.design_read("precision"),
+            protocol=data.protocol or "",
+            estimates=estimates,
         )
         if len(usable) < max(1, self.least_strata):
             return replace(about, runs_needed=self._planned(units))

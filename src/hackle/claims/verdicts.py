@@ -23,14 +23,27 @@ Verdict = Literal["holds", "does not hold", "undecided"]
 
 @dataclass(frozen=True)
 class Judgement:
-    """A claim, its evidence with corrected p-values, the verdict and why."""
+    """A claim, its evidence with p-values corrected over this many claims, the verdict and why."""
 
     claim: Claim
     evidence: Evidence
     p_corrected: float
     against_corrected: float
+    tested: int
     verdict: Verdict
     reason: str
+
+    @property
+    def chance(self) -> float:
+        """The corrected p-value that the verdict rests on, or is closer to."""
+        if self.verdict == "undecided":
+            return min(self.p_corrected, self.against_corrected)
+        return self.p_corrected if self.verdict == "holds" else self.against_corrected
+
+    @property
+    def share(self) -> str:
+        """How many of the claim's strata have runs."""
+        return f"{len(self.evidence.strata)} of {len(self.claim.strata)}"
 
 
 def judge(tables: Tables | View, claims: Iterable[Claim]) -> list[Judgement]:
@@ -47,30 +60,44 @@ def judge(tables: Tables | View, claims: Iterable[Claim]) -> list[Judgement]:
             replace(evidence, runs_needed=claim.runs_needed(evidence, level)),
             float(holds.get(index, math.nan)),
             float(against.get(index, math.nan)),
+            len(known),
         )
         for index, (claim, evidence) in enumerate(tested)
     ]
 
 
-def _judgement(claim: Claim, evidence: Evidence, p: float, against: float) -> Judgement:
+def _judgement(claim: Claim, evidence: Evidence, p: float, against: float, tested: int) -> Judgement:
     if evidence.estimate is None:
-        return Judgement(claim, evidence, p, against, "undecided", _lacking(claim, evidence))
+        return Judgement(claim, evidence, p, against, tested, "undecided", _lacking(claim, evidence))
+    inside, outside = (test(evidence.low, evidence.high) for test in (claim.region.contains, claim.region.excludes))
+    verdict: Verdict = "undecided"
+    if inside and p <= LEVEL:
+        verdict = "holds"
+    elif outside and against <= LEVEL:
+        verdict = "does not hold"
     found = f"{claim.effect} is {evidence.effect:.3g} [{evidence.low:.3g}, {evidence.high:.3g}], claimed {claim.region}"
     if len(evidence.strata) < len(claim.strata):
         found += f", on {len(evidence.strata)} of {len(claim.strata)}: {', '.join(evidence.strata)}"
     if evidence.borrowed:
         found += f" (with runs of other studies where {claim.study or claim.paper} has none)"
-    if p <= LEVEL and claim.region.contains(evidence.low, evidence.high):
-        return Judgement(claim, evidence, p, against, "holds", found)
-    if against <= LEVEL and claim.region.excludes(evidence.low, evidence.high):
-        return Judgement(claim, evidence, p, against, "does not hold", found)
-    needed = evidence.runs_needed
-    more = (
-        f"about {needed} runs would decide, there are {evidence.runs}"
-        if needed is not None
-        else "too near the bound for any reasonable number of runs"
-    )
-    return Judgement(claim, evidence, p, against, "undecided", f"{found}; {more}")
+    if verdict == "undecided":
+        found += f"; {_why_undecided(claim, p, against, tested, inside, outside)}; {_more(evidence)}"
+    return Judgement(claim, evidence, p, against, tested, verdict, found)
+
+
+def _why_undecided(claim: Claim, p: float, against: float, tested: int, inside: bool, outside: bool) -> str:
+    if not inside and not outside:
+        return "the interval reaches across the bound"
+    if inside and p == 1 and claim.combine == "every":
+        return "the interval lies inside, but what is said of every stratum holds only where all of them have runs"
+    place, chance = ("inside", p) if inside else ("outside", against)
+    return f"the interval lies {place}, but p is {chance:.2g} after correction over {tested} claims"
+
+
+def _more(evidence: Evidence) -> str:
+    if evidence.runs_needed is None:
+        return "too near the bound for any reasonable number of runs"
+    return f"about {evidence.runs_needed} runs would decide, there are {evidence.runs}"
 
 
 def _lacking(claim: Claim, evidence: Evidence) -> str:
@@ -102,6 +129,13 @@ def as_frame(judgements: Sequence[Judgement]) -> pd.DataFrame:
                 "p_corrected": found.p_corrected,
                 "against": found.evidence.against,
                 "against_corrected": found.against_corrected,
+                "claims_tested": found.tested,
+                "strata": len(found.evidence.strata),
+                "strata_claimed": len(found.claim.strata),
+                "steps": list(found.evidence.steps),
+                "precision": list(found.evidence.precisions),
+                "protocol": found.evidence.protocol,
+                "made": found.evidence.made,
                 "runs": found.evidence.runs,
                 "runs_needed": found.evidence.runs_needed,
                 "borrowed": found.evidence.borrowed,

@@ -175,6 +175,8 @@ class Data:
         self.protocol = view.protocol_of(
             study, np.flatnonzero(self._own) if self._own.any() else np.arange(len(self.runs))
         )
+        self.read: list[NDArray[Any]] = []
+        """The places of the runs that measures have read since it was last emptied."""
         self._chosen: dict[tuple[Any, ...], NDArray[Any]] = {}
         self._masks: dict[tuple[str, Any], NDArray[Any]] = {}
 
@@ -243,20 +245,27 @@ class Data:
     def rows(self, condition: Condition, columns: Sequence[str] = (), longest: bool = True) -> Frame:
         """The runs of a condition with these scores beside them; `longest` keeps those that trained for most steps."""
         places = self._which(condition, columns, longest)
+        self.read.append(places)
+        return self._rows(places, columns)
+
+    def _rows(self, places: NDArray[Any], columns: Sequence[str]) -> Frame:
         return self.runs.iloc[places].assign(**{name: self.scored(name)[places] for name in columns})
 
     def matched(self, conditions: Sequence[Condition], columns: Sequence[str]) -> list[Frame]:
         """Each condition's runs with all of these scores, at the most steps that all conditions have, if they share any."""
-        found = [self.rows(condition, columns, longest=False).dropna(subset=list(columns)) for condition in conditions]
+        places = [self._which(condition, columns, longest=False) for condition in conditions]
+        found = [self._rows(each, columns).dropna(subset=list(columns)) for each in places]
         shared = set.intersection(*(set(rows["steps"]) for rows in found))
-        if shared:
-            return [rows[rows["steps"] == max(shared)] for rows in found]
-        return [rows[rows["steps"] == rows["steps"].max()] for rows in found]
+        steps = [max(shared) if shared else rows["steps"].max() for rows in found]
+        found = [rows[rows["steps"] == most] for rows, most in zip(found, steps, strict=True)]
+        self.read += [self.runs.index.get_indexer(rows.index) for rows in found]
+        return found
 
     def sweep(self, conditions: Condition | Sequence[Condition], columns: Sequence[str]) -> Sweep:
         """The scores of the runs of a condition, or of several, by seed and setting."""
         several = (conditions,) if isinstance(conditions, Mapping) else conditions
         places = np.unique(np.concatenate([self._which(condition, columns, True) for condition in several]))
+        self.read.append(places)
         numbers, known = self._settings
         settings, setting = np.unique(numbers[places], return_inverse=True)
         seeds, seed = np.unique(self.runs["seed"].to_numpy()[places], return_inverse=True)
@@ -282,3 +291,8 @@ class Data:
 
     def array(self, name: str) -> Mapping[str, NDArray[Any]]:
         return self.view.array(name)
+
+    def design_read(self, name: str) -> tuple[Any, ...]:
+        """The values that a field of the design has among the runs that were read, in order."""
+        places = np.unique(np.concatenate([np.empty(0, int), *self.read]))
+        return tuple(sorted(set(self.runs[name].iloc[places].tolist())))

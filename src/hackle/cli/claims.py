@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 REFUTED, UNDECIDED = 3, 4
 """Exit codes of `hackle claims`; 1 and 2 stand for errors and for wrong words on any verb."""
-WIDTH = 140
+WIDTH = 200
 """Columns of a table that goes to a file or a pipe."""
 _STYLES = {"holds": "green", "does not hold": "red", "undecided": "yellow"}
 
@@ -118,8 +118,9 @@ def _table(paper: str, judgements: Sequence[Judgement]) -> Table:
     table.add_column("verdict", no_wrap=True)
     for column in ("where", "effect and 95% interval", "claimed"):
         table.add_column(column)
-    for column in ("p", "runs", "needed"):
+    for column in ("p corrected", "strata", "runs", "needed"):
         table.add_column(column, justify="right")
+    table.add_column("trained and scored")
     for judgement in judgements:
         table.add_row(*_row(judgement))
     return table
@@ -129,9 +130,11 @@ def _print_reasons(console: Console, paper: str, judgements: Sequence[Judgement]
     """Each verdict with its claim's sentence and its reason, in long lines, so that commands can be copied."""
     console.print(Text(paper, "italic"))
     for judgement in judgements:
-        name, verdict, where, *_, chance, runs, _ = _row(judgement)
-        facts = " · ".join([where, *([f"p {chance}"] if chance else []), f"{runs} run{'s' if runs != '1' else ''}"])
-        console.print(f" {name}  {verdict}  {facts}", highlight=False, soft_wrap=True)
+        name, verdict, where, *_, chance, share, runs, _, made = _row(judgement)
+        corrected = f"p {chance} after correction over {judgement.tested} claims" if chance else ""
+        facts = (where, corrected, f"{share} strata", f"{runs} run{'s' if runs != '1' else ''}", made)
+        line = " · ".join(fact for fact in facts if fact)
+        console.print(f" {name}  {verdict}  {line}", highlight=False, soft_wrap=True)
         for sentence in (judgement.claim.statement, judgement.reason):
             console.print(Text(f"    {sentence}"), soft_wrap=True)
 
@@ -139,16 +142,17 @@ def _print_reasons(console: Console, paper: str, judgements: Sequence[Judgement]
 def _row(judgement: Judgement) -> list[str]:
     claim, evidence, verdict = judgement.claim, judgement.evidence, judgement.verdict
     known = evidence.estimate is not None
-    chance = judgement.against_corrected if verdict == "does not hold" else judgement.p_corrected
     return [
         claim.name,
         f"[{_STYLES[verdict]}]{verdict}[/]",
         claim.where,
         f"{evidence.effect:.3g} ({evidence.low:.3g} … {evidence.high:.3g})" if known else "",
         str(claim.region),
-        f"{chance:.2g}" if known else "",
+        f"{judgement.chance:.2g}" if known else "",
+        judgement.share,
         f"{evidence.runs}{'*' if evidence.borrowed and evidence.runs else ''}",
         "" if verdict != "undecided" else str(evidence.runs_needed or "many more"),
+        evidence.made,
     ]
 
 
