@@ -260,7 +260,9 @@ def test_an_undecided_verdict_says_whether_the_interval_or_the_correction_leaves
     )
     corrected = judge(made, [rises()] * 50)[0]
     assert corrected.verdict == "undecided"
-    assert f"the interval lies inside, but p is {corrected.p_corrected:.2g} after correction over 50" in corrected.reason
+    assert (
+        f"the interval lies inside, but p is {corrected.p_corrected:.2g} after correction over 50" in corrected.reason
+    )
     across = next(found for found in trials(0.1, 5) if found.verdict == "undecided")
     assert "the interval reaches across the bound" in across.reason
     both = (*rises("dsprites").strata, *rises("cars3d").strata)
