@@ -205,9 +205,9 @@ class Claim:
             strata=strata,
             missing=tuple(dict.fromkeys(missing)),
             borrowed=borrowed,
-            steps=data.design_read("steps"),
-            precisions=data.design_read("precision"),
-            protocol=data.protocol or "",
+            steps=data.design_read("steps") if units else (),
+            precisions=data.design_read("precision") if units else (),
+            protocol=data.protocol or "" if units else "",
             estimates=estimates,
         )
         if len(usable) < max(1, self.least_strata):
