@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 from figures import tables as made
 from hackle.claims import CLAIMS
@@ -126,6 +127,20 @@ def test_figures_in_3d_take_the_stand_in_where_there_is_nothing_else(name: str, 
     assert (title, datasets) == ("3D Shapes", {"shapes3d"})
     assert not any("stands in" in note for note in notes)
     assert "Rooms3D" in FIGURES[name].caption
+
+
+@pytest.mark.parametrize(("name", "datasets", "latents"), [("5", ["dsprites"], [10]), ("10", ["shapes3d"], [6])])
+def test_best_means_have_their_t_intervals(name: str, datasets: list[str], latents: list[int]) -> None:
+    tables = in_3d(datasets, latents)
+    chart = FIGURES[f"kim2018-figure-{name}"](tables)
+    scores: Any = tables.scores.query("metric == 'factor_vae' and representation == 'mean'")
+    for method, title in (("beta-vae", "β-VAE"), ("factor-vae", "FactorVAE")):
+        groups = scores[scores["method"] == method].groupby("strength")["score"]
+        values = groups.get_group(groups.mean().idxmax())
+        interval = stats.t.interval(0.95, len(values) - 1, values.mean(), stats.sem(values))
+        (best,) = [one for one in chart.comparisons if one.what.startswith(f"{title}: best mean FactorVAE score")]
+        assert (best.low, best.high) == pytest.approx(interval)
+        assert best.n == 3
 
 
 def test_figure_3_marks_a_model_that_leaves_a_factor_out() -> None:

@@ -111,6 +111,26 @@ def test_figures_name_every_latent(look: Look) -> None:
     assert [title.split()[0] for title in titles] == [f"z{latent}" for latent in look.order]
 
 
+@pytest.mark.parametrize("letter", ["i", "W"])
+def test_images_are_as_large_beside_narrow_and_wide_letters(look: Look, letter: str) -> None:
+    """The paper is as wide as the labels' letters are, not as their number."""
+
+    class Told:
+        def main_factor(self, latent: int) -> str:
+            return 40 * letter
+
+    captured: Any = Told()
+    figure = overview(look, columns=5, captured=captured)
+    figure.draw_without_rendering()
+    (axes,) = figure.axes
+    left, below, right, top = axes.get_tightbbox().extents / figure.dpi  # type: ignore[union-attr]
+    assert axes.get_window_extent().width / figure.dpi == pytest.approx(5 * 0.62, rel=0.02)
+    width, height = figure.get_size_inches()
+    assert 0 <= left < 0.1
+    assert 0 <= below < 0.15
+    assert (right, top) <= (width, height)
+
+
 def test_show_writes_every_picture_and_overwrites_none(look: Look, squares: Any, tmp_path: Path) -> None:
     paths = show(look.model, squares, tmp_path)
     names = ["overview", "samples", "pair", "interpolation", "histograms", "captured", "top_latents", "responses"]

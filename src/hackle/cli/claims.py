@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 from tyro.conf import Positional
 
-from hackle.cli.words import run_command
+from hackle.cli.words import run_command, table_console
 from hackle.core.errors import HackleError
 from hackle.core.parts import nearest
 
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 REFUTED, UNDECIDED = 3, 4
 """Exit codes of `hackle claims`; 1 and 2 stand for errors and for wrong words on any verb."""
-WIDTH = 200
-"""Columns of a table that goes to a file or a pipe."""
 _STYLES = {"holds": "green", "does not hold": "red", "undecided": "yellow"}
 
 
@@ -84,9 +82,7 @@ def print_verdicts(found: Sequence[Judgement], *, missing: bool = False, reasons
     """
     from hackle.figures import words
 
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=WIDTH)
+    console = table_console()
     shown = [judgement for judgement in found if missing or judgement.evidence.runs]
     for paper in dict.fromkeys(judgement.claim.paper for judgement in shown):
         mine = [judgement for judgement in shown if judgement.claim.paper == paper]

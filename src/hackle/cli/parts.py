@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-
-from rich.console import Console
 from tyro.conf import Positional
 
-from hackle.cli.words import plain_table, run_command
-from hackle.core.parts import KINDS, PartError, nearest
-
-_ROOMS = ("objectives", "nets", "datasets", "scoring", "studies", "claims", "figures")
-"""Whose import makes their kinds of parts known, in the order in which they are listed."""
+from hackle.cli.words import plain_table, run_command, table_console
+from hackle.core.parts import HOMES, PartError, nearest, parts_of
 
 
 def main(words: list[str]) -> None:
@@ -26,13 +20,11 @@ def parts_command(kind: Positional[str | None] = None) -> None:
     Args:
         kind: Only parts of this kind, such as metric; every kind if not given.
     """
-    for room in _ROOMS:
-        import_module(f"hackle.{room}")
-    if kind is not None and kind.removesuffix("s") not in KINDS:
-        raise PartError(f"no kind of part {kind!r}; {nearest(kind, KINDS)}")
+    chosen = list(HOMES) if kind is None else [kind.removesuffix("s")]
+    if kind is not None and chosen[0] not in HOMES:
+        raise PartError(f"no kind of part {kind!r}; {nearest(kind, HOMES)}")
     table = plain_table("kind", "name", "origin", left=3)
-    for name, parts in KINDS.items():
-        if kind is None or name == kind.removesuffix("s"):
-            for found in parts.found.values():
-                table.add_row(name, found.name, found.origin)
-    Console().print(table)
+    for name in chosen:
+        for found in parts_of(name).found.values():
+            table.add_row(name, found.name, found.origin)
+    table_console().print(table)

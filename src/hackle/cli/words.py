@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from hackle.core.types import Dataset
     from hackle.train.model import Model
 
+WIDTH = 200
+"""Columns of a table that goes to a file or a pipe."""
+
 
 def run_command(function: Callable[..., Any], name: str, words: Sequence[str]) -> Any:
     """Call a function with the options that the words give it; its docstring is the help text.
@@ -77,6 +80,12 @@ def say(line: str, style: str = "") -> None:
 def say_error(error: object) -> None:
     """What went wrong, where the user sees it."""
     Console(stderr=True).print(f"[bold red]hackle:[/bold red] {escape(str(error))}", highlight=False, soft_wrap=True)
+
+
+def table_console() -> Console:
+    """Where tables go: as wide as the terminal, or as `WIDTH` in a file or a pipe, where the end of a line need not be cut."""
+    console = Console()
+    return console if console.is_terminal else Console(width=WIDTH)
 
 
 def plain_table(*columns: str, left: int = 1) -> Table:

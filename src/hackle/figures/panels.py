@@ -17,7 +17,7 @@ import pandas as pd
 from hackle.core.design import heading
 from hackle.core.types import HackleError
 from hackle.figures import words
-from hackle.figures.chart import Axis, Frame, Panel
+from hackle.figures.chart import SUMMARY, Axis, Frame, Panel
 from hackle.figures.selection import Selected, medians, spread, summarise
 
 COLLAPSED = 0.01
@@ -141,8 +141,8 @@ def scatter(
     """One score of each run against another.
 
     labels: of the axes, if not the scores' own with references. tight: axes (`x`, `y` or `xy`) that follow the runs and not
-    the score's bounds. equal: both axes alike. means: columns by which runs are averaged; named: the one that stands beside
-    each mean.
+    the score's bounds. equal: both axes alike. means: columns by which runs are averaged, with a 95% t interval of `y`; named:
+    the one that stands beside each mean.
     """
     rows = chosen.having(x, y)
     if not len(rows):
@@ -163,12 +163,12 @@ def scatter(
     panel = Panel(title, across, up, points, diagonal=diagonal)
     if not means:
         return panel
-    groups = rows.groupby(list(means), observed=True)
-    middle: Frame = groups[[x, y]].mean().rename(columns={x: "x", y: "y"}).join(groups.size().rename("n")).reset_index()
+    across_means = rows.groupby(list(means), observed=True)[x].mean().rename("x").reset_index()
+    middle: Frame = across_means.merge(summarise(rows, means, y))
     if named:
         texts = middle[named].map(lambda value: f"{value:g}" if isinstance(value, float) else str(value))
         panel = replace(panel, labels=middle[["x", "y"]].assign(text=texts))
-    return replace(panel, summary=middle.assign(low=np.nan, high=np.nan)[["x", "y", "low", "high", "n", "series"]])
+    return replace(panel, summary=middle[list(SUMMARY)])
 
 
 def against_strength(

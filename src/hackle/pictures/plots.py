@@ -37,8 +37,7 @@ def _labelled(look: Look, rows: NDArray, labels: list[str], codes: list[int]) ->
         for row, (low, high) in enumerate(ends, first):
             labels[row] += f"  {_signed(low)} … {_signed(high)}"
     sheet = mosaic(rows)
-    size = (columns * 0.62 + 0.085 * max(map(len, labels)) + 0.2, height * 0.62 + 0.4)
-    figure = Figure(figsize=size, dpi=150, layout="constrained")
+    figure = Figure(dpi=150)
     axes = figure.subplots()
     axes.imshow(sheet, interpolation="nearest")
     step = sheet.shape[0] / height
@@ -51,6 +50,12 @@ def _labelled(look: Look, rows: NDArray, labels: list[str], codes: list[int]) ->
     axes.set_xlabel("value of the latent in its row", fontsize=8)
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
+    # Images of one size, and paper that is as large as they and the words beside and below them.
+    left = max(label.get_window_extent().width for label in axes.get_yticklabels()) / figure.dpi + 0.12
+    wide, high, below, margin = columns * 0.62, height * 0.62, 0.4, 0.08
+    paper = np.array([left + wide + margin, below + high + margin])
+    figure.set_size_inches(*paper)
+    axes.set_position((left / paper[0], below / paper[1], wide / paper[0], high / paper[1]))
     return figure
 
 

@@ -15,12 +15,14 @@ import numpy as np
 import pandas as pd
 
 from hackle.claims.view import final_values
+from hackle.core.parts import name_of
 from hackle.figures import words
 from hackle.figures.chart import Comparison, Frame, Panel, Series
 from hackle.figures.exhibit import Exhibit
 from hackle.figures.panels import curves, informations, over_protocols, panels, scatter, swarm
 from hackle.figures.selection import Runs, Selected
 from hackle.papers.kim2018.claims import PAPER, bigger_networks, leaves_out
+from hackle.papers.kim2018.settings import BATCH_BETAS, BOUNDS, settings
 from hackle.store.records import setting_numbers
 from hackle.store.tables import Tables
 
@@ -31,9 +33,10 @@ _STAND_IN = {"shapes3d": "rooms3d"}
 
 def _runs(metrics: tuple[str, ...], *methods: str, dataset: str = "dsprites", **more: Any) -> Runs:
     """Runs of some methods with the paper's number of latents."""
-    where: dict[str, Any] = {"dataset": dataset, "latents": 10 if dataset == "dsprites" else 6}
+    usual = settings(methods[0] if methods else "beta-vae", dataset)
+    where: dict[str, Any] = {"dataset": dataset, "latents": usual.latents}
     if "infowgan-gp" in methods:
-        where |= {"latents": 4, "architecture": "adversarial"}
+        where["architecture"] = name_of(usual.architecture)
     told = {"weights": dict.fromkeys(methods, ()), "protocol": PAPER, "vae_is_beta": True}
     return Runs(metrics, where, **{**told, **more})
 
@@ -48,7 +51,10 @@ def _over_training(*methods: str) -> tuple[Runs, tuple[tuple[Any, ...], ...]]:
     )
 
 
-_MARKED_MEANS = "Small marks are runs, large ones the means of a weight, which stands beside them."
+_MARKED_MEANS = (
+    "Small marks are runs, large ones the means of a weight, which stands beside them; bars are 95% t intervals of the mean "
+    "score."
+)
 _TRADE_OFF = panels(
     *(scatter, "reconstruction", "factor_vae"),
     each="dataset",
@@ -158,18 +164,14 @@ def _sensitivity(number: int, title: str, caption: str, metric: str, names: str,
 def _lacking_betas(chosen: Selected) -> Iterator[str]:
     """The β that the paper shows and the runs lack."""
     have = set(chosen.having("batch_tc")["strength"])
-    yield from (f"no batch estimate at β = {beta}" for beta in (1, 5, 9) if beta not in have)
+    yield from (f"no batch estimate at β = {beta}" for beta in BATCH_BETAS if beta not in have)
 
 
 _SIZES = (25, 50, 100, 200)
 """L of the protocols of both figures."""
-_BOUNDS = {
-    "2D Shapes": {"VAE": -43.3, "β-VAE β = 4": -46.1, "FactorVAE γ = 35": -51.9},
-    "3D Shapes": {"VAE": -3517.0, "β-VAE β = 32": -3534.0, "FactorVAE γ = 6": -3520.0},
-}
 
 
-def _bounds(dataset: str, beta: float, gamma: float) -> Runs:
+def _bounds(dataset: str) -> Runs:
     """The models of which the paper reports likelihoods."""
 
     def models(frame: Frame, tables: Tables) -> Frame:
@@ -177,14 +179,16 @@ def _bounds(dataset: str, beta: float, gamma: float) -> Runs:
         return frame.assign(model=["VAE" if weight == 1 else words.method(name, weight) for name, weight in both])
 
     told = {"called": _SHAPES, "series": "", "named": (("dataset", "method", "strength"),), "change": models}
-    weights = {"beta-vae": (1.0, beta), "factor-vae": (gamma,)}
+    (vae, _), (beta, _), (gamma, _) = BOUNDS[dataset].values()
     stand_ins = _STAND_IN if dataset in _STAND_IN else {}
+    weights = {"beta-vae": (vae, beta), "factor-vae": (gamma,)}
     return _runs(("iwae",), dataset=dataset, weights=weights, stand_ins=stand_ins, **told)
 
 
 def _reported_bounds(shown: Sequence[Panel]) -> Iterator[Comparison]:
     for panel in shown:
-        paper = _BOUNDS["2D Shapes" if panel.title == "2D Shapes" else "3D Shapes"]
+        reported = BOUNDS["dsprites" if panel.title == _SHAPES["dsprites"] else "shapes3d"].items()
+        paper = {"VAE" if name == "vae" else words.method(name, weight): bound for name, (weight, bound) in reported}
         for row in panel.summary.itertuples():
             model = panel.x.ticks[int(row.x)]
             yield Comparison.of(f"{panel.title}, {model}: IWAE bound", paper[model], row)
@@ -339,7 +343,7 @@ EXHIBITS = (
         "Likelihood bounds",
         "Importance-weighted bounds on the log-likelihood of the paper's best settings; in 3D on Rooms3D where that alone "
         "was trained.",
-        (_bounds("dsprites", 4.0, 35.0), _bounds("shapes3d", 32.0, 6.0)),
+        (_bounds("dsprites"), _bounds("shapes3d")),
         ((panels(swarm, "iwae", "model", each="dataset"),),),
         ("kim2018.likelihood-2d", "kim2018.likelihood-3d"),
         _reported_bounds,

@@ -31,6 +31,14 @@ _DATA = {
     "celeba": _Data(256, 10, 1_000_000, 1e-5, beta=4, gamma=35),
 }
 
+BOUNDS = {
+    "dsprites": {"vae": (1.0, -43.3), "beta-vae": (4.0, -46.1), "factor-vae": (35.0, -51.9)},
+    "shapes3d": {"vae": (1.0, -3517.0), "beta-vae": (32.0, -3534.0), "factor-vae": (6.0, -3520.0)},
+}
+"""The weights of which appendix E gives the importance-weighted bound on the log-likelihood, and that bound in nats."""
+BATCH_BETAS = (1, 5, 9)
+"""The β at which Figure 18 shows the total correlation that a batch estimates."""
+
 
 def settings(method: str, dataset: str, strength: float | None = None) -> Run:
     """Kim & Mnih 2018.

@@ -66,7 +66,7 @@ def _scores(number: int, title: str, caption: str, metric: str, dataset: str, *c
 
 
 _LOSSES = ("reconstruction", "kl")
-_MARKS = "Small marks are runs, large ones their means."
+_MARKS = "Small marks are runs, large ones their means; bars are 95% t intervals of the mean KL."
 
 
 def _against() -> tuple[Any, ...]:
