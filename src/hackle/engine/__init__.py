@@ -62,7 +62,8 @@ def run_study(
     trainers: fleets that train at the same time on one CUDA device, each in a process of its own beside the workers; more
     than one pays with small fleets where the CUDA multi-process service runs.
     engine, address: "ray" spreads fleets and scoring over the GPUs or cores of a Ray cluster, started on this machine
-    where no address is given. retry_failed: train again what is stored as failed. patience: seconds without a sign of
+    where no address is given. retry_failed: do again what is stored as failed; a run whose weights are there, since it was its
+    scoring that failed, is scored and not trained. patience: seconds without a sign of
     life after which a worker is killed and its task tried again.
     """
     if workers is not None and workers < 0:
@@ -81,7 +82,12 @@ def run_study(
         )
     chosen = tuple(protocol(name) for name in protocols)
     # Workers need not work in this folder.
-    names = tuple(map(absolute_reference, metrics.split(",") if isinstance(metrics, str) else metrics))
+    asked = metrics.split(",") if isinstance(metrics, str) else tuple(metrics)
+    if given := [one for one in asked if not isinstance(one, str)]:
+        raise EngineError(
+            f"the metric {given[0]!r} is not given by its name; a study's workers import metrics of your own: path.py:name"
+        )
+    names = tuple(absolute_reference(name.strip()) for name in asked)
     for one in chosen:
         choose_metrics(names, one)
     started = time.monotonic()
@@ -123,7 +129,8 @@ def run_study(
         if driver.left or driver.again:
             executor = _executor(engine, settings, workers, address)
             try:
-                with Display(len(driver.runs), *counts, driver.model_steps(), progress) as display:
+                speed = executor.scorers, executor.shared
+                with Display(len(driver.runs), *counts, driver.model_steps(), progress, *speed) as display:
                     if again.scores:
                         display.say(f"{again}. Their weights are here, and they get them now")
                     if unscorable:
@@ -131,17 +138,19 @@ def run_study(
                     driver.run(executor, display)
             finally:
                 executor.close()
-        states = [status for key, status in store.known().items() if key in driver.runs]
+        states = {key: status for key, status in store.known().items() if key in driver.runs}
+        failed = {key for key, status in states.items() if status == "failed"}
     return Summary(
         folder=folder.path,
         total=len(driver.runs),
-        done=states.count("done"),
-        failed=states.count("failed"),
+        done=len(states) - len(failed),
+        failed=len(failed),
         trained=driver.trained,
         scored=driver.scored,
         seconds=time.monotonic() - started,
         failures=tuple(driver.failures.items()),
         lacking=unscorable,
+        unscored=len(failed & folder.with_weights()),
     )
 
 

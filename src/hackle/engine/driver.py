@@ -4,7 +4,8 @@ A run goes through three states, each on the disk before the next begins: nothin
 in its folder, rows in the store. Whatever is killed at whatever moment, the next driver finds each run in one of them and
 goes on from there. Runs of a fleet are scored once the weights of all of them are written; so a fleet that has to be
 trained again is trained as it was cut, and gives the same results. A run that is stored and whose weights
-are kept may be scored again for scores that it lacks.
+are kept may be scored again for scores that it lacks. One whose scoring fails is stored as failed and keeps its weights
+whatever else is kept, so that failed runs that are tried again are only trained where training failed.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from hackle.engine.display import Display
 from hackle.engine.errors import EngineError
 from hackle.engine.executor import Event, Executor
 from hackle.engine.folder import Keeper, StudyFolder, Waiting
-from hackle.engine.tasks import ChooseSize, References, ScoredRun, Task, TrainedRun, TrainFleet
+from hackle.engine.tasks import CheckNames, ChooseSize, References, ScoredRun, Task, TrainedRun, TrainFleet
 from hackle.store import Store
 from hackle.store.tables import Outcome
 from hackle.train import Checkpoints, DamagedCheckpoint, Stopped, cut
@@ -41,6 +42,7 @@ class Summary:
     """What a study came to. trained and scored: in this call. failures: hash and reason of each run that failed.
 
     lacking: a line on runs stored earlier without scores that were asked for and without weights, "" where there are none.
+    unscored: how many of the failed runs are trained, and have their weights.
     """
 
     folder: Path
@@ -52,6 +54,7 @@ class Summary:
     seconds: float
     failures: tuple[tuple[str, str], ...] = ()
     lacking: str = ""
+    unscored: int = 0
 
     def __str__(self) -> str:
         lines = [
@@ -60,6 +63,11 @@ class Summary:
         ]
         lines += [f"failed: {run}: {reason}" for run, reason in self.failures[:5]]
         lines += [f"… and {len(self.failures) - 5:,} more"] if len(self.failures) > 5 else []
+        if self.unscored:
+            lines.append(
+                f"{self.unscored:,} of the failed runs are trained and their weights kept: --retry-failed scores them without "
+                "training"
+            )
         lines += [self.lacking] if self.lacking else []
         return "\n".join(lines)
 
@@ -97,6 +105,7 @@ class Driver:
         known = store.known()
         self.settled = {key for key, status in known.items() if status == "done" or not retry_failed}
         self.left = [run for key, run in self.runs.items() if key not in self.settled]
+        self._unscored = [key for run in self.left if (key := record_hash(run)) in known and folder.is_trained(key)]
         self.again = [key for key in self.runs if key in again]
         self.failures: dict[str, str] = {}
         self.trained = self.scored = 0
@@ -113,25 +122,34 @@ class Driver:
     def run(self, executor: Executor, display: Display) -> None:
         """Do everything that is left."""
         self.executor, self.display = executor, display
-        self._plan()
+        # Names that a worker does not find are refused before the first step.
+        kinds = {(type(run.method), type(run.architecture)): run for run in self.runs.values()}
+        self._unchecked = executor.machines
+        self._queues["score"].extend(_Job(CheckNames(tuple(kinds.values()))) for _ in range(executor.machines))
         with stop_requests() as stop:
             while any(self._queues.values()) or self._active:
                 self._fill()
                 for event in executor.wait(0.2):
                     self._handle(event)
                 self._lose_patience()
-                display.backlog = sum(bool(job.run) for job in (*self._queues["score"], *self._active.values()))
+                self._count_scorings()
                 display.update()
                 if stop.is_set():
                     self._stop()
         self._discard_checkpoints()
 
+    def _count_scorings(self) -> None:
+        """Tell the display how many runs wait to be scored, and how many will be, those that are still to be trained too."""
+        waiting = [job.run for job in (*self._queues["score"], *self._active.values()) if job.run]
+        self.display.backlog = len(waiting)
+        self.display.to_score = len(self.runs.keys() - self.settled) + len(self.settled.intersection(waiting))
+
     def _plan(self) -> None:
         """Queue what is left: runs with weights are scored, groups with others get a fleet size and are trained."""
         for dataset in dict.fromkeys(run.dataset for run in (*self.left, *(self.runs[key] for key in self.again))):
             self._queues["score"].append(_Job(References(dataset)))
-        self._score(self.again)
-        left = {record_hash(run) for run in self.left}
+        self._score([*self.again, *self._unscored])
+        left = {record_hash(run) for run in self.left}.difference(self._unscored)
         for members in group(self.runs.values()):
             mine = left.intersection(record_hash(run) for run in members)
             if all(self.folder.is_trained(key) for key in mine):
@@ -144,7 +162,7 @@ class Driver:
     def _cut(self, members: Sequence[Run], size: int) -> None:
         """Queue a group's fleets. Fleets are cut from all runs, stored or not, so that they are the same every time."""
         for fleet in cut(members, size):
-            keys = [key for run in fleet if (key := record_hash(run)) not in self.settled]
+            keys = [key for run in fleet if (key := record_hash(run)) not in self.settled.union(self._unscored)]
             if all(self.folder.is_trained(key) for key in keys):
                 self._score(keys)
             else:
@@ -200,13 +218,23 @@ class Driver:
             self._done(job, event.value)
         elif event.what == "fatal":
             raise EngineError(f"{event.value}. What is stored is whole; start the study again to go on")
+        elif event.what == "error" and isinstance(job.task, CheckNames):
+            raise EngineError(
+                f"a worker does not find what this study names ({event.value}); nothing was trained. Workers import methods, "
+                "networks and metrics of your own again: name files as path.py:name, or put the folder of their "
+                "modules on PYTHONPATH, on every machine that works"
+            )
         elif event.what == "stopped":
             self._stop()
         else:
             self._try_again(job, str(event.value))
 
     def _done(self, job: _Job, value: Any) -> None:
-        if isinstance(job.task, ChooseSize):
+        if isinstance(job.task, CheckNames):
+            self._unchecked -= 1
+            if not self._unchecked:
+                self._plan()
+        elif isinstance(job.task, ChooseSize):
             self._cut(job.task.runs, value)
         elif isinstance(job.task, TrainFleet):
             self._keep_trained(value)
@@ -237,11 +265,11 @@ class Driver:
         checkpoints.close()
 
     def _keep_failed(self, run: Run, reason: str, **known: Any) -> None:
+        """Store a run as failed. Where it is trained its weights stay, to be scored again."""
         self.store.add(Outcome(run, "failed", reason, **known), replace_failed=True)
         key = record_hash(run)
         self.settled.add(key)
         self.failures[key] = reason
-        self.folder.drop(key)
         self.display.failed += 1
 
     def _know_references(self, dataset: str, references: dict[str, dict[str, float]]) -> None:
@@ -271,6 +299,7 @@ class Driver:
             scoring_seconds=scored.seconds,
         )
         self.scored += 1
+        self.display.scored(scored.seconds)
         if (key := record_hash(run)) in self.settled:
             self.store.extend(outcome)
             return
@@ -285,7 +314,11 @@ class Driver:
         job.waiting = None
         if job.attempts < ATTEMPTS:
             self.display.say(f"{_name(job)}: {reason}; trying again")
-            self._queues["score" if job.run or isinstance(job.task, References) else "train"].appendleft(job)
+            self._queues["score" if job.run or isinstance(job.task, References | CheckNames) else "train"].appendleft(
+                job
+            )
+        elif isinstance(job.task, CheckNames):
+            raise EngineError(f"{_name(job)}: {reason}; nothing was trained")
         elif isinstance(job.task, ChooseSize):
             self._cut(job.task.runs, _FALLBACK_SIZE)
         elif isinstance(job.task, References):
@@ -329,5 +362,7 @@ def _name(job: _Job) -> str:
         return f"scoring {job.run}"
     if isinstance(job.task, References):
         return f"references of {job.task.dataset}"
+    if isinstance(job.task, CheckNames):
+        return "a worker's look for what the study names"
     runs = list(job.task.runs) if isinstance(job.task, TrainFleet | ChooseSize) else []
     return f"training {record_hash(runs[0])}" if len(runs) == 1 else f"training of {len(runs)} runs"

@@ -32,7 +32,19 @@ class Event:
 
 
 class Executor(Protocol):
-    """Does tasks, somewhere."""
+    """Does tasks, somewhere.
+
+    machines: on how many; each looks for code of the user's own in places of its own.
+    shared: whether those who score train, too.
+    """
+
+    machines: int
+    shared: bool
+
+    @property
+    def scorers(self) -> int:
+        """How many runs it scores at a time."""
+        ...
 
     def free(self, kind: str) -> bool:
         """Whether a task of this kind would start now."""
@@ -81,6 +93,8 @@ def _one_thread() -> Iterator[None]:
 
 class Inline:
     """Everything in this process, one task after the other: for small studies, and to find faults."""
+
+    machines, scorers, shared = 1, 1, True
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings

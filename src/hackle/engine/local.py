@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from dataclasses import replace
 from functools import partial
 from multiprocessing import get_context, parent_process
 from multiprocessing.connection import Connection, wait
@@ -47,6 +48,10 @@ def work(pipe: Connection, settings: Settings) -> None:
             number, task = pipe.recv()
         except EOFError:
             return
+        except Exception as error:
+            # The task names a class that is not found here. The driver knows which task it gave.
+            pipe.send(Event(0, "error", f"{type(error).__name__}: {error}"))
+            continue
         pipe.send(outcome_of(number, task, settings, partial(_tell, pipe, number)))
 
 
@@ -93,7 +98,7 @@ class _Worker:
         try:
             while self.task is not None and self.pipe.poll():
                 event = self.pipe.recv()
-                events.append(event)
+                events.append(replace(event, number=self.task[0]))
                 if event.what != "alive":
                     self.task = None
         except (EOFError, OSError):
@@ -122,9 +127,12 @@ class _Worker:
 class Local:
     """`workers` processes; on CUDA these score, and as many more as there are trainers train."""
 
+    machines = 1
+
     def __init__(self, settings: Settings, workers: int) -> None:
+        self.scorers, self.shared = workers, settings.device == "cpu"
         both = frozenset(("train", "score"))
-        if settings.device == "cpu":
+        if self.shared:
             self._workers = [_Worker(both, settings) for _ in range(workers)]
         else:
             kinds = ["train"] * settings.trainers + ["score"] * workers

@@ -19,11 +19,12 @@ from threadpoolctl import threadpool_limits
 
 from hackle.engine.errors import EngineError
 from hackle.engine.executor import Event, outcome_of
-from hackle.engine.tasks import Settings, Task
+from hackle.engine.tasks import CheckNames, Settings, Task
 
 try:
     import ray
     from ray.exceptions import RayError, TaskCancelledError
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 except ImportError as error:
     raise EngineError('Ray is not installed: pip install "hackle[ray]", or leave out --engine ray') from error
 
@@ -85,26 +86,40 @@ class Ray:
                 raise EngineError(f"Ray could not be started or reached ({error}); check --address") from error
         cuda = settings.device.startswith("cuda") or (not settings.device and "GPU" in ray.cluster_resources())
         self.settings = settings if settings.device else replace(settings, device="cuda" if cuda else "cpu")
-        perform = ray.remote(_perform)
+        self._remote = ray.remote(_perform)
         self._perform = {
-            kind: perform.options(num_cpus=1, num_gpus=share if cuda else 0, max_retries=0)
+            kind: self._remote.options(num_cpus=1, num_gpus=share if cuda else 0, max_retries=0)
             for kind, share in (("train", _TRAIN_SHARE), ("score", _SCORE_SHARE))
         }
-        self._cuda = cuda
+        self._cuda, self.shared = cuda, not cuda
+        self._unchecked = [node["NodeID"] for node in ray.nodes() if node["Alive"]]
+        self.machines = len(self._unchecked)
         self._ears: Any = ray.remote(_Ears).options(num_cpus=0).remote()
         self._active: dict[Any, tuple[int, str]] = {}
 
-    def free(self, kind: str) -> bool:
+    def _room(self, kind: str) -> int:
+        """How many tasks of a kind run at a time."""
         resources = ray.cluster_resources()
         cores, cards = int(resources.get("CPU", 1)), int(resources.get("GPU", 0))
-        kinds = [active for _, active in self._active.values()]
         if not self._cuda:
-            return len(kinds) < cores
-        room = cards if kind == "train" else min(int(cards * (1 - _TRAIN_SHARE) / _SCORE_SHARE), cores - cards)
-        return kinds.count(kind) < max(1, room)
+            return cores
+        return max(1, cards if kind == "train" else min(int(cards * (1 - _TRAIN_SHARE) / _SCORE_SHARE), cores - cards))
+
+    @property
+    def scorers(self) -> int:
+        return self._room("score")
+
+    def free(self, kind: str) -> bool:
+        kinds = [active for _, active in self._active.values()]
+        return (kinds.count(kind) if self._cuda else len(kinds)) < self._room(kind)
 
     def submit(self, number: int, task: Task) -> None:
-        reference = self._perform[task.kind].remote(number, task, self.settings, self._ears)
+        perform = self._perform[task.kind]
+        if isinstance(task, CheckNames) and self._unchecked:
+            # One on each machine, whatever else it could do.
+            here = NodeAffinitySchedulingStrategy(self._unchecked.pop(), soft=True)
+            perform = self._remote.options(scheduling_strategy=here, num_cpus=0, max_retries=0)
+        reference = perform.remote(number, task, self.settings, self._ears)
         self._active[reference] = number, task.kind
 
     def wait(self, seconds: float) -> list[Event]:

@@ -98,6 +98,19 @@ def _scorer(name: str, root: str | None, protocol: ScoringProtocol, metrics: tup
 
 
 @dataclass(frozen=True)
+class CheckNames:
+    """Find every metric that is asked for, and the classes of these runs, where the other tasks will look for them."""
+
+    runs: tuple[Run, ...]
+    kind: ClassVar[Literal["train", "score"]] = "score"
+
+    def perform(self, settings: Settings, tell: Tell) -> None:
+        """The runs are here: whoever sent them has found their classes."""
+        for protocol in settings.protocols:
+            choose_metrics(settings.metrics, protocol)
+
+
+@dataclass(frozen=True)
 class ChooseSize:
     """How many of these runs, which stack, make a fleet."""
 
