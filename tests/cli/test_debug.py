@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import pytest
 
 from hackle.cli.main import SUMMARY, main
 from hackle.core.errors import HackleError
+from hackle.core.sources import SourceChanged
 
 
 def test_an_error_is_one_line_unless_asked_otherwise(capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -49,3 +51,19 @@ def test_the_option_goes_before_any_verb_and_the_summary_names_it(capsys: Any) -
     main(["--debug", "--version"])
     assert capsys.readouterr().out.startswith("hackle ")
     assert "hackle --debug VERB" in SUMMARY
+
+
+def test_warnings_of_hackle_are_one_line_and_those_of_others_stay_as_they_are(
+    capsys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def warn(words: list[str]) -> None:
+        warnings.warn("the source of\nmine has changed [source-changed]", SourceChanged, stacklevel=1)
+        warnings.warn("a word of another package [one]", UserWarning, stacklevel=1)
+
+    monkeypatch.setattr("hackle.cli.main._run", warn)
+    with warnings.catch_warnings(record=True) as others:
+        warnings.simplefilter("always")
+        main(["parts"])
+        warnings.warn("afterwards", SourceChanged, stacklevel=1)
+    assert capsys.readouterr().err == "hackle: the source of mine has changed\n"
+    assert [str(one.message) for one in others] == ["a word of another package [one]", "afterwards"]

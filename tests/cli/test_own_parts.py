@@ -131,8 +131,15 @@ def test_one_of_each_from_a_file_trains_and_is_read_again(folder: Path, monkeypa
     assert row["strength"] == 3.0
 
     (folder / "mine.py").write_text(PARTS + "\n# Changed.\n")
-    changed = done("show", "run", "--trust", folder=folder)
-    assert "traversals.gif" in changed
+    changed = hackle_command("show", "run", "--trust", folder=folder)
+    assert "traversals.gif" in changed.stdout
+    # One line of ours, and not a warning of Python's with a place in the code and the code for programs.
+    (told,) = [line for line in changed.stderr.splitlines() if "source of" in line]
+    assert told.startswith(
+        "hackle: the source of mine:QuietVAE, mine:Small, mine.py:dots has changed since run was trained"
+    )
+    assert told.endswith("may make another model of it")
+    assert "Warning" not in changed.stderr
     monkeypatch.chdir(folder)
     monkeypatch.setattr(sys, "path", [*sys.path])
     with pytest.warns(SourceChanged, match=r"mine:QuietVAE, mine:Small, mine.py:dots has changed .*\[source-changed\]"):

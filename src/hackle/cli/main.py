@@ -6,11 +6,14 @@ import io
 import os
 import re
 import sys
+import warnings
 from collections.abc import Sequence
 from importlib import import_module
+from pathlib import Path
+from typing import Any
 
 from hackle import __version__
-from hackle.cli.words import say_error
+from hackle.cli.words import say_error, say_warning
 from hackle.core.errors import HackleError
 from hackle.core.parts import nearest
 from hackle.core.processes import import_matplotlib
@@ -55,7 +58,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     debug = debug or os.environ.get("HACKLE_DEBUG", "0") not in ("", "0")
     try:
         try:
-            _run(words)
+            with warnings.catch_warnings():
+                warnings.showwarning = _show_warning
+                _run(words)
         finally:
             sys.stdout.flush()
     except BrokenPipeError:
@@ -69,6 +74,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
             raise
         say_error(message)
         raise SystemExit(130 if isinstance(error, KeyboardInterrupt) else getattr(error, "exit_code", 1)) from error
+
+
+_as_python_shows_it = warnings.showwarning
+
+
+def _show_warning(message: Warning | str, category: type[Warning], filename: str, *place: Any, **more: Any) -> None:
+    """A warning of hackle's to the user in one line, as errors are; those of other packages as Python shows them."""
+    ours = category.__module__.startswith("hackle.") or Path(filename).is_relative_to(Path(__file__).parents[1])
+    if ours and issubclass(category, UserWarning):
+        say_warning(message)
+    else:
+        _as_python_shows_it(message, category, filename, *place, **more)
 
 
 def _message(error: BaseException) -> str:

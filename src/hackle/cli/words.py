@@ -15,7 +15,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from hackle.core.errors import HackleError
-from hackle.core.notes import note_codes
+from hackle.core.notes import CODE, note_codes
 
 if TYPE_CHECKING:
     from hackle.core.types import Dataset
@@ -86,6 +86,12 @@ def table_console() -> Console:
     """Where tables go: as wide as the terminal, or as `WIDTH` in a file or a pipe, where the end of a line need not be cut."""
     console = Console()
     return console if console.is_terminal else Console(width=WIDTH)
+
+
+def say_warning(warning: object) -> None:
+    """What the user should know, on one line and without its code, which is for programs."""
+    line = CODE.sub("", " ".join(str(warning).split()))
+    Console(stderr=True).print(f"[yellow]hackle:[/yellow] {escape(line)}", highlight=False, soft_wrap=True)
 
 
 def plain_table(*columns: str, left: int = 1) -> Table:

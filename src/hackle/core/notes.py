@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 
-_CODE = re.compile(r" \[([a-z][a-z0-9-]*)\]$")
+CODE = re.compile(r" \[([a-z][a-z0-9-]*)\]$")
+"""At the end of a note."""
 _BEFORE_CODES = {
     "allows at most": "saturated",
     "outside the quantised range": "out-of-range",
@@ -35,7 +36,7 @@ def note_codes(text: str) -> tuple[str, ...]:
 
 
 def _code_of_line(line: str) -> str:
-    if found := _CODE.search(line):
+    if found := CODE.search(line):
         return found[1]
     return next((code for words, code in _BEFORE_CODES.items() if words in line), "")
 
