@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from hackle import metrics
     from hackle.core.types import Run
     from hackle.datasets import load
+    from hackle.datasets.memory import from_arrays
     from hackle.pictures import show
     from hackle.scoring.codes import score_codes
     from hackle.scoring.models import score
@@ -16,13 +17,26 @@ if TYPE_CHECKING:
     from hackle.train import fit
     from hackle.train.model import Model
 
-__all__ = ["Model", "Run", "__version__", "fit", "load", "metrics", "results", "score", "score_codes", "show"]
+__all__ = [
+    "Model",
+    "Run",
+    "__version__",
+    "fit",
+    "from_arrays",
+    "load",
+    "metrics",
+    "results",
+    "score",
+    "score_codes",
+    "show",
+]
 
 # Imported when first used: PyTorch and scikit-learn take seconds that `hackle --help` should not.
 _HOMES = {
     "Model": "hackle.train.model",
     "Run": "hackle.core.types",
     "fit": "hackle.train",
+    "from_arrays": "hackle.datasets.memory",
     "load": "hackle.datasets",
     "results": "hackle.store",
     "score": "hackle.scoring.models",

@@ -119,7 +119,7 @@ def test_booleans_and_fractions_become_bytes(tmp_path: Path) -> None:
         ({"images": noise(2, 4, 4), "labels": np.zeros(2)}, "labels, which is not understood"),
         ({"images": noise(4, 4)}, r"expected \(n, height, width\)"),
         ({"images": noise(0, 4, 4)}, r"expected \(n, height, width\)"),
-        ({"images": noise(2, 4, 4).astype(np.int32)}, "expected uint8 from 0 to 255"),
+        ({"images": noise(2, 4, 4).astype(np.int32) + 100}, "expected uint8 from 0 to 255"),
         ({"images": np.full((1, 2, 2), 1.5)}, "from 1.5 to 1.5"),
         ({"images": np.full((1, 2, 2), np.nan)}, "expected uint8"),
         ({"images": noise(2, 4, 4), "factors": np.zeros((3, 1))}, r"expected \(2, f\)"),
@@ -195,11 +195,11 @@ def test_a_broken_picture_is_named(data: bytes, tmp_path: Path) -> None:
         load(tmp_path / "cats")
 
 
-def test_a_picture_of_sixteen_bits_is_refused(tmp_path: Path) -> None:
+def test_a_picture_of_sixteen_bits_becomes_bytes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "deep").mkdir()
-    Image.fromarray(np.zeros((4, 4), np.uint16)).save(tmp_path / "deep" / "a.png")
-    with pytest.raises(DataError, match="8-bit grey, RGB or RGBA"):
-        load(tmp_path / "deep")
+    Image.fromarray(np.array([[0, 257, 32896], [65535, 128, 129]], np.uint16)).save(tmp_path / "deep" / "a.png")
+    assert load(tmp_path / "deep").render([[0]]).ravel().tolist() == [0, 1, 128, 255, 0, 1]
+    assert "deep: 16-bit pictures, divided by 257" in capsys.readouterr().err
 
 
 def test_a_folder_without_pictures_is_refused(tmp_path: Path) -> None:
@@ -207,11 +207,13 @@ def test_a_folder_without_pictures_is_refused(tmp_path: Path) -> None:
         load(tmp_path)
 
 
-def test_channels_before_height_and_width_are_refused(tmp_path: Path) -> None:
-    for channels in (1, 3, 4):
-        np.savez(tmp_path / "torch.npz", images=np.zeros((2, channels, 8, 12), np.uint8))
-        with pytest.raises(DataError, match=rf"\(2, {channels}, 8, 12\), which looks like .*transpose\(0, 2, 3, 1\)"):
-            load(tmp_path / "torch.npz")
+def test_channels_before_height_and_width_are_moved(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for channels in (1, 2, 3, 4):
+        images = noise(2, channels, 8, 12)
+        np.savez(tmp_path / "torch.npz", images=images)
+        dataset = load(tmp_path / "torch.npz")
+        np.testing.assert_array_equal(dataset.render([[0], [1]]), images.transpose(0, 2, 3, 1))
+        assert "torch: channels come first and are moved last" in capsys.readouterr().err
     # A low strip of colour, and three rows of it, are images as any other.
     for shape in ((1, 64, 3), (3, 64, 4), (8, 8, 8)):
         np.savez(tmp_path / "strip.npz", images=np.zeros((2, *shape), np.uint8))

@@ -16,7 +16,7 @@ from hackle.nets.layers import Blocks, Down, Same, Up
 from hackle.nets.normalisation import BatchNorm
 from hackle.objectives import VAE, InfoGAN
 
-SHAPES = [(16, 16, 1), (28, 28, 3), (32, 32, 1), (64, 64, 3), (128, 128, 1), (256, 256, 3)]
+SHAPES = [(16, 16, 2), (28, 28, 3), (32, 32, 4), (64, 64, 3), (128, 128, 1), (256, 256, 3)]
 SMALL: list[Any] = [Convolutional(5, (2, 3)), Split(5, (2, 3)), Sharing(5, (2, 3)), MLP((6, 5))]
 
 
@@ -192,7 +192,7 @@ def test_a_sharing_encoder_is_convolutions_alone() -> None:
 
 
 def test_shapes_without_networks_are_refused() -> None:
-    for shape in [(64, 32, 1), (48, 48, 3), (64, 64, 2), (8, 8, 1)]:
+    for shape in [(64, 32, 1), (48, 48, 3), (64, 64, 5), (8, 8, 1)]:
         with pytest.raises(ShapeError, match="square images"):
             Convolutional().encoder(shape, 10)
     with pytest.raises(ShapeError, match="use 8 latents"):

@@ -81,6 +81,13 @@ def test_reconstructions_stand_under_their_originals(look: Look) -> None:
     np.testing.assert_allclose(found[1, 2], look.model.decode(look.means[2:3])[0], atol=1e-6)
 
 
+def test_transparent_images_lie_over_the_background() -> None:
+    colour = np.array([[[[[200, 100, 0, 255], [200, 100, 0, 0], [200, 100, 0, 51]]]]], np.uint8)
+    assert mosaic(colour, gap=0)[0].tolist() == [[200, 100, 0], [255, 255, 255], [244, 224, 204]]
+    grey = np.array([[[[[200, 255], [200, 0]]]]], np.uint8)
+    assert mosaic(grey, gap=0)[0].tolist() == [[200, 200, 200], [255, 255, 255]]
+
+
 def test_mosaic_places_tiles() -> None:
     tiles = np.arange(6, dtype=np.uint8).reshape(2, 3, 1, 1, 1).repeat(2, axis=2).repeat(2, axis=3) * 10
     sheet = mosaic(tiles, gap=1)

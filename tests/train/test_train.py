@@ -180,7 +180,7 @@ def test_what_is_no_data_set_is_refused(squares: Any, tmp_path: Path) -> None:
     run, images = small_run(VAE()), squares.render(squares.factors.rows([0, 1]))
     with pytest.raises(TrainingError, match=r"belongs in the record.*replace\(run, dataset='discs\.npz'\)"):
         quiet(run, tmp_path / "run", "discs.npz")
-    with pytest.raises(HackleError, match=r"the data set is of type ndarray.*ArrayDataset"):
+    with pytest.raises(HackleError, match=r"the data set is of type ndarray.*hackle.from_arrays"):
         quiet(run, tmp_path / "run", images)
     assert not list(tmp_path.iterdir())
 

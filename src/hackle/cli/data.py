@@ -90,6 +90,8 @@ def main(words: list[str]) -> None:
         root: Path | None = None,
         seed: int = 0,
         force: bool = False,
+        resize: int | None = None,
+        pad: int | None = None,
     ) -> None:
         """Write a picture of how each factor varies.
 
@@ -99,9 +101,11 @@ def main(words: list[str]) -> None:
             root: Where data sets lie.
             seed: Which images are shown.
             force: Replace a file that is there already.
+            resize: Scale images to squares of so many pixels.
+            pad: Put images in the middle of black squares of so many pixels.
         """
         path = out or Path(f"{Path(name).stem}.png")
-        print(write_contact_sheet(load(name, root), path, overwrite=force, seed=seed))
+        print(write_contact_sheet(load(name, root, resize=resize, pad=pad), path, overwrite=force, seed=seed))
 
     commands = {"list": list_command, "fetch": fetch_command, "check": check_command, "show": show_data_command}
     if words[:1] in ([], ["-h"], ["--help"]):

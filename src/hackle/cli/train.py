@@ -30,6 +30,10 @@ class TrainOptions:
     """The run's folder; without it the model is trained and forgotten."""
     resume: bool = False
     """Go on from the checkpoint in --out."""
+    resize: int | None = None
+    """Scale the images to squares of so many pixels, such as 64; the record's data set says so."""
+    pad: int | None = None
+    """Put the images in the middle of black squares of so many pixels; with --resize their proportions are kept."""
     root: Path | None = None
     """Where data sets lie."""
     device: str | None = None
@@ -55,6 +59,7 @@ def _run_options(default: Run) -> Any:
 
 def main(words: list[str]) -> None:
     """Train one model by a method's name, or go on with the one in a folder."""
+    from hackle.datasets import sized
     from hackle.nets import ARCHITECTURES, Own
     from hackle.objectives import OBJECTIVES
     from hackle.studies.presets import PRESETS, default_run
@@ -67,7 +72,7 @@ def main(words: list[str]) -> None:
             f"methods:        {', '.join(OBJECTIVES)}\n"
             f"presets:        {', '.join(PRESETS)}\n"
             f"architectures:  {', '.join(name for name in ARCHITECTURES if name != Own.name)}\n"
-            "data sets:      `hackle data list`, or the path of a folder of images or of an .npz file\n"
+            "data sets:      `hackle data list`, or the path of a folder of images or of an .npz or HDF5 file\n"
             "your own:       path.py:name or module:name, for any of these\n\n"
             "`hackle train METHOD --help` explains that method's options."
         )
@@ -113,7 +118,7 @@ def main(words: list[str]) -> None:
         method=chosen,
         architecture=architecture,
         optimiser=dataclasses.replace(default.optimiser, learning_rate=options.learning_rate),
-        **vars(record),
+        **vars(record) | {"dataset": sized(record.dataset, resize=options.resize, pad=options.pad)},
     )
     _fit(run, device, options.out, options.resume, options)
 
@@ -131,7 +136,7 @@ def _fit(run: Run, device: torch.device, out: Path | None, resume: bool, options
 
     choose_metrics(options.score_metrics, QUICK, strictly=True)
     every, code_of_ones_own = options.score_every, ["--trust"] if own_parts(run) else []
-    own = None if run.dataset in DATASETS else (load_of_run if resume else load)(run.dataset)
+    own = None if run.dataset in DATASETS else (load_of_run if resume else load)(run.dataset, options.root)
     finished = resume and out is not None and (out / WEIGHTS).is_file()
     if out is None:
         print(f"no --out is given: after {run.steps:,} steps nothing will be kept; add --out DIR", file=sys.stderr)

@@ -147,7 +147,10 @@ def print_scores(scores: Any, verb: str = "score") -> None:
 
 
 def data_of(model: Model, name: str | None, root: Path | None) -> Dataset:
-    """The data set that was asked for, else the one that the model's record names."""
-    from hackle.datasets import load, load_of_run
+    """The data set that was asked for, else the one that the model's record names. Its images come to the record's size."""
+    from hackle.datasets import load, load_of_run, without_size
 
-    return load_of_run(model.run.dataset, root) if name is None else load(name, root)
+    if name is None:
+        return load_of_run(model.run.dataset, root)
+    how, told = without_size(model.run.dataset)[1], without_size(name)[1]
+    return load(name, root) if told.changes_size else load(name, root, resize=how.resize, pad=how.pad)

@@ -1,21 +1,56 @@
-"""Data sets with known factors, loaded by name, and people's own data, loaded by path."""
+"""Data sets with known factors, loaded by name, and people's own data, loaded by path or passed as they are.
+
+A name may end in how images are brought to a size, `cats+resize=64`, so that a run's record says it.
+"""
 
 from __future__ import annotations
 
+import copy
 import difflib
 import os
+import re
+import warnings
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from torch.utils.data import Dataset as TorchDataset
+
+from hackle.core.notes import with_code
 from hackle.core.parts import Parts, is_named, is_reference
 from hackle.core.types import Dataset, HackleError
 from hackle.datasets import own
+from hackle.datasets.arrays import ArrayDataset
 from hackle.datasets.damage import DamagedError
 from hackle.datasets.fetch import data_root
+from hackle.datasets.hdf5 import ENDINGS
+from hackle.datasets.memory import absent, contents, from_torch, in_memory
+from hackle.datasets.pixels import AS_THEY_ARE, Reading, as_bytes, say
 from hackle.datasets.source import DataError, Source
 
-__all__ = ["DATASETS", "DataError", "find", "found", "load", "load_of_run", "needs_trust"]
+__all__ = [
+    "DATASETS",
+    "AnyData",
+    "DataError",
+    "OtherData",
+    "find",
+    "found",
+    "load",
+    "load_of_run",
+    "needs_trust",
+    "sized",
+    "warn_of_other",
+    "without_size",
+]
+AnyData = Dataset | TorchDataset | str | Path
+"""What serves as a data set in Python: one of hackle's, a map-style one of PyTorch's, a name or a path."""
+_SIZED = re.compile(r"(.+?)((?:\+(?:resize|pad)=[1-9][0-9]{0,4})+)")
+
+
+class OtherData(UserWarning):
+    """A model is scored on other data than those in memory that it was trained on."""
+
+    code = "other-data"
 
 
 def _made(name: str, thing: Any, root: Path) -> Dataset:
@@ -27,11 +62,16 @@ def _made(name: str, thing: Any, root: Path) -> Dataset:
     except Exception as error:
         raise DataError(f"{name} failed: {type(error).__name__}: {error}") from error
     made = made.load(root) if isinstance(made, Source) else made
+    made = from_torch(made) if isinstance(made, TorchDataset) else made
     if not isinstance(made, Dataset):
         raise DataError(
             f"{name} gives {type(made).__name__}; expected a data set, such as hackle.datasets.arrays.ArrayDataset of an array "
             "of images, or a Source that loads one"
         )
+    if in_memory(made.name):
+        # A record names the function, and the hash of its source is kept beside it.
+        made = copy.copy(made)
+        made.name = made.name.partition("@")[0]  # type: ignore[misc]
     return made
 
 
@@ -55,39 +95,89 @@ DATASETS: Parts[Source] = Parts(
 )
 
 
-def load(name: str | Path, root: Path | str | None = None) -> Dataset:
-    """The data set of that name, the one in that .npz file or folder of images, or what `path.py:name` makes.
+def load(
+    name: str | Path | TorchDataset,
+    root: Path | str | None = None,
+    *,
+    resize: int | None = None,
+    pad: int | None = None,
+) -> Dataset:
+    """The data set of that name, the one in that .npz or HDF5 file or folder of images, what `path.py:name` makes, or the
+    images of a map-style data set of PyTorch.
 
     Published sets lie under `root`, each in a folder of its name; None means the environment variable HACKLE_DATA, or
     hackle in the user's cache folder. A name goes before a path: write ./mnist for a folder of your own called mnist.
+    resize, pad: bring images to squares of so many pixels, by scaling them, by black borders, or by both, which keeps their
+    proportions. A name that ends in them, `cats+resize=64`, says the same.
     """
-    if str(name) in DATASETS:
-        return _load_published(DATASETS[str(name)], data_root(root))
-    path = Path(os.path.expanduser(name))
+    if isinstance(name, TorchDataset):
+        return from_torch(name, resize=resize, pad=pad)
+    whole = sized(str(name), resize=resize, pad=pad)
+    if in_memory(whole):
+        raise absent(whole)
+    place, how = without_size(whole)
+    if place in DATASETS:
+        return _fitted(_load_published(DATASETS[place], data_root(root)), how)
+    path = Path(os.path.expanduser(place))
     if os.path.exists(path):
-        return own.load(path)
-    if is_reference(str(name)):
-        return find(str(name)).load(data_root(root))
-    if path.suffix == ".npz" or os.sep in str(name):
+        return own.load(path, how)
+    if is_reference(place):
+        return _fitted(find(place).load(data_root(root)), how)
+    if path.suffix in (".npz", *ENDINGS) or os.sep in place:
         raise DataError(
-            f"there is no file or folder {path}; expected an .npz, a folder of images or the name of a data set"
+            f"there is no file or folder {path}; expected an .npz or HDF5 file, a folder of images or the name of a data set"
         )
-    raise _unknown(str(name))
+    raise _unknown(place)
+
+
+def sized(name: str, *, resize: int | None = None, pad: int | None = None) -> str:
+    """A data set's name with how its images are brought to a size.
+
+    >>> sized("cats", resize=64), sized("cats+resize=32"), sized("cats", resize=64, pad=80)
+    ('cats+resize=64', 'cats+resize=32', 'cats+resize=64+pad=80')
+    """
+    Reading(resize, pad)
+    return name + "".join(f"+{key}={side}" for key, side in (("resize", resize), ("pad", pad)) if side is not None)
+
+
+def without_size(name: str) -> tuple[str, Reading]:
+    """A data set's name or path alone, and how its images are brought to a size."""
+    match = _SIZED.fullmatch(name)
+    if match is None or os.path.exists(os.path.expanduser(name)):
+        return name, AS_THEY_ARE
+    sizes = [part.split("=") for part in match[2].split("+")[1:]]
+    return match[1], Reading(**{key: int(side) for key, side in sizes})  # type: ignore[arg-type]
+
+
+def _fitted(dataset: Dataset, how: Reading) -> Dataset:
+    """The same images brought to a size."""
+    if not how.changes_size:
+        return dataset
+    if not isinstance(dataset, ArrayDataset):
+        raise DataError(
+            f"{dataset.name} draws its images of {'×'.join(map(str, dataset.shape))} as they are needed; resize and pad are "
+            "for images that are stored"
+        )
+    images, said = as_bytes(dataset.name, dataset.images, how)
+    say(dataset.name, said)
+    return ArrayDataset(dataset.name, images, dataset.factors, said)
 
 
 def needs_trust(name: str) -> bool:
     """Whether to load this data set code would be imported that the user has not named in this process."""
+    name, _ = without_size(name)
     known = name in DATASETS or not is_reference(name) or os.path.exists(os.path.expanduser(name))
     return not known and not is_named(name)
 
 
 def load_of_run(name: str, root: Path | str | None = None) -> Dataset:
     """The data set that a run's record names. The record keeps a path as it was given, and so perhaps relative."""
-    path = os.path.expanduser(name)
+    place, _ = without_size(name)
+    path = os.path.expanduser(place)
     try:
         return load(name, root)
     except DataError as error:
-        if name in DATASETS or os.path.isabs(path) or os.path.exists(path):
+        if place in DATASETS or in_memory(name) or os.path.isabs(path) or os.path.exists(path):
             raise
         raise DataError(
             f"{error}. The run's record names {name!r}, relative to the folder where hackle was started to train it; now it is "
@@ -96,16 +186,30 @@ def load_of_run(name: str, root: Path | str | None = None) -> Dataset:
         ) from error
 
 
-def found(dataset: Dataset | str | Path) -> Dataset:
-    """The data set, or the one of this name."""
-    if isinstance(dataset, str | Path):
+def found(dataset: AnyData) -> Dataset:
+    """The data set, the one of this name, or the images of one of PyTorch's."""
+    if isinstance(dataset, str | Path | TorchDataset):
         return load(dataset)
     if not isinstance(dataset, Dataset):
         raise DataError(
-            f"the data set is of type {type(dataset).__name__}; expected one with factors, as from hackle.load, or its name. "
-            "hackle.datasets.arrays.ArrayDataset makes one of an array of images"
+            f"the data set is of type {type(dataset).__name__}; expected one with factors, as from hackle.load, its name, a "
+            "map-style data set of PyTorch, or hackle.from_arrays(images, factors)"
         )
     return dataset
+
+
+def warn_of_other(dataset: Dataset, trained_on: str) -> None:
+    """Say where these are not the data in memory that a model was trained on."""
+    if not in_memory(trained_on) or dataset.name == trained_on:
+        return
+    title, known = trained_on.split("@")
+    now = contents(dataset) if isinstance(dataset, ArrayDataset) else ""
+    if now != known:
+        text = (
+            f"the model was trained on {title} with contents {known}; these data, {dataset.name}, have others"
+            f"{f', {now}' if now else ''}: scores and pictures are of the model on other data"
+        )
+        warnings.warn(with_code(text, OtherData.code), OtherData, stacklevel=3)
 
 
 def find(name: str) -> Source:
@@ -120,7 +224,9 @@ def find(name: str) -> Source:
 def _unknown(name: str) -> DataError:
     close = difflib.get_close_matches(name.lower(), DATASETS, n=3, cutoff=0.5)
     hint = f"did you mean {' or '.join(close)}?" if close else f"known are {', '.join(DATASETS)}."
-    return DataError(f"there is no data set {name!r}: {hint} The path of an .npz or of a folder of images serves too")
+    return DataError(
+        f"there is no data set {name!r}: {hint} The path of an .npz or HDF5 file or of a folder of images serves too"
+    )
 
 
 def _load_published(known: Source, root: Path) -> Dataset:

@@ -24,7 +24,7 @@ _UPLOAD_BYTES = 256 * 2**20
 
 
 class ArrayDataset:
-    """Images (n, h, w, c) in uint8, in the order of the grid's flat index.
+    """Images (n, h, w, c) in uint8, in the order of the grid's flat index. said: what was done to them as they were read.
 
     >>> grid = FactorGrid([Factor("x", 2)])
     >>> data = ArrayDataset("dots", np.array([[[[0]]], [[[255]]]], dtype=np.uint8), grid)
@@ -32,7 +32,7 @@ class ArrayDataset:
     ((1, 1, 1), [[[[255]]]])
     """
 
-    def __init__(self, name: str, images: NDArray[np.uint8], factors: FactorGrid) -> None:
+    def __init__(self, name: str, images: NDArray[np.uint8], factors: FactorGrid, said: Sequence[str] = ()) -> None:
         if images.ndim != 4 or images.dtype != np.uint8 or 0 in images.shape:
             raise DataError(
                 f"{name}: images are {images.dtype} of shape {images.shape}; expected uint8 of shape (n, height, width, "
@@ -46,6 +46,7 @@ class ArrayDataset:
         self.factors = factors
         self.shape: tuple[int, int, int] = (images.shape[1], images.shape[2], images.shape[3])
         self.images = images
+        self.said = tuple(said)
         self._placed: weakref.WeakValueDictionary[torch.device, Images] = weakref.WeakValueDictionary()
 
     def __repr__(self) -> str:

@@ -19,7 +19,7 @@ from hackle.datasets.fetch import present_files
 from hackle.datasets.prepare import Build, prepare
 from hackle.datasets.source import RemoteFile, Source
 
-_FACTORS: tuple[tuple[str, Kind], ...] = (
+FACTORS: tuple[tuple[str, Kind], ...] = (
     ("floor_hue", "cyclic"),
     ("wall_hue", "cyclic"),
     ("object_hue", "cyclic"),
@@ -45,7 +45,7 @@ def load(root: Path) -> ArrayDataset:
         count = _check_form(path, file)
         labels = np.asarray(file["labels"])
     factors, columns = [], []
-    for (name, kind), column in zip(_FACTORS, labels.T, strict=True):
+    for (name, kind), column in zip(FACTORS, labels.T, strict=True):
         values, codes = np.unique(column, return_inverse=True)
         factors.append(Factor(name, len(values), kind, values=tuple(values.tolist())))
         columns.append(codes.reshape(-1))

@@ -9,7 +9,7 @@ from typing import Any, overload
 
 from hackle.core.factors import scored_factors
 from hackle.core.types import Dataset
-from hackle.datasets import found, load_of_run
+from hackle.datasets import AnyData, found, load_of_run, warn_of_other
 from hackle.pictures.captured import Captured, importance, response
 from hackle.pictures.encoding import data_address, gif_bytes, png_bytes
 from hackle.pictures.look import Look, PictureError
@@ -76,7 +76,7 @@ def views_of(look: Look, dataset: Dataset, *, seed: int = 0, image: int = 0) -> 
 @overload
 def show(
     model: Model | str | Path,
-    dataset: Dataset | str | Path | None = None,
+    dataset: AnyData | None = None,
     folder: None = None,
     *,
     seed: int = 0,
@@ -85,7 +85,7 @@ def show(
 @overload
 def show(
     model: Model | str | Path,
-    dataset: Dataset | str | Path | None,
+    dataset: AnyData | None,
     folder: str | Path,
     *,
     seed: int = 0,
@@ -95,7 +95,7 @@ def show(
 ) -> list[Path]: ...
 def show(
     model: Model | str | Path,
-    dataset: Dataset | str | Path | None = None,
+    dataset: AnyData | None = None,
     folder: str | Path | None = None,
     *,
     seed: int = 0,
@@ -116,6 +116,7 @@ def show(
     if not isinstance(model, Model):
         raise PictureError(f"the model is of type {type(model).__name__}; expected a hackle.Model or a run's folder")
     dataset = load_of_run(model.run.dataset) if dataset is None else found(dataset)
+    warn_of_other(dataset, model.run.dataset)
     if folder is None:
         return views_of(Look.of(model, dataset, seed=seed), dataset, seed=seed, image=image)
     folder = Path(folder)

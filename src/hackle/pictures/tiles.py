@@ -15,12 +15,21 @@ def to_bytes(images: NDArray) -> Picture:
     return (np.clip(images, 0, 1) * 255).round().astype(np.uint8)
 
 
+def in_colour(images: Picture, background: int = 255) -> Picture:
+    """Images of any number of channels with three: grey in all of them, transparent ones (two or four) laid over a
+    background, and the first three where there are more."""
+    channels = images.shape[-1]
+    colours = images[..., :1].repeat(3, axis=-1) if channels < 3 else images[..., :3]
+    if channels not in (2, 4):
+        return colours
+    share = images[..., -1:] / 255
+    return (share * colours + (1 - share) * background).round().astype(np.uint8)
+
+
 def mosaic(images: NDArray, *, gap: int = 2, background: int = 255) -> Picture:
     """Images (rows, columns, h, w, c) as one picture with gaps between them."""
-    tiles = to_bytes(images)
-    rows, columns, height, width, channels = tiles.shape
-    if channels == 1:
-        tiles = tiles.repeat(3, axis=-1)
+    tiles = in_colour(to_bytes(images), background)
+    rows, columns, height, width, _ = tiles.shape
     sheet = np.full((rows * (height + gap) + gap, columns * (width + gap) + gap, 3), background, np.uint8)
     for row in range(rows):
         for column in range(columns):

@@ -12,7 +12,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 
 from hackle.core.factors import scored_factors
 from hackle.core.types import Dataset
-from hackle.datasets import found
+from hackle.datasets import AnyData, found, warn_of_other
 from hackle.scoring.encode import Encoder, encode_images
 from hackle.scoring.evaluation import EncodedPlan
 from hackle.scoring.protocol import Protocol
@@ -24,7 +24,7 @@ from hackle.train.model import Model
 
 def score(
     model: Model | Encoder | str | Path,
-    dataset: Dataset | str | Path,
+    dataset: AnyData,
     metrics: Wanted = "all",
     protocol: str | Protocol = "locatello2019",
     seed: int = 0,
@@ -38,8 +38,8 @@ def score(
 ) -> pd.DataFrame:
     """Score a model, or any function from uint8 images to codes, with every metric that fits.
 
-    model: may also be a run's folder; `trust` imports what its record names, as in `Model.load`. dataset: or its name, as
-    `hackle.load` takes it.
+    model: may also be a run's folder; `trust` imports what its record names, as in `Model.load`. dataset: or what
+    `hackle.load` takes.
     metrics: "all", which leaves out what does not fit, or names of `METRICS` as a list or separated by commas, which must
     fit: one that does not raises `ScoreError`. Metrics of your own are named `path.py:name` or `module:name`, or are functions
     of codes and factors, in the list or by the names of their rows: `{"mcc": function}`. protocol: a name of `PROTOCOLS` or one
@@ -53,6 +53,8 @@ def score(
     with its code at the end). A metric that refuses these codes has the score NaN, and its note says why.
     """
     model, dataset, settings = _found_model(model, trust), found(dataset), find_protocol(protocol)
+    if isinstance(model, Model):
+        warn_of_other(dataset, model.run.dataset)
     chosen = choose_metrics(metrics, settings, strictly=True).values()
     scorer = prepare_scorer(dataset.factors, chosen, settings, seed, representations, bootstrap, whole_mixture)
     posterior = encode_images(model, dataset, scorer.images, seed=scorer.seed, progress=progress)

@@ -17,7 +17,7 @@ from hackle.core.design import CONFIGURATION, DEFAULTS, design_of
 from hackle.core.files import replacing
 from hackle.core.records import record_hash
 from hackle.core.types import Run
-from hackle.datasets import DATASETS
+from hackle.datasets import DATASETS, without_size
 from hackle.datasets.own import fingerprint
 from hackle.studies.study import StudyError
 
@@ -71,7 +71,7 @@ def _label(parts: Mapping[str, Any] | Sequence[Any]) -> Label:
 
 def fingerprints(runs: Sequence[Run]) -> dict[str, str]:
     """Of each data set among these runs that is the user's own and is here."""
-    paths = {name: Path(name).expanduser() for run in runs if (name := run.dataset) not in DATASETS}
+    paths = {name: Path(without_size(name)[0]).expanduser() for run in runs if (name := run.dataset) not in DATASETS}
     return {name: fingerprint(path) for name, path in paths.items() if path.exists()}
 
 

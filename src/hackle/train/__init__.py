@@ -10,15 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch.utils.data import Dataset as TorchDataset
 
 from hackle.core.files import locked_folder
 from hackle.core.records import record_hash
 from hackle.core.types import Dataset, Run
 from hackle.datasets import found, load, load_of_run
+from hackle.datasets.memory import in_memory
 from hackle.train.checkpoints import Checkpoints, write_atomically
 from hackle.train.display import shown
 from hackle.train.errors import DamagedCheckpoint, Diverged, Stopped, TrainingError, WriteError
@@ -83,7 +86,7 @@ def fit(
     runs: Run | Sequence[Run],
     *,
     out: str | Path | None = None,
-    dataset: Dataset | None = None,
+    dataset: Dataset | TorchDataset | None = None,
     root: str | Path | None = None,
     device: torch.device | str | None = None,
     resume: bool = False,
@@ -98,7 +101,8 @@ def fit(
     """Train one run to a `Model`, or several to a list of models; runs that stack train together.
 
     out: the run's folder, or the folder that holds one folder per run, named by the run's hash; None keeps nothing.
-    dataset: a data set of your own instead of the one that the runs name. root: where data sets lie.
+    dataset: a data set of your own instead of the one that the runs name, or a map-style data set of PyTorch. Of data in
+    memory the record keeps name and contents: the model's run, `model.run`, then names them. root: where data sets lie.
     resume: go on from the checkpoints under `out`. log_every: steps between two points of the curves.
     scores: a function of a model and its data set, such as `hackle.scoring.models.quick_scores`, that gives scores by name.
     They are taken every `score_every` steps, at the log point then or next, and at the end, and join the curves as
@@ -119,7 +123,9 @@ def fit(
         )
     alone, members = isinstance(runs, Run), _checked(runs)
     if dataset is not None:
-        _refuse_other_data(dataset)
+        dataset = _own_data(dataset)
+        if in_memory(dataset.name):
+            members = [replace(run, dataset=dataset.name) for run in members]
     target = find_device(device)
     place = None if out is None else Path(out)
     paths = {record_hash(run): place if alone else place / record_hash(run) for run in members} if place else {}
@@ -146,8 +152,8 @@ def fit(
                 results |= _fit_group(
                     together, data, target, pace, watch, checkpoints, folders, resume, fleet_size, scores
                 )
-        if alone and results[record_hash(runs)].model is None:
-            raise _diverged(results[record_hash(runs)], checkpoints)
+        if alone and results[record_hash(members[0])].model is None:
+            raise _diverged(results[record_hash(members[0])], checkpoints)
         if checkpoints is not None:
             checkpoints.discard(results)
             checkpoints.tidy()
@@ -173,13 +179,13 @@ def _checked(runs: Any) -> list[Run]:
     return members
 
 
-def _refuse_other_data(dataset: Any) -> None:
+def _own_data(dataset: Any) -> Dataset:
     if isinstance(dataset, str | Path):
         raise TrainingError(
             f"dataset is {str(dataset)!r}; a data set known by name or path belongs in the record, so that the run says what "
             f"it was trained on: dataclasses.replace(run, dataset={str(dataset)!r}). Or give what hackle.load returns"
         )
-    found(dataset)
+    return found(dataset)
 
 
 def _fit_group(

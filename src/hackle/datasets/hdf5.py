@@ -1,0 +1,84 @@
+"""People's own HDF5 files: `images` and `factors` as in an .npz, or `images` and `labels` as in the file of 3D Shapes.
+
+Images that lie in one piece in the file are mapped into memory as they are; chunked ones are read a part at a time.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hackle.datasets.damage import reading
+from hackle.datasets.pixels import Reading, as_bytes
+from hackle.datasets.progress import progress
+from hackle.datasets.source import DataError
+
+if TYPE_CHECKING:
+    import h5py
+
+ENDINGS = (".h5", ".hdf5")
+KNOWN = ("images", "factors", "labels", "factor_names", "factor_kinds")
+_FORMAT = "an HDF5 file"
+
+
+def read_hdf5(path: Path, how: Reading) -> tuple[NDArray[np.uint8], tuple[str, ...], dict[str, NDArray]]:
+    """The images of a file as bytes, what was done to them, and its other arrays by name; labels are called factors."""
+    import h5py
+
+    with reading(path, _FORMAT), h5py.File(path, "r") as file:
+        # Links may lead to any file of this machine.
+        own = [str(name) for name in file if isinstance(file.get(name, getlink=True), h5py.HardLink)]
+        there = {name: item for name in own if isinstance(item := file[name], h5py.Dataset)}
+        if "images" not in there:
+            raise DataError(f"{path} holds {', '.join(file) or 'nothing'}; expected an array called images")
+        if unknown := sorted(set(file) - set(KNOWN)):
+            raise DataError(f"{path} holds {', '.join(unknown)}, which is not understood; known are {', '.join(KNOWN)}")
+        if {"factors", "labels"} <= there.keys():
+            raise DataError(f"{path} holds both factors and labels; expected one of the two")
+        rest = {name: _plain(item) for name, item in there.items() if name != "images"}
+        images, said = as_bytes(path.name, _mapped(path, there["images"]), how)
+    if "labels" in rest:
+        rest["factors"] = rest.pop("labels")
+        rest |= _of_3d_shapes(images, rest) if "factor_names" not in rest else {}
+    return images, said, rest
+
+
+def _mapped(path: Path, images: h5py.Dataset) -> h5py.Dataset | NDArray:
+    """Images mapped where the file has them as they are; else bytes in memory, and other numbers to be read by slices."""
+    if images.external or images.is_virtual:
+        raise DataError(f"{path}: its images lie in other files, which are not followed; copy them into one file")
+    if images.chunks is None and images.size and (offset := images.id.get_offset()) is not None:
+        return np.asarray(np.memmap(path, images.dtype, "r", offset, images.shape))
+    return _read(path, images) if images.dtype == np.uint8 and images.size else images
+
+
+def _read(path: Path, images: h5py.Dataset) -> NDArray[np.uint8]:
+    """All images in memory, by parts of whole chunks, under a bar."""
+    out = np.empty(images.shape, np.uint8)
+    chunk = (images.chunks or (1,))[0]
+    step = chunk * max(1, 1024 // chunk)
+    for start in progress(range(0, len(out), step), f"reading {path.name}"):
+        images.read_direct(out, np.s_[start : start + step], np.s_[start : start + step])
+    return out
+
+
+def _plain(item: h5py.Dataset) -> NDArray:
+    """An array of numbers, or of texts where the file has bytes or objects."""
+    values = np.asarray(item.asstr()[()] if item.dtype.kind in "OS" else item[()])
+    return values.astype(str) if values.dtype.kind == "O" else values
+
+
+def _of_3d_shapes(images: NDArray, rest: dict[str, NDArray]) -> dict[str, NDArray]:
+    """Names and kinds of the factors of 3D Shapes, where labels are six columns with at most its numbers of values."""
+    from hackle.datasets.shapes3d import FACTORS, SOURCE
+
+    table, most = rest["factors"], SOURCE.factor_sizes
+    if images.shape[1:] != (64, 64, 3) or table.ndim != 2 or table.shape[1] != len(FACTORS):
+        return {}
+    if any(len(np.unique(column)) > size for column, size in zip(table.T, most.values(), strict=True)):
+        return {}
+    names, kinds = zip(*FACTORS, strict=True)
+    return {"factor_names": np.array(names), "factor_kinds": np.array(kinds)}

@@ -1,0 +1,240 @@
+"""Data that lie in memory: arrays, tensors, and PyTorch's data sets.
+
+Such data have no path by which a run could name them, so their name carries sixteen digits of a hash of what they hold:
+`discs@1f0c…`. A run that trains on them keeps that name in its record; whoever goes on with it or scores it passes them again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch.utils.data import IterableDataset
+
+from hackle.core.factors import Factor, FactorGrid
+from hackle.datasets.arrays import ArrayDataset
+from hackle.datasets.labels import labelled_grid
+from hackle.datasets.pixels import Channels, Reading, as_bytes, say
+from hackle.datasets.progress import progress
+from hackle.datasets.source import DataError
+
+_NAME = re.compile(r"([^@]+)@([0-9a-f]{16})")
+_HASHED_AT_ONCE = 64 * 2**20
+
+
+def in_memory(name: str) -> bool:
+    """Whether a data set's name is one of data in memory.
+
+    >>> in_memory("discs@0123456789abcdef"), in_memory("dsprites")
+    (True, False)
+    """
+    return _NAME.fullmatch(name) is not None
+
+
+def absent(name: str) -> DataError:
+    """What to say where data in memory are asked for by their name."""
+    title, contents = name.split("@")
+    return DataError(
+        f"the data set {title} lay in memory when the run was trained, and its contents, {contents}, are kept nowhere. Pass "
+        "the same data again: hackle.fit(run, dataset=data, out=…, resume=True), hackle.score(folder, data), "
+        "hackle.show(folder, data), with data = hackle.from_arrays(images, factors); or save them as an .npz and name that by "
+        "--dataset of `hackle score` and `hackle show`"
+    )
+
+
+def contents(dataset: ArrayDataset) -> str:
+    """Sixteen hexadecimal digits of a hash over images and factors."""
+    images, grid = dataset.images, dataset.factors
+    facts = [(factor.name, factor.values) for factor in grid.factors]
+    whole = hashlib.sha256(repr((images.shape, facts)).encode())
+    whole.update(np.ascontiguousarray(grid.rows(np.arange(grid.size))).data)
+    step = max(1, _HASHED_AT_ONCE // images[0].nbytes)
+    for start in progress(range(0, len(images), step), f"hashing {dataset.name}"):
+        whole.update(np.ascontiguousarray(images[start : start + step]).data)
+    return whole.hexdigest()[:16]
+
+
+def from_arrays(
+    images: Any,
+    factors: Any = None,
+    *,
+    names: Sequence[str] | None = None,
+    kinds: Sequence[str] | Mapping[str, str] | None = None,
+    name: str = "arrays",
+    resize: int | None = None,
+    pad: int | None = None,
+    channels: Channels | None = None,
+    value_range: tuple[float, float] | None = None,
+) -> ArrayDataset:
+    """A data set of images in memory, and of their factors where they are known.
+
+    images: an array or tensor (n, h, w), (n, h, w, c) or (n, c, h, w) of bytes, booleans, 16-bit or floating-point numbers, or
+    a list of such images. factors: an array (n,) or (n, f), a dictionary or data frame with a column for each factor; None
+    where nothing is known of the images. names, kinds: of the factors; kinds may also be a dictionary that names a few.
+    resize, pad, channels, value_range: as in `hackle.datasets.pixels.Reading`. name: what the data set is called; to it is
+    added a hash of its contents.
+
+    >>> data = from_arrays(np.zeros((4, 8, 8), np.uint8), {"x": [0, 0, 1, 1], "y": [0, 1, 0, 1]}, name="dots")
+    >>> data.shape, data.factors.names, data.name.partition("@")[0]
+    ((8, 8, 1), ('x', 'y'), 'dots')
+    """
+    how = Reading(resize, pad, channels, value_range)
+    prefer: Channels = "first" if isinstance(images, torch.Tensor) else "last"
+    pictures = [as_array(image) for image in images] if isinstance(images, list | tuple) else as_array(images)
+    return named_by_contents(name, pictures, factors, names, kinds, how, in_doubt=prefer)
+
+
+def named_by_contents(
+    name: str,
+    images: Any,
+    factors: Any,
+    names: Sequence[str] | None,
+    kinds: Sequence[str] | Mapping[str, str] | None,
+    how: Reading,
+    *,
+    in_doubt: Channels,
+) -> ArrayDataset:
+    """The data set of images and factors as they were given, called by a name and a hash of what it holds."""
+    if not name or "@" in name:
+        raise DataError(
+            f"a data set's name is {name!r}; expected one without @, behind which a hash of its contents stands"
+        )
+    pixels, said = as_bytes(name, images, how, in_doubt=in_doubt)
+    dataset = ArrayDataset(name, pixels, _grid(name, factors, names, kinds, len(pixels)), said)
+    say(name, said)
+    dataset.name = f"{name}@{contents(dataset)}"
+    return dataset
+
+
+def unlabelled(count: int) -> FactorGrid:
+    """The grid of images of which nothing is known: they are numbered."""
+    return FactorGrid([Factor("instance", count, "categorical", observed=False)])
+
+
+def as_array(values: Any) -> NDArray:
+    """Numbers of any library as an array; tensors may be on any device, of any dtype and have gradients."""
+    if isinstance(values, torch.Tensor):
+        values = values.detach().cpu()
+        return (values.float() if values.dtype == torch.bfloat16 else values).numpy()
+    return np.asarray(values)
+
+
+def _grid(name: str, factors: Any, names: Any, kinds: Any, count: int) -> FactorGrid:
+    columns = _columns(name, factors)
+    if not columns:
+        return unlabelled(count)
+    wrong = next((column for column in columns.values() if column.shape != (count,)), None)
+    if wrong is not None:
+        raise DataError(f"{name}: factors have {len(wrong):,} rows; expected one for each of {count:,} images")
+    titles = list(columns) if names is None else [str(title) for title in names]
+    if len(titles) != len(columns):
+        raise DataError(f"{name}: {len(titles)} names of factors, {', '.join(titles)}; expected {len(columns)}")
+    if isinstance(kinds, Mapping):
+        if unknown := set(kinds) - set(titles):
+            raise DataError(f"{name}: kinds name {', '.join(sorted(unknown))}; the factors are {', '.join(titles)}")
+        kinds = [kinds.get(title, "") for title in titles]
+    told = [""] * len(titles) if kinds is None else list(kinds)
+    if len(told) != len(titles):
+        raise DataError(f"{name}: {len(told)} kinds of factors; expected one for each of {', '.join(titles)}")
+    return labelled_grid(name, titles, told, list(columns.values()))
+
+
+def _columns(name: str, factors: Any) -> dict[str, NDArray]:
+    """The factors by name, each a column."""
+    if factors is None:
+        return {}
+    if hasattr(factors, "columns") or isinstance(factors, Mapping):
+        return {str(key): _plain(as_array(factors[key])) for key in factors}
+    table = as_array(factors)
+    if table.ndim == 1:
+        table = table[:, None]
+    if table.ndim != 2:
+        raise DataError(f"{name}: factors have shape {table.shape}; expected (n,) or (n, f), one row per image")
+    return {f"factor_{number}": _plain(column) for number, column in enumerate(table.T)}
+
+
+def _plain(column: NDArray) -> NDArray:
+    """A column of Python objects as texts, if it holds texts alone; numbers as they are."""
+    if column.dtype == object and all(isinstance(value, str) for value in column):
+        return column.astype(str)
+    if column.dtype == object:
+        return np.array(column.tolist())
+    return column
+
+
+def from_torch(
+    dataset: Any, *, resize: int | None = None, pad: int | None = None, name: str | None = None
+) -> ArrayDataset:
+    """A map-style data set of PyTorch, each of whose items is read once.
+
+    An item is an image, a pair of an image and a label or factors, or a dictionary with `image`. A label is a number or a text;
+    factors are several of them, in an array or a dictionary.
+    """
+    name = name or type(dataset).__name__
+    if isinstance(dataset, IterableDataset) or not hasattr(dataset, "__len__"):
+        raise DataError(
+            f"{name} has no length or cannot be indexed; expected a map-style data set, with __len__ and __getitem__"
+        )
+    if not len(dataset):
+        raise DataError(f"{name} has no items; expected images")
+    images: list[NDArray] = []
+    table: dict[str, list[Any]] = {}
+    tensors = False
+    for number in progress(range(len(dataset)), f"reading {name}"):
+        image, known = _split(name, number, dataset[number])
+        tensors = tensors or isinstance(image, torch.Tensor)
+        images.append(as_array(image))
+        facts = dict(_facts(name, number, known))
+        if number and facts.keys() != table.keys():
+            raise DataError(
+                f"{name}: item {number} has the factors {', '.join(facts) or 'none'}, item 0 {', '.join(table) or 'none'}; "
+                "expected the same of all items"
+            )
+        for key, value in facts.items():
+            table.setdefault(key, []).append(value)
+    columns = {key: np.array(values) for key, values in table.items()}
+    order: Channels = "first" if tensors else "last"
+    return named_by_contents(name, images, columns, None, None, Reading(resize, pad), in_doubt=order)
+
+
+def _split(name: str, number: int, item: Any) -> tuple[Any, Any]:
+    """An item's image, and what it says of it."""
+    if isinstance(item, Mapping):
+        key = next((key for key in ("image", "images", "x") if key in item), None)
+        if key is None:
+            raise DataError(
+                f"{name}: item {number} has {', '.join(map(str, item))}; expected an image by the key image"
+            )
+        rest = {name: value for name, value in item.items() if name != key}
+        return item[key], rest
+    if isinstance(item, tuple | list) and len(item) in (1, 2):
+        return item[0], item[1] if len(item) == 2 else None
+    if isinstance(item, tuple | list):
+        raise DataError(
+            f"{name}: item {number} is {len(item)} things; expected an image, a pair of an image and its label or factors, or "
+            "a dictionary with image"
+        )
+    return item, None
+
+
+def _facts(name: str, number: int, known: Any, title: str = "") -> Iterator[tuple[str, Any]]:
+    """The labels or factors of an item as single values by name."""
+    if known is None:
+        return
+    if isinstance(known, Mapping):
+        for key, value in known.items():
+            yield from _facts(name, number, value, str(key))
+        return
+    values = as_array(known)
+    if values.dtype == object or values.ndim > 1:
+        raise DataError(f"{name}: of item {number} {title or 'the label'} is {known!r:.60}; expected numbers or texts")
+    if values.ndim == 0:
+        yield title or "label", values[()]
+    else:
+        plain = title in ("", "factors", "labels")
+        yield from ((f"{'factor' if plain else title}_{place}", value) for place, value in enumerate(values))

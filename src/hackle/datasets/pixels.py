@@ -1,0 +1,309 @@
+"""Anyone's images as bytes (n, h, w, c): recognises the order of axes and the range of values, and says what was done.
+
+Bytes are taken as they are. Other numbers are mapped on 0 … 255 from a range that is told or recognised; where two ranges
+could be meant, the images are refused, since a wrong guess would train a model on darkened or clipped images.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from hackle.datasets.progress import progress
+from hackle.datasets.source import DataError
+
+Channels = Literal["first", "last"]
+MOST_CHANNELS = 4
+"""Grey, grey with transparency, colour, colour with transparency."""
+_SIDE = 8
+"""From so many pixels on an axis is height or width rather than channels."""
+_SLACK = 1e-4
+"""By how much floats may leave their range, as pixels do that were resized or computed."""
+_CHUNK_BYTES = 64 * 2**20
+_SIXTEEN = (0.0, 65535.0)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How images are to be read. None leaves a thing to be recognised, or sizes as they are.
+
+    resize: the side of the square that images are scaled to. pad: the side of the square that they are put into, in the middle
+    of black. With both, the longer side is scaled to `resize`, the shorter one in proportion, and then they are padded.
+    channels: where the axis of channels is. value_range: the values of black and of white.
+    """
+
+    resize: int | None = None
+    pad: int | None = None
+    channels: Channels | None = None
+    value_range: tuple[float, float] | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("resize", "pad"):
+            side = getattr(self, name)
+            if side is not None and (type(side) is not int or side < 1):
+                raise DataError(f"{name} is {side!r}; expected the side of a square in pixels, such as 64")
+        if self.channels not in (None, "first", "last"):
+            raise DataError(f"channels is {self.channels!r}; expected 'first' or 'last', or None to recognise it")
+        span = self.value_range
+        if span is not None and not (len(span) == 2 and np.isfinite(span).all() and span[0] < span[1]):
+            raise DataError(f"value_range is {span!r}; expected the values of black and white, such as (0.0, 1.0)")
+
+    @property
+    def changes_size(self) -> bool:
+        return self.resize is not None or self.pad is not None
+
+
+AS_THEY_ARE = Reading()
+
+
+def say(name: str, said: Iterable[str]) -> None:
+    """Tell what was done with a data set's images, on standard error; processes that this one has started keep silent."""
+    if (words := "; ".join(said)) and multiprocessing.parent_process() is None:
+        print(f"{name}: {words}", file=sys.stderr)
+
+
+def as_bytes(
+    where: str, images: Any, how: Reading = AS_THEY_ARE, *, in_doubt: Channels = "last"
+) -> tuple[NDArray[np.uint8], tuple[str, ...]]:
+    """Images as uint8 (n, h, w, c), and what was done to them.
+
+    images: an array (n, h, w), (n, h, w, c) or (n, c, h, w), or what can be sliced like one, of which a part is read at a time;
+    or a list of arrays without the first axis, which may differ in size where `how` brings them to one. where: what errors
+    call them. in_doubt: where channels are if either is possible.
+    """
+    shapes = _shapes(where, images)
+    order = how.channels or _order(shapes, in_doubt)
+    sizes = dict.fromkeys(_last(where, shape, order) for shape in shapes)
+    black, white, said = _range(where, images, how.value_range)
+    if order == "first":
+        said = [*said, "channels come first and are moved last"]
+    size, channels = _final_size(where, sizes, how)
+    said = [*said, *alpha_words(channels), *size_words(sizes, size, how)]
+    if (
+        not isinstance(images, list)
+        and images.dtype == np.uint8
+        and (black, white) == (0, 255)
+        and not how.changes_size
+    ):
+        return _channels_last(np.asarray(images), order), tuple(said)
+    out = np.empty((len(images), *size, channels), np.uint8)
+    for places, part in progress(_parts(images), f"converting {where}", _part_count(images)):
+        fitted = _to_bytes(_channels_last(part, order), black, white)
+        out[places] = fit_images(where, fitted, how) if how.changes_size else fitted
+    return out, tuple(said)
+
+
+def fit_images(where: str, images: NDArray[np.uint8], how: Reading) -> NDArray[np.uint8]:
+    """Images (n, h, w, c) scaled and padded to the squares that are asked for, by Lanczos's filter channel by channel."""
+    height, width = images.shape[1:3]
+    (rows, columns), side = _scaled(where, height, width, how), how.pad
+    if (rows, columns) != (height, width):
+        out = np.empty((len(images), rows, columns, images.shape[3]), np.uint8)
+        for number, channel in np.ndindex(len(images), images.shape[3]):
+            picture = Image.fromarray(np.ascontiguousarray(images[number, :, :, channel]))
+            out[number, :, :, channel] = np.asarray(picture.resize((columns, rows), Image.Resampling.LANCZOS))
+        images = out
+    if side is None:
+        return images
+    top, left = (side - rows) // 2, (side - columns) // 2
+    return np.pad(images, ((0, 0), (top, side - rows - top), (left, side - columns - left), (0, 0)))
+
+
+def size_text(shape: Sequence[int]) -> str:
+    """An image's size in words: 64×64 with 3 channels."""
+    height, width, channels = shape
+    return f"{height}×{width} with {channels} channel{'s' * (channels > 1)}"
+
+
+def _shapes(where: str, images: Any) -> list[tuple[int, ...]]:
+    """The shapes of the images, without the first axis, each once."""
+    if isinstance(images, list):
+        shapes = list(dict.fromkeys(image.shape for image in images))
+        whole: tuple[int, ...] = (len(images), *(shapes[0] if shapes else ()))
+    else:
+        whole, shapes = tuple(images.shape), [tuple(images.shape[1:])]
+    if not shapes or any(len(shape) not in (2, 3) or 0 in (len(images), *shape) for shape in shapes):
+        raise DataError(
+            f"{where}: images have shape {whole}; expected (n, height, width), (n, height, width, channels) or (n, channels, "
+            "height, width), none of them zero"
+        )
+    return shapes
+
+
+def _order(shapes: Sequence[tuple[int, ...]], in_doubt: Channels) -> Channels:
+    """Where these images have their channels. Bands of many channels and low strips of colour are channels last."""
+    for shape in shapes:
+        few = [len(shape) == 3 and shape[axis] <= MOST_CHANNELS for axis in (0, 2)]
+        if few == [True, False] and (min(shape[1:]) >= _SIDE or in_doubt == "first"):
+            return "first"
+        if few == [True, True] and in_doubt == "first":
+            return "first"
+    return "last"
+
+
+def _last(where: str, shape: tuple[int, ...], order: Channels) -> tuple[int, int, int]:
+    if len(shape) == 2:
+        return shape[0], shape[1], 1
+    return (shape[1], shape[2], shape[0]) if order == "first" else (shape[0], shape[1], shape[2])
+
+
+def _channels_last(images: NDArray, order: Channels) -> NDArray:
+    if images.ndim == 3:
+        return images[..., None]
+    return np.moveaxis(images, 1, -1) if order == "first" else images
+
+
+def _scaled(where: str, height: int, width: int, how: Reading) -> tuple[int, int]:
+    """The size before padding; refused where padding has no room for it."""
+    rows, columns = height, width
+    if how.resize is not None and how.pad is None:
+        rows, columns = how.resize, how.resize
+    elif how.resize is not None:
+        share = how.resize / max(height, width)
+        rows, columns = max(1, round(share * height)), max(1, round(share * width))
+    if how.pad is not None and max(rows, columns) > how.pad:
+        raise DataError(
+            f"{where}: images of {rows}×{columns} do not fit into {how.pad}×{how.pad} pixels; pad to {max(rows, columns)} or "
+            f"more, or scale them, too: resize={how.pad} (--resize {how.pad})"
+        )
+    return rows, columns
+
+
+def _final_size(where: str, sizes: Iterable[tuple[int, int, int]], how: Reading) -> tuple[tuple[int, int], int]:
+    """Height and width that all images get, and their channels; refused where they would differ."""
+    found: dict[tuple[int, int, int], tuple[int, int, int]] = {}
+    for height, width, channels in sizes:
+        rows, columns = _scaled(where, height, width, how)
+        after = (rows, columns, channels) if how.pad is None else (how.pad, how.pad, channels)
+        found.setdefault(after, (height, width, channels))
+    if len(found) > 1:
+        one, other, *_ = found.values()
+        raise DataError(f"{where}: one image is {size_text(one)}, another {size_text(other)}; {ONE_SIZE}")
+    ((rows, columns, channels),) = found
+    return (rows, columns), channels
+
+
+ONE_SIZE = (
+    "expected images of one size and one number of channels: bring them to one size with resize=64 or pad=64 (--resize 64, "
+    "--pad 64), and convert those that differ in channels"
+)
+
+
+def alpha_words(channels: int) -> list[str]:
+    """That transparency is a channel as any other, where there is one."""
+    return ["the fourth channel, alpha, is kept"] if channels == MOST_CHANNELS else []
+
+
+def size_words(sizes: Iterable[Sequence[int]], size: Sequence[int], how: Reading) -> list[str]:
+    """What was done to bring images of these sizes to one; nothing where nothing was."""
+    if not how.changes_size:
+        return []
+    verb = " and ".join(word for word, side in (("resized", how.resize), ("padded with black", how.pad)) if side)
+    before = list(dict.fromkeys(f"{height}×{width}" for height, width, _ in sizes))
+    return [f"{verb} from {before[0] if len(before) == 1 else f'{len(before)} sizes'} to {size[0]}×{size[1]} pixels"]
+
+
+def _parts(images: Any) -> Iterator[tuple[slice, NDArray]]:
+    """The images with a first axis, a part at a time, and their places."""
+    if isinstance(images, list):
+        for number, image in enumerate(images):
+            yield slice(number, number + 1), image[None]
+        return
+    step = _step(images)
+    for start in range(0, len(images), step):
+        yield slice(start, start + step), np.asarray(images[start : start + step])
+
+
+def _step(images: Any) -> int:
+    return max(1, _CHUNK_BYTES // max(1, images.dtype.itemsize * int(np.prod(images.shape[1:]))))
+
+
+def _part_count(images: Any) -> int:
+    return len(images) if isinstance(images, list) else -(-len(images) // _step(images))
+
+
+def _to_bytes(images: NDArray, black: float, white: float) -> NDArray[np.uint8]:
+    if (black, white) == (0, 255) and images.dtype.kind in "iu":
+        return images.astype(np.uint8)
+    values = (images.astype(np.promote_types(images.dtype, np.float32)) - black) / (white - black)
+    return np.rint(np.clip(values, 0, 1) * 255).astype(np.uint8)
+
+
+def _range(where: str, images: Any, told: tuple[float, float] | None) -> tuple[float, float, list[str]]:
+    """The values of black and white, told or recognised, and words on them."""
+    kinds = {image.dtype for image in images} if isinstance(images, list) else {images.dtype}
+    if len(kinds) > 1:
+        raise DataError(
+            f"{where}: images are {' and '.join(sorted(map(str, kinds)))}; expected one dtype for all of them"
+        )
+    (dtype,) = kinds
+    if dtype.kind not in "biuf":
+        raise DataError(f"{where}: images are {dtype}; expected {_EXPECTED}")
+    if told is None and dtype == np.bool_:
+        return 0, 1, ["booleans: False is black, True is white"]
+    if told is None and dtype == np.uint8:
+        return 0, 255, _nearly_black(images)
+    low, high, whole = _extent(where, images)
+    if told is not None:
+        slack = _SLACK * (told[1] - told[0])
+        if low < told[0] - slack or high > told[1] + slack:
+            raise DataError(f"{where}: images hold values from {low:g} to {high:g}, outside value_range {told}")
+        return told[0], told[1], [f"{dtype} with black at {told[0]:g} and white at {told[1]:g}, as told"]
+    black, white = _recognised(where, dtype, low, high, whole)
+    if (black, white) == (0, 255):
+        return black, white, [f"{dtype} from 0 to 255, taken as bytes"]
+    span = f"{dtype} from {low:g} to {high:g}"
+    return black, white, [f"{span}, taken as numbers in [{black:g}, {white:g}] and mapped on bytes"]
+
+
+_EXPECTED = (
+    "uint8 from 0 to 255, booleans, uint16 from 0 to 65535, or floating-point numbers in [0, 1], [−1, 1] or 0 … 255. Convert "
+    "them, or tell the values of black and white: hackle.from_arrays(…, value_range=(0.0, 4095.0))"
+)
+
+
+def _recognised(where: str, dtype: np.dtype, low: float, high: float, whole: bool) -> tuple[float, float]:
+    """The one range that these values can be meant in."""
+    if dtype.kind == "f" and low >= -_SLACK and high <= 1 + _SLACK:
+        return 0, 1
+    if dtype.kind == "f" and -1 - _SLACK <= low < -0.5 and high <= 1 + _SLACK:
+        return -1, 1
+    if dtype.kind in "iu" and low >= 0 and high <= 1:
+        return 0, 1
+    # Numbers that are all small, such as 1.5, are more likely those of [0, 1] that went astray, or something else.
+    if low >= 0 and high <= 255 and (high >= 128 or (whole and high >= 16)):
+        return 0, 255
+    # Half of the range and more is used, so that it is not that of 10, 12 or 14 bits.
+    if dtype == np.uint16 and high > 32767:
+        return _SIXTEEN
+    raise DataError(f"{where}: images are {dtype} from {low:g} to {high:g}; expected {_EXPECTED}")
+
+
+def _extent(where: str, images: Any) -> tuple[float, float, bool]:
+    """The least and the largest value, and whether all are whole numbers."""
+    low, high, whole = np.inf, -np.inf, True
+    for _, part in progress(_parts(images), f"reading {where}", _part_count(images)):
+        least, most = float(part.min()), float(part.max())
+        if not np.isfinite([least, most]).all():
+            raise DataError(f"{where}: images hold a value that is not a finite number; expected {_EXPECTED}")
+        low, high = min(low, least), max(high, most)
+        whole = whole and (part.dtype.kind in "iu" or bool((part == np.rint(part)).all()))
+    return low, high, whole
+
+
+def _nearly_black(images: Any) -> list[str]:
+    """A word where bytes are all 0 or 1. The first image with a larger one ends the search."""
+    highest = 0
+    for _, part in _parts(images):
+        highest = max(highest, int(part.max()))
+        if highest > 1:
+            return []
+    dark = "bytes of 0 and 1 alone, which are nearly black of 255; give booleans if they mean black and white"
+    return [dark] if highest == 1 else []
