@@ -6,14 +6,17 @@ from __future__ import annotations
 import copy
 import json
 import resource
+import shutil
+import sqlite3
 import struct
 import sys
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hostile_folders import SCORES, SHAPE, Visitor, good_folder, record, small
 from hypothesis import HealthCheck, given, settings
@@ -21,7 +24,11 @@ from hypothesis import strategies as st
 
 import hackle
 from hackle.core.types import HackleError
+from hackle.store import Store, read
+from hackle.store.merging import merge, repair
 from hackle.store.run_folders import read_scores
+from hackle.store.tables import Outcome
+from hackle.studies.folder import read_wanted
 from hackle.train.curves import read_curves
 from hackle.train.model import Model, load_weights, peek_record, read_record
 
@@ -40,6 +47,7 @@ MANY = settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 FEWER = settings(MANY, max_examples=100)
+FEW = settings(MANY, max_examples=40)
 
 _WORDS = (
     "a 0 . ~ / ../.. Run VAE Own Adam constructor __proto__ ~nobody os:system subprocess:call antigravity:fly C:\\data"
@@ -106,6 +114,7 @@ def quiet(tmp_path: Path) -> Iterator[None]:
     before, most = set(sys.modules), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "left out")
+        warnings.filterwarnings("ignore", "invalid value encountered in cast")
         yield
     come = {name.partition(".")[0] for name in set(sys.modules) - before} - {"hackle", "hypothesis"}
     assert come <= sys.stdlib_module_names - {"antigravity", "this"}
@@ -205,6 +214,110 @@ def test_any_header_of_weights(folder: Path, header: Any, length: int | None, da
     (folder / "weights.safetensors").write_bytes(size + text + bytes(data))
     with pytest.raises(HackleError):
         load_weights(folder, small(), SHAPE)
+
+
+def small_store(folder: Path) -> Path:
+    """A study of three runs with scores, curves and arrays."""
+    with Store.create_or_open(folder, "locatello2019") as store:
+        for seed in range(3):
+            curves, arrays = {"step": np.arange(2), "kl": np.ones(2)}, {"codes": np.zeros((4, 2), np.float32)}
+            store.add(Outcome(small(seed=seed), "done", scores=SCORES, curves=curves, arrays=arrays))
+    return folder
+
+
+def read_store(folder: Path) -> None:
+    found = read(folder)
+    found.curve("kl")
+    found.array("codes")
+
+
+_COLUMNS = """meta.value runs.run runs.study runs.status runs.dataset runs.method runs.strength runs.architecture runs.record
+runs.sources runs.training_seconds runs.finished measures.metric measures.protocol measures.scoring_seed scores.score
+scores.seconds scores.note scores.measure packed_scores.data packed_scores.checksum curves.name curves.dtype curves.shape
+curves.data arrays.dtype arrays.shape arrays.data arrays.run"""
+_CELLS = (
+    None,
+    0,
+    -1,
+    2**62,
+    1e308,
+    "",
+    "x",
+    "\0",
+    "constructor",
+    "[",
+    "{}",
+    b"",
+    b"\xff" * 9,
+    "|O",
+    "|V8",
+    "<U4",
+    "9" * 30,
+)
+CELLS = st.sampled_from([*_CELLS, "999999,999999", '{"method": {"type": "subprocess:call"}}', "quick@evil.py:x@3"])
+
+
+@pytest.mark.usefixtures("quiet")
+@FEW
+@given(changes=st.lists(st.tuples(st.sampled_from(_COLUMNS.split()), CELLS), min_size=1, max_size=3))
+def test_any_cell_of_a_store(tmp_path: Path, changes: list[tuple[str, Any]]) -> None:
+    good, bad = tmp_path / "good", tmp_path / "bad"
+    if not good.exists():
+        small_store(good)
+    bad.mkdir(exist_ok=True)
+    shutil.copy(good / "results.sqlite", bad)
+    with closing(sqlite3.connect(bad / "results.sqlite")) as file:
+        for place, value in changes:
+            table, column = place.split(".")
+            with suppress(sqlite3.IntegrityError):
+                file.execute(f"UPDATE {table} SET {column} = ?", (value,))
+        file.commit()
+    try_to(lambda: hackle.results(bad), lambda: read_store(bad), lambda: merge(tmp_path / "merged", bad))
+    try_to(lambda: repair(bad))
+    for left in bad.iterdir():
+        left.unlink()
+
+
+@pytest.mark.usefixtures("quiet")
+@FEW
+@given(places=st.lists(st.tuples(st.floats(0, 0.999), st.integers(0, 255)), min_size=1, max_size=60))
+def test_any_bytes_of_a_store(tmp_path: Path, places: list[tuple[float, int]]) -> None:
+    good, bad = tmp_path / "good", tmp_path / "bad"
+    if not good.exists():
+        small_store(good)
+    bad.mkdir(exist_ok=True)
+    content = bytearray((good / "results.sqlite").read_bytes())
+    for place, value in places:
+        content[int(place * len(content))] = value
+    (bad / "results.sqlite").write_bytes(content)
+    try_to(lambda: hackle.results(bad), lambda: read_store(bad), lambda: merge(tmp_path / "merged", bad))
+    try_to(lambda: repair(bad))
+    for left in bad.iterdir():
+        left.unlink()
+
+
+def test_a_store_with_a_program_in_it_is_refused(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(small_store(tmp_path) / "results.sqlite")) as file:
+        file.execute("CREATE TRIGGER mark AFTER INSERT ON runs BEGIN DELETE FROM scores; END")
+        file.commit()
+    with pytest.raises(HackleError, match="the trigger mark, which hackle does not make"):
+        read(tmp_path)
+
+
+WANTED: dict[str, Any] = {
+    "study": "locatello2019",
+    "options": {"seeds": 1, "steps": 2},
+    "data": {"a": "b"},
+    "groups": [{"label": ["dsprites", "beta-vae", "convolutional", 10, 2, 0.0], "runs": ["0" * 16]}],
+}
+
+
+@pytest.mark.usefixtures("quiet")
+@MANY
+@given(content=damaged(WANTED))
+def test_any_study_json(tmp_path: Path, content: Any) -> None:
+    (tmp_path / "study.json").write_text(json.dumps(content))
+    try_to(lambda: read_wanted(tmp_path))
 
 
 ROUTES = [

@@ -26,7 +26,7 @@ class Blob(NamedTuple):
     def array(self) -> NDArray[Any]:
         """The array that was packed; `ValueError` where the bytes are not those that were written."""
         if zlib.crc32(self.data) != self.checksum:
-            raise ValueError("its bytes are not those that were written")
+            raise ValueError(f"{self.name} of a run: its bytes are not those that were written")
         return np.frombuffer(self.data, self.dtype).reshape([int(side) for side in self.shape.split(",") if side])
 
 

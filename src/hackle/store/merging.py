@@ -15,12 +15,11 @@ import pandas as pd
 from hackle.core.files import replacing
 from hackle.store.entries import Entry, insert, insert_details, read_entry, without
 from hackle.store.results import Store
-from hackle.store.schema import FILE, StoreError, connect, create_tables, explained, reference_table
+from hackle.store.schema import DAMAGE, FILE, StoreError, connect, create_tables, explained, reference_table, undamaged
 from hackle.store.tables import with_record_fields
 
 _REFERENCE_TOLERANCE = 1e-6
 _CURVE = ("run", "term", "step", "value")
-_DAMAGE = (sqlite3.DatabaseError, StoreError, ValueError, TypeError)
 
 
 def merge(folder: str | Path, other: str | Path) -> tuple[int, int]:
@@ -36,7 +35,7 @@ def merge(folder: str | Path, other: str | Path) -> tuple[int, int]:
     with Store.open(other) as source, Store.create_or_open(folder) as target:
         source.check()
         target.check()
-        with explained(source.path), target.transaction() as connection:
+        with undamaged(source.path), target.transaction() as connection:
             _merge_references(source.connection, connection)
             stored = dict(connection.execute("SELECT run, id FROM runs"))
             for number, run in source.connection.execute("SELECT id, run FROM runs ORDER BY id").fetchall():
@@ -136,7 +135,7 @@ def is_whole(folder: str | Path) -> bool:
             store.check(thorough=True)
             for (number,) in store.connection.execute("SELECT id FROM runs").fetchall():
                 _read_whole(store.connection, number)
-    except _DAMAGE:
+    except DAMAGE:
         return False
     return True
 
@@ -161,12 +160,12 @@ def repair(folder: str | Path) -> tuple[int, int, Path]:
         for number in _numbers(damaged):
             try:
                 entry = _read_whole(damaged, number)
-            except _DAMAGE:
+            except DAMAGE:
                 lost += 1
                 continue
             insert(new, entry)
             kept += 1
-        with suppress(sqlite3.DatabaseError):
+        with suppress(*DAMAGE):
             _merge_references(damaged, new)
         new.execute("COMMIT")
     # A journal that the damaged file left would be rolled back into the new one.
@@ -179,7 +178,7 @@ def repair(folder: str | Path) -> tuple[int, int, Path]:
 
 
 def _read_whole(connection: sqlite3.Connection, number: int) -> Entry:
-    """A run with all that belongs to it; one of `_DAMAGE` where something is not what was written."""
+    """A run with all that belongs to it; one of `DAMAGE` where something is not what was written."""
     entry = read_entry(connection, number)
     for blob in (*entry.curves, *entry.arrays):
         _ = blob.array
@@ -192,7 +191,7 @@ def _numbers(damaged: sqlite3.Connection) -> list[int]:
     for source in ("runs NOT INDEXED", "runs INDEXED BY sqlite_autoindex_runs_1", "scores", "curves", "arrays"):
         column = "id" if source.startswith("runs") else "run"
         # A damaged page ends the walk; what came before it counts, and the other trees know the rest.
-        with suppress(sqlite3.DatabaseError):
+        with suppress(*DAMAGE):
             for (number,) in damaged.execute(f"SELECT {column} FROM {source}"):
                 found.add(number)
     return sorted(found)

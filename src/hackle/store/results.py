@@ -44,6 +44,7 @@ from hackle.store.schema import (
     damage_advice,
     explained,
     reference_table,
+    undamaged,
 )
 from hackle.store.tables import RUN_COLUMNS, Outcome, Tables
 
@@ -66,7 +67,7 @@ class Store:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise StoreError(f"cannot make the folder {folder}: {error}; choose another") from error
-        with explained(path):
+        with undamaged(path):
             connection = connect(path)
             try:
                 create_tables(connection, study)
@@ -88,7 +89,7 @@ class Store:
         path = folder / FILE
         if not path.is_file():
             raise StoreError(f"{folder} holds no results: there is no {FILE} in it. `hackle study run` makes them")
-        with explained(path):
+        with undamaged(path):
             # Not opened read-only: whoever reads first after a crash must roll back what was half-written.
             connection = connect(path)
             connection.execute("PRAGMA query_only = ON")
@@ -97,7 +98,7 @@ class Store:
     @classmethod
     def _checked(cls, folder: Path, connection: sqlite3.Connection, study: str) -> Store:
         try:
-            with explained(folder / FILE):
+            with undamaged(folder / FILE):
                 check_version(connection, folder / FILE)
         except BaseException:
             connection.close()
@@ -130,7 +131,7 @@ class Store:
     @contextmanager
     def _snapshot(self) -> Iterator[sqlite3.Connection]:
         """What is stored now, whatever is added meanwhile."""
-        with explained(self.path):
+        with undamaged(self.path):
             self.connection.execute("BEGIN")
             try:
                 yield self.connection
@@ -139,7 +140,7 @@ class Store:
 
     def known(self) -> dict[str, str]:
         """The runs that are stored, by hash: "done" or "failed"."""
-        with explained(self.path):
+        with undamaged(self.path):
             return dict(self.connection.execute("SELECT run, status FROM runs"))
 
     def add(self, outcome: Outcome, *, replace_failed: bool = False) -> None:
@@ -176,7 +177,7 @@ class Store:
     @property
     def keep(self) -> str | None:
         """Whose weights the study keeps, as was said last."""
-        with explained(self.path):
+        with undamaged(self.path):
             found = self.connection.execute("SELECT value FROM meta WHERE key = 'keep'").fetchone()
         return None if found is None else found[0]
 
@@ -195,10 +196,9 @@ class Store:
         with self._snapshot() as connection:
             runs = self._run_frame(connection)
             rows = cached_score_array(connection)
-            measures = pd.read_sql_query("SELECT * FROM measures", connection)
-            notes = pd.read_sql_query("SELECT * FROM notes", connection)
-            references = pd.read_sql_query(f"SELECT * FROM {reference_table(connection)}", connection)
-        scores = score_frame(rows, runs, measures, notes, references)
+            measures, notes = (_frame(f"SELECT * FROM {name}", connection) for name in ("measures", "notes"))
+            references = _frame(f"SELECT * FROM {reference_table(connection)}", connection)
+            scores = score_frame(rows, runs, measures, notes, references)
         return Tables(
             scores=scores,
             runs=pd.DataFrame(runs[list(RUN_COLUMNS)]),
@@ -208,7 +208,7 @@ class Store:
 
     def curve_terms(self) -> list[str]:
         """The terms that any run's curves have."""
-        with explained(self.path):
+        with undamaged(self.path):
             found = self.connection.execute("SELECT DISTINCT name FROM curves WHERE name != 'step' ORDER BY name")
             return [name for (name,) in found]
 
@@ -232,14 +232,20 @@ class Store:
     def _run_frame(self, connection: sqlite3.Connection) -> pd.DataFrame:
         """The table of runs in an order that does not depend on when each was added."""
         names = ", ".join(stored_columns(connection).values())
-        runs = pd.read_sql_query(f"SELECT id, {names} FROM runs", connection)
-        try:
-            runs = runs.assign(**field_columns(runs["record"]))
-        except (ValueError, TypeError, AttributeError) as error:
-            raise StoreError(f"{self.path}: a record is not what was written; {damage_advice(self.path)}") from error
+        runs = _frame(f"SELECT id, {names} FROM runs", connection)
+        runs = runs.assign(**field_columns(runs["record"]))
         kinds = dict.fromkeys(("strength", "training_seconds", "scoring_seconds"), "float64")
         runs = runs.astype(kinds).sort_values(["dataset", "method", "strength", "seed", "run"], ignore_index=True)
         return runs.astype(dict.fromkeys(_WORDS, "category"))
+
+
+def _frame(query: str, connection: sqlite3.Connection) -> pd.DataFrame:
+    """What SQLite answers. It lets any column hold bytes, which no column read so should."""
+    found = pd.read_sql_query(query, connection)
+    for name, column in found.items():
+        if column.dtype.kind == "O" and any(isinstance(value, bytes) for value in column):
+            raise ValueError(f"bytes in the column {name}")
+    return found
 
 
 def _insert_references(connection: sqlite3.Connection, outcome: Outcome) -> None:
@@ -250,16 +256,13 @@ def _insert_references(connection: sqlite3.Connection, outcome: Outcome) -> None
 
 def _arrays(folder: Path, table: str, name: str) -> dict[str, NDArray[Any]]:
     """One array of every run that has it, by hash."""
-    with Store.open(folder) as store, explained(store.path):
+    with Store.open(folder) as store, undamaged(store.path):
         cursor = store.connection.execute(
             f"SELECT runs.run, name, dtype, shape, data, checksum FROM {table} JOIN runs ON runs.id = {table}.run "
             "WHERE name = ? ORDER BY runs.id",
             (name,),
         )
-        try:
-            return {run: Blob(*blob).array for run, *blob in cursor}
-        except (TypeError, ValueError) as error:
-            raise StoreError(f"{store.path}: {name} of a run: {error}; {damage_advice(store.path)}") from error
+        return {run: Blob(*blob).array for run, *blob in cursor}
 
 
 def _curve(folder: Path, term: str) -> pd.DataFrame:
@@ -267,15 +270,16 @@ def _curve(folder: Path, term: str) -> pd.DataFrame:
     values = _arrays(folder, "curves", term)
     steps: Mapping[str, NDArray[Any]] = _arrays(folder, "curves", "step") if values else {}
     names = pd.Categorical(list(values))
-    lengths = [len(value) for value in values.values()]
     none = [np.empty(0)]
-    return pd.DataFrame(
-        {
-            "run": names.take(np.repeat(np.arange(len(names)), lengths)),
-            "step": np.concatenate([steps[run] for run in values] or none).astype(np.int64),
-            "value": np.concatenate(list(values.values()) or none).astype(np.float64),
-        }
-    )
+    with undamaged(folder / FILE):
+        lengths = [len(value) for value in values.values()]
+        return pd.DataFrame(
+            {
+                "run": names.take(np.repeat(np.arange(len(names)), lengths)),
+                "step": np.concatenate([steps[run] for run in values] or none).astype(np.int64),
+                "value": np.concatenate(list(values.values()) or none).astype(np.float64),
+            }
+        )
 
 
 def read(folder: str | Path) -> Tables:

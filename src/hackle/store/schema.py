@@ -14,6 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from hackle.core.design import DEFAULTS
 from hackle.core.types import HackleError
 
@@ -124,7 +126,7 @@ def explained(path: Path) -> Iterator[None]:
     """SQLite's errors as sentences that say what to do."""
     try:
         yield
-    except sqlite3.Error as error:
+    except (sqlite3.Error, pd.errors.DatabaseError) as error:
         text = str(error)
         if "locked" in text or "busy" in text:
             advice = "another process is writing it: wait until it has finished, or end it"
@@ -135,11 +137,31 @@ def explained(path: Path) -> Iterator[None]:
             )
         elif "readonly" in text or "unable to open" in text:
             advice = "check that the folder exists and that you may write in it"
-        elif isinstance(error, sqlite3.DatabaseError) and ("malformed" in text or "not a database" in text):
+        elif "malformed" in text or "not a database" in text:
             advice = damage_advice(path)
         else:
             advice = "`hackle study status` tells whether the file is whole"
         raise StoreError(f"{path}: {text}; {advice}") from error
+
+
+DAMAGE = (
+    *(sqlite3.Error, pd.errors.DatabaseError, StoreError),
+    *(ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError),
+)
+"""What reading a file raises that is not what hackle wrote: a column may hold anything."""
+
+
+@contextmanager
+def undamaged(path: Path) -> Iterator[None]:
+    """`explained`, for reading alone: whatever else goes wrong comes from a file that is not what was written."""
+    try:
+        with explained(path):
+            yield
+    except HackleError:
+        raise
+    except DAMAGE as error:
+        reason = str(error).partition("\n")[0][:200]
+        raise StoreError(f"{path} holds what hackle does not write ({reason}); {damage_advice(path)}") from error
 
 
 def damage_advice(path: Path) -> str:
@@ -215,6 +237,9 @@ def check_version(connection: sqlite3.Connection, path: Path) -> None:
             f"{path} has schema {version}, and this hackle knows schemas up to {SCHEMA}: it was written by a newer "
             "hackle. Nothing was changed; install that version, or choose another folder"
         )
+    programs = "type = 'trigger' OR (type = 'view' AND name != 'results') OR sql LIKE 'CREATE VIRTUAL%'"
+    if found := connection.execute(f"SELECT type, name FROM sqlite_master WHERE {programs}").fetchone():
+        raise StoreError(f"{path} has the {' '.join(found)}, which hackle does not make; it is not read")
     present = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     expected = re.findall(r"CREATE TABLE (\w+)", _TABLES.replace("reference_scores", reference_table(connection)))
     if lacking := [name for name in expected if name not in present]:
