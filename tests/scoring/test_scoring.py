@@ -253,7 +253,8 @@ def test_a_run_folder_and_the_name_of_a_data_set_will_do(squares: Any, tmp_path:
 
 def test_what_is_no_model_or_data_set_is_refused(squares: Any) -> None:
     with pytest.raises(
-        ScoreError, match="the model is of type ndarray; expected a Model, a run's folder, or a function"
+        ScoreError,
+        match=r"the model is of type ndarray; expected a Model, a run's folder, an nn\.Module, or a function",
     ):
         score(np.zeros((5, 2)), squares)  # type: ignore[arg-type]
     with pytest.raises(DataError, match="the data set is of type list; expected one with factors"):

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-from torch import Tensor
+from torch import Tensor, nn
 
 from hackle.core.allocator import keep_freed_memory
 from hackle.core.gaussian import reparameterise
 from hackle.core.randomness import Stream, check_seed
 from hackle.core.types import Dataset, HackleError
 from hackle.train.model import Model, images_at_once
+from hackle.train.size import is_out_of_memory
 
 Encoder = Callable[[NDArray[np.uint8]], Any]
 """Any function from uint8 images (n, h, w, c) to codes (n, c), or to a pair of means and logvars."""
@@ -24,6 +27,76 @@ Encoder = Callable[[NDArray[np.uint8]], Any]
 
 class EncodingError(HackleError):
     """An encoder whose answer is not codes."""
+
+
+@dataclass(frozen=True)
+class ModuleEncoder:
+    """A plain module of PyTorch, and the images that it takes: floats of its parameters' dtype on their device.
+
+    channels: first, (n, c, h, w), or last. value_range: the values of black and of white. It answers with codes (n, c), or
+    with a pair of means and logvars.
+    """
+
+    module: nn.Module
+    channels: Literal["first", "last"] = "first"
+    value_range: tuple[float, float] = (0.0, 1.0)
+
+    def __post_init__(self) -> None:
+        low, high = self.value_range
+        if self.channels not in ("first", "last") or not low < high:
+            raise EncodingError(
+                f"channels is {self.channels!r} and value_range {self.value_range!r}; expected 'first' or 'last', and the "
+                "values of black and white, such as (-1.0, 1.0)"
+            )
+
+    @property
+    def _parameter(self) -> Tensor:
+        """Whose dtype and device the images get; float32 on the CPU where there are none."""
+        floating = (value for value in (*self.module.parameters(), *self.module.buffers()) if value.is_floating_point())
+        return next(floating, torch.empty(0))
+
+    @property
+    def device(self) -> torch.device:
+        return self._parameter.device
+
+    def images(self, shape: tuple[int, int, int]) -> str:
+        """The images that the module is given, in words."""
+        height, width, channels = shape
+        sizes = (channels, height, width) if self.channels == "first" else (height, width, channels)
+        low, high = self.value_range
+        kind = str(self._parameter.dtype).removeprefix("torch.")
+        return f"{kind} images (n, {', '.join(map(str, sizes))}), channels {self.channels}, in [{low:g}, {high:g}]"
+
+    def __call__(self, images: Tensor) -> Any:
+        """What the module answers to uint8 images (n, h, w, c)."""
+        low, high = self.value_range
+        values = (low + (high - low) * (images.to(torch.float32) / 255)).to(self._parameter.dtype)
+        given = values.permute(0, 3, 1, 2).contiguous() if self.channels == "first" else values
+        try:
+            with torch.no_grad():
+                return self.module(given)
+        except (RuntimeError, ValueError, TypeError, IndexError) as error:
+            if is_out_of_memory(error):
+                raise
+            raise EncodingError(
+                f"{type(self.module).__name__} failed on {self.images(tuple(images.shape[1:]))}: {error}. Where it takes "
+                'others, say channels="last" or value_range=(-1.0, 1.0), or give a function from uint8 images (n, h, w, c) to '
+                "codes"
+            ) from error
+
+
+@contextmanager
+def _evaluating(encoder: Any) -> Iterator[None]:
+    """Modules are in evaluation mode here, and each part of them as it was thereafter."""
+    modules = list(encoder.module.modules()) if isinstance(encoder, ModuleEncoder) else []
+    before = [module.training for module in modules]
+    for module in modules[:1]:
+        module.eval()
+    try:
+        yield
+    finally:
+        for module, training in zip(modules, before, strict=True):
+            module.training = training
 
 
 class Codebook:
@@ -114,8 +187,14 @@ def _join(parts: list[NDArray[np.float32]], name: str, index: NDArray[np.int64])
     return joined
 
 
+def _answer(encoder: Model | ModuleEncoder | Encoder, batch: Tensor) -> Any:
+    if isinstance(encoder, Model):
+        return encoder.encode(batch)
+    return encoder(batch if isinstance(encoder, ModuleEncoder) else batch.numpy())  # type: ignore[arg-type]
+
+
 def encode_images(
-    encoder: Model | Encoder,
+    encoder: Model | ModuleEncoder | Encoder,
     dataset: Dataset,
     index: NDArray[np.int64],
     *,
@@ -131,18 +210,18 @@ def encode_images(
     if not len(index):
         raise EncodingError("there are no images to encode: the index is empty")
     keep_freed_memory()
-    device = encoder.device if isinstance(encoder, Model) else torch.device("cpu")
+    device = encoder.device if isinstance(encoder, Model | ModuleEncoder) else torch.device("cpu")
     images = dataset.images_on(device)
     chunk = chunk or (2048 if device.type == "cpu" else images_at_once(device))
     means: list[NDArray[np.float32]] = []
     logvars: list[NDArray[np.float32]] = []
     columns = (TextColumn("encoding"), BarColumn(), TextColumn("{task.completed:,.0f}/{task.total:,.0f} images"))
-    with Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True, quiet=not progress)) as bar:
+    console = Console(stderr=True, quiet=not progress)
+    with _evaluating(encoder), Progress(*columns, TimeRemainingColumn(), console=console) as bar:
         task = bar.add_task("encoding", total=len(index))
         for part in torch.from_numpy(index).to(device).split(chunk):
             batch = images(part[:, None], _stream_of_images(part, seed, "encode"))[:, 0]
-            answer = encoder.encode(batch) if isinstance(encoder, Model) else encoder(batch.numpy())
-            codes, spread = _split(answer, len(part))
+            codes, spread = _split(_answer(encoder, batch), len(part))
             means.append(codes)
             if spread is not None:
                 logvars.append(spread)

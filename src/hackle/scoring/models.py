@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pandas as pd
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from torch import nn
 
 from hackle.core.factors import scored_factors
 from hackle.core.types import Dataset
 from hackle.datasets import AnyData, found, warn_of_other
-from hackle.scoring.encode import Encoder, encode_images
+from hackle.datasets.pixels import say
+from hackle.scoring.encode import Encoder, ModuleEncoder, encode_images
 from hackle.scoring.evaluation import EncodedPlan
 from hackle.scoring.protocol import Protocol
 from hackle.scoring.protocol import protocol as find_protocol
@@ -23,7 +25,7 @@ from hackle.train.model import Model
 
 
 def score(
-    model: Model | Encoder | str | Path,
+    model: Model | Encoder | nn.Module | str | Path,
     dataset: AnyData,
     metrics: Wanted = "all",
     protocol: str | Protocol = "locatello2019",
@@ -35,8 +37,10 @@ def score(
     whole_mixture: bool = False,
     progress: bool = False,
     trust: bool = False,
+    channels: Literal["first", "last"] | None = None,
+    value_range: tuple[float, float] | None = None,
 ) -> pd.DataFrame:
-    """Score a model, or any function from uint8 images to codes, with every metric that fits.
+    """Score a model, a plain module of PyTorch, or any function from uint8 images to codes, with every metric that fits.
 
     model: may also be a run's folder; `trust` imports what its record names, as in `Model.load`. dataset: or what
     `hackle.load` takes.
@@ -46,15 +50,23 @@ def score(
     of your own. Each image of the plan is encoded once. representations: codes are posterior means, samples of the posterior,
     or both. references: also score perfect codes on the same plan. bootstrap: resamplings for 95% intervals; 0 gives none.
     whole_mixture: sampled informations use every image of the plan as their mixture, not just those evaluated: slower, and
-    worth it where a note says that an estimate is saturated.
+    worth it where a note says that an estimate is saturated. channels, value_range: of the images that a module takes;
+    by default floats (n, c, h, w) in [0, 1] of its parameters' dtype on their device. It answers with codes (n, c), or a pair
+    of means and logvars, in evaluation mode and without gradients.
 
     The table has a row per score and representation: metric, representation, score, reference, low, high, better (higher,
     lower or neither), protocol, seed, seconds and note (a line for each thing that an estimator warned of, such as saturation,
     with its code at the end). A metric that refuses these codes has the score NaN, and its note says why.
     """
-    model, dataset, settings = _found_model(model, trust), found(dataset), find_protocol(protocol)
+    model, dataset, settings = (
+        _found_model(model, trust, channels, value_range),
+        found(dataset),
+        find_protocol(protocol),
+    )
     if isinstance(model, Model):
         warn_of_other(dataset, model.run.dataset)
+    if isinstance(model, ModuleEncoder):
+        say(type(model.module).__name__, [f"scored on {model.images(dataset.shape)}"])
     chosen = choose_metrics(metrics, settings, strictly=True).values()
     scorer = prepare_scorer(dataset.factors, chosen, settings, seed, representations, bootstrap, whole_mixture)
     posterior = encode_images(model, dataset, scorer.images, seed=scorer.seed, progress=progress)
@@ -106,13 +118,21 @@ def quick_scores(model: Model | Encoder, dataset: Dataset, seed: int = 0, metric
     return dict(zip(table["metric"], table["score"], strict=True))
 
 
-def _found_model(model: Any, trust: bool) -> Model | Encoder:
-    """The model, or the one in the run folder of this path."""
+def _found_model(
+    model: Any, trust: bool, channels: Any = None, value_range: Any = None
+) -> Model | ModuleEncoder | Encoder:
+    """The model, the one in the run folder of this path, or a module with what it takes."""
+    if isinstance(model, nn.Module):
+        return ModuleEncoder(model, channels or "first", value_range or (0.0, 1.0))
+    if channels is not None or value_range is not None:
+        raise ScoreError(
+            f"channels and value_range say what a plain module takes; the model is of type {type(model).__name__}, which knows"
+        )
     if isinstance(model, str | Path):
         return Model.load(Path(model), trust=trust)
     if not isinstance(model, Model) and not callable(model):
         raise ScoreError(
-            f"the model is of type {type(model).__name__}; expected a Model, a run's folder, or a function from uint8 "
-            "images (n, h, w, c) to codes (n, c)"
+            f"the model is of type {type(model).__name__}; expected a Model, a run's folder, an nn.Module, or a function from "
+            "uint8 images (n, h, w, c) to codes (n, c)"
         )
     return model

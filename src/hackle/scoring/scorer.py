@@ -22,7 +22,7 @@ from hackle.core.types import Dataset
 from hackle.information import PosteriorError
 from hackle.metrics.checks import MetricError
 from hackle.metrics.metric import Metric, Subject
-from hackle.scoring.encode import Codebook, Encoder
+from hackle.scoring.encode import Codebook, Encoder, ModuleEncoder
 from hackle.scoring.evaluation import EncodedPlan
 from hackle.scoring.plan import Plan, PlanSizes, draw_plan, rows_of
 from hackle.scoring.protocol import Protocol
@@ -128,7 +128,7 @@ class Scorer:
     bootstrap: int = 0
     whole_mixture: bool = False
 
-    def evaluation(self, model: Model | Encoder, dataset: Dataset, posterior: Codebook) -> EncodedPlan:
+    def evaluation(self, model: Model | ModuleEncoder | Encoder, dataset: Dataset, posterior: Codebook) -> EncodedPlan:
         """What metrics see of a model whose codes of the plan's images, and perhaps of others, are known."""
         if not isinstance(model, Model):
             return self.of_codes(posterior, dataset=dataset)
