@@ -63,7 +63,8 @@ def lacking_scores(
     if not done or not metrics:
         return Lacking()
     scores = store.tables().scores
-    found = scores.groupby(["protocol", "scoring_seed", "metric"], observed=True)["run"].agg(set).to_dict()
+    groups = scores.groupby(["protocol", "scoring_seed", "metric"], observed=True)["run"]
+    found = {key: set(scored) for key, scored in groups}
     grid_of = cache(lambda dataset: _grid_of(dataset, root))
     lacking: dict[str, dict[str, list[str]]] = {}
     for protocol in protocols:
