@@ -242,5 +242,5 @@ def test_on_cuda_settings_are_each_runs_own_in_a_stack(precision: Any, squares: 
         alone = on_cuda([run], squares, 6)
         for name, value in alone.weights(0).items():
             # Fully connected layers are cuBLAS products, whose order of sums depends on the stack.
-            rounding = {"rtol": 1e-5, "atol": 1e-6} if precision == "float32" else {"rtol": 1e-2, "atol": 2e-3}
-            torch.testing.assert_close(together.weights(row)[name], value, msg=name, **rounding)
+            rtol, atol = (1e-5, 1e-6) if precision == "float32" else (1e-2, 2e-3)
+            torch.testing.assert_close(together.weights(row)[name], value, rtol=rtol, atol=atol, msg=name)
