@@ -24,7 +24,7 @@ from hackle.metrics.checks import MetricError
 from hackle.metrics.metric import Metric, Subject
 from hackle.scoring.encode import Codebook, Encoder, ModuleEncoder
 from hackle.scoring.evaluation import EncodedPlan
-from hackle.scoring.plan import Plan, PlanSizes, draw_plan, rows_of
+from hackle.scoring.plan import Plan, PlanSizes, draw_plan, values_of
 from hackle.scoring.protocol import Protocol
 from hackle.scoring.registry import ScoreError
 from hackle.train.model import Model
@@ -44,7 +44,7 @@ _NAN = float("nan")
 
 def perfect_codebook(grid: FactorGrid, index: NDArray[np.int64]) -> Codebook:
     """Codes that are the factors themselves, standardised, with narrow posteriors: what references are computed from."""
-    factors = rows_of(grid, index).astype(np.float32)
+    factors = values_of(grid, index).astype(np.float32)
     # A rare value may be absent from a plan of few images; its factor then is a constant code.
     deviations = factors.std(axis=0)
     means = (factors - factors.mean(axis=0)) / np.where(deviations > 0, deviations, 1.0)
@@ -67,6 +67,7 @@ def compute(metric: Metric, evaluation: EncodedPlan, bootstrap: int = 0) -> Comp
     Any error of a metric of one's own is such a refusal.
     """
     said = [with_code(f"{metric.name} is a metric {metric.origin}", "own")] if metric.origin else []
+    said += _cut(metric, evaluation)
     started = time.perf_counter()
     try:
         with warnings.catch_warnings(record=True) as caught:
@@ -87,6 +88,16 @@ def compute(metric: Metric, evaluation: EncodedPlan, bootstrap: int = 0) -> Comp
         if issubclass(warning.category, UserWarning)
     ]
     return Computed(scores, intervals, seconds, "\n".join(dict.fromkeys(said)))
+
+
+def _cut(metric: Metric, evaluation: EncodedPlan) -> list[str]:
+    """The note that a metric sees continuous factors as bins."""
+    grid = evaluation.grid
+    names = [grid.names[column] for column in scored_factors(grid) if grid.kinds[column] == "continuous"]
+    if not names or metric.continuous == "values" or not metric.has_reference:
+        return []
+    held = "images that share a bin count as sharing a value: " if metric.parts else ""
+    return [with_code(f"{held}continuous factors ({', '.join(names)}) are cut into {grid.bins} bins", "bins")]
 
 
 def _scores(metric: Metric, evaluation: EncodedPlan) -> dict[str, float]:
@@ -201,6 +212,7 @@ def prepare_scorer(
     if unknown := [name for name in wanted if name not in get_args(Representation)]:
         raise ScoreError(f"no representation {unknown[0]!r}; there are {', '.join(get_args(Representation))}")
     metrics, seed = tuple(metrics), seed + protocol.seed
+    grid = grid.with_bins(protocol.factor_bins)
     plan = draw(grid, protocol.sizes, seed)
     if not whole_mixture:
         read = {"train", "test", *(part for metric in metrics for part in metric.parts)}
