@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from hackle.core.design import DEFAULTS
 from hackle.store.tables import RUN_COLUMNS, SCORE_COLUMNS, Tables
 
 CODES = (
@@ -54,8 +53,13 @@ def settings(**columns: Any) -> list[dict[str, Any]]:
         "method": "vae",
         "strength": float("nan"),
         "architecture": "convolutional",
-        **DEFAULTS,
+        "seed": 0,
         "steps": 1000,
+        "batch_size": 64,
+        "latents": 10,
+        "likelihood": "bernoulli",
+        "correlation": 0.0,
+        "precision": "float32",
         "study": "",
         "status": "done",
         "reason": "",

@@ -27,6 +27,11 @@ BINS_PROTOCOLS, SAMPLES_PROTOCOLS = ([one.name for one in part] for part in (BIN
 POSTERIOR_METRICS = "batch_tc,sampled_interpretability,sampled_jemmig,interpretability,jemmig,separability"
 
 
+@pytest.fixture
+def squares(copied_squares: Any) -> Any:
+    return copied_squares
+
+
 class Blurred(Oracle):
     """The squares' factors with posteriors as wide as told."""
 

@@ -78,11 +78,33 @@ def test_an_error_costs_its_own_row_alone(own: Path, arrays: Any) -> None:
     assert f"broken raised ZeroDivisionError: division by zero ({own}, line {line})" in table["note"][1]
 
 
-def test_an_error_of_hackles_own_metrics_is_not_hidden(arrays: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_of_hackles_own_metrics_is_told_and_costs_its_own_row_alone(
+    arrays: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     wrong = Metric("wrong", lambda e: e.codes.shape[0] / 0, (Row("wrong", "wrong", "wrong"),))
     monkeypatch.setitem(METRICS.found, "wrong", METRICS.found["mig"].__class__("wrong", wrong, "hackle"))
-    with pytest.raises(ZeroDivisionError):
-        scored(arrays, "wrong")
+    table = scored(arrays, "wrong,mig")
+    assert np.isfinite(table["score"]).tolist() == [False, True]
+    assert note_codes(table["note"][0]) == ("raised",)
+    assert "wrong raised ZeroDivisionError: division by zero (test_own_metrics.py, line " in table["note"][0]
+
+
+@pytest.mark.parametrize("at", ["score", "reference", "interval"])
+def test_what_fails_costs_neither_the_table_nor_the_rest_of_its_row(arrays: Any, at: str) -> None:
+    """A score of 200 training rows; one of perfect codes, which have unit variance; one of half of the rows."""
+
+    def fragile(codes: np.ndarray, factors: np.ndarray) -> float:
+        perfect = np.allclose(codes.var(axis=0), 1.0, atol=0.1)
+        if {"score": not perfect, "reference": perfect, "interval": len(codes) <= 100}[at]:
+            raise IndexError("too fragile")
+        return 0.5
+
+    table = scored(arrays, ["mig", fragile], bootstrap=3)
+    given = table.iloc[1][["score", "reference", "low", "high"]].notna().tolist()
+    assert given == [at != "score", at != "reference", *[at == "reference"] * 2]
+    assert table.iloc[0][["score", "reference", "low", "high"]].notna().all()
+    assert f"no {at}: fragile raised IndexError: too fragile" in table["note"][1]
+    assert table["note"][0] == ""
 
 
 def test_functions_and_records_join_names(arrays: Any) -> None:

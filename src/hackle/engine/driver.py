@@ -24,6 +24,7 @@ from hackle.engine.errors import EngineError
 from hackle.engine.executor import Event, Executor
 from hackle.engine.folder import Keeper, StudyFolder, Waiting
 from hackle.engine.tasks import CheckNames, ChooseSize, References, ScoredRun, Task, TrainedRun, TrainFleet
+from hackle.scoring.scorer import ReferenceScores, with_reference
 from hackle.store import Store
 from hackle.store.tables import Outcome
 from hackle.train import Checkpoints, DamagedCheckpoint, Stopped, cut
@@ -112,7 +113,7 @@ class Driver:
         self._queues: dict[str, deque[_Job]] = {"score": deque(), "train": deque()}
         self._active: dict[int, _Job] = {}
         self._number = 0
-        self._references: dict[str, dict[str, dict[str, float]]] = {}
+        self._references: dict[str, dict[str, ReferenceScores]] = {}
         self._held: dict[str, list[tuple[Waiting, ScoredRun]]] = {}
 
     def model_steps(self) -> int:
@@ -272,7 +273,7 @@ class Driver:
         self.failures[key] = reason
         self.display.failed += 1
 
-    def _know_references(self, dataset: str, references: dict[str, dict[str, float]]) -> None:
+    def _know_references(self, dataset: str, references: dict[str, ReferenceScores]) -> None:
         self._references[dataset] = references
         for waiting, scored in self._held.pop(dataset, []):
             self._keep_scored(waiting, scored)
@@ -284,10 +285,7 @@ class Driver:
             self._held.setdefault(run.dataset, []).append((waiting, scored))
             return
         references = self._references[run.dataset]
-        rows = [
-            {**row, "reference": references.get(row["protocol"], {}).get(row["metric"], float("nan"))}
-            for row in scored.rows
-        ]
+        rows = [with_reference(row, references.get(row["protocol"], {})) for row in scored.rows]
         outcome = Outcome(
             run,
             "done",

@@ -25,7 +25,7 @@ from hackle.datasets import load
 from hackle.scoring.encode import encode_images
 from hackle.scoring.protocol import Protocol as ScoringProtocol
 from hackle.scoring.registry import choose_metrics
-from hackle.scoring.scorer import Scorer, prepare_scorer
+from hackle.scoring.scorer import ReferenceScores, Scorer, prepare_scorer
 from hackle.train import Checkpoints, DamagedCheckpoint, Pace, Trained, Watch, choose_fleet_size, train_runs
 from hackle.train.checkpoints import as_bytes
 from hackle.train.model import Model
@@ -221,7 +221,7 @@ class References:
     dataset: str
     kind: ClassVar[Literal["train", "score"]] = "score"
 
-    def perform(self, settings: Settings, tell: Tell) -> dict[str, dict[str, float]]:
+    def perform(self, settings: Settings, tell: Tell) -> dict[str, ReferenceScores]:
         return {
             scorer.protocol.name: scorer.references(scorer.metrics, lambda _: tell(None))
             for scorer in settings.scorers(self.dataset)

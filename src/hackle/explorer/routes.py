@@ -235,6 +235,7 @@ def make_routes(catalogue: Catalogue, workbench: Workbench) -> APIRouter:
             return {
                 "factors": list(found.factors),
                 "images": len(bench.look.means),
+                "of_images": bench.data.factors.size,
                 "information": _finite(found.information),
                 "posterior_information": _finite(found.posterior_information),
                 "entropies": _finite(found.entropies),

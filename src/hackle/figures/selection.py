@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -26,10 +25,11 @@ _DOUBTS = {
     "saturated": "an estimate at its limit",
     "out-of-range": "codes beyond the range that is quantised",
     "not-converged": "a classifier that did not converge",
+    "crowded": "codes with outliers, nearly all of which share a bin",
 }
 """What an estimator's note says, by its code; any other is a warning."""
-_NO_DOUBT = "own"
-"""The code of the note that says where a metric of one's own comes from."""
+_NO_DOUBT = {"own", "split", "shared", "pruned"}
+"""Codes of notes that say how a score was made: where a metric of one's own comes from, on which images, with which codes."""
 _TEXT = dict.fromkeys(("dataset", "method", "architecture"), object)
 _PLAIN = {**USUAL, "architecture": "convolutional", "latents": 10}
 
@@ -167,18 +167,13 @@ def _with_series(frame: Frame, runs: Runs) -> Frame:
         for name, condition in runs.series.items():
             names[settings_mask(frame, condition)] = name
         return frame.assign(series=names)[names != ""]
-    if not runs.series:
-        return frame.assign(series="runs")
-    if runs.series not in ("weight", "model"):
-        return frame.assign(series=named(lambda value: runs.word(str(runs.series), value), frame[runs.series]))
-    name = words.method if runs.series == "model" else lambda method, weight: f"{words.symbol(method)} = {weight:g}"
-    return frame.assign(series=named(name, frame["method"], frame["strength"]))
-
-
-def named(name: Callable[..., str], *columns: Frame) -> list[str]:
-    """What each row is called by its values of some columns; thousands of runs share a few of them, each named once."""
-    once = cache(name)
-    return [once(*values) for values in zip(*columns, strict=True)]
+    both = zip(frame["method"], frame["strength"], strict=True)
+    if runs.series == "weight":
+        return frame.assign(series=[f"{words.symbol(method)} = {weight:g}" for method, weight in both])
+    if runs.series == "model":
+        return frame.assign(series=[words.method(method, weight) for method, weight in both])
+    values = frame[runs.series] if runs.series else [""] * len(frame)
+    return frame.assign(series=[runs.word(runs.series, value) if value != "" else "runs" for value in values])
 
 
 def _absent(frame: Frame, runs: Runs, chain: Sequence[str], known: Mapping[str, Any]) -> Iterator[str]:
@@ -293,7 +288,7 @@ def doubts(rows: Frame) -> list[str]:
 def _doubt(note: str) -> str:
     """What a score's notes cast doubt on, in words; "" where they do not."""
     codes = note_codes(note)
-    if not note or codes == (_NO_DOUBT,):
+    if not note or (codes and set(codes) <= _NO_DOUBT):
         return ""
     return next((kind for code, kind in _DOUBTS.items() if code in codes), "a warning")
 

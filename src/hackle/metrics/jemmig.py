@@ -17,7 +17,6 @@ from typing import Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hackle.core.columns import TableLike
 from hackle.information.factor_information import FactorInformation, FactorOptions, factor_information
 from hackle.information.posterior import Floats
 from hackle.metrics.metric import Metric, Row
@@ -27,7 +26,7 @@ from hackle.metrics.mig import top_two_gap
 def jemmig(
     means: ArrayLike,
     logvars: ArrayLike,
-    factors: TableLike,
+    factors: ArrayLike,
     *,
     normalised: bool = True,
     **options: Unpack[FactorOptions],

@@ -23,10 +23,7 @@ from hackle.nets.normalisation import CALIBRATION_SIZE, BatchNorm, calibrate
 
 
 class Evidence(NamedTuple):
-    """The two terms of the evidence bound on one batch and what they were computed from.
-
-    `kl` is what the loss takes: while a run warms up, less than the whole divergence, `whole_kl`, which is logged.
-    """
+    """The two terms of the evidence bound on one batch and what they were computed from."""
 
     reconstruction: Tensor
     kl: Tensor
@@ -34,17 +31,11 @@ class Evidence(NamedTuple):
     z: Tensor
     means: Tensor
     logvars: Tensor
-    whole_kl: Tensor
 
     @property
     def terms(self) -> dict[str, Tensor]:
         """What every autoencoder logs."""
-        return {"reconstruction": self.reconstruction, "kl": self.whole_kl, "kl_per_latent": self.kl_per_latent}
-
-
-def warmed(kl: Tensor, step: Step) -> Tensor:
-    """A KL term as the loss takes it at this step: times its weight in the first `kl_warmup` steps of a run."""
-    return kl if step.kl_weight is None else step.kl_weight * kl
+        return {"reconstruction": self.reconstruction, "kl": self.kl, "kl_per_latent": self.kl_per_latent}
 
 
 def negative_log_likelihood(output: Tensor, images: Tensor, likelihood: str) -> Tensor:
@@ -59,14 +50,13 @@ def evidence(nets: Nets, step: Step, run: Run) -> Evidence:
     means, logvars = nets("encoder", step.images)
     z, per_latent = posterior_sample(means, logvars, step.noise["z"], run.correlation)
     reconstruction = negative_log_likelihood(nets("decoder", z), step.images, run.likelihood).mean()
-    kl = per_latent.sum()
-    return Evidence(reconstruction, warmed(kl, step), per_latent, z, means, logvars, kl)
+    return Evidence(reconstruction, per_latent.sum(), per_latent, z, means, logvars)
 
 
 class Autoencoder(Method):
     """What every method with an encoder and a decoder shares."""
 
-    has_likelihood, warms_up = True, True
+    has_likelihood = True
 
     def networks(self, run: Run, shape: tuple[int, int, int]) -> dict[str, nn.Module]:
         if not isinstance(run.architecture, Architecture):

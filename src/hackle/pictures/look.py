@@ -90,8 +90,9 @@ class Look:
 
     @classmethod
     def of(cls, model: Model, dataset: Dataset, *, n: int = 1000, seed: int = 0) -> Look:
-        """Encode n random images of the data set."""
-        rows = dataset.factors.draw(n, np.random.default_rng(seed))
+        """Encode n random images of the data set, none twice; all of them where there are no more."""
+        size = dataset.factors.size
+        rows = dataset.factors.rows(np.random.default_rng(seed).choice(size, min(n, size), replace=False))
         images = dataset.render(rows, seed=seed)
         means, logvars = model.encode(images)
         axes = axes_of(model)

@@ -54,7 +54,7 @@ def scores_by_setting(tables: Tables, study: str) -> Chart:
     settings = len(set(setting_numbers(runs)))
     if settings > MOST_SETTINGS:
         return Chart(missing=(f"{settings} settings are too many to draw side by side; the table of scores has them",))
-    stored = list(map(str, scores["metric"].unique()))
+    stored = list(map(str, scores.loc[scores["score"].notna(), "metric"].unique()))
     metrics = ([name for name in FIRST if name in stored] or sorted(stored))[:_MOST_SCORES]
     label, names = _named(runs)
     wide = scores.astype({"metric": object}).pivot_table(index="run", columns="metric", values="score")

@@ -6,13 +6,12 @@ import warnings
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from hackle.core.factors import FactorGrid, Kind, scored_factors
+from hackle.core.factors import FactorGrid, scored_factors
 from hackle.core.types import Dataset
 from hackle.information import (
     FactorInformation,
@@ -22,9 +21,9 @@ from hackle.information import (
     factor_information,
 )
 from hackle.metrics.informativeness import informativeness
-from hackle.metrics.metric import Codes, Labels, Part, Posterior, Subject, Values
+from hackle.metrics.metric import Codes, Labels, Part, Posterior, Subject
 from hackle.scoring.encode import Codebook
-from hackle.scoring.plan import Groups, Plan, rows_of, values_of
+from hackle.scoring.plan import Groups, Plan, half_of, rows_of
 from hackle.scoring.protocol import Protocol
 from hackle.train.model import Model
 
@@ -33,7 +32,8 @@ from hackle.train.model import Model
 class EncodedPlan:
     """The `hackle.metrics.Evaluation` of the images of a plan: one representation of them, and their posteriors.
 
-    discrete: which codes are class numbers. model and dataset serve the metrics that decode images.
+    discrete: which codes are class numbers. model and dataset serve the metrics that decode images. split: no image of the plan
+    serves both for training and for testing.
     """
 
     grid: FactorGrid
@@ -47,6 +47,7 @@ class EncodedPlan:
     whole_mixture: bool = False
     model: Model | None = None
     dataset: Dataset | None = None
+    split: bool = False
 
     @property
     def subject(self) -> Subject:
@@ -65,18 +66,6 @@ class EncodedPlan:
     @cached_property
     def test(self) -> tuple[Codes, Labels]:
         return self.codebook.means(self.plan.test), rows_of(self.grid, self.plan.test)
-
-    @property
-    def kinds(self) -> tuple[Kind, ...]:
-        return tuple(self.grid.kinds[column] for column in scored_factors(self.grid))
-
-    @cached_property
-    def values(self) -> Values:
-        return values_of(self.grid, self.plan.train)
-
-    @cached_property
-    def test_values(self) -> Values:
-        return values_of(self.grid, self.plan.test)
 
     @property
     def has_posteriors(self) -> bool:
@@ -107,9 +96,7 @@ class EncodedPlan:
 
     @cached_property
     def factor_information(self) -> FactorInformation:
-        return factor_information(
-            *self.posteriors, self.factors, bins=self.protocol.posterior_bins, kinds="categorical"
-        )
+        return factor_information(*self.posteriors, self.factors, bins=self.protocol.posterior_bins)
 
     @cached_property
     def sampled_factor_information(self) -> FactorInformation:
@@ -118,7 +105,6 @@ class EncodedPlan:
             *self.posteriors,
             self.factors,
             estimator="sampled",
-            kinds="categorical",
             bins=self.protocol.posterior_bins,
             seed=self.seed,
             device=self.device,
@@ -150,18 +136,9 @@ class EncodedPlan:
         """The same with a sample of each image's posterior for its code."""
         return replace(self, codebook=self.posterior.sampled(self.correlation, self.seed))
 
-    def resampled(self, rng: np.random.Generator) -> EncodedPlan:
-        """The same codes with every part of the plan drawn again from itself, with replacement."""
-
-        def again(part: Any) -> Any:
-            if part is None:
-                return None
-            if isinstance(part, Groups):
-                chosen = rng.integers(len(part.held), size=len(part.held))
-                return Groups(part.index[chosen], part.held[chosen])
-            return part[rng.integers(len(part), size=len(part))]
-
-        return replace(self, plan=Plan(*(again(part) for part in self.plan)))
+    def halved(self, rng: np.random.Generator) -> EncodedPlan:
+        """The same codes on a random half of the plan."""
+        return replace(self, plan=half_of(self.grid, self.plan, self.split, rng))
 
     def code_informations(self) -> dict[str, NDArray]:
         """What codes say of the data and of each factor, for figures.

@@ -10,21 +10,23 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal, get_args
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.special import stdtrit
 
 from hackle.core.factors import FactorGrid, scored_factors
 from hackle.core.notes import warning_code, with_code
 from hackle.core.types import Dataset
 from hackle.information import PosteriorError
 from hackle.metrics.checks import MetricError
-from hackle.metrics.metric import Metric, Subject
+from hackle.metrics.metric import Metric, Subject, row_of
 from hackle.scoring.encode import Codebook, Encoder, ModuleEncoder
 from hackle.scoring.evaluation import EncodedPlan
-from hackle.scoring.plan import Plan, PlanSizes, draw_plan, values_of
+from hackle.scoring.plan import Plan, draw_plan, must_split, plan_note, rows_of, split_plan
 from hackle.scoring.protocol import Protocol
 from hackle.scoring.registry import ScoreError
 from hackle.train.model import Model
@@ -33,6 +35,8 @@ from hackle.train.size import is_out_of_memory
 Representation = Literal["mean", "sampled"]
 Watch = Callable[[Metric], Any]
 """Called before each metric is computed."""
+ReferenceScores = Mapping[str, tuple[float, str]]
+"""What perfect codes score, by the score's name, and a note where they have none."""
 PERFECT_LOGVAR = 2 * np.log(0.01)
 """Perfect posteriors, for references: means at the standardised factors, standard deviation 0.01."""
 _COLUMNS = (
@@ -44,7 +48,7 @@ _NAN = float("nan")
 
 def perfect_codebook(grid: FactorGrid, index: NDArray[np.int64]) -> Codebook:
     """Codes that are the factors themselves, standardised, with narrow posteriors: what references are computed from."""
-    factors = values_of(grid, index).astype(np.float32)
+    factors = rows_of(grid, index).astype(np.float32)
     # A rare value may be absent from a plan of few images; its factor then is a constant code.
     deviations = factors.std(axis=0)
     means = (factors - factors.mean(axis=0)) / np.where(deviations > 0, deviations, 1.0)
@@ -53,51 +57,45 @@ def perfect_codebook(grid: FactorGrid, index: NDArray[np.int64]) -> Codebook:
 
 @dataclass(frozen=True)
 class Computed:
-    """What one metric gave: its scores by name, their 95% intervals, the seconds that they took, and notes."""
+    """What one metric gave: its scores by name, their 95% intervals, the seconds that they took, and notes, a line each.
+
+    failure: the note on a score that there is not.
+    """
 
     scores: dict[str, float]
     intervals: dict[str, tuple[float, float]]
     seconds: float
     note: str
+    failure: str = ""
 
 
-def compute(metric: Metric, evaluation: EncodedPlan, bootstrap: int = 0) -> Computed:
-    """A metric of an evaluation, with NaN and a note in place of a score that it refuses to give these codes.
+def compute(metric: Metric, evaluation: EncodedPlan, bootstrap: int = 0, what: str = "score") -> Computed:
+    """A metric of an evaluation, with NaN and a note in place of what it refuses to give these codes or fails to compute.
 
-    Any error of a metric of one's own is such a refusal.
+    Codes that one metric cannot take may be fine for the others. what: what notes call the score.
     """
     said = [with_code(f"{metric.name} is a metric {metric.origin}", "own")] if metric.origin else []
-    said += _cut(metric, evaluation)
     started = time.perf_counter()
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             scores = _scores(metric, evaluation)
-        seconds = time.perf_counter() - started
-        intervals = _intervals(metric, evaluation, bootstrap)
     except Exception as error:
-        # Codes that one metric cannot take may be fine for the others.
-        refused = isinstance(error, MetricError | PosteriorError)
-        if not refused and (not metric.origin or is_out_of_memory(error)):
-            raise
-        said.append(with_code(f"no score: {error}", "refused") if refused else _raised(metric, error))
-        return Computed({metric.rows[0].name: _NAN}, {}, 0.0, "\n".join(said))
+        failure = _failure(metric, what, error)
+        return Computed({metric.rows[0].name: _NAN}, {}, 0.0, "\n".join([*said, failure]), failure)
+    seconds = time.perf_counter() - started
     said += [
         with_code(str(warning.message), warning_code(warning.category))
         for warning in caught
         if issubclass(warning.category, UserWarning)
     ]
+    intervals: dict[str, tuple[float, float]] = {}
+    if bootstrap:
+        try:
+            intervals = _intervals(metric, evaluation, scores, bootstrap)
+        except Exception as error:
+            said.append(_failure(metric, "interval", error))
     return Computed(scores, intervals, seconds, "\n".join(dict.fromkeys(said)))
-
-
-def _cut(metric: Metric, evaluation: EncodedPlan) -> list[str]:
-    """The note that a metric sees continuous factors as bins."""
-    grid = evaluation.grid
-    names = [grid.names[column] for column in scored_factors(grid) if grid.kinds[column] == "continuous"]
-    if not names or metric.continuous == "values" or not metric.has_reference:
-        return []
-    held = "images that share a bin count as sharing a value: " if metric.parts else ""
-    return [with_code(f"{held}continuous factors ({', '.join(names)}) are cut into {grid.bins} bins", "bins")]
 
 
 def _scores(metric: Metric, evaluation: EncodedPlan) -> dict[str, float]:
@@ -106,23 +104,57 @@ def _scores(metric: Metric, evaluation: EncodedPlan) -> dict[str, float]:
     return {key: float(value) for key, value in scores.items()}
 
 
-def _intervals(metric: Metric, evaluation: EncodedPlan, bootstrap: int) -> dict[str, tuple[float, float]]:
-    """Percentile intervals (95%) of a metric over plans resampled from the plan."""
+def _intervals(
+    metric: Metric, evaluation: EncodedPlan, scores: Mapping[str, float], halves: int
+) -> dict[str, tuple[float, float]]:
+    """Intervals (95%) around the scores for what they are on average over plans of this size, by half-sampling.
+
+    The score of a random half of the plan, drawn without replacement, scatters about its mean as the score of the plan does
+    about its own: the delete-d jackknife of Shao & Wu 1989, whose factor (n − d) / d is 1 for halves. So no row comes twice,
+    which informations and nearest neighbours take for dependence, and that halves are scored lower or higher than the whole is
+    no matter. Student's t makes up for few halves.
+    """
     rng = np.random.default_rng([evaluation.seed, 5])
+    draws: list[dict[str, float]] = []
+    failures: list[Exception] = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        draws = [_scores(metric, evaluation.resampled(rng)) for _ in range(bootstrap)]
-    if not draws:
-        return {}
-    return {key: tuple(np.percentile([draw[key] for draw in draws], [2.5, 97.5])) for key in draws[0]}
+        for _ in range(halves):
+            try:
+                draws.append(_scores(metric, evaluation.halved(rng)))
+            except MetricError as error:  # Half of few rows may lack what a metric needs.
+                failures.append(error)
+    if len(failures) > halves / 2:
+        raise failures[0]
+    found: dict[str, tuple[float, float]] = {}
+    for key, score in scores.items():
+        values = np.array([draw[key] for draw in draws if key in draw])
+        if len(values) > 1 and np.isfinite([score, *values]).all():
+            width = float(stdtrit(len(values) - 1, 0.975) * values.std(ddof=1))
+            known = row_of(key)
+            low, high = (known[1].low, known[1].high) if known else (None, None)
+            found[key] = (
+                min(score, max(score - width, -np.inf if low is None else low)),
+                max(score, min(score + width, np.inf if high is None else high)),
+            )
+    return found
 
 
-def _raised(metric: Metric, error: Exception) -> str:
-    """The note on a metric of one's own that failed, with the line of its own file where it did."""
+def _failure(metric: Metric, what: str, error: Exception) -> str:
+    """The note on what a metric did not give: its refusal, or the error with the line that raised it.
+
+    Of a metric of one's own that is the last line of its own file. Memory that has run out is raised again.
+    """
+    if is_out_of_memory(error):
+        raise error
+    if isinstance(error, MetricError | PosteriorError):
+        return with_code(f"no {what}: {error}", "refused")
     frames = traceback.extract_tb(error.__traceback__)
     place = next((frame for frame in reversed(frames) if frame.filename in metric.origin), frames[-1])
-    words = f"no score: {metric.name} raised {type(error).__name__}: {error} ({place.filename}, line {place.lineno})"
-    return with_code(words, "raised")
+    words = f"no {what}: {metric.name} raised {type(error).__name__}: {error}"
+    # Of one's own file in full; of others the name says enough, and where they are installed is nobody's business.
+    file = place.filename if place.filename in metric.origin else Path(place.filename).name
+    return with_code(f"{words} ({file}, line {place.lineno})", "raised")
 
 
 @dataclass(frozen=True)
@@ -138,6 +170,7 @@ class Scorer:
     representations: tuple[Representation, ...]
     bootstrap: int = 0
     whole_mixture: bool = False
+    split: bool = False
 
     def evaluation(self, model: Model | ModuleEncoder | Encoder, dataset: Dataset, posterior: Codebook) -> EncodedPlan:
         """What metrics see of a model whose codes of the plan's images, and perhaps of others, are known."""
@@ -149,7 +182,7 @@ class Scorer:
     def of_codes(self, posterior: Codebook, **known: Any) -> EncodedPlan:
         """What metrics see of codes, and of what else is known of them."""
         shared = (self.grid, self.plan, self.protocol, posterior, posterior)
-        return EncodedPlan(*shared, seed=self.seed, whole_mixture=self.whole_mixture, **known)
+        return EncodedPlan(*shared, seed=self.seed, whole_mixture=self.whole_mixture, split=self.split, **known)
 
     def rows(self, evaluation: EncodedPlan, watch: Watch = lambda _: None) -> list[dict[str, Any]]:
         """The rows of every metric that fits, of each representation that there is and that it takes."""
@@ -157,40 +190,47 @@ class Scorer:
         if evaluation.has_posteriors and "sampled" in self.representations:
             there["sampled"] = evaluation.sampled()
         taken = {"codes": self.representations, "means": ("mean",), "posterior": ("posterior",)}
-        found = []
+        found, of_all = [], plan_note(self.grid, self.protocol.sizes, self.plan)
         for metric in self.fitting(evaluation.subject):
             watch(metric)
             wanted = [key for key in taken[metric.on] if key in there and key in ("posterior", *self.representations)]
             for representation in wanted:
                 one = there[representation]
                 computed = compute(metric, one, self.bootstrap)
+                note = "\n".join(filter(None, (computed.note, of_all)))
                 for key, value in computed.scores.items():
                     low, high = computed.intervals.get(key, (_NAN, _NAN))
                     row = {"metric": key, "representation": representation, "score": value, "low": low, "high": high}
-                    found.append({**row, "better": metric.better, "seconds": computed.seconds, "note": computed.note})
+                    found.append({**row, "better": metric.better, "seconds": computed.seconds, "note": note})
         return found
 
-    def references(self, metrics: Iterable[Metric], watch: Watch = lambda _: None) -> dict[str, float]:
+    def references(self, metrics: Iterable[Metric], watch: Watch = lambda _: None) -> ReferenceScores:
         """What perfect codes score under those of these metrics that fit; nothing where no factor is observed."""
         if not scored_factors(self.grid):
             return {}
         evaluation = self.of_codes(perfect_codebook(self.grid, self.images))
-        found: dict[str, float] = {}
+        found: dict[str, tuple[float, str]] = {}
         for metric in metrics:
             if metric.has_reference and not metric.missing(evaluation.subject):
                 watch(metric)
-                found |= compute(metric, evaluation).scores
+                computed = compute(metric, evaluation, what="reference")
+                found |= {name: (value, computed.failure) for name, value in computed.scores.items()}
         return found
 
     def fitting(self, subject: Subject) -> list[Metric]:
         """The metrics for which data set and model have what it takes."""
         return [metric for metric in self.metrics if not metric.missing(subject)]
 
-    def table(self, rows: Sequence[dict[str, Any]], references: Mapping[str, float]) -> pd.DataFrame:
+    def table(self, rows: Sequence[dict[str, Any]], references: ReferenceScores) -> pd.DataFrame:
         """The rows as the table that users get."""
-        table = pd.DataFrame(rows, columns=list(_COLUMNS))
-        reference = [references.get(name, _NAN) for name in table["metric"]]
-        return table.assign(reference=reference, protocol=self.protocol.name, seed=self.seed)
+        table = pd.DataFrame([with_reference(row, references) for row in rows], columns=list(_COLUMNS))
+        return table.assign(protocol=self.protocol.name, seed=self.seed)
+
+
+def with_reference(row: dict[str, Any], references: ReferenceScores) -> dict[str, Any]:
+    """A row of scores with its reference, and the note on why there is none."""
+    reference, note = references.get(row["metric"], (_NAN, ""))
+    return {**row, "reference": reference, "note": "\n".join(filter(None, (row["note"], note)))}
 
 
 def prepare_scorer(
@@ -201,9 +241,11 @@ def prepare_scorer(
     representations: Representation | Iterable[Representation] = ("mean", "sampled"),
     bootstrap: int = 0,
     whole_mixture: bool = False,
-    draw: Callable[[FactorGrid, PlanSizes, int], Plan] = draw_plan,
+    split: bool | None = None,
 ) -> Scorer:
     """Draw the plan of a protocol and settle what is computed on it. The other arguments are those of `hackle.score`.
+
+    split: whether no image may serve both for training and for testing; as the set's size demands, if not said.
 
     Groups and pairs, which are most of a plan's images, are dropped where no metric reads them, once all is drawn: the other
     draws do not change. A mixture of the whole plan keeps them.
@@ -212,9 +254,9 @@ def prepare_scorer(
     if unknown := [name for name in wanted if name not in get_args(Representation)]:
         raise ScoreError(f"no representation {unknown[0]!r}; there are {', '.join(get_args(Representation))}")
     metrics, seed = tuple(metrics), seed + protocol.seed
-    grid = grid.with_bins(protocol.factor_bins)
-    plan = draw(grid, protocol.sizes, seed)
+    split = must_split(grid, protocol.sizes) if split is None else split
+    plan = (split_plan if split else draw_plan)(grid, protocol.sizes, seed)
     if not whole_mixture:
         read = {"train", "test", *(part for metric in metrics for part in metric.parts)}
         plan = plan._replace(**{part: None for part in plan._fields if part not in read})
-    return Scorer(grid, plan, plan.images, protocol, metrics, seed, wanted, bootstrap, whole_mixture)
+    return Scorer(grid, plan, plan.images, protocol, metrics, seed, wanted, bootstrap, whole_mixture, split)

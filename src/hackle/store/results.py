@@ -10,7 +10,6 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
-from functools import lru_cache, partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -203,9 +202,8 @@ class Store:
         return Tables(
             scores=scores,
             runs=pd.DataFrame(runs[list(RUN_COLUMNS)]),
-            # Claims and figures ask for the same few one after another.
-            curve=lru_cache(maxsize=3)(partial(_curve, self.folder)),
-            array=lru_cache(maxsize=3)(partial(_arrays, self.folder, "arrays")),
+            curve=lambda term: _curve(self.folder, term),
+            array=lambda name: _arrays(self.folder, "arrays", name),
         )
 
     def curve_terms(self) -> list[str]:

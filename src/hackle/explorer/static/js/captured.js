@@ -36,6 +36,10 @@ export async function showCaptured(panel, session, run, signal) {
 
 export const scoreCard = (run) => h("section", { class: "card scores" }, h("h2", {}, "Scores"), scoreTable(run.scores));
 
+// Distinct ones: none is counted twice.
+const imagesUsed = ({ images, of_images: all }) =>
+  images === all ? `all ${number(all)} images` : `${number(images)} of ${number(all)} images`;
+
 function maps(session, found, signal) {
   const order = session.ordered().map((latent) => latent.index),
     names = order.map((index) => `z${index}`);
@@ -45,7 +49,7 @@ function maps(session, found, signal) {
     const [, title] = MAPS[key];
     let values = null,
       columns = found.factors.map(factorName),
-      remark = `From ${number(found.images)} images. `;
+      remark = `From ${imagesUsed(found)}. `;
     if (key === "importance") {
       place.replaceChildren(h("p", { class: "waiting" }, "Fitting trees…"));
       note.textContent = "";
