@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from hackle.core import design
 from hackle.store.tables import RUN_COLUMNS, SCORE_COLUMNS, Tables
 
 DEFAULTS: dict[str, Any] = {
@@ -22,13 +23,7 @@ DEFAULTS: dict[str, Any] = {
     "method": "vae",
     "strength": float("nan"),
     "architecture": "convolutional",
-    "seed": 0,
-    "steps": 300_000,
-    "batch_size": 64,
-    "latents": 10,
-    "likelihood": "bernoulli",
-    "correlation": 0.0,
-    "precision": "float32",
+    **design.DEFAULTS,
 }
 POSTERIOR = {
     *("informativeness_mean", "total_information", "sepin@3", "wsepin", "indin@3", "windin", "rmig"),

@@ -1,4 +1,4 @@
-"""Notes end in codes by which programs decide, also those stored before notes had codes."""
+"""Notes end in codes by which programs decide."""
 
 from __future__ import annotations
 
@@ -11,13 +11,6 @@ def test_a_note_is_one_line_that_ends_in_its_code() -> None:
     assert note == "two lines of a warning [saturated]"
     assert note_codes(f"{note}\n{note}\nno code [1, 2]\nanother [own]") == ("saturated", "own")
     assert note_codes("") == ()
-
-
-def test_notes_of_older_stores_are_understood() -> None:
-    assert note_codes("I(z; x) is estimated at 9.1 nats, where a mixture of 9 points allows at most 2.20: …") == (
-        "saturated",
-    )
-    assert note_codes("2 of 3 machines are not done after 200 steps; allow more") == ("not-converged",)
 
 
 def test_warnings_have_codes() -> None:

@@ -61,6 +61,15 @@ class Hidden(VAE):
         ({"method": Own("4")}, "method.scale is '4'; expected a finite number"),  # type: ignore[arg-type]
         ({"method": Hidden(float("nan"))}, "method.scale is nan; expected a finite number"),
         ({"method": "beta-vae"}, "method is 'beta-vae'; expected a record such as"),
+        ({"kl_warmup": -1.0}, "kl_warmup is -1.0; expected a positive number, or 0 to do without"),
+        ({"optimiser": Adam(warmup=-1.0)}, "optimiser.warmup is -1.0"),
+        ({"optimiser": Adam(clip_norm=-1.0)}, "optimiser.clip_norm is -1.0"),
+        ({"optimiser": Adam(decay="sine")}, "optimiser.decay is 'sine'; expected 'constant' or"),  # type: ignore[arg-type]
+        ({"optimiser": Adam(decay="step", decay_to=0.1)}, "optimiser.decay is 'step', with decay_steps=0 and"),
+        (
+            {"method": FactorVAE(discriminator_optimiser=Adam(decay="step", decay_steps=9.0))},
+            "method.discriminator_optimiser.decay is 'step', with decay_steps=9 and decay_to=0; expected the steps between",
+        ),
         ({"method": BetaVAE}, "expected a record such as"),
         ({"architecture": "mlp"}, "architecture is 'mlp'; expected a record such as"),
         (

@@ -175,6 +175,15 @@ def test_scores_that_begin_later_get_charts_of_their_own(page: Page, ids: dict[s
     write_curves(served / "training", range(10, 60, 10))
 
 
+def test_names_that_objects_have_of_themselves_are_names_like_any_other(
+    page: Page, ids: dict[str, str], served: Path
+) -> None:
+    (served / "training" / "curves.csv").write_text("step,constructor,__proto__\n10,3,1\n20,2,1\n")
+    page.goto(f"/#/run/{ids['training']}")
+    expect(page.locator(".charts").first.locator("figcaption")).to_have_text(["constructor", "  proto  "])
+    write_curves(served / "training", range(10, 60, 10))
+
+
 def test_two_runs_side_by_side(page: Page) -> None:
     page.goto("/")
     page.get_by_label("Compare beta").check()

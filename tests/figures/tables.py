@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from hackle.core.design import DEFAULTS
 from hackle.store.tables import RUN_COLUMNS, SCORE_COLUMNS, Tables
 
 CODES = (
@@ -53,13 +54,8 @@ def settings(**columns: Any) -> list[dict[str, Any]]:
         "method": "vae",
         "strength": float("nan"),
         "architecture": "convolutional",
-        "seed": 0,
+        **DEFAULTS,
         "steps": 1000,
-        "batch_size": 64,
-        "latents": 10,
-        "likelihood": "bernoulli",
-        "correlation": 0.0,
-        "precision": "float32",
         "study": "",
         "status": "done",
         "reason": "",

@@ -370,7 +370,7 @@ def test_a_figure_tells_of_notes_on_its_scores_in_one_line() -> None:
     scores: Any = tables.scores.copy()
     chosen = scores["run"].isin(sorted(set(figure(tables).data()["run"]))[:5])
     scores.loc[chosen & (scores["metric"] == "mig"), "note"] = (
-        "I(z; x) is estimated at 9.20 nats, where a mixture of 10000 points allows at most 9.21: it may be larger"
+        "I(z; x) is estimated at 9.20 nats, where a mixture of 10000 points allows at most 9.21: it may be larger [saturated]"
     )
     scores.loc[chosen & (scores["metric"] == "sap"), "note"] = "not drawn here"
     for noted in (scores, scores.astype({"note": "category"})):

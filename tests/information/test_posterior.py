@@ -17,7 +17,7 @@ def covariance(logvar, correlation):
 @pytest.mark.parametrize(
     ("means", "logvars", "correlation", "said"),
     [
-        (np.zeros(4), ZEROS, 0.0, r"means have shape \(4,\)"),
+        (np.zeros((4, 2, 1)), ZEROS, 0.0, r"means have shape \(4, 2, 1\)"),
         (np.zeros((0, 2)), np.zeros((0, 2)), 0.0, "a sample in each row"),
         (ZEROS, np.zeros((4, 3)), 0.0, "a logvar for each mean"),
         (np.zeros((1, 2)), np.zeros((1, 2)), 0.0, "at least 2 rows"),
@@ -88,12 +88,14 @@ def test_repeat_wants_a_draw():
 def test_integer_factors_keep_their_identity_and_floats_are_cut():
     labels = label_factors(np.array([[10], [-3], [10], [7]]), n=4, factor_bins=2)
     assert labels[:, 0].tolist() == [2, 0, 2, 1]
-    labels = label_factors(np.array([[0.0], [0.1], [0.9], [1.0]]), n=4, factor_bins=10)
-    assert labels[:, 0].tolist() == [0, 1, 2, 2]
+    labels = label_factors(np.array([[0.0], [0.1], [0.9], [1.0]]), n=4, factor_bins=3)
+    assert labels[:, 0].tolist() == [0, 0, 1, 1]
+    labels = label_factors(np.array([[0.0], [0.1], [0.9], [1.0]]), n=4, factor_bins=3, kinds="ordinal")
+    assert labels[:, 0].tolist() == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize(
-    ("factors", "said"), [(np.zeros(4), "shape"), (np.zeros((3, 1)), "shape"), ([[np.nan]] * 4, "nan")]
+    ("factors", "said"), [(np.zeros((4, 0)), "shape"), (np.zeros((3, 1)), "shape"), ([[np.nan]] * 4, "no value")]
 )
 def test_bad_factors_are_refused(factors, said):
     with pytest.raises(PosteriorError, match=said):

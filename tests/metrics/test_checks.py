@@ -13,7 +13,7 @@ FACTORS = np.random.default_rng(1).integers(0, 3, size=(12, 2))
 @pytest.mark.parametrize(
     ("codes", "words"),
     [
-        (np.zeros(5), r"shape \(5,\); expected \(n, c\)"),
+        (np.zeros(()), r"shape \(\); expected \(n, c\)"),
         (np.zeros((5, 2, 2)), r"expected \(n, c\)"),
         (np.zeros((0, 2)), "no axis empty"),
         (np.zeros((5, 0)), "no axis empty"),
@@ -33,11 +33,12 @@ def test_codes_that_are_refused(codes, words):
 @pytest.mark.parametrize(
     ("factors", "words"),
     [
-        (FACTORS[:, 0], r"factors\[:, None\]"),
+        (np.zeros((12, 2, 2)), "expected a row for each sample"),
         (FACTORS[:5], "5 rows but the codes have 12"),
-        (np.zeros((12, 0), dtype=int), "no axis empty"),
-        (np.full((12, 1), np.nan), "NaN"),
-        (np.full((12, 1), "square"), "expected real numbers"),
+        (np.zeros((12, 0), dtype=int), "no columns"),
+        (np.full((12, 1), np.nan), "factor factor_0 has no value in row 0"),
+        (np.full((12, 1), np.inf), "factor factor_0 is inf in row 0; expected finite numbers"),
+        (np.full((12, 1), 1j), "is complex128; expected whole numbers, real numbers or texts"),
     ],
 )
 def test_factors_that_are_refused(factors, words):
@@ -56,11 +57,11 @@ def test_held_factors_that_are_refused(held, words):
 
 def test_test_rows_must_have_the_columns_of_training():
     with pytest.raises(MetricError, match="3 codes in training but 2"):
-        checks.check_pair(CODES, FACTORS, (CODES[:, :2], FACTORS))
+        checks.check_split(CODES, FACTORS, (CODES[:, :2], FACTORS))
     with pytest.raises(MetricError, match="2 factors in training but 1"):
-        checks.check_pair(CODES, FACTORS, (CODES, FACTORS[:, :1]))
+        checks.check_split(CODES, FACTORS, (CODES, FACTORS[:, :1]))
     with pytest.raises(MetricError, match="test codes hold NaN"):
-        checks.check_pair(CODES, FACTORS, (CODES * np.nan, FACTORS))
+        checks.check_split(CODES, FACTORS, (CODES * np.nan, FACTORS))
 
 
 def test_a_split_names_classes_and_drops_factors_with_one_value():
@@ -70,15 +71,30 @@ def test_a_split_names_classes_and_drops_factors_with_one_value():
     np.testing.assert_array_equal(split.test_factors, [[1, -1], [-1, 0]])
 
 
-def test_factors_that_look_continuous_are_refused_but_fractions_with_few_values_are_not():
-    with pytest.raises(MetricError, match="looks continuous"):
-        checks.scored_factors(CODES)
-    np.testing.assert_array_equal(checks.scored_factors(FACTORS * 0.25), [0, 1])
+def test_factors_that_look_continuous_are_cut_but_fractions_with_few_values_are_not():
+    """Bins span the training values; what lies outside of them falls in the nearest."""
+    values = np.linspace(0, 1, 12)[:, None]
+    split = checks.check_split(CODES, values, (CODES[:3], np.array([[-7.0], [0.3], [7.0]])), bins=4)
+    assert split.continuous.tolist() == [True]
+    assert split.factors[:, 0].tolist() == [0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3]
+    assert split.test_factors[:, 0].tolist() == [0, 1, 3]
+    np.testing.assert_allclose(split.numbers, values)
+    few = checks.check_split(CODES, FACTORS * 0.25, None)
+    assert not few.continuous.any()
+    np.testing.assert_array_equal(few.factors, FACTORS)
 
 
 def test_no_factor_left_to_score_is_refused():
     with pytest.raises(MetricError, match="single value"):
-        checks.scored_factors(np.ones((5, 2)))
+        checks.check_split(CODES, np.ones((12, 2)), None)
+
+
+def test_texts_are_classes_and_one_that_training_lacks_is_none():
+    split = checks.check_split(CODES[:3], ["b", "a", "b"], (CODES[:2], ["c", "a"]))
+    assert split.factors[:, 0].tolist() == split.numbers[:, 0].tolist() == [1, 0, 1]
+    assert split.test_factors[:, 0].tolist() == [-1, 0]
+    with pytest.raises(MetricError, match="is <U1 in training and int64 in the test rows"):
+        checks.check_split(CODES[:3], ["b", "a", "b"], (CODES[:2], [1, 2]))
 
 
 def test_rounding_alone_does_not_make_a_code_vary():

@@ -23,7 +23,7 @@ SCORES = {
     ),
     "mig_score": lambda s: mig.mig_score(s.codes, s.factors),
     "sap_score": lambda s: sap.sap_score(s.codes, s.factors, test=s.test),
-    "sap_score continuous": lambda s: sap.sap_score(s.codes, s.factors, continuous=True),
+    "sap_score continuous": lambda s: sap.sap_score(s.codes, s.factors, kinds="continuous"),
     "dci_scores disentanglement": _dci("l1-svm", "disentanglement"),
     "dci_scores completeness": _dci("l1-svm", "completeness"),
     "dci_scores informativeness": _dci("l1-svm", "informativeness"),

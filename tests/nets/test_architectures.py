@@ -6,18 +6,20 @@ from typing import Any
 
 import pytest
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.func import functional_call, stack_module_state, vmap
 
 from hackle.core.types import AdversarialArchitecture, Architecture, HackleError, Run, RunError
-from hackle.nets import ARCHITECTURES, MLP, Adversarial, Convolutional, Own, Sharing, Split
+from hackle.nets import ARCHITECTURES, MLP, Adversarial, Convolutional, Own, ResNet, Sharing, Split
 from hackle.nets.convolutional import ShapeError
 from hackle.nets.layers import Blocks, Down, Same, Up
 from hackle.nets.normalisation import BatchNorm
+from hackle.nets.resnet import Residual
 from hackle.objectives import VAE, InfoGAN
 
 SHAPES = [(16, 16, 2), (28, 28, 3), (32, 32, 4), (64, 64, 3), (128, 128, 1), (256, 256, 3)]
-SMALL: list[Any] = [Convolutional(5, (2, 3)), Split(5, (2, 3)), Sharing(5, (2, 3)), MLP((6, 5))]
+SMALL: list[Any] = [Convolutional(5, (2, 3)), Split(5, (2, 3)), Sharing(5, (2, 3)), MLP((6, 5)), ResNet(5, (2, 3))]
 
 
 def parameters(module: nn.Module) -> int:
@@ -91,6 +93,29 @@ def test_convolutional_has_the_tables_layers(hidden: int, channels: int, latents
     dense = latents * hidden + hidden + hidden * 1024 + 1024
     convolutions = 16 * (64 * 64 + 64 * 32 + 32 * 32 + 32 * channels) + 64 + 32 + 32 + channels
     assert parameters(record.decoder(shape, latents)) == convolutions + dense
+
+
+@pytest.mark.parametrize("blocks", [1, 2])
+def test_resnet_has_the_layers_of_its_table(blocks: int) -> None:
+    """The plain network's layers, and two 3×3 convolutions for each block at each of four sizes."""
+    plain, record, shape = Convolutional(), ResNet(blocks=blocks), (64, 64, 3)
+    residual = blocks * sum(2 * (9 * width * width + width) for width in (32, 32, 64, 64))
+    for build in ("encoder", "decoder"):
+        network = getattr(record, build)(shape, 10)
+        assert parameters(network) == parameters(getattr(plain, build)(shape, 10)) + residual
+        assert sum(isinstance(layer, Residual) for layer in network.modules()) == 4 * blocks
+
+
+def test_a_residual_block_adds_to_what_it_is_given() -> None:
+    block = Residual(3).double()
+    maps = torch.randn(2, 8, 8, 3, dtype=torch.float64)
+    filters = [layer.weight.permute(3, 2, 0, 1) for layer in (block.first, block.second)]
+    inner = F.conv2d(maps.permute(0, 3, 1, 2).relu(), filters[0], padding=1).relu()
+    expected = maps + F.conv2d(inner, filters[1], padding=1).permute(0, 2, 3, 1)
+    torch.testing.assert_close(block(maps), expected, rtol=1e-12, atol=1e-12)
+    with torch.no_grad():
+        block.second.weight.zero_()
+    assert torch.equal(block(maps), maps)
 
 
 def channels_of(network: Any, kind: Any) -> list[int]:
@@ -211,6 +236,8 @@ def test_shapes_without_networks_are_refused() -> None:
         (Convolutional, {"channels": 32}, "channels of Convolutional is 32; expected a tuple"),
         (MLP, {"widths": (1200, 0)}, r"widths of MLP is \(1200, 0\)"),
         (MLP, {"widths": (12.0,)}, r"widths of MLP is \(12.0,\)"),
+        (ResNet, {"blocks": 0}, "blocks of ResNet is 0; expected a whole number from 1 to 1,000"),
+        (ResNet, {"blocks": 10**6}, "blocks of ResNet is 1000000"),
         (Adversarial, {"side": 0}, "side of Adversarial is 0"),
         (Adversarial, {"flat_layers": -1}, "flat_layers of Adversarial is -1; expected a whole number from 0"),
         (Adversarial, {"recogniser_hidden": True}, "recogniser_hidden of Adversarial is True"),

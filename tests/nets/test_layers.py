@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from hackle.kernels.normalisation import EPSILON
 from hackle.nets.discriminator import latent_discriminator
-from hackle.nets.layers import Blocks, Down, Linear, Same
+from hackle.nets.layers import Blocks, Down, Linear, Same, Three
 from hackle.nets.normalisation import BatchNorm, calibrate
 
 
@@ -42,6 +42,21 @@ def test_transposed_same_convolution_is_the_adjoint() -> None:
     torch.testing.assert_close(adjoint(y), gradient, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.parametrize("side", [4, 7, 16])
+@pytest.mark.parametrize("slope", [0.0, 1.0])
+def test_three_by_three_convolution_and_its_gradients(side: int, slope: float) -> None:
+    layer, x, y = Three(3, 5, slope=slope).double(), random(2, side, side, 3).requires_grad_(), random(2, side, side, 5)
+    with torch.no_grad():
+        layer.bias.copy_(random(5))
+    expected = F.conv2d(planes(x), layer.weight.permute(3, 2, 0, 1), layer.bias, padding=1).permute(0, 2, 3, 1)
+    expected = expected.relu() if slope == 0 else expected
+    torch.testing.assert_close(layer(x), expected, rtol=1e-12, atol=1e-12)
+    leaves = (x, layer.weight, layer.bias)
+    found, wanted = (torch.autograd.grad((values * y).sum(), leaves) for values in (layer(x), expected))
+    for one, other in zip(found, wanted, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-11, atol=1e-11)
+
+
 def test_blocks_are_layers_side_by_side() -> None:
     blocks, x = Blocks(3, 4, 2).double(), random(5, 3, 4)
     for block in range(3):
@@ -56,6 +71,7 @@ def test_initial_weights_have_the_stated_spread() -> None:
         Down(8, 16): math.sqrt(6 / (16 * 24)),
         Down(8, 16, blocks=10): math.sqrt(6 / (16 * 24)),
         Same(8, 16): math.sqrt(6 / (16 * 24)),
+        Three(16, 24): math.sqrt(6 / (9 * 40)),
         Blocks(10, 30, 50): math.sqrt(6 / 80),
     }
     for layer, bound in bounds.items():

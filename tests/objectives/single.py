@@ -41,10 +41,16 @@ class Single:
         drawn = {name: draw.sample(stream, name)[0] for name, draw in found.items()}
         return {name: value.to(self.dtype) if value.is_floating_point() else value for name, value in drawn.items()}
 
-    def loss(self, phase: int = 0, number: int = 0, carry: dict[str, Tensor] | None = None) -> Losses:
+    def loss(
+        self,
+        phase: int = 0,
+        number: int = 0,
+        carry: dict[str, Tensor] | None = None,
+        kl_weight: Tensor | None = None,
+    ) -> Losses:
         """The phase's loss with every float field a tensor, as a fleet has them."""
         fields = {path: torch.tensor(value, dtype=self.dtype) for path, value in float_fields(self.run).items()}
-        step = Step(self.images, self.noise(phase), torch.tensor(number), self.data_size, carry or {})
+        step = Step(self.images, self.noise(phase), torch.tensor(number), self.data_size, carry or {}, kl_weight)
         return self.run.method.phases(self.run)[phase].loss(self.nets, step, with_fields(self.run, fields))
 
     def gradients(self, phase: int = 0, **more: Any) -> dict[str, Tensor]:

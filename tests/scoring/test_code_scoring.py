@@ -93,11 +93,12 @@ def test_tensors_and_a_single_factor_will_do() -> None:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"codes": CODES[:, 0]}, r"codes are float64 of shape \(900,\); expected real numbers, a row for each sample"),
+        ({"codes": CODES[None]}, r"codes have shape \(1, 900, 3\); expected a row for each sample"),
         ({"codes": CODES.astype(str)}, "expected real numbers"),
         ({"codes": CODES[:5], "factors": FACTORS[:5]}, "codes have 5 rows; expected 10 or more"),
-        ({"codes": np.where(CODES > 2.9, np.nan, CODES)}, "not finite, first in row"),
-        ({"factors": FACTORS[:100]}, r"factor factor_0 has shape \(100,\); expected one value for each of 900"),
+        ({"codes": np.where(CODES > 2.9, np.inf, CODES)}, "not finite, first in row"),
+        ({"codes": np.where(CODES > 2.9, np.nan, CODES)}, "code code_0 has no value in row"),
+        ({"factors": FACTORS[:100]}, r"factor_0 has 100 values; expected one for each of 900"),
         ({"factors": FACTORS[:, :0]}, "expected a row for each sample, a column for each factor"),
         ({"logvars": CODES[:, :2]}, r"logvars have shape \(900, 2\) and codes \(900, 3\)"),
         ({"metrics": "migg"}, "did you mean mig"),
@@ -110,3 +111,46 @@ def test_what_cannot_be_scored_is_refused(changes: dict[str, Any], words: str) -
     given: dict[str, Any] = {"codes": CODES, "factors": FACTORS, "metrics": "mig", "protocol": TINY, **changes}
     with pytest.raises(ScoreError, match=words):
         score_codes(**given)
+
+
+def simulated(rows: int, seed: int = 0) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """Codes that follow two real-valued factors and a shape, and one code of noise."""
+    rng = np.random.default_rng(seed)
+    factors = {"shape": rng.choice(["ball", "box", "cone"], rows), "x": rng.random(rows), "y": rng.random(rows)}
+    told = np.column_stack([factors["x"], factors["y"], factors["shape"] == "box", rng.normal(size=rows)])
+    return told + 0.02 * rng.normal(size=told.shape), factors
+
+
+def test_continuous_factors_are_regressed_or_cut_and_the_table_says_which() -> None:
+    codes, factors = simulated(600)
+    logvars = np.full_like(codes, -6.0)
+    table = score_codes(codes, factors, protocol=TINY, logvars=logvars)
+    notes = {row["metric"]: row["note"] for row in table.to_dict("records")}
+    assert np.isfinite(table["score"].to_numpy()).all()
+    for metric in ("mig", "modularity", "explicitness", "rmig", "jemmig"):
+        assert "continuous factors (x, y) are cut into 20 bins [bins]" in notes[metric]
+    for metric in ("factor_vae", "beta_vae"):
+        assert "images that share a bin count as sharing a value" in notes[metric]
+    for metric in ("dci_disentanglement", "sap", "kl"):
+        assert "bins" not in notes[metric]
+    found = by_name(table)
+    assert found["dci_informativeness", "mean"] > 0.85
+    assert found["factor_vae", "mean"] > 0.95
+    fine = score_codes(codes, factors, "mig", TINY, factor_bins=5)
+    assert "into 5 bins" in fine["note"][0]
+
+
+def test_kinds_are_told_or_guessed() -> None:
+    codes, factors = simulated(300)
+    whole = {**factors, "x": (factors["x"] * 300).astype(int)}
+    for given, kinds, said in (
+        (factors, None, "shape (categorical, 3 values, guessed), x (continuous, guessed), y (continuous, guessed)"),
+        (factors, {"x": "ordinal"}, "x (ordinal, 300 values), y (continuous, guessed)"),
+        (whole, None, "x (continuous, guessed)"),
+        (whole, ["categorical", "ordinal", ""], "x (ordinal, "),
+    ):
+        assert said in score_codes(codes, given, "mig", TINY, kinds=kinds, references=False).attrs["read"]
+    with pytest.raises(ScoreError, match="kinds name 'z', which is no factor; there are shape, x, y"):
+        score_codes(codes, factors, "mig", TINY, kinds={"z": "continuous"})
+    with pytest.raises(ScoreError, match="shape is said to be continuous but holds texts such as"):
+        score_codes(codes, factors, "mig", TINY, kinds="continuous")

@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 import hackle
+from hackle.core.notes import note_codes
 from hackle.core.records import record_hash, to_json
 from hackle.store import FILE, Store, StoreError, read
 from hackle.store.blobs import CURVE_POINTS, pack
@@ -86,6 +87,21 @@ def test_the_table_does_not_depend_on_the_order_of_adding(tmp_path: Path) -> Non
     forward, backward = read(tmp_path / "forward"), read(tmp_path / "backward")
     pd.testing.assert_frame_equal(forward.scores, backward.scores)
     pd.testing.assert_frame_equal(forward.runs.drop(columns="finished"), backward.runs.drop(columns="finished"))
+
+
+def test_notes_of_older_stores_get_their_codes_when_they_are_read(tmp_path: Path) -> None:
+    notes = {
+        "I(z; x) is estimated at 9.1 nats, where a mixture of 9 points allows at most 2.20: …": "saturated",
+        "2 of 3 machines are not done after 200 steps; allow more": "not-converged",
+    }
+    both = "\n".join(notes)
+    scores = [{**row, "note": both} for row in made_up_scores()]
+    # The same sentence with its code, as a newer hackle has stored it beside the old one.
+    scores[0]["note"] = "\n".join(f"{note} [{code}]" for note, code in notes.items())
+    with Store.create_or_open(tmp_path) as store:
+        store.add(made_up(0, scores=scores))
+    assert set(read(tmp_path).scores["note"]) == {scores[0]["note"]}
+    assert note_codes(scores[0]["note"]) == tuple(notes.values())
 
 
 def test_failed_runs_are_known_with_their_reason(tmp_path: Path) -> None:

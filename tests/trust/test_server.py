@@ -8,6 +8,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -29,9 +30,10 @@ from hackle.explorer.server import settings_of
 
 @pytest.fixture
 def port(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
-    """The port of the explorer as `hackle explore` serves it, but with half a second of patience."""
+    """The port of the explorer as `hackle explore` serves it, but with half a second of patience, and three in all."""
     good_folder(tmp_path / "run")
     monkeypatch.setattr(patience, "SECONDS", 0.5)
+    monkeypatch.setattr(patience, "MOST_SECONDS", 3.0)
     listening = socket.create_server(("127.0.0.1", 0))
     server = uvicorn.Server(settings_of(create_app(tmp_path)))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
@@ -84,6 +86,18 @@ def test_requests_that_come_slowly_and_wholly_are_answered(port: int) -> None:
         # An open connection may rest between two requests.
         time.sleep(1.0)
         assert asked(connection, WHOLE, b"]}").startswith(b"HTTP/1.1 200")
+
+
+def test_requests_that_trickle_in_for_ever_are_closed(port: int) -> None:
+    with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
+        asked(connection, WHOLE, b"]}")
+        connection.sendall(HEAD + b"Content-Length: 1000\r\n\r\n")
+        start = time.monotonic()
+        with suppress(OSError):
+            while time.monotonic() - start < 20:
+                connection.sendall(b"a")
+                time.sleep(0.1)
+    assert 2 < time.monotonic() - start < 10
 
 
 def test_aborted_uploads_print_nothing(port: int, capfd: pytest.CaptureFixture[str], caplog: Any) -> None:

@@ -22,8 +22,6 @@ from hackle.core.types import HackleError, Run, shown_fields
 class TrainOptions:
     """What every method's training takes besides the method's own options and the fields of `Run` that people see."""
 
-    learning_rate: float
-    """Adam's step size for the main networks."""
     architecture: str
     """Networks: `hackle train --help` lists them. Of your own: path.py:name."""
     out: Path | None = None
@@ -85,25 +83,23 @@ def main(words: list[str]) -> None:
     dataset, rest = take_option(rest, "--dataset", "dsprites")
     default = default_run(method, dataset) if preset == "none" else PRESETS.find(preset)(method, dataset, None)
     record = _run_options(default)
-    options = TrainOptions(
-        learning_rate=default.optimiser.learning_rate,
-        architecture=name_of(default.architecture),
-    )
+    options = TrainOptions(architecture=name_of(default.architecture))
     usual = options.architecture
 
-    def command(method: Any, record: Any, options: Any) -> tuple[Any, Any, TrainOptions]:
-        return method, record, options
+    def command(method: Any, record: Any, optimiser: Any, options: Any) -> tuple[Any, Any, Any, TrainOptions]:
+        return method, record, optimiser, options
 
     without_prefix = tyro.conf.arg(name="")
     command.__annotations__ = {
         "method": Annotated[type(default.method), without_prefix],
         "record": Annotated[type(record), without_prefix],
+        "optimiser": Annotated[type(default.optimiser), without_prefix],
         "options": Annotated[TrainOptions, without_prefix],
     }
-    command.__defaults__ = (default.method, record, options)
+    command.__defaults__ = (default.method, record, default.optimiser, options)
     source = "hackle's own; --preset NAME takes a paper's" if preset == "none" else f"those of the preset {preset}"
     command.__doc__ = f"{type(default.method).__doc__}\n\nThe defaults shown are {source}."
-    chosen, record, options = run_command(command, f"train {method}", rest)
+    chosen, record, optimiser, options = run_command(command, f"train {method}", rest)
     if options.architecture == Own.name:
         raise HackleError(
             "networks of your own are named by where they are, --architecture path.py:name: see docs/networks.md"
@@ -117,7 +113,7 @@ def main(words: list[str]) -> None:
         default,
         method=chosen,
         architecture=architecture,
-        optimiser=dataclasses.replace(default.optimiser, learning_rate=options.learning_rate),
+        optimiser=optimiser,
         **vars(record) | {"dataset": sized(record.dataset, resize=options.resize, pad=options.pad)},
     )
     _fit(run, device, options.out, options.resume, options)

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -29,7 +31,8 @@ class Factor:
 
     `kind` says how the values relate: categorical (no order), ordinal, cyclic (the last value is next to the first) or
     continuous (`values` then holds the real numbers behind the integers). An unobserved factor, such as the instance
-    that tells two photographs of the same class apart, selects an image but is never scored.
+    that tells two photographs of the same class apart, selects an image but is never scored. `guessed` says that nobody
+    told the kind.
     """
 
     name: str
@@ -37,6 +40,7 @@ class Factor:
     kind: Kind = "ordinal"
     observed: bool = True
     values: tuple[float, ...] | None = None
+    guessed: bool = False
 
     def __post_init__(self) -> None:
         if not 1 <= self.size <= 2**31:
@@ -50,6 +54,34 @@ class Factor:
                 f"factor {self.name!r} has {self.size} values but {len(self.values)} real numbers for them"
             )
 
+    @cached_property
+    def numbers(self) -> NDArray[np.float64]:
+        """The real number behind each value, (size,); the values themselves where there are none."""
+        return np.asarray(range(self.size) if self.values is None else self.values, dtype=np.float64)
+
+    def classes(self, bins: int) -> NDArray[np.int64]:
+        """The class of each value, (size,): a continuous factor of more values than `bins` is cut into so many of equal width.
+
+        A bin holds its lower edge, the last one also its upper edge.
+
+        >>> Factor("x", 5, "continuous", values=(0.0, 0.1, 0.5, 0.9, 1.0)).classes(2)
+        array([0, 0, 1, 1, 1])
+        """
+        if self.kind != "continuous" or self.size <= bins:
+            return np.arange(self.size)
+        return cut(self.numbers, bins)
+
+
+def cut(values: ArrayLike, bins: int, within: ArrayLike | None = None) -> NDArray[np.int64]:
+    """The bin 0 … bins − 1 of each value (n,), of equal width between the least and the greatest of `within`, or of themselves.
+
+    >>> cut([-1.0, 0.0, 0.4, 0.5, 2.0], 2, within=[0.0, 1.0]).tolist()
+    [0, 0, 0, 1, 1]
+    """
+    span = np.asarray(values if within is None else within, dtype=np.float64)
+    edges = np.linspace(span.min(), span.max(), bins + 1)[1:-1]
+    return np.searchsorted(edges, np.asarray(values, dtype=np.float64), side="right").astype(np.int64)
+
 
 class FactorGrid:
     """The factor combinations that a data set holds.
@@ -62,6 +94,9 @@ class FactorGrid:
     >>> FactorGrid(grid.factors, present=[[0, 0], [2, 3]]).size
     2
     """
+
+    bins = 20
+    """Into how many bins a continuous factor is cut where classes are needed; see `with_bins`."""
 
     def __init__(self, factors: Sequence[Factor], present: ArrayLike | None = None) -> None:
         self.factors = tuple(factors)
@@ -151,6 +186,31 @@ class FactorGrid:
         if self._lookup is None:
             return flat.astype(np.int64)[:, None] // self._strides % np.array(self.sizes)
         return self._lookup.rows[flat]
+
+    def with_bins(self, bins: int) -> FactorGrid:
+        """The same grid, whose continuous factors are cut into another number of bins."""
+        if bins < 2:
+            raise FactorError(f"factor_bins is {bins}; expected 2 or more")
+        grid = copy(self)
+        grid.bins = bins
+        return grid
+
+    def classes(self, rows: Rows) -> Rows:
+        """Rows (n, f) with the number of its bin in place of a continuous factor's value."""
+        found = rows
+        for column, factor in enumerate(self.factors):
+            if factor.kind == "continuous":
+                found = found.copy() if found is rows else found
+                found[:, column] = factor.classes(self.bins)[rows[:, column]]
+        return found
+
+    def values(self, rows: Rows) -> NDArray[np.float64]:
+        """Rows (n, f) with the real number in place of a continuous factor's value; the other factors' stay as they are."""
+        found = rows.astype(np.float64)
+        for column, factor in enumerate(self.factors):
+            if factor.kind == "continuous":
+                found[:, column] = factor.numbers[rows[:, column]]
+        return found
 
     def draw(self, n: int, rng: np.random.Generator) -> Rows:
         """n rows drawn uniformly and independently from those that exist."""

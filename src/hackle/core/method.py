@@ -45,6 +45,8 @@ class Method:
     """Fields of a run of it whose defaults are not those of `Run`."""
     has_likelihood: ClassVar[bool] = False
     """Whether images have a likelihood under its models: there is a network `decoder` whose output is the likelihood's."""
+    warms_up: ClassVar[bool] = False
+    """Whether its loss has a KL term of each image's posterior whose weight may rise from 0 to 1 (`Run.kl_warmup`)."""
     takes_bfloat16: ClassVar[bool] = True
     """Whether its networks may compute in bfloat16. Adversarial games are played in float32."""
 

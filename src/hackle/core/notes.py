@@ -9,12 +9,6 @@ import re
 
 CODE = re.compile(r" \[([a-z][a-z0-9-]*)\]$")
 """At the end of a note."""
-_BEFORE_CODES = {
-    "allows at most": "saturated",
-    "outside the quantised range": "out-of-range",
-    "are not done after": "not-converged",
-}
-"""What lines say that were stored before notes had codes."""
 
 
 def with_code(text: str, code: str) -> str:
@@ -32,13 +26,7 @@ def note_codes(text: str) -> tuple[str, ...]:
     >>> note_codes("one thing [saturated]\\nanother [own]\\nand in no words of ours")
     ('saturated', 'own')
     """
-    return tuple(dict.fromkeys(code for line in text.splitlines() if (code := _code_of_line(line))))
-
-
-def _code_of_line(line: str) -> str:
-    if found := CODE.search(line):
-        return found[1]
-    return next((code for words, code in _BEFORE_CODES.items() if words in line), "")
+    return tuple(dict.fromkeys(found[1] for line in text.splitlines() if (found := CODE.search(line))))
 
 
 def warning_code(category: type[Warning]) -> str:

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
 
 from hackle.core.errors import HackleError
-from hackle.core.method import Method
+from hackle.core.method import Method, about, is_method
 from hackle.core.randomness import check_seed
 from hackle.core.records import float_fields, is_record
 
@@ -118,14 +118,34 @@ class Dataset(Protocol):
     def images_on(self, device: torch.device | str) -> Images: ...
 
 
+def later(default: Any) -> Any:
+    """A field that is newer than records that are stored: they leave it out at its default, so that their hashes stay."""
+    return field(default=default, metadata={"later": True})
+
+
 @dataclass(frozen=True)
 class Adam:
-    """The optimiser's settings (Kingma & Ba 2015)."""
+    """The optimiser's settings (Kingma & Ba 2015), how its learning rate goes (`hackle.train.schedules`) and where the gradient
+    is clipped."""
 
     learning_rate: float = 1e-4
+    """Adam's step size for the networks that it trains."""
     beta1: float = 0.9
+    """Decay of Adam's mean of gradients."""
     beta2: float = 0.999
+    """Decay of Adam's mean of squared gradients."""
     epsilon: float = 1e-8
+    """What Adam adds to the root of the mean square."""
+    warmup: float = later(0.0)
+    """First steps over which the learning rate rises linearly to its full size."""
+    decay: Literal["constant", "linear", "cosine", "step"] = later("constant")
+    """How the learning rate goes after that: it stays, falls along a line or half a cosine, or drops now and then."""
+    decay_to: float = later(0.0)
+    """Part of the learning rate that is left at the end; with `step` what each drop multiplies it by."""
+    decay_steps: float = later(0.0)
+    """Step at which a line or a cosine has reached its end, 0 for the last of the run; with `step` those between two drops."""
+    clip_norm: float = later(0.0)
+    """Largest norm of a model's gradient in one update, over all networks that it trains; 0 leaves gradients as they are."""
 
 
 @runtime_checkable
@@ -186,6 +206,8 @@ class Step:
     number: Tensor
     data_size: int
     carry: Mapping[str, Tensor] = field(default_factory=dict)
+    kl_weight: Tensor | None = None
+    """What the KL term is multiplied by while it warms up; nothing where no run of the fleet asks for that."""
 
 
 @dataclass(frozen=True)
@@ -260,6 +282,12 @@ class Run:
     precision: Literal["float32", "bfloat16"] = shown(
         "float32", "dtype in which networks compute; weights are float32.", compared=False
     )
+    kl_warmup: float = shown(
+        0.0,
+        "First steps over which the weight of the KL term rises linearly from 0 to 1.",
+        word="KL warm-up",
+        later=True,
+    )
     optimiser: Adam = Adam()
 
     def __post_init__(self) -> None:
@@ -284,9 +312,33 @@ class Run:
                 raise RunError(f"{name} is {value}; expected 0 up to, not including, 1")
             if name.endswith("optimiser.epsilon") and value <= 0:
                 raise RunError(f"{name} is {value}; expected a positive number, such as 1e-8")
+            if name.endswith(_OF_TRAINING) and value < 0:
+                raise RunError(f"{name} is {value}; expected a positive number, or 0 to do without")
+        _check_drops(self)
         # Training computes in float32, where a number just below 1 is 1.
         if not 0 <= np.float32(self.correlation) < 1:
             raise RunError(f"correlation is {self.correlation}; expected 0 (factorised) up to, not including, 1")
+        if self.kl_warmup and is_method(type(self.method)) and not about(self.method).warms_up:
+            raise RunError(
+                f"kl_warmup is {self.kl_warmup:g}, but the loss of {type(self.method).__name__} has no KL term of posteriors "
+                "whose weight could rise from 0 to 1, or has a schedule of its own for it; leave it at 0"
+            )
+
+
+_OF_TRAINING = ("kl_warmup", "optimiser.warmup", "optimiser.decay_to", "optimiser.decay_steps", "optimiser.clip_norm")
+
+
+def _check_drops(record: Any, path: str = "") -> None:
+    """Refuse an optimiser, of the run or of its method, whose learning rate is to drop without saying when or how far."""
+    for each in fields(record):
+        value, name = getattr(record, each.name), path + each.name
+        if isinstance(value, Adam) and value.decay == "step" and not (value.decay_steps and value.decay_to):
+            raise RunError(
+                f"{name}.decay is 'step', with decay_steps={value.decay_steps:g} and decay_to={value.decay_to:g}; expected the "
+                "steps between two drops and what each multiplies the learning rate by, such as 10000 and 0.1"
+            )
+        if is_record(value):
+            _check_drops(value, f"{name}.")
 
 
 def shown_fields() -> dict[str, Shown]:

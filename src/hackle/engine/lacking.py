@@ -11,6 +11,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from hackle.core.factors import FactorGrid
 from hackle.core.method import about
@@ -64,7 +65,7 @@ def lacking_scores(
         return Lacking()
     scores = store.tables().scores
     groups = scores.groupby(["protocol", "scoring_seed", "metric"], observed=True)["run"]
-    found = {key: set(scored) for key, scored in groups}
+    found: dict[Any, set[str]] = {key: set(scored) for key, scored in groups}
     grid_of = cache(lambda dataset: _grid_of(dataset, root))
     lacking: dict[str, dict[str, list[str]]] = {}
     for protocol in protocols:

@@ -8,6 +8,8 @@ from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 SECONDS = 10.0
 """For the head of a request in all, and between two parts of its body."""
+MOST_SECONDS = 120.0
+"""For a request in all, however steadily it trickles in."""
 
 _Protocol: Any = AutoHTTPProtocol
 
@@ -16,12 +18,16 @@ class PatientProtocol(_Protocol):
     """uvicorn's own, which waits for ever for the rest of a request."""
 
     _timer: Any = None
+    _deadline: float | None = None
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
         self._wait()
 
     def data_received(self, data: bytes) -> None:
+        if self._in_head and self._timer is None:
+            # The first bytes of another request.
+            self._deadline = None
         super().data_received(data)
         if not self._in_head:
             self._stop_waiting()
@@ -41,7 +47,10 @@ class PatientProtocol(_Protocol):
         return self._in_head or self.cycle.more_body
 
     def _wait(self) -> None:
-        self._timer = self.loop.call_later(SECONDS, self._give_up)
+        now = self.loop.time()
+        if self._deadline is None:
+            self._deadline = now + MOST_SECONDS
+        self._timer = self.loop.call_later(min(SECONDS, self._deadline - now), self._give_up)
 
     def _stop_waiting(self) -> None:
         if self._timer is not None:

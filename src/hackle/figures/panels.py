@@ -163,8 +163,8 @@ def scatter(
     panel = Panel(title, across, up, points, diagonal=diagonal)
     if not means:
         return panel
-    across_means = rows.groupby(list(means), observed=True)[x].mean().rename("x").reset_index()
-    middle: Frame = across_means.merge(summarise(rows, means, y))
+    of_x = rows.groupby(list(means), observed=True)[x].mean().rename("x").reset_index()
+    middle: Frame = of_x.merge(summarise(rows, means, y))
     if named:
         texts = middle[named].map(lambda value: f"{value:g}" if isinstance(value, float) else str(value))
         panel = replace(panel, labels=middle[["x", "y"]].assign(text=texts))

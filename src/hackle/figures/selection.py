@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -167,13 +168,18 @@ def _with_series(frame: Frame, runs: Runs) -> Frame:
         for name, condition in runs.series.items():
             names[settings_mask(frame, condition)] = name
         return frame.assign(series=names)[names != ""]
-    both = zip(frame["method"], frame["strength"], strict=True)
-    if runs.series == "weight":
-        return frame.assign(series=[f"{words.symbol(method)} = {weight:g}" for method, weight in both])
-    if runs.series == "model":
-        return frame.assign(series=[words.method(method, weight) for method, weight in both])
-    values = frame[runs.series] if runs.series else [""] * len(frame)
-    return frame.assign(series=[runs.word(runs.series, value) if value != "" else "runs" for value in values])
+    if not runs.series:
+        return frame.assign(series="runs")
+    if runs.series not in ("weight", "model"):
+        return frame.assign(series=named(lambda value: runs.word(str(runs.series), value), frame[runs.series]))
+    name = words.method if runs.series == "model" else lambda method, weight: f"{words.symbol(method)} = {weight:g}"
+    return frame.assign(series=named(name, frame["method"], frame["strength"]))
+
+
+def named(name: Callable[..., str], *columns: Frame) -> list[str]:
+    """What each row is called by its values of some columns; thousands of runs share a few of them, each named once."""
+    once = cache(name)
+    return [once(*values) for values in zip(*columns, strict=True)]
 
 
 def _absent(frame: Frame, runs: Runs, chain: Sequence[str], known: Mapping[str, Any]) -> Iterator[str]:

@@ -11,6 +11,7 @@ from typing import Literal, NamedTuple, TypedDict, Unpack
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hackle.core.columns import Kinds, TableLike
 from hackle.information.discrete import discrete_entropy
 from hackle.information.posterior import Floats, PosteriorError, Posteriors, label_factors
 from hackle.information.quantised import Bins, quantise, quantised_factor_information
@@ -30,6 +31,7 @@ class FactorOptions(TypedDict, total=False):
     bins: int
     bounds: tuple[float, float]
     factor_bins: int
+    kinds: Kinds | None
     balanced: bool
     samples: int
     seed: int
@@ -68,12 +70,13 @@ class FactorInformation(NamedTuple):
 def factor_information(
     means: ArrayLike,
     logvars: ArrayLike,
-    factors: ArrayLike,
+    factors: TableLike,
     *,
     estimator: Estimator = "quantised",
     bins: int = 100,
     bounds: tuple[float, float] = (-4.0, 4.0),
     factor_bins: int = 20,
+    kinds: Kinds | None = None,
     balanced: bool = False,
     samples: int = 1,
     seed: int = 0,
@@ -81,12 +84,12 @@ def factor_information(
 ) -> FactorInformation:
     """Informations of codes on factors, to be computed once and scored by RMIG, JEMMIG, MIG and modularity.
 
-    `factors` (n, f): integers are values, floats are continuous and cut in `factor_bins` bins. `balanced` gives all
-    values of a factor the same probability in place of their frequency. `samples`, `seed` and `device` serve the sampled
-    estimator: draws for each point, their seed, and where to compute.
+    `factors` (n, f): `kinds` tells their kinds, which are guessed otherwise; continuous ones are cut in `factor_bins` bins.
+    `balanced` gives all values of a factor the same probability in place of their frequency. `samples`, `seed` and `device`
+    serve the sampled estimator: draws for each point, their seed, and where to compute.
     """
     points, cut = Posteriors(means, logvars), Bins(bins, bounds)
-    labels = label_factors(factors, len(points), factor_bins)
+    labels = label_factors(factors, len(points), factor_bins, kinds)
     if estimator == "quantised":
         information, entropies = quantised_factor_information(quantise(points, cut, labels), balanced=balanced)
     elif estimator == "sampled":
@@ -102,7 +105,7 @@ def factor_information(
 
 
 def posterior_information(
-    means: ArrayLike, logvars: ArrayLike, factors: ArrayLike, **options: Unpack[FactorOptions]
+    means: ArrayLike, logvars: ArrayLike, factors: TableLike, **options: Unpack[FactorOptions]
 ) -> Floats:
     """The matrix I(z_i; y_k), (c, f), in nats, of codes with posteriors `means`, `logvars` (n, c) on factors (n, f).
 

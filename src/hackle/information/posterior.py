@@ -15,8 +15,9 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 
+from hackle.core.columns import Kinds, TableLike, columns_of, read_columns, read_numbers
+from hackle.core.factors import FactorError
 from hackle.core.gaussian import correlation_divergence, log_density, log_density_per_latent, reparameterise
-from hackle.information.discrete import bin_codes
 
 Floats = NDArray[np.float64]
 
@@ -111,23 +112,29 @@ def generator(seed: int, purpose: str) -> np.random.Generator:
     return np.random.default_rng([seed, zlib.crc32(purpose.encode())])
 
 
-def label_factors(factors: ArrayLike, n: int, factor_bins: int) -> NDArray[np.int64]:
-    """Factors (n, f) as labels 0, 1, …: integers, booleans and strings by value, floats cut in equal-width bins.
+def label_factors(factors: TableLike, n: int, factor_bins: int, kinds: Kinds | None = None) -> NDArray[np.int64]:
+    """Factors (n, f) as labels 0, 1, …: the values of classes, the equal-width bins of continuous factors.
 
     >>> label_factors([[5, 7], [9, 7]], n=2, factor_bins=20)
     array([[0, 0],
            [1, 0]])
     """
-    table = np.asarray(factors)
-    if table.ndim != 2 or len(table) != n or table.shape[1] == 0:
-        raise PosteriorError(f"factors have shape {table.shape}; expected ({n}, f), a row for each row of means")
-    if np.issubdtype(table.dtype, np.floating):
-        table = bin_codes(_matrix(table, "factors"), factor_bins)
-    return np.stack([np.unique(column, return_inverse=True)[1] for column in table.T], axis=1).astype(np.int64)
+    try:
+        columns = columns_of(factors, "factors")
+        if not columns or any(len(column) != n for column in columns.values()):
+            shape = len(next(iter(columns.values()), ())), len(columns)
+            raise PosteriorError(f"factors have shape {shape}; expected ({n}, f), a row for each row of means")
+        values = [column.class_values(factor_bins) for column in read_columns(columns, kinds)]
+    except FactorError as error:
+        raise PosteriorError(str(error)) from error
+    return np.stack([np.unique(column, return_inverse=True)[1] for column in values], axis=1).astype(np.int64)
 
 
 def _matrix(values: ArrayLike, name: str) -> Floats:
-    array = np.asarray(values)
+    try:
+        array = read_numbers(values, name)
+    except FactorError as error:
+        raise PosteriorError(str(error)) from error
     if array.ndim != 2 or array.size == 0:
         raise PosteriorError(f"{name} have shape {array.shape}; expected (n, c) with a sample in each row")
     if not (np.issubdtype(array.dtype, np.floating) or np.issubdtype(array.dtype, np.integer)):

@@ -1,10 +1,11 @@
 """What stacked models compute with: convolution, linear layer, normalisation, Bernoulli error, posteriors and their
-mixture, Adam.
+mixture, clipping, Adam.
 
 Triton on CUDA, PyTorch elsewhere.
 """
 
 from hackle.kernels.adam import Rows, adam_step
+from hackle.kernels.clipping import clip_factors
 from hackle.kernels.convolution import down, down_layer, taps, up, up_layer
 from hackle.kernels.covariance import covariance_deviations
 from hackle.kernels.density import gaussian_log_density
@@ -21,6 +22,7 @@ __all__ = [
     "adam_step",
     "batch_normalise",
     "bernoulli_error",
+    "clip_factors",
     "covariance_deviations",
     "down",
     "down_layer",

@@ -30,8 +30,8 @@ class Rows(NamedTuple):
 
 @jit
 def _adam_kernel(
-    weights, gradient, first, second, rounded, settings, row, offset, width,
-    ROUND: tl.constexpr, BLOCK: tl.constexpr,
+    weights, gradient, first, second, rounded, settings, factors, row, offset, width,
+    ROUND: tl.constexpr, CLIP: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     model = tl.program_id(1).to(tl.int64)
     column = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -45,6 +45,8 @@ def _adam_kernel(
     scale = tl.load(own + 4)
     alive = tl.load(own + 5)
     g = tl.load(gradient + model * width + column, mask=inside, other=0.0).to(tl.float32)
+    if CLIP:
+        g *= tl.load(factors + model)
     g = tl.where(alive > 0, g, 0.0)
     m = tl.load(first + at, mask=inside, other=0.0)
     v = tl.load(second + at, mask=inside, other=0.0)
@@ -80,20 +82,27 @@ def _settings_kernel(learning_rates, betas1, betas2, epsilons, alive, updates, p
 
 
 def adam_step(
-    rows: Rows, gradients: Sequence[tuple[int, Tensor]], updates: Tensor, settings: Any, alive: Tensor
+    rows: Rows,
+    gradients: Sequence[tuple[int, Tensor]],
+    updates: Tensor,
+    settings: Any,
+    alive: Tensor,
+    factors: Tensor | None = None,
 ) -> None:
     """Update weights and moments in place. Each gradient (m, …) comes with the column at which its parameter starts.
 
-    `settings` has the fields of `Adam` as (m, 1) tensors; `updates` counts this one already; `alive` is (m, 1).
+    `settings` has the fields of `Adam` as (m, 1) tensors; `updates` counts this one already; `alive` is (m, 1). `factors`
+    (m, 1), if given, multiply each model's gradient.
     """
     if on_triton(rows.weights):
-        _update(rows, gradients, _packed(settings, updates, alive))
+        _update(rows, gradients, _packed(settings, updates, alive), factors)
         return
     correction1 = 1 - settings.beta1**updates
     correction2 = 1 - settings.beta2**updates
     rate = settings.learning_rate * alive / correction1
     for offset, gradient in gradients:
-        gradient = torch.where(alive, gradient.flatten(1).to(torch.float32), 0.0)
+        gradient = gradient.flatten(1).to(torch.float32)
+        gradient = torch.where(alive, gradient if factors is None else factors * gradient, 0.0)
         columns = slice(offset, offset + gradient.shape[1])
         weights, first, second = (values[:, columns] for values in rows[:3])
         first.lerp_(gradient, (1 - settings.beta1).expand_as(first))
@@ -113,7 +122,7 @@ def _packed(settings: Any, updates: Tensor, alive: Tensor) -> Tensor:
     return packed
 
 
-def _update(rows: Rows, gradients: Sequence[tuple[int, Tensor]], packed: Tensor) -> None:
+def _update(rows: Rows, gradients: Sequence[tuple[int, Tensor]], packed: Tensor, factors: Tensor | None) -> None:
     models, row = rows.weights.shape
     rounded = rows.weights if rows.rounded is None else rows.rounded
     for offset, gradient in gradients:
@@ -121,6 +130,7 @@ def _update(rows: Rows, gradients: Sequence[tuple[int, Tensor]], packed: Tensor)
         block = min(1024, triton.next_power_of_2(width))
         launch(
             _adam_kernel, (triton.cdiv(width, block), models),
-            rows.weights, gradient.contiguous(), rows.first, rows.second, rounded, packed, row, offset, width,
-            ROUND=rows.rounded is not None, BLOCK=block,
+            rows.weights, gradient.contiguous(), rows.first, rows.second, rounded, packed,
+            packed if factors is None else factors, row, offset, width,
+            ROUND=rows.rounded is not None, CLIP=factors is not None, BLOCK=block,
         )  # fmt: skip

@@ -1,7 +1,9 @@
 """Checks that every score makes of its arrays, so that bad input ends in a sentence and not inside a solver.
 
-Rows are samples. Codes are finite numbers (n, c); factors are discrete values (n, f), of which only the identity counts,
-so they are renamed 0, 1, … in their order. Two kinds of column carry nothing and are left out of every score:
+Rows are samples. Codes are finite numbers (n, c); factors (n, f) are numbers or texts, read with their kinds by
+`hackle.core.columns`. Of classes only the identity counts, so they are renamed 0, 1, … in their order; a continuous factor is
+cut into bins of equal width over its training values where a score asks for classes. Two kinds of column carry nothing and
+are left out of every score:
 
 - a constant code, one whose spread is within 1e-12 of its size (rounding alone);
 - a factor with a single value in the training sample. A score averages over the factors that are left, and asks for at
@@ -20,27 +22,40 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hackle.core.columns import Column, Kinds, TableLike, as_array, columns_of, read_columns, read_numbers
+from hackle.core.factors import FactorError
+
 Table = NDArray[np.float64]
 Classes = NDArray[np.int64]
-TestPair = tuple[ArrayLike, ArrayLike]
+TestPair = tuple[TableLike, TableLike]
 
 
 class MetricError(ValueError):
     """Arrays or options from which a score cannot be computed."""
 
 
-class Pair(NamedTuple):
-    """Training and test rows; without test rows the training rows are both."""
+class Split(NamedTuple):
+    """Training and test rows; without test rows the training rows are both. Factors with one training value are left out."""
 
     codes: Table
-    factors: NDArray
+    factors: Classes
+    """Class numbers, (n, f); those of a continuous factor are its bins."""
     test_codes: Table
-    test_factors: NDArray
+    test_factors: Classes
+    """−1 for a class that does not occur in training."""
+    numbers: Table
+    """The factors' own numbers, (n, f), less the least in training; class numbers in place of texts."""
+    test_numbers: Table
+    continuous: NDArray[np.bool_]
+    """Which factors, (f,), are continuous."""
 
 
-def check_codes(codes: ArrayLike, name: str = "codes", axes: str = "n c") -> Table:
+def check_codes(codes: TableLike, name: str = "codes", axes: str = "n c") -> Table:
     """The codes as finite float64 numbers with the named axes, none of them empty."""
-    array = np.asarray(codes)
+    try:
+        array = read_numbers(codes, name) if axes == "n c" else as_array(codes)
+    except FactorError as error:
+        raise MetricError(str(error)) from error
     shape = "(" + ", ".join(axes.split()) + ")"
     if array.ndim != len(axes.split()) or array.size == 0:
         raise MetricError(f"{name} have shape {array.shape}; expected {shape} with samples in rows and no axis empty")
@@ -57,24 +72,25 @@ def check_codes(codes: ArrayLike, name: str = "codes", axes: str = "n c") -> Tab
     return array
 
 
-def check_factors(factors: ArrayLike, rows: int, name: str = "factors") -> NDArray:
-    """The factors as an (n, f) array of finite numbers with one row for each row of codes."""
-    array = np.asarray(factors)
-    if array.ndim == 1:
-        raise MetricError(
-            f"{name} have shape {array.shape}; expected (n, f): write factors[:, None] for a single factor"
-        )
-    array = array if np.issubdtype(array.dtype, np.integer) else check_codes(array, name, "n f")
-    if array.ndim != 2 or array.size == 0:
-        raise MetricError(f"{name} have shape {array.shape}; expected (n, f) with samples in rows and no axis empty")
-    if len(array) != rows:
-        raise MetricError(f"{name} have {len(array)} rows but the codes have {rows}; expected one factor row for each")
-    return array
+def check_factors(factors: TableLike, rows: int, kinds: Kinds | None = None, name: str = "factors") -> list[Column]:
+    """The factors, one for each column, with one value for each row of codes."""
+    try:
+        columns = columns_of(factors, name)
+        if not columns or not len(next(iter(columns.values()))):
+            raise MetricError(f"{name} have no rows or no columns; expected (n, f) with samples in rows")
+        for column in columns.values():
+            if len(column) != rows:
+                raise MetricError(
+                    f"{name} have {len(column)} rows but the codes have {rows}; expected one factor row for each"
+                )
+        return read_columns(columns, kinds)
+    except FactorError as error:
+        raise MetricError(str(error)) from error
 
 
-def check_held(held: ArrayLike, rows: int, name: str = "held") -> NDArray:
+def check_held(held: TableLike, rows: int, name: str = "held") -> NDArray:
     """The index of the factor held in each of the groups, (n,)."""
-    array = np.asarray(held)
+    array = as_array(held)
     if array.ndim != 1 or not np.issubdtype(array.dtype, np.integer):
         raise MetricError(f"{name} has shape {array.shape} and type {array.dtype}; expected integers, shape (n,)")
     if len(array) != rows:
@@ -91,7 +107,7 @@ class Held(NamedTuple):
     test_classes: Classes
 
 
-def check_groups(codes: ArrayLike, held: ArrayLike, test: TestPair | None, name: str, axes: str) -> Held:
+def check_groups(codes: TableLike, held: ArrayLike, test: TestPair | None, name: str, axes: str) -> Held:
     """Checked codes of groups, of which the last axis are codes, that hold two factors or more."""
     train = check_codes(codes, name, axes)
     names = check_held(held, len(train))
@@ -109,28 +125,49 @@ def check_groups(codes: ArrayLike, held: ArrayLike, test: TestPair | None, name:
     return Held(train, classes, tested, test_classes)
 
 
-def check_pair(codes: ArrayLike, factors: ArrayLike, test: TestPair | None) -> Pair:
-    """Checked training and test rows with the same columns."""
+def check_split(
+    codes: TableLike, factors: TableLike, test: TestPair | None, kinds: Kinds | None = None, bins: int = 20
+) -> Split:
+    """Checked training and test rows with the same columns: the factors that have more than one training value.
+
+    kinds: of the factors, guessed from the training rows if not told. bins: of continuous ones, where classes are asked for.
+    """
+    if not isinstance(bins, int | np.integer) or bins < 2:
+        raise MetricError(f"factor_bins is {bins!r}; expected a whole number, 2 or more")
     train_codes = check_codes(codes)
-    train_factors = check_factors(factors, len(train_codes))
-    if test is None:
-        return Pair(train_codes, train_factors, train_codes, train_factors)
-    test_codes = check_codes(test[0], "test codes")
-    test_factors = check_factors(test[1], len(test_codes), "test factors")
-    for what, first, second in (("codes", train_codes, test_codes), ("factors", train_factors, test_factors)):
-        if first.shape[1] != second.shape[1]:
-            raise MetricError(
-                f"{first.shape[1]} {what} in training but {second.shape[1]} in the test rows; expected the same columns"
-            )
-    return Pair(train_codes, train_factors, test_codes, test_factors)
-
-
-def check_split(codes: ArrayLike, factors: ArrayLike, test: TestPair | None) -> Pair:
-    """As `check_pair`, with the factors that have more than one training value, as classes named by `name_classes`."""
-    pair = check_pair(codes, factors, test)
-    named = [name_classes(pair.factors[:, k], pair.test_factors[:, k]) for k in scored_factors(pair.factors)]
+    train = check_factors(factors, len(train_codes), kinds)
+    test_codes, tested = train_codes, train
+    if test is not None:
+        test_codes = check_codes(test[0], "test codes")
+        tested = check_factors(test[1], len(test_codes), None, "test factors")
+        tested = [other._replace(kind=one.kind) for one, other in zip(train, tested, strict=False)] + tested[
+            len(train) :
+        ]
+    for what, first, second in (
+        ("codes", train_codes.shape[1], test_codes.shape[1]),
+        ("factors", len(train), len(tested)),
+    ):
+        if first != second:
+            raise MetricError(f"{first} {what} in training but {second} in the test rows; expected the same columns")
+    for one, other in zip(train, tested, strict=True):
+        if (one.values.dtype.kind == "U") != (other.values.dtype.kind == "U"):
+            raise MetricError(f"{one.name} is {one.values.dtype} in training and {other.values.dtype} in the test rows")
+    scored = [(one, other) for one, other in zip(train, tested, strict=True) if len(np.unique(one.values)) > 1]
+    if not scored:
+        raise MetricError(
+            "every factor has a single value, so there is nothing to predict; expected two values or more"
+        )
+    named = [name_classes(one.class_values(bins), other.class_values(bins, like=one)) for one, other in scored]
     classes, test_classes = (np.stack(columns, axis=1) for columns in zip(*named, strict=True))
-    return pair._replace(factors=classes, test_factors=test_classes)
+    # Texts have no numbers but those of their classes.
+    pairs = [
+        pair if one.values.dtype.kind == "U" else (one.values, other.values)
+        for pair, (one, other) in zip(named, scored, strict=True)
+    ]
+    numbers, test_numbers = (np.stack(columns, axis=1).astype(np.float64) for columns in zip(*pairs, strict=True))
+    least = numbers.min(axis=0)
+    continuous = np.array([one.kind == "continuous" for one, _ in scored])
+    return Split(train_codes, classes, test_codes, test_classes, numbers - least, test_numbers - least, continuous)
 
 
 def name_classes(values: NDArray, test_values: NDArray) -> tuple[Classes, Classes]:
@@ -138,23 +175,6 @@ def name_classes(values: NDArray, test_values: NDArray) -> tuple[Classes, Classe
     names, classes = np.unique(values, return_inverse=True)
     position = np.minimum(np.searchsorted(names, test_values), len(names) - 1)
     return classes.astype(np.int64), np.where(names[position] == test_values, position, -1).astype(np.int64)
-
-
-def scored_factors(factors: NDArray) -> NDArray[np.int64]:
-    """The columns with more than one value. Columns that look continuous are refused."""
-    values = np.array([len(np.unique(column)) for column in factors.T])
-    for column in np.flatnonzero(2 * values > len(factors)):
-        if (factors[:, column] != np.round(factors[:, column])).any():
-            raise MetricError(
-                f"factor {column} has {values[column]} fractional values in {len(factors)} rows and looks continuous; "
-                "this score needs discrete values: cut the factor into intervals first"
-            )
-    scored = np.flatnonzero(values > 1)
-    if not len(scored):
-        raise MetricError(
-            "every factor has a single value, so there is nothing to predict; expected two values or more"
-        )
-    return scored
 
 
 def varying(codes: Table) -> NDArray[np.bool_]:
@@ -185,7 +205,7 @@ def check_bins(bins: int, rows: int) -> int:
 
 @contextmanager
 def many_classes() -> Iterator[None]:
-    """Keeps scikit-learn from asking whether many classes in few rows are not numbers: `scored_factors` has settled that."""
+    """Keeps scikit-learn from asking whether many classes in few rows are not numbers: their kind has settled that."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
         yield

@@ -16,10 +16,14 @@ disentangled (1), with a single code every factor is complete (1). Predictors:
 - `"gbt"`: disentanglement_lib: gradient-boosted trees, see `hackle.metrics.trees`.
 - `"random-forest"`: scikit-learn's default forest, seed 0.
 - `"lasso"`: Do & Tran 2020 (§4): |w_i| of a Lasso with α = 0.002 on the factor's numbers, standardised. Their order counts, so
-  leave out categorical factors. Informativeness is 1 − RMSE / RMSE of the training mean, at least 0.
+  leave out categorical factors.
 
-Informativeness is test accuracy for the three classifiers. Constant codes are left out and not counted in d; with no
-other codes D = C = 0 and informativeness is that of the most frequent class or the mean.
+The first three classify. A continuous factor is predicted by the regression of the same family, its numbers standardised: the
+Lasso for the SVM, boosted regression trees, a regression forest. Informativeness is test accuracy of a classifier and, of a
+regression, 1 − RMSE / RMSE of the training mean, at least 0 (Eastwood & Williams' error, turned round). Weights of an SVM
+and of a Lasso have no common scale: where there are factors of both kinds every column of R is divided by its sum. Constant
+codes are left out and not counted in d; with no other codes D = C = 0 and informativeness is that of the most frequent
+class or the mean.
 """
 
 from __future__ import annotations
@@ -28,9 +32,10 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.linear_model import Lasso
 
+from hackle.core.columns import Kinds, TableLike
 from hackle.metrics.checks import (
     Classes,
     MetricError,
@@ -38,14 +43,13 @@ from hackle.metrics.checks import (
     TestPair,
     check_choice,
     check_matrix,
-    check_pair,
     check_split,
     many_classes,
     standardise,
 )
 from hackle.metrics.linear import fit_l1_machines
 from hackle.metrics.metric import Evaluation, Metric, Row, numeric_factors
-from hackle.metrics.trees import fit_boosted_trees
+from hackle.metrics.trees import fit_boosted_trees, fit_regression_trees
 
 
 class DCIScores(NamedTuple):
@@ -67,17 +71,23 @@ class Importance(NamedTuple):
 
 
 def dci_scores(
-    codes: ArrayLike, factors: ArrayLike, *, test: TestPair | None = None, predictor: str = "l1-svm"
+    codes: TableLike,
+    factors: TableLike,
+    *,
+    test: TestPair | None = None,
+    predictor: str = "l1-svm",
+    kinds: Kinds | None = None,
 ) -> DCIScores:
     """Disentanglement, completeness and informativeness of codes (n, c) and factors (n, f).
 
-    `test` holds other codes and factors on which informativeness is taken; without it the training rows are.
+    `test` holds other codes and factors on which informativeness is taken; without it the training rows are. `kinds` tells
+    the factors' kinds, which are guessed otherwise.
 
     >>> grid = np.stack(np.meshgrid(np.arange(2), np.arange(2)), axis=-1).reshape(-1, 2)
     >>> dci_scores(np.repeat(grid, 5, axis=0) * 1.0, np.repeat(grid, 5, axis=0))
     DCIScores(disentanglement=1.0, completeness=1.0, informativeness=1.0)
     """
-    importance, informativeness = dci_importance(codes, factors, test=test, predictor=predictor)
+    importance, informativeness = dci_importance(codes, factors, test=test, predictor=predictor, kinds=kinds)
     disentanglement, completeness = dci_from_importance(importance) if len(importance) else (0.0, 0.0)
     return DCIScores(disentanglement, completeness, float(informativeness.mean()))
 
@@ -108,20 +118,41 @@ def completeness_per_factor(importance: ArrayLike) -> NDArray[np.float64]:
 
 
 def dci_importance(
-    codes: ArrayLike, factors: ArrayLike, *, test: TestPair | None = None, predictor: str = "l1-svm"
+    codes: TableLike,
+    factors: TableLike,
+    *,
+    test: TestPair | None = None,
+    predictor: str = "l1-svm",
+    kinds: Kinds | None = None,
 ) -> Importance:
     """The importance matrix behind the scores; arguments as for `dci_scores`."""
-    check_choice(predictor, (*_CLASSIFIERS, "lasso"), "predictor")
-    if predictor == "lasso":
-        return _lasso_importance(codes, factors, test)
-    split = check_split(codes, factors, test)
+    check_choice(predictor, _REGRESSORS, "predictor")
+    split = check_split(codes, factors, test, kinds)
     train, held_out = standardise(split.codes, split.test_codes)
-    fit = _CLASSIFIERS[predictor] if train.shape[1] else _most_frequent
-    matrix, accuracies = np.empty((train.shape[1], split.factors.shape[1])), np.empty(split.factors.shape[1])
-    for column, (classes, test_classes) in enumerate(zip(split.factors.T, split.test_factors.T, strict=True)):
-        matrix[:, column], predicted = fit(train, classes, held_out)
-        accuracies[column] = np.mean(predicted == test_classes)
-    return Importance(matrix, accuracies)
+    numbers, test_numbers = standardise(split.numbers, split.test_numbers)
+    regressed = split.continuous | (predictor == "lasso")
+    matrix, found = np.empty((train.shape[1], len(regressed))), np.empty(len(regressed))
+    for column, regress in enumerate(regressed):
+        if regress:
+            fit = _REGRESSORS[predictor] if train.shape[1] else _mean
+            matrix[:, column], predicted = fit(train, numbers[:, column], held_out)
+            found[column] = _regression_score(predicted, test_numbers[:, column])
+        else:
+            fit = _CLASSIFIERS[predictor] if train.shape[1] else _most_frequent
+            matrix[:, column], predicted = fit(train, split.factors[:, column], held_out)
+            found[column] = np.mean(predicted == split.test_factors[:, column])
+    if regressed.any() and not regressed.all():
+        sums = matrix.sum(axis=0)
+        matrix = np.divide(matrix, sums, out=np.zeros_like(matrix), where=sums > 0)
+    return Importance(matrix, found)
+
+
+def _regression_score(predicted: NDArray, values: NDArray) -> float:
+    """1 − RMSE / RMSE of the training mean, which is 0, at least 0."""
+    reference = np.sqrt(np.mean(values**2))
+    if reference == 0:
+        raise MetricError("a factor does not vary in the test rows; expected at least two values of it there")
+    return max(0.0, 1.0 - float(np.sqrt(np.mean((predicted - values) ** 2)) / reference))
 
 
 def _concentration(matrix: Table) -> NDArray[np.float64]:
@@ -153,32 +184,33 @@ def _most_frequent(train: Table, classes: Classes, held_out: Table) -> tuple[NDA
     return np.zeros(train.shape[1]), np.full(len(held_out), np.bincount(classes).argmax())
 
 
+def _lasso(train: Table, values: NDArray, held_out: Table) -> tuple[NDArray, NDArray]:
+    lasso = Lasso(alpha=0.002, tol=1e-6, max_iter=10_000).fit(train, values)
+    return np.abs(lasso.coef_), np.asarray(lasso.predict(held_out))
+
+
+def _regression_trees(train: Table, values: NDArray, held_out: Table) -> tuple[NDArray, NDArray]:
+    trees = fit_regression_trees(train, values)
+    return trees.importance, trees.predict(held_out)
+
+
+def _regression_forest(train: Table, values: NDArray, held_out: Table) -> tuple[NDArray, NDArray]:
+    forest = RandomForestRegressor(random_state=0).fit(train, values)
+    return forest.feature_importances_, forest.predict(held_out)
+
+
+def _mean(train: Table, values: NDArray, held_out: Table) -> tuple[NDArray, NDArray]:
+    return np.zeros(train.shape[1]), np.zeros(len(held_out))
+
+
 _CLASSIFIERS = {"l1-svm": _l1_svm, "gbt": _boosted_trees, "random-forest": _random_forest}
-
-
-def _lasso_importance(codes: ArrayLike, factors: ArrayLike, test: TestPair | None) -> Importance:
-    pair = check_pair(codes, factors, test)
-    train, held_out = standardise(pair.codes, pair.test_codes)
-    values, test_values = standardise(pair.factors.astype(np.float64), pair.test_factors.astype(np.float64))
-    # The training mean is 0, so this is the error of predicting it.
-    reference = np.sqrt(np.mean(test_values**2, axis=0))
-    if not values.shape[1] or (reference == 0).any():
-        raise MetricError(
-            "a factor does not vary in the training or test rows; expected at least one, and that it varies"
-        )
-    if not train.shape[1]:
-        return Importance(np.zeros((0, values.shape[1])), np.zeros(values.shape[1]))
-    fits = [Lasso(alpha=0.002, tol=1e-6, max_iter=10_000).fit(train, column) for column in values.T]
-    predicted = np.stack([np.asarray(lasso.predict(held_out)) for lasso in fits], axis=1)
-    error = np.sqrt(np.mean((predicted - test_values) ** 2, axis=0))
-    return Importance(np.abs([lasso.coef_ for lasso in fits]).T, np.maximum(0.0, 1.0 - error / reference))
+_REGRESSORS = {"l1-svm": _lasso, "gbt": _regression_trees, "random-forest": _regression_forest, "lasso": _lasso}
 
 
 def _compute(e: Evaluation) -> dict[str, float]:
     kept = numeric_factors(e.grid, e.protocol)
-    test_codes, test_factors = e.test
-    test = test_codes, test_factors[:, kept]
-    found = dci_scores(e.codes, e.factors[:, kept], test=test, predictor=e.protocol.dci_predictor)
+    test, kinds = (e.test[0], e.test_values[:, kept]), [e.kinds[place] for place in kept]
+    found = dci_scores(e.codes, e.values[:, kept], test=test, predictor=e.protocol.dci_predictor, kinds=kinds)
     return {f"dci_{name}": value for name, value in found._asdict().items()}
 
 
@@ -191,4 +223,5 @@ DCI = Metric(
         Row("dci_informativeness", "DCI informativeness", "DCI inform.", None, 1.0),
     ),
     needs=("a numeric factor",),
+    continuous="values",
 )

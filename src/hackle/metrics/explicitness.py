@@ -3,7 +3,8 @@
 For each value of a factor a logistic regression (scikit-learn's default penalty, L2 with C = 1) separates it from the rest
 of the training codes, standardised. The test probabilities of a row are scaled to sum to 1 over the values, as
 scikit-learn's `predict_proba` does, and each value's area under the ROC curve is taken. The score is the mean over
-values, then over factors. It is at most 1; chance is 0.5, which codes that all are constant score.
+values, then over factors. It speaks of classes, so a continuous factor is cut into equal-width bins. It is at most 1;
+chance is 0.5, which codes that all are constant score.
 
 A value that does not occur in the test rows, or that is all there is in them, has no area and is left out. Departure:
 the solver runs until it converges, where scikit-learn's default stops after 100 iterations.
@@ -12,32 +13,46 @@ the solver runs until it converges, where scikit-learn's default stops after 100
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.special import log_expit, logsumexp
 from scipy.stats import rankdata
 from sklearn.linear_model import LogisticRegression
 
+from hackle.core.columns import Kinds, TableLike
 from hackle.metrics.checks import Classes, MetricError, Table, TestPair, check_split, standardise
 from hackle.metrics.metric import Metric, Row
 
 
-def explicitness_score(codes: ArrayLike, factors: ArrayLike, *, test: TestPair | None = None) -> float:
+def explicitness_score(
+    codes: TableLike,
+    factors: TableLike,
+    *,
+    test: TestPair | None = None,
+    kinds: Kinds | None = None,
+    factor_bins: int = 20,
+) -> float:
     """The mean area under the ROC curve, 0 to 1, of reading the factors (n, f) from the codes (n, c).
 
-    `test` holds other codes and factors on which areas are taken; without it the training rows are.
+    `test` holds other codes and factors on which areas are taken; without it the training rows are. `kinds` tells the
+    factors' kinds, which are guessed otherwise; `factor_bins` cuts the continuous ones.
 
     >>> grid = np.stack(np.meshgrid(np.arange(2), np.arange(2)), axis=-1).reshape(-1, 2)
     >>> explicitness_score(np.repeat(grid, 5, axis=0) * 1.0, np.repeat(grid, 5, axis=0))
     1.0
     """
-    return float(explicitness_per_factor(codes, factors, test=test).mean())
+    return float(explicitness_per_factor(codes, factors, test=test, kinds=kinds, factor_bins=factor_bins).mean())
 
 
 def explicitness_per_factor(
-    codes: ArrayLike, factors: ArrayLike, *, test: TestPair | None = None
+    codes: TableLike,
+    factors: TableLike,
+    *,
+    test: TestPair | None = None,
+    kinds: Kinds | None = None,
+    factor_bins: int = 20,
 ) -> NDArray[np.float64]:
     """Each factor's mean area, (f,), for factors with more than one training value; arguments as above."""
-    split = check_split(codes, factors, test)
+    split = check_split(codes, factors, test, kinds, factor_bins)
     train, held_out = standardise(split.codes, split.test_codes)
     areas = np.empty(split.factors.shape[1])
     for column, (classes, test_classes) in enumerate(zip(split.factors.T, split.test_factors.T, strict=True)):
@@ -80,6 +95,6 @@ def _log_probabilities(train: Table, classes: Classes, held_out: Table) -> Table
 
 EXPLICITNESS = Metric(
     "explicitness",
-    lambda e: explicitness_score(e.codes, e.factors, test=e.test),
+    lambda e: explicitness_score(e.codes, e.factors, test=e.test, kinds="categorical"),
     (Row("explicitness", "explicitness", "Explicitness"),),
 )

@@ -17,6 +17,7 @@ from typing import Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hackle.core.columns import TableLike
 from hackle.information.factor_information import FactorInformation, FactorOptions, factor_information
 from hackle.information.posterior import Floats
 from hackle.metrics.metric import Metric, Row
@@ -26,7 +27,7 @@ from hackle.metrics.mig import top_two_gap
 def jemmig(
     means: ArrayLike,
     logvars: ArrayLike,
-    factors: ArrayLike,
+    factors: TableLike,
     *,
     normalised: bool = True,
     **options: Unpack[FactorOptions],

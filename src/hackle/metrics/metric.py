@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from hackle.core.factors import FactorGrid, scored_factors
+from hackle.core.factors import FactorGrid, Kind, scored_factors
 from hackle.core.parts import Found, PartError, Parts, source_file, source_hash
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 Codes = NDArray[np.float32]
 Labels = NDArray[np.int64]
+Values = NDArray[np.float64]
 Posterior = tuple[Codes, Codes]
 """Means and logvars, each (n, c)."""
 Part = Literal["groups", "test_groups", "pairs", "test_pairs"]
@@ -42,13 +43,14 @@ class Evaluation(Protocol):
     grid: the data set's factors. protocol: the `hackle.scoring.protocol.Protocol`, whose fields are the metrics' arguments.
     seed, correlation, discrete: of the draws, σ of the posteriors' noise, and which codes are class numbers.
     codes, factors: of the training points, (n, c) and (n, f), those factors that are observed and vary; test: both of the test
-    points. posteriors, test_posteriors: their means and logvars, where there are any; everything: those of every image of the
-    plan. coverage: the part of the data set's images that the plan has met. mixture: the posteriors that mixtures are made of
-    where not those evaluated. factor_information: of the posteriors on the factors, quantised, and sampled.
-    device: where heavy sums run, beside the model if that is on an accelerator.
-    groups: the codes (g, size, c) of "groups" or "test_groups" and the factor that each holds. differences: the mean absolute
-    difference (g, c) between the halves of "pairs" or "test_pairs" and the factor that each holds. decoding: the model and so
-    many of the test images.
+    points. A continuous factor is there as the number of its bin, of which there are `grid.bins`. values, test_values: the same
+    with its real numbers; kinds: of each of these factors, (f,). posteriors, test_posteriors: their means and logvars,
+    where there are any; everything: those of every image of the plan. coverage: the part of the data set's images that the
+    plan has met. mixture: the posteriors that mixtures are made of where not those evaluated. factor_information: of the
+    posteriors on the factors, quantised, and sampled. device: where heavy sums run, beside the model if that is on an
+    accelerator. groups: the codes (g, size, c) of "groups" or "test_groups" and the factor that each holds. differences:
+    the mean absolute difference (g, c) between the halves of "pairs" or "test_pairs" and the factor that each holds.
+    decoding: the model and so many of the test images.
     """
 
     seed: int
@@ -65,6 +67,12 @@ class Evaluation(Protocol):
     def factors(self) -> Labels: ...
     @property
     def test(self) -> tuple[Codes, Labels]: ...
+    @property
+    def kinds(self) -> tuple[Kind, ...]: ...
+    @property
+    def values(self) -> Values: ...
+    @property
+    def test_values(self) -> Values: ...
     @property
     def has_posteriors(self) -> bool: ...
     @property
@@ -101,7 +109,9 @@ class Subject:
     likelihood: bool = True
 
 
-Need = Literal["factors", "two factors", "a numeric factor", "two codes", "posteriors", "a likelihood"]
+Need = Literal[
+    "factors", "two factors", "a numeric factor", "a continuous factor", "two codes", "posteriors", "a likelihood"
+]
 
 
 def numeric_factors(grid: FactorGrid, protocol: Any) -> list[int]:
@@ -129,6 +139,8 @@ def _lacks(need: Need, subject: Subject) -> str:
         return "observed factors, of which the data set has none with more than one value"
     if need == "two factors" and len(scored_factors(grid)) < 2:
         return "two observed factors with more than one value, of which the data set has one"
+    if need == "a continuous factor" and "continuous" not in (grid.kinds[column] for column in scored_factors(grid)):
+        return "a continuous factor, of which there is none"
     if need == "a numeric factor" and not numeric_factors(grid, subject.protocol):
         return (
             "a factor that is not categorical, of which the data set has none and the protocol "
@@ -160,8 +172,9 @@ class Metric:
 
     rows: what it gives; the first is never missing, and the metric is known by it. better: which way to read them. needs: what
     data set and model must have; references are known where that is factors. on: it sees codes, means and samples alike, means
-    alone, or posteriors. slow: left out of "all", because it takes minutes. parts: what it reads of the plan beside independent
-    points. origin: where a metric of one's own comes from.
+    alone, or posteriors. continuous: whether it reads the real numbers of continuous factors or their bins. slow: left out
+    of "all", because it takes minutes. parts: what it reads of the plan beside independent points. origin: where a metric
+    of one's own comes from.
     """
 
     name: str
@@ -170,6 +183,7 @@ class Metric:
     better: Literal["higher", "lower", "neither"] = "higher"
     needs: tuple[Need, ...] = ("factors",)
     on: Literal["codes", "means", "posterior"] = "codes"
+    continuous: Literal["bins", "values"] = "bins"
     slow: bool = False
     parts: tuple[Part, ...] = ()
     origin: str = ""
@@ -182,7 +196,7 @@ class Metric:
     @property
     def has_reference(self) -> bool:
         """Whether it compares codes with factors, so that perfect codes tell how high it can get."""
-        return bool({"factors", "two factors", "a numeric factor"} & set(self.needs))
+        return bool({"factors", "two factors", "a numeric factor", "a continuous factor"} & set(self.needs))
 
     def gives(self, score: str) -> bool:
         """Whether a score of this name is one of its rows."""
@@ -228,7 +242,8 @@ def own_metric(name: str, thing: Any) -> Metric | None:
 
     label = short.replace("_", " ")
     rows = Row(short, label, short, None, None), Row(f"{short}_*", f"{label} *", f"{short}_*", None, None)
-    needs: tuple[Need, ...] = ("factors",) if {"factors", "test_factors"} & set(required) else ()
+    of_factors = {"factors", "test_factors", "values", "test_values", "kinds"} & set(required)
+    needs: tuple[Need, ...] = ("factors",) if of_factors else ()
     of_posteriors = bool({"means", "logvars"} & set(required))
     return Metric(short, compute, rows, needs=needs, on="posterior" if of_posteriors else "codes", origin=origin(thing))
 
@@ -245,6 +260,9 @@ ARGUMENTS: dict[str, Callable[[Evaluation], Any]] = {
     "factors": lambda e: e.factors,
     "test_codes": lambda e: e.test[0],
     "test_factors": lambda e: e.test[1],
+    "values": lambda e: e.values,
+    "test_values": lambda e: e.test_values,
+    "kinds": lambda e: e.kinds,
     "means": lambda e: e.posteriors[0],
     "logvars": lambda e: e.posteriors[1],
     "seed": lambda e: e.seed,

@@ -3,7 +3,8 @@
     MIG = (1/K) Σ_k ( I(z_{j_k}; v_k) − max_{j ≠ j_k} I(z_j; v_k) ) / H(v_k),     j_k = argmax_j I(z_j; v_k)
 
 with informations counted after each code is cut in 20 equal-width bins. Departures: Chen et al. integrate q(z|x) over the
-data set where this takes one code for each sample. A sole code has no rival and its second-best information is 0.
+data set where this takes one code for each sample. A continuous factor is cut into 20 equal-width bins, too
+(`hackle.metrics.neighbour_information` needs none). A sole code has no rival and its second-best information is 0.
 
 At most 1 in theory; 20 bins cannot resolve a factor with more than 20 values, so that factor's gap stays below
 ln 20 / ln(values).
@@ -14,21 +15,18 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hackle.core.columns import Kinds, TableLike
 from hackle.information.discrete import bin_codes, discrete_entropy, discrete_mutual_information
-from hackle.metrics.checks import (
-    MetricError,
-    check_bins,
-    check_codes,
-    check_factors,
-    check_matrix,
-    scored_factors,
-    varying,
-)
+from hackle.metrics.checks import MetricError, check_bins, check_matrix, check_split, varying
 from hackle.metrics.metric import Metric, Row
 
 
-def mig_score(codes: ArrayLike, factors: ArrayLike, *, bins: int = 20) -> float:
-    """The mutual information gap of codes (n, c) and discrete factors (n, f), between 0 and 1.
+def mig_score(
+    codes: TableLike, factors: TableLike, *, bins: int = 20, kinds: Kinds | None = None, factor_bins: int = 20
+) -> float:
+    """The mutual information gap of codes (n, c) and factors (n, f), between 0 and 1.
+
+    `kinds` tells the factors' kinds, which are guessed otherwise; `factor_bins` cuts the continuous ones.
 
     >>> grid = np.stack(np.meshgrid(np.arange(4), np.arange(4)), axis=-1).reshape(-1, 2)
     >>> round(mig_score(grid * 1.0, grid, bins=4), 6)
@@ -37,13 +35,12 @@ def mig_score(codes: ArrayLike, factors: ArrayLike, *, bins: int = 20) -> float:
     >>> round(mig_score(duplicated, grid, bins=4), 6)
     0.5
     """
-    codes = check_codes(codes)
-    factors = check_factors(factors, len(codes))
-    factors = factors[:, scored_factors(factors)]
-    information = discrete_mutual_information(bin_codes(codes, check_bins(bins, len(codes))), factors)
+    found = check_split(codes, factors, None, kinds, factor_bins)
+    binned = bin_codes(found.codes, check_bins(bins, len(found.codes)))
+    information = discrete_mutual_information(binned, found.factors)
     # Bins from minimum to maximum would read the last digits of a code that is constant but for rounding.
-    information[~varying(codes)] = 0.0
-    return mig_from_information(information, discrete_entropy(factors))
+    information[~varying(found.codes)] = 0.0
+    return mig_from_information(information, discrete_entropy(found.factors))
 
 
 def mig_from_information(information: ArrayLike, entropies: ArrayLike) -> float:
@@ -77,4 +74,8 @@ def top_two_gap(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
     return ordered[-1] - ordered[-2] if len(ordered) > 1 else ordered[-1]
 
 
-MIG = Metric("mig", lambda e: mig_score(e.codes, e.factors, bins=e.protocol.bins), (Row("mig", "MIG", "MIG"),))
+MIG = Metric(
+    "mig",
+    lambda e: mig_score(e.codes, e.factors, bins=e.protocol.bins, kinds="categorical"),
+    (Row("mig", "MIG", "MIG"),),
+)

@@ -1,6 +1,7 @@
 """Modularity (Ridgeway & Mozer 2018), as Locatello et al. 2019, appendix B, compute it.
 
-With m_{if} the information of code i, cut in 20 equal-width bins, on factor f, and θ_i = max_f m_{if} at f*,
+With m_{if} the information of code i, cut in 20 equal-width bins, on factor f (cut likewise if continuous), and θ_i = max_f
+m_{if} at f*,
 
     modularity = mean over codes of  1 − Σ_{f ≠ f*} m_{if}² / (θ_i² (N − 1)).
 
@@ -13,26 +14,29 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hackle.core.columns import Kinds, TableLike
 from hackle.information.discrete import bin_codes, discrete_mutual_information
-from hackle.metrics.checks import check_bins, check_codes, check_factors, check_matrix, scored_factors, varying
+from hackle.metrics.checks import check_bins, check_matrix, check_split, varying
 from hackle.metrics.metric import Metric, Row
 
 
-def modularity_score(codes: ArrayLike, factors: ArrayLike, *, bins: int = 20) -> float:
-    """The modularity of codes (n, c) with respect to discrete factors (n, f), between 0 and 1.
+def modularity_score(
+    codes: TableLike, factors: TableLike, *, bins: int = 20, kinds: Kinds | None = None, factor_bins: int = 20
+) -> float:
+    """The modularity of codes (n, c) with respect to factors (n, f), between 0 and 1.
+
+    `kinds` tells the factors' kinds, which are guessed otherwise; `factor_bins` cuts the continuous ones.
 
     >>> grid = np.stack(np.meshgrid(np.arange(4), np.arange(4)), axis=-1).reshape(-1, 2)
     >>> round(modularity_score(grid * 1.0, grid, bins=4), 6)
     1.0
     """
-    codes = check_codes(codes)
-    factors = check_factors(factors, len(codes))
-    factors = factors[:, scored_factors(factors)]
-    bins = check_bins(bins, len(codes))
-    kept = varying(codes)
+    found = check_split(codes, factors, None, kinds, factor_bins)
+    bins = check_bins(bins, len(found.codes))
+    kept = varying(found.codes)
     if not kept.any():
         return 0.0
-    information = discrete_mutual_information(bin_codes(codes[:, kept], bins), factors)
+    information = discrete_mutual_information(bin_codes(found.codes[:, kept], bins), found.factors)
     return modularity_from_information(information)
 
 
@@ -61,6 +65,6 @@ def modularity_per_code(information: ArrayLike) -> NDArray[np.float64]:
 
 MODULARITY = Metric(
     "modularity",
-    lambda e: modularity_score(e.codes, e.factors, bins=e.protocol.bins),
+    lambda e: modularity_score(e.codes, e.factors, bins=e.protocol.bins, kinds="categorical"),
     (Row("modularity", "modularity", "Modularity"),),
 )

@@ -12,13 +12,14 @@ from typing import Unpack
 
 from numpy.typing import ArrayLike
 
+from hackle.core.columns import TableLike
 from hackle.information.factor_information import FactorOptions
 from hackle.metrics.metric import Evaluation, Metric, Row
 from hackle.metrics.rmig import rmig_score
 
 
 def posterior_mig_score(
-    means: ArrayLike, logvars: ArrayLike, factors: ArrayLike, **options: Unpack[FactorOptions]
+    means: ArrayLike, logvars: ArrayLike, factors: TableLike, **options: Unpack[FactorOptions]
 ) -> float:
     """MIG of posteriors with `means` and `logvars` (n, c) and discrete factors (n, f), higher is better.
 
@@ -34,7 +35,7 @@ def posterior_mig_score(
 
 def _compute(e: Evaluation) -> float:
     bins = e.protocol.posterior_bins
-    return posterior_mig_score(*e.posteriors, e.factors, bins=bins, estimator="quantised")
+    return posterior_mig_score(*e.posteriors, e.factors, bins=bins, estimator="quantised", kinds="categorical")
 
 
 POSTERIOR_MIG = Metric(

@@ -14,6 +14,7 @@ from typing import Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hackle.core.columns import TableLike
 from hackle.information.factor_information import FactorInformation, FactorOptions, factor_information
 from hackle.information.posterior import Floats
 from hackle.metrics.informativeness import informativeness
@@ -25,7 +26,7 @@ from hackle.metrics.modularity import modularity_from_information
 def rmig_score(
     means: ArrayLike,
     logvars: ArrayLike,
-    factors: ArrayLike,
+    factors: TableLike,
     *,
     normalised: bool = True,
     **options: Unpack[FactorOptions],
@@ -57,7 +58,13 @@ def rmig_per_factor(found: FactorInformation, *, normalised: bool = True) -> Flo
 def _sampled(e: Evaluation) -> dict[str, float]:
     """Informativeness, RMIG and the MIG of Chen et al. 2018, which takes a factor's values to be equally likely."""
     balanced = factor_information(
-        *e.posteriors, e.factors, estimator="sampled", balanced=True, seed=e.seed, device=e.device
+        *e.posteriors,
+        e.factors,
+        estimator="sampled",
+        kinds="categorical",
+        balanced=True,
+        seed=e.seed,
+        device=e.device,
     )
     alone = informativeness(*e.posteriors, estimator="sampled", seed=e.seed, device=e.device)
     return {

@@ -2,7 +2,8 @@
 
 S_jk is the test accuracy of a linear SVM (squared hinge, one class against the rest, C = 0.01, balanced class weights) that
 predicts factor k from code j alone, standardised. The score is the mean over factors of the largest S_jk minus the second
-largest. For continuous factors (`continuous=True`) S_jk is the squared correlation of code and factor.
+largest. For a continuous factor S_jk is the squared correlation of code and factor over the training rows, which is the R² of
+the linear regression of the factor on the code, as Kumar et al. define it.
 
 Constant codes are left out; a sole code has no rival and its gap is S itself. Codes that all are constant score 0. One
 linear function of one code cannot single out a class in the middle of its range, so perfect codes of a factor with many
@@ -12,69 +13,65 @@ values score far below 1 in the discrete variant.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.svm import LinearSVC
 
-from hackle.metrics.checks import (
-    MetricError,
-    TestPair,
-    check_codes,
-    check_factors,
-    check_split,
-    many_classes,
-    standardise,
-    varying,
-)
+from hackle.core.columns import Kinds, TableLike
+from hackle.metrics.checks import MetricError, TestPair, check_split, many_classes, standardise
 from hackle.metrics.metric import Metric, Row
 from hackle.metrics.mig import top_two_gap
 
 
 def sap_score(
-    codes: ArrayLike, factors: ArrayLike, *, test: TestPair | None = None, C: float = 0.01, continuous: bool = False
+    codes: TableLike,
+    factors: TableLike,
+    *,
+    test: TestPair | None = None,
+    C: float = 0.01,
+    kinds: Kinds | None = None,
 ) -> float:
     """The mean gap, 0 to 1, between the two best single codes for each factor: codes (n, c), factors (n, f).
 
     `test` holds other codes and factors on which accuracies are taken; without it the training rows are scored. `C` is
-    the SVM's inverse penalty. `continuous` takes squared correlations, for which there is nothing to test.
+    the SVM's inverse penalty. `kinds` tells the factors' kinds, which are guessed otherwise.
 
     >>> grid = np.stack(np.meshgrid(np.arange(2), np.arange(2)), axis=-1).reshape(-1, 2)
     >>> sap_score(np.repeat(grid, 5, axis=0) * 1.0, np.repeat(grid, 5, axis=0))
     0.5
     """
-    matrix = sap_matrix(codes, factors, test=test, C=C, continuous=continuous)
+    matrix = sap_matrix(codes, factors, test=test, C=C, kinds=kinds)
     return float(top_two_gap(matrix).mean()) if len(matrix) else 0.0
 
 
 @many_classes()
 def sap_matrix(
-    codes: ArrayLike, factors: ArrayLike, *, test: TestPair | None = None, C: float = 0.01, continuous: bool = False
+    codes: TableLike,
+    factors: TableLike,
+    *,
+    test: TestPair | None = None,
+    C: float = 0.01,
+    kinds: Kinds | None = None,
 ) -> NDArray[np.float64]:
     """S_jk for every varying code and every factor with more than one value; arguments as for `sap_score`."""
     if not C > 0:
         raise MetricError(f"C is {C}; expected a positive number, the usual protocol has 0.01")
-    if continuous:
-        if test is not None:
-            raise MetricError("squared correlations need no test rows; leave test out, or continuous=False for an SVM")
-        return _squared_correlations(codes, factors)
-    split = check_split(codes, factors, test)
+    split = check_split(codes, factors, test, kinds)
     train, held_out = standardise(split.codes, split.test_codes)
     matrix = np.empty((train.shape[1], split.factors.shape[1]))
+    numbers, _ = standardise(split.numbers, split.numbers)
     for j, k in np.ndindex(matrix.shape):
+        if split.continuous[k]:
+            matrix[j, k] = np.mean(train[:, j] * numbers[:, k]) ** 2
+            continue
         machine = LinearSVC(C=C, class_weight="balanced", max_iter=10_000)
         machine.fit(train[:, j : j + 1], split.factors[:, k])
         matrix[j, k] = np.mean(machine.predict(held_out[:, j : j + 1]) == split.test_factors[:, k])
     return matrix
 
 
-def _squared_correlations(codes: ArrayLike, factors: ArrayLike) -> NDArray[np.float64]:
-    z = check_codes(codes)
-    v = check_factors(factors, len(z)).astype(np.float64)
-    kept = varying(v)
-    if not kept.any():
-        raise MetricError("every factor is constant, so nothing correlates with it; expected factors that vary")
-    z, _ = standardise(z, z)
-    v, _ = standardise(v, v)
-    return (z.T @ v / len(z)) ** 2
-
-
-SAP = Metric("sap", lambda e: sap_score(e.codes, e.factors, test=e.test), (Row("sap", "SAP", "SAP"),))
+SAP = Metric(
+    "sap",
+    lambda e: sap_score(e.codes, e.values, test=(e.test[0], e.test_values), kinds=e.kinds),
+    (Row("sap", "SAP", "SAP"),),
+    continuous="values",
+)

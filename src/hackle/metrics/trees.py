@@ -13,6 +13,9 @@ their two trees mirror each other.
 One departure makes this some thirty times as fast: splits lie between 63 quantiles of each code, not between all of its
 values. With far more noise than signal scikit-learn's exact splits memorise single rows, which these cannot; a coarse
 histogram keeps the importances closest.
+
+Of real numbers there is one tree a round, on the residuals y − ŷ, whose leaves step by 0.1 of their mean residual, from the
+mean of y on: scikit-learn's GradientBoostingRegressor. There LightGBM's own objective, squared error, is the same thing.
 """
 
 from __future__ import annotations
@@ -90,5 +93,30 @@ def fit_boosted_trees(codes: Table, classes: Classes) -> BoostedTrees:
         scores += step[cell].reshape(count, n)
         for tree, leaf in np.argwhere(step.reshape(count, _LEAVES)):
             booster.set_leaf_output(index * count + tree, leaf, float(step[tree * _LEAVES + leaf]))
+    return BoostedTrees(booster, start, _shares(booster))
+
+
+class RegressionTrees(NamedTuple):
+    """A fitted regression on codes."""
+
+    booster: Booster
+    importance: NDArray[np.float64]
+    """Each code's share, (c,), of the fall in squared residuals; zeros if no split brought any."""
+
+    def predict(self, codes: Table) -> NDArray[np.float64]:
+        """The predicted number of each row, (n,)."""
+        return np.asarray(self.booster.predict(codes), dtype=np.float64)
+
+
+def fit_regression_trees(codes: Table, values: NDArray[np.float64]) -> RegressionTrees:
+    """Trees that predict real numbers (n,) from codes (n, c)."""
+    import lightgbm
+
+    settings = {**_SETTINGS, "objective": "regression", "learning_rate": _RATE}
+    booster = lightgbm.train(settings, lightgbm.Dataset(codes, label=values, params=settings), num_boost_round=_ROUNDS)
+    return RegressionTrees(booster, _shares(booster))
+
+
+def _shares(booster: Booster) -> NDArray[np.float64]:
     gain = booster.feature_importance("gain")
-    return BoostedTrees(booster, start, gain / gain.sum() if gain.sum() > 0 else np.zeros(len(gain)))
+    return gain / gain.sum() if gain.sum() > 0 else np.zeros(len(gain))

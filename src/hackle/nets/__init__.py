@@ -13,6 +13,7 @@ from hackle.nets.adversarial import Adversarial
 from hackle.nets.convolutional import Convolutional
 from hackle.nets.mlp import MLP
 from hackle.nets.own import Own
+from hackle.nets.resnet import ResNet
 from hackle.nets.sharing import Sharing
 from hackle.nets.split import Split
 
@@ -36,4 +37,4 @@ ARCHITECTURES: Parts[type[Architecture] | type[AdversarialArchitecture]] = Parts
     expected="an architecture: a frozen dataclass with encoder and decoder, or one with its settings",
 )
 
-__all__ = ["ARCHITECTURES", "MLP", "Adversarial", "Convolutional", "Own", "Sharing", "Split"]
+__all__ = ["ARCHITECTURES", "MLP", "Adversarial", "Convolutional", "Own", "ResNet", "Sharing", "Split"]

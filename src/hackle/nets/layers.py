@@ -118,6 +118,32 @@ class Same(nn.Module):
         return torch.cat(taps, dim=-1) @ self.weight.flatten(0, 2).to(images.dtype) + self.bias.to(images.dtype)
 
 
+class Three(nn.Module):
+    """3×3 convolution with stride 1 that keeps height and width. A leaky ReLU follows: slope 0 is ReLU, 1 none.
+
+    It is computed as a `Down` of four times as many channels: of the 4×4 pixels that a place of its output sees, each of the
+    four pixels in the middle is the centre of 3×3. So what runs is the operator of the other layers, with its kernels for
+    stacks, for 16 products where 9 would do.
+    """
+
+    def __init__(self, inputs: int, outputs: int, *, slope: float = 1.0) -> None:
+        super().__init__()
+        self.slope = slope
+        self.weight = nn.Parameter(torch.empty(3, 3, inputs, outputs))
+        self.bias = nn.Parameter(torch.zeros(outputs))
+        glorot_uniform(self.weight, 9 * inputs, 9 * outputs)
+
+    def forward(self, images: Tensor) -> Tensor:
+        height, width = images.shape[1:3]
+        odd = height % 2, width % 2
+        # Zeros beyond an odd edge are what the convolution sees there in any case.
+        images = F.pad(images, (0, 0, 0, odd[1], 0, odd[0])) if any(odd) else images
+        places = [F.pad(self.weight, (0, 0, 0, 0, j, 1 - j, i, 1 - i)) for i in (0, 1) for j in (0, 1)]
+        fours = down_layer(images, torch.cat(places, dim=-1), self.bias.repeat(4), self.slope)
+        pixels = fours.unflatten(-1, (2, 2, -1)).permute(0, 1, 3, 2, 4, 5)
+        return pixels.flatten(3, 4).flatten(1, 2)[:, :height, :width]
+
+
 class Blocks(nn.Module):
     """Fully connected layers side by side, (b, j, inputs) to (b, j, outputs): row j has parameters of its own."""
 

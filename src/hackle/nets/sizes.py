@@ -18,7 +18,7 @@ def check_sizes(record: Any, least: dict[str, int], *, may_be_empty: tuple[str, 
     for name, smallest in least.items():
         value, several = getattr(record, name), isinstance(getattr(type(record), name), tuple)
         sizes = (value if isinstance(value, tuple | list) else ()) if several else (value,)
-        largest = MOST_LAYERS if name.endswith("layers") else MOST
+        largest = MOST_LAYERS if name.endswith(("layers", "blocks")) else MOST
         right = all(type(size) is int and smallest <= size <= largest for size in sizes) and len(sizes) <= MOST_LAYERS
         if several:
             right &= isinstance(value, tuple | list) and (name in may_be_empty or len(value) > 0)

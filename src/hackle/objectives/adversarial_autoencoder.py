@@ -41,6 +41,8 @@ class AdversarialAutoencoder(DensityRatioMethod):
     """Adversarial autoencoder. `gamma` weighs KL(q(z) ‖ p(z)); `deterministic` leaves out the encoder's noise."""
 
     name, title = "adversarial-autoencoder", "AAE"
+    # Its divergence is that of all images' codes together, which the discriminator must learn first.
+    warms_up = False
 
     deterministic: bool = False
     """Encode without noise: only the means are used."""

@@ -27,6 +27,8 @@ class AnnealedVAE(Autoencoder):
     """AnnealedVAE. `c_max` is the final capacity in nats, `gamma` the weight of the distance to the capacity."""
 
     name, title, symbol = "annealed-vae", "AnnealedVAE", "C"
+    # The capacity is its schedule of the KL term, and with another |KL − C| would mean nothing.
+    warms_up = False
 
     c_max: float = 25.0
     """The capacity C in nats that is reached at the end."""

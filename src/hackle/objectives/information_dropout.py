@@ -12,7 +12,7 @@ from typing import Any
 
 from hackle.core.types import Losses, Nets, Phase, Run, Step, check_weights
 from hackle.objectives.aggregate import Estimator, aggregate_densities
-from hackle.objectives.vae import Autoencoder, autoencoder_phase, evidence
+from hackle.objectives.vae import Autoencoder, autoencoder_phase, evidence, warmed
 
 
 def _loss(nets: Nets, step: Step, run: Any) -> Losses:
@@ -21,7 +21,8 @@ def _loss(nets: Nets, step: Step, run: Any) -> Losses:
         found.z, found.means, found.logvars, run.correlation, step.data_size, run.method.estimator
     )
     information = densities.information
-    return Losses(found.reconstruction + run.method.beta * information, {**found.terms, "information": information})
+    total = found.reconstruction + run.method.beta * warmed(information, step)
+    return Losses(total, {**found.terms, "information": information})
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,10 @@ from hackle.nets.normalisation import CALIBRATION_SIZE, BatchNorm, calibrate
 
 
 class Evidence(NamedTuple):
-    """The two terms of the evidence bound on one batch and what they were computed from."""
+    """The two terms of the evidence bound on one batch and what they were computed from.
+
+    `kl` is what the loss takes: while a run warms up, less than the whole divergence, `whole_kl`, which is logged.
+    """
 
     reconstruction: Tensor
     kl: Tensor
@@ -31,11 +34,17 @@ class Evidence(NamedTuple):
     z: Tensor
     means: Tensor
     logvars: Tensor
+    whole_kl: Tensor
 
     @property
     def terms(self) -> dict[str, Tensor]:
         """What every autoencoder logs."""
-        return {"reconstruction": self.reconstruction, "kl": self.kl, "kl_per_latent": self.kl_per_latent}
+        return {"reconstruction": self.reconstruction, "kl": self.whole_kl, "kl_per_latent": self.kl_per_latent}
+
+
+def warmed(kl: Tensor, step: Step) -> Tensor:
+    """A KL term as the loss takes it at this step: times its weight in the first `kl_warmup` steps of a run."""
+    return kl if step.kl_weight is None else step.kl_weight * kl
 
 
 def negative_log_likelihood(output: Tensor, images: Tensor, likelihood: str) -> Tensor:
@@ -50,13 +59,14 @@ def evidence(nets: Nets, step: Step, run: Run) -> Evidence:
     means, logvars = nets("encoder", step.images)
     z, per_latent = posterior_sample(means, logvars, step.noise["z"], run.correlation)
     reconstruction = negative_log_likelihood(nets("decoder", z), step.images, run.likelihood).mean()
-    return Evidence(reconstruction, per_latent.sum(), per_latent, z, means, logvars)
+    kl = per_latent.sum()
+    return Evidence(reconstruction, warmed(kl, step), per_latent, z, means, logvars, kl)
 
 
 class Autoencoder(Method):
     """What every method with an encoder and a decoder shares."""
 
-    has_likelihood = True
+    has_likelihood, warms_up = True, True
 
     def networks(self, run: Run, shape: tuple[int, int, int]) -> dict[str, nn.Module]:
         if not isinstance(run.architecture, Architecture):

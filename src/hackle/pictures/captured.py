@@ -3,7 +3,8 @@
 Four matrices. The information of codes on factors, counted after cutting posterior means in bins, is what MIG sees (Chen et
 al. 2018); over whole posteriors it is what RMIG sees (Do & Tran 2020, section 3.3). The importance of codes for predicting
 factors is what DCI sees (Eastwood & Williams 2018). MISJED says which pairs of codes share or lack information (Do & Tran
-2020, Eq. 7). Categorical codes are counted as they are; MISJED leaves them out.
+2020, Eq. 7). Categorical codes are counted as they are; MISJED leaves them out. A continuous factor is cut into the grid's
+bins, but for its importance.
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ BINS = 20
 """Bins of a code's means, as MIG cuts them."""
 
 
-def _factors(look: Look, grid: FactorGrid) -> tuple[tuple[str, ...], NDArray[np.int64]]:
-    columns = scored_factors(grid)
-    kept = [column for column in columns if len(np.unique(look.rows[:, column])) > 1]
+def _factors(look: Look, grid: FactorGrid) -> list[int]:
+    """The columns of the factors that vary among a look's images."""
+    kept = [column for column in scored_factors(grid) if len(np.unique(look.rows[:, column])) > 1]
     if not kept:
         raise PictureError("no factor of this data set is known and varies: there is nothing to compare codes with")
-    return tuple(grid.names[column] for column in kept), look.rows[:, kept]
+    return kept
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,8 @@ class Captured:
     @classmethod
     def of(cls, look: Look, grid: FactorGrid) -> Captured:
         """From the codes of a look's images; `grid` is the data set's."""
-        names, factors = _factors(look, grid)
+        kept = _factors(look, grid)
+        names, factors = tuple(grid.names[column] for column in kept), grid.classes(look.rows)[:, kept]
         codes = look.means.shape[1]
         counted = discrete_mutual_information(bin_codes(look.means, BINS), factors)
         classes = np.setdiff1d(np.arange(codes), look.continuous)
@@ -61,7 +63,9 @@ class Captured:
             with warnings.catch_warnings():
                 # Codes beyond the bins are counted in the outermost ones: a picture bears that.
                 warnings.simplefilter("ignore", OutOfRangeWarning)
-                posterior[look.continuous] = factor_information(means, logvars, factors).information
+                posterior[look.continuous] = factor_information(
+                    means, logvars, factors, kinds="categorical"
+                ).information
                 pairs[np.ix_(look.continuous, look.continuous)] = misjed(means, logvars, normalised=True)
         return cls(names, counted, posterior, discrete_entropy(factors), informativeness_of(look), pairs)
 
@@ -97,11 +101,12 @@ def informativeness_of(look: Look) -> Floats:
 
 def importance(look: Look, grid: FactorGrid, predictor: str = "gbt") -> Floats:
     """DCI's importance matrix (c, f), each column summing to 1; codes that do not vary have none."""
-    _, factors = _factors(look, grid)
+    kept = _factors(look, grid)
+    factors, kinds = grid.values(look.rows)[:, kept], [grid.kinds[column] for column in kept]
     varying = np.ptp(look.means, axis=0) > 0
-    matrix = np.zeros((look.means.shape[1], factors.shape[1]))
+    matrix = np.zeros((look.means.shape[1], len(kept)))
     if varying.any():
-        matrix[varying] = dci_importance(look.means[:, varying], factors, predictor=predictor).matrix
+        matrix[varying] = dci_importance(look.means[:, varying], factors, predictor=predictor, kinds=kinds).matrix
     total = matrix.sum(axis=0, keepdims=True)
     return np.divide(matrix, total, out=np.zeros_like(matrix), where=total > 0)
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from hackle.core.design import CONFIGURATION, DEFAULTS, heading
+from hackle.core.design import CONFIGURATION, DEFAULTS, USUAL, heading
 from hackle.figures import words
 from hackle.figures.chart import Frame
 from hackle.store.records import setting_numbers, telling_fields
@@ -37,10 +37,12 @@ def score_data(tables: Tables) -> dict[str, Any]:
     values[position, np.argsort(order)[column]] = scores["score"].to_numpy(float)
     columns = [columns[index] for index in order]
     runs: Frame = tables.runs.drop_duplicates("run").set_index("run").loc[names]
-    known = pd.concat([runs[list(SETTING)], telling_fields(runs, SETTING)], axis=1).astype(object)
+    # What no run does otherwise than usual goes without saying.
+    seen = [name for name in SETTING if name not in USUAL or (runs[name] != USUAL[name]).any()]
+    known = pd.concat([runs[seen], telling_fields(runs, SETTING)], axis=1).astype(object)
     numbers = setting_numbers(runs)
     _, first = np.unique(numbers, return_index=True)
-    settings = known.iloc[first].reset_index(drop=True).sort_values(list(SETTING))
+    settings = known.iloc[first].reset_index(drop=True).sort_values(seen)
     setting = np.argsort(settings.index)[numbers]
     labels = _labels(columns)
     shown = [index for index, name in enumerate(columns) if name[0] in FIRST and name[1] != "sampled"]

@@ -7,14 +7,28 @@ the groups and pairs of the β-VAE and FactorVAE scores are drawn from the rows 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
-from torch import Tensor
+from numpy.typing import NDArray
 
-from hackle.core.factors import FactorGrid
+from hackle.core.columns import (
+    Kinds,
+    TableLike,
+    absent,
+    as_array,
+    columns_of,
+    in_words,
+    kind_by_name,
+    read_numbers,
+    refuse_absent,
+    row_numbers,
+)
+from hackle.core.factors import FactorError, FactorGrid
 from hackle.datasets.labels import labelled_grid
+from hackle.datasets.source import DataError
 from hackle.scoring.encode import Codebook
 from hackle.scoring.models import score_table
 from hackle.scoring.protocol import Protocol
@@ -22,19 +36,20 @@ from hackle.scoring.protocol import protocol as find_protocol
 from hackle.scoring.registry import ScoreError, Wanted, choose_metrics, names_of
 from hackle.scoring.scorer import Representation, prepare_scorer
 
-Factors = ArrayLike | Mapping[str, ArrayLike] | pd.DataFrame
 _FEWEST = 10
 
 
 def score_codes(
-    codes: ArrayLike | Tensor,
-    factors: Factors,
+    codes: TableLike,
+    factors: TableLike,
     metrics: Wanted = "all",
     protocol: str | Protocol = "locatello2019",
     seed: int = 0,
     *,
-    logvars: ArrayLike | Tensor | None = None,
-    factor_bins: int = 20,
+    logvars: TableLike | None = None,
+    kinds: Kinds | None = None,
+    factor_bins: int | None = None,
+    missing: Literal["refuse", "drop"] = "refuse",
     correlation: float = 0.0,
     discrete: bool | Sequence[bool] = False,
     representations: Representation | Iterable[Representation] = ("mean", "sampled"),
@@ -45,10 +60,13 @@ def score_codes(
 ) -> pd.DataFrame:
     """Score codes (n, c) of samples whose factors (n, f) are known with every metric that fits: the table of `hackle.score`.
 
-    factors: an array of whole numbers, real numbers or texts, or a column for each factor's name: a mapping or a frame. Real
-    numbers of more than `factor_bins` values are cut into so many bins of equal width. logvars: logarithms of the variances of
-    posteriors whose means the codes are, for metrics of posteriors; correlation: σ of their noise. discrete: which codes are
-    class numbers. The other arguments are those of `hackle.score`.
+    factors: an array or tensor of whole numbers, real numbers or texts, or a column for each factor's name: a mapping or a
+    frame. kinds: of some factors by name, `{"x": "continuous"}`, or one for each; the others are guessed, as
+    `hackle.core.columns` says. factor_bins: into how many bins of equal width continuous factors are cut where a metric
+    asks for classes, if not as the protocol has it (20). missing: rows that lack a value are refused, or dropped. logvars:
+    logarithms of the variances of posteriors whose means the codes are, for metrics of posteriors; correlation: σ of their
+    noise. discrete: which codes are class numbers. The other arguments are those of `hackle.score`. Columns of a frame that
+    number its rows are left out; what was read is in the table's `attrs["read"]`.
 
     Two thirds of the rows are training points, as in the protocol, one third test points; a protocol asks for 10,000 or so and
     takes what there is. Metrics that decode images do not fit.
@@ -57,26 +75,92 @@ def score_codes(
     >>> score_codes(rows + 0.0, rows, "mig", "quick").round(1)[["metric", "representation", "score"]].values.tolist()
     [['mig', 'mean', 1.0]]
     """
-    means = _numbers(codes, "codes")
-    spread = None if logvars is None else _numbers(logvars, "logvars")
+    settings = find_protocol(protocol)
+    settings = settings if factor_bins is None else replace(settings, factor_bins=factor_bins)
+    chosen = choose_metrics(metrics, settings, strictly=True).values()
+    try:
+        read = read_table(codes, factors, logvars=logvars, kinds=kinds, missing=missing)
+        scorer = prepare_scorer(
+            read.grid, chosen, settings, seed, representations, bootstrap, whole_mixture, split=True
+        )
+    except (FactorError, DataError) as error:
+        raise ScoreError(str(error)) from error
+    flags = discrete if isinstance(discrete, bool) else tuple(bool(flag) for flag in discrete)
+    book = Codebook(np.arange(len(read.codes)), read.codes, read.logvars)
+    evaluation = scorer.of_codes(book, discrete=flags, correlation=correlation)
+    table = score_table(scorer, evaluation, names_of(metrics), references=references, progress=progress)
+    table.attrs["read"] = read.said
+    return table
+
+
+@dataclass(frozen=True)
+class Read:
+    """Codes (n, c), their logvars if there are any, the grid whose row i has the factors of sample i, and all that in words."""
+
+    codes: NDArray[np.float32]
+    logvars: NDArray[np.float32] | None
+    grid: FactorGrid
+    said: str
+
+
+def read_table(
+    codes: Any,
+    factors: Any,
+    *,
+    logvars: Any = None,
+    kinds: Kinds | None = None,
+    missing: Literal["refuse", "drop"] = "refuse",
+) -> Read:
+    """What `score_codes` is given, as it is scored; the arguments are its own."""
+    tables = {"codes": columns_of(codes, "codes"), "factors": columns_of(factors, "factors")}
+    if logvars is not None:
+        tables["logvars"] = columns_of(logvars, "logvars")
+    left_out: list[str] = []
+    for name, given in (("codes", codes), ("factors", factors), ("logvars", logvars)):
+        if isinstance(given, Mapping | pd.DataFrame):
+            numbers = row_numbers(tables[name], first=name != "factors" and len(tables[name]) > 1)
+            left_out += [f"column {one!r} of the {name}, which numbers the rows, left out" for one in numbers]
+            tables[name] = {key: column for key, column in tables[name].items() if key not in numbers}
+    rows = _rows(tables)
+    lacking = np.zeros(rows, dtype=bool)
+    for column in (column for columns in tables.values() for column in columns.values()):
+        lacking |= absent(column)
+    if missing == "drop":
+        tables = {name: {key: as_array(one[~lacking]) for key, one in table.items()} for name, table in tables.items()}
+        left_out += [f"{lacking.sum():,} of {rows:,} rows lack a value and are dropped"] if lacking.any() else []
+    elif missing != "refuse":
+        raise ScoreError(f"missing is {missing!r}; expected refuse or drop")
+    else:
+        for name, columns in tables.items():
+            remedy = 'leave such rows out, or have them dropped: missing="drop", --drop-missing on the command line'
+            refuse_absent(columns, name.rstrip("s"), remedy)
+    means = _numbers(tables["codes"], "codes")
+    spread = _numbers(tables["logvars"], "logvars") if "logvars" in tables else None
     if spread is not None and spread.shape != means.shape:
         raise ScoreError(f"logvars have shape {spread.shape} and codes {means.shape}; expected the same")
-    grid, settings = _grid(factors, len(means), factor_bins), find_protocol(protocol)
-    chosen = choose_metrics(metrics, settings, strictly=True).values()
-    scorer = prepare_scorer(grid, chosen, settings, seed, representations, bootstrap, whole_mixture, split=True)
-    flags = discrete if isinstance(discrete, bool) else tuple(bool(flag) for flag in discrete)
-    book = Codebook(np.arange(len(means)), means, spread)
-    evaluation = scorer.of_codes(book, discrete=flags, correlation=correlation)
-    return score_table(scorer, evaluation, names_of(metrics), references=references, progress=progress)
+    names, columns = list(tables["codes"]), tables["factors"]
+    told = list(kind_by_name(list(columns), kinds).values())
+    grid = labelled_grid("factors", list(columns), told, list(columns.values()))
+    shown = ", ".join(names) if len(names) < 4 else f"{names[0]}, {names[1]} … {names[-1]}"
+    said = [f"{len(means):,} rows", f"{len(names)} codes: {shown}", f"factors: {in_words(grid.factors)}", *left_out]
+    return Read(means, spread, grid, "; ".join(said))
 
 
-def _numbers(values: ArrayLike | Tensor, name: str) -> NDArray[np.float32]:
-    array = values.detach().cpu().numpy() if isinstance(values, Tensor) else np.asarray(values)
-    if array.ndim != 2 or array.dtype.kind not in "biuf" or 0 in array.shape:
-        raise ScoreError(
-            f"{name} are {array.dtype} of shape {array.shape}; expected real numbers, a row for each sample and a column for "
-            "each code"
-        )
+def _rows(tables: Mapping[str, Mapping[str, NDArray]]) -> int:
+    """How many rows all columns have."""
+    for name, what in (("codes", "code"), ("factors", "factor")):
+        if not tables[name]:
+            raise ScoreError(f"{name} have no columns; expected a row for each sample, a column for each {what}")
+    rows = len(next(iter(tables["codes"].values())))
+    for name, table in tables.items():
+        for key, column in table.items():
+            if len(column) != rows:
+                raise ScoreError(f"{name}: {key} has {len(column):,} values; expected one for each of {rows:,} samples")
+    return rows
+
+
+def _numbers(columns: Mapping[str, NDArray], name: str) -> NDArray[np.float32]:
+    array = read_numbers(columns, name)
     if len(array) < _FEWEST:
         raise ScoreError(
             f"{name} have {len(array)} rows; expected {_FEWEST} or more, and thousands for scores to trust"
@@ -85,39 +169,3 @@ def _numbers(values: ArrayLike | Tensor, name: str) -> NDArray[np.float32]:
         bad = int(np.flatnonzero(~np.isfinite(array).all(axis=1))[0])
         raise ScoreError(f"{name} have a number that is not finite, first in row {bad}; leave such samples out")
     return array.astype(np.float32)
-
-
-def _grid(factors: Factors, count: int, bins: int) -> FactorGrid:
-    """The grid in which row i has the factors of sample i."""
-    if bins < 2:
-        raise ScoreError(f"factor_bins is {bins}; expected 2 or more")
-    if isinstance(factors, Mapping | pd.DataFrame):
-        columns = {str(name): np.asarray(factors[name]) for name in factors}
-    else:
-        array = np.asarray(factors)
-        array = array[:, None] if array.ndim == 1 else array
-        if array.ndim != 2 or array.shape[1] == 0:
-            raise ScoreError(
-                f"factors have shape {array.shape}; expected a row for each sample, a column for each factor"
-            )
-        columns = {f"factor_{number}": column for number, column in enumerate(array.T)}
-    for name, column in columns.items():
-        if column.shape != (count,):
-            raise ScoreError(
-                f"factor {name} has shape {column.shape}; expected one value for each of {count:,} samples"
-            )
-    cut = [_cut(_plain(column), bins) for column in columns.values()]
-    return labelled_grid("factors", list(columns), [""] * len(columns), cut)
-
-
-def _plain(column: NDArray) -> NDArray:
-    """Objects, as frames have them, as the texts or numbers that they are."""
-    return np.array(column.tolist()) if column.dtype.kind in "OT" else column
-
-
-def _cut(column: NDArray, bins: int) -> NDArray:
-    """Real numbers of many values as the number of their bin."""
-    if column.dtype.kind != "f" or not np.isfinite(column).all() or len(np.unique(column)) <= bins:
-        return column
-    edges = np.linspace(column.min(), column.max(), bins + 1)[1:-1]
-    return np.searchsorted(edges, column, side="right")

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from hackle.core.factors import FactorGrid, scored_factors
+from hackle.core.factors import FactorGrid, Kind, scored_factors
 from hackle.core.types import Dataset
 from hackle.information import (
     FactorInformation,
@@ -21,9 +21,9 @@ from hackle.information import (
     factor_information,
 )
 from hackle.metrics.informativeness import informativeness
-from hackle.metrics.metric import Codes, Labels, Part, Posterior, Subject
+from hackle.metrics.metric import Codes, Labels, Part, Posterior, Subject, Values
 from hackle.scoring.encode import Codebook
-from hackle.scoring.plan import Groups, Plan, half_of, rows_of
+from hackle.scoring.plan import Groups, Plan, half_of, rows_of, values_of
 from hackle.scoring.protocol import Protocol
 from hackle.train.model import Model
 
@@ -68,6 +68,18 @@ class EncodedPlan:
         return self.codebook.means(self.plan.test), rows_of(self.grid, self.plan.test)
 
     @property
+    def kinds(self) -> tuple[Kind, ...]:
+        return tuple(self.grid.kinds[column] for column in scored_factors(self.grid))
+
+    @cached_property
+    def values(self) -> Values:
+        return values_of(self.grid, self.plan.train)
+
+    @cached_property
+    def test_values(self) -> Values:
+        return values_of(self.grid, self.plan.test)
+
+    @property
     def has_posteriors(self) -> bool:
         return self.posterior.has_posterior
 
@@ -96,7 +108,9 @@ class EncodedPlan:
 
     @cached_property
     def factor_information(self) -> FactorInformation:
-        return factor_information(*self.posteriors, self.factors, bins=self.protocol.posterior_bins)
+        return factor_information(
+            *self.posteriors, self.factors, bins=self.protocol.posterior_bins, kinds="categorical"
+        )
 
     @cached_property
     def sampled_factor_information(self) -> FactorInformation:
@@ -105,6 +119,7 @@ class EncodedPlan:
             *self.posteriors,
             self.factors,
             estimator="sampled",
+            kinds="categorical",
             bins=self.protocol.posterior_bins,
             seed=self.seed,
             device=self.device,

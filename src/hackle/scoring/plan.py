@@ -1,5 +1,7 @@
 """Which factor rows a metric needs: independent draws, groups that share one factor's value, pairs that do.
 
+Of a continuous factor, whose values hardly two images share, groups and pairs share a bin.
+
 A plan is drawn from a data set's grid before any image is encoded, so that metrics share what they have in common and each
 image is encoded once. Unobserved factors are drawn like any other but never held.
 
@@ -49,11 +51,29 @@ def holding_one(grid: FactorGrid, groups: int, size: int, rng: np.random.Generat
     held = np.array(columns)[rng.integers(len(columns), size=groups)]
     if grid.complete:
         rows = rng.integers(grid.sizes, size=(groups, size, len(grid.sizes)))
-        values = rng.integers(np.array(grid.sizes)[held])
-        np.put_along_axis(rows, held[:, None, None], values[:, None, None], axis=2)
+        values = rng.integers(np.array(grid.sizes)[held])[:, None]
+        if "continuous" in grid.kinds:
+            values = _within_bins(grid, held, values, size, rng)
+        np.put_along_axis(rows, held[:, None, None], values[:, :, None], axis=2)
         index = grid.index(rows.reshape(-1, rows.shape[2])).reshape(groups, size)
         return Groups(index, held)
     return _holding_one_of_those_present(grid, np.arange(grid.size), held, size, rng)
+
+
+def _within_bins(
+    grid: FactorGrid, held: NDArray[np.int64], values: NDArray[np.int64], size: int, rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """The value held by each image (g, size) of each group: one for all, (g, 1), or anew from a bin of a continuous factor."""
+    drawn = np.repeat(values, size, axis=1)
+    for column in np.unique(held):
+        if grid.kinds[column] == "continuous":
+            groups = np.flatnonzero(held == column)
+            classes = grid.factors[column].classes(grid.bins)
+            order = np.argsort(classes, kind="stable")
+            _, starts, counts = np.unique(classes[order], return_index=True, return_counts=True)
+            bins = rng.integers(len(starts), size=len(groups))
+            drawn[groups] = order[starts[bins, None] + rng.integers(counts[bins, None], size=(len(groups), size))]
+    return drawn
 
 
 def _holding_one_of_those_present(
@@ -64,7 +84,7 @@ def _holding_one_of_those_present(
     A value that a single image has would make a group of copies, in which nothing varies and no factor can be told from
     another; so values of two or more images come first, and the others serve only where a factor has none but them.
     """
-    rows = grid.rows(images)
+    rows = grid.classes(grid.rows(images))
     index = np.empty((len(held), size), dtype=np.int64)
     for column in np.unique(held):
         groups = np.flatnonzero(held == column)
@@ -217,5 +237,10 @@ def half_of(grid: FactorGrid, plan: Plan, split: bool, rng: np.random.Generator)
 
 
 def rows_of(grid: FactorGrid, index: NDArray[np.int64]) -> Rows:
-    """The scored factors' values of images given by flat index, (n, f)."""
-    return grid.rows(index)[:, list(scored_factors(grid))]
+    """The scored factors' classes of images given by flat index, (n, f): values, or bins of a continuous factor."""
+    return grid.classes(grid.rows(index))[:, list(scored_factors(grid))]
+
+
+def values_of(grid: FactorGrid, index: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The same with the real numbers of continuous factors, (n, f)."""
+    return grid.values(grid.rows(index))[:, list(scored_factors(grid))]

@@ -14,7 +14,8 @@ from hackle.scoring.plan import PlanSizes
 class Protocol:
     """How much is drawn and how each metric is run.
 
-    bins: equal-width bins of each code for MIG and modularity. minimum_variance: codes that vary less do not vote in the
+    bins: equal-width bins of each code for MIG and modularity. factor_bins: those of a continuous factor where a metric asks
+    for classes; every factor of the papers' data sets has classes. minimum_variance: codes that vary less do not vote in the
     FactorVAE score; `prune_collapsed` instead leaves out latents whose posterior equals the prior. dci_predictor,
     dci_skips_categorical: the predictor behind DCI, and whether categorical factors are left out of it.
     beta_vae_classifier: what learns to name the held factor. posterior_bins: bins over [−4, 4] of the quantised estimates.
@@ -39,6 +40,7 @@ class Protocol:
     draws: int = 1_000
     seed: int = 0
     metrics: tuple[str, ...] = ()
+    factor_bins: int = 20
 
     def smaller(self, fraction: float) -> Protocol:
         """The same protocol on a fraction of the points, for quick looks; its name says so.

@@ -26,7 +26,7 @@ from hackle.metrics.checks import MetricError
 from hackle.metrics.metric import Metric, Subject, row_of
 from hackle.scoring.encode import Codebook, Encoder, ModuleEncoder
 from hackle.scoring.evaluation import EncodedPlan
-from hackle.scoring.plan import Plan, draw_plan, must_split, plan_note, rows_of, split_plan
+from hackle.scoring.plan import Plan, draw_plan, must_split, plan_note, split_plan, values_of
 from hackle.scoring.protocol import Protocol
 from hackle.scoring.registry import ScoreError
 from hackle.train.model import Model
@@ -48,7 +48,7 @@ _NAN = float("nan")
 
 def perfect_codebook(grid: FactorGrid, index: NDArray[np.int64]) -> Codebook:
     """Codes that are the factors themselves, standardised, with narrow posteriors: what references are computed from."""
-    factors = rows_of(grid, index).astype(np.float32)
+    factors = values_of(grid, index).astype(np.float32)
     # A rare value may be absent from a plan of few images; its factor then is a constant code.
     deviations = factors.std(axis=0)
     means = (factors - factors.mean(axis=0)) / np.where(deviations > 0, deviations, 1.0)
@@ -75,6 +75,7 @@ def compute(metric: Metric, evaluation: EncodedPlan, bootstrap: int = 0, what: s
     Codes that one metric cannot take may be fine for the others. what: what notes call the score.
     """
     said = [with_code(f"{metric.name} is a metric {metric.origin}", "own")] if metric.origin else []
+    said += _cut(metric, evaluation)
     started = time.perf_counter()
     try:
         with warnings.catch_warnings(record=True) as caught:
@@ -96,6 +97,16 @@ def compute(metric: Metric, evaluation: EncodedPlan, bootstrap: int = 0, what: s
         except Exception as error:
             said.append(_failure(metric, "interval", error))
     return Computed(scores, intervals, seconds, "\n".join(dict.fromkeys(said)))
+
+
+def _cut(metric: Metric, evaluation: EncodedPlan) -> list[str]:
+    """The note that a metric sees continuous factors as bins."""
+    grid = evaluation.grid
+    names = [grid.names[column] for column in scored_factors(grid) if grid.kinds[column] == "continuous"]
+    if not names or metric.continuous == "values" or not metric.has_reference:
+        return []
+    held = "images that share a bin count as sharing a value: " if metric.parts else ""
+    return [with_code(f"{held}continuous factors ({', '.join(names)}) are cut into {grid.bins} bins", "bins")]
 
 
 def _scores(metric: Metric, evaluation: EncodedPlan) -> dict[str, float]:
@@ -254,6 +265,7 @@ def prepare_scorer(
     if unknown := [name for name in wanted if name not in get_args(Representation)]:
         raise ScoreError(f"no representation {unknown[0]!r}; there are {', '.join(get_args(Representation))}")
     metrics, seed = tuple(metrics), seed + protocol.seed
+    grid = grid.with_bins(protocol.factor_bins)
     split = must_split(grid, protocol.sizes) if split is None else split
     plan = (split_plan if split else draw_plan)(grid, protocol.sizes, seed)
     if not whole_mixture:

@@ -9,6 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from hackle.core.design import DESIGN
+from hackle.core.notes import note_codes, with_code
 from hackle.store.tables import SCORE_COLUMNS
 
 
@@ -26,12 +27,29 @@ def score_frame(rows: NDArray[Any], runs: Any, measures: Any, notes: Any, refere
     columns["reference"] = _reference(runs["dataset"], measures, references)[
         runs["dataset"].cat.codes.to_numpy()[run], measure
     ]
-    texts = pd.Categorical(["", *notes["note"]])
+    texts = pd.Categorical(["", *map(_coded, notes["note"])])
     written = np.isfinite(rows["note"])
     which = np.zeros(len(rows), np.int64)
     which[written] = 1 + _position(notes["id"], rows["note"][written].astype(np.int64))
     columns["note"] = texts.take(which)
     return pd.DataFrame({name: columns[name] for name in SCORE_COLUMNS}, copy=False)
+
+
+_BEFORE_CODES = {
+    "allows at most": "saturated",
+    "outside the quantised range": "out-of-range",
+    "are not done after": "not-converged",
+}
+"""What the lines of notes say that were stored before notes had codes, and the codes that they would have now."""
+
+
+def _coded(note: str) -> str:
+    """A note with the codes of its lines, those that it was stored without among them."""
+    lines = []
+    for line in note.splitlines():
+        code = "" if note_codes(line) else next((code for words, code in _BEFORE_CODES.items() if words in line), "")
+        lines.append(with_code(line, code) if code else line)
+    return "\n".join(lines)
 
 
 def _position(numbers: Any, wanted: NDArray[Any]) -> NDArray[np.int64]:

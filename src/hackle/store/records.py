@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from hackle.core.design import DEFAULTS, DESIGN
+from hackle.core.types import Adam
 
 _SEED = re.compile(r'"seed": ?(\d+)')
+_LATER = {field.name: field.default for field in fields(Adam) if field.metadata.get("later")}
+"""What optimisers are where a record does not say: it leaves out newer fields at their defaults."""
 _OF_SETTING = [name for name in DESIGN if name != "seed"]
 
 
@@ -48,6 +52,7 @@ def _flat(record: Mapping[str, Any], before: str = "") -> dict[str, Any]:
     flat: dict[str, Any] = {}
     for name, value in record.items():
         if isinstance(value, dict):
+            value = _LATER | value if value.get("type") == Adam.__name__ else value
             flat |= _flat(value, f"{before}{name}.")
         else:
             flat[before + name] = ", ".join(map(str, value)) if isinstance(value, list) else value

@@ -10,6 +10,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
+from functools import lru_cache, partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -202,8 +203,9 @@ class Store:
         return Tables(
             scores=scores,
             runs=pd.DataFrame(runs[list(RUN_COLUMNS)]),
-            curve=lambda term: _curve(self.folder, term),
-            array=lambda name: _arrays(self.folder, "arrays", name),
+            # Claims and figures ask for the same few one after another.
+            curve=lru_cache(maxsize=3)(partial(_curve, self.folder)),
+            array=lru_cache(maxsize=3)(partial(_arrays, self.folder, "arrays")),
         )
 
     def curve_terms(self) -> list[str]:

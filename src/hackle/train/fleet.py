@@ -11,7 +11,7 @@ other rows never see it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any
 
@@ -25,8 +25,9 @@ from hackle.core.allocator import keep_freed_memory
 from hackle.core.randomness import Stream
 from hackle.core.records import float_fields, record_hash, with_fields
 from hackle.core.types import Images, Losses, Phase, Run, RunError, Step
-from hackle.kernels import Rows, adam_step, unit_interval
+from hackle.kernels import Rows, adam_step, clip_factors, unit_interval
 from hackle.nets.layers import Blocks, Linear
+from hackle.train.schedules import is_scheduled, kl_weight, learning_rate
 
 State = dict[str, Tensor]
 _WARM_UP = 3
@@ -139,6 +140,11 @@ class Fleet:
         self.images, self.data_size = images, data_size
         self._template = runs[0]
         self.phases = self._template.method.phases(self._template)
+        # What no run asks for takes no time.
+        optimisers = [[phase.optimiser(run) for run in runs] for phase in self.phases]
+        self._scheduled = [any(map(is_scheduled, each)) for each in optimisers]
+        self._clipped = [any(settings.clip_norm > 0 for settings in each) for each in optimisers]
+        self._warms_up = any(run.kl_warmup > 0 for run in runs)
         self._modules: dict[str, nn.Module] = {}
         rows: dict[str, list[Tensor]] = {}
         for run in runs:
@@ -218,13 +224,18 @@ class Fleet:
             parameters[name] = {key: value.detach().requires_grad_() for key, value in parameters[name].items()}
         leaves = [value for name in phase.trains for value in parameters[name].values()]
         losses = vmap(self._one_model(phase), randomness="error")(parameters, images, noise, carry, self._fields)
-        gradients = iter(torch.autograd.grad(losses["total"].sum(), leaves, materialize_grads=True))
+        gradients = torch.autograd.grad(losses["total"].sum(), leaves, materialize_grads=True)
         with torch.no_grad():
             alive = self._note(position, losses["total"], losses["terms"])
             settings = phase.optimiser(self._template_with_paths())
+            if self._scheduled[position]:
+                rate = learning_rate(settings, self.state["step"], self._template.steps)
+                settings = replace(settings, learning_rate=rate)  # type: ignore[arg-type]
+            factors = clip_factors(gradients, settings.clip_norm) if self._clipped[position] else None  # type: ignore[arg-type]
+            left = iter(gradients)
             for name in phase.trains:
                 starts = self.layouts[name].starts.values()
-                self._adam(name, [(start, next(gradients)) for start in starts], settings, alive)
+                self._adam(name, [(start, next(left)) for start in starts], settings, alive, factors)
         return losses["carry"]
 
     @property
@@ -236,8 +247,9 @@ class Fleet:
 
         def loss(parameters: Any, images: Tensor, noise: Any, carry: Any, fields: Any) -> dict[str, Any]:
             nets = _BoundNets(self._modules, parameters, self._dtype)
-            step = Step(images, noise, step_number, self.data_size, carry)
-            losses: Losses = phase.loss(nets, step, with_fields(self._template, fields))
+            run = with_fields(self._template, fields)
+            weight = kl_weight(fields["kl_warmup"], step_number) if self._warms_up else None
+            losses: Losses = phase.loss(nets, Step(images, noise, step_number, self.data_size, carry, weight), run)
             return {"total": losses.total, "terms": dict(losses.terms), "carry": dict(losses.carry)}
 
         return loss
@@ -262,12 +274,14 @@ class Fleet:
         torch.where(bad.any(1), self.state["step"], failed_at, out=failed_at)
         return (failed_at < 0)[:, None]
 
-    def _adam(self, name: str, gradients: list[tuple[int, Tensor]], settings: Any, alive: Tensor) -> None:
+    def _adam(
+        self, name: str, gradients: list[tuple[int, Tensor]], settings: Any, alive: Tensor, factors: Tensor | None
+    ) -> None:
         weights, first, second, updates = (
             self.state[f"{kind}/{name}"] for kind in ("weights", "first", "second", "updates")
         )
         updates += 1
-        adam_step(Rows(weights, first, second, self._rounded.get(name)), gradients, updates, settings, alive)
+        adam_step(Rows(weights, first, second, self._rounded.get(name)), gradients, updates, settings, alive, factors)
 
     def _named(self, kind: str) -> Iterator[tuple[str, Tensor]]:
         """Each term's name with its columns of the running sums or of the marks of what broke, shaped like the term."""

@@ -94,7 +94,7 @@ const SHORT = {
   active_units: "active latents",
   kl_per_latent: "KL per latent",
 };
-export const metricName = (name) => SHORT[name] ?? name.replaceAll("_", " ");
+export const metricName = (name) => (Object.hasOwn(SHORT, name) ? SHORT[name] : name.replaceAll("_", " "));
 
 let clearing = 0;
 export function notify(text, kind = "") {

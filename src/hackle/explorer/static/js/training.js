@@ -15,7 +15,7 @@ export function grouped(curves) {
   for (const name of Object.keys(curves)) {
     if (name === "step") continue;
     const [, stem, place] = name.match(/^(.*)_(\d+)$/) ?? [null, name, null];
-    const siblings = place !== null && `${stem}_0` in curves;
+    const siblings = place !== null && Object.hasOwn(curves, `${stem}_0`);
     const key = siblings ? stem : name;
     if (!groups.has(key)) groups.set(key, []);
     const known = (_, at) => curves[name][at] !== null;
@@ -32,7 +32,8 @@ export async function showTraining(panel, id, signal) {
     scores = h("div", { class: "charts" });
   const scored = h("section", { class: "along", hidden: true }, h("h2", {}, "Scores"), scores);
   panel.append(state, terms, scored);
-  const curves = {};
+  // A term may be called constructor: nothing is inherited here.
+  const curves = Object.create(null);
   let last = -1;
 
   function chartOf([name, series]) {

@@ -1,0 +1,215 @@
+"""The one door for codes and factors of one's own: arrays, tensors, mappings and frames as columns of numbers or texts.
+
+A factor is categorical (no order), ordinal or cyclic (ordered), or continuous. Its kind is told, or guessed by this rule:
+
+- texts and booleans are categorical; texts that all are numbers count as numbers;
+- numbers with fractions are continuous if they take more than 20 values or differ in more than half of the rows;
+- whole numbers are continuous if they take more than 20 values and have fewer than five rows for each;
+- all other numbers are ordinal.
+
+Nothing here knows pandas or torch: frames and tensors are told by what they can do, so that importing this is cheap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hackle.core.factors import Factor, FactorError, Kind, cut
+from hackle.core.parts import nearest
+
+TableLike = ArrayLike | Mapping[str, ArrayLike]
+"""Numbers or texts, a row for each sample: an array, a tensor, a list, a frame, or a mapping of columns."""
+Kinds = str | Sequence[str | None] | Mapping[str, str]
+"""One kind for every factor, one for each, or those of some by their names."""
+FEW = 20
+"""Numbers of so many values or fewer are taken as classes where nobody says otherwise."""
+ROWS_PER_VALUE = 5
+MISSING = ("", "nan", "NaN", "None", "<NA>", "NaT")
+"""An empty cell, and what Python, NumPy and pandas write for a value that is not there."""
+ROW_NUMBERS = ("", "index", "id", "row", "level_0")
+
+
+class Column(NamedTuple):
+    """A factor as it was read: its name, its kind and whether that was guessed, and whole numbers, real numbers or texts."""
+
+    name: str
+    kind: Kind
+    guessed: bool
+    values: NDArray
+
+    def class_values(self, bins: int, like: Column | None = None) -> NDArray:
+        """Values of which each is a class: the column's, or the bins of a continuous one of more values than `bins`.
+
+        like: the column from which the range of the bins is taken.
+        """
+        whole = self if like is None else like
+        if self.kind != "continuous" or len(np.unique(whole.values)) <= bins:
+            return self.values
+        return cut(self.values, bins, within=whole.values)
+
+    def factor(self) -> tuple[Factor, NDArray[np.int64]]:
+        """The factor of a grid, and the number 0 … size − 1 of each row's value among its sorted values."""
+        values, codes = np.unique(self.values, return_inverse=True)
+        numbers = None if self.values.dtype.kind == "U" else tuple(float(value) for value in values)
+        factor = Factor(self.name, len(values), self.kind, values=numbers, guessed=self.guessed)
+        return factor, codes.reshape(-1).astype(np.int64)
+
+
+def as_array(values: Any) -> NDArray:
+    """A NumPy array of anything that is one, also of a tensor of any type, with gradients, on any device."""
+    if hasattr(values, "detach") and hasattr(values, "cpu"):
+        values = values.detach().cpu()
+        values = (values.double() if values.is_floating_point() else values).numpy()
+    array = np.asarray(values)
+    # Objects, as frames have them, are the numbers or texts that they are.
+    if array.dtype.kind in "OT" and array.size and not _absent(array).any():
+        array = np.array(array.tolist())
+    return array
+
+
+def columns_of(table: Any, name: str) -> dict[str, NDArray]:
+    """The columns (n,) of a table by name: a mapping or frame names them; others are called `name_0`, `name_1`, …"""
+    if isinstance(table, Mapping) or hasattr(table, "columns"):
+        columns = {str(key): as_array(table[key]) for key in table}
+        if len(columns) < len(list(table)):
+            raise FactorError(f"{name} have two columns of one name among {', '.join(map(str, table))}; rename one")
+    else:
+        array = as_array(table)
+        array = array[:, None] if array.ndim == 1 else array
+        if array.ndim != 2:
+            raise FactorError(f"{name} have shape {array.shape}; expected a row for each sample, a column for each one")
+        columns = {f"{name.rstrip('s')}_{number}": as_array(column) for number, column in enumerate(array.T)}
+    for key, column in columns.items():
+        if column.ndim != 1:
+            raise FactorError(f"{key} has shape {column.shape}; expected one value for each sample")
+    return columns
+
+
+def read_numbers(table: Any, name: str) -> NDArray:
+    """A table of numbers, such as codes (n, c); a single column may lack its axis. A frame may hold nothing but numbers."""
+    if not (isinstance(table, Mapping) or hasattr(table, "columns")):
+        array = as_array(table)
+        return array[:, None] if array.ndim == 1 else array
+    columns = columns_of(table, name)
+    for key, column in columns.items():
+        if column.dtype.kind not in "biuf":
+            shown = f" such as {column[0]!r}" if len(column) else ""
+            raise FactorError(
+                f"column {key} of the {name} is {column.dtype}{shown}; expected real numbers: leave it out"
+            )
+    if len({len(column) for column in columns.values()}) > 1:
+        raise FactorError(f"the columns of the {name} differ in length; expected a row for each sample")
+    return np.column_stack(list(columns.values())) if columns else np.empty((0, 0))
+
+
+def absent(column: NDArray) -> NDArray[np.bool_]:
+    """Which rows (n,) of a column have no value."""
+    if column.dtype.kind in "fc":
+        return np.isnan(column)
+    if column.dtype.kind in "OTU":
+        return _absent(column)
+    return np.isnat(column) if column.dtype.kind in "mM" else np.zeros(column.shape, dtype=bool)
+
+
+def _absent(array: NDArray) -> NDArray[np.bool_]:
+    """Of an array of objects or texts. Only values that are not there differ from themselves or refuse to say."""
+    if array.dtype.kind != "O":
+        return np.isin(np.char.strip(array.astype(str)), MISSING)
+    one = [str(value).strip() in MISSING for value in array.ravel().tolist()]
+    return np.array(one, dtype=bool).reshape(array.shape)
+
+
+def refuse_absent(columns: Mapping[str, NDArray], what: str, remedy: str) -> None:
+    """An error that names the first row and column without a value."""
+    for name, column in columns.items():
+        if (rows := np.flatnonzero(absent(column))).size:
+            raise FactorError(
+                f"{what} {name} has no value in row {rows[0]}, counted from 0, and in {rows.size:,} of {len(column):,} rows; "
+                f"{remedy}"
+            )
+
+
+def row_numbers(columns: Mapping[str, NDArray], *, first: bool = False) -> list[str]:
+    """The names of columns that number the rows: by their name, as pandas writes an index that has none, or, where `first`,
+    a first column that counts 0, 1, 2, … or 1, 2, 3, … whatever it is called."""
+    found = []
+    for place, (name, column) in enumerate(columns.items()):
+        if column.dtype.kind not in "iuf" or (column != np.round(column)).any():
+            continue
+        named = name.strip().lower() in ROW_NUMBERS or name.startswith("Unnamed:")
+        counts = len(column) > 2 and column[0] in (0, 1) and bool((np.diff(column) == 1).all())
+        if (named and len(np.unique(column)) == len(column)) or (first and place == 0 and counts):
+            found.append(name)
+    return found
+
+
+def read_columns(columns: Mapping[str, NDArray], kinds: Kinds | None = None) -> list[Column]:
+    """Each factor with its kind, told or guessed; nothing may be missing."""
+    refuse_absent(columns, "factor", "leave such samples out")
+    told = kind_by_name(list(columns), kinds)
+    return [_read(name, column, told[name]) for name, column in columns.items()]
+
+
+def kind_by_name(names: Sequence[str], kinds: Kinds | None) -> dict[str, str]:
+    """The kind that was told of each factor, "" where none was."""
+    if kinds is None or isinstance(kinds, str):
+        return dict.fromkeys(names, kinds or "")
+    if isinstance(kinds, Mapping):
+        if unknown := [name for name in kinds if name not in names]:
+            raise FactorError(f"kinds name {unknown[0]!r}, which is no factor; {nearest(str(unknown[0]), list(names))}")
+        return {name: kinds.get(name) or "" for name in names}
+    if len(kinds) != len(names):
+        raise FactorError(f"{len(kinds)} kinds for {len(names)} factors; expected one for each, or a mapping by name")
+    return {name: kind or "" for name, kind in zip(names, kinds, strict=True)}
+
+
+def _read(name: str, column: NDArray, kind: str) -> Column:
+    if kind and kind not in get_args(Kind):
+        raise FactorError(f"factor {name} has kind {kind!r}; expected one of {', '.join(get_args(Kind))}")
+    if column.dtype.kind not in "biufU":
+        raise FactorError(f"factor {name} is {column.dtype}; expected whole numbers, real numbers or texts")
+    values = _numbers(column) if column.dtype.kind == "U" else column
+    if values.dtype.kind == "f" and not np.isfinite(values).all():
+        row = int(np.flatnonzero(~np.isfinite(values))[0])
+        raise FactorError(f"factor {name} is {values[row]} in row {row}; expected finite numbers")
+    if kind == "continuous" and values.dtype.kind == "U":
+        raise FactorError(f"factor {name} is said to be continuous but holds texts such as {values[0]!r}")
+    chosen: Any = kind or _guess(values, "b" if column.dtype.kind == "b" else values.dtype.kind)
+    return Column(name, chosen, not kind, values)
+
+
+def _numbers(texts: NDArray) -> NDArray:
+    """Texts that are all numbers as what they mean, since as texts 10 comes before 2."""
+    for kind in (np.int64, np.float64):
+        try:
+            return texts.astype(kind)
+        except (ValueError, OverflowError):
+            continue
+    return texts
+
+
+def _guess(values: NDArray, form: str) -> Kind:
+    if form in "Ub":
+        return "categorical"
+    count, rows = len(np.unique(values)), len(values)
+    if form == "f" and (values != np.round(values)).any():
+        return "continuous" if count > FEW or 2 * count > rows else "ordinal"
+    return "continuous" if count > FEW and count * ROWS_PER_VALUE > rows else "ordinal"
+
+
+def in_words(factors: Iterable[Factor]) -> str:
+    """Observed factors and what they are taken as.
+
+    >>> shape = Factor("shape", 3, "categorical")
+    >>> in_words([shape, Factor("x", 477, "continuous", guessed=True), Factor("size", 6, guessed=True)])
+    'shape (categorical, 3 values), x (continuous, guessed), size (ordinal, 6 values, guessed)'
+    """
+    return ", ".join(
+        f"{one.name} ({one.kind}{'' if one.kind == 'continuous' else f', {one.size:,} values'}{', guessed' * one.guessed})"
+        for one in factors
+        if one.observed
+    )

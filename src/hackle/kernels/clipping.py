@@ -1,0 +1,66 @@
+"""What clips the gradients of a stack of models by each one's global norm (Pascanu et al. 2013).
+
+    g ← g · min(1, c / (‖g‖ + 10⁻⁶)),    ‖g‖² = Σ over all parameters of one model
+
+as `torch.nn.utils.clip_grad_norm_` does it for one. On CUDA a Triton kernel reads every gradient once and sums its squares
+in an order that depends on the parameter alone, so that a model is clipped by the same bits alone and in any stack; the
+host waits for nothing. Adam multiplies by the factors as it reads the gradients.
+"""
+
+# Triton reads annotations as values.
+# pyright: reportInvalidTypeForm=false
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from hackle.core.triton_shim import jit, launch, on_triton, tl, triton
+from hackle.kernels.triton_sums import add_parts
+
+_BLOCK = 4096
+
+
+@jit
+def _squares_kernel(gradient, parts, width, start, count, BLOCK: tl.constexpr):
+    """parts[model, start + block] = Σ g² over a block of one parameter's gradient."""
+    model = tl.program_id(1).to(tl.int64)
+    block = tl.program_id(0)
+    column = block * BLOCK + tl.arange(0, BLOCK)
+    g = tl.load(gradient + model * width + column, mask=column < width, other=0.0).to(tl.float32)
+    tl.store(parts + model * count + start + block, tl.sum(g * g, 0))
+
+
+def clip_factors(gradients: Sequence[Tensor], norms: Tensor) -> Tensor:
+    """What each model's gradients (m, …) are multiplied by to have at most the norm that is given for it, (m, 1).
+
+    Where that is 0 the factor is 1.
+    """
+    squares = _squares(gradients) if all(map(on_triton, gradients)) else _squares_by_pytorch(gradients)
+    factors = (norms / (squares.sqrt() + 1e-6)).clamp(max=1)
+    return torch.where(norms > 0, factors, torch.ones_like(factors))
+
+
+def _squares_by_pytorch(gradients: Sequence[Tensor]) -> Tensor:
+    sums = [
+        gradient.flatten(1).to(torch.promote_types(gradient.dtype, torch.float32)).square().sum(1, keepdim=True)
+        for gradient in gradients
+    ]
+    return torch.stack(sums).sum(0)
+
+
+def _squares(gradients: Sequence[Tensor]) -> Tensor:
+    """The squared norm of each model's gradients together, (m, 1), by Triton."""
+    models, widths = len(gradients[0]), [gradient[0].numel() for gradient in gradients]
+    counts = [triton.cdiv(width, _BLOCK) for width in widths]
+    parts = torch.empty(models, sum(counts), dtype=torch.float32, device=gradients[0].device)
+    start = 0
+    for gradient, width, count in zip(gradients, widths, counts, strict=True):
+        launch(
+            _squares_kernel, (count, models), gradient.contiguous(), parts, width, start, parts.shape[1],
+            BLOCK=min(_BLOCK, triton.next_power_of_2(width)),
+        )  # fmt: skip
+        start += count
+    return add_parts(parts)[:, None]
