@@ -28,8 +28,9 @@ from hackle.scoring.registry import choose_metrics
 from hackle.scoring.scorer import ReferenceScores, Scorer, prepare_scorer
 from hackle.train import Checkpoints, DamagedCheckpoint, Pace, Trained, Watch, choose_fleet_size, train_runs
 from hackle.train.checkpoints import as_bytes
+from hackle.train.errors import is_out_of_memory
 from hackle.train.model import Model
-from hackle.train.size import is_out_of_memory, release_memory
+from hackle.train.size import release_memory
 
 SHOWN = 512
 """Images whose codes are kept of every model of a data set."""

@@ -29,8 +29,8 @@ from hackle.scoring.evaluation import EncodedPlan
 from hackle.scoring.plan import Plan, draw_plan, must_split, plan_note, split_plan, values_of
 from hackle.scoring.protocol import Protocol
 from hackle.scoring.registry import ScoreError
+from hackle.train.errors import is_out_of_memory
 from hackle.train.model import Model
-from hackle.train.size import is_out_of_memory
 
 Representation = Literal["mean", "sampled"]
 Watch = Callable[[Metric], Any]

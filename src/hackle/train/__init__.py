@@ -210,18 +210,10 @@ def _fit_group(
     }
     left = [run for run in runs if record_hash(run) not in done]
     for fleet in cut(left, fleet_size or choose_fleet_size(left, data, device)) if left else []:
-        try:
-            for trained in train_runs(
-                fleet, data, device, pace, watch, checkpoints=checkpoints, folders=folders, scores=scores
-            ):
-                done[record_hash(trained.run)] = trained
-        except RuntimeError as error:
-            if "randomness" not in str(error):
-                raise
-            raise TrainingError(
-                f"the networks or the loss of {type(runs[0].method).__name__} with {type(runs[0].architecture).__name__} draw "
-                "random numbers of their own, as dropout does; expected none: noise is asked for in a phase's draws"
-            ) from error
+        for trained in train_runs(
+            fleet, data, device, pace, watch, checkpoints=checkpoints, folders=folders, scores=scores
+        ):
+            done[record_hash(trained.run)] = trained
     return done
 
 

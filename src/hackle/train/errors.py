@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import torch
+
 from hackle.core.types import HackleError
 
 
 class TrainingError(HackleError):
     """A training that cannot start, go on or be resumed."""
+
+
+class MethodError(TrainingError):
+    """A method or network of one's own that does what cannot be trained."""
 
 
 class WriteError(TrainingError):
@@ -26,3 +32,9 @@ class Diverged(TrainingError):
 
 class DamagedCheckpoint(TrainingError):
     """A checkpoint that cannot be read, and no older one to take its place."""
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether an error says that memory has run out, on a device or on the host."""
+    host = isinstance(error, RuntimeError) and "can't allocate memory" in str(error)
+    return isinstance(error, torch.OutOfMemoryError | MemoryError) or host

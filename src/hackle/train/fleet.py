@@ -24,9 +24,10 @@ from torch.utils._pytree import tree_map
 from hackle.core.allocator import keep_freed_memory
 from hackle.core.randomness import Stream
 from hackle.core.records import float_fields, record_hash, with_fields
-from hackle.core.types import Images, Losses, Phase, Run, RunError, Step
+from hackle.core.types import Images, Phase, Run, RunError, Step
 from hackle.kernels import Rows, adam_step, clip_factors, unit_interval
 from hackle.nets.layers import Blocks, Linear
+from hackle.train.method_errors import check_losses, check_phases, explained, without_gradient
 from hackle.train.schedules import is_scheduled, kl_weight, learning_rate
 
 State = dict[str, Tensor]
@@ -139,7 +140,7 @@ class Fleet:
         self.runs, self.shape, self.device = list(runs), shape, torch.device(device)
         self.images, self.data_size = images, data_size
         self._template = runs[0]
-        self.phases = self._template.method.phases(self._template)
+        self.phases = check_phases(self._template)
         # What no run asks for takes no time.
         optimisers = [[phase.optimiser(run) for run in runs] for phase in self.phases]
         self._scheduled = [any(map(is_scheduled, each)) for each in optimisers]
@@ -223,8 +224,21 @@ class Fleet:
         for name in phase.trains:
             parameters[name] = {key: value.detach().requires_grad_() for key, value in parameters[name].items()}
         leaves = [value for name in phase.trains for value in parameters[name].values()]
-        losses = vmap(self._one_model(phase), randomness="error")(parameters, images, noise, carry, self._fields)
-        gradients = torch.autograd.grad(losses["total"].sum(), leaves, materialize_grads=True)
+
+        def compute(randomness: str) -> dict[str, Any]:
+            mapped = vmap(self._one_model(phase), randomness=randomness)
+            # A copy for each model, so that a loss which branches on it fails everywhere alike.
+            return mapped(self.state["step"].repeat(len(self)), parameters, images, noise, carry, self._fields)
+
+        try:
+            losses = compute("error")
+            if not losses["total"].requires_grad:
+                raise without_gradient(self._template, phase, compute)
+            gradients = torch.autograd.grad(losses["total"].sum(), leaves, materialize_grads=True)
+        except Exception as error:
+            if (told := explained(error, self._template, phase, compute)) is error:
+                raise
+            raise told from error
         with torch.no_grad():
             alive = self._note(position, losses["total"], losses["terms"])
             settings = phase.optimiser(self._template_with_paths())
@@ -243,13 +257,14 @@ class Fleet:
         return getattr(torch, self._template.precision)
 
     def _one_model(self, phase: Phase) -> Callable[..., dict[str, Any]]:
-        step_number = self.state["step"]
-
-        def loss(parameters: Any, images: Tensor, noise: Any, carry: Any, fields: Any) -> dict[str, Any]:
+        def loss(
+            number: Tensor, parameters: Any, images: Tensor, noise: Any, carry: Any, fields: Any
+        ) -> dict[str, Any]:
             nets = _BoundNets(self._modules, parameters, self._dtype)
             run = with_fields(self._template, fields)
-            weight = kl_weight(fields["kl_warmup"], step_number) if self._warms_up else None
-            losses: Losses = phase.loss(nets, Step(images, noise, step_number, self.data_size, carry, weight), run)
+            weight = kl_weight(fields["kl_warmup"], number) if self._warms_up else None
+            step = Step(images, noise, number, self.data_size, carry, weight)
+            losses = check_losses(phase.loss(nets, step, run), self._template)
             return {"total": losses.total, "terms": dict(losses.terms), "carry": dict(losses.carry)}
 
         return loss

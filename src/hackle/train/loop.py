@@ -17,11 +17,11 @@ from hackle.core.records import record_hash
 from hackle.core.types import Dataset, HackleError, Images, Run
 from hackle.train.checkpoints import Checkpoints, Snapshot
 from hackle.train.curves import PREFIX, Curves
-from hackle.train.errors import Stopped, TrainingError
+from hackle.train.errors import Stopped, TrainingError, is_out_of_memory
 from hackle.train.fleet import Fleet
 from hackle.train.folder import RunFolder
 from hackle.train.model import Model
-from hackle.train.size import cut, is_out_of_memory, release_memory
+from hackle.train.size import cut, release_memory
 
 _EARLY = 20
 """Steps from which the time that is left is estimated."""

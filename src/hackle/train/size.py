@@ -95,9 +95,3 @@ def release_memory(device: torch.device) -> None:
     if device.type == "cuda":
         torch.cuda.synchronize(device)
         torch.cuda.empty_cache()
-
-
-def is_out_of_memory(error: BaseException) -> bool:
-    """Whether an error says that memory has run out, on a device or on the host."""
-    host = isinstance(error, RuntimeError) and "can't allocate memory" in str(error)
-    return isinstance(error, torch.OutOfMemoryError | MemoryError) or host

@@ -1,0 +1,53 @@
+"""The line of the user's own code at which something went wrong, to be shown in a message of one line."""
+
+from __future__ import annotations
+
+import os
+import sysconfig
+import traceback
+from collections.abc import Iterable
+from pathlib import Path
+from types import FrameType
+
+_HACKLE = str(Path(__file__).parents[1])
+_PACKAGES = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
+"""Where Python and installed packages lie."""
+
+
+def line_of(error: BaseException) -> str:
+    """The last line of the user's own, else of a package other than PyTorch, on the way to an error; "" where there is none.
+
+    >>> try:
+    ...     int("three")
+    ... except ValueError as error:
+    ...     line_of(error).endswith('line 2: `int("three")`')
+    True
+    """
+    return _shown(traceback.extract_tb(error.__traceback__))
+
+
+def line_above(frame: FrameType | None) -> str:
+    """The same of the calls that led to a frame."""
+    return _shown(traceback.extract_stack(frame))
+
+
+def _shown(frames: Iterable[traceback.FrameSummary]) -> str:
+    outside = [one for one in frames if not one.filename.startswith((_HACKLE + os.sep, "<frozen"))]
+    own = [one for one in outside if not one.filename.startswith(_PACKAGES)]
+    others = [one for one in outside if f"{os.sep}torch{os.sep}" not in one.filename]
+    return as_line(*_place((own or others)[-1])) if own or others else ""
+
+
+def _place(frame: traceback.FrameSummary) -> tuple[str, int, str]:
+    return frame.filename, frame.lineno or 0, frame.line or ""
+
+
+def as_line(path: str, number: int, source: str) -> str:
+    """A file, a line's number and its words in one line; the path from the current folder where it lies below it.
+
+    >>> as_line("/nowhere/my.py", 3, "  return loss ")
+    '/nowhere/my.py, line 3: `return loss`'
+    """
+    here = os.path.relpath(path) if os.path.isabs(path) else path
+    shown = path if here.startswith(os.pardir) else here
+    return f"{shown}, line {number}: `{source.strip()}`"
