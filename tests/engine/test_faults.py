@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from multiprocessing import active_children
 from pathlib import Path
 from threading import Thread
@@ -24,9 +24,10 @@ from small_study import ACCIDENTS, Unlucky, assert_same, some_runs, study
 
 from hackle.core.files import lock_holder
 from hackle.core.records import record_hash
-from hackle.core.types import HackleError, Run
+from hackle.core.types import HackleError, Phase, Run
 from hackle.engine import EngineError
 from hackle.engine.tasks import ScoreRun, TrainFleet
+from hackle.objectives.vae import Autoencoder, autoencoder_phase
 from hackle.store import Store, StoreError, read, repair
 from hackle.train.fleet import Fleet
 from hackle.train.model import WEIGHTS
@@ -154,6 +155,32 @@ def test_a_run_that_always_fails_is_reported_and_the_others_go_on(data: Path, tm
     for number in range(1000):
         (tmp_path / "notes" / str(number)).touch()
     assert study(runs, tmp_path / "study", retry_failed=True).done == 4
+
+
+@dataclass(frozen=True)
+class Branching(Autoencoder):
+    """A method that no fleet can train."""
+
+    def phases(self, run: Run) -> tuple[Phase, ...]:
+        return (autoencoder_phase(_branching, run),)
+
+
+def _branching(nets: Any, step: Any, run: Any) -> Any:
+    return nets if step.number else run
+
+
+def test_a_method_at_fault_is_reported_with_its_line_and_not_tried_again(
+    data: Path, tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    performed, original = [], TrainFleet.perform
+    monkeypatch.setattr(TrainFleet, "perform", lambda self, *rest: performed.append(1) or original(self, *rest))
+    runs = [small_run(Branching(), seed, dataset=str(data), steps=12) for seed in range(4)]
+    summary = study([*some_runs(data)[:2], *runs], tmp_path / "study", fleet_size=4, progress=True)
+    assert (summary.done, summary.failed, len(performed)) == (2, 4, 2)
+    assert "trying again" not in capsys.readouterr().err
+    for _, reason in summary.failures:
+        assert reason.startswith("the loss of Branching in its phase autoencoder asks for the value of a tensor")
+        assert "`return nets if step.number else run`" in reason
 
 
 def test_the_driver_dies_between_training_and_scoring(

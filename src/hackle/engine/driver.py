@@ -227,6 +227,9 @@ class Driver:
             )
         elif event.what == "stopped":
             self._stop()
+        elif event.what == "refused" and isinstance(job.task, TrainFleet):
+            for run in job.task.runs:
+                self._keep_failed(run, str(event.value))
         else:
             self._try_again(job, str(event.value))
 

@@ -13,17 +13,18 @@ from threadpoolctl import threadpool_limits
 
 from hackle.datasets import DataError
 from hackle.engine.tasks import Settings, Task
-from hackle.train import Stopped, WriteError
+from hackle.train import MethodError, Stopped, WriteError
 
-Fate = Literal["done", "error", "stopped", "fatal", "lost"]
+Fate = Literal["done", "error", "refused", "stopped", "fatal", "lost"]
 
 
 @dataclass(frozen=True)
 class Event:
     """What became of a task, or a sign of life from it.
 
-    done: `value` is its result. error: it failed, `value` says why. stopped: it left a checkpoint, as asked. fatal: it failed,
-    and so would every other task: no space, no data. lost: its worker died. alive: `value` is what it told.
+    done: `value` is its result. error: it failed, `value` says why. refused: it failed, and would again, by the fault of a
+    method of the user's own. stopped: it left a checkpoint, as asked. fatal: it failed, and so would every other task: no
+    space, no data. lost: its worker died. alive: `value` is what it told.
     """
 
     number: int
@@ -73,6 +74,8 @@ def outcome_of(number: int, task: Task, settings: Settings, tell: Any) -> Event:
         return Event(number, "done", task.perform(settings, tell))
     except Stopped as error:
         return Event(number, "stopped", str(error))
+    except MethodError as error:
+        return Event(number, "refused", str(error))
     except (DataError, WriteError) as error:
         return Event(number, "fatal", str(error))
     except Exception as error:

@@ -18,8 +18,8 @@ from hackle.core.allocator import keep_freed_memory
 from hackle.core.gaussian import reparameterise
 from hackle.core.randomness import Stream, check_seed
 from hackle.core.types import Dataset, HackleError
+from hackle.train.errors import is_out_of_memory
 from hackle.train.model import Model, images_at_once
-from hackle.train.size import is_out_of_memory
 
 Encoder = Callable[[NDArray[np.uint8]], Any]
 """Any function from uint8 images (n, h, w, c) to codes (n, c), or to a pair of means and logvars."""

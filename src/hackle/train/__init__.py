@@ -24,7 +24,7 @@ from hackle.datasets import found, load, load_of_run
 from hackle.datasets.memory import in_memory
 from hackle.train.checkpoints import Checkpoints, write_atomically
 from hackle.train.display import shown
-from hackle.train.errors import DamagedCheckpoint, Diverged, Stopped, TrainingError, WriteError
+from hackle.train.errors import DamagedCheckpoint, Diverged, MethodError, Stopped, TrainingError, WriteError
 from hackle.train.fleet import build_networks, group
 from hackle.train.folder import RunFolder, usable
 from hackle.train.loop import Pace, Scores, Trained, Watch, last_good_step, train_runs
@@ -35,6 +35,7 @@ __all__ = [
     "Checkpoints",
     "DamagedCheckpoint",
     "Diverged",
+    "MethodError",
     "Pace",
     "RunFolder",
     "Scores",
