@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.collections import LineCollection, QuadMesh
+from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.text import Text
 from PIL import Image
 
@@ -225,3 +229,20 @@ def test_panels_have_the_size_of_what_they_hold() -> None:
     sizes = [axes.get_position().size for axes in figure.axes]
     np.testing.assert_allclose(np.divide(sizes[0], sizes[1]), [2.5, 2.5], rtol=1e-6)
     assert figure.axes[0].get_position().y1 == pytest.approx(figure.axes[1].get_position().y1)
+
+
+def test_a_figure_is_laid_out_and_drawn_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Measuring the names around many panels takes most of the time that drawing does."""
+    counts = {"laid out": 0, "drawn": 0}
+
+    def counted(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*arguments: Any) -> Any:
+            counts[name] += 1
+            return method(*arguments)
+
+        return call
+
+    monkeypatch.setattr(ConstrainedLayoutEngine, "execute", counted("laid out", ConstrainedLayoutEngine.execute))
+    monkeypatch.setattr(Figure, "draw", counted("drawn", Figure.draw))
+    save(Chart(((dots(20), dots(20)),), (Series("runs"),)), tmp_path / "figure.svg")
+    assert counts == {"laid out": 1, "drawn": 1}

@@ -13,6 +13,7 @@ from figures import tables as made
 from hackle.core.papers import PAPERS
 from hackle.figures import FIGURES, Chart, draw
 from hackle.figures import words as figure_words
+from hackle.figures.selection import Runs, select
 from hackle.store.tables import RUN_COLUMNS, SCORE_COLUMNS, Tables
 
 EVERYTHING = [
@@ -376,3 +377,16 @@ def test_a_figure_tells_of_notes_on_its_scores_in_one_line() -> None:
     for noted in (scores, scores.astype({"note": "category"})):
         lines = [note for note in figure(replace(tables, scores=noted)).notes if ": an estimate" in note]
         assert lines == ["5 of 30 runs: an estimate at its limit (MIG)"]
+
+
+def test_each_name_is_looked_up_once_and_not_for_each_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A study of thousands of runs has a few methods."""
+    asked: list[Any] = []
+    value = figure_words.value
+    monkeypatch.setattr(figure_words, "value", lambda column, what: asked.append((column, what)) or value(column, what))
+    runs = Runs(("mig",), {"dataset": "dsprites"}, dict.fromkeys(("beta-vae", "factor-vae"), ()))
+    settings = made.settings(method=["beta-vae", "factor-vae"], strength=[1.0, 2.0], seed=range(50))
+    chosen = select(made.tables(settings, codes=["mig"], posterior=()), runs)
+    assert len(chosen.frame) == 200
+    assert set(chosen.frame["series"]) == {"β-VAE", "FactorVAE"}
+    assert len(asked) <= 2

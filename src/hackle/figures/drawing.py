@@ -59,7 +59,6 @@ def draw(chart: Chart, theme: str = "light") -> Figure:
         raise FigureError(f"nothing to draw: {'; '.join(chart.missing) or 'the chart has no panels'}")
     from matplotlib import rc_context
     from matplotlib.figure import Figure
-    from matplotlib.layout_engine import ConstrainedLayoutEngine
 
     colours = THEMES[theme]
     sheet = Sheet(with_shared_axes(chart))
@@ -67,7 +66,7 @@ def draw(chart: Chart, theme: str = "light") -> Figure:
     counts = [0, *(len(panel.points) for panel in chart.panels if panel.x.ticks or not panel.joined)]
     dots = Dots(max(counts), sum(counts) > MANY)
     with rc_context(settings(colours)):
-        figure = Figure(dpi=150, layout=ConstrainedLayoutEngine(w_pad=0.07))
+        figure = Figure(dpi=150)
         places = sheet.axes(figure)
         for at, axes in places.items():
             _draw_panel(axes, sheet.panels[at], chart.series, colours, dots, sheet.size(at))

@@ -144,27 +144,35 @@ class Sheet:
     def fit(self, figure: Figure, axes: Mapping[tuple[int, int], Axes]) -> None:
         """Make the paper as large as the panels and what stands around them, and the panels as large as they should be.
 
-        What stands around them does not depend on the paper's size, so it is measured once.
+        What stands around them does not depend on the paper's size. So matplotlib measures it once, which for many panels takes
+        most of the time that drawing does, and panels are moved together by as much as the paper is too large.
         """
-        engine = figure.get_layout_engine()
-        assert engine is not None
-        engine.execute(figure)
-        ((r, c), one), (width, height) = next(iter(axes.items())), figure.get_size_inches()
-        width += sum(self.wide) * (1 - one.get_position().width * width / self.wide[c])
-        height += sum(self.high) * (1 - one.get_position().height * height / self.high[r])
+        from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+        ConstrainedLayoutEngine(w_pad=0.07, wspace=0, hspace=0).execute(figure)
+        before = figure.get_size_inches()
+        # Left and upper edges in inches.
+        places = {at: one.get_position(original=True) for at, one in axes.items()}
+        edges = {at: (place.x0 * before[0], (1 - place.y1) * before[1]) for at, place in places.items()}
+        (r, c), place = next(iter(places.items()))
+        scales = place.width * before[0] / self.wide[c], place.height * before[1] / self.high[r]
+        around = {
+            (r, c): (left - scales[0] * sum(self.wide[:c]), above - scales[1] * sum(self.high[:r]))
+            for (r, c), (left, above) in edges.items()
+        }
+        width, height = (
+            size + (1 - scale) * sum(sides)
+            for size, scale, sides in zip(before, scales, (self.wide, self.high), strict=True)
+        )
         # A narrow figure fills its paper, so that there is room for a legend.
         growing = [
             c for c in range(self._grid[1]) if all(_grows(self.panels.get((r, c))) for r in range(self._grid[0]))
         ]
         for column in growing:
             self.wide[column] += max(0.0, LEAST_WIDTH - width) / len(growing)
-        grid = one.get_gridspec()
-        assert grid is not None
-        grid.set_width_ratios(self.wide)
-        figure.set_size_inches(max(LEAST_WIDTH, width), height)
-        engine.execute(figure)
-        figure.set_layout_engine("none")
-        for at, one in axes.items():
-            if not _grows(self.panels[at]):
-                place, (width, height) = one.get_position(), self.size(at) / figure.get_size_inches()
-                one.set_position((place.x0, place.y1 - height, width, height))
+        width = max(LEAST_WIDTH, width)
+        figure.set_size_inches(width, height)
+        for (r, c), one in axes.items():
+            (left, above), (wide, high) = around[r, c], self.size((r, c))
+            left, above = left + sum(self.wide[:c]), above + sum(self.high[:r])
+            one.set_position((left / width, 1 - (above + high) / height, wide / width, high / height))
