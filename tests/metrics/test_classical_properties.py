@@ -258,6 +258,7 @@ STRANGE = {
 
 
 @every_score
+@pytest.mark.filterwarnings("ignore:.* of the rows of code .* share one of its")
 @pytest.mark.parametrize("kind", STRANGE)
 def test_strange_codes_end_in_a_number_or_a_sentence(name, kind):
     strange = make_sample(imperfect, rows=120, groups=40, group_size=4).map_codes(STRANGE[kind])

@@ -20,9 +20,8 @@ def test_agrees_with_the_definition(seed, codes, size, discrete):
     if discrete:
         groups[:, :, 0], test_groups[:, :, 0] = np.round(groups[:, :, 0]), np.round(test_groups[:, :, 0])
     scale = rng.random(codes) * 0.5
-    found = factor_vae_score(
-        groups, held, scale, test=(test_groups, test_held), discrete=np.arange(codes) < int(discrete)
-    )
+    test, classes = (test_groups, test_held), np.arange(codes) < int(discrete)
+    found = factor_vae_score(groups, held, scale, test=test, minimum_variance=0.05, discrete=classes)
     columns = (0,) if discrete else ()
     expected = references.factor_vae(groups, held, scale**2, test_groups, test_held, minimum=0.05, discrete=columns)
     assert found == pytest.approx(expected)

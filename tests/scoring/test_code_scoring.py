@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import torch
 import hackle
 from hackle import metrics
 from hackle.core.factors import Factor, FactorGrid
+from hackle.core.notes import note_codes
 from hackle.scoring.codes import score_codes
 from hackle.scoring.plan import PlanSizes, split_plan
 from hackle.scoring.protocol import Protocol
@@ -154,3 +156,36 @@ def test_kinds_are_told_or_guessed() -> None:
         score_codes(codes, factors, "mig", TINY, kinds={"z": "continuous"})
     with pytest.raises(ScoreError, match="shape is said to be continuous but holds texts such as"):
         score_codes(codes, factors, "mig", TINY, kinds="continuous")
+
+
+def test_the_factor_vae_score_of_unit_vectors_is_that_of_the_same_codes_at_any_size() -> None:
+    """64 codes of length 1: each has a variance of 1/64, below the 0.05 under which codes of a prior's scale count as dead."""
+    rng = np.random.default_rng(0)
+    factors = rng.integers(0, 5, size=(1200, 3))
+    codes = np.hstack([np.repeat((factors - 2.0) / np.sqrt(2), 20, axis=1), np.full((1200, 4), 1e-3)])
+    codes += rng.normal(size=codes.shape) * [*[0.3] * 60, *[1e-3] * 4]
+    codes /= np.linalg.norm(codes, axis=1, keepdims=True)
+    assert codes.var(axis=0).max() < 0.05
+    found = [score_codes(size * codes, factors, "factor_vae", TINY, references=False) for size in (1.0, 0.01)]
+    for table in found:
+        assert table["score"][0] > 0.95
+        assert table["note"][0].startswith("4 of 64 codes do not vote: their variance is below ")
+        assert "pruned" in note_codes(table["note"][0])
+    posteriors = score_codes(codes, factors, "factor_vae", TINY, logvars=np.full_like(codes, -9.0), references=False)
+    assert posteriors["score"].tolist()[0] == 0.0
+    assert posteriors["note"][0].startswith("64 of 64 codes do not vote: their variance is below 0.05 [pruned]")
+
+
+def test_an_outlier_that_hides_what_codes_say_is_noted() -> None:
+    rng = np.random.default_rng(0)
+    factors = rng.integers(0, 5, size=(900, 2))
+    codes = factors + 0.1 * rng.normal(size=factors.shape)
+    clean, noise = score_codes(codes, factors, "mig", TINY), rng.normal(size=(900, 2))
+    assert "crowded" not in note_codes(clean["note"][0])
+    codes[np.arange(900) % 450 == 0], noise[np.arange(900) % 450 == 0] = 1e4, 1e4
+    table = score_codes(codes, factors, "mig,modularity", replace(TINY, sizes=replace(TINY.sizes, train=2000, test=10)))
+    assert table["score"][0] < 0.1 < clean["score"][0]
+    for note in table["note"]:
+        assert "crowded" in note_codes(note)
+        assert "of the rows of code 0 share one of its" in note
+    assert "crowded" not in note_codes(score_codes(noise, factors, "mig", TINY)["note"][0])

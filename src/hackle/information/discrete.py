@@ -12,8 +12,21 @@ sample, has information 0 and not a rounding error. The estimate is biased upwar
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+_CROWD = 0.95
+"""The share of the rows in one of a code's bins from which on it is asked what the bin hides."""
+_HIDDEN = 0.1
+"""Nats on a factor that such a bin must hide to be told of, beyond what counting finds in noise."""
+
+
+class CrowdedBinWarning(UserWarning):
+    """Outliers stretch the range of a code so that one bin holds nearly all of its rows and hides what they say."""
+
+    code = "crowded"
 
 
 def bin_codes(codes: ArrayLike, bins: int) -> NDArray[np.int64]:
@@ -38,6 +51,26 @@ def bin_codes(codes: ArrayLike, bins: int) -> NDArray[np.int64]:
         lower = np.unique(edges[:, column])
         binned[:, column] = np.searchsorted(lower, values[:, column], side="right") - 1
     return binned
+
+
+def warn_of_crowded_bins(codes: NDArray, binned: NDArray[np.int64], factors: NDArray, bins: int) -> None:
+    """Warn where nearly all rows of a code (n, c) share one of its bins, and cut anew would tell more of a factor (n, f)."""
+    for code in range(codes.shape[1]):
+        values, counts = np.unique(binned[:, code], return_counts=True)
+        inside = binned[:, code] == values[counts.argmax()]
+        if not _CROWD <= inside.mean() < 1:
+            continue
+        crowd = discrete_mutual_information(bin_codes(codes[inside, code, None], bins), factors[inside])[0]
+        seen = discrete_mutual_information(binned[:, code, None], factors)[0]
+        chance = (bins - 1) * (np.array([len(np.unique(column)) for column in factors.T]) - 1) / (2 * inside.sum())
+        if (hidden := crowd - chance - seen).max() > _HIDDEN:
+            warnings.warn(
+                f"{100 * inside.mean():.1f}% of the rows of code {code} share one of its {bins} bins of equal width: "
+                f"outliers stretch its range, and the bin hides {hidden.max():.2f} nats on a factor. Leave such rows out, or "
+                "score ranks",
+                CrowdedBinWarning,
+                stacklevel=3,
+            )
 
 
 def discrete_mutual_information(binned: ArrayLike, factors: ArrayLike) -> NDArray[np.float64]:

@@ -11,11 +11,15 @@ Codes that carry nothing do not vote. The protocols differ in which these are:
 - Kim & Mnih 2018: codes whose posterior collapsed to the prior, that is `minimum_variance=0, active=mask`; L = 100, 800 votes.
   The paper does not say whether the same votes are scored; the protocol `kim2018` scores 800 others.
 
-A constant code never votes. If no code is left the score is 0. A test vote by a code without training votes is an error.
+These thresholds are for codes on the scale of a prior of unit variance. Codes without posteriors have a scale of their own:
+theirs is in units of the largest variance where that is below 1, or unit vectors of 100 numbers would have no code left. A
+constant code never votes. If no code is left the score is 0. A test vote by a code without training votes is an error.
 Discrete codes have Gini's variance (Eq. 4): the share of differing pairs, halved.
 """
 
 from __future__ import annotations
+
+import warnings
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,6 +28,14 @@ from hackle.metrics.checks import Classes, MetricError, Table, TestPair, check_c
 from hackle.metrics.likelihood import active_units
 from hackle.metrics.metric import Evaluation, Metric, Row
 
+MINIMUM_VARIANCE = 0.05
+
+
+class PrunedCodesWarning(UserWarning):
+    """Codes that do not vote."""
+
+    code = "pruned"
+
 
 def factor_vae_score(
     groups: ArrayLike,
@@ -31,15 +43,16 @@ def factor_vae_score(
     scale: ArrayLike,
     *,
     test: TestPair | None = None,
-    minimum_variance: float = 0.05,
+    minimum_variance: float | None = None,
     active: ArrayLike | None = None,
     discrete: ArrayLike | bool = False,
 ) -> float:
     """The accuracy, 0 to 1, of the majority vote on groups of codes (n, L, c) that share the held factor (n,).
 
-    `scale` (c,) is each code's standard deviation over the data (see `code_scale`), `active` (c,) the codes that may vote,
-    `discrete` (c,) or one bool the codes that take Gini's variance. `test` holds other groups and held factors; without it
-    the training groups are scored.
+    `scale` (c,) is each code's standard deviation over the data (see `code_scale`). Codes of less than `minimum_variance` do
+    not vote: if not given, 0.05 in units of the largest variance, where that is below 1. `active` (c,) are the codes that
+    may vote, `discrete` (c,) or one bool the codes that take Gini's variance. `test` holds other groups and held factors;
+    without it the training groups are scored.
 
     >>> rng = np.random.default_rng(0)
     >>> held = np.arange(100) % 2
@@ -50,11 +63,12 @@ def factor_vae_score(
     """
     codes, classes, test_codes, test_classes = check_groups(groups, held, test, "groups", "n L c")
     count = codes.shape[2]
-    if not minimum_variance >= 0:
+    if minimum_variance is not None and not minimum_variance >= 0:
         raise MetricError(f"minimum_variance is {minimum_variance}; expected zero or more, the usual protocol has 0.05")
     gini = _mask(discrete, count, "discrete")
     deviation = _check_scale(scale, count)
-    voting = (deviation >= np.sqrt(minimum_variance)) & (deviation > 0) & varying(codes.reshape(-1, count))
+    least = own_scale(deviation) if minimum_variance is None else minimum_variance
+    voting = (deviation >= np.sqrt(least)) & (deviation > 0) & varying(codes.reshape(-1, count))
     voting &= _mask(True if active is None else active, count, "active")
     if not voting.any():
         return 0.0
@@ -65,6 +79,15 @@ def factor_vae_score(
     np.add.at(table, (votes, classes), 1)
     decision = np.where(table.any(axis=1), table.argmax(axis=1), -2)  # −1 already stands for an unknown factor
     return float(np.mean(decision[test_votes] == test_classes))
+
+
+def own_scale(scale: ArrayLike, minimum_variance: float = MINIMUM_VARIANCE) -> float:
+    """The least variance of a code that votes, where codes have the deviations `scale` (c,) and no prior says how large.
+
+    >>> own_scale([0.5, 0.02]), own_scale([3.0, 0.2])
+    (0.0125, 0.05)
+    """
+    return float(minimum_variance * min(1.0, float(np.max(np.square(scale)))))
 
 
 def code_scale(codes: ArrayLike, *, discrete: ArrayLike | bool = False) -> NDArray[np.float64]:
@@ -122,13 +145,19 @@ def _check_scale(scale: ArrayLike, count: int) -> Table:
 
 
 def _compute(e: Evaluation) -> float:
-    pruned = e.protocol.prune_collapsed and e.has_posteriors
+    scale = code_scale(e.codes, discrete=e.discrete)
+    collapsed = e.protocol.prune_collapsed and e.has_posteriors
+    active = active_units(*e.posteriors) if collapsed else np.ones(len(scale), dtype=bool)
+    least = e.protocol.minimum_variance if e.has_posteriors else own_scale(scale, e.protocol.minimum_variance)
+    if pruned := int(np.sum(~active | (scale < np.sqrt(least)) | (scale == 0))):
+        reason = "their posteriors equal the prior" if collapsed else f"their variance is below {least:.3g}"
+        warnings.warn(f"{pruned} of {len(scale)} codes do not vote: {reason}", PrunedCodesWarning, stacklevel=2)
     return factor_vae_score(
         *e.groups("groups"),
-        code_scale(e.codes, discrete=e.discrete),
+        scale,
         test=e.groups("test_groups"),
-        minimum_variance=e.protocol.minimum_variance,
-        active=active_units(*e.posteriors) if pruned else None,
+        minimum_variance=least,
+        active=active,
         discrete=e.discrete,
     )
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hackle.core.columns import Kinds, TableLike
-from hackle.information.discrete import bin_codes, discrete_entropy, discrete_mutual_information
+from hackle.information.discrete import bin_codes, discrete_entropy, discrete_mutual_information, warn_of_crowded_bins
 from hackle.metrics.checks import MetricError, check_bins, check_matrix, check_split, varying
 from hackle.metrics.metric import Metric, Row
 
@@ -38,6 +38,7 @@ def mig_score(
     found = check_split(codes, factors, None, kinds, factor_bins)
     binned = bin_codes(found.codes, check_bins(bins, len(found.codes)))
     information = discrete_mutual_information(binned, found.factors)
+    warn_of_crowded_bins(found.codes, binned, found.factors, bins)
     # Bins from minimum to maximum would read the last digits of a code that is constant but for rounding.
     information[~varying(found.codes)] = 0.0
     return mig_from_information(information, discrete_entropy(found.factors))

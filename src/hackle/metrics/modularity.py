@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hackle.core.columns import Kinds, TableLike
-from hackle.information.discrete import bin_codes, discrete_mutual_information
+from hackle.information.discrete import bin_codes, discrete_mutual_information, warn_of_crowded_bins
 from hackle.metrics.checks import check_bins, check_matrix, check_split, varying
 from hackle.metrics.metric import Metric, Row
 
@@ -36,7 +36,9 @@ def modularity_score(
     kept = varying(found.codes)
     if not kept.any():
         return 0.0
-    information = discrete_mutual_information(bin_codes(found.codes[:, kept], bins), found.factors)
+    binned = bin_codes(found.codes[:, kept], bins)
+    warn_of_crowded_bins(found.codes[:, kept], binned, found.factors, bins)
+    information = discrete_mutual_information(binned, found.factors)
     return modularity_from_information(information)
 
 
