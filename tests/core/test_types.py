@@ -62,6 +62,8 @@ class Hidden(VAE):
         ({"method": Hidden(float("nan"))}, "method.scale is nan; expected a finite number"),
         ({"method": "beta-vae"}, "method is 'beta-vae'; expected a record such as"),
         ({"kl_warmup": -1.0}, "kl_warmup is -1.0; expected a positive number, or 0 to do without"),
+        ({"held_out": -1}, "held_out is -1; expected a number of images, or 0"),
+        ({"held_out": 0.1}, "held_out is 0.1; expected a whole number"),
         ({"optimiser": Adam(warmup=-1.0)}, "optimiser.warmup is -1.0"),
         ({"optimiser": Adam(clip_norm=-1.0)}, "optimiser.clip_norm is -1.0"),
         ({"optimiser": Adam(decay="sine")}, "optimiser.decay is 'sine'; expected 'constant' or"),  # type: ignore[arg-type]

@@ -38,6 +38,8 @@ class TrainOptions:
     """cpu or cuda; the best one that is here if not given."""
     log_every: int = 100
     """Steps between two points of the curves."""
+    held_out_every: int = 1_000
+    """Steps between two points of the curves that have the ELBO of held-out images, where there are some."""
     score_every: int = 0
     """Steps between two quick scorings of the model, which join the curves; 0 is never."""
     score_metrics: str = "all"
@@ -145,6 +147,7 @@ def _fit(run: Run, device: torch.device, out: Path | None, resume: bool, options
             device=device,
             resume=resume,
             log_every=options.log_every,
+            held_out_every=options.held_out_every,
             scores=partial(quick_scores, metrics=options.score_metrics) if every else None,
             score_every=every,
         )
@@ -155,6 +158,7 @@ def _fit(run: Run, device: torch.device, out: Path | None, resume: bool, options
             ("root", options.root),
             ("device", options.device),
             ("log-every", options.log_every),
+            ("held-out-every", options.held_out_every if run.held_out else 0),
             ("score-every", every),
             ("score-metrics", "" if options.score_metrics == "all" else options.score_metrics),
         )
@@ -182,6 +186,8 @@ class ResumeOptions:
     """cpu or cuda; the best one that is here if not given."""
     log_every: int = 100
     """Steps between two points of the curves."""
+    held_out_every: int = 1_000
+    """Steps between two points of the curves that have the ELBO of held-out images, where there are some."""
     score_every: int = 0
     """Steps between two quick scorings of the model, which join the curves; 0 is never."""
     score_metrics: str = "all"

@@ -288,6 +288,12 @@ class Run:
         word="KL warm-up",
         later=True,
     )
+    held_out: int = shown(
+        0,
+        "Number of images kept from training, chosen by the seed; the ELBO of a sample of them joins the curves.",
+        word="held-out images",
+        later=True,
+    )
     optimiser: Adam = Adam()
 
     def __post_init__(self) -> None:
@@ -318,6 +324,13 @@ class Run:
         # Training computes in float32, where a number just below 1 is 1.
         if not 0 <= np.float32(self.correlation) < 1:
             raise RunError(f"correlation is {self.correlation}; expected 0 (factorised) up to, not including, 1")
+        if self.held_out < 0:
+            raise RunError(f"held_out is {self.held_out}; expected a number of images, or 0 to train on all")
+        if self.held_out and is_method(type(self.method)) and not about(self.method).has_likelihood:
+            raise RunError(
+                f"held_out is {self.held_out}, but under {type(self.method).__name__} images have no likelihood, so that those "
+                "kept from training would have no ELBO; leave it at 0"
+            )
         if self.kl_warmup and is_method(type(self.method)) and not about(self.method).warms_up:
             raise RunError(
                 f"kl_warmup is {self.kl_warmup:g}, but the loss of {type(self.method).__name__} has no KL term of posteriors "

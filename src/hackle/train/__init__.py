@@ -27,6 +27,7 @@ from hackle.train.display import shown
 from hackle.train.errors import DamagedCheckpoint, Diverged, MethodError, Stopped, TrainingError, WriteError
 from hackle.train.fleet import build_networks, group
 from hackle.train.folder import RunFolder, usable
+from hackle.train.held_out import check_held_out
 from hackle.train.loop import Pace, Scores, Trained, Watch, last_good_step, train_runs
 from hackle.train.model import load_weights
 from hackle.train.size import choose_fleet_size, cut
@@ -94,6 +95,7 @@ def fit(
     log_every: int = 100,
     scores: Scores | None = None,
     score_every: int = 0,
+    held_out_every: int = 1_000,
     checkpoint_seconds: float = 60.0,
     fleet_size: int | None = None,
     tensorboard: bool = True,
@@ -108,6 +110,7 @@ def fit(
     scores: a function of a model and its data set, such as `hackle.scoring.models.quick_scores`, that gives scores by name.
     They are taken every `score_every` steps, at the log point then or next, and at the end, and join the curves as
     `score_…`. Training does not depend on them.
+    held_out_every: steps between two times that the ELBO of the held-out images of runs that have some joins the curves.
     checkpoint_seconds: between two checkpoints. fleet_size: the most runs that train together; None takes as many as the
     free memory holds. tensorboard: write the curves for TensorBoard, too.
     A run that diverges raises `Diverged` when it trains alone; among others it comes back as None and the others go on.
@@ -118,6 +121,8 @@ def fit(
         raise TrainingError(f"log_every is {log_every}; expected a number of steps, 1 or more")
     if score_every < 0:
         raise TrainingError(f"score_every is {score_every}; expected a number of steps, or 0 for no scores")
+    if held_out_every < 1:
+        raise TrainingError(f"held_out_every is {held_out_every}; expected a number of steps, 1 or more")
     if (scores is None) != (score_every == 0):
         raise TrainingError(
             "scores and score_every go together: scores=hackle.scoring.models.quick_scores, score_every=1000"
@@ -133,15 +138,16 @@ def fit(
     checkpoints = None
     if place is not None:
         checkpoints = Checkpoints(place, alone=True) if alone else Checkpoints(place / FLEETS)
-    pace, results = Pace(log_every, checkpoint_seconds, score_every), {}
+    pace, results = Pace(log_every, checkpoint_seconds, score_every, held_out_every), {}
     lock = ExitStack()
     try:
         with shown(progress, target) as watch:
             for number, together in enumerate(group(members)):
                 find = load_of_run if resume else load
                 data = dataset if dataset is not None else find(together[0].dataset, root)
-                # Networks that cannot be built for these images are refused before a folder is claimed for them.
+                # What cannot be trained on these images is refused before a folder is claimed for it.
                 build_networks(together[0], data.shape)
+                check_held_out(together[0].held_out, len(data.factors))
                 if place is not None and number == 0:
                     with usable(place):
                         lock.enter_context(locked_folder(place, TrainingError))

@@ -27,6 +27,7 @@ from hackle.core.records import float_fields, record_hash, with_fields
 from hackle.core.types import Images, Phase, Run, RunError, Step
 from hackle.kernels import Rows, adam_step, clip_factors, unit_interval
 from hackle.nets.layers import Blocks, Linear
+from hackle.train.held_out import Remaining, remaining
 from hackle.train.method_errors import check_losses, check_phases, explained, without_gradient
 from hackle.train.schedules import is_scheduled, kl_weight, learning_rate
 
@@ -138,7 +139,9 @@ class Fleet:
             )
         keep_freed_memory()
         self.runs, self.shape, self.device = list(runs), shape, torch.device(device)
-        self.images, self.data_size = images, data_size
+        self.images, self.data_size = images, data_size - runs[0].held_out
+        if runs[0].held_out:
+            self.images = remaining(images, runs, data_size, self.device)
         self._template = runs[0]
         self.phases = check_phases(self._template)
         # What no run asks for takes no time.
@@ -157,7 +160,7 @@ class Fleet:
             path: torch.tensor([float_fields(run)[path] for run in runs], dtype=torch.float32, device=self.device)
             for path in float_fields(self._template)
         }
-        self._seeds = torch.tensor([run.seed for run in runs], dtype=torch.int64, device=self.device)
+        self.seeds = torch.tensor([run.seed for run in runs], dtype=torch.int64, device=self.device)
         self._modules = {name: module.to(self.device) for name, module in self._modules.items()}
         self.state: State = {}
         for name, values in rows.items():
@@ -210,17 +213,14 @@ class Fleet:
         self.state["averaged"] += 1
 
     def _take(self, position: int, phase: Phase, carry: dict[str, Tensor]) -> dict[str, Tensor]:
-        stream = Stream(self._seeds, self.state["step"], f"{position}/{phase.name}")
+        stream = Stream(self.seeds, self.state["step"], f"{position}/{phase.name}")
         batch = self._template.batch_size
         images = torch.empty((len(self), 0), device=self.device)
         if phase.needs_images:
             index = stream.integers("index", (batch,), self.data_size)
             images = self.images(index, stream)
         noise = {name: draw.sample(stream, name) for name, draw in phase.draws.items()}
-        parameters = {
-            name: layout.unflatten(self.state[f"weights/{name}"], self._rounded.get(name))
-            for name, layout in self.layouts.items()
-        }
+        parameters = self._parameters()
         for name in phase.trains:
             parameters[name] = {key: value.detach().requires_grad_() for key, value in parameters[name].items()}
         leaves = [value for name in phase.trains for value in parameters[name].values()]
@@ -251,6 +251,26 @@ class Fleet:
                 starts = self.layouts[name].starts.values()
                 self._adam(name, [(start, next(left)) for start in starts], settings, alive, factors)
         return losses["carry"]
+
+    def _parameters(self) -> dict[str, dict[str, Tensor]]:
+        """Every network's parameters by name, each (m, *shape)."""
+        return {
+            name: layout.unflatten(self.state[f"weights/{name}"], self._rounded.get(name))
+            for name, layout in self.layouts.items()
+        }
+
+    def each(self, function: Callable[..., Tensor], *stacked: Tensor) -> Tensor:
+        """What a function of one model's networks, its record and its part of stacked tensors gives for every model."""
+
+        def one(parameters: Any, fields: Any, *given: Tensor) -> Tensor:
+            nets = _BoundNets(self._modules, parameters, self._dtype)
+            return function(nets, with_fields(self._template, fields), *given)
+
+        return vmap(one, randomness="error")(self._parameters(), self._fields, *stacked)
+
+    def images_of(self, row: int) -> Images:
+        """What one run trains on, as if it trained alone."""
+        return self.images.of(row) if isinstance(self.images, Remaining) else self.images
 
     @property
     def _dtype(self) -> torch.dtype:

@@ -20,6 +20,7 @@ from hackle.train.curves import PREFIX, Curves
 from hackle.train.errors import Stopped, TrainingError, is_out_of_memory
 from hackle.train.fleet import Fleet
 from hackle.train.folder import RunFolder
+from hackle.train.held_out import held_out_terms
 from hackle.train.model import Model
 from hackle.train.size import cut, release_memory
 
@@ -72,11 +73,13 @@ class Watch:
 @dataclass(frozen=True)
 class Pace:
     """log_every: steps between two points of the curves. checkpoint_seconds: between two checkpoints, or a little more.
-    score_every: steps between two points that have scores, too; 0 is never."""
+    score_every: steps between two points that have scores, too; 0 is never. held_out_every: the same of the bound on held-out
+    images, where a run holds some out."""
 
     log_every: int = 100
     checkpoint_seconds: float = 60.0
     score_every: int = 0
+    held_out_every: int = 1_000
 
 
 @contextmanager
@@ -195,7 +198,10 @@ class _FleetTraining:
                     self.watch.early(steps - done, (time.monotonic() - self.started) / _EARLY * (steps - done))
                 if done % pace.log_every == 0 or done == steps:
                     averages = fleet.averages()
-                    if self._scores_due(done, pace.score_every):
+                    if self._due(done, pace.held_out_every):
+                        bounds = held_out_terms(fleet)
+                        averages = [terms | bound for terms, bound in zip(averages, bounds, strict=True)]
+                    if self.scores is not None and self._due(done, pace.score_every):
                         averages = [terms | self._scored(row) for row, terms in enumerate(averages)]
                     self.curves.add(done, averages)
                     now = time.monotonic()
@@ -221,11 +227,10 @@ class _FleetTraining:
         self._append()
         return [self._result(row, folder) for row, folder in enumerate(self.folders)]
 
-    def _scores_due(self, step: int, every: int) -> bool:
+    def _due(self, step: int, every: int) -> bool:
         """Whether a multiple of `every` was passed since the point before, or the last step has been taken."""
         before = self.curves.steps[-1] if self.curves.steps else 0
-        wanted = self.scores is not None and every > 0
-        return wanted and (step // every > before // every or step == self.fleet.runs[0].steps)
+        return every > 0 and (step // every > before // every or step == self.fleet.runs[0].steps)
 
     def _scored(self, row: int) -> dict[str, float]:
         """The scores of one run's model as it is now, as terms of its curves. Training goes on without those that fail."""
@@ -243,7 +248,7 @@ class _FleetTraining:
         """One run's model as it is now, apart from the fleet."""
         fleet, run = self.fleet, self.fleet.runs[row]
         model = Model(run, fleet.shape, fleet.weights(row)).to(fleet.device)
-        run.method.calibrate(model.networks, run, fleet.images, fleet.data_size)
+        run.method.calibrate(model.networks, run, fleet.images_of(row), fleet.data_size)
         return model
 
     def _append(self) -> None:

@@ -1,0 +1,112 @@
+"""Images that a run keeps from its training, and the evidence bound on them.
+
+Which they are follows from the run's seed: the first of a random permutation of all flat indices. Training draws from the
+others. The bound is that of the plain VAE, E_q[log p(x|z)] − KL(q(z|x) ‖ p(z)), whatever the method's weights are, with one
+sample of z for each image: always the same images and the same noise, so that a run's bound moves with its weights alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from hackle.core.gaussian import correlation_divergence
+from hackle.core.randomness import Stream
+from hackle.core.types import Images, Run, RunError
+from hackle.kernels import posterior_sample, unit_interval
+from hackle.objectives.vae import negative_log_likelihood
+
+if TYPE_CHECKING:
+    from hackle.train.fleet import Fleet
+
+MOST = 4_096
+"""Held-out images that the bound is taken over, the first of the permutation: its standard error is then a sixty-fourth of the
+spread over images."""
+
+
+def check_held_out(count: int, data_size: int) -> None:
+    """Refuse to keep more images from training than a data set can spare."""
+    if not 0 <= count < data_size:
+        raise RunError(
+            f"held_out is {count:,}, but the data set has {data_size:,} images; expected fewer, to leave some to train on"
+        )
+
+
+def held_out_images(seed: int, data_size: int, count: int, device: torch.device | str = "cpu") -> Tensor:
+    """Flat indices (count,) of the images that a run with this seed keeps from its training, in the permutation's order.
+
+    >>> held_out_images(seed=3, data_size=8, count=2).tolist()
+    [7, 3]
+    """
+    check_held_out(count, data_size)
+    order = Stream.of([seed], purpose="held-out", device=device).permutations("images", data_size, 1)
+    return order[0, :count, 0]
+
+
+class Remaining:
+    """What is left of a data set's images for the training of m runs: index i is the i-th that a run does not hold out."""
+
+    def __init__(self, images: Images, held: Tensor) -> None:
+        self._images, self.held = images, held
+        self.on_host = getattr(images, "on_host", False)
+        # Of each held-out image, in order of its flat index, how many images are left before it.
+        self._before = held.sort(dim=1).values - torch.arange(held.shape[1], device=held.device)
+
+    def flat(self, index: Tensor) -> Tensor:
+        """Flat indices in the whole data set, (m, b)."""
+        return index + torch.searchsorted(self._before, index.contiguous(), right=True)
+
+    def __call__(self, index: Tensor, stream: Stream) -> Tensor:
+        return self._images(self.flat(index), stream)
+
+    def held_images(self, start: int, stop: int, stream: Stream) -> Tensor:
+        """Some of each run's held-out images, (m, b, h, w, c)."""
+        return self._images(self.held[:, start:stop], stream)
+
+    def of(self, row: int) -> Remaining:
+        """What is left for one run."""
+        return Remaining(self._images, self.held[row : row + 1])
+
+
+def remaining(images: Images, runs: Sequence[Run], data_size: int, device: torch.device) -> Remaining:
+    """What runs that hold out equally many images, each its own, train on."""
+    count = runs[0].held_out
+    found = {run.seed: held_out_images(run.seed, data_size, count, device) for run in runs}
+    return Remaining(images, torch.stack([found[run.seed] for run in runs]))
+
+
+def _errors(nets: Any, run: Any, images: Tensor, noise: Tensor) -> Tensor:
+    """The sums over a batch of the reconstruction error and of the KL, (2,)."""
+    means, logvars = run.method.encode(nets, run, unit_interval(images, torch.float32))
+    z, per_latent = posterior_sample(means, logvars, noise, run.correlation)
+    errors = negative_log_likelihood(nets("decoder", z), images, run.likelihood)
+    return torch.stack([errors.sum(), len(images) * per_latent.sum()])
+
+
+@torch.no_grad()
+def held_out_terms(fleet: Fleet) -> list[dict[str, float]]:
+    """The bound on each run's held-out images as it stands, and its two parts, as terms of the curves; empty where none are
+    held out. A correlated posterior's KL has its constant in it, without which there would be no bound."""
+    images = fleet.images
+    if not isinstance(images, Remaining):
+        return [{} for _ in fleet.runs]
+    run, count = fleet.runs[0], min(images.held.shape[1], MOST)
+    sums = torch.zeros(len(fleet), 2, dtype=torch.float64, device=fleet.device)
+    for part, start in enumerate(range(0, count, run.batch_size)):
+        stop = min(count, start + run.batch_size)
+        stream = Stream(fleet.seeds, torch.tensor(part, device=fleet.device), "held-out")
+        noise = stream.normal("z", (stop - start, run.latents))
+        sums += fleet.each(_errors, images.held_images(start, stop, stream), noise)
+    means = (sums / count).tolist()
+    constants = [float(correlation_divergence(run.correlation, run.latents)) for run in fleet.runs]
+    return [
+        {
+            "held_out_elbo": -(error + kl + constant),
+            "held_out_reconstruction": error,
+            "held_out_kl": kl + constant,
+        }
+        for (error, kl), constant in zip(means, constants, strict=True)
+    ]
