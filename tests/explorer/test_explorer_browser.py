@@ -7,14 +7,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
-from browser_pages import UNNAMED, changed, names, needs_chromium, open_model
+from browser_pages import PATIENCE, UNNAMED, changed, names, needs_chromium, open_model
 from PIL import Image
 from playwright.sync_api import Browser, Page, expect
 from small_runs import write_curves
 
+from hackle.datasets import load
 from hackle.explorer import create_app
 from hackle.store import Store
+from hackle.train.model import Model
 from made_up_outcomes import made_up, made_up_run
 
 pytestmark = needs_chromium
@@ -70,6 +73,45 @@ def test_dragging_a_slider_changes_the_image(page: Page, ids: dict[str, str]) ->
     value.fill("-1.5")
     changed(page, "canvas.picture", lambda: value.press("Enter"))
     assert float(slider.input_value()) == -1.5
+
+
+def test_a_latent_that_has_drifted_is_seen_where_it_is(
+    browser: Browser, served: Path, visit: Any, tmp_path: Path
+) -> None:
+    """The means of a latent are moved to about 9: its slider stands among its values, and its histogram is there."""
+    model = Model.load(served / "beta")
+    weights = model.weights()
+    latent = int(np.argmax(np.ptp(model.encode(load(model.run.dataset).render([[0, 0, 0], [3, 3, 1]]))[0], axis=0)))
+    name = next(name for name in weights if name.startswith("encoder") and name.endswith("linear.bias"))
+    weights[name][latent] += 9
+    Model(model.run, model.shape, weights).save(tmp_path / "runs" / "drifted")
+    address = str(visit(create_app(tmp_path / "runs")).base_url)
+    page = browser.new_page(base_url=address)
+    page.set_default_timeout(PATIENCE)
+    page.goto("/")
+    page.wait_for_selector(".tool[data-drawn]")
+    row = page.locator(f".latent[data-latent='{latent}']")
+    slider = row.locator("input[type=range]")
+    low, high = float(slider.get_attribute("min") or 0), float(slider.get_attribute("max") or 0)
+    value = float(row.locator("input.value").input_value())
+    assert low == -3
+    assert 8 < high < 20
+    assert low < value < high
+    assert float(slider.input_value()) == pytest.approx(value, abs=0.011)
+    drawn = row.locator(".histogram .seen").bounding_box()
+    track = row.locator(".histogram").bounding_box()
+    assert drawn is not None
+    assert track is not None
+    # Most of the bars stand where the values are, right of the middle, and in the box.
+    assert drawn["width"] <= track["width"] + 1
+    label = page.locator(".traversal", has_text=f"z{latent}").locator(".ends")
+    expect(label).to_have_text(re.compile(r"^−2 … \d+(\.\d)?$"))
+    assert float((label.text_content() or "").rpartition(" ")[2]) > 8
+    others = [number for number in range(model.run.latents) if number != latent]
+    expect(page.locator(".traversal", has_text=f"z{others[0]}").locator(".ends")).to_have_text(
+        re.compile("^−2(\\.\\d)? … ")
+    )
+    page.close()
 
 
 def test_latents_are_sorted_and_traversals_follow(page: Page, ids: dict[str, str], client: Any) -> None:

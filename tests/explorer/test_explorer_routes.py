@@ -78,6 +78,8 @@ def test_the_model_is_described_as_the_library_sees_it(client: httpx.Client, ids
     assert [factor["name"] for factor in found["factors"]] == ["x", "y", "side"]
     shares = np.array([latent["histogram"] for latent in found["latents"]]).sum(axis=1)
     assert ((shares > 0.9) & (shares <= 1 + 1e-3)).all()
+    assert [tuple(latent["ends"]) for latent in found["latents"]] == [axis.ends for axis in look.axes]
+    assert [tuple(latent["reach"]) for latent in found["latents"]] == list(look.reach)
 
 
 def test_decoding_gives_the_models_images(client: httpx.Client, ids: dict[str, str], model: Model) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from matplotlib.patches import Rectangle
 from PIL import Image
 
 from hackle.core.factors import Factor, FactorGrid
@@ -229,6 +230,44 @@ def gan_look(squares: Any) -> Look:
     model = Model(small_run(method, latents=2, architecture=architecture), squares.shape)
     model.run.method.calibrate(model.networks, model.run, squares.images_on("cpu"), len(squares.factors))
     return Look.of(model, squares, n=64)
+
+
+def test_traversals_pass_through_what_the_data_visit(look: Look) -> None:
+    """A latent whose means lie at 5 ± 1 is seen there, one within its prior moves as before, and labels tell the ends."""
+    means = np.random.default_rng(0).normal(size=(10_000, 1)).astype(np.float32)
+    drifted = Axis("normal").visiting(means[:, 0] + 5)
+    low, high = drifted.ends
+    assert low == -2
+    assert high == np.ceil(10 * np.quantile(means + 5, 0.99)) / 10
+    np.testing.assert_allclose(drifted.values(3), [low, (low + high) / 2, high], rtol=1e-6)
+    assert drifted.sweep(400).min() == pytest.approx(low, abs=1e-3)
+    assert drifted.sweep(400).max() == pytest.approx(high, abs=1e-3)
+    assert Axis("normal").visiting(0.5 * means[:, 0]).ends == (-2, 2)
+    assert Axis("uniform").visiting(9 * means[:, 0]).ends == (-1, 1)
+    assert Axis("categorical", 4).visiting(means[:, 0]).ends == (0, 3)
+    least, most = drifted.reach(means[:, 0] + 5)
+    assert least == -3
+    assert most >= np.quantile(means + 5, 0.995)
+    assert Axis("normal").visiting(np.full(3, np.nan, np.float32)).ends == (-2, 2)
+    moved = replace(look, axes=(drifted, *look.axes[1:]))
+    row = list(look.order).index(0)
+    z = look.means[0].copy()
+    z[0] = high
+    np.testing.assert_allclose(traversals(moved, columns=3)[row, -1], look.model.decode(z[None])[0], atol=1e-6)
+    labels = [label.get_text() for label in overview(moved, columns=3).axes[0].get_yticklabels()]
+    assert sum(label.endswith(f"−2 … {high:g}") for label in labels) == 1
+    assert sum(label.endswith("−2 … 2") for label in labels) == 2
+
+
+def test_a_histogram_holds_the_values_of_its_latent(look: Look) -> None:
+    far = replace(
+        look, means=look.means + np.float32(7), axes=tuple(Axis("normal", visited=(-2, 9)) for _ in look.axes)
+    )
+    for panel in histograms(far).axes:
+        assert panel.get_xlim()[1] > 7
+        widths = [bar.get_width() * bar.get_height() for bar in panel.patches if isinstance(bar, Rectangle)]
+        assert sum(widths) == pytest.approx(1, abs=0.02)
+        assert sum(height > 0 for height in widths) > 0
 
 
 def test_codes_of_a_gan_move_within_their_priors(gan_look: Look, squares: Any) -> None:

@@ -51,7 +51,7 @@ def traversal_page(bench: Bench, starts: NDArray[np.float32], order: list[int], 
     for start in starts:
         rows = []
         for latent in order:
-            values = bench.axes[latent].values(COLUMNS)
+            values = bench.traversed[latent].values(COLUMNS)
             z = np.repeat(start[None], COLUMNS, axis=0)
             z[:, latent] = values
             nearest = int(np.abs(values - start[latent]).argmin())

@@ -28,7 +28,7 @@ Row = Annotated[list[float], Field(min_length=1, max_length=4096)]
 Latents = Annotated[list[Row], Field(min_length=1, max_length=4096)]
 FactorRow = Annotated[list[int], Field(min_length=1, max_length=256)]
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
-HISTOGRAM_BINS, HISTOGRAM_REACH = 48, 4.0
+HISTOGRAM_BINS = 48
 THUMBNAIL_LATENTS, THUMBNAIL_COLUMNS, THUMBNAIL_SIDE, THUMBNAIL_GAP = 3, 4, 28, 6
 
 
@@ -84,18 +84,23 @@ def _raw(images: NDArray[np.uint8]) -> Response:
 
 
 def _histogram(bench: Bench, draws: NDArray[np.float32], code: int) -> list[float]:
-    """Shares of q(z) in equal bins from −4 to 4, or of images in each class."""
+    """Shares of q(z) in equal bins from end to end of the slider, or of images in each class."""
     axis = bench.axes[code]
     if axis.prior == "categorical":
         counts = np.bincount(bench.look.means[:, code].astype(int), minlength=axis.classes)
     else:
-        counts, _ = np.histogram(draws[:, code], HISTOGRAM_BINS, (-HISTOGRAM_REACH, HISTOGRAM_REACH))
+        counts, _ = np.histogram(draws[:, code], HISTOGRAM_BINS, bench.look.reach[code])
     return [round(float(share), 5) for share in counts / len(draws)]
 
 
 def _latents(bench: Bench) -> list[dict[str, Any]]:
-    """Each code: its prior, and where the data set is here how much it is used and how its values are spread."""
-    found: list[dict[str, Any]] = [{"prior": axis.prior, "classes": axis.classes} for axis in bench.axes]
+    """Each code: its prior, the ends of traversals and of its slider, and where the data set is here how much it is used and
+    how its values are spread."""
+    reach = [axis.reach() for axis in bench.axes] if bench.dataset is None else bench.look.reach
+    found: list[dict[str, Any]] = [
+        {"prior": axis.prior, "classes": axis.classes, "ends": axis.ends, "reach": reach[code]}
+        for code, axis in enumerate(bench.traversed)
+    ]
     if bench.dataset is None:
         return [{**code, "kl": None, "informativeness": None, "active": True, "histogram": None} for code in found]
     draws = bench.look.draws()
@@ -138,8 +143,9 @@ def _thumbnail(bench: Bench) -> bytes:
     chosen = order[:THUMBNAIL_LATENTS]
     start = bench.glance.means[0] if known else np.zeros(len(bench.axes), np.float32)
     z = np.repeat(start[None], len(chosen) * THUMBNAIL_COLUMNS, axis=0).reshape(len(chosen), THUMBNAIL_COLUMNS, -1)
+    axes = bench.glance.axes if known else bench.axes
     for row, code in enumerate(chosen):
-        z[row, :, code] = bench.axes[code].values(THUMBNAIL_COLUMNS)
+        z[row, :, code] = axes[code].values(THUMBNAIL_COLUMNS)
     images = bench.decode(z.reshape(-1, z.shape[-1]))
     step = max(1, bench.model.shape[0] // THUMBNAIL_SIDE)
     height, width = (size // step * step for size in bench.model.shape[:2])
@@ -192,7 +198,6 @@ def make_routes(catalogue: Catalogue, workbench: Workbench) -> APIRouter:
                 "factors": _factors(bench),
                 "complete": bench.dataset is not None and bench.dataset.factors.complete,
                 "problem": bench.problem,
-                "reach": HISTOGRAM_REACH,
             }
 
     @router.post("/runs/{identifier}/decode")

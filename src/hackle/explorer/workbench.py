@@ -101,6 +101,11 @@ class Bench:
         return axes_of(self.model)
 
     @property
+    def traversed(self) -> tuple[Axis, ...]:
+        """The codes with the ends of their traversals, which also pass through what the data visit where these are here."""
+        return self.axes if self.dataset is None else self.look.axes
+
+    @property
     def noise(self) -> int:
         """Noise variables of a generator, which follow the codes in its input."""
         method = self.model.run.method

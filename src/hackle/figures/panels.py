@@ -296,8 +296,12 @@ def traversals(title: str, picture: np.ndarray, latents: np.ndarray) -> Panel:
 
     latents: a row for each traversal, the latent's number, its KL to the prior in nats, its first and its last value.
     """
-    names = ["original", "decoded", *(_latent(int(latent), kl) for latent, kl, *_ in latents)]
-    return Panel(title, traversed(latents[0], "value of the latent"), Axis(ticks=tuple(names)), picture=picture)
+    names = [_latent(int(latent), kl) for latent, kl, *_ in latents]
+    across = traversed(latents[0], "value of the latent")
+    if len({tuple(ends) for ends in latents[:, 2:].tolist()}) > 1:
+        names = [f"{name}, {' … '.join(_ends(row))}" for name, row in zip(names, latents, strict=True)]
+        across = replace(across, ticks=("first", *across.ticks[1:-1], "last"))
+    return Panel(title, across, Axis(ticks=("original", "decoded", *names)), picture=picture)
 
 
 def _latent(latent: int, kl: float) -> str:
@@ -306,8 +310,12 @@ def _latent(latent: int, kl: float) -> str:
 
 def traversed(latent: np.ndarray, label: str, columns: int = 11) -> Axis:
     """The axis of a picture along which a latent moves: its first and its last value at the ends."""
-    low, high = (f"{value:g}".replace("-", "−") for value in latent[2:])
+    low, high = _ends(latent)
     return Axis(label, ticks=(low, *("",) * (columns - 2), high))
+
+
+def _ends(latent: np.ndarray) -> list[str]:
+    return [f"{value:g}".replace("-", "−") for value in latent[2:]]
 
 
 def shared(panels: Sequence[Panel | None]) -> tuple[float, float]:

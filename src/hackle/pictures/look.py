@@ -3,12 +3,16 @@
 A code's prior is N(0, 1), or, for an InfoGAN, U[−1, 1] or uniform over classes (Chen et al. 2016). Codes are ordered by the
 KL of their posterior to it. Against U[−1, 1] that is ln 2 − H(q), against k classes ln k − H(q), where q is what the
 recogniser gives; the first counts a posterior's mass outside the interval as if it lay inside, so it is taken as at least 0.
+
+Traversals go through two deviations of a normal prior to either side, and through what the data visit: of the means of
+images all but a hundredth at either end. A posterior that has drifted from its prior is thus seen where it is.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -20,8 +24,11 @@ from hackle.core.types import Dataset, HackleError
 from hackle.pictures.tiles import Picture
 from hackle.train.model import Model
 
-SPAN = 2.0
-"""Traversals go from −SPAN to SPAN, two standard deviations of the prior to either side."""
+SPAN, REACH = 2.0, 3.0
+"""Traversals go at least from −SPAN to SPAN, two standard deviations of the prior to either side; sliders and histograms go
+at least from −REACH to REACH."""
+VISITED, SEEN = 0.01, 0.005
+"""Which part of the images' means lies beyond either end of a traversal at most, and of their posteriors beyond a histogram."""
 ACTIVE = 0.01
 """Nats of KL to the prior up to which a code has collapsed, as `hackle.metrics.active_units` has it."""
 
@@ -30,23 +37,53 @@ class PictureError(HackleError):
     """A picture that would overwrite another, or cannot be drawn."""
 
 
+def _joined(ends: tuple[float, float], values: NDArray[np.float32], beyond: float) -> tuple[float, float]:
+    """A range widened to tenths until at most a part of the values lies beyond either end of it."""
+    finite = values[np.isfinite(values)].astype(np.float64)
+    low, high = np.quantile(finite, [beyond, 1 - beyond]) if len(finite) else ends
+    return min(ends[0], math.floor(10 * low) / 10), max(ends[1], math.ceil(10 * high) / 10)
+
+
 @dataclass(frozen=True)
 class Axis(Code):
-    """One code, as pictures move along it."""
+    """One code, as pictures move along it. visited: the ends of its traversals, where they are not those of its prior."""
+
+    visited: tuple[float, float] | None = None
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The first and the last value of a traversal."""
+        if self.prior == "categorical":
+            return 0.0, self.classes - 1.0
+        return self.visited or ((-SPAN, SPAN) if self.prior == "normal" else (-1.0, 1.0))
+
+    def visiting(self, means: NDArray[np.float32]) -> Axis:
+        """The same code, whose traversals also pass through what these means (n,) of images visit. A generator was never asked
+        for codes outside the interval or the classes of its prior."""
+        ends = _joined(self.ends, means, VISITED) if self.prior == "normal" else self.ends
+        return self if ends == self.ends else replace(self, visited=ends)
+
+    def reach(self, draws: NDArray[np.float32] | None = None) -> tuple[float, float]:
+        """The ends of a slider or histogram: those of traversals and of the prior, and where posteriors draw their samples."""
+        if self.prior == "categorical":
+            return self.ends
+        low, high = self.ends
+        wide = REACH if self.prior == "normal" else 1.0
+        least = min(-wide, low), max(wide, high)
+        return least if draws is None else _joined(least, draws, SEEN)
 
     def values(self, columns: int) -> NDArray[np.float32]:
-        """The values of a traversal, (columns,): across two deviations, the interval, or the classes."""
-        if self.prior == "categorical":
-            return np.linspace(0, self.classes - 1, columns).round().astype(np.float32)
-        reach = SPAN if self.prior == "normal" else 1.0
-        return np.linspace(-reach, reach, columns, dtype=np.float32)
+        """The values of a traversal, (columns,), from end to end; of classes those that are nearest."""
+        values = np.linspace(*self.ends, columns)
+        return (values.round() if self.prior == "categorical" else values).astype(np.float32)
 
     def sweep(self, frames: int) -> NDArray[np.float32]:
         """The values of a loop that goes out and back, (frames,)."""
-        turn = np.sin(np.linspace(0, 2 * np.pi, frames, endpoint=False))
+        share = (np.sin(np.linspace(0, 2 * np.pi, frames, endpoint=False)) + 1) / 2
         if self.prior == "categorical":
-            return np.floor((turn + 1) / 2 * (self.classes - 1e-6)).astype(np.float32)
-        return (turn * (SPAN if self.prior == "normal" else 1.0)).astype(np.float32)
+            return np.floor(share * (self.classes - 1e-6)).astype(np.float32)
+        low, high = self.ends
+        return (low + share * (high - low)).astype(np.float32)
 
     def draw(self, n: int, rng: np.random.Generator) -> NDArray[np.float32]:
         """n draws of the prior, (n,)."""
@@ -95,7 +132,7 @@ class Look:
         rows = dataset.factors.rows(np.random.default_rng(seed).choice(size, min(n, size), replace=False))
         images = dataset.render(rows, seed=seed)
         means, logvars = model.encode(images)
-        axes = axes_of(model)
+        axes = tuple(axis.visiting(means[:, code]) for code, axis in enumerate(axes_of(model)))
         kl = _kl(axes, means, logvars)
         return cls(model, images, rows, means, logvars, axes, kl, np.argsort(-kl, kind="stable"))
 
@@ -104,10 +141,11 @@ class Look:
         """Which codes say next to nothing of the images: those that `active_units` does not count."""
         return self.kl <= ACTIVE
 
-    def ends(self, code: int) -> tuple[float, float]:
-        """The first and the last value of a code's traversal."""
-        first, *_, last = self.axes[code].values(3)
-        return float(first), float(last)
+    @cached_property
+    def reach(self) -> tuple[tuple[float, float], ...]:
+        """For each code the ends of its slider and histogram."""
+        draws = self.draws()
+        return tuple(axis.reach(draws[:, code]) for code, axis in enumerate(self.axes))
 
     @property
     def continuous(self) -> NDArray[np.int64]:

@@ -31,7 +31,7 @@ def _labelled(look: Look, rows: NDArray, labels: list[str], codes: list[int]) ->
     from matplotlib.figure import Figure
 
     height, columns = rows.shape[:2]
-    ends = [look.ends(code) for code in codes]
+    ends = [look.axes[code].ends for code in codes]
     labels, first = list(labels), height - len(codes)
     if len(set(ends)) > 1:
         for row, (low, high) in enumerate(ends, first):
@@ -108,10 +108,11 @@ def histograms(look: Look, seed: int = 0) -> Figure:
             panel.bar(np.arange(axis.classes), shares, color=SKY)
             panel.axhline(1 / axis.classes, color=VERMILION, linewidth=1)
         else:
-            grid = np.linspace(-4, 4, 401)
+            reach = look.reach[latent]
+            grid = np.linspace(reach[0], reach[1], 401)
             normal = np.exp(-0.5 * grid**2) / np.sqrt(2 * np.pi)
             density = normal if axis.prior == "normal" else np.where(np.abs(grid) <= 1, 0.5, 0.0)
-            panel.hist(z[:, latent], bins=40, range=(-4, 4), density=True, color=SKY)
+            panel.hist(z[:, latent], bins=40, range=reach, density=True, color=SKY)
             panel.plot(grid, density, color=VERMILION, linewidth=1)
         panel.set_title(latent_name(look, latent), fontsize=8, color=FAINT if look.collapsed[latent] else INK)
         panel.set_yticks([])

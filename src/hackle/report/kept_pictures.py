@@ -33,7 +33,7 @@ def _pair_map(look: Look) -> Picture:
 
 
 def _latents(look: Look) -> NDArray[np.float64]:
-    return np.array([(latent, look.kl[latent], *look.ends(latent)) for latent in look.order])
+    return np.array([(latent, look.kl[latent], *look.axes[latent].ends) for latent in look.order])
 
 
 PICTURES: dict[str, Callable[[Look], NDArray[Any]]] = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -59,7 +59,7 @@ class ModuleEncoder:
     def device(self) -> torch.device:
         return self._parameter.device
 
-    def images(self, shape: tuple[int, int, int]) -> str:
+    def images(self, shape: Sequence[int]) -> str:
         """The images that the module is given, in words."""
         height, width, channels = shape
         sizes = (channels, height, width) if self.channels == "first" else (height, width, channels)
@@ -79,7 +79,7 @@ class ModuleEncoder:
             if is_out_of_memory(error):
                 raise
             raise EncodingError(
-                f"{type(self.module).__name__} failed on {self.images(tuple(images.shape[1:]))}: {error}. Where it takes "
+                f"{type(self.module).__name__} failed on {self.images(images.shape[1:])}: {error}. Where it takes "
                 'others, say channels="last" or value_range=(-1.0, 1.0), or give a function from uint8 images (n, h, w, c) to '
                 "codes"
             ) from error

@@ -58,19 +58,16 @@ def score(
     lower or neither), protocol, seed, seconds and note (a line for each thing that an estimator warned of, such as saturation,
     with its code at the end). A metric that refuses these codes has the score NaN, and its note says why.
     """
-    model, dataset, settings = (
-        _found_model(model, trust, channels, value_range),
-        found(dataset),
-        find_protocol(protocol),
-    )
-    if isinstance(model, Model):
-        warn_of_other(dataset, model.run.dataset)
-    if isinstance(model, ModuleEncoder):
-        say(type(model.module).__name__, [f"scored on {model.images(dataset.shape)}"])
+    encoder = _found_model(model, trust, channels, value_range)
+    dataset, settings = found(dataset), find_protocol(protocol)
+    if isinstance(encoder, Model):
+        warn_of_other(dataset, encoder.run.dataset)
+    if isinstance(encoder, ModuleEncoder):
+        say(type(encoder.module).__name__, [f"scored on {encoder.images(dataset.shape)}"])
     chosen = choose_metrics(metrics, settings, strictly=True).values()
     scorer = prepare_scorer(dataset.factors, chosen, settings, seed, representations, bootstrap, whole_mixture)
-    posterior = encode_images(model, dataset, scorer.images, seed=scorer.seed, progress=progress)
-    evaluation = scorer.evaluation(model, dataset, posterior)
+    posterior = encode_images(encoder, dataset, scorer.images, seed=scorer.seed, progress=progress)
+    evaluation = scorer.evaluation(encoder, dataset, posterior)
     return score_table(scorer, evaluation, names_of(metrics), references=references, progress=progress)
 
 

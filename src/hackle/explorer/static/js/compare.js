@@ -2,7 +2,7 @@
 
 import { readCaptured, readCurves, readRun } from "./api.js";
 import { legend, lineChart } from "./chart.js";
-import { differences, factorName, factsOf, h, metricName, nats, notify, prose, scoreText } from "./dom.js";
+import { differences, factorName, factsOf, h, metricName, nats, notify, prose, scoreText, signed } from "./dom.js";
 import { heatMap } from "./heatmap.js";
 import { paint, paintSheet } from "./picture.js";
 import { Session } from "./session.js";
@@ -82,7 +82,10 @@ async function column(card, seed, signal) {
       paintSheet(canvas, images, { columns, first: 1 + row * columns, gap: 1 });
       return h(
         "div",
-        { class: `traversal ${latent.active ? "" : "collapsed"}` },
+        {
+          class: `traversal ${latent.active ? "" : "collapsed"}`,
+          title: `z${latent.index} from ${latent.ends.map(signed).join(" to ")}`,
+        },
         h("span", { class: "name" }, `z${latent.index}`, latent.kl === null ? null : h("small", {}, nats(latent.kl))),
         h("div", { class: "film" }, canvas),
       );

@@ -34,6 +34,9 @@ export const number = (value, digits = 3) => {
 export const nats = (value) =>
   value === null || value === undefined ? "–" : value > 0 && value < 0.005 ? "<0.01" : number(value, 2);
 
+// A number with the sign that papers print.
+export const signed = (value) => String(value).replace("-", "−");
+
 // A score with the digits that papers print; counts, of active latents say, are whole.
 export const scoreText = (value) =>
   (value === null || Math.abs(value) >= 1000 || (Number.isInteger(value) && Math.abs(value) > 1)

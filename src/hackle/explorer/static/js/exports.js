@@ -3,7 +3,6 @@
 import { exported, startFrom } from "./api.js";
 import { h, notify } from "./dom.js";
 import { download } from "./picture.js";
-import { SPAN } from "./session.js";
 
 const FRAMES = 24,
   PAGE_STARTS = 4;
@@ -24,10 +23,10 @@ export function fitting(session, { rows, columns, z }) {
 export function sweep(session) {
   const latents = session.ordered().slice(0, Math.max(1, Math.floor(room(session) / FRAMES)));
   const z = Array.from({ length: FRAMES }, (_, frame) => {
-    const turn = Math.sin((2 * Math.PI * frame) / FRAMES);
-    return latents.map(({ index, prior, classes }) =>
+    const share = (Math.sin((2 * Math.PI * frame) / FRAMES) + 1) / 2;
+    return latents.map(({ index, prior, classes, ends: [low, high] }) =>
       session.moved([
-        [index, prior === "categorical" ? Math.floor(((turn + 1) / 2) * (classes - 1e-6)) : turn * SPAN[prior]],
+        [index, prior === "categorical" ? Math.floor(share * (classes - 1e-6)) : low + share * (high - low)],
       ]),
     );
   });

@@ -1,22 +1,21 @@
 // A slider for every latent, with its values' histogram against the prior behind it.
 
-import { h, nats, number, s } from "./dom.js";
-import { REACH } from "./session.js";
+import { h, nats, number, s, signed } from "./dom.js";
 
 const WIDTH = 240,
   HEIGHT = 34;
 
-function histogram(latent, reach) {
+function histogram(latent) {
   const box = s("svg", {
     class: "histogram",
     viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
     preserveAspectRatio: "none",
     "aria-hidden": "true",
   });
-  const limit = REACH[latent.prior],
+  const [low, high] = latent.reach,
     bins = latent.histogram?.length ?? 48;
-  const width = (2 * reach) / bins,
-    place = (value) => ((value + limit) / (2 * limit)) * WIDTH;
+  const width = (high - low) / bins,
+    place = (value) => ((value - low) / (high - low)) * WIDTH;
   const prior = (value) =>
     latent.prior === "normal"
       ? Math.exp(-0.5 * value * value) / Math.sqrt(2 * Math.PI)
@@ -29,14 +28,14 @@ function histogram(latent, reach) {
   const tall = (density) => HEIGHT * (1 - Math.min(1, density / most));
   if (latent.histogram) {
     const bars = latent.histogram.map((share, at) => {
-      const left = place(-reach + at * width),
+      const left = place(low + at * width),
         top = tall(share / width);
-      const right = place(-reach + (at + 1) * width);
+      const right = place(low + (at + 1) * width);
       return `M${left.toFixed(1)} ${HEIGHT}V${top.toFixed(1)}H${right.toFixed(1)}V${HEIGHT}Z`;
     });
     box.append(s("path", { class: "seen", d: bars.join("") }));
   }
-  const points = Array.from({ length: 81 }, (_, at) => -limit + (2 * limit * at) / 80);
+  const points = Array.from({ length: 81 }, (_, at) => low + ((high - low) * at) / 80);
   box.append(
     s("path", {
       class: "prior",
@@ -48,18 +47,19 @@ function histogram(latent, reach) {
 }
 
 function slider(session, latent) {
-  const limit = REACH[latent.prior];
+  const [low, high] = latent.reach;
   const name = `z${latent.index}`;
   const input = h("input", {
     type: "range",
-    min: -limit,
-    max: limit,
+    min: low,
+    max: high,
     step: 0.01,
     "aria-label": `Latent ${name}`,
+    title: `${name} from ${signed(low)} to ${signed(high)}`,
     id: `latent-${latent.index}`,
   });
   const value = h("input", { type: "number", step: 0.1, class: "value", "aria-label": `Value of latent ${name}` });
-  const track = h("div", { class: "track" }, histogram(latent, session.model.reach), input);
+  const track = h("div", { class: "track" }, histogram(latent), input);
   const apply = (given) => {
     if (Number.isFinite(given)) session.set(latent.index, given);
   };
@@ -72,7 +72,7 @@ function slider(session, latent) {
     const start = session.start?.means[latent.index];
     track.classList.toggle("started", start !== undefined);
     if (start !== undefined)
-      track.style.setProperty("--start", Math.min(1, Math.max(0, (start + limit) / (2 * limit))).toFixed(4));
+      track.style.setProperty("--start", Math.min(1, Math.max(0, (start - low) / (high - low))).toFixed(4));
     if (document.activeElement !== value) value.value = (Math.round(100 * now) / 100 + 0).toFixed(2);
   };
   return { body: [track, value], refresh };

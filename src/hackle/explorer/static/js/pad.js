@@ -3,7 +3,6 @@
 import { later, latest } from "./api.js";
 import { h } from "./dom.js";
 import { mirror, paintSheet } from "./picture.js";
-import { SPAN } from "./session.js";
 
 export function showPad(place, session, signal) {
   const order = session.ordered(),
@@ -57,10 +56,7 @@ export function showPad(place, session, signal) {
     ),
   );
 
-  const bounds = (latent) => {
-    const { prior, classes } = session.latents[latent];
-    return prior === "categorical" ? [0, classes - 1] : [-SPAN[prior], SPAN[prior]];
-  };
+  const bounds = (latent) => session.latents[latent].ends;
   // The map's tiles stand at their values, so that the ends of the range are in the middle of the outermost tiles.
   const toShare = (latent) => {
     const [low, high] = bounds(latent);

@@ -2,10 +2,8 @@
 
 import { decode, latest, readModel, startFrom, upload } from "./api.js";
 
-export const REACH = { normal: 3, uniform: 1 };
 const MOST_VALUES = 8e6,
   LARGE = 128 * 128;
-export const SPAN = { normal: 2, uniform: 1 };
 
 export function normal() {
   return Math.sqrt(-2 * Math.log(1 - Math.random())) * Math.cos(2 * Math.PI * Math.random());
@@ -73,11 +71,13 @@ export class Session extends EventTarget {
 
   // The values that a traversal of a latent passes through.
   values(latent, columns) {
-    const { prior, classes } = this.latents[latent];
+    const {
+      prior,
+      ends: [low, high],
+    } = this.latents[latent];
     const share = (at) => (columns > 1 ? at / (columns - 1) : 0.5);
-    if (prior === "categorical")
-      return Array.from({ length: columns }, (_, at) => Math.round(share(at) * (classes - 1)));
-    return Array.from({ length: columns }, (_, at) => (2 * share(at) - 1) * SPAN[prior]);
+    const values = Array.from({ length: columns }, (_, at) => low + share(at) * (high - low));
+    return prior === "categorical" ? values.map(Math.round) : values;
   }
 
   moved(changes, from = this.z) {

@@ -1,7 +1,7 @@
 // A row of images for every latent: what moving it alone does to the image at hand.
 
 import { later, latest } from "./api.js";
-import { h, nats } from "./dom.js";
+import { h, nats, signed } from "./dom.js";
 import { paintSheet } from "./picture.js";
 
 const GAP = 2;
@@ -30,6 +30,7 @@ export function showTraversals(place, session, signal) {
       { class: "name" },
       `z${latent.index}`,
       latent.kl === null ? null : h("small", {}, `KL ${nats(latent.kl)}`),
+      latent.prior === "categorical" ? null : h("small", { class: "ends" }, latent.ends.map(signed).join(" … ")),
     );
     return {
       latent,
