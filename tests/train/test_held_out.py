@@ -212,9 +212,10 @@ def test_cuda_holds_out_the_same_images_through_graph_replays(
     assert torch.equal(there.images.held.cpu(), here.images.held)
     exact = precision == "float32"
     for row in range(3):
-        assert held_out_terms(there)[row] == pytest.approx(held_out_terms(here)[row], rel=1e-4 if exact else 0.05)
+        near = 1e-3 if exact else 0.05
+        assert held_out_terms(there)[row] == pytest.approx(held_out_terms(here)[row], rel=near, abs=near)
         for name, value in here.weights(row).items() if exact else ():
-            torch.testing.assert_close(there.weights(row)[name], value, rtol=1e-4, atol=1e-5, msg=name)
+            torch.testing.assert_close(there.weights(row)[name], value, rtol=1e-3, atol=1e-4, msg=name)
     # Looking at them between replays changes nothing.
     quiet_fleet = Fleet(runs, squares.images_on("cuda"), SIZE, squares.shape, "cuda")
     for _ in range(12):
