@@ -30,6 +30,7 @@ from hackle.pictures import (
     interpolation,
     mosaic,
     overview,
+    overview_rows,
     pair_map,
     reconstructions,
     response,
@@ -164,6 +165,14 @@ def test_show_takes_names_and_folders_as_score_does(look: Look, squares: Any, tm
         show(look.model, rows)  # type: ignore[arg-type]
     with pytest.raises(PictureError, match="the model is of type int; expected"):
         show(3)  # type: ignore[arg-type]
+
+
+def test_an_overview_of_few_images_has_white_places(look: Look) -> None:
+    few = replace(look, images=look.images[:3], means=look.means[:3])
+    rows = overview_rows(few, columns=5)
+    np.testing.assert_array_equal(rows[0, :3], few.images / np.float32(255))
+    assert (rows[:2, 3:] == 1).all()
+    np.testing.assert_array_equal(rows[2:], traversals(few, columns=5))
 
 
 def test_an_interpolation_is_straight_and_ends_at_both_images(look: Look) -> None:

@@ -15,6 +15,7 @@ from hackle.pictures.tiles import Picture, mosaic, to_bytes
 from hackle.pictures.views import (
     animation,
     interpolation,
+    overview_rows,
     pair_map,
     reconstructions,
     samples,
@@ -41,6 +42,7 @@ __all__ = [
     "interpolation",
     "mosaic",
     "overview",
+    "overview_rows",
     "pair_map",
     "png_bytes",
     "reconstructions",

@@ -15,7 +15,7 @@ from hackle.core.palette import LIGHT
 from hackle.pictures.captured import Captured, Response
 from hackle.pictures.look import Look
 from hackle.pictures.tiles import mosaic
-from hackle.pictures.views import reconstructions, top_latents, traversals
+from hackle.pictures.views import overview_rows, top_latents
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -74,7 +74,7 @@ def overview(look: Look, image: int = 0, columns: int = 11, captured: Captured |
 
     captured: what the latents say of factors; each then bears the factor that it knows best.
     """
-    rows = np.concatenate([reconstructions(look, columns), traversals(look, image, columns)])
+    rows = overview_rows(look, image, columns)
     labels = [latent_name(look, latent, captured.main_factor(latent) if captured else "") for latent in look.order]
     return _labelled(look, rows, ["original", "reconstruction", *labels], [int(latent) for latent in look.order])
 

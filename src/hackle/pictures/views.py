@@ -78,6 +78,15 @@ def reconstructions(look: Look, columns: int = 11) -> Images:
     return np.stack([originals, look.model.decode(look.means[:columns])])
 
 
+def overview_rows(look: Look, image: int = 0, columns: int = 11) -> Images:
+    """Originals, reconstructions and traversals, (2 + latents, columns, h, w, c). Where there are fewer images than columns
+    the rest of the first two rows is white."""
+    first, moved = reconstructions(look, columns), traversals(look, image, columns)
+    rows = np.ones((2 + len(moved), *moved.shape[1:]), np.float32)
+    rows[:2, : first.shape[1]], rows[2:] = first, moved
+    return rows
+
+
 def animation(look: Look, images: int = 4, frames: int = 24) -> list[Picture]:
     """Frames of a loop in which every latent (columns, most used first) of several images (rows) sweeps out and back."""
     images = min(images, len(look.images))

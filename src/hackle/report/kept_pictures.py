@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 
 from hackle.core.types import Dataset, HackleError
 from hackle.datasets import load, needs_trust
-from hackle.pictures import Look, Picture, mosaic, pair_map, reconstructions, traversals
+from hackle.pictures import Look, Picture, mosaic, overview_rows, pair_map
 from hackle.store.tables import Tables
 from hackle.train.model import Model
 
 
 def _traversals(look: Look) -> Picture:
-    return mosaic(np.concatenate([reconstructions(look), traversals(look)]))
+    return mosaic(overview_rows(look))
 
 
 def _pair_map(look: Look) -> Picture:
