@@ -17,7 +17,7 @@ CODES = FACTORS * 1.0 + 0.1 * RNG.normal(size=(600, 2))
 QUICK = ["--metrics", "mig,gaussian_tc", "--protocol", "quick", "--no-references"]
 
 
-def table(path: Path) -> pd.DataFrame:
+def load_table(path: Path) -> pd.DataFrame:
     return pd.read_json(path, orient="records").drop(columns="seconds")
 
 
@@ -25,7 +25,7 @@ def table(path: Path) -> pd.DataFrame:
 def expected(tmp_path: Path) -> pd.DataFrame:
     path = tmp_path / "expected.json"
     score_codes(CODES, FACTORS, "mig,gaussian_tc", "quick", references=False).to_json(path, orient="records")
-    return table(path)
+    return load_table(path)
 
 
 def test_every_kind_of_file_gives_the_same_table(
@@ -46,7 +46,7 @@ def test_every_kind_of_file_gives_the_same_table(
     for number, (file, *rest) in enumerate(ways):
         out = tmp_path / "new" / f"{number}.json"
         main(["score-codes", str(tmp_path / file), *rest, *QUICK, "--json", str(out)])
-        pd.testing.assert_frame_equal(table(out), expected)
+        pd.testing.assert_frame_equal(load_table(out), expected)
     assert "mig" in capsys.readouterr().out
 
 
@@ -79,7 +79,7 @@ def test_what_is_wrong_with_a_file_is_said(tmp_path: Path, capsys: pytest.Captur
     for words, said in (
         (["codes.npy"], "holds no factors; name a file of them with --factors"),
         (["nothing.npy"], "is no file; expected one that ends in .npz, .npy, .csv or .parquet"),
-        (["means.npz"], "holds means; known are codes, factors, logvars and factor_names"),
+        (["means.npz"], "holds means; known are codes, factors, logvars, factor_names and factor_kinds"),
         (["codes.txt"], "cannot be read as a table"),
         (["broken.npz"], "cannot be read as a table"),
         (["codes.csv", "--factors", "shape"], "has no column 'shape'; there are z1, z2"),
@@ -87,3 +87,80 @@ def test_what_is_wrong_with_a_file_is_said(tmp_path: Path, capsys: pytest.Captur
         with pytest.raises(SystemExit):
             main(["score-codes", str(tmp_path / words[0]), *words[1:], *QUICK])
         assert said in " ".join(capsys.readouterr().err.split())
+
+
+def run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], table: pd.DataFrame, *words: str, index: bool = False
+) -> str:
+    """What is said first of a CSV of codes and factors."""
+    table.to_csv(tmp_path / "table.csv", index=index)
+    main(["score-codes", str(tmp_path / "table.csv"), *words, *QUICK])
+    return capsys.readouterr().out.splitlines()[0]
+
+
+def test_it_says_what_it_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shape, x = RNG.choice(["box", "ball"], 600), RNG.random(600)
+    table = pd.DataFrame(CODES, columns=["z0", "z1"]).assign(shape=shape, **{"x": x, "size:cyclic": FACTORS[:, 1]})
+    said = run(tmp_path, capsys, table, "--factors", "shape,x,size:cyclic", index=True)
+    assert said == (
+        "600 rows; 2 codes: z0, z1; factors: shape (categorical, 2 values, guessed), x (continuous, guessed), size (cyclic, 4 "
+        "values); column 'Unnamed: 0' of the codes, which numbers or names the rows, left out"
+    )
+    said = run(tmp_path, capsys, table, "--factors", "shape,x,size:cyclic", "--kinds", "x=ordinal,size=categorical")
+    assert said.endswith("x (ordinal, 600 values), size (categorical, 4 values)")
+    with pytest.raises(SystemExit):
+        run(tmp_path, capsys, table, "--factors", "shape,x", "--kinds", "continuous")
+    assert "--kinds has 'continuous'; expected the name of a factor and its kind" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["index", "id", "row", "Unnamed: 0", "sample"])
+@pytest.mark.parametrize("start", [0, 1])
+def test_a_column_that_numbers_rows_is_not_scored(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], expected: pd.DataFrame, name: str, start: int
+) -> None:
+    table = pd.DataFrame({name: np.arange(600) + start, "z0": CODES[:, 0], "z1": CODES[:, 1], "a": FACTORS[:, 0]})
+    table = table.assign(b=FACTORS[:, 1], file=[f"{number}.png" for number in range(600)])
+    out = tmp_path / "scores.json"
+    said = run(tmp_path, capsys, table, "--factors", "a,b", "--json", str(out))
+    assert f"column {name!r} of the codes, which numbers or names the rows, left out" in said
+    assert "column 'file' of the codes" in said
+    pd.testing.assert_frame_equal(load_table(out), expected)
+
+
+def test_factors_that_are_row_numbers_are_left_out_and_others_stay(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A factor may rise by one from row to row; only a name says that it numbers rows."""
+    table = pd.DataFrame(CODES, columns=["z0", "z1"]).assign(id=np.arange(600), x=np.arange(600), a=FACTORS[:, 0])
+    said = run(tmp_path, capsys, table, "--factors", "id,x,a")
+    assert "factors: x (continuous, guessed), a (ordinal, 3 values, guessed); column 'id' of the factors" in said
+
+
+@pytest.mark.parametrize("hole", ["", "nan", "None", None, np.nan])
+def test_missing_values_are_refused_with_row_and_column_or_dropped(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], hole: object
+) -> None:
+    shape = RNG.choice(np.array(["box", "ball"], dtype=object), 600)
+    shape[[7, 9]] = hole
+    table = pd.DataFrame(CODES, columns=["z0", "z1"]).assign(shape=shape)
+    table.loc[11, "z1"] = np.nan
+    with pytest.raises(SystemExit):
+        run(tmp_path, capsys, table, "--factors", "shape")
+    assert "code z1 has no value in row 11, counted from 0, and in 1 of 600 rows" in " ".join(
+        capsys.readouterr().err.split()
+    )
+    with pytest.raises(SystemExit):
+        run(tmp_path, capsys, table.drop(11), "--factors", "shape")
+    assert "factor shape has no value in row 7, counted from 0, and in 2 of 599 rows" in " ".join(
+        capsys.readouterr().err.split()
+    )
+    said = run(tmp_path, capsys, table, "--factors", "shape", "--drop-missing")
+    assert said.startswith("597 rows; 2 codes")
+    assert said.endswith("3 of 600 rows lack a value and are dropped")
+
+
+def test_an_npz_may_tell_the_kinds_of_its_factors(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    kinds = np.array(["continuous", "categorical"])
+    np.savez(tmp_path / "all.npz", codes=CODES, factors=FACTORS, factor_kinds=kinds)
+    main(["score-codes", str(tmp_path / "all.npz"), *QUICK])
+    assert "factors: factor_0 (continuous), factor_1 (categorical, 4 values)" in capsys.readouterr().out

@@ -19,6 +19,7 @@ def score_command(
     protocol: str = "locatello2019",
     fraction: float = 1.0,
     seed: int = 0,
+    factor_bins: int | None = None,
     bootstrap: int = 0,
     references: bool = True,
     whole_mixture: bool = False,
@@ -36,14 +37,15 @@ def score_command(
     Args:
         directory: The run's folder.
         metrics: Names separated by commas; "all" is every metric that takes seconds: beta_vae, dci, explicitness, factor_vae,
-            gaussian_tc, mig, modularity, sap, interpretability, jemmig, kl, misjed, monte_carlo_tc, posterior_mig,
-            reconstruction, separability. Those that take minutes are downstream_gbt, downstream_logistic_cv, batch_tc,
-            iwae, sampled_interpretability, sampled_jemmig, true_tc, whole_misjed, whole_separability. One of your own is
-            path.py:function or module:function.
+            gaussian_tc, mig, modularity, neighbour_gap, sap, interpretability, jemmig, kl, misjed,
+            monte_carlo_tc, posterior_mig, reconstruction, separability. Those that take minutes are downstream_gbt,
+            downstream_logistic_cv, batch_tc, iwae, sampled_interpretability, sampled_jemmig, true_tc, whole_misjed,
+            whole_separability. One of your own is path.py:function or module:function.
         protocol: locatello2019, disentanglement_lib, kim2018, do2020, yang2020, or quick for a rough look.
         fraction: Score on this fraction of the protocol's points, above 0 and up to 1, for a quick look. No part of them
             gets smaller than 200 points.
         seed: Seed of the draws.
+        factor_bins: Continuous factors are cut into so many bins of equal width where a metric asks for classes; 20.
         bootstrap: Number of resamplings for 95% intervals; 0 gives none.
         references: Also show what perfect codes reach.
         whole_mixture: Sampled informations use every image of the plan as mixture; slower.
@@ -77,6 +79,7 @@ def score_command(
         metrics,
         settings,
         seed,
+        factor_bins=factor_bins,
         bootstrap=bootstrap,
         references=references,
         whole_mixture=whole_mixture,

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from tyro.conf import Positional
 
-from hackle.cli.words import not_negative, print_scores, run_command, writable
+from hackle.cli.words import not_negative, print_scores, run_command, say, writable
+from hackle.core.columns import told_in_heads
 from hackle.core.parts import nearest
 from hackle.core.types import HackleError
 
@@ -28,7 +29,9 @@ def score_codes_command(
     metrics: str = "all",
     protocol: str = "locatello2019",
     seed: int = 0,
-    factor_bins: int = 20,
+    kinds: str = "",
+    factor_bins: int | None = None,
+    drop_missing: bool = False,
     bootstrap: int = 0,
     references: bool = True,
     whole_mixture: bool = False,
@@ -39,14 +42,18 @@ def score_codes_command(
     """Score codes that another program has written, a row for each sample and a column for each code.
 
     Args:
-        codes: An .npy, .csv or .parquet file of codes, or an .npz file of codes, factors and perhaps logvars.
+        codes: An .npy, .csv or .parquet file of codes, or an .npz file of codes, factors and perhaps logvars, factor_names and
+            factor_kinds.
         factors: A file of factors in the same order, or the names of columns of the file of codes, separated by commas.
         logvars: A file of the logarithms of the variances of posteriors whose means the codes are.
         metrics: Names separated by commas; all takes what fits and takes seconds, see `hackle score --help`. One of your
             own is path.py:function or module:function.
         protocol: locatello2019, disentanglement_lib, kim2018, do2020, yang2020, or quick for a rough look.
         seed: Seed of the draws.
-        factor_bins: Real-valued factors of more values than this are cut into so many bins of equal width.
+        kinds: What factors are, such as x=continuous,shape=categorical; categorical, ordinal, cyclic or continuous. Those
+            that are not named are guessed, which is said.
+        factor_bins: Continuous factors are cut into so many bins of equal width where a metric asks for classes; 20.
+        drop_missing: Leave out rows that lack a value of a code or a factor, in place of refusing them.
         bootstrap: Number of resamplings for 95% intervals; 0 gives none.
         references: Also show what perfect codes reach.
         whole_mixture: Sampled informations use every sample as mixture; slower.
@@ -54,7 +61,7 @@ def score_codes_command(
         parquet: Where to write the table as Parquet.
         overwrite: Replace files that are there already.
     """
-    from hackle.scoring.codes import score_codes
+    from hackle.scoring.codes import read_table, score_codes
 
     not_negative(seed=seed, bootstrap=bootstrap)
     for path in (json, parquet):
@@ -73,6 +80,9 @@ def score_codes_command(
         )
     if logvars is not None:
         spread = _one_table(logvars)
+    told = {**_told(labels), **_kinds(kinds)}
+    missing: Any = "drop" if drop_missing else "refuse"
+    say(read_table(means, labels, logvars=spread, kinds=told, missing=missing).said)
     scores = score_codes(
         means,
         labels,
@@ -80,7 +90,9 @@ def score_codes_command(
         protocol,
         seed,
         logvars=spread,
+        kinds=told,
         factor_bins=factor_bins,
+        missing=missing,
         bootstrap=bootstrap,
         references=references,
         whole_mixture=whole_mixture,
@@ -91,6 +103,23 @@ def score_codes_command(
         scores.to_json(json, orient="records", indent=2)
     if parquet is not None:
         scores.to_parquet(parquet, index=False)
+
+
+def _kinds(words: str) -> dict[str, str]:
+    """Kinds by the names of factors, from `x=continuous,shape=categorical`."""
+    pairs = [word.partition("=") for word in words.split(",") if word.strip()]
+    if wrong := [word for word in pairs if not word[1]]:
+        raise HackleError(
+            f"--kinds has {wrong[0][0]!r}; expected the name of a factor and its kind, such as x=continuous"
+        )
+    return {name.strip(): kind.strip() for name, _, kind in pairs}
+
+
+def _told(table: DataFrame) -> dict[str, str]:
+    """Kinds that a table tells in the heads of its columns, such as `angle:cyclic`, of which the names remain."""
+    names, kinds = told_in_heads(table.columns)
+    table.columns = names
+    return {name: kind for name, kind in zip(names, kinds, strict=True) if kind}
 
 
 def _columns(table: DataFrame, names: str, path: Path) -> DataFrame:
@@ -131,14 +160,23 @@ def _tables(path: Path) -> dict[str, DataFrame]:
         with path.open("rb") as file:
             read: Any = np.load(file, allow_pickle=False)
             arrays = {"codes": read} if isinstance(read, np.ndarray) else dict(read)
-    if unknown := sorted(arrays.keys() - {"codes", "factors", "logvars", "factor_names"}):
-        raise HackleError(f"{path} holds {unknown[0]}; known are codes, factors, logvars and factor_names")
+    if unknown := sorted(arrays.keys() - {"codes", "factors", "logvars", "factor_names", "factor_kinds"}):
+        raise HackleError(
+            f"{path} holds {unknown[0]}; known are codes, factors, logvars, factor_names and factor_kinds"
+        )
     if "codes" not in arrays:
         raise HackleError(f"{path} holds {', '.join(arrays) or 'nothing'}; expected an array called codes")
-    names = arrays.pop("factor_names", None)
-    if names is not None and "factors" in arrays and arrays["factors"].shape[1:] != names.shape:
-        raise HackleError(f"{path} has {names.size} factor_names for factors of shape {arrays['factors'].shape}")
-    return {
-        key: pd.DataFrame(array, columns=names if key == "factors" and names is not None else None).rename(columns=str)
-        for key, array in arrays.items()
+    found = {
+        key: pd.DataFrame(array).rename(columns=str) for key, array in arrays.items() if not key.startswith("factor_")
     }
+    if (factors := found.get("factors")) is not None:
+        factors.columns = [f"factor_{name}" for name in factors.columns]
+    for name in ("factor_names", "factor_kinds"):
+        words = arrays.get(name)
+        if factors is None or words is None:
+            continue
+        if words.shape != (factors.shape[1],):
+            raise HackleError(f"{path} has {words.size} {name} for {factors.shape[1]} factors; expected one for each")
+        heads = zip(factors.columns, map(str, words), strict=True)
+        factors.columns = [new if name == "factor_names" else f"{head}:{new}" for head, new in heads]
+    return found

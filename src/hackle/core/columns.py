@@ -133,11 +133,23 @@ def refuse_absent(columns: Mapping[str, NDArray], what: str, remedy: str) -> Non
             )
 
 
+def told_in_heads(heads: Iterable[str]) -> tuple[list[str], list[str]]:
+    """Names and kinds from heads of columns such as `angle:cyclic`; the kind is "" where none is told.
+
+    >>> told_in_heads(["x", "angle:cyclic"])
+    (['x', 'angle'], ['', 'cyclic'])
+    """
+    pairs = [(name.strip(), kind.strip()) for name, _, kind in (str(head).partition(":") for head in heads)]
+    return [name for name, _ in pairs], [kind for _, kind in pairs]
+
+
 def row_numbers(columns: Mapping[str, NDArray], *, first: bool = False) -> list[str]:
-    """The names of columns that number the rows: by their name, as pandas writes an index that has none, or, where `first`,
-    a first column that counts 0, 1, 2, … or 1, 2, 3, … whatever it is called."""
+    """The names of columns that number or name the rows: numbers by the column's name, as pandas writes an index that has none,
+    or, where `first`, a first column that counts 0, 1, 2, … or 1, 2, 3, … whatever it is called; texts that all differ."""
     found = []
     for place, (name, column) in enumerate(columns.items()):
+        if column.dtype.kind == "U" and len(np.unique(column)) == len(column) > 2 and _numbers(column) is column:
+            found.append(name)
         if column.dtype.kind not in "iuf" or (column != np.round(column)).any():
             continue
         named = name.strip().lower() in ROW_NUMBERS or name.startswith("Unnamed:")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from hackle.core.columns import as_array, read_columns
+from hackle.core.columns import as_array, in_words, read_columns
 from hackle.core.factors import Factor, FactorError, FactorGrid, Rows
 from hackle.datasets.arrays import grid_of, number_instances, with_instance
 from hackle.datasets.source import DataError
@@ -30,3 +30,8 @@ def labelled_grid(
     if number_instances(rows).any():
         factors, rows = with_instance(factors, rows)
     return grid_of(factors, rows)
+
+
+def guessed_kinds(grid: FactorGrid) -> list[str]:
+    """What is said of factors whose kind was guessed; nothing where all were told."""
+    return [f"factors {in_words(grid.factors)}"] if any(factor.guessed for factor in grid.factors) else []

@@ -18,7 +18,7 @@ from torch.utils.data import IterableDataset
 
 from hackle.core.factors import Factor, FactorGrid
 from hackle.datasets.arrays import ArrayDataset
-from hackle.datasets.labels import labelled_grid
+from hackle.datasets.labels import guessed_kinds, labelled_grid
 from hackle.datasets.pixels import Channels, Reading, as_bytes, say
 from hackle.datasets.progress import progress
 from hackle.datasets.source import DataError
@@ -106,7 +106,7 @@ def named_by_contents(
         )
     pixels, said = as_bytes(name, images, how, in_doubt=in_doubt)
     dataset = ArrayDataset(name, pixels, _grid(name, factors, names, kinds, len(pixels)), said)
-    say(name, said)
+    say(name, [*said, *guessed_kinds(dataset.factors)])
     dataset.name = f"{name}@{contents(dataset)}"
     return dataset
 

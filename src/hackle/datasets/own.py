@@ -17,11 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from hackle.core.columns import told_in_heads
 from hackle.core.factors import FactorGrid
 from hackle.datasets.arrays import ArrayDataset
 from hackle.datasets.damage import reading
 from hackle.datasets.hdf5 import ENDINGS, read_hdf5
-from hackle.datasets.labels import labelled_grid
+from hackle.datasets.labels import guessed_kinds, labelled_grid
 from hackle.datasets.memory import unlabelled
 from hackle.datasets.npz import Npz
 from hackle.datasets.pixels import (
@@ -57,7 +58,7 @@ def load(path: Path, how: Reading = AS_THEY_ARE) -> ArrayDataset:
         raise DataError(
             f"{path} is neither a folder of images nor an .npz or HDF5 file ({', '.join(ENDINGS)}); expected one of these"
         )
-    say(dataset.name, dataset.said)
+    say(dataset.name, [*dataset.said, *guessed_kinds(dataset.factors)])
     return dataset
 
 
@@ -135,9 +136,8 @@ def _read_table(path: Path, pictures: Sequence[str]) -> tuple[list[str], list[st
             raise DataError(
                 f"{path} {what} {wrong[0]}; expected one whole row for each picture, by its path in the folder"
             )
-    heads = [str(head).partition(":") for head in table.columns]
     columns = [np.array(table.loc[list(pictures), column], dtype=str) for column in table.columns]
-    return [head[0].strip() for head in heads], [head[2].strip() for head in heads], columns
+    return *told_in_heads(table.columns), columns
 
 
 def load_npz(path: Path, how: Reading = AS_THEY_ARE) -> ArrayDataset:

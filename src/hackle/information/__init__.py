@@ -1,7 +1,8 @@
-"""Entropies, mutual informations and total correlations: by counting, quantisation, sampling and Gaussian fit."""
+"""Entropies, mutual informations and total correlations: by counting, quantisation, sampling, neighbours and Gaussian fit."""
 
 from hackle.information.discrete import bin_codes, discrete_entropy, discrete_mutual_information
 from hackle.information.factor_information import FactorInformation, factor_information, posterior_information
+from hackle.information.nearest_neighbours import neighbour_information
 from hackle.information.posterior import PosteriorError, Posteriors
 from hackle.information.quantised import Bins, OutOfRangeWarning, Quantised, quantise
 from hackle.information.sampled import Draws, SaturatedEstimateWarning, draw
@@ -32,6 +33,7 @@ __all__ = [
     "factor_information",
     "gaussian_total_correlation",
     "monte_carlo_total_correlation",
+    "neighbour_information",
     "posterior_information",
     "quantise",
 ]

@@ -11,6 +11,7 @@ from hackle.information import (
     factor_information,
     gaussian_total_correlation,
     monte_carlo_total_correlation,
+    neighbour_information,
     posterior_information,
 )
 from hackle.metrics.beta_vae import beta_vae_score
@@ -38,6 +39,7 @@ from hackle.metrics.metric import METRICS, Evaluation, Metric, Row
 from hackle.metrics.mig import mig_from_information, mig_per_factor, mig_score
 from hackle.metrics.misjed import misjed
 from hackle.metrics.modularity import modularity_from_information, modularity_per_code, modularity_score
+from hackle.metrics.neighbours import neighbour_gap_score, neighbour_matrix
 from hackle.metrics.posterior_mig import posterior_mig_score
 from hackle.metrics.rmig import rmig_from_information, rmig_per_factor, rmig_score
 from hackle.metrics.sap import sap_matrix, sap_score
@@ -103,6 +105,9 @@ __all__ = [
     "modularity_per_code",
     "modularity_score",
     "monte_carlo_total_correlation",
+    "neighbour_gap_score",
+    "neighbour_information",
+    "neighbour_matrix",
     "posterior_information",
     "posterior_mig_score",
     "reconstruction_error",

@@ -100,7 +100,8 @@ class Evaluation(Protocol):
 @dataclass(frozen=True)
 class Subject:
     """What decides which metrics fit: the factors of a data set, or None where it is not here and is taken to have what it
-    takes, the protocol, how many codes there are, and whether a model has posteriors and a likelihood of images."""
+    takes but for continuous ones, the protocol, how many codes there are, and whether a model has posteriors and a likelihood
+    of images."""
 
     grid: FactorGrid | None
     protocol: Any
@@ -133,14 +134,15 @@ def _lacks(need: Need, subject: Subject) -> str:
         return "" if subject.posteriors else hint
     if need == "a likelihood":
         return "" if subject.likelihood else "a hackle model whose decoder gives images a likelihood"
+    if need == "a continuous factor":
+        kinds = [] if grid is None else [grid.kinds[column] for column in scored_factors(grid)]
+        return "" if "continuous" in kinds else "a continuous factor, of which there is none"
     if grid is None:
         return ""
     if not scored_factors(grid):
         return "observed factors, of which the data set has none with more than one value"
     if need == "two factors" and len(scored_factors(grid)) < 2:
         return "two observed factors with more than one value, of which the data set has one"
-    if need == "a continuous factor" and "continuous" not in (grid.kinds[column] for column in scored_factors(grid)):
-        return "a continuous factor, of which there is none"
     if need == "a numeric factor" and not numeric_factors(grid, subject.protocol):
         return (
             "a factor that is not categorical, of which the data set has none and the protocol "

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -95,7 +95,12 @@ def _metrics(study: Study, protocols: list[str], rows: set[str]) -> list[str] | 
     """The metrics that were asked for, None where they are the study's own."""
     known = [protocol(name) for name in protocols if _is_hackles(name)]
     have = [name for name in METRICS if METRICS[name].rows[0].name in rows]
-    chosen = lambda wanted: {name for one in known for name in choose_metrics(wanted, one)}  # noqa: E731
+
+    def chosen(wanted: str | Sequence[str]) -> set[str]:
+        """What would be scored; no paper's data set has a continuous factor."""
+        found = {name: metric for one in known for name, metric in choose_metrics(wanted, one).items()}
+        return {name for name, metric in found.items() if name in have or "a continuous factor" not in metric.needs}
+
     if not have or chosen(study.metrics) == set(have):
         return None
     every = chosen("all")

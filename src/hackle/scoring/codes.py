@@ -7,7 +7,7 @@ the groups and pairs of the β-VAE and FactorVAE scores are drawn from the rows 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -33,7 +33,7 @@ from hackle.scoring.encode import Codebook
 from hackle.scoring.models import score_table
 from hackle.scoring.protocol import Protocol
 from hackle.scoring.protocol import protocol as find_protocol
-from hackle.scoring.registry import ScoreError, Wanted, choose_metrics, names_of
+from hackle.scoring.registry import ScoreError, Wanted, choose_metrics, names_of, with_factor_bins
 from hackle.scoring.scorer import Representation, prepare_scorer
 
 _FEWEST = 10
@@ -75,16 +75,10 @@ def score_codes(
     >>> score_codes(rows + 0.0, rows, "mig", "quick").round(1)[["metric", "representation", "score"]].values.tolist()
     [['mig', 'mean', 1.0]]
     """
-    settings = find_protocol(protocol)
-    settings = settings if factor_bins is None else replace(settings, factor_bins=factor_bins)
+    settings = with_factor_bins(find_protocol(protocol), factor_bins)
     chosen = choose_metrics(metrics, settings, strictly=True).values()
-    try:
-        read = read_table(codes, factors, logvars=logvars, kinds=kinds, missing=missing)
-        scorer = prepare_scorer(
-            read.grid, chosen, settings, seed, representations, bootstrap, whole_mixture, split=True
-        )
-    except (FactorError, DataError) as error:
-        raise ScoreError(str(error)) from error
+    read = read_table(codes, factors, logvars=logvars, kinds=kinds, missing=missing)
+    scorer = prepare_scorer(read.grid, chosen, settings, seed, representations, bootstrap, whole_mixture, split=True)
     flags = discrete if isinstance(discrete, bool) else tuple(bool(flag) for flag in discrete)
     book = Codebook(np.arange(len(read.codes)), read.codes, read.logvars)
     evaluation = scorer.of_codes(book, discrete=flags, correlation=correlation)
@@ -112,6 +106,13 @@ def read_table(
     missing: Literal["refuse", "drop"] = "refuse",
 ) -> Read:
     """What `score_codes` is given, as it is scored; the arguments are its own."""
+    try:
+        return _read(codes, factors, logvars, kinds, missing)
+    except (FactorError, DataError) as error:
+        raise ScoreError(str(error)) from error
+
+
+def _read(codes: Any, factors: Any, logvars: Any, kinds: Kinds | None, missing: str) -> Read:
     tables = {"codes": columns_of(codes, "codes"), "factors": columns_of(factors, "factors")}
     if logvars is not None:
         tables["logvars"] = columns_of(logvars, "logvars")
@@ -119,7 +120,7 @@ def read_table(
     for name, given in (("codes", codes), ("factors", factors), ("logvars", logvars)):
         if isinstance(given, Mapping | pd.DataFrame):
             numbers = row_numbers(tables[name], first=name != "factors" and len(tables[name]) > 1)
-            left_out += [f"column {one!r} of the {name}, which numbers the rows, left out" for one in numbers]
+            left_out += [f"column {one!r} of the {name}, which numbers or names the rows, left out" for one in numbers]
             tables[name] = {key: column for key, column in tables[name].items() if key not in numbers}
     rows = _rows(tables)
     lacking = np.zeros(rows, dtype=bool)

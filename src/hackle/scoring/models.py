@@ -19,7 +19,7 @@ from hackle.scoring.encode import Encoder, ModuleEncoder, encode_images
 from hackle.scoring.evaluation import EncodedPlan
 from hackle.scoring.protocol import Protocol
 from hackle.scoring.protocol import protocol as find_protocol
-from hackle.scoring.registry import ScoreError, Wanted, choose_metrics, names_of
+from hackle.scoring.registry import ScoreError, Wanted, choose_metrics, names_of, with_factor_bins
 from hackle.scoring.scorer import Representation, Scorer, prepare_scorer
 from hackle.train.model import Model
 
@@ -31,6 +31,7 @@ def score(
     protocol: str | Protocol = "locatello2019",
     seed: int = 0,
     *,
+    factor_bins: int | None = None,
     representations: Representation | Iterable[Representation] = ("mean", "sampled"),
     references: bool = True,
     bootstrap: int = 0,
@@ -47,19 +48,20 @@ def score(
     metrics: "all", which leaves out what does not fit, or names of `METRICS` as a list or separated by commas, which must
     fit: one that does not raises `ScoreError`. Metrics of your own are named `path.py:name` or `module:name`, or are functions
     of codes and factors, in the list or by the names of their rows: `{"mcc": function}`. protocol: a name of `PROTOCOLS` or one
-    of your own. Each image of the plan is encoded once. representations: codes are posterior means, samples of the posterior,
-    or both. references: also score perfect codes on the same plan. bootstrap: resamplings for 95% intervals; 0 gives none.
-    whole_mixture: sampled informations use every image of the plan as their mixture, not just those evaluated: slower, and
-    worth it where a note says that an estimate is saturated. channels, value_range: of the images that a module takes;
-    by default floats (n, c, h, w) in [0, 1] of its parameters' dtype on their device. It answers with codes (n, c), or a pair
-    of means and logvars, in evaluation mode and without gradients.
+    of your own. factor_bins: into how many bins of equal width continuous factors are cut where a metric asks for classes,
+    if not as the protocol has it (20). Each image of the plan is encoded once. representations: codes are posterior means,
+    samples of the posterior, or both. references: also score perfect codes on the same plan. bootstrap: resamplings for 95%
+    intervals; 0 gives none. whole_mixture: sampled informations use every image of the plan as their mixture, not just
+    those evaluated: slower, and worth it where a note says that an estimate is saturated. channels, value_range: of the
+    images that a module takes; by default floats (n, c, h, w) in [0, 1] of its parameters' dtype on their device. It
+    answers with codes (n, c), or a pair of means and logvars, in evaluation mode and without gradients.
 
     The table has a row per score and representation: metric, representation, score, reference, low, high, better (higher,
     lower or neither), protocol, seed, seconds and note (a line for each thing that an estimator warned of, such as saturation,
     with its code at the end). A metric that refuses these codes has the score NaN, and its note says why.
     """
     encoder = _found_model(model, trust, channels, value_range)
-    dataset, settings = found(dataset), find_protocol(protocol)
+    dataset, settings = found(dataset), with_factor_bins(find_protocol(protocol), factor_bins)
     if isinstance(encoder, Model):
         warn_of_other(dataset, encoder.run.dataset)
     if isinstance(encoder, ModuleEncoder):

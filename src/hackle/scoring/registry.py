@@ -44,6 +44,13 @@ def choose_metrics(wanted: Wanted, protocol: Protocol | None = None, *, strictly
     return chosen
 
 
+def with_factor_bins(settings: Protocol, bins: int | None) -> Protocol:
+    """A protocol that cuts continuous factors into so many bins, or as it has it where none are given."""
+    if bins is not None and bins < 2:
+        raise ScoreError(f"factor_bins is {bins}; expected 2 or more")
+    return settings if bins is None else replace(settings, factor_bins=bins)
+
+
 def names_of(wanted: Wanted) -> tuple[str, ...]:
     """What is asked for by name, as metrics are called: all but those that "all" stands for."""
     return tuple(metric.name for metric in _found(wanted, ()))

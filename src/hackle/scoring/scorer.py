@@ -75,7 +75,7 @@ def compute(metric: Metric, evaluation: EncodedPlan, bootstrap: int = 0, what: s
     Codes that one metric cannot take may be fine for the others. what: what notes call the score.
     """
     said = [with_code(f"{metric.name} is a metric {metric.origin}", "own")] if metric.origin else []
-    said += _cut(metric, evaluation)
+    said += _of_continuous(metric, evaluation)
     started = time.perf_counter()
     try:
         with warnings.catch_warnings(record=True) as caught:
@@ -99,14 +99,18 @@ def compute(metric: Metric, evaluation: EncodedPlan, bootstrap: int = 0, what: s
     return Computed(scores, intervals, seconds, "\n".join(dict.fromkeys(said)))
 
 
-def _cut(metric: Metric, evaluation: EncodedPlan) -> list[str]:
-    """The note that a metric sees continuous factors as bins."""
+def _of_continuous(metric: Metric, evaluation: EncodedPlan) -> list[str]:
+    """The notes that a metric sees continuous factors as bins, and that they were guessed to be continuous."""
     grid = evaluation.grid
-    names = [grid.names[column] for column in scored_factors(grid) if grid.kinds[column] == "continuous"]
-    if not names or metric.continuous == "values" or not metric.has_reference:
+    factors = [grid.factors[column] for column in scored_factors(grid) if grid.kinds[column] == "continuous"]
+    if not factors or not metric.has_reference:
         return []
+    names, guessed = (", ".join(f.name for f in factors if f.guessed or not only) for only in (False, True))
+    said = [with_code(f"taken as continuous, which nobody said: {guessed}", "guessed")] if guessed else []
+    if metric.continuous == "values":
+        return said
     held = "images that share a bin count as sharing a value: " if metric.parts else ""
-    return [with_code(f"{held}continuous factors ({', '.join(names)}) are cut into {grid.bins} bins", "bins")]
+    return [*said, with_code(f"{held}continuous factors ({names}) are cut into {grid.bins} bins", "bins")]
 
 
 def _scores(metric: Metric, evaluation: EncodedPlan) -> dict[str, float]:

@@ -1,0 +1,73 @@
+"""The mutual information gap of continuous factors without bins: informations by nearest neighbours.
+
+    gap = (1/K) Σ_k ( I(z_{j_k}; v_k) − max_{j ≠ j_k} I(z_j; v_k) ),      j_k = argmax_j I(z_j; v_k)
+
+over the K continuous factors, with I as in `hackle.information.nearest_neighbours`. In nats it grows with the precision of a
+code and ends at ψ(n) − ψ(k + 1) for n rows. The entropy of a real number, by which MIG divides, is no measure of what can
+be known of it; instead the bounded score takes the gap of
+
+    R² = 1 − exp(−2 I),
+
+Linfoot's (1957) informational correlation, squared: between Gaussian variables it is their squared correlation, so that the
+score is SAP for dependences of any form. Constant codes have no information; a sole code has no rival.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hackle.core.columns import Kinds, TableLike
+from hackle.information.nearest_neighbours import neighbour_information
+from hackle.metrics.checks import MetricError, check_split
+from hackle.metrics.metric import Evaluation, Metric, Row
+from hackle.metrics.mig import top_two_gap
+
+
+def neighbour_matrix(
+    codes: TableLike, factors: TableLike, *, kinds: Kinds | None = None, neighbours: int = 3
+) -> NDArray[np.float64]:
+    """I(code; factor) in nats, (c, f), of codes (n, c) and those of the factors (n, f) that are continuous."""
+    found = check_split(codes, factors, None, kinds)
+    if not found.continuous.any():
+        raise MetricError(
+            'no factor is continuous; say which are, such as kinds={"x": "continuous"}, or take mig_score'
+        )
+    if not 1 <= neighbours < len(found.codes):
+        raise MetricError(f"neighbours is {neighbours}; expected 1 or more, fewer than the {len(found.codes)} rows")
+    return neighbour_information(found.codes, found.numbers[:, found.continuous], neighbours=neighbours)
+
+
+def neighbour_gap_score(
+    codes: TableLike, factors: TableLike, *, kinds: Kinds | None = None, neighbours: int = 3, nats: bool = False
+) -> float:
+    """The mean gap, 0 to 1, between the two codes that know most of each continuous factor: R² of codes (n, c), factors (n, f).
+
+    `nats` gives the gap of informations themselves. `kinds` tells the factors' kinds, which are guessed otherwise.
+
+    >>> x = np.random.default_rng(0).random((1000, 2))
+    >>> round(neighbour_gap_score(np.cos(3 * x), x), 2)
+    0.99
+    """
+    return _gap(neighbour_matrix(codes, factors, kinds=kinds, neighbours=neighbours), nats)
+
+
+def _gap(information: NDArray[np.float64], nats: bool) -> float:
+    return float(top_two_gap(information if nats else -np.expm1(-2 * information)).mean())
+
+
+def _compute(e: Evaluation) -> dict[str, float]:
+    information = neighbour_matrix(e.codes, e.values, kinds=e.kinds)
+    return {"neighbour_gap": _gap(information, nats=False), "neighbour_mig": _gap(information, nats=True)}
+
+
+NEIGHBOURS = Metric(
+    "neighbour_gap",
+    _compute,
+    (
+        Row("neighbour_gap", "gap of 1 − exp(−2I) by nearest neighbours", "R² gap, neighbours"),
+        Row("neighbour_mig", "MIG by nearest neighbours (nats)", "MIG, neighbours", 0.0, None),
+    ),
+    needs=("a continuous factor",),
+    continuous="values",
+)
