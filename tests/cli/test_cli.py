@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import shlex
@@ -33,6 +34,23 @@ def own_data(tmp_path: Path, squares: Any) -> Path:
     return path
 
 
+def test_schedules_clipping_and_held_out_images_are_options_of_train(own_data: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    options = "--warmup 2 --decay cosine --decay-to 0.1 --clip-norm 10 --kl-warmup 3 --held-out 4 --held-out-every 2"
+    own = "--discriminator-optimiser.clip-norm 1 --discriminator-width 8 --discriminator-layers 1"
+    words = f"train factor-vae --dataset {own_data} --steps 4 --log-every 2 --device cpu --out {run} {options} {own}"
+    main(words.split())
+    record = json.loads((run / "run.json").read_text())["record"]
+    assert (record["kl_warmup"], record["held_out"]) == (3.0, 4)
+    wanted = {"warmup": 2.0, "decay": "cosine", "decay_to": 0.1, "clip_norm": 10.0}
+    assert wanted.items() <= record["optimiser"].items()
+    assert record["method"]["discriminator_optimiser"]["clip_norm"] == 1.0
+    with (run / "curves.csv").open() as file:
+        assert [bool(row["held_out_elbo"]) for row in csv.DictReader(file)] == [True, True]
+    with pytest.raises(SystemExit):
+        main(f"train infogan --dataset {own_data} --steps 2 --held-out 4 --device cpu".split())
+
+
 def test_train_score_show(own_data: Path, tmp_path: Path, capsys: Any) -> None:
     run = tmp_path / "run"
     words = f"train beta-vae --dataset {own_data} --steps 3 --beta 2 --latents 3 --seed 5 --out {run} --device cpu"
@@ -50,6 +68,7 @@ def test_train_score_show(own_data: Path, tmp_path: Path, capsys: Any) -> None:
     assert "http" not in text.replace("http-equiv", "")
     main(f"show {run}".split())
     assert (run / "pictures" / "overview.png").is_file()
+    assert (run / "pictures" / "curves.png").is_file()
     out = capsys.readouterr().out
     assert "mig" in out
     assert "overview.png" in out

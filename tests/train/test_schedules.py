@@ -18,7 +18,7 @@ from hackle.core.types import Adam, Run, RunError
 from hackle.nets import Adversarial
 from hackle.objectives import OBJECTIVES, VAE, BetaVAE, FactorVAE, InfoWGANGP
 from hackle.train import Stopped
-from hackle.train.fleet import Fleet
+from hackle.train.fleet import Fleet, group
 from hackle.train.schedules import kl_weight, learning_rate
 from objectives.single import Single
 from objectives.test_every_method import METHODS
@@ -140,6 +140,7 @@ def mixed(method: Any) -> list[Run]:
 @pytest.mark.parametrize("method", [VAE(), FACTOR])
 def test_settings_are_each_runs_own_in_a_stack(method: Any, squares: Any) -> None:
     runs = mixed(method)
+    assert group(runs) == [runs]
     together = trained(runs, squares, steps=6)
     for row, run in enumerate(runs):
         assert_same_weights(trained([run], squares, steps=6), 0, together, row)

@@ -8,6 +8,7 @@ from rich.console import Console
 from tyro.conf import Positional
 
 from hackle.cli.words import data_of, not_negative, run_command
+from hackle.core.errors import HackleError
 
 
 def main(words: list[str]) -> None:
@@ -25,7 +26,7 @@ def show_command(
     trust: bool = False,
 ) -> None:
     """Write pictures of a trained model: overview with traversals sorted by KL, samples, a map of two latents, histograms,
-    and an animation.
+    an animation, and the curves of its training.
 
     Args:
         directory: The run's folder.
@@ -38,12 +39,21 @@ def show_command(
         trust: Import what the run's record names of other modules than hackle's, which runs their code.
     """
     from hackle.pictures import show
+    from hackle.pictures.encoding import png_bytes
+    from hackle.report.run_page import curves_figure
     from hackle.train.model import Model
 
     not_negative(seed=seed)
     model = Model.load(directory, trust=trust)
     data = data_of(model, dataset, root)
+    folder = out or directory / "pictures"
+    curves = folder / "curves.png"
+    if curves.exists() and not overwrite:
+        raise HackleError(f"{folder} holds pictures already; replace them with --overwrite, or choose another --out")
     with Console(stderr=True).status("encoding images and drawing pictures, some ten seconds"):
-        paths = show(model, data, out or directory / "pictures", seed=seed, image=image, overwrite=overwrite)
+        paths = show(model, data, folder, seed=seed, image=image, overwrite=overwrite)
+        if (figure := curves_figure(directory)) is not None:
+            curves.write_bytes(png_bytes(figure))
+            paths.append(curves)
     for path in paths:
         print(path)
