@@ -23,7 +23,7 @@ from hackle.core.types import HackleError
 from hackle.explorer import create_app
 from hackle.explorer.guard import MOST_BODY, allowed_host, host_of, is_loopback
 from hackle.explorer.uploads import UploadError, decode_upload
-from hackle.explorer.workbench import Busy, Shelf, Turns
+from hackle.explorer.workbench import Busy, LastUsed, RequestLimit
 
 
 @pytest.fixture(autouse=True)
@@ -294,22 +294,22 @@ def test_half_requests_do_not_stop_others(client: httpx.Client, address: str, id
 
 
 def test_turns_bound_who_works_and_who_waits() -> None:
-    turns = Turns(1, waiting=1)
-    with turns.turn():
-        waiting = ThreadPoolExecutor(1).submit(lambda: turns.turn().__enter__())
-        while turns._room._value:
+    limit = RequestLimit(1, waiting=1)
+    with limit.turn():
+        waiting = ThreadPoolExecutor(1).submit(lambda: limit.turn().__enter__())
+        while limit._room._value:
             pass
-        with pytest.raises(Busy), turns.turn():
+        with pytest.raises(Busy), limit.turn():
             pass
     waiting.result(10)
 
 
 def test_a_shelf_makes_each_value_once_and_keeps_the_last_used() -> None:
     made: list[int] = []
-    shelf = Shelf(2)
+    cache = LastUsed(2)
 
     def get(key: int) -> int:
-        return shelf.get(key, lambda: made.append(key) or key)
+        return cache.get(key, lambda: made.append(key) or key)
 
     with ThreadPoolExecutor(8) as pool:
         assert list(pool.map(get, [1] * 32)) == [1] * 32

@@ -111,7 +111,7 @@ def _verify_part(file: RemoteFile, part: Path) -> Checksum:
     raise DataError(
         f"{file.address} did not give the published {file.name}: {size:,} bytes with {checksum} came, "
         f"{file.checksum or f'{file.size:,} bytes'} expected. What came was deleted and nothing put in place; if that "
-        "happens again, the file has changed or an error page comes in its stead"
+        "happens again, the file has changed or an error page is sent in its place"
     )
 
 
@@ -211,7 +211,7 @@ def _check_offer(file: RemoteFile, part: Path, total: int | None, start: int) ->
     if total is not None and file.size is not None and total != file.size:
         raise DataError(
             f"{file.address} offers {total:,} bytes, the published {file.name} has {file.size:,}: the file has changed or an "
-            "error page came in its stead; nothing was fetched"
+            "error page was sent in its place; nothing was fetched"
         )
     needed = (total or file.size or 0) - start
     free = shutil.disk_usage(part.parent).free

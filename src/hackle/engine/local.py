@@ -22,7 +22,7 @@ from hackle.engine.executor import Event, outcome_of
 from hackle.engine.tasks import Settings, Task
 
 
-def _die_with_the_driver() -> None:
+def _exit_with_driver() -> None:
     """A worker whose driver was killed must not go on and write checkpoints beside the next driver's."""
     driver = parent_process()
 
@@ -36,7 +36,7 @@ def _die_with_the_driver() -> None:
 
 def work(pipe: Connection, settings: Settings) -> None:
     """The life of a worker: take a task, tell of it, send what became of it."""
-    _die_with_the_driver()
+    _exit_with_driver()
     # It was for the start of this process, not for those that code of the user's starts.
     os.environ.pop(SAFE_PATH, None)
     # Ctrl-C reaches all processes of a terminal; a training takes it as the wish to stop, the rest leaves it to the driver.

@@ -32,24 +32,24 @@ _TRAIN_SHARE, _SCORE_SHARE = 0.8, 0.025
 """Of a GPU: one training and up to eight scorings share it."""
 
 
-class _Ears:
-    """An actor that keeps what tasks tell until the driver asks."""
+class _Mailbox:
+    """An actor that keeps the messages of tasks until the driver fetches them."""
 
     def __init__(self) -> None:
-        self._heard: dict[int, list[Any]] = {}
+        self._messages: dict[int, list[Any]] = {}
 
-    def hear(self, number: int, value: Any) -> None:
-        self._heard.setdefault(number, []).append(value)
+    def post(self, number: int, value: Any) -> None:
+        self._messages.setdefault(number, []).append(value)
 
     def take(self) -> dict[int, list[Any]]:
-        heard, self._heard = self._heard, {}
-        return heard
+        messages, self._messages = self._messages, {}
+        return messages
 
 
-def _perform(number: int, task: Task, settings: Settings, ears: Any) -> Event:
+def _perform(number: int, task: Task, settings: Settings, mailbox: Any) -> Event:
     torch.set_num_threads(1)
     threadpool_limits(1)
-    return outcome_of(number, task, settings, partial(ears.hear.remote, number))
+    return outcome_of(number, task, settings, partial(mailbox.post.remote, number))
 
 
 def _check_address(address: str) -> None:
@@ -94,7 +94,7 @@ class Ray:
         self._cuda, self.shared = cuda, not cuda
         self._unchecked = [node["NodeID"] for node in ray.nodes() if node["Alive"]]
         self.machines = len(self._unchecked)
-        self._ears: Any = ray.remote(_Ears).options(num_cpus=0).remote()
+        self._mailbox: Any = ray.remote(_Mailbox).options(num_cpus=0).remote()
         self._active: dict[Any, tuple[int, str]] = {}
 
     def _room(self, kind: str) -> int:
@@ -119,16 +119,16 @@ class Ray:
             # One on each machine, whatever else it could do.
             here = NodeAffinitySchedulingStrategy(self._unchecked.pop(), soft=True)
             perform = self._remote.options(scheduling_strategy=here, num_cpus=0, max_retries=0)
-        reference = perform.remote(number, task, self.settings, self._ears)
+        reference = perform.remote(number, task, self.settings, self._mailbox)
         self._active[reference] = number, task.kind
 
     def wait(self, seconds: float) -> list[Event]:
         if self._active:
             ray.wait(list(self._active), timeout=seconds)
         known = {number for number, _ in self._active.values()}
-        heard: Any = ray.get(self._ears.take.remote())
+        messages: Any = ray.get(self._mailbox.take.remote())
         events = [
-            Event(number, "alive", value) for number, values in heard.items() if number in known for value in values
+            Event(number, "alive", value) for number, values in messages.items() if number in known for value in values
         ]
         ready = ray.wait(list(self._active), num_returns=len(self._active), timeout=0)[0] if self._active else []
         for reference in ready:

@@ -42,7 +42,7 @@ class Missing(HackleError):
     """A run without weights, or a data set that is not here."""
 
 
-class Turns:
+class RequestLimit:
     """Lets a few requests work at once and a bounded number wait."""
 
     def __init__(self, at_once: int, waiting: int = WAITING) -> None:
@@ -60,8 +60,8 @@ class Turns:
             self._room.release()
 
 
-class Shelf:
-    """Keeps the values last used. Each is made once, by the first who asks; others for the same key wait for it."""
+class LastUsed:
+    """A cache of the values last used. Each is computed once, by the first request for its key; other requests for it wait."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -184,8 +184,8 @@ class Workbench:
 
     def __init__(self, catalogue: Catalogue, root: Path | None = None, *, trust: bool = False) -> None:
         self.catalogue, self.root, self.trust = catalogue, root, trust
-        self.light, self.heavy = Turns(2), Turns(1)
-        self._benches, self._datasets = Shelf(KEPT_MODELS), Shelf(KEPT_DATASETS)
+        self.light, self.heavy = RequestLimit(2), RequestLimit(1)
+        self._benches, self._datasets = LastUsed(KEPT_MODELS), LastUsed(KEPT_DATASETS)
 
     def bench(self, identifier: str) -> Bench:
         """The model of a run, from memory or from its folder."""

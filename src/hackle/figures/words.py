@@ -15,14 +15,14 @@ from hackle.core.parts import parts_of, title_of
 from hackle.metrics.metric import Row, known_rows, row_of
 
 
-class _Said(Mapping[str, Any]):
-    """What every part of a kind says of itself, by its name."""
+class _ByPart(Mapping[str, Any]):
+    """An attribute of every part of a kind, by the part's name."""
 
-    def __init__(self, kind: str, says: Callable[[Any], Any]) -> None:
-        self._kind, self._says = kind, says
+    def __init__(self, kind: str, attribute: Callable[[Any], Any]) -> None:
+        self._kind, self._attribute = kind, attribute
 
     def __getitem__(self, name: str) -> Any:
-        return self._says(parts_of(self._kind)[name])
+        return self._attribute(parts_of(self._kind)[name])
 
     def __iter__(self) -> Iterator[str]:
         return iter(parts_of(self._kind))
@@ -31,11 +31,11 @@ class _Said(Mapping[str, Any]):
         return len(parts_of(self._kind))
 
 
-METHODS = _Said("method", title_of)
-SYMBOLS = _Said("method", lambda method: about(method).symbol)
-ARCHITECTURES = _Said("architecture", title_of)
-DATASETS = _Said("data set", lambda source: source.title or source.name)
-FACTORS = _Said("data set", lambda source: tuple(source.factor_sizes.items()))
+METHODS = _ByPart("method", title_of)
+SYMBOLS = _ByPart("method", lambda method: about(method).symbol)
+ARCHITECTURES = _ByPart("architecture", title_of)
+DATASETS = _ByPart("data set", lambda source: source.title or source.name)
+FACTORS = _ByPart("data set", lambda source: tuple(source.factor_sizes.items()))
 """Scored factors of data sets, with their numbers of values, in the order of the data set."""
 
 

@@ -35,8 +35,8 @@ def halvings(shape: tuple[int, int, int], side: int = 4) -> tuple[int, int]:
     height, width, channels = shape
     if height != width or channels > 4 or height not in SIZES:
         raise ShapeError(
-            f"these networks take square images of {', '.join(map(str, SIZES))} pixels with 1 to 4 channels, got {shape}; bring "
-            "images of your own to one of these sizes by --resize 64 or --pad 64 (hackle.load(…, resize=64) or pad=64 in "
+            f"these networks take square images of {', '.join(map(str, SIZES))} pixels with 1 to 4 channels, got {shape}; "
+            "bring images of your own to one of these sizes by --resize 64 or --pad 64 (hackle.load(…, resize=64) or pad=64 in "
             "Python), use the `mlp` architecture, or give an encoder and a decoder of your own"
         )
     if height == 28:

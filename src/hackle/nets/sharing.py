@@ -18,7 +18,7 @@ from hackle.nets.convolutional import Convolutional, ShapeError, channel_plan, h
 from hackle.nets.layers import Down, DownTower
 
 
-class _Evened(nn.Module):
+class _PadToEven(nn.Module):
     """A row and a column of zeros after a 7×7 map."""
 
     def forward(self, maps: Tensor) -> Tensor:
@@ -49,5 +49,5 @@ class Sharing(Convolutional):
         plan = channel_plan(self.channels, count)
         layers: list[nn.Module] = [DownTower(shape[2], plan)]
         if side == 7:
-            layers += [_Evened(), DownTower(plan[-1], plan[-1:])]
+            layers += [_PadToEven(), DownTower(plan[-1], plan[-1:])]
         return nn.Sequential(*layers, Down(plan[-1], latents // 2), _Flattened())

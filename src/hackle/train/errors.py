@@ -16,7 +16,7 @@ class MethodError(TrainingError):
 
 
 class WriteError(TrainingError):
-    """A file that could not be written, for want of space or of permission."""
+    """A file that could not be written, for lack of space or permission."""
 
 
 class Stopped(TrainingError):

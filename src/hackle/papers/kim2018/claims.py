@@ -127,7 +127,7 @@ _TRADE_OFF = (
     _claim(
         "factor-vae-keeps-reconstruction",
         "Figure 4",
-        "For that FactorVAE gives up hardly any reconstruction.",
+        "In exchange FactorVAE gives up hardly any reconstruction.",
         "relative rise of the reconstruction error from the VAE to the best FactorVAE",
         Region(high=0.1),
         _RECONSTRUCTION,
@@ -216,7 +216,7 @@ _TOTAL_CORRELATION = (
     _claim(
         "tc-falls-in-training",
         "Figure 7",
-        "FactorVAE's true total correlation falls as training goes on.",
+        "FactorVAE's true total correlation falls during training.",
         "rank correlation of the number of steps and total correlation, over runs of three lengths or more",
         Region(high=-TREND),
         trend("true_tc", along="steps"),
@@ -263,7 +263,7 @@ def leaves_out(information: Any, informativeness: Any) -> float:
     return 1.0 if (np.asarray(informativeness) > INFORMATIVE).sum() < len(captured) else np.nan
 
 
-def _flattery(data: Data, conditions: Sequence[Condition]) -> Units | None:
+def _gap_of_metrics(data: Data, conditions: Sequence[Condition]) -> Units | None:
     """How much farther the metrics lie apart where a factor is left out than where none is."""
     rows = data.rows(conditions[0], _MARKS).dropna(subset=list(_MARKS))
     rows = rows[rows["beta_vae"] >= GOOD]
@@ -329,7 +329,7 @@ _METRICS = (
         "how much farther the FactorVAE score lies below the BetaVAE score where a factor is left out than where none is, of "
         "β-VAEs with a BetaVAE score of 0.7 or more",
         Region(low=0.1),
-        Measure(_flattery, _MARKS, arrays=_ARRAYS),
+        Measure(_gap_of_metrics, _MARKS, arrays=_ARRAYS),
         (Stratum("dsprites", (_BETA,)),),
     ),
     _claim(

@@ -165,7 +165,7 @@ _WHAT_MATTERS = (
         "no-method-dominates",
         "Figure 8",
         "No method is best, each at its best strength, on half of the data sets and metrics or more.",
-        "part of data sets and metrics in which the most successful method is best",
+        "share of data sets and metrics on which the most successful method is best",
         Region(high=0.5),
         across(share_of_the_best_method, METRICS, datasets=2, span=(0, 1), bootstrapped=True),
         TOGETHER,
@@ -203,8 +203,8 @@ def _table_1(field: str, words: str, reported: float) -> Claim:
     return _claim(
         f"table-1-{field.replace('_', '-')}",
         "Table 1",
-        f"A setting chosen by its score beats a random one on {words} in {reported:.1%} of cases, give or take 5.",
-        f"part of cases in which the chosen setting equals or beats a random one on {words.removesuffix(',')}",
+        f"A setting chosen by its score beats a random one on {words} in {reported:.1%} of cases, give or take five points.",
+        f"share of cases in which the chosen setting equals or beats a random one on {words.removesuffix(',')}",
         Region(reported - 0.05, reported + 0.05),
         # The table depends on how many settings there are to choose from: it takes nearly all of the paper's 36.
         across(
@@ -233,7 +233,7 @@ _TRANSFER = (
     _claim(
         "no-transfer-elsewhere",
         "Figures 10 and 11",
-        "Settings that are good on dSprites are not for that good on other data sets.",
+        "Settings that are good on dSprites are not necessarily good on other data sets.",
         "rank correlation of settings' scores on dSprites and another set, mean over metrics and sets",
         Region(high=USEFUL),
         across(agreement_of_datasets, METRICS, datasets=2, span=(-1, 1), widened=True),
@@ -249,7 +249,7 @@ _DOWNSTREAM = (
     _claim(
         "downstream-correlates",
         "Figure 12",
-        "On dSprites and its variants BetaVAE score, FactorVAE score and MIG go with accuracy on downstream tasks.",
+        "On dSprites and its variants BetaVAE score, FactorVAE score and MIG correlate with accuracy on downstream tasks.",
         "mean rank correlation of the three with downstream accuracies",
         Region(low=CORRELATED),
         agreement(*product(TRIO, DOWNSTREAM)),
@@ -258,7 +258,7 @@ _DOWNSTREAM = (
     _claim(
         "downstream-isolated",
         "Figure 12",
-        "DCI disentanglement and modularity do not go with downstream accuracy.",
+        "DCI disentanglement and modularity do not correlate with downstream accuracy.",
         "rank correlation, without its sign, of the two with downstream accuracies, mean over tasks and data sets",
         Region(high=CORRELATED),
         agreement(*product(("dci_disentanglement", "modularity"), DOWNSTREAM), of=magnitude),
