@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
-from hackle.cli.words import run_command
-from hackle.core.parts import nearest
-from hackle.core.types import HackleError
+from hackle.cli.words import run_one_of
 
 
 def main(words: list[str]) -> None:
     """`hackle bench fleet`: how fast this machine trains."""
-    verbs = {"fleet": fleet_command}
-    if not words or words[0] in ("-h", "--help"):
-        print(
-            "usage: hackle bench fleet\n\n  fleet   steps per second of stacked models, of one model and of a plain loop"
-        )
-        return
-    if words[0] not in verbs:
-        raise HackleError(f"no benchmark {words[0]!r}; {nearest(words[0], verbs)}")
-    run_command(verbs[words[0]], f"bench {words[0]}", words[1:])
+    run_one_of({"fleet": fleet_command}, "bench", "fleet [options]", words)
 
 
 def fleet_command(

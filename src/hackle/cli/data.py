@@ -8,9 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from tyro.conf import Positional
 
-from hackle.cli.words import run_command
-from hackle.core.parts import nearest
-from hackle.core.types import HackleError
+from hackle.cli.words import run_one_of
 
 
 def main(words: list[str]) -> None:
@@ -108,9 +106,4 @@ def main(words: list[str]) -> None:
         print(write_contact_sheet(load(name, root, resize=resize, pad=pad), path, overwrite=force, seed=seed))
 
     commands = {"list": list_command, "fetch": fetch_command, "check": check_command, "show": show_data_command}
-    if words[:1] in ([], ["-h"], ["--help"]):
-        print("usage: hackle data {list, fetch NAME, check [NAME], show NAME} [options]; each has its own --help")
-        return
-    if words[0] not in commands:
-        raise HackleError(f"no `data {words[0]}`; {nearest(words[0], commands)}")
-    run_command(commands[words[0]], f"data {words[0]}", words[1:])
+    run_one_of(commands, "data", "{list, fetch NAME, check [NAME], show NAME} [options]", words)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from inspect import getdoc, signature
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -14,8 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 from tyro.conf import Positional, arg
 
-from hackle.cli.words import count, duration, plain_table, run_command, say
-from hackle.core.parts import nearest
+from hackle.cli.words import count, duration, plain_table, run_one_of, say
 from hackle.core.types import HackleError, Run
 
 if TYPE_CHECKING:
@@ -24,9 +22,8 @@ if TYPE_CHECKING:
     from hackle.studies import Study
 
 USAGE = """\
-usage: hackle study {list, plan NAME, run NAME --out DIR, status DIR, export DIR, merge DIR OTHER, repair DIR} [options]
-"""
-NAMES = "NAME is a study of the list, or path.py:function for a function of yours that returns runs. Each has its own --help."
+{list, plan NAME, run NAME --out DIR, status DIR, export DIR, merge DIR OTHER, repair DIR} [options]
+NAME is a study of the list, or path.py:function for a function of yours that returns runs."""
 
 
 def main(words: list[str]) -> None:
@@ -40,16 +37,7 @@ def main(words: list[str]) -> None:
         "merge": merge_command,
         "repair": repair_command,
     }
-    if words[:1] in ([], ["-h"], ["--help"]):
-        print(USAGE)
-        for name, each in commands.items():
-            first = re.split(r"[:.]\s", f"{getdoc(each)} ")[0]
-            print(f"  {name:9} {first}")
-        print(f"\n{NAMES}")
-        return
-    if words[0] not in commands:
-        raise HackleError(f"no `study {words[0]}`; {nearest(words[0], commands)}")
-    run_command(commands[words[0]], f"study {words[0]}", words[1:])
+    run_one_of(commands, "study", USAGE, words)
 
 
 def _listed(words: str | None) -> list[str] | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ from rich.table import Table
 
 from hackle.core.errors import HackleError
 from hackle.core.notes import CODE, note_codes
+from hackle.core.parts import nearest
 
 if TYPE_CHECKING:
     from hackle.core.types import Dataset
@@ -34,6 +35,22 @@ def run_command(function: Callable[..., Any], name: str, words: Sequence[str]) -
     function.__doc__ = re.sub(r"\n {8,}", " ", inspect.cleandoc(function.__doc__ or ""))
     plainly = (tyro.conf.PositionalMetavarFromFieldName, tyro.conf.DisallowNone)
     return tyro.cli(function, prog=f"hackle {name}", args=list(words), config=plainly)
+
+
+def run_one_of(commands: Mapping[str, Callable[..., Any]], verb: str, usage: str, words: Sequence[str]) -> None:
+    """Call the command of a verb that the first word names with the others; without one print the usage, what each does, and
+    what the usage's words mean, which its further lines say."""
+    if words[:1] in ([], ["-h"], ["--help"]):
+        first, _, more = usage.partition("\n")
+        print(f"usage: hackle {verb} {first}\n")
+        for name, command in commands.items():
+            said = re.split(r"[:.]\s", f"{inspect.getdoc(command)} ")[0]
+            print(f"  {name:9} {said}")
+        print("\n" + " ".join(filter(None, (more, "Each has its own --help."))))
+        return
+    if words[0] not in commands:
+        raise HackleError(f"no `{verb} {words[0]}`; {nearest(words[0], commands)}")
+    run_command(commands[words[0]], f"{verb} {words[0]}", words[1:])
 
 
 def take_option(words: Sequence[str], option: str, default: str) -> tuple[str, list[str]]:
