@@ -2,9 +2,12 @@
 
 import numpy as np
 import pytest
+import torch
 from scipy.stats import multivariate_normal
 
+from hackle.information.mixture import mixture_log_densities
 from hackle.information.posterior import PosteriorError, Posteriors, label_factors
+from hackle.information.quantised import Bins, quantise
 
 ZEROS = np.zeros((4, 2))
 
@@ -23,7 +26,7 @@ def covariance(logvar, correlation):
         (np.zeros((1, 2)), np.zeros((1, 2)), 0.0, "at least 2 rows"),
         (np.full((4, 2), np.nan), ZEROS, 0.0, "means hold nan in row 0, column 0"),
         (ZEROS, np.full((4, 2), -np.inf), 0.0, "logvars hold -inf"),
-        (ZEROS, np.full((4, 2), -1000.0), 0.0, "a logvar of −20"),
+        (ZEROS, np.full((4, 2), 1000.0), 0.0, "logvars reach 1000; expected at most 50: the encoder has diverged"),
         (ZEROS, ZEROS, 1.0, "correlation is 1.0"),
         (ZEROS, ZEROS, -0.1, "correlation is -0.1"),
         (ZEROS.astype(complex), ZEROS, 0.0, "expected real numbers"),
@@ -32,6 +35,26 @@ def covariance(logvar, correlation):
 def test_bad_posteriors_are_refused_with_a_reason(means, logvars, correlation, said):
     with pytest.raises(PosteriorError, match=said):
         Posteriors(means, logvars, correlation)
+
+
+def test_densities_of_posteriors_that_are_all_but_points_are_refused_and_nothing_else():
+    rng = np.random.default_rng(0)
+    means = rng.normal(size=(50, 2))
+    narrow, point = Posteriors(means, np.full((50, 2), -51.0)), Posteriors(means, np.full((50, 2), -1e6))
+    for points in (narrow, point):
+        with pytest.raises(PosteriorError, match=r"where densities lose their digits; .* a logvar of −20"):
+            points.log_densities(points.draw(seed=0))
+        with pytest.raises(PosteriorError, match="where densities lose their digits"):
+            mixture_log_densities(means, points)
+        np.testing.assert_allclose(points.draw(seed=0), means, atol=1e-9)
+        # A bin's mass is then one for the bin that holds the mean.
+        quantised, counted = (
+            quantise(points, Bins(10)),
+            np.stack([np.bincount(Bins(10).index(column), minlength=10) for column in means.T]),
+        )
+        np.testing.assert_allclose(quantised.masses, counted / 50, atol=1e-12)
+        assert quantised.conditional_entropies == pytest.approx([0.0, 0.0], abs=1e-12)
+    np.testing.assert_allclose(Bins(2).masses(torch.zeros(1).double(), torch.full((1,), -1e6).double()), [[0.5, 0.5]])
 
 
 def test_draws_have_the_posteriors_moments():

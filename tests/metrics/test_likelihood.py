@@ -157,6 +157,14 @@ def test_kl_divergence_in_closed_form():
     assert kl_divergence(means, logvars, correlation=0.7).total == pytest.approx(expected, abs=1e-12)
 
 
+def test_posteriors_that_are_all_but_points_have_their_divergence():
+    """½ (μ² + e^λ − λ − 1), whatever a float64 keeps of e^λ: an AnnealedVAE of large capacity ends there."""
+    means, logvars = np.array([[1.0, 0.0], [3.0, 0.0]]), np.array([[-80.0, 0.0], [-2e4, 0.0]])
+    found = kl_divergence(means, logvars)
+    assert found.per_code == pytest.approx([0.25 * (1 + 80 - 1 + 9 + 2e4 - 1), 0.0], rel=1e-14)
+    assert active_units(means, logvars).tolist() == [True, False]
+
+
 def test_active_units_are_those_away_from_the_prior():
     means = np.column_stack([[-1.0, 1.0], [0.0, 0.0], [0.05, -0.05], [0.0, 0.0]])
     logvars = np.column_stack([[-4.0, -4.0], [0.0, 0.0], [0.0, 0.0], [-1.0, -1.0]])

@@ -142,6 +142,20 @@ def test_continuous_factors_are_regressed_or_cut_and_the_table_says_which() -> N
     assert "into 5 bins" in fine["note"][0]
 
 
+def test_posteriors_that_are_all_but_points_cost_the_scores_of_densities_alone() -> None:
+    codes, factors = simulated(600)
+    logvars = np.full_like(codes, 0.0)
+    logvars[:, :2] = -80.0
+    table = score_codes(
+        codes, factors, "kl,interpretability,jemmig,misjed,posterior_mig,monte_carlo_tc", TINY, logvars=logvars
+    )
+    rows = table.drop_duplicates("metric").set_index("metric")
+    assert rows.loc["kl", "score"] == pytest.approx(0.5 * (160 - 2) + 0.5 * np.square(codes).sum(1).mean(), abs=1.0)
+    assert np.isfinite(rows.loc[["active_units", "rmig", "jemmig", "misjed", "posterior_mig"], "score"]).all()
+    assert np.isnan(rows.loc["monte_carlo_tc", "score"])
+    assert "logvars reach -80, where densities lose their digits" in str(rows.loc["monte_carlo_tc", "note"])
+
+
 def test_kinds_are_told_or_guessed() -> None:
     codes, factors = simulated(300)
     whole = {**factors, "x": (factors["x"] * 300).astype(int)}

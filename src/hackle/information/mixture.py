@@ -102,6 +102,7 @@ class _Points:
     """The mixture's points on a device, codes first so that each code's row is contiguous."""
 
     def __init__(self, mixture: Posteriors, device: torch.device | str | None) -> None:
+        mixture.check_densities()
         self.device = torch.device("cpu" if device is None else device)
         self.log_scales = torch.from_numpy(0.5 * mixture.logvars.T).contiguous().to(self.device)
         self.precisions = torch.exp(-self.log_scales)

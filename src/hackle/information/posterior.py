@@ -21,7 +21,8 @@ from hackle.core.gaussian import correlation_divergence, log_density, log_densit
 
 Floats = NDArray[np.float64]
 
-# Beyond e^±25 a standard deviation is that of a diverged or a deterministic encoder, and z/s loses its digits in float64.
+# Above e^25 a standard deviation is that of a diverged encoder. Below e^−25 it is all but a deterministic one's, and z/s, on
+# which densities rest, loses its digits in float64; divergences in closed form and masses of bins do not.
 _LARGEST_LOGVAR = 50.0
 
 
@@ -55,11 +56,9 @@ class Posteriors:
             )
         if len(self.means) < 2:
             raise PosteriorError("1 point has no information to tell it from others; expected at least 2 rows")
-        largest = self.logvars.flat[np.abs(self.logvars).argmax()]
-        if abs(largest) > _LARGEST_LOGVAR:
+        if (largest := self.logvars.max()) > _LARGEST_LOGVAR:
             raise PosteriorError(
-                f"logvars reach {largest:g}; expected −{_LARGEST_LOGVAR:g} to {_LARGEST_LOGVAR:g}: for deterministic "
-                "codes give a small variance, such as a logvar of −20"
+                f"logvars reach {largest:g}; expected at most {_LARGEST_LOGVAR:g}: the encoder has diverged"
             )
         if not 0.0 <= correlation < 1.0:
             raise PosteriorError(f"correlation is {correlation}; expected 0 (factorised) up to, not including, 1")
@@ -90,8 +89,17 @@ class Posteriors:
         z = reparameterise(torch.from_numpy(self.means), torch.from_numpy(self.logvars), noise, self.correlation)
         return z.numpy()
 
+    def check_densities(self) -> None:
+        """Refuse posteriors too narrow for their densities to be told in float64."""
+        if (smallest := self.logvars.min()) < -_LARGEST_LOGVAR:
+            raise PosteriorError(
+                f"logvars reach {smallest:g}, where densities lose their digits; expected at least −{_LARGEST_LOGVAR:g}: for "
+                "deterministic codes give a small variance, such as a logvar of −20"
+            )
+
     def log_densities(self, z: Floats) -> LogDensities:
         """log q(z|x) of each row of z under its own point's posterior."""
+        self.check_densities()
         z_, means, logvars = (torch.from_numpy(values) for values in (z, self.means, self.logvars))
         joint = log_density(z_, means, logvars, self.correlation)
         without = np.zeros_like(z)

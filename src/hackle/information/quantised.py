@@ -30,6 +30,8 @@ from hackle.information.posterior import Floats, PosteriorError, Posteriors
 
 _ROWS = 8192
 _LARGEST_SHARE_OUTSIDE = 0.05
+_POINT = -1000.0
+"""A logvar below which a posterior is a point: no bin is so narrow, and at a smaller one 1/s leaves the range of float64."""
 
 
 class OutOfRangeWarning(UserWarning):
@@ -70,7 +72,7 @@ class Bins:
         edges = torch.from_numpy(self.inner_edges).to(means)
         cumulative = torch.empty(*means.shape, self.count + 1, dtype=means.dtype, device=means.device)
         cumulative[..., 0], cumulative[..., -1] = 0.0, 1.0
-        inner = (means[..., None] - edges).mul_(torch.exp(-0.5 * logvars)[..., None] / math.sqrt(2))
+        inner = (means[..., None] - edges).mul_(torch.exp(-0.5 * logvars.clamp(min=_POINT))[..., None] / math.sqrt(2))
         cumulative[..., 1:-1] = inner.erfc_().mul_(0.5)
         return cumulative.diff(dim=-1).clamp_(min=0.0)
 
@@ -151,7 +153,7 @@ def quantised_factor_information(quantised: Quantised, *, balanced: bool = False
 
 
 def _warn_outside(points: Posteriors, bins: Bins) -> None:
-    scales = np.exp(-0.5 * points.logvars)
+    scales = np.exp(-0.5 * np.maximum(points.logvars, _POINT))
     low, high = bins.bounds
     outside = (ndtr((low - points.means) * scales) + ndtr((points.means - high) * scales)).mean(axis=0)
     if outside.max() > _LARGEST_SHARE_OUTSIDE:
