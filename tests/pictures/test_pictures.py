@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -12,10 +13,11 @@ import torch
 from matplotlib.patches import Rectangle
 from PIL import Image
 
-from hackle.core.factors import Factor, FactorGrid
+from hackle.core.factors import Factor, FactorError, FactorGrid
 from hackle.core.gaussian import NOISELESS
 from hackle.core.types import HackleError
 from hackle.datasets.arrays import ArrayDataset
+from hackle.datasets.labels import labelled_grid
 from hackle.nets import Adversarial
 from hackle.objectives import VAE, InfoGAN
 from hackle.pictures import (
@@ -29,11 +31,13 @@ from hackle.pictures import (
     importance,
     interpolation,
     mosaic,
+    nearest_row,
     overview,
     overview_rows,
     pair_map,
     reconstructions,
     response,
+    responses_figure,
     samples,
     show,
     top_latents,
@@ -230,6 +234,71 @@ def test_responses_in_an_incomplete_grid_show_what_exists(look: Look, squares: A
     grid = FactorGrid([Factor("x", 4), Factor("y", 2)], present)
     some = ArrayDataset("some", squares.render(np.c_[present, np.zeros(4, int)]), grid)
     assert response(look.model, some, np.array([2, 0]), 0).values.tolist() == [0, 2, 3]
+
+
+def dots(rows: int = 300) -> ArrayDataset:
+    """A soft dot at real-valued places that no two images share."""
+    rng = np.random.default_rng(0)
+    x, y = rng.random((2, rows))
+    places = np.linspace(0, 1, 8)
+    bumps = [np.exp(-20 * (places - at[:, None]) ** 2) for at in (y, x)]
+    images = (255 * bumps[0][:, :, None] * bumps[1][:, None, :]).astype(np.uint8)[..., None]
+    return ArrayDataset("dots", images, labelled_grid("dots", ["x", "y"], ["", "continuous"], [x, y]))
+
+
+class FollowsX:
+    """A model whose code is the factor x, up to a bend, and whose other code is constant."""
+
+    def encode(self, images: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        weights = images.astype(np.float32)[..., 0].sum(axis=1)
+        centre = (weights * np.arange(8)).sum(axis=1) / weights.sum(axis=1)
+        means = np.stack([centre, np.zeros_like(centre)], axis=1)
+        return means, np.full_like(means, 2 * np.log(0.1))
+
+
+def test_responses_to_a_continuous_factor_are_curves_over_its_numbers() -> None:
+    """No two images differ in one factor alone, so each bin's images are taken together."""
+    data, model = dots(), cast(Any, FollowsX())
+    found = response(model, data, data.factors.rows([0])[0], 0)
+    assert not found.held
+    assert len(found.values) == len(found.images) == 20
+    assert (np.diff(found.values) > 0).all()
+    assert 0 <= found.values[0] < 0.05 < 0.95 < found.values[-1] <= 1
+    assert (np.diff(found.means[:, 0]) > 0).all()
+    np.testing.assert_allclose(found.deviations[:, 1], 0.1, rtol=1e-5)
+    other = response(model, data, data.factors.rows([0])[0], 1)
+    assert other.means[:, 0].std() < 0.5 * found.means[:, 0].std()
+    look = cast(Any, SimpleNamespace(order=[0, 1], collapsed=[False, True]))
+    figure = responses_figure(look, [found, other])
+    (line,) = figure.axes[0].lines
+    np.testing.assert_array_equal(line.get_xdata(), found.values)
+    assert figure.axes[0].get_title() == "x\n(all images)"
+
+
+def test_what_is_captured_of_continuous_factors_is_counted_in_bins() -> None:
+    data = dots()
+    means, logvars = FollowsX().encode(data.images)
+    look = cast(
+        Any, SimpleNamespace(rows=data.factors.rows(np.arange(300)), means=means, logvars=logvars, continuous=[0, 1])
+    )
+    look.axes = [SimpleNamespace(prior="normal")] * 2
+    found = Captured.of(look, data.factors)
+    assert found.entropies.max() <= np.log(20)
+    assert found.information[0, 0] > 3 * found.information[0, 1]
+    matrix = importance(look, data.factors)
+    assert matrix[0].tolist() == pytest.approx([1.0, 1.0])
+
+
+def test_the_nearest_existing_row_stands_for_one_that_does_not_exist() -> None:
+    grid = FactorGrid(
+        [Factor("x", 3, "continuous", values=(0.0, 0.4, 1.0)), Factor("shape", 2, "categorical")],
+        present=[[0, 0], [1, 1], [2, 0]],
+    )
+    assert nearest_row(grid, [1, 1]).tolist() == [1, 1]
+    assert nearest_row(grid, [1, 0]).tolist() == [0, 0]
+    classes = FactorGrid([Factor("x", 3), Factor("y", 2)], present=[[0, 0], [2, 1]])
+    with pytest.raises(FactorError, match="no image has"):
+        nearest_row(classes, [1, 1])
 
 
 @pytest.fixture(scope="module")

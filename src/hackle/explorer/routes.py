@@ -22,13 +22,14 @@ from hackle.explorer.uploads import decode_upload
 from hackle.explorer.workbench import Bench, Workbench
 from hackle.metrics import dci_from_importance
 from hackle.metrics.mig import mig_from_information
-from hackle.pictures import mosaic, png_bytes, response
+from hackle.pictures import mosaic, nearest_row, png_bytes, response
 
 Row = Annotated[list[float], Field(min_length=1, max_length=4096)]
 Latents = Annotated[list[Row], Field(min_length=1, max_length=4096)]
 FactorRow = Annotated[list[int], Field(min_length=1, max_length=256)]
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
 HISTOGRAM_BINS = 48
+MOST_VALUES = 2000
 THUMBNAIL_LATENTS, THUMBNAIL_COLUMNS, THUMBNAIL_SIDE, THUMBNAIL_GAP = 3, 4, 28, 6
 
 
@@ -120,7 +121,14 @@ def _factors(bench: Bench) -> list[dict[str, Any]]:
     grid = bench.dataset.factors
     scored = scored_factors(grid)
     return [
-        {"name": factor.name, "size": factor.size, "kind": factor.kind, "scored": column in scored}
+        {
+            "name": factor.name,
+            "size": factor.size,
+            "kind": factor.kind,
+            "guessed": factor.guessed,
+            "values": factor.numbers.tolist() if factor.kind == "continuous" and factor.size <= MOST_VALUES else None,
+            "scored": column in scored,
+        }
         for column, factor in enumerate(grid.factors)
     ]
 
@@ -215,7 +223,7 @@ def make_routes(catalogue: Catalogue, workbench: Workbench) -> APIRouter:
             rows = (
                 grid.draw(question.count, np.random.default_rng(question.seed or 0))
                 if question.row is None
-                else grid.rows(grid.index([question.row]))
+                else nearest_row(grid, question.row)[None]
             )
             return _started(bench, bench.data.render(rows, seed=question.seed or 0), rows)
 
@@ -273,6 +281,7 @@ def make_routes(catalogue: Catalogue, workbench: Workbench) -> APIRouter:
             "shape": list(found.images.shape),
             "means": _finite(found.means),
             "deviations": _finite(found.deviations),
+            "held": found.held,
         }
 
     @router.get("/runs/{identifier}/curves")

@@ -1,6 +1,6 @@
 """Pictures of one model: what each latent does, what it says about the factors, and what the model makes of its prior."""
 
-from hackle.pictures.captured import Captured, Response, importance, response
+from hackle.pictures.captured import Captured, Response, importance, nearest_row, response
 from hackle.pictures.encoding import data_address, gif_bytes, png_bytes
 from hackle.pictures.gallery import Gallery, show
 from hackle.pictures.look import SPAN, Axis, Look, PictureError, axes_of
@@ -41,6 +41,7 @@ __all__ = [
     "importance",
     "interpolation",
     "mosaic",
+    "nearest_row",
     "overview",
     "overview_rows",
     "pair_map",

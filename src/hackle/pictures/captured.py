@@ -13,7 +13,7 @@ import warnings
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from hackle.core.factors import FactorGrid, scored_factors
 from hackle.core.types import Dataset
@@ -113,30 +113,91 @@ def importance(look: Look, grid: FactorGrid, predictor: str = "gbt") -> Floats:
 
 @dataclass(frozen=True)
 class Response:
-    """What codes do when one factor moves: its values (n,), the images, and each image's means and deviations (n, c)."""
+    """What codes do when one factor moves: its values (n,), an image of each, and the codes' means and deviations (n, c).
+
+    Values are real numbers of a continuous factor and class numbers of others. held: the other factors stay as they are;
+    else no two images differ in this factor alone, and the codes are those of some images of each value or bin.
+    """
 
     factor: str
-    values: NDArray[np.int64]
+    values: NDArray[np.int64] | Floats
     images: NDArray[np.uint8]
     means: NDArray[np.float32]
     deviations: NDArray[np.float32]
+    held: bool = True
+
+
+_OF_EACH = 16
+"""Images of each value or bin, where the other factors cannot be held."""
 
 
 def response(model: Model, dataset: Dataset, row: NDArray[np.int64], column: int, *, most: int = 64) -> Response:
     """Move one factor through its values and hold the others at `row`; where there are more values than `most`, through as
-    many, evenly spaced. In an incomplete grid, through the values that exist beside the others."""
+    many, evenly spaced. In an incomplete grid, through the values that exist beside the others; where there is no other,
+    through all of them, or the bins of a continuous factor, over some images of each."""
     grid = dataset.factors
     row = grid.check(np.asarray(row)[None])[0]
     if grid.complete:
         values = np.arange(grid.sizes[column])
     else:
-        rows = grid.rows(np.arange(grid.size))
+        every = grid.rows(np.arange(grid.size))
         others = np.arange(len(row)) != column
-        values = np.unique(rows[(rows[:, others] == row[others]).all(axis=1), column])
-    if len(values) > most:
-        values = values[np.linspace(0, len(values) - 1, most).round().astype(np.int64)]
+        values = np.unique(every[(every[:, others] == row[others]).all(axis=1), column])
+        if len(values) < 2 and column in grid.varying:
+            return _across(model, dataset, every, column, most)
+    values = _spaced(values, most)
     rows = np.repeat(row[None], len(values), axis=0)
     rows[:, column] = values
     images = dataset.render(rows)
     means, logvars = model.encode(images)
-    return Response(grid.names[column], values, images, means, np.exp(0.5 * logvars))
+    return Response(grid.names[column], _shown(grid, values, column), images, means, np.exp(0.5 * logvars))
+
+
+def _across(model: Model, dataset: Dataset, every: NDArray[np.int64], column: int, most: int) -> Response:
+    """Codes over some images of each value or bin; their deviation is that of the means and of the posteriors together."""
+    grid = dataset.factors
+    classes = grid.classes(every)[:, column]
+    chosen = [_spaced(np.flatnonzero(classes == one), _OF_EACH) for one in _spaced(np.unique(classes), most)]
+    images = dataset.render(every[np.concatenate(chosen)])
+    means, logvars = model.encode(images)
+    cuts = np.cumsum([len(part) for part in chosen])
+    parts = list(zip(np.split(means, cuts[:-1]), np.split(logvars, cuts[:-1]), strict=True))
+    values = np.array([_shown(grid, every[part, column], column).mean() for part in chosen], dtype=np.float64)
+    return Response(
+        grid.names[column],
+        values if grid.kinds[column] == "continuous" else values.astype(np.int64),
+        images[np.concatenate([[0], cuts[:-1]])],
+        np.stack([mean.mean(axis=0) for mean, _ in parts]),
+        np.stack([np.sqrt(mean.var(axis=0) + np.exp(logvar).mean(axis=0)) for mean, logvar in parts]),
+        held=False,
+    )
+
+
+def _shown(grid: FactorGrid, values: NDArray[np.int64], column: int) -> NDArray[np.int64] | Floats:
+    return grid.factors[column].numbers[values] if grid.kinds[column] == "continuous" else values
+
+
+def _spaced(values: NDArray[np.int64], most: int) -> NDArray[np.int64]:
+    """At most so many of these, evenly spaced."""
+    if len(values) <= most:
+        return values
+    return values[np.linspace(0, len(values) - 1, most).round().astype(np.int64)]
+
+
+def nearest_row(grid: FactorGrid, row: ArrayLike) -> NDArray[np.int64]:
+    """The row itself where it exists; else, where a factor is continuous, the existing one that is nearest to it.
+
+    Continuous factors differ by their distance over their range, others by 1 where they differ at all.
+    """
+    wanted = grid.check(np.asarray(row)[None])
+    if grid.complete or "continuous" not in grid.kinds:
+        return grid.rows(grid.index(wanted))[0]
+    every = grid.rows(np.arange(grid.size))
+    distance = np.zeros(len(every))
+    for column, factor in enumerate(grid.factors):
+        if factor.observed and factor.kind == "continuous":
+            span = np.ptp(factor.numbers) or 1.0
+            distance += ((factor.numbers[every[:, column]] - factor.numbers[wanted[0, column]]) / span) ** 2
+        elif factor.observed:
+            distance += every[:, column] != wanted[0, column]
+    return every[distance.argmin()]

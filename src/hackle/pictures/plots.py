@@ -153,7 +153,7 @@ def captured_figure(look: Look, captured: Captured, importance: NDArray) -> Figu
 
 
 def responses_figure(look: Look, responses: list[Response]) -> Figure:
-    """A panel for each latent and factor: the latent's mean and deviation while that factor alone moves."""
+    """A panel for each latent and factor: the latent's mean and deviation while that factor alone moves, or over all images."""
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
 
@@ -167,8 +167,8 @@ def responses_figure(look: Look, responses: list[Response]) -> Figure:
             panel.plot(moved.values, mean, color=BLUE, linewidth=1.2)
             panel.tick_params(labelsize=6)
             if row == 0:
-                panel.set_title(moved.factor, fontsize=8)
-            panel.xaxis.set_major_locator(MaxNLocator(4, integer=True))
+                panel.set_title(moved.factor if moved.held else f"{moved.factor}\n(all images)", fontsize=8)
+            panel.xaxis.set_major_locator(MaxNLocator(4, integer=moved.values.dtype.kind == "i"))
         # A latent that hardly moves is not made to look as if it did.
         low, high = panels[row, 0].get_ylim()
         middle, half = (low + high) / 2, max(1.0, (high - low) / 2)

@@ -84,17 +84,26 @@ function maps(session, found, signal) {
   );
 }
 
+const HELD =
+  "Means of each latent, with one deviation of the posterior to either side, while the other factors stay as they are; " +
+  "what moves most comes first.";
+const ACROSS =
+  "No two images differ in this factor alone: means of each latent over images of each value or bin, with one deviation " +
+  "to either side; what moves most comes first.";
+
 function responses(session, signal) {
   const factors = session.model.factors
     .map((factor, column) => ({ ...factor, column }))
     .filter((factor) => factor.scored);
   const film = h("canvas", { role: "img", "aria-label": "Images while the factor moves" });
   const charts = h("div", { class: "charts small" });
+  const remark = h("p", { class: "faint" });
   const draw = latest(async (column) => {
     const row = session.start?.row ?? session.model.factors.map(() => 0);
     try {
       const found = await vary(session.id, row, column);
       if (signal.aborted) return;
+      remark.textContent = found.held ? HELD : ACROSS;
       paintSheet(film, found.images, { columns: found.images.count, gap: 1 });
       const spread = (index) =>
         Math.max(...found.means.map((means) => means[index])) - Math.min(...found.means.map((means) => means[index]));
@@ -158,12 +167,7 @@ function responses(session, signal) {
     h("div", { class: "line" }, bar, other),
     h("div", { class: "film" }, film),
     charts,
-    h(
-      "p",
-      { class: "faint" },
-      "Means of each latent, with one deviation of the posterior to either side, while the other factors stay as " +
-        "they are; what moves most comes first.",
-    ),
+    remark,
   );
 }
 

@@ -1,7 +1,7 @@
 // Exploring: the picture, where it starts from, a slider for every latent, and the tools below.
 
 import { startFrom } from "./api.js";
-import { factorName, h, notify, tabBar } from "./dom.js";
+import { factorName, h, notify, number, tabBar } from "./dom.js";
 import { latentPanel } from "./latents.js";
 import { paint } from "./picture.js";
 import { showTraversals } from "./traversals.js";
@@ -180,10 +180,13 @@ function factorPanel(session, signal) {
     }
   };
   const inputs = session.model.factors.map((factor, column) => {
-    const shown = h("output", {}, "0");
+    const shown = h("output", {});
+    const show = (value) => {
+      shown.textContent = factor.values ? number(factor.values[value], 3) : value;
+    };
     const slide = () => {
       const row = inputs.map((other) => Number(other.slider.value));
-      shown.textContent = slider.value;
+      show(slider.value);
       follow(row);
     };
     const slider = h("input", {
@@ -196,9 +199,10 @@ function factorPanel(session, signal) {
       disabled: factor.size < 2,
       oninput: slide,
     });
+    show(0);
     return {
       slider,
-      shown,
+      show,
       line: h("label", { class: "factor" }, h("span", {}, factorName(factor.name)), slider, shown),
       column,
     };
@@ -206,16 +210,22 @@ function factorPanel(session, signal) {
   const refresh = () => {
     const row = session.start?.row;
     if (!row || busy) return;
-    inputs.forEach(({ slider, shown, column }) => {
+    inputs.forEach(({ slider, show, column }) => {
       slider.value = row[column];
-      shown.textContent = row[column];
+      show(row[column]);
     });
   };
   session.addEventListener("change", refresh, { signal });
   refresh();
   const note = session.model.complete
     ? null
-    : h("p", { class: "faint" }, "Not every combination exists in this data set.");
+    : h(
+        "p",
+        { class: "faint" },
+        session.model.factors.some((factor) => factor.kind === "continuous")
+          ? "Not every combination exists in this data set: the nearest image is shown."
+          : "Not every combination exists in this data set.",
+      );
   return h(
     "details",
     { class: "factors" },
