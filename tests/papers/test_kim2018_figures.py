@@ -170,7 +170,7 @@ def test_figure_3_marks_a_model_that_leaves_a_factor_out() -> None:
     assert {one.name for one in chart.series} == {"leaves a factor out", "captures every factor", "neither is certain"}
     bare = FIGURES["kim2018-figure-3"](Tables(whole.scores, whole.runs))
     assert not bare.comparisons
-    assert bare.missing == ("informations of the marked run",)
+    assert bare.missing == ("mutual informations of the marked run",)
 
 
 def test_figure_18_compares_the_betas_that_the_paper_shows() -> None:

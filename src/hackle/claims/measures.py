@@ -287,7 +287,8 @@ INFORMATIVE = 0.05
 
 
 def without_noise(information: Any, informativeness: Any) -> Any:
-    """Informations (codes, factors) of means, 0 for codes of noise: their tiny means may tell factors that samples do not."""
+    """Mutual informations (codes, factors) of means, 0 for codes of noise, whose tiny means may know factors that samples do
+    not."""
     return np.where(np.asarray(informativeness)[:, None] > INFORMATIVE, information, 0.0)
 
 

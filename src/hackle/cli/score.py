@@ -48,7 +48,7 @@ def score_command(
         factor_bins: Continuous factors are cut into so many bins of equal width where a metric asks for classes; 20.
         bootstrap: Number of resamplings for 95% intervals; 0 gives none.
         references: Also show what perfect codes reach.
-        whole_mixture: Sampled informations use every image of the plan as mixture; slower.
+        whole_mixture: Sampled mutual informations use every image of the plan as mixture; slower.
         json: Where to write the table as JSON instead.
         parquet: Where to write the table as Parquet, too.
         page: Where to write an HTML page with the scores and pictures, too.

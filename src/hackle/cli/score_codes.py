@@ -56,7 +56,7 @@ def score_codes_command(
         drop_missing: Leave out rows that lack a value of a code or a factor, in place of refusing them.
         bootstrap: Number of resamplings for 95% intervals; 0 gives none.
         references: Also show what perfect codes reach.
-        whole_mixture: Sampled informations use every sample as mixture; slower.
+        whole_mixture: Sampled mutual informations use every sample as mixture; slower.
         json: Where to write the table as JSON.
         parquet: Where to write the table as Parquet.
         overwrite: Replace files that are there already.

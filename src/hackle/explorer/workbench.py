@@ -26,7 +26,7 @@ from hackle.train.model import WEIGHTS, Model
 T = TypeVar("T")
 KEPT_MODELS, KEPT_DATASETS = 24, 3
 LOOK_SIZE, GLANCE_SIZE, LOOK_VALUES = 2000, 200, 25_000_000
-"""Images that a model's histograms and informations are taken from, and those that order the latents of a thumbnail; of
+"""Images that a model's histograms and mutual informations are taken from, and those that order the latents of a thumbnail; of
 large images fewer, so that about as many values are encoded."""
 MOST_VALUES = 24_000_000
 """Pixel values that one request may ask to be decoded: 400 colour pictures of 128 × 128."""

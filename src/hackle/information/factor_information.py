@@ -39,7 +39,7 @@ class FactorOptions(TypedDict, total=False):
 
 
 class FactorInformation(NamedTuple):
-    """Informations in nats and the entropies that bound them."""
+    """Mutual informations in nats and the entropies that bound them."""
 
     information: Floats
     """I(z_i; y_k), (c, f)."""
@@ -82,7 +82,7 @@ def factor_information(
     seed: int = 0,
     device: Device = None,
 ) -> FactorInformation:
-    """Informations of codes on factors, to be computed once and scored by RMIG, JEMMIG, MIG and modularity.
+    """Mutual informations of codes on factors, to be computed once and scored by RMIG, JEMMIG, MIG and modularity.
 
     `factors` (n, f): `kinds` tells their kinds, which are guessed otherwise; continuous ones are cut in `factor_bins` bins.
     `balanced` gives all values of a factor the same probability in place of their frequency. `samples`, `seed` and `device`

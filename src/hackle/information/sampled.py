@@ -1,4 +1,4 @@
-"""Informations by Monte Carlo: draw z from each point's posterior, average log q(z|x) − log q(z) (Do & Tran 2020, A.10).
+"""Mutual informations by Monte Carlo: draw z from each point's posterior, average log q(z|x) − log q(z) (Do & Tran 2020, A.10).
 
 A draw's own point is one of the N in the mixture, so log q(z|x) − log q(z) ≤ ln N whatever the encoder: an estimated
 information cannot exceed ln N. When N is a sample of a larger data set this ceiling is an artefact. It is reported as a

@@ -4,7 +4,7 @@
   5.2) add 1e-5 to the diagonal. Exact for Gaussian q(z) alone; on means of collapsed codes it reports their tiny
   correlated drift in full, since it is blind to scale.
 - `monte_carlo_total_correlation`: Yang et al. 2020, appendix D. Mixture and draws come from the same B points, so the
-  informations behind it stop at ln B; a SaturatedEstimateWarning says when they do. The paper's densities are factorised
+  mutual informations behind it stop at ln B; a SaturatedEstimateWarning says when they do. The paper's densities are factorised
   also where the noise is correlated; with the posteriors' own a saturated estimate is larger by −½ ln det Σ, whatever was
   learnt. With the whole data set as `mixture` q(z) is exact, and so is the estimate but for the noise of its draws.
 - `batch_total_correlation`: Kim & Mnih 2018, appendix D, Eq. 6. Draws come from the whole set, the mixture from a batch:

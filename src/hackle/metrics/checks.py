@@ -219,7 +219,7 @@ def check_choice(value: str, choices: Collection[str], name: str) -> str:
 
 
 def check_matrix(matrix: ArrayLike, name: str) -> Table:
-    """A (c, f) matrix of finite numbers that are not negative: informations or importances."""
+    """A (c, f) matrix of finite numbers that are not negative: mutual informations or importances."""
     array = check_codes(matrix, name, "c f")
     if (array < 0).any():
         raise MetricError(f"{name} hold the negative number {array.min()}; expected zero or more")

@@ -1,4 +1,4 @@
-"""How far the information of codes together is from the sum of their informations (Yang et al. 2020, Theorem 1, Eq. 8).
+"""How far the information of codes together is from the sum of their mutual informations (Yang et al. 2020, Theorem 1, Eq. 8).
 
     I(z_S; x) − Σ_{i∈S} I(z_i; x) = E_x KL(q(z_S|x) ‖ Π q(z_i|x)) − KL(q(z_S) ‖ Π q(z_i))
               gap                 =          conditional           −       marginal

@@ -46,7 +46,7 @@ def jemmig(
 
 
 def jemmig_from_information(found: FactorInformation, *, normalised: bool = True) -> float:
-    """JEMMIG from informations computed once, by `factor_information`."""
+    """JEMMIG from mutual informations computed once, by `factor_information`."""
     return float(jemmig_per_factor(found, normalised=normalised)[found.varying].mean())
 
 

@@ -45,7 +45,7 @@ def mig_score(
 
 
 def mig_from_information(information: ArrayLike, entropies: ArrayLike) -> float:
-    """The mean gap from informations (c, f) and the factors' entropies (f,) in the same unit.
+    """The mean gap from mutual informations (c, f) and the factors' entropies (f,) in the same unit.
 
     >>> round(mig_from_information([[0.6, 0.0], [0.2, 0.3]], [0.8, 1.2]), 6)
     0.375
@@ -64,7 +64,7 @@ def mig_per_factor(information: ArrayLike, entropies: ArrayLike) -> NDArray[np.f
     if entropies.shape != information.shape[1:] or not (np.isfinite(entropies) & (entropies > 0)).all():
         raise MetricError(
             f"entropies are {entropies}; expected {information.shape[1]} positive numbers, one for each column of the "
-            "informations: leave out factors that have a single value"
+            "mutual informations: leave out factors that have a single value"
         )
     return top_two_gap(information) / entropies
 

@@ -43,7 +43,7 @@ def modularity_score(
 
 
 def modularity_from_information(information: ArrayLike) -> float:
-    """The mean modularity from the informations (c, f) of codes on factors.
+    """The mean modularity from the mutual informations (c, f) of codes on factors.
 
     >>> round(modularity_from_information([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]]), 4)
     0.6667
@@ -52,14 +52,14 @@ def modularity_from_information(information: ArrayLike) -> float:
 
 
 def modularity_per_code(information: ArrayLike) -> NDArray[np.float64]:
-    """Each code's modularity, (c,), from the informations (c, f) of codes on factors.
+    """Each code's modularity, (c,), from the mutual informations (c, f) of codes on factors.
 
     >>> modularity_per_code([[1.0, 0.0], [1.0, 1.0], [0.0, 0.0]])
     array([1., 0., 0.])
     """
     information = check_matrix(information, "informations")
     top = information.max(axis=1, keepdims=True)
-    # Shares of the largest entry, because squares of tiny informations would vanish.
+    # Shares of the largest entry, because squares of tiny mutual informations would vanish.
     share = np.divide(information, top, out=np.zeros_like(information), where=top > 0)
     others = (share**2).sum(axis=1) - 1.0
     return np.where(top[:, 0] > 0, 1.0 - others / max(information.shape[1] - 1, 1), 0.0)

@@ -1,4 +1,4 @@
-"""The mutual information gap of continuous factors without bins: informations by nearest neighbours.
+"""The mutual information gap of continuous factors without bins: mutual informations by nearest neighbours.
 
     gap = (1/K) Σ_k ( I(z_{j_k}; v_k) − max_{j ≠ j_k} I(z_j; v_k) ),      j_k = argmax_j I(z_j; v_k)
 
@@ -43,7 +43,7 @@ def neighbour_gap_score(
 ) -> float:
     """The mean gap, 0 to 1, between the two codes that know most of each continuous factor: R² of codes (n, c), factors (n, f).
 
-    `nats` gives the gap of informations themselves. `kinds` tells the factors' kinds, which are guessed otherwise.
+    `nats` gives the gap of mutual informations themselves. `kinds` tells the factors' kinds, which are guessed otherwise.
 
     >>> x = np.random.default_rng(0).random((1000, 2))
     >>> round(neighbour_gap_score(np.cos(3 * x), x), 2)

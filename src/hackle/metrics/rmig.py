@@ -45,7 +45,7 @@ def rmig_score(
 
 
 def rmig_from_information(found: FactorInformation, *, normalised: bool = True) -> float:
-    """RMIG from informations computed once, by `factor_information`."""
+    """RMIG from mutual informations computed once, by `factor_information`."""
     return float(rmig_per_factor(found, normalised=normalised)[found.varying].mean())
 
 

@@ -4,7 +4,7 @@ Tables 5 to 7 are of CelebA and their like on dSprites are Figure 15 and Tables 
 models compared there have the weight 10, the adversarial autoencoder 50. Means over factors stand for the tables' columns.
 
 I(x; z), what codes share and what they do not, and MISJED are read as computed with every image in q(z), of which they are
-said: from 10,000 points informations of all codes stop at ln 10,000, below what a VAE's hold, and separable ones fall to 0.
+said: from 10,000 points the information of all codes stops at ln 10,000, below what a VAE's hold, and separable ones fall to 0.
 """
 
 from __future__ import annotations
@@ -165,7 +165,7 @@ def _order(
 
 def gaps(information: np.ndarray) -> np.ndarray:
     """For each factor of dSprites the gap between the two codes that know most of it, as part of the factor's entropy, from
-    the informations (codes, factors)."""
+    the mutual informations (codes, factors)."""
     return top_two_gap(information) / np.log(list(SIZES.values()))
 
 

@@ -2,11 +2,11 @@
 
 The paper's figures have a column for each weight, with mean and standard error of four runs; here each run is a dot. Scores of
 JEMMIG and RMIG are normalised here and not in the paper's Fig. 5 and 6. Fig. 3a shows I(z_i; z_≠i) of single latents; here it
-is their mean weighted by informativeness. It, I(z, x) and the separable informations are those with every image in q(z), which
+is their mean weighted by informativeness. It, I(z, x) and the separable information are those with every image in q(z), which
 10,000 points would limit to ln 10,000. Fig. 4's traversals are pictures; its numbers, how much each latent knows, are drawn.
 
 Tables 5 to 7 are of CelebA; they and 8 and 9 are drawn for dSprites. A results table has a MISJED per run, averaged over pairs
-of its three most informative latents, and informations of means with factors: so Table 5 shows that average, Tables 6 and 8
+of its three most informative latents, and the information of means on factors: so Table 5 shows that average, Tables 6 and 8
 MIG of means for each factor beside RMIG over all of them, Tables 7 and 9 JEMMIG over all factors.
 """
 

@@ -112,7 +112,7 @@ def _marked(chosen: Selected) -> Iterator[Panel | str]:
     if worst.run in known:
         yield informations(known[worst.run], "dsprites", "the marked run: I(latent; factor), nats")
     else:
-        yield "informations of the marked run"
+        yield "mutual informations of the marked run"
 
 
 def _tuned(frame: Frame, tables: Tables) -> Frame:

@@ -46,7 +46,7 @@ def _knowledge(chosen: Selected) -> Iterator[Panel | str]:
         if run in known:
             yield informations(known[run], dataset, f"{name}\nMIG {mig:.2f}")
         else:
-            yield f"{name}: no informations of its best run"
+            yield f"{name}: no mutual informations of its best run"
 
 
 def _traversals(chosen: Selected) -> Iterator[Panel | str]:
