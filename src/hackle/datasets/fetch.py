@@ -1,7 +1,7 @@
 """Fetching published files: resumable, verified, put in place in one step.
 
-A file is received as NAME.part beside its place, picked up there after a cut, and renamed only when its size and checksum
-are as published. NAME.lock keeps a second process from writing to the same part.
+A file is received as NAME.part beside its place, resumed there after a broken connection, and renamed only when its size and
+checksum are as published. NAME.lock keeps a second process from writing to the same part.
 """
 
 from __future__ import annotations

@@ -150,7 +150,7 @@ def _by_factor(chosen: Selected) -> Iterator[Panel]:
         yield heat(cells, title=title, signed=False)
 
 
-def _likeness(chosen: Selected, *, title: str) -> Panel:
+def _similarity(chosen: Selected, *, title: str) -> Panel:
     """How alike the codes of two seeds are, for all pairs of seeds of a setting."""
     codes, known = (chosen.tables.array(name) for name in ("codes", "informativeness"))
     points = []
@@ -161,8 +161,8 @@ def _likeness(chosen: Selected, *, title: str) -> Panel:
             points.append((model, series, f"{first} {second}", alike(models[first], models[second])))
     if not points:
         raise Lacking("codes of two seeds or more of FactorVAE on dSprites")
-    pairs = Selected(pd.DataFrame(points, columns=["model", "series", "run", "likeness"]))
-    panel = swarm(pairs, "likeness", "model", title=title, y=Axis("likeness of two seeds' codes", 0.0, 1.0))
+    pairs = Selected(pd.DataFrame(points, columns=["model", "series", "run", "similarity"]))
+    panel = swarm(pairs, "similarity", "model", title=title, y=Axis("similarity of two seeds' codes", 0.0, 1.0))
     # Pairs of the same runs are not independent: a t interval over them would be too narrow.
     return replace(panel, summary=panel.summary.assign(low=np.nan, high=np.nan))
 
@@ -356,7 +356,7 @@ EXHIBITS = (
     _exhibit(
         "Appendix A.18",
         "The same codes with every seed",
-        "Likeness of the codes of two seeds, up to order, sign and monotone bends (the paper: pictures, of CelebA).",
+        "Similarity of the codes of two seeds, up to order, sign and monotone maps (the paper: pictures, of CelebA).",
         _runs(
             ("informativeness_mean",),
             dict.fromkeys(_METHODS, ()),
@@ -364,7 +364,7 @@ EXHIBITS = (
             named=(),
             change=_in_columns(_METHODS, words.method),
         ),
-        ((panels(_likeness, each="dataset"),),),
+        ((panels(_similarity, each="dataset"),),),
         *("consistent-codes", "consistent-number-of-codes"),
         series=(*_PAIR, _PLAIN),
         reading=f"Dots are pairs of seeds, the line their mean; at most {_SEEDS} seeds of a setting.",

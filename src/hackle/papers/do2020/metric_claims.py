@@ -272,7 +272,7 @@ _ESTIMATES = (
 
 def alike(first: tuple[Floats, Floats], second: tuple[Floats, Floats]) -> float:
     """How alike two models' codes (points, codes) are, each with its informativeness: 1 where they are the same up to order,
-    sign and monotone bends. The score of `hackle.metrics.consistency`."""
+    sign and monotone transformations. The score of `hackle.metrics.consistency`."""
     left, right = first[1], second[1]
     agreement = np.abs(spearman_matrix(first[0], second[0], constant=0.0))
     total = left.sum() + right.sum()
@@ -283,19 +283,19 @@ def alike(first: tuple[Floats, Floats], second: tuple[Floats, Floats]) -> float:
 
 
 def _consistency(data: Data, conditions: Sequence[Condition]) -> Units | None:
-    """The mean likeness of two seeds' codes, jackknifed over seeds."""
+    """The mean similarity of two seeds' codes, jackknifed over seeds."""
     codes, information = data.array("codes"), data.array("informativeness")
     rows = data.rows(conditions[0])
     known = [run for run in rows.index if run in codes and run in information]
     if len(known) < 3:
         return None
     models = [(np.asarray(codes[run], float), np.asarray(information[run], float)) for run in known]
-    likeness = np.zeros((len(known), len(known)))
+    similarity = np.zeros((len(known), len(known)))
     for i, j in combinations(range(len(known)), 2):
-        likeness[i, j] = alike(models[i], models[j])
+        similarity[i, j] = alike(models[i], models[j])
 
     def mean(kept: np.ndarray) -> float:
-        return float(likeness[np.ix_(kept, kept)].sum() / (len(kept) * (len(kept) - 1) / 2))
+        return float(similarity[np.ix_(kept, kept)].sum() / (len(kept) * (len(kept) - 1) / 2))
 
     return Units(jackknife(mean, len(known)), 1, span=(0.0, 1.0))
 
@@ -318,7 +318,7 @@ _CONSISTENCY = (
         "consistent-codes",
         "Appendix A.18",
         "FactorVAE learns the same codes with every seed, up to order and sign (the paper shows it on CelebA).",
-        "mean likeness of two seeds' codes, of at most 1",
+        "mean similarity of two seeds' codes, of at most 1",
         Region(low=0.7),
         Measure(_consistency, arrays=("codes", "informativeness")),
         FACTOR_10,
