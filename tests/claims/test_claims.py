@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -251,6 +252,15 @@ def test_a_verdict_tells_how_the_runs_behind_it_were_trained_and_scored() -> Non
     assert (found.share, found.tested, found.chance) == ("1 of 2", 2, found.p_corrected)
     row = as_frame([found]).iloc[0]
     assert (row["strata"], row["strata_claimed"], row["claims_tested"], row["steps"]) == (1, 2, 2, [1000])
+
+
+def test_runs_that_strata_share_are_counted_once() -> None:
+    first, second = (replace(rises().strata[0], name=name) for name in ("first", "second"))
+    made = tables(
+        sweep(seed=range(6), correlation=[0.0, 0.9]), lambda run, noise: {"mig": run["correlation"] + noise()}
+    )
+    claim = Claim("x", "test", "", "", "", Region(low=0.1), difference("mig"), (first, second))
+    assert judge(made, [claim])[0].evidence.runs == 12
 
 
 def test_an_undecided_verdict_says_whether_the_interval_or_the_correction_leaves_it_open() -> None:

@@ -182,12 +182,14 @@ class Claim:
         units: dict[str, Units] = {}
         missing: list[str] = []
         for stratum in self.strata:
-            lacks = self._lacks(data, stratum)
+            lacks, before = self._lacks(data, stratum), len(data.read)
             found = None if lacks else self.measure.compute(data, stratum.conditions)
             missing += lacks
             if found is not None and found.seeds and np.isfinite(found.values).all():
                 units[stratum.name] = found
-            elif not lacks:
+                continue
+            del data.read[before:]
+            if not lacks:
                 least = f", which needs at least {self.measure.least}" if self.measure.least else ""
                 missing.append(f"too few runs of {stratum.name}{least}")
         borrowed = any(
@@ -197,7 +199,8 @@ class Claim:
             for condition in stratum.conditions
         )
         usable = {name: part for name, part in units.items() if part.seeds > 1}
-        runs = sum(part.seeds * part.runs_per_seed for part in units.values())
+        # A run that several strata share counts once.
+        runs = min(sum(part.seeds * part.runs_per_seed for part in units.values()), len(data.places_read))
         strata = {name: (float(part.values.mean()), part.seeds) for name, part in units.items()}
         estimates = {name: mean_of([part]) for name, part in usable.items()}
         about = Evidence(
@@ -205,8 +208,8 @@ class Claim:
             strata=strata,
             missing=tuple(dict.fromkeys(missing)),
             borrowed=borrowed,
-            steps=data.design_read("steps") if units else (),
-            precisions=data.design_read("precision") if units else (),
+            steps=data.design_read("steps"),
+            precisions=data.design_read("precision"),
             protocol=data.protocol or "" if units else "",
             estimates=estimates,
         )

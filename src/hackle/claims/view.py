@@ -292,7 +292,11 @@ class Data:
     def array(self, name: str) -> Mapping[str, NDArray[Any]]:
         return self.view.array(name)
 
+    @property
+    def places_read(self) -> NDArray[Any]:
+        """The places of the runs that were read, each once."""
+        return np.unique(np.concatenate([np.empty(0, int), *self.read]))
+
     def design_read(self, name: str) -> tuple[Any, ...]:
         """The values that a field of the design has among the runs that were read, in order."""
-        places = np.unique(np.concatenate([np.empty(0, int), *self.read]))
-        return tuple(sorted(set(self.runs[name].iloc[places].tolist())))
+        return tuple(sorted(set(self.runs[name].iloc[self.places_read].tolist())))
