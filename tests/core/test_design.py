@@ -111,5 +111,5 @@ def test_what_people_know_a_run_by() -> None:
     assert design_of(run)["strength"] == 7.0
     assert set(shown_fields()) == {*DEFAULTS, "dataset"}
     assert set(DESIGN) - set(CONFIGURATION) == {"seed", "steps", "batch_size", "precision"}
-    assert USUAL == {"correlation": 0.0, "kl_warmup": 0.0, "held_out": 0}
+    assert USUAL == {"correlation": 0.0, "kl_warmup": 0.0, "held_out": 0, "start_from": ""}
     assert (heading("correlation"), heading("dataset"), heading("batch_size")) == ("σ", "data set", "batch size")

@@ -51,7 +51,9 @@ def test_a_run_folder_holds_record_weights_and_curves(tmp_path: Path, squares: A
     names = {path.name for path in (tmp_path / "run").iterdir()}
     assert {"run.json", "weights.safetensors", "curves.csv"} <= names
     assert any(name.startswith("events.out.tfevents") for name in names)
-    assert "checkpoint.safetensors" not in names
+    # The state after the last step, from which it can be lengthened, and none before it.
+    assert "checkpoint.safetensors" in names
+    assert "checkpoint.previous.safetensors" not in names
     rows = curves(tmp_path / "run")
     assert [row["step"] for row in rows] == ["5", "10", "12"]
     wanted = {"reconstruction", "kl", "kl_per_latent_0", "kl_per_latent_2", "total_correlation"}
@@ -330,8 +332,10 @@ def test_a_file_cannot_be_a_runs_folder(tmp_path: Path, squares: Any) -> None:
 def test_another_run_is_told_by_the_fields_that_differ(tmp_path: Path, squares: Any) -> None:
     run = small_run(BetaVAE(4.0), steps=2)
     quiet(run, tmp_path, squares)
-    with pytest.raises(TrainingError, match=r"another run \(steps: 2 there, 3 asked\)\. A run cannot be lengthened"):
-        quiet(replace(run, steps=3), tmp_path, squares, resume=True)
+    with pytest.raises(
+        TrainingError, match=r"another run \(steps: 2 there, 1 asked\)\. A run can be lengthened, and not"
+    ):
+        quiet(replace(run, steps=1), tmp_path, squares, resume=True)
     with pytest.raises(TrainingError, match=r"\(method\.beta: 4\.0 there, 5\.0 asked, seed: 0 there, 1 asked\)"):
         quiet(replace(run, seed=1, method=BetaVAE(5.0)), tmp_path, squares)
     with pytest.raises(TrainingError, match=r"\(method: BetaVAE there, VAE asked\)"):

@@ -51,7 +51,7 @@ def run_demo(
             f"{out} holds a demo with other settings; add --overwrite to start anew, or choose another --out"
         )
     dataset = load(run.dataset, root)
-    model = fit(run, out=folder, root=root, resume=True, log_every=50)
+    model = fit(run, out=folder, root=root, resume=True, log_every=50, keep_state=False)
     assert isinstance(model, Model)
     scores = score(model, dataset, protocol=PROTOCOL, progress=True)
     scores.to_json(folder / "scores.json", orient="records", indent=2)

@@ -28,6 +28,8 @@ class TrainOptions:
     """The run's folder; without it the model is trained and forgotten."""
     resume: bool = False
     """Go on from the checkpoint in --out."""
+    keep_state: bool = True
+    """Keep the optimisers' states in --out at the end, so that the run can be lengthened by more --steps."""
     resize: int | None = None
     """Scale the images to squares of so many pixels, such as 64; the record's data set says so."""
     pad: int | None = None
@@ -49,12 +51,14 @@ class TrainOptions:
 def _run_options(default: Run) -> Any:
     """An option for each field of `Run` that people see, with this run's values; the precision may be left to the device."""
     kinds, seen = get_type_hints(Run), shown_fields()
-    kinds["precision"] = Literal["auto", *get_args(kinds["precision"])]
+    kinds |= {"precision": Literal["auto", *get_args(kinds["precision"])], "start_from": Path | None}
     helps = {name: each.about for name, each in seen.items()}
     helps["precision"] += " auto is bfloat16 for autoencoders on CUDA, else float32."
-    options = [(name, Annotated[kinds[name], tyro.conf.arg(help=helps[name])]) for name in seen]
+    helps["start_from"] = "Folder of a run whose weights to begin with; the record keeps its hash."
+    named = {"start_from": "from"}
+    options = [(name, Annotated[kinds[name], tyro.conf.arg(help=helps[name], name=named.get(name))]) for name in seen]
     made = dataclasses.make_dataclass("RunOptions", options, frozen=True)
-    return made(**{name: getattr(default, name) for name in seen} | {"precision": "auto"})
+    return made(**{name: getattr(default, name) for name in seen} | {"precision": "auto", "start_from": None})
 
 
 def main(words: list[str]) -> None:
@@ -68,7 +72,7 @@ def main(words: list[str]) -> None:
     if words[:1] in ([], ["-h"], ["--help"]):
         print(
             "usage: hackle train METHOD [--preset NAME] [--dataset NAME] [--steps N] [--seed S] [--out DIR] [options]\n"
-            "       hackle train --resume --out DIR\n\n"
+            "       hackle train --resume --out DIR [--steps N]\n\n"
             f"methods:        {', '.join(OBJECTIVES)}\n"
             f"presets:        {', '.join(PRESETS)}\n"
             f"architectures:  {', '.join(name for name in ARCHITECTURES if name != Own.name)}\n"
@@ -116,12 +120,14 @@ def main(words: list[str]) -> None:
         method=chosen,
         architecture=architecture,
         optimiser=optimiser,
-        **vars(record) | {"dataset": sized(record.dataset, resize=options.resize, pad=options.pad)},
+        **vars(record) | {"dataset": sized(record.dataset, resize=options.resize, pad=options.pad), "start_from": ""},
     )
-    _fit(run, device, options.out, options.resume, options)
+    _fit(run, device, options.out, options.resume, options, record.start_from)
 
 
-def _fit(run: Run, device: torch.device, out: Path | None, resume: bool, options: Any) -> None:
+def _fit(
+    run: Run, device: torch.device, out: Path | None, resume: bool, options: Any, start: Path | None = None
+) -> None:
     """Train a run and say what to do next. The other options (root, log_every, score_every) are the verb's own."""
     from hackle.core.factors import scored_factors
     from hackle.core.sources import own_parts
@@ -130,12 +136,12 @@ def _fit(run: Run, device: torch.device, out: Path | None, resume: bool, options
     from hackle.scoring.protocol import QUICK
     from hackle.scoring.registry import choose_metrics
     from hackle.train import Stopped, fit
-    from hackle.train.model import WEIGHTS
+    from hackle.train.model import WEIGHTS, peek_record
 
     choose_metrics(options.score_metrics, QUICK, strictly=True)
     every, code_of_ones_own = options.score_every, ["--trust"] if own_parts(run) else []
     own = None if run.dataset in DATASETS else (load_of_run if resume else load)(run.dataset, options.root)
-    finished = resume and out is not None and (out / WEIGHTS).is_file()
+    finished = resume and out is not None and (out / WEIGHTS).is_file() and peek_record(out)[0].steps == run.steps
     if out is None:
         print(f"no --out is given: after {run.steps:,} steps nothing will be kept; add --out DIR", file=sys.stderr)
     try:
@@ -150,6 +156,8 @@ def _fit(run: Run, device: torch.device, out: Path | None, resume: bool, options
             held_out_every=options.held_out_every,
             scores=partial(quick_scores, metrics=options.score_metrics) if every else None,
             score_every=every,
+            start=start,
+            keep_state=options.keep_state,
         )
     except Stopped as stopped:
         if out is None:
@@ -180,6 +188,10 @@ class ResumeOptions:
     """The run's folder."""
     resume: bool = False
     """Must be given: it says that you mean the run in the folder."""
+    steps: int | None = None
+    """More steps than the run has, to lengthen it; those of its record if not given."""
+    keep_state: bool = True
+    """Keep the optimisers' states at the end, so that the run can be lengthened by more --steps."""
     root: Path | None = None
     """Where data sets lie."""
     device: str | None = None
@@ -204,4 +216,5 @@ def _resume(words: list[str]) -> None:
     if not options.resume:
         raise HackleError("name a method (`hackle train --help`), or add --resume to go on with the run in --out")
     run, _ = read_record(options.out, trust=options.trust)
+    run = run if options.steps is None else dataclasses.replace(run, steps=options.steps)
     _fit(run, find_device(options.device), options.out, True, options)

@@ -294,6 +294,12 @@ class Run:
         word="held-out images",
         later=True,
     )
+    start_from: str = shown(
+        "",
+        "Another run whose weights it begins with: the run's hash and a hash of the weights.",
+        word="start from",
+        later=True,
+    )
     optimiser: Adam = Adam()
 
     def __post_init__(self) -> None:

@@ -80,6 +80,10 @@ def run_study(
         raise EngineError(
             f"address is {address}, which is for Ray, and the engine is {engine}; choose the engine ray too"
         )
+    if any(run.start_from for run in runs):
+        raise EngineError(
+            "a study's runs begin with random weights; one that has start_from is trained by hackle.fit(start=…)"
+        )
     chosen = tuple(protocol(name) for name in protocols)
     # Workers need not work in this folder.
     asked = metrics.split(",") if isinstance(metrics, str) else tuple(metrics)

@@ -28,9 +28,11 @@ from hackle.train.errors import DamagedCheckpoint, Diverged, MethodError, Stoppe
 from hackle.train.fleet import build_networks, group
 from hackle.train.folder import RunFolder, usable
 from hackle.train.held_out import check_held_out
+from hackle.train.lengthening import state_to_continue
 from hackle.train.loop import Pace, Scores, Trained, Watch, last_good_step, train_runs
-from hackle.train.model import load_weights
+from hackle.train.model import Model, load_weights
 from hackle.train.size import choose_fleet_size, cut
+from hackle.train.start import Start, check_images, find_start
 
 __all__ = [
     "Checkpoints",
@@ -92,11 +94,13 @@ def fit(
     root: str | Path | None = None,
     device: torch.device | str | None = None,
     resume: bool = False,
+    start: Model | str | Path | None = None,
     log_every: int = 100,
     scores: Scores | None = None,
     score_every: int = 0,
     held_out_every: int = 1_000,
     checkpoint_seconds: float = 60.0,
+    keep_state: bool = True,
     fleet_size: int | None = None,
     tensorboard: bool = True,
     progress: bool = True,
@@ -106,13 +110,17 @@ def fit(
     out: the run's folder, or the folder that holds one folder per run, named by the run's hash; None keeps nothing.
     dataset: a data set of your own instead of the one that the runs name, or a map-style data set of PyTorch. Of data in
     memory the record keeps name and contents: the model's run, `model.run`, then names them. root: where data sets lie.
-    resume: go on from the checkpoints under `out`. log_every: steps between two points of the curves.
+    resume: go on from the checkpoints under `out`. A run alone whose folder holds it with fewer steps goes on where that ended.
+    start: a model, or a run's folder, whose weights to begin with; the model's run says so in `start_from`.
+    log_every: steps between two points of the curves.
     scores: a function of a model and its data set, such as `hackle.scoring.models.quick_scores`, that gives scores by name.
     They are taken every `score_every` steps, at the log point then or next, and at the end, and join the curves as
     `score_…`. Training does not depend on them.
     held_out_every: steps between two times that the ELBO of the held-out images of runs that have some joins the curves.
-    checkpoint_seconds: between two checkpoints. fleet_size: the most runs that train together; None takes as many as the
-    free memory holds. tensorboard: write the curves for TensorBoard, too.
+    checkpoint_seconds: between two checkpoints. keep_state: keep the optimisers' states of a run alone when it has ended, about
+    twice the size of its weights and a copy of these, so that it can be lengthened.
+    fleet_size: the most runs that train together; None takes as many as the free memory holds.
+    tensorboard: write the curves for TensorBoard, too.
     A run that diverges raises `Diverged` when it trains alone; among others it comes back as None and the others go on.
     """
     if fleet_size is not None and fleet_size < 1:
@@ -132,12 +140,15 @@ def fit(
         dataset = _own_data(dataset)
         if in_memory(dataset.name):
             members = [replace(run, dataset=dataset.name) for run in members]
+    first = None if start is None else find_start(start, members[0])
+    if first is not None:
+        members = [_beginning_with(first, run) for run in members]
     target = find_device(device)
     place = None if out is None else Path(out)
     paths = {record_hash(run): place if alone else place / record_hash(run) for run in members} if place else {}
     checkpoints = None
     if place is not None:
-        checkpoints = Checkpoints(place, alone=True) if alone else Checkpoints(place / FLEETS)
+        checkpoints = Checkpoints(place, alone=True, last=keep_state) if alone else Checkpoints(place / FLEETS)
     pace, results = Pace(log_every, checkpoint_seconds, score_every, held_out_every), {}
     lock = ExitStack()
     try:
@@ -148,6 +159,8 @@ def fit(
                 # What cannot be trained on these images is refused before a folder is claimed for it.
                 build_networks(together[0], data.shape)
                 check_held_out(together[0].held_out, len(data.factors))
+                if first is not None:
+                    check_images(first, data.shape)
                 if place is not None and number == 0:
                     with usable(place):
                         lock.enter_context(locked_folder(place, TrainingError))
@@ -157,12 +170,15 @@ def fit(
                     if paths
                 }
                 results |= _fit_group(
-                    together, data, target, pace, watch, checkpoints, folders, resume, fleet_size, scores
+                    together, data, target, pace, watch, checkpoints, folders, resume, fleet_size, scores, first
                 )
         if alone and results[record_hash(members[0])].model is None:
             raise _diverged(results[record_hash(members[0])], checkpoints)
         if checkpoints is not None:
-            checkpoints.discard(results)
+            if checkpoints.last:
+                checkpoints.discard_previous()
+            else:
+                checkpoints.discard(results)
             checkpoints.tidy()
     finally:
         if checkpoints is not None:
@@ -186,6 +202,16 @@ def _checked(runs: Any) -> list[Run]:
     return members
 
 
+def _beginning_with(start: Start, run: Run) -> Run:
+    """The run as its record says that it begins with these weights."""
+    if run.start_from not in ("", start.identity):
+        raise TrainingError(
+            f"the run begins with the weights {run.start_from}, and those that are given are {start.identity}; give the "
+            "others, or leave start_from out of the run"
+        )
+    return replace(run, start_from=start.identity)
+
+
 def _own_data(dataset: Any) -> Dataset:
     if isinstance(dataset, str | Path):
         raise TrainingError(
@@ -206,10 +232,15 @@ def _fit_group(
     resume: bool,
     fleet_size: int | None,
     scores: Scores | None,
+    start: Start | None,
 ) -> dict[str, Trained]:
     """Train the runs of one group that have not finished yet."""
     for folder in folders.values():
-        folder.claim(resume)
+        before = folder.claim(resume)
+        if before is not None and checkpoints is not None:
+            stands = state_to_continue(folder.path, before, folder.run, folder.shape, checkpoints)
+            watch.say(f"{folder.path} holds this run with {before.steps:,} steps: going on from step {stands.step:,}")
+            folder.lengthen(before)
     done = {
         key: Trained(folder.run, load_weights(folder.path, folder.run, folder.shape).to(device))
         for key, folder in folders.items()
@@ -218,7 +249,15 @@ def _fit_group(
     left = [run for run in runs if record_hash(run) not in done]
     for fleet in cut(left, fleet_size or choose_fleet_size(left, data, device)) if left else []:
         for trained in train_runs(
-            fleet, data, device, pace, watch, checkpoints=checkpoints, folders=folders, scores=scores
+            fleet,
+            data,
+            device,
+            pace,
+            watch,
+            checkpoints=checkpoints,
+            folders=folders,
+            scores=scores,
+            start=None if start is None else start.weights,
         ):
             done[record_hash(trained.run)] = trained
     return done

@@ -119,10 +119,11 @@ def _copy_to_host(state: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], Calla
 
 
 class Checkpoints:
-    """The checkpoints in one folder. `alone`: the folder is one run's own, and its file has a plain name."""
+    """The checkpoints in one folder. `alone`: the folder is one run's own, and its file has a plain name. `last`: the state
+    after the last step is kept, too, from which a run can be lengthened."""
 
-    def __init__(self, folder: Path, *, alone: bool = False) -> None:
-        self.folder, self._alone = folder, alone
+    def __init__(self, folder: Path, *, alone: bool = False, last: bool = False) -> None:
+        self.folder, self._alone, self.last = folder, alone, last
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="checkpoint")
         self._writing: Future[None] | None = None
         self.seconds = 0.0
@@ -221,6 +222,11 @@ class Checkpoints:
         if damaged:
             for path, _ in broken:
                 path.unlink(missing_ok=True)
+
+    def discard_previous(self) -> None:
+        """Delete every checkpoint of which there is a newer one."""
+        for path in self.folder.glob(f"{NAME}*.previous.safetensors"):
+            path.unlink(missing_ok=True)
 
     def tidy(self) -> None:
         """Delete the folder of fleets if it is empty; only when nobody else writes into it."""

@@ -142,7 +142,7 @@ class Fleet:
         self.images, self.data_size = images, data_size - runs[0].held_out
         if runs[0].held_out:
             self.images = remaining(images, runs, data_size, self.device)
-        self._template = runs[0]
+        self._template, self._steps = runs[0], runs[0].steps
         self.phases = check_phases(self._template)
         # What no run asks for takes no time.
         optimisers = [[phase.optimiser(run) for run in runs] for phase in self.phases]
@@ -243,7 +243,7 @@ class Fleet:
             alive = self._note(position, losses["total"], losses["terms"])
             settings = phase.optimiser(self._template_with_paths())
             if self._scheduled[position]:
-                rate = learning_rate(settings, self.state["step"], self._template.steps)
+                rate = learning_rate(settings, self.state["step"], self._steps)
                 settings = replace(settings, learning_rate=rate)  # type: ignore[arg-type]
             factors = clip_factors(gradients, settings.clip_norm) if self._clipped[position] else None  # type: ignore[arg-type]
             left = iter(gradients)
@@ -317,6 +317,14 @@ class Fleet:
         )
         updates += 1
         adam_step(Rows(weights, first, second, self._rounded.get(name)), gradients, updates, settings, alive, factors)
+
+    def begin_with(self, weights: Mapping[str, Tensor]) -> None:
+        """Put these weights, by network and name, into every run; networks that have none here stay as they are."""
+        for network, layout in self.layouts.items():
+            for name, start in layout.starts.items():
+                if (value := weights.get(f"{network}.{name}")) is not None:
+                    rows = self.state[f"weights/{network}"]
+                    rows[:, start : start + value.numel()] = value.reshape(-1).to(rows)
 
     def _named(self, kind: str) -> Iterator[tuple[str, Tensor]]:
         """Each term's name with its columns of the running sums or of the marks of what broke, shaped like the term."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,7 +20,11 @@ from hackle.train.checkpoints import write_atomically
 from hackle.train.curves import FILE as CURVES
 from hackle.train.curves import Curves, as_lines, write_curves
 from hackle.train.errors import TrainingError
-from hackle.train.model import RECORD, WEIGHTS, peek_record, write_record
+from hackle.train.lengthening import longer
+from hackle.train.model import RECORD, WEIGHTS, peek_record, read_continued, write_record
+
+_OF_WEIGHTS = ("scores.json", "pictures")
+"""What other verbs have made of a run's weights in its folder."""
 
 
 class RunFolder:
@@ -30,29 +36,48 @@ class RunFolder:
         self._written = 0
         self._terms: list[str] = []
 
-    def claim(self, resume: bool) -> None:
-        """Take the folder for this run, or say why it cannot be had."""
+    def claim(self, resume: bool) -> Run | None:
+        """Take the folder for this run, or say why it cannot be had. A run there that is this one with fewer steps is given
+        back: it can be gone on with."""
         with usable(self.path):
-            self._claim(resume)
+            return self._claim(resume)
 
-    def _claim(self, resume: bool) -> None:
+    def _claim(self, resume: bool) -> Run | None:
         if (self.path / RECORD).exists():
             other, _ = peek_record(self.path)
+            if longer(other, self.run):
+                return other
             if record_hash(other) != record_hash(self.run):
                 raise TrainingError(
-                    f"{self.path} holds another run ({_differences(other, self.run)}). A run cannot be lengthened or "
-                    "changed once it has begun; choose another out (--out)"
+                    f"{self.path} holds another run ({_differences(other, self.run)}). A run can be lengthened, and not be "
+                    "changed in anything else once it has begun; choose another out (--out)"
                 )
             if not resume:
                 raise TrainingError(
                     f"{self.path} holds this run already; go on with resume=True (--resume on the command line), or choose "
                     "another out (--out)"
                 )
-            return
+            return None
         if self.path.exists() and any(entry.name != LOCK for entry in self.path.iterdir()):
             raise TrainingError(f"{self.path} is not empty and holds no run; choose another out (--out)")
         self.path.mkdir(parents=True, exist_ok=True)
         write_record(self.path, self.run, self.shape)
+        return None
+
+    def lengthen(self, before: Run) -> None:
+        """Make the folder of a shorter run this one's. What the shorter one came to stays, in a folder of its own inside."""
+        aside = self.path / f"steps-{before.steps}"
+        if self.finished:
+            aside.mkdir(exist_ok=True)
+            for name in (RECORD, CURVES):
+                if (self.path / name).is_file():
+                    shutil.copyfile(self.path / name, aside / name)
+            # The weights go last: while they are here the folder is the shorter run's.
+            for name in (*_OF_WEIGHTS, WEIGHTS):
+                if (self.path / name).exists() and not (aside / name).exists():
+                    os.replace(self.path / name, aside / name)
+        continued = [*read_continued(self.path), {"hash": record_hash(before), "steps": before.steps}]
+        write_record(self.path, self.run, self.shape, continued)
 
     @property
     def finished(self) -> bool:

@@ -12,12 +12,13 @@ from pathlib import Path
 
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from hackle.core.records import record_hash
 from hackle.core.types import Dataset, HackleError, Images, Run
 from hackle.train.checkpoints import Checkpoints, Snapshot
 from hackle.train.curves import PREFIX, Curves
-from hackle.train.errors import Stopped, TrainingError, is_out_of_memory
+from hackle.train.errors import Stopped, TrainingError, WriteError, is_out_of_memory
 from hackle.train.fleet import Fleet
 from hackle.train.folder import RunFolder
 from hackle.train.held_out import held_out_terms
@@ -107,10 +108,12 @@ def train_runs(
     checkpoints: Checkpoints | None = None,
     folders: Mapping[str, RunFolder] | None = None,
     scores: Scores | None = None,
+    start: Mapping[str, Tensor] | None = None,
 ) -> Iterator[Trained]:
     """Train runs that stack as one fleet from where their checkpoints stand; halves of it where memory does not suffice.
 
     Each result comes once it is in its folder, if it has one. scores: what each model is scored by as often as the pace says.
+    start: weights to begin with where there is no checkpoint.
     """
     images = data.images_on(device)
     waiting = [list(runs)]
@@ -124,7 +127,7 @@ def train_runs(
         for part, snapshot in [*parts, *([(fresh, None)] if fresh else [])]:
             try:
                 training = _FleetTraining(
-                    part, images, data, device, snapshot, checkpoints, folders or {}, watch, scores
+                    part, images, data, device, snapshot, checkpoints, folders or {}, watch, scores, start
                 )
                 results = training.run(pace)
             except Exception as error:
@@ -161,6 +164,7 @@ class _FleetTraining:
         folders: Mapping[str, RunFolder],
         watch: Watch,
         scores: Scores | None,
+        start: Mapping[str, Tensor] | None,
     ) -> None:
         self.fleet = Fleet(runs, images, len(data.factors), data.shape, device)
         self.hashes = tuple(record_hash(run) for run in runs)
@@ -170,9 +174,18 @@ class _FleetTraining:
         self.checkpoints, self.watch = checkpoints, watch
         self.data, self.scores = data, scores
         self.said: set[str] = set()
+        self.started = time.monotonic()
         if snapshot is not None:
             restore(self.fleet, snapshot)
-        self.started = time.monotonic()
+        elif start is not None:
+            self.fleet.begin_with(start)
+            # From now on the weights are here, wherever they came from.
+            self._save()
+        elif runs[0].start_from:
+            raise TrainingError(
+                f"this run begins with the weights {runs[0].start_from} of another, and neither they nor a checkpoint are "
+                "here; give that run's folder: --from DIR, or start= in Python"
+            )
 
     @property
     def seconds(self) -> float:
@@ -225,7 +238,18 @@ class _FleetTraining:
                 if stop.is_set():
                     self._stop(done)
         self._append()
-        return [self._result(row, folder) for row, folder in enumerate(self.folders)]
+        results = [self._result(row, folder) for row, folder in enumerate(self.folders)]
+        if self.checkpoints is not None and self.checkpoints.last and done == steps:
+            self._keep_state(self.checkpoints)
+        return results
+
+    def _keep_state(self, checkpoints: Checkpoints) -> None:
+        """Keep what it takes to go on after the last step. The results are whole without it."""
+        try:
+            self._save()
+            checkpoints.wait()
+        except WriteError as error:
+            self.watch.say(f"{error}. The run is whole, and cannot be lengthened")
 
     def _due(self, step: int, every: int) -> bool:
         """Whether a multiple of `every` was passed since the point before, or the last step has been taken."""
@@ -288,9 +312,13 @@ class _FleetTraining:
 
 def restore(fleet: Fleet, snapshot: Snapshot) -> None:
     """Put a fleet where a snapshot of its runs stands."""
-    for name, value in snapshot.state.items():
-        if not name.startswith(PREFIX):
-            fleet.state[name] = value.to(fleet.device)
+    there = {name: value for name, value in snapshot.state.items() if not name.startswith(PREFIX)}
+    if wrong := [name for name, value in fleet.state.items() if name not in there or value.shape != there[name].shape]:
+        raise TrainingError(
+            f"the checkpoint is of other networks than this run's: its {wrong[0]} is missing or has another shape"
+        )
+    for name, value in there.items():
+        fleet.state[name] = value.to(fleet.device)
 
 
 def last_good_step(checkpoints: Checkpoints, run: str) -> tuple[int, Path] | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_map
 
 from hackle import __version__
+from hackle.core.files import replacing
 from hackle.core.method import about
 from hackle.core.reading import ALLOW, from_json
 from hackle.core.records import record_hash, to_json, type_name
@@ -83,9 +84,16 @@ def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
     return tensors, metadata
 
 
-def _record_text(run: Run, shape: tuple[int, int, int]) -> str:
+def _record_text(run: Run, shape: tuple[int, int, int], continues: Sequence[Mapping[str, Any]] = ()) -> str:
     """What run.json holds. A record that could not be read again, of a class defined inside a function say, is refused."""
-    text = {"hackle": __version__, "hash": record_hash(run), "shape": list(shape), "record": to_json(run)}
+    text: dict[str, Any] = {
+        "hackle": __version__,
+        "hash": record_hash(run),
+        "shape": list(shape),
+        "record": to_json(run),
+    }
+    if continues:
+        text["continues"] = list(continues)
     if sources := source_hashes(run):
         text["sources"] = sources
     try:
@@ -95,9 +103,23 @@ def _record_text(run: Run, shape: tuple[int, int, int]) -> str:
     return json.dumps(text, indent=2) + "\n"
 
 
-def write_record(folder: Path, run: Run, shape: tuple[int, int, int]) -> None:
-    """Write run.json: the record, its hash, the image shape and the version that wrote it."""
-    (folder / RECORD).write_text(_record_text(run, shape))
+def write_record(
+    folder: Path, run: Run, shape: tuple[int, int, int], continues: Sequence[Mapping[str, Any]] = ()
+) -> None:
+    """Write run.json: the record, its hash, the image shape and the version that wrote it.
+
+    continues: the runs, each with its hash and its steps, of which this one is the continuation, the first one first.
+    """
+    with replacing(folder / RECORD) as partial:
+        partial.write_text(_record_text(run, shape, continues))
+
+
+def read_continued(folder: Path) -> list[dict[str, Any]]:
+    """The runs of which the one in a folder is the continuation, as `write_record` was told."""
+    path = file_inside(folder, RECORD)
+    content = read_json(path, _MOST_RECORD) if path is not None else {}
+    known = content.get("continues", []) if isinstance(content, dict) else []
+    return [one for one in known if isinstance(one, dict)] if isinstance(known, list) else []
 
 
 def read_record(folder: Path, *, trust: bool = False) -> tuple[Run, tuple[int, int, int]]:
@@ -149,7 +171,7 @@ def _checked_shape(shape: Any) -> tuple[int, int, int]:
     return height, width, channels
 
 
-def _header(path: Path) -> dict[str, tuple[int, ...]]:
+def shapes_in(path: Path) -> dict[str, tuple[int, ...]]:
     """The shape of every tensor in a file of weights, of which no more than the header is read."""
     with path.open("rb") as file:
         if int.from_bytes(file.read(8), "little") > _MOST_HEADER:
@@ -168,26 +190,30 @@ class _WithoutDraws(TorchFunctionMode):
         return func(*args, **given)
 
 
+def shapes_of(run: Run, shape: tuple[int, int, int]) -> dict[str, tuple[int, ...]]:
+    """The shape of every parameter of a run's networks, which are built without memory, on PyTorch's meta device."""
+    with torch.random.fork_rng(devices=[]), torch.device("meta"), _WithoutDraws():
+        networks = nn.ModuleDict(run.method.networks(run, shape))
+    return {name: tuple(value.shape) for name, value in networks.state_dict().items()}
+
+
 def _check_weights(run: Run, shape: tuple[int, int, int], path: Path) -> None:
     """Refuse weights of other shapes than the record's networks have, before a network takes up memory.
 
-    The networks are built without memory, on PyTorch's meta device. Networks of one's own need not allow that; whoever
-    reads them trusts them.
+    Networks of one's own need not allow to be built without memory; whoever reads them trusts them.
     """
-    there = _header(path)
+    there = shapes_in(path)
     if run.latents > sum(map(math.prod, there.values())):
         raise SafetensorError(f"it has fewer numbers than the record has latents, {run.latents:,}")
     known = all(type_name(type(part)) in _CLASSES for part in (run.method, run.architecture))
     try:
-        with torch.random.fork_rng(devices=[]), torch.device("meta"), _WithoutDraws():
-            networks = nn.ModuleDict(run.method.networks(run, shape))
+        wanted = shapes_of(run, shape)
     except HackleError:
         raise
     except Exception as error:
         if not known or isinstance(run.architecture, Own):
             return
         raise SafetensorError(f"the record's networks cannot be built ({error})") from error
-    wanted = {name: tuple(value.shape) for name, value in networks.state_dict().items()}
     for name in sorted(wanted.keys() | there.keys()):
         if wanted.get(name) != there.get(name):
             has, needs = (f"the shape {found[name]}" if name in found else "none" for found in (there, wanted))

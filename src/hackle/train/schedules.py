@@ -26,6 +26,11 @@ def is_scheduled(settings: Adam) -> bool:
     return settings.warmup > 0 or settings.decay != "constant"
 
 
+def ends_with_the_run(settings: Adam) -> bool:
+    """Whether the learning rate at a step depends on how many steps the run has."""
+    return settings.decay in ("linear", "cosine") and settings.decay_steps == 0
+
+
 def learning_rate(settings: Any, step: Tensor, steps: int) -> Tensor:
     """The rates of the models of a stack, (m, 1), at a step of a run of so many. `settings` has the float fields of `Adam` as
     (m, 1) tensors."""

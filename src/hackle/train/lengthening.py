@@ -1,0 +1,91 @@
+"""Going on with a run where it ended: more steps of the same record, with the weights that a run of that length has.
+
+Batches and noise are functions of seed and step, and the last checkpoint holds the optimisers' states. So the first steps of
+a longer run are those of the shorter one, unless what happens at a step depends on how many there will be.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from hackle.core.randomness import Stream
+from hackle.core.records import record_hash
+from hackle.core.types import Run
+from hackle.train.checkpoints import Checkpoints, Snapshot
+from hackle.train.errors import TrainingError
+from hackle.train.fleet import Fleet
+from hackle.train.method_errors import check_phases
+from hackle.train.schedules import ends_with_the_run
+
+_PLAIN: dict[str, Any] = {"precision": "float32", "held_out": 0}
+"""With these a step needs no more than one image, and any processor takes it."""
+
+
+class _Watched(Run):
+    """A run that notes whether its number of steps is asked for, also of its copies."""
+
+    @property
+    def steps(self) -> int:  # type: ignore[override]
+        self.asked.append(True)
+        return vars(self)["steps"]
+
+    @steps.setter
+    def steps(self, value: int) -> None:
+        vars(self)["steps"] = value
+
+    @property
+    def asked(self) -> list[bool]:
+        return vars(self).setdefault("asked", [])
+
+
+def depends_on_steps(run: Run, shape: tuple[int, int, int]) -> str:
+    """What of a run's training asks how many steps there will be, in words; "" if nothing does. It is tried for one step."""
+    if any(ends_with_the_run(phase.optimiser(run)) for phase in check_phases(run)):
+        return "its learning rate falls until the last step"
+    values: dict[str, Any] = {each.name: getattr(run, each.name) for each in fields(Run)}
+    values |= _PLAIN
+    watched = _Watched(**values)
+
+    def blank(index: Tensor, stream: Stream) -> Tensor:
+        return torch.zeros((*index.shape, *shape), dtype=torch.uint8)
+
+    fleet = Fleet([watched], blank, 1, shape)
+    watched.asked.clear()
+    watched.method.phases(watched)
+    fleet.step()
+    return f"{type(run.method).__name__} asks for run.steps" if watched.asked else ""
+
+
+def longer(before: Run, run: Run) -> bool:
+    """Whether a run is another one with more steps."""
+    return before.steps < run.steps and record_hash(replace(before, steps=run.steps)) == record_hash(run)
+
+
+def state_to_continue(
+    place: Path, before: Run, run: Run, shape: tuple[int, int, int], checkpoints: Checkpoints
+) -> Snapshot:
+    """Where the shorter run in a folder stands, as a snapshot of the longer one; it is the newest checkpoint from now on."""
+    if reason := depends_on_steps(run, shape):
+        raise TrainingError(
+            f"{place} holds this run with {before.steps:,} steps, and it cannot be lengthened: {reason}, so in a run of "
+            f"{run.steps:,} the first {before.steps:,} would have been others. Train it in another folder (--out), or begin a "
+            f"new run with its weights: --from {place}, or start= in Python"
+        )
+    key, other = record_hash(run), record_hash(before)
+    found = [*checkpoints.latest([key]), *checkpoints.latest([other])]
+    if not found:
+        raise TrainingError(
+            f"{place} holds this run with {before.steps:,} steps, and the state of its optimisers was not kept, without which "
+            "it cannot be lengthened: it was trained with --no-keep-state, in a study or by an older hackle. Train it in "
+            f"another folder (--out), or begin a new run with its weights: --from {place}, or start= in Python"
+        )
+    newest = max(found, key=lambda snapshot: snapshot.step)
+    snapshot = Snapshot((key,), newest.state, newest.seconds)
+    checkpoints.save(snapshot)
+    checkpoints.wait()
+    return snapshot

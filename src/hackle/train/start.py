@@ -1,0 +1,97 @@
+"""Beginning with the weights of another run instead of random ones.
+
+Networks of the same name are taken over and must be the same; those that the other run does not have, such as FactorVAE's
+discriminator where the other is a VAE, begin as they always do. The other's folder is read as data: its record imports
+nothing, and its weights are compared with this run's networks by their header before they are read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from safetensors import SafetensorError
+from torch import Tensor
+
+from hackle.core.records import record_hash
+from hackle.core.types import Run
+from hackle.core.untrusted import UntrustedError, file_inside, is_text
+from hackle.train.errors import TrainingError
+from hackle.train.model import WEIGHTS, Model, load_tensors, peek_record, shapes_in, shapes_of
+
+Shape = tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class Start:
+    """Weights to begin with, by network and name. identity: what a record says of them, the hash of the run that they are of
+    and a hash of their contents. shape: of the images of that run."""
+
+    identity: str
+    weights: Mapping[str, Tensor]
+    shape: Shape
+
+
+def find_start(source: Model | str | Path, run: Run) -> Start:
+    """The weights of a model, or of a run's folder, as far as this run's networks have parameters of these names and shapes."""
+    if isinstance(source, Model):
+        other, shape, weights = source.run, source.shape, source.weights()
+        _check(str(source), run, shape, {name: tuple(value.shape) for name, value in weights.items()})
+    else:
+        folder = Path(source)
+        other, shape = peek_record(folder)
+        try:
+            path = file_inside(folder, WEIGHTS)
+            if path is None or not is_text(str(path)):
+                raise TrainingError(
+                    f"{folder} holds no weights to begin with: its run has not finished. Go on with it by `hackle train "
+                    f"--resume --out {folder}`"
+                )
+            _check(str(folder), run, shape, shapes_in(path))
+            weights, _ = load_tensors(path)
+        except (SafetensorError, UntrustedError, OSError) as error:
+            raise TrainingError(f"the weights in {folder} cannot be read: {error}") from error
+    return Start(f"{record_hash(other)}-{_digest(weights)}", weights, shape)
+
+
+def _digest(weights: Mapping[str, Tensor]) -> str:
+    """Sixteen hexadecimal digits of the names, shapes and numbers of tensors."""
+    digest = hashlib.sha256()
+    for name in sorted(weights):
+        value = weights[name].detach().cpu().contiguous()
+        digest.update(f"{name}{tuple(value.shape)}{value.dtype}".encode())
+        digest.update(value.numpy().data)
+    return digest.hexdigest()[:16]
+
+
+def _check(source: str, run: Run, shape: Shape, there: Mapping[str, tuple[int, ...]]) -> None:
+    """Refuse weights of which no network is this run's, or of a network that is another than this run's."""
+    wanted = shapes_of(run, shape)
+    networks = {name.partition(".")[0] for name in wanted} & {name.partition(".")[0] for name in there}
+    if not networks:
+        raise TrainingError(
+            f"{source} has the networks {_networks(there)}, and this run {_networks(wanted)}; expected one that both "
+            "have"
+        )
+    for name in sorted(wanted.keys() | there.keys()):
+        if name.partition(".")[0] in networks and wanted.get(name) != there.get(name):
+            has, needs = (f"the shape {found[name]}" if name in found else "none" for found in (there, wanted))
+            raise TrainingError(
+                f"the networks of {source} are not this run's: of {name} it has {has}, this run's "
+                f"{type(run.architecture).__name__} {needs}. Expected the same architecture, latents and images"
+            )
+
+
+def _networks(names: Mapping[str, object]) -> str:
+    return ", ".join(dict.fromkeys(name.partition(".")[0] for name in names))
+
+
+def check_images(start: Start, shape: Shape) -> None:
+    """Refuse images of another shape than those that the weights were trained on."""
+    if start.shape != shape:
+        raise TrainingError(
+            f"the weights to begin with are of images of shape {start.shape}, and the data set's have {shape}; expected "
+            "the same"
+        )
