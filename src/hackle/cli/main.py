@@ -23,6 +23,7 @@ VERBS = {
     "score": ("score DIR", "score a trained model with every metric that fits"),
     "score-codes": ("score-codes F", "score codes that another program has written to a file"),
     "show": ("show DIR", "write pictures of a trained model: traversals, reconstructions, samples"),
+    "export": ("export DIR", "write a trained encoder or decoder as a file for other programs, .pt2 or ONNX"),
     "explore": ("explore DIR", "look inside a run, several runs or a study in the browser"),
     "data": ("data", "list, fetch, check and show data sets"),
     "study": ("study", "train and score the hundreds or thousands of runs of a study"),

@@ -18,14 +18,14 @@ from hackle.nets.convolutional import Convolutional, ShapeError, channel_plan, h
 from hackle.nets.layers import Down, DownTower
 
 
-class _PadToEven(nn.Module):
+class PadToEven(nn.Module):
     """A row and a column of zeros after a 7×7 map."""
 
     def forward(self, maps: Tensor) -> Tensor:
         return F.pad(maps, (0, 0, 0, 1, 0, 1))
 
 
-class _Flattened(nn.Module):
+class Flattened(nn.Module):
     """(b, 2, 2, c) to means and logvars, each (b, 2c)."""
 
     def forward(self, maps: Tensor) -> tuple[Tensor, Tensor]:
@@ -49,5 +49,5 @@ class Sharing(Convolutional):
         plan = channel_plan(self.channels, count)
         layers: list[nn.Module] = [DownTower(shape[2], plan)]
         if side == 7:
-            layers += [_PadToEven(), DownTower(plan[-1], plan[-1:])]
-        return nn.Sequential(*layers, Down(plan[-1], latents // 2), _Flattened())
+            layers += [PadToEven(), DownTower(plan[-1], plan[-1:])]
+        return nn.Sequential(*layers, Down(plan[-1], latents // 2), Flattened())

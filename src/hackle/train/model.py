@@ -29,6 +29,7 @@ from hackle.core.untrusted import file_inside, is_text, read_json
 from hackle.datasets import needs_trust
 from hackle.nets import ARCHITECTURES, Own
 from hackle.objectives import OBJECTIVES
+from hackle.train.export import Exported, Part, PlainDecoder, PlainEncoder, export_model, plain_part
 from hackle.train.fleet import build_networks
 
 RECORD, WEIGHTS = "run.json", "weights.safetensors"
@@ -349,6 +350,25 @@ class Model:
     def reconstruct(self, images: ArrayLike | Tensor) -> NDArray[np.float32]:
         """Decode each image's posterior mean."""
         return self.decode(self.encode(images)[0])
+
+    @property
+    def encoder(self) -> PlainEncoder:
+        """A copy of the encoder as a plain module with ordinary Conv2d and Linear layers: images (n, c, h, w), floats in
+        [0, 1], to means and logvars, each (n, l). What it has of networks is in `networks`, or in `layers` where it is one."""
+        return plain_part(self, "encoder")  # type: ignore[return-value]
+
+    @property
+    def decoder(self) -> PlainDecoder:
+        """A copy of the decoder, likewise: latents (n, l) to mean images (n, c, h, w) in [0, 1]; `layers` gives the logits."""
+        return plain_part(self, "decoder")  # type: ignore[return-value]
+
+    def export(self, path: str | Path, part: Part = "encoder", *, overwrite: bool = False) -> Exported:
+        """Write the encoder or decoder to a file that runs without hackle, by torch.export (.pt2) or as ONNX (.onnx).
+
+        It takes and gives what `encoder` and `decoder` do, in batches of any size. The file is read again and run, and its
+        answers are compared with the model's; one that differs is not kept.
+        """
+        return export_model(self, Path(path), part, overwrite)
 
     def save(self, folder: str | Path) -> Path:
         """Write the record and the weights into a folder that holds no other run."""

@@ -1,0 +1,36 @@
+"""`hackle export`: a trained model's encoder or decoder as a file for other programs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from tyro.conf import Positional
+
+from hackle.cli.words import run_command, say
+
+
+def main(words: list[str]) -> None:
+    run_command(export_command, "export", words)
+
+
+def export_command(
+    directory: Positional[Path],
+    out: Path,
+    part: Literal["encoder", "decoder"] = "encoder",
+    overwrite: bool = False,
+    trust: bool = False,
+) -> None:
+    """Write a trained model's encoder or decoder to a file that runs without hackle, and check it by running it.
+
+    Args:
+        directory: The run's folder.
+        out: The file: FILE.pt2 for torch.export, FILE.onnx for ONNX.
+        part: The encoder takes images (n, c, h, w) in [0, 1] and gives means and logvars; the decoder takes latents (n, l) and
+            gives images.
+        overwrite: Replace a file that is there already.
+        trust: Import what the run's record names of other modules than hackle's, which runs their code.
+    """
+    from hackle.train.model import Model
+
+    say(str(Model.load(directory, trust=trust).export(out, part, overwrite=overwrite)))
