@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from small_study import assert_same, diverging, some_runs, study
 
+from hackle.cli.main import main
 from hackle.core.records import record_hash
 from hackle.core.types import HackleError, Phase, Run
 from hackle.engine import EngineError
@@ -36,7 +37,7 @@ def fail(*_: Any) -> None:
 
 @pytest.mark.parametrize("keep", ["all", "best", "none"])
 def test_a_run_whose_scoring_fails_keeps_its_weights_and_is_scored_again_without_training(
-    keep: Any, data: Path, undisturbed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    keep: Any, data: Path, undisturbed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
     runs, out, original = some_runs(data), tmp_path / "study", ScoreRun.perform
     unlucky = {record_hash(run) for run in runs[1:3]}
@@ -52,6 +53,8 @@ def test_a_run_whose_scoring_fails_keeps_its_weights_and_is_scored_again_without
     assert "2 of the failed runs are trained and their weights kept: --retry-failed scores them" in str(summary)
     assert unlucky <= with_weights(out)
     assert {record_hash(Model.load(out / "runs" / key).run) for key in unlucky} == unlucky
+    main(["study", "status", str(out)])
+    assert "2 failed runs trained, with weights: `study run --retry-failed`" in capsys.readouterr().out
     # Stored as failed, they wait until they are asked for.
     assert study(runs, out).unscored == 2
     monkeypatch.setattr(TrainFleet, "perform", refuse)

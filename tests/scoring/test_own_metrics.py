@@ -75,7 +75,24 @@ def test_an_error_costs_its_own_row_alone(own: Path, arrays: Any) -> None:
     assert np.isfinite(table["score"]).tolist() == [True, False, True]
     assert note_codes(table["note"][1]) == ("own", "raised")
     line = SOURCE.splitlines().index("    return codes.shape[0] / 0") + 1
-    assert f"broken raised ZeroDivisionError: division by zero ({own}, line {line})" in table["note"][1]
+    assert (
+        f"broken raised ZeroDivisionError: division by zero ({own}, line {line}: `return codes.shape[0] / 0`)"
+        in table["note"][1]
+    )
+
+
+def test_what_is_no_number_is_refused_with_the_functions_line(tmp_path: Path, arrays: Any) -> None:
+    path = tmp_path / "no_numbers.py"
+    path.write_text(
+        "def table(codes, factors):\n    return codes.std(axis=0)\n\n\ndef word(codes):\n    return {'is': 'high'}\n"
+    )
+    found = scored(arrays, f"mig,{path}:table,{path}:word")
+    assert np.isfinite(found["score"]).tolist() == [True, False, False]
+    expected = "table returned a value of type ndarray of shape (3,); expected a number, or several by name"
+    assert f"no score: {expected} ({path}, line 1: `def table(codes, factors):`) [refused]" in found["note"][1]
+    assert (
+        f"word returned a value of type str; expected a number, or several by name ({path}, line 5" in found["note"][2]
+    )
 
 
 def test_an_error_of_hackles_own_metrics_is_told_and_costs_its_own_row_alone(

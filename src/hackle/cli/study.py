@@ -273,6 +273,7 @@ def status_command(directory: Positional[Path], failures: int = 10) -> None:
         failures: How many failed runs to name.
     """
     from hackle.core.design import DEFAULTS, heading
+    from hackle.engine.folder import StudyFolder
     from hackle.store import Store
     from hackle.store.tables import differing_sources
     from hackle.studies.folder import LABEL, read_wanted
@@ -311,6 +312,10 @@ def status_command(directory: Positional[Path], failures: int = 10) -> None:
         say(f"failed {row['run']} {row['method']} on {row['dataset']}, seed {row['seed']}: {row['reason']}", "red")
     if len(failed) > failures:
         say(f"and {len(failed) - failures:,} more; --failures {len(failed)} names all")
+    if trained := [row for row in failed if StudyFolder(directory).is_trained(row["run"])]:
+        say(
+            f"{count(len(trained), 'failed run')} trained, with weights: `study run --retry-failed` scores without training"
+        )
 
 
 def export_command(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import sysconfig
 import traceback
 from collections.abc import Iterable
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 _HACKLE = str(Path(__file__).parents[1])
 _PACKAGES = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
@@ -29,6 +31,20 @@ def line_of(error: BaseException) -> str:
 def line_above(frame: FrameType | None) -> str:
     """The same of the calls that led to a frame."""
     return _shown(traceback.extract_stack(frame))
+
+
+def line_of_definition(function: Any) -> str:
+    """Where a function begins; its name where it has no source, as one typed at a prompt.
+
+    >>> line_of_definition(line_of).endswith(": `def line_of(error: BaseException) -> str:`")
+    True
+    """
+    whole = inspect.unwrap(getattr(function, "func", function))
+    try:
+        lines, number = inspect.getsourcelines(whole)
+        return as_line(inspect.getsourcefile(whole) or "", number, lines[0])
+    except (TypeError, OSError):
+        return getattr(function, "__name__", repr(function))
 
 
 def _shown(frames: Iterable[traceback.FrameSummary]) -> str:

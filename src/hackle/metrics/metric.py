@@ -20,7 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hackle.core.factors import FactorGrid, Kind, scored_factors
+from hackle.core.lines import line_of_definition
 from hackle.core.parts import Found, PartError, Parts, source_file, source_hash
+from hackle.metrics.checks import MetricError
 
 if TYPE_CHECKING:
     import torch
@@ -239,8 +241,11 @@ def own_metric(name: str, thing: Any) -> Metric | None:
     def compute(evaluation: Evaluation) -> float | dict[str, float]:
         found: Any = thing(*(ARGUMENTS[one](evaluation) for one in required))
         if not isinstance(found, Mapping):
-            return float(found)
-        return {key if key.startswith(short) else f"{short}_{key}": float(value) for key, value in found.items()}
+            return _number(short, thing, found)
+        return {
+            key if key.startswith(short) else f"{short}_{key}": _number(short, thing, value)
+            for key, value in found.items()
+        }
 
     label = short.replace("_", " ")
     rows = Row(short, label, short, None, None), Row(f"{short}_*", f"{label} *", f"{short}_*", None, None)
@@ -248,6 +253,18 @@ def own_metric(name: str, thing: Any) -> Metric | None:
     needs: tuple[Need, ...] = ("factors",) if of_factors else ()
     of_posteriors = bool({"means", "logvars"} & set(required))
     return Metric(short, compute, rows, needs=needs, on="posterior" if of_posteriors else "codes", origin=origin(thing))
+
+
+def _number(name: str, thing: Any, value: Any) -> float:
+    """A score of one's own as a number; `MetricError` names the function where it is none."""
+    try:
+        return float(value)
+    except (TypeError, ValueError) as error:
+        shape = f" of shape {value.shape}" if hasattr(value, "shape") else ""
+        raise MetricError(
+            f"{name} returned a value of type {type(value).__name__}{shape}; expected a number, or several by name "
+            f"({line_of_definition(thing)})"
+        ) from error
 
 
 def origin(thing: Any) -> str:

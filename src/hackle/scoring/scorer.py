@@ -169,7 +169,7 @@ def _failure(metric: Metric, what: str, error: Exception) -> str:
     words = f"no {what}: {metric.name} raised {type(error).__name__}: {error}"
     # Of one's own file in full; of others the name says enough, and where they are installed is nobody's business.
     file = place.filename if place.filename in metric.origin else Path(place.filename).name
-    return with_code(f"{words} ({file}, line {place.lineno})", "raised")
+    return with_code(f"{words} ({file}, line {place.lineno}: `{place.line}`)", "raised")
 
 
 @dataclass(frozen=True)
