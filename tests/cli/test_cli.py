@@ -267,7 +267,15 @@ def test_a_reader_who_has_seen_enough_is_no_error() -> None:
 
 def test_each_note_stands_once_under_the_scores(capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "200")
-    row = {"metric": "mig", "representation": "mean", "score": 0.5, "reference": 1.0, "low": 0.4, "high": 0.6}
+    row = {
+        "metric": "mig",
+        "representation": "mean",
+        "score": 0.5,
+        "chance": 0.1,
+        "reference": 1.0,
+        "low": 0.4,
+        "high": 0.6,
+    }
     notes = ["a [/b] c", "Pass more as mixture; and so on [saturated]\na [/b] c", ""]
     last = {**row, "metric": "monte_carlo_tc", "better": "lower", "note": "Of batches [saturated]"}
     print_scores(pd.DataFrame([*({**row, "better": "higher", "note": note} for note in notes), last]))

@@ -180,26 +180,28 @@ def test_the_factor_vae_score_of_unit_vectors_is_that_of_the_same_codes_at_any_s
     codes += rng.normal(size=codes.shape) * [*[0.3] * 60, *[1e-3] * 4]
     codes /= np.linalg.norm(codes, axis=1, keepdims=True)
     assert codes.var(axis=0).max() < 0.05
-    found = [score_codes(size * codes, factors, "factor_vae", TINY, references=False) for size in (1.0, 0.01)]
-    for table in found:
-        assert table["score"][0] > 0.95
-        assert table["note"][0].startswith("4 of 64 codes do not vote: their variance is below ")
-        assert "pruned" in note_codes(table["note"][0])
-    posteriors = score_codes(codes, factors, "factor_vae", TINY, logvars=np.full_like(codes, -9.0), references=False)
-    assert posteriors["score"].tolist()[0] == 0.0
-    assert posteriors["note"][0].startswith("64 of 64 codes do not vote: their variance is below 0.05 [pruned]")
+    for size in (1.0, 0.01):
+        (row,) = score_codes(size * codes, factors, "factor_vae", TINY, references=False).to_dict("records")
+        assert row["score"] > 0.95
+        assert row["note"].startswith("4 of 64 codes do not vote: their variance is below ")
+        assert "pruned" in note_codes(row["note"])
+    posteriors = {"logvars": np.full_like(codes, -9.0), "representations": "mean", "references": False}
+    (row,) = score_codes(codes, factors, "factor_vae", TINY, **posteriors).to_dict("records")
+    assert row["score"] == 0.0
+    assert row["note"].startswith("64 of 64 codes do not vote: their variance is below 0.05 [pruned]")
 
 
 def test_an_outlier_that_hides_what_codes_say_is_noted() -> None:
     rng = np.random.default_rng(0)
     factors = rng.integers(0, 5, size=(900, 2))
     codes = factors + 0.1 * rng.normal(size=factors.shape)
-    clean, noise = score_codes(codes, factors, "mig", TINY), rng.normal(size=(900, 2))
-    assert "crowded" not in note_codes(clean["note"][0])
+    (clean,), noise = score_codes(codes, factors, "mig", TINY).to_dict("records"), rng.normal(size=(900, 2))
+    assert "crowded" not in note_codes(clean["note"])
     codes[np.arange(900) % 450 == 0], noise[np.arange(900) % 450 == 0] = 1e4, 1e4
     table = score_codes(codes, factors, "mig,modularity", replace(TINY, sizes=replace(TINY.sizes, train=2000, test=10)))
-    assert table["score"][0] < 0.1 < clean["score"][0]
+    assert table["score"].tolist()[0] < 0.1 < clean["score"]
     for note in table["note"]:
         assert "crowded" in note_codes(note)
         assert "of the rows of code 0 share one of its" in note
-    assert "crowded" not in note_codes(score_codes(noise, factors, "mig", TINY)["note"][0])
+    (row,) = score_codes(noise, factors, "mig", TINY).to_dict("records")
+    assert "crowded" not in note_codes(row["note"])

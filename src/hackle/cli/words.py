@@ -145,12 +145,13 @@ def duration(hours: float) -> str:
 def print_scores(scores: Any, verb: str = "score") -> None:
     """The score table on the terminal, and under it each note once. verb: the one whose options are a remedy."""
     table = Table(box=None, header_style="bold")
-    for column in ("metric", "codes", "score", "reference", "better"):
-        table.add_column(column, justify="right" if column in ("score", "reference") else "left")
+    levels = ("chance", "reference") if scores["chance"].notna().any() else ("reference",)
+    for column in ("metric", "codes", "score", *levels, "better"):
+        table.add_column(column, justify="right" if column in ("score", *levels) else "left")
     for row in scores.to_dict("records"):
         interval = "" if row["low"] != row["low"] else f"  [{row['low']:.3f}, {row['high']:.3f}]"
-        reference = "" if row["reference"] != row["reference"] else f"{row['reference']:.3f}"
-        table.add_row(row["metric"], row["representation"], f"{row['score']:.3f}{interval}", reference, row["better"])
+        beside = ["" if row[level] != row[level] else f"{row[level]:.3f}" for level in levels]
+        table.add_row(row["metric"], row["representation"], f"{row['score']:.3f}{interval}", *beside, row["better"])
     console = Console()
     console.print(table)
     told = {

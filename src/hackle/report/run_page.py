@@ -59,8 +59,9 @@ def score_rows(scores: pd.DataFrame) -> list[dict[str, Any]]:
             if 0 <= reference <= 1 + 1e-9
             else []
         )
-        score, top = ("" if pd.isna(value) else f"{value:.3f}" for value in (row["score"], reference))
-        shown.append({**row, "score": score, "reference": top, "bar": bar, "seconds": f"{row['seconds']:.1f}"})
+        levels = {"score": row["score"], "chance": row.get("chance"), "reference": reference}
+        written = {name: "" if pd.isna(value) else f"{value:.3f}" for name, value in levels.items()}
+        shown.append({**row, **written, "bar": bar, "seconds": f"{row['seconds']:.1f}"})
     return shown
 
 

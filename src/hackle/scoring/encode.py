@@ -133,6 +133,11 @@ class Codebook:
             raise EncodingError("this encoder gives codes, not posteriors: return (means, logvars) to score posteriors")
         return self._logvars[self._places(index)]
 
+    def shuffled(self, seed: int) -> Codebook:
+        """Every image with the code of another: codes that have nothing to do with their images."""
+        other = np.random.default_rng([seed, 6]).permutation(len(self.index))
+        return Codebook(self.index, self._means[other], None if self._logvars is None else self._logvars[other])
+
     def sampled(self, correlation: float, seed: int) -> Codebook:
         """One sample of each image's posterior in place of its mean. An image's noise depends on it and the seed alone."""
         if self._logvars is None:

@@ -151,6 +151,10 @@ class EncodedPlan:
         """The same with a sample of each image's posterior for its code."""
         return replace(self, codebook=self.posterior.sampled(self.correlation, self.seed))
 
+    def shuffled(self) -> EncodedPlan:
+        """The same with every image's code and posterior exchanged for another's."""
+        return replace(self, codebook=self.codebook.shuffled(self.seed), posterior=self.posterior.shuffled(self.seed))
+
     def halved(self, rng: np.random.Generator) -> EncodedPlan:
         """The same codes on a random half of the plan."""
         return replace(self, plan=half_of(self.grid, self.plan, self.split, rng))

@@ -50,15 +50,16 @@ def score(
     of codes and factors, in the list or by the names of their rows: `{"mcc": function}`. protocol: a name of `PROTOCOLS` or one
     of your own. factor_bins: into how many bins of equal width continuous factors are cut where a metric asks for classes,
     if not as the protocol has it (20). Each image of the plan is encoded once. representations: codes are posterior means,
-    samples of the posterior, or both. references: also score perfect codes on the same plan. bootstrap: resamplings for 95%
-    intervals; 0 gives none. whole_mixture: sampled informations use every image of the plan as their mixture, not just
-    those evaluated: slower, and worth it where a note says that an estimate is saturated. channels, value_range: of the
+    samples of the posterior, or both. references: also score perfect codes on the same plan and, of small sets, the
+    codes dealt out to other images. bootstrap: halves of the plan for 95% intervals; 0 gives none. whole_mixture:
+    sampled informations use every image of the plan as their mixture, not just those evaluated: slower, and worth it where a
+    note says that an estimate is saturated. channels, value_range: of the
     images that a module takes; by default floats (n, c, h, w) in [0, 1] of its parameters' dtype on their device. It
     answers with codes (n, c), or a pair of means and logvars, in evaluation mode and without gradients.
 
-    The table has a row per score and representation: metric, representation, score, reference, low, high, better (higher,
-    lower or neither), protocol, seed, seconds and note (a line for each thing that an estimator warned of, such as saturation,
-    with its code at the end). A metric that refuses these codes has the score NaN, and its note says why.
+    The table has a row per score and representation: metric, representation, score, chance, reference, low, high, better
+    (higher, lower or neither), protocol, seed, seconds and note (a line for each thing to know, such as saturation, with its
+    code at the end). A metric that refuses these codes or fails has the score NaN, and its note says why.
     """
     encoder = _found_model(model, trust, channels, value_range)
     dataset, settings = found(dataset), with_factor_bins(find_protocol(protocol), factor_bins)
@@ -97,7 +98,8 @@ def score_table(
     with Progress(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=console) as bar:
         best = [metric for metric in fitting if references and metric.has_reference]
         task = bar.add_task("", total=len(fitting) + len(best), completed=-1)
-        rows = scorer.rows(evaluation, lambda metric: bar.update(task, advance=1, description=metric.name))
+        told = lambda metric: bar.update(task, advance=1, description=metric.name)  # noqa: E731
+        rows = scorer.rows(evaluation, told, chance=references and scorer.split)
         top = scorer.references(
             best, lambda metric: bar.update(task, advance=1, description=f"{metric.name}, reference")
         )

@@ -40,7 +40,7 @@ ReferenceScores = Mapping[str, tuple[float, str]]
 PERFECT_LOGVAR = 2 * np.log(0.01)
 """Perfect posteriors, for references: means at the standardised factors, standard deviation 0.01."""
 _COLUMNS = (
-    *("metric", "representation", "score", "reference", "low", "high"),
+    *("metric", "representation", "score", "chance", "reference", "low", "high"),
     *("better", "protocol", "seed", "seconds", "note"),
 )
 _NAN = float("nan")
@@ -199,8 +199,13 @@ class Scorer:
         shared = (self.grid, self.plan, self.protocol, posterior, posterior)
         return EncodedPlan(*shared, seed=self.seed, whole_mixture=self.whole_mixture, split=self.split, **known)
 
-    def rows(self, evaluation: EncodedPlan, watch: Watch = lambda _: None) -> list[dict[str, Any]]:
-        """The rows of every metric that fits, of each representation that there is and that it takes."""
+    def rows(
+        self, evaluation: EncodedPlan, watch: Watch = lambda _: None, chance: bool = False
+    ) -> list[dict[str, Any]]:
+        """The rows of every metric that fits, of each representation that there is and that it takes.
+
+        chance: also what the codes score that are dealt out to other images than their own.
+        """
         there: dict[str, EncodedPlan] = {"posterior": evaluation, "mean": evaluation}
         if evaluation.has_posteriors and "sampled" in self.representations:
             there["sampled"] = evaluation.sampled()
@@ -213,9 +218,12 @@ class Scorer:
                 one = there[representation]
                 computed = compute(metric, one, self.bootstrap)
                 note = "\n".join(filter(None, (computed.note, of_all)))
+                told = chance and metric.has_reference
+                others = compute(metric, one.shuffled(), what="chance").scores if told else {}
                 for key, value in computed.scores.items():
                     low, high = computed.intervals.get(key, (_NAN, _NAN))
                     row = {"metric": key, "representation": representation, "score": value, "low": low, "high": high}
+                    row["chance"] = others.get(key, _NAN)
                     found.append({**row, "better": metric.better, "seconds": computed.seconds, "note": note})
         return found
 

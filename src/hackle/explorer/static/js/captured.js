@@ -85,11 +85,11 @@ function maps(session, found, signal) {
 }
 
 const HELD =
-  "Means of each latent, with one deviation of the posterior to either side, while the other factors stay as they are; " +
-  "what moves most comes first.";
+  "Means of each latent, with one deviation of the posterior to either side, while the other factors stay as they " +
+  "are; what moves most comes first.";
 const ACROSS =
-  "No two images differ in this factor alone: means of each latent over images of each value or bin, with one deviation " +
-  "to either side; what moves most comes first.";
+  "No two images differ in this factor alone: means of each latent over images of each value or bin, with one " +
+  "deviation to either side; what moves most comes first.";
 
 function responses(session, signal) {
   const factors = session.model.factors
