@@ -8,6 +8,8 @@ import references
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from samples import disentangled, imperfect, make_sample, values
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.linear_model import Lasso
 
 from hackle.metrics import MetricError, dci_from_importance, dci_importance, dci_scores
 from hackle.metrics.dci import completeness_per_factor, disentanglement_per_code
@@ -130,3 +132,45 @@ def test_a_factor_of_many_values_is_not_called_a_regression(predictor):
     assert dci_scores(factors * 1.0, factors, predictor=predictor, kinds="ordinal").disentanglement == pytest.approx(
         1.0
     )
+
+
+@pytest.mark.parametrize("predictor", ["l1-svm", "gbt", "random-forest", "lasso"])
+def test_continuous_factors_are_regressed_by_the_family_of_the_predictor(predictor):
+    rng = np.random.default_rng(0)
+    x = rng.random((600, 2))
+    codes = np.column_stack([3 * x[:, 1], -x[:, 0], rng.normal(size=600)]) + 0.02 * rng.normal(size=(600, 3))
+    good = dci_scores(codes[:400], x[:400], test=(codes[400:], x[400:]), predictor=predictor)
+    assert min(good) > 0.85
+    noise = rng.normal(size=(600, 3))
+    bad = dci_scores(noise[:400], x[:400], test=(noise[400:], x[400:]), predictor=predictor)
+    assert bad.informativeness < 0.02
+    assert bad.disentanglement < 0.4
+
+
+def test_regressions_are_scikit_learns():
+    rng = np.random.default_rng(0)
+    x = rng.random((200, 1))
+    codes = np.column_stack([x[:, 0] ** 2, rng.normal(size=200)]) + 0.1 * rng.normal(size=(200, 2))
+    z, v = ((part - part[:150].mean(axis=0)) / part[:150].std(axis=0) for part in (codes, x))
+    for predictor, model, weights in (
+        ("l1-svm", Lasso(alpha=0.002, tol=1e-6, max_iter=10_000), lambda fit: np.abs(fit.coef_)),
+        ("random-forest", RandomForestRegressor(random_state=0), lambda fit: fit.feature_importances_),
+    ):
+        found = dci_importance(codes[:150], x[:150], test=(codes[150:], x[150:]), predictor=predictor)
+        fit = model.fit(z[:150], v[:150, 0])
+        np.testing.assert_allclose(found.matrix[:, 0], weights(fit), atol=1e-3)
+        error = np.sqrt(np.mean((fit.predict(z[150:]) - v[150:, 0]) ** 2) / np.mean(v[150:, 0] ** 2))
+        assert found.informativeness[0] == pytest.approx(1 - error, abs=1e-3)
+
+
+def test_columns_of_classes_and_numbers_have_one_scale():
+    rng = np.random.default_rng(0)
+    factors = {"x": rng.random(300), "shape": rng.choice(["a", "b", "c"], 300)}
+    codes = np.column_stack([factors["x"], factors["shape"] == "a", rng.normal(size=300)]) + 0.0
+    matrix, informativeness = dci_importance(codes, factors)
+    np.testing.assert_allclose(matrix.sum(axis=0), 1.0)
+    assert matrix[0, 0] > 0.95
+    assert informativeness[0] > 0.95
+    constant, score = dci_importance(np.ones((300, 2)), factors)
+    assert constant.shape == (0, 2)
+    assert score[0] == 0.0

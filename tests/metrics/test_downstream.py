@@ -5,8 +5,10 @@ import warnings
 import numpy as np
 import pytest
 from samples import disentangled, imperfect, make_sample
-from sklearn.linear_model import LogisticRegressionCV
-from sklearn.model_selection import KFold
+from sklearn.ensemble import GradientBoostingRegressor
+from sklearn.linear_model import LogisticRegressionCV, Ridge
+from sklearn.metrics import r2_score
+from sklearn.model_selection import GridSearchCV, KFold
 
 from hackle.metrics import MetricError, downstream_accuracy, statistical_efficiency
 
@@ -77,4 +79,28 @@ def test_a_factor_of_many_values_is_not_called_a_regression():
     codes = factors + 0.1 * rng.normal(size=factors.shape)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert 0.4 < downstream_accuracy(codes, factors, codes, factors) <= 1
+        assert 0.4 < downstream_accuracy(codes, factors, codes, factors, kinds="ordinal") <= 1
+
+
+def test_continuous_factors_have_r2_of_ridge_regression_or_of_trees():
+    rng = np.random.default_rng(0)
+    x = rng.random((300, 2))
+    codes = np.column_stack([x[:, 0] + 0.2 * rng.normal(size=300), x[:, 1] ** 2, rng.normal(size=300)])
+    z = (codes - codes[:200].mean(axis=0)) / codes[:200].std(axis=0)
+    search = {"alpha": 1 / np.logspace(-4, 4, 10)}
+    expected = []
+    for factor in x.T:
+        ridge = GridSearchCV(Ridge(), search, scoring="neg_mean_squared_error", cv=KFold(5)).fit(z[:200], factor[:200])
+        expected.append(r2_score(factor[200:], ridge.predict(z[200:])))
+    found = downstream_accuracy(codes[:200], x[:200], codes[200:], x[200:])
+    assert found == pytest.approx(np.mean(expected), abs=1e-6)
+    trees = [
+        r2_score(v[200:], GradientBoostingRegressor(random_state=0).fit(z[:200], v[:200]).predict(z[200:])) for v in x.T
+    ]
+    grown = downstream_accuracy(codes[:200], x[:200], codes[200:], x[200:], classifier="gbt")
+    assert grown == pytest.approx(np.mean(trees), abs=0.03)
+    noise = rng.normal(size=(300, 3))
+    assert downstream_accuracy(noise[:200], x[:200], noise[200:], x[200:], classifier="gbt") == 0.0
+    assert downstream_accuracy(np.ones((200, 2)), x[:200], np.ones((100, 2)), x[200:]) == 0.0
+    both = statistical_efficiency(codes[:200], {"x": x[:200, 0]}, codes[200:], {"x": x[200:, 0]}, few=50, many=200)
+    assert 0.7 < both < 1.1

@@ -66,3 +66,12 @@ def test_options_that_are_refused():
 def test_a_factor_of_many_values_is_not_called_a_regression():
     factors = np.random.default_rng(0).permutation(150)[:60, None]
     assert 0 <= sap_score(factors * 1.0, factors, kinds="ordinal") <= 1
+
+
+def test_factors_of_two_kinds_have_a_column_each():
+    rng = np.random.default_rng(0)
+    factors = {"x": rng.random(400), "shape": rng.choice(["a", "b"], 400)}
+    codes = np.column_stack([factors["x"] + 0.1 * rng.normal(size=400), factors["shape"] == "a"])
+    matrix = sap_matrix(codes, factors)
+    np.testing.assert_allclose(matrix[:, 0], np.corrcoef(codes.T, factors["x"])[:2, 2] ** 2)
+    np.testing.assert_allclose(matrix[:, 1], sap_matrix(codes, factors["shape"])[:, 0])

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 from samples import imperfect, make_sample
-from sklearn.ensemble import GradientBoostingClassifier
+from sklearn.ensemble import GradientBoostingClassifier, GradientBoostingRegressor
 
 from hackle.metrics import trees as boosting
-from hackle.metrics.trees import fit_boosted_trees
+from hackle.metrics.trees import fit_boosted_trees, fit_regression_trees
 
 
 @pytest.mark.parametrize("factor", [0, 3])
@@ -58,3 +58,22 @@ def test_codes_without_information_have_finite_importances():
     trees = fit_boosted_trees(codes, np.array([0, 1, 0, 1]))
     np.testing.assert_array_equal(trees.importance, [0.0])
     assert trees.predict(codes).shape == (4,)
+
+
+def test_regression_trees_are_scikit_learns_where_codes_have_few_values():
+    """With fewer values than the histogram has bins splits are the same, and so are leaves and importances."""
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 12, size=(400, 3)).astype(np.float64)
+    values = np.sin(codes[:, 0]) + 0.1 * codes[:, 1] + 0.3 * rng.normal(size=400)
+    fast = fit_regression_trees(codes, values)
+    slow = GradientBoostingRegressor(random_state=0).fit(codes, values)
+    np.testing.assert_allclose(fast.predict(codes), slow.predict(codes), atol=0.02)
+    np.testing.assert_allclose(fast.importance, slow.feature_importances_, atol=0.01)
+
+
+@pytest.mark.parametrize("rows", [3, 10])
+def test_very_few_rows_can_be_regressed(rows):
+    codes = np.random.default_rng(0).random((rows, 2))
+    trees = fit_regression_trees(codes, codes[:, 0])
+    assert np.isfinite(trees.importance).all()
+    assert trees.predict(codes).shape == (rows,)

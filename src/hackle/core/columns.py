@@ -97,7 +97,7 @@ def read_numbers(table: Any, name: str) -> NDArray:
     columns = columns_of(table, name)
     for key, column in columns.items():
         if column.dtype.kind not in "biuf":
-            shown = f" such as {column[0]!r}" if len(column) else ""
+            shown = f" such as {str(column[0])!r}" if len(column) else ""
             raise FactorError(
                 f"column {key} of the {name} is {column.dtype}{shown}; expected real numbers: leave it out"
             )
@@ -189,7 +189,7 @@ def _read(name: str, column: NDArray, kind: str) -> Column:
         row = int(np.flatnonzero(~np.isfinite(values))[0])
         raise FactorError(f"factor {name} is {values[row]} in row {row}; expected finite numbers")
     if kind == "continuous" and values.dtype.kind == "U":
-        raise FactorError(f"factor {name} is said to be continuous but holds texts such as {values[0]!r}")
+        raise FactorError(f"factor {name} is said to be continuous but holds texts such as {str(values[0])!r}")
     chosen: Any = kind or _guess(values, "b" if column.dtype.kind == "b" else values.dtype.kind)
     return Column(name, chosen, not kind, values)
 
