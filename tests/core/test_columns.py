@@ -135,3 +135,23 @@ def test_factors_are_numbered_in_the_order_of_their_values() -> None:
     factor, codes = column.factor()
     assert (factor.values, codes.tolist()) == ((9.0, 10.0, 10.5), [1, 0, 2])
     assert in_words([factor]) == "x (continuous, guessed)"
+
+
+def test_tensors_are_fetched_from_their_device() -> None:
+    """A stand-in for one on a GPU, which refuses to be an array until it has come to the CPU without its gradient."""
+
+    class Elsewhere:
+        detached = False
+
+        def __array__(self, *_: Any) -> Any:
+            raise TypeError("can't convert cuda:0 device type tensor to numpy")
+
+        def detach(self) -> Elsewhere:
+            self.detached = True
+            return self
+
+        def cpu(self) -> torch.Tensor:
+            assert self.detached
+            return torch.ones(3, 2, dtype=torch.float16)
+
+    assert read_numbers(Elsewhere(), "codes").tolist() == [[1.0, 1.0]] * 3
