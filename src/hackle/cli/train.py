@@ -18,22 +18,12 @@ from hackle.core.parts import name_of
 from hackle.core.types import HackleError, Run, shown_fields
 
 
-@dataclasses.dataclass(frozen=True)
-class TrainOptions:
-    """What every method's training takes besides the method's own options and the fields of `Run` that people see."""
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class LoopOptions:
+    """How a run is trained that changes nothing in its weights, the same when it is resumed."""
 
-    architecture: str
-    """Networks: `hackle train --help` lists them. Of your own: path.py:name."""
-    out: Path | None = None
-    """The run's folder; without it the model is trained and forgotten."""
-    resume: bool = False
-    """Go on from the checkpoint in --out."""
     keep_state: bool = True
     """Keep the optimisers' states in --out at the end, so that the run can be lengthened by more --steps."""
-    resize: int | None = None
-    """Scale the images to squares of so many pixels, such as 64; the record's data set says so."""
-    pad: int | None = None
-    """Put the images in the middle of black squares of so many pixels; with --resize their proportions are kept."""
     root: Path | None = None
     """Where data sets lie."""
     device: str | None = None
@@ -46,6 +36,22 @@ class TrainOptions:
     """Steps between two quick scorings of the model, which join the curves; 0 is never."""
     score_metrics: str = "all"
     """The metrics of these scorings, of those that the protocol quick is for, and path.py:function of your own."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TrainOptions(LoopOptions):
+    """What every method's training takes besides the method's own options and the fields of `Run` that people see."""
+
+    architecture: str
+    """Networks: `hackle train --help` lists them. Of your own: path.py:name."""
+    out: Path | None = None
+    """The run's folder; without it the model is trained and forgotten."""
+    resume: bool = False
+    """Go on from the checkpoint in --out."""
+    resize: int | None = None
+    """Scale the images to squares of so many pixels, such as 64; the record's data set says so."""
+    pad: int | None = None
+    """Put the images in the middle of black squares of so many pixels; with --resize their proportions are kept."""
 
 
 def _run_options(default: Run) -> Any:
@@ -180,8 +186,8 @@ def _fit(
         print(f"next: {shlex.join(['hackle', verb, str(out), *code_of_ones_own])}")
 
 
-@dataclasses.dataclass(frozen=True)
-class ResumeOptions:
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ResumeOptions(LoopOptions):
     """Go on with the run that a folder holds."""
 
     out: Path
@@ -190,20 +196,6 @@ class ResumeOptions:
     """Must be given: it says that you mean the run in the folder."""
     steps: int | None = None
     """More steps than the run has, to lengthen it; those of its record if not given."""
-    keep_state: bool = True
-    """Keep the optimisers' states at the end, so that the run can be lengthened by more --steps."""
-    root: Path | None = None
-    """Where data sets lie."""
-    device: str | None = None
-    """cpu or cuda; the best one that is here if not given."""
-    log_every: int = 100
-    """Steps between two points of the curves."""
-    held_out_every: int = 1_000
-    """Steps between two points of the curves that have the ELBO of held-out images, where there are some."""
-    score_every: int = 0
-    """Steps between two quick scorings of the model, which join the curves; 0 is never."""
-    score_metrics: str = "all"
-    """The metrics of these scorings, of those that the protocol quick is for, and path.py:function of your own."""
     trust: bool = False
     """Import what the run's record names of other modules than hackle's, which runs their code."""
 
