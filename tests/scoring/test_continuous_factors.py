@@ -160,6 +160,26 @@ def test_functions_take_whatever_score_codes_takes(function: Any) -> None:
     assert np.isfinite(np.asarray(function(torch.from_numpy(codes[:, 1]).bfloat16(), words))).all()
 
 
+def test_functions_of_codes_alone_take_tensors_with_gradients() -> None:
+    codes = torch.from_numpy(np.random.default_rng(7).normal(size=(60, 3))).requires_grad_()
+    plain, logvars = codes.detach().numpy(), torch.full((60, 3), -3.0, requires_grad=True)
+    held, groups = torch.arange(20) % 2, codes.reshape(20, 3, 3)
+    for given, known in (
+        (metrics.gaussian_total_correlation(codes), metrics.gaussian_total_correlation(plain)),
+        (metrics.correlation_matrix(codes), metrics.correlation_matrix(plain)),
+        (metrics.informativeness(codes, logvars), metrics.informativeness(plain, np.full((60, 3), -3.0))),
+        (metrics.misjed(codes, logvars), metrics.misjed(plain, np.full((60, 3), -3.0))),
+        (metrics.consistency((codes, logvars), (codes, logvars)).score, 1.0),
+        (metrics.entangle(codes), metrics.entangle(plain)),
+        (
+            metrics.factor_vae_score(groups, held, metrics.code_scale(codes), active=torch.tensor([True] * 3)),
+            metrics.factor_vae_score(plain.reshape(20, 3, 3), held.numpy(), metrics.code_scale(plain)),
+        ),
+        (metrics.beta_vae_score(codes[:20].abs(), held), metrics.beta_vae_score(np.abs(plain[:20]), held.numpy())),
+    ):
+        np.testing.assert_allclose(given, known, rtol=1e-5)
+
+
 def test_groups_share_a_bin_of_a_continuous_factor() -> None:
     values = tuple(np.sort(np.random.default_rng(5).random(100)).tolist())
     factors = [Factor("x", 100, "continuous", values=values), Factor("shape", 3, "categorical")]

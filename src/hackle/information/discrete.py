@@ -17,6 +17,8 @@ import warnings
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hackle.core.columns import as_array
+
 _CROWD = 0.95
 """The share of the rows in one of a code's bins from which on it is asked what the bin hides."""
 _HIDDEN = 0.1
@@ -110,7 +112,7 @@ def discrete_entropy(factors: ArrayLike) -> NDArray[np.float64]:
 
 def _table(values: ArrayLike, name: str) -> NDArray:
     """The values as an array of shape (n, columns) with at least one row and one column."""
-    array = np.asarray(values)
+    array = as_array(values)
     if array.ndim != 2 or array.size == 0:
         raise ValueError(f"{name} have shape {array.shape}; expected (n, columns) with samples in rows")
     return array

@@ -19,6 +19,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.spatial import KDTree
 from scipy.special import digamma
 
+from hackle.core.columns import as_array
+
 Floats = NDArray[np.float64]
 NOISE = 1e-10
 
@@ -52,7 +54,7 @@ def neighbour_information(codes: ArrayLike, factors: ArrayLike, *, neighbours: i
 
 def _scaled(values: ArrayLike, seed: int) -> Floats:
     """Columns with mean 0 and standard deviation 1, each with noise of its own; constant ones are zeros."""
-    table = np.asarray(values, dtype=np.float64)
+    table = as_array(values).astype(np.float64)
     if table.ndim != 2 or table.size == 0 or not np.isfinite(table).all():
         raise ValueError(f"values have shape {table.shape}; expected finite numbers (n, columns) with samples in rows")
     low, spread = table.min(axis=0), np.ptp(table, axis=0)

@@ -17,6 +17,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hackle.core.columns import as_array
 from hackle.information.mixture import mixture_log_densities
 from hackle.information.posterior import Floats, LogDensities, PosteriorError, Posteriors, generator
 from hackle.information.sampled import Device, Mixture, draw
@@ -28,7 +29,7 @@ def covariance_total_correlation(covariance: ArrayLike) -> float:
     >>> round(covariance_total_correlation([[1.0, 0.9], [0.9, 1.0]]), 5)
     0.83037
     """
-    matrix = np.asarray(covariance, dtype=np.float64)
+    matrix = as_array(covariance).astype(np.float64)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.size == 0:
         raise PosteriorError(f"covariance has shape {matrix.shape}; expected a square matrix of one code or more")
     if not np.isfinite(matrix).all():
@@ -49,7 +50,7 @@ def gaussian_total_correlation(codes: ArrayLike, *, jitter: float = 1e-5) -> flo
 
     A constant code has variance `jitter` and adds nothing.
     """
-    values = np.asarray(codes, dtype=np.float64)
+    values = as_array(codes).astype(np.float64)
     if values.ndim != 2 or values.shape[1] == 0 or len(values) < 2:
         raise PosteriorError(f"codes have shape {values.shape}; expected (n, c) with at least 2 samples in rows")
     if not np.isfinite(values).all():
@@ -124,7 +125,7 @@ def density_ratio_total_correlation(logits: ArrayLike) -> float:
     >>> density_ratio_total_correlation([[2.0, 1.0], [0.0, -2.0]])
     1.5
     """
-    values = np.asarray(logits, dtype=np.float64)
+    values = as_array(logits).astype(np.float64)
     if values.size == 0 or not (values.ndim == 1 or (values.ndim == 2 and values.shape[1] == 2)):
         raise PosteriorError(
             f"logits have shape {values.shape}; expected (n,), or (n, 2) with q(z) in the first column"

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import linear_sum_assignment
 
+from hackle.core.columns import as_array
 from hackle.information.posterior import Floats, PosteriorError
 from hackle.information.ranks import spearman, spearman_matrix
 from hackle.metrics.informativeness import informativeness
@@ -58,7 +59,7 @@ def consistency(
     1.0
     """
     left, right = (informativeness(*model, bins=bins, bounds=bounds) for model in (first, second))
-    means = [np.asarray(model[0], dtype=np.float64) for model in (first, second)]
+    means = [as_array(model[0]).astype(np.float64) for model in (first, second)]
     if len(means[0]) != len(means[1]):
         raise PosteriorError(
             f"{len(means[0])} points in the first model but {len(means[1])} in the second; expected the same points"

@@ -24,6 +24,7 @@ import warnings
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hackle.core.columns import as_array
 from hackle.metrics.checks import Classes, MetricError, Table, TestPair, check_codes, check_groups, varying
 from hackle.metrics.likelihood import active_units
 from hackle.metrics.metric import Evaluation, Metric, Row
@@ -127,7 +128,7 @@ def _variances(codes: Table, gini: NDArray) -> Table:
 
 
 def _mask(mask: ArrayLike | bool, count: int, name: str) -> NDArray[np.bool_]:
-    array = np.asarray(mask)
+    array = as_array(mask)
     if array.dtype != bool or array.shape not in ((), (count,)):
         raise MetricError(
             f"{name} has shape {array.shape} and type {array.dtype}; expected {count} bools, one for each code"

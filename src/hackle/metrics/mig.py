@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hackle.core.columns import Kinds, TableLike
+from hackle.core.columns import Kinds, TableLike, as_array
 from hackle.information.discrete import bin_codes, discrete_entropy, discrete_mutual_information, warn_of_crowded_bins
 from hackle.metrics.checks import MetricError, check_bins, check_matrix, check_split, varying
 from hackle.metrics.metric import Metric, Row
@@ -60,7 +60,7 @@ def mig_per_factor(information: ArrayLike, entropies: ArrayLike) -> NDArray[np.f
     array([0.5 , 0.25])
     """
     information = check_matrix(information, "informations")
-    entropies = np.asarray(entropies, dtype=np.float64)
+    entropies = as_array(entropies).astype(np.float64)
     if entropies.shape != information.shape[1:] or not (np.isfinite(entropies) & (entropies > 0)).all():
         raise MetricError(
             f"entropies are {entropies}; expected {information.shape[1]} positive numbers, one for each column of the "
