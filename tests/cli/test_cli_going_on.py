@@ -60,6 +60,14 @@ def test_a_run_begins_with_the_weights_of_another(folder: Path, capsys: Any) -> 
     main(f"{TRAIN} --steps 3 --learning-rate 0 --beta 9 --from other --out new".split())
     main(["train", "--resume", "--out", "new", "--device", "cpu"])
     assert_same("other", "new")
+    # Where the first checkpoint was never written the other is needed once more.
+    for name in ("weights", "checkpoint"):
+        (folder / "new" / f"{name}.safetensors").unlink()
+    with pytest.raises(SystemExit):
+        main(["train", "--resume", "--out", "new", "--device", "cpu"])
+    assert "give that run's folder: --from DIR" in capsys.readouterr().err
+    main(["train", "--resume", "--from", "other", "--out", "new", "--device", "cpu"])
+    assert_same("other", "new")
     with pytest.raises(SystemExit):
         main(f"{TRAIN} --latents 4 --steps 2 --from other --out third".split())
     assert "the networks of other are not this run's" in capsys.readouterr().err

@@ -12,16 +12,17 @@ from typing import Any
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
+from torch import nn
 
 from hackle.core.records import record_hash
 from hackle.core.types import Adam, HackleError
 from hackle.engine import EngineError, run_study
-from hackle.nets import MLP, Convolutional
+from hackle.nets import MLP, Convolutional, Own
 from hackle.objectives import VAE, BetaVAE
 from hackle.train import TrainingError, fit
 from hackle.train.model import Model
 from train.test_fleet import small_run
-from train.test_train import FACTOR, assert_equal_weights, quiet, stop_after
+from train.test_train import FACTOR, Decoding, assert_equal_weights, quiet, stop_after
 
 STILL = Adam(learning_rate=0.0)
 
@@ -83,6 +84,25 @@ def test_networks_that_do_not_match_are_refused_before_a_folder_is_made(
     with pytest.raises(TrainingError, match="holds no weights to begin with"):
         quiet(run, out, squares, start=other)
     assert not out.exists()
+
+
+class Stubborn(nn.Module):
+    """An encoder that needs the values of its parameters when it is made."""
+
+    def __init__(self, shape: tuple[int, int, int], latents: int) -> None:
+        super().__init__()
+        self.layer = nn.Linear(shape[0] * shape[1] * shape[2], 2 * latents)
+        self.scale = float(self.layer.weight.detach().std())
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        return self.layer(images.flatten(1)) / self.scale
+
+
+def test_networks_of_ones_own_match_too(tmp_path: Path, squares: Any) -> None:
+    run = small_run(VAE(), steps=1, optimiser=STILL, architecture=Own(Stubborn, Decoding))
+    quiet(run, tmp_path / "own", squares)
+    quiet(replace(run, seed=5), tmp_path / "new", squares, start=tmp_path / "own")
+    assert_equal_weights(tmp_path / "own", tmp_path / "new")
 
 
 def test_it_resumes_without_the_other_and_says_where_it_is_lost(

@@ -177,6 +177,7 @@ def _fit(
             ("score-metrics", "" if options.score_metrics == "all" else options.score_metrics),
         )
         words = [word for name, value in known if value for word in (f"--{name}", str(value))]
+        words += [] if options.keep_state else ["--no-keep-state"]
         command = shlex.join(["hackle", "train", "--resume", "--out", str(out), *words, *code_of_ones_own])
         raise Stopped(f"{stopped}. Go on with: {command}") from None
     if out is not None:
@@ -196,6 +197,8 @@ class ResumeOptions(LoopOptions):
     """Must be given: it says that you mean the run in the folder."""
     steps: int | None = None
     """More steps than the run has, to lengthen it; those of its record if not given."""
+    start_from: Annotated[Path | None, tyro.conf.arg(name="from")] = None
+    """Folder of the run whose weights this one begins with, where no checkpoint was written yet."""
     trust: bool = False
     """Import what the run's record names of other modules than hackle's, which runs their code."""
 
@@ -209,4 +212,4 @@ def _resume(words: list[str]) -> None:
         raise HackleError("name a method (`hackle train --help`), or add --resume to go on with the run in --out")
     run, _ = read_record(options.out, trust=options.trust)
     run = run if options.steps is None else dataclasses.replace(run, steps=options.steps)
-    _fit(run, find_device(options.device), options.out, True, options)
+    _fit(run, find_device(options.device), options.out, True, options, options.start_from)

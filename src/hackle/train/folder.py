@@ -16,6 +16,7 @@ from torch import Tensor
 from hackle.core.files import LOCK, replacing
 from hackle.core.records import record_hash, to_json
 from hackle.core.types import Run
+from hackle.core.untrusted import file_inside
 from hackle.train.checkpoints import write_atomically
 from hackle.train.curves import FILE as CURVES
 from hackle.train.curves import Curves, as_lines, write_curves
@@ -70,8 +71,8 @@ class RunFolder:
         if self.finished:
             aside.mkdir(exist_ok=True)
             for name in (RECORD, CURVES):
-                if (self.path / name).is_file():
-                    shutil.copyfile(self.path / name, aside / name)
+                if (path := file_inside(self.path, name)) is not None:
+                    shutil.copyfile(path, aside / name)
             # The weights go last: while they are here the folder is the shorter run's.
             for name in (*_OF_WEIGHTS, WEIGHTS):
                 if (self.path / name).exists() and not (aside / name).exists():

@@ -149,7 +149,10 @@ def _is_in_place(name: str, arguments: Mapping[str, Any]) -> bool:
     """Whether an operation of this name, such as add_, __iadd__ or relu(inplace=True), changes its tensor."""
     operator = name.startswith("__i") and name[3:].removesuffix("__") in _OPERATORS
     return (
-        (name.endswith("_") and not name.endswith("__")) or operator or name == "__setitem__" or "inplace" in arguments
+        (name.endswith("_") and not name.endswith("__"))
+        or operator
+        or name == "__setitem__"
+        or bool(arguments.get("inplace"))
     )
 
 

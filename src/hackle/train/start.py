@@ -13,12 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from safetensors import SafetensorError
-from torch import Tensor
+from torch import Tensor, nn
 
 from hackle.core.records import record_hash
-from hackle.core.types import Run
+from hackle.core.types import HackleError, Run
 from hackle.core.untrusted import UntrustedError, file_inside, is_text
 from hackle.train.errors import TrainingError
+from hackle.train.fleet import build_networks
 from hackle.train.model import WEIGHTS, Model, load_tensors, peek_record, shapes_in, shapes_of
 
 Shape = tuple[int, int, int]
@@ -68,7 +69,7 @@ def _digest(weights: Mapping[str, Tensor]) -> str:
 
 def _check(source: str, run: Run, shape: Shape, there: Mapping[str, tuple[int, ...]]) -> None:
     """Refuse weights of which no network is this run's, or of a network that is another than this run's."""
-    wanted = shapes_of(run, shape)
+    wanted = _wanted(run, shape)
     networks = {name.partition(".")[0] for name in wanted} & {name.partition(".")[0] for name in there}
     if not networks:
         raise TrainingError(
@@ -82,6 +83,18 @@ def _check(source: str, run: Run, shape: Shape, there: Mapping[str, tuple[int, .
                 f"the networks of {source} are not this run's: of {name} it has {has}, this run's "
                 f"{type(run.architecture).__name__} {needs}. Expected the same architecture, latents and images"
             )
+
+
+def _wanted(run: Run, shape: Shape) -> dict[str, tuple[int, ...]]:
+    try:
+        return shapes_of(run, shape)
+    except HackleError:
+        raise
+    except Exception:
+        # Networks of one's own need not allow to be built without memory.
+        return {
+            name: tuple(value.shape) for name, value in nn.ModuleDict(build_networks(run, shape)).state_dict().items()
+        }
 
 
 def _networks(names: Mapping[str, object]) -> str:
