@@ -7,9 +7,10 @@ import io
 import socket
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -20,10 +21,13 @@ import pytest
 from PIL import Image
 
 from hackle.core.types import HackleError
+from hackle.datasets import own
+from hackle.datasets.pixels import Reading
 from hackle.explorer import create_app
 from hackle.explorer.guard import MOST_BODY, allowed_host, host_of, is_loopback
 from hackle.explorer.uploads import UploadError, decode_upload
 from hackle.explorer.workbench import Busy, LastUsed, RequestLimit
+from hackle.train.model import Model
 
 
 @pytest.fixture(autouse=True)
@@ -345,3 +349,26 @@ def test_other_machines_need_the_token(served: Path, visit: Any) -> None:
     assert "httponly" in welcome.headers["set-cookie"].lower()
     assert client.get("/api/runs").status_code == 200
     assert client.get("/api/runs", headers={"Host": "evil.example"}).status_code == 421
+
+
+def test_a_record_makes_no_images_larger_than_its_model(
+    served: Path, visit: Callable[..., httpx.Client], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A data set's name may ask for a size; where it is not the model's nothing is scaled."""
+    model = Model.load(served / "beta")
+    sizes, load = [], own.load
+
+    def noted(path: Path, how: Reading) -> Any:
+        sizes.append(how.resize)
+        return load(path, how)
+
+    monkeypatch.setattr(own, "load", noted)
+    for side in (16, 9000):
+        run = replace(model.run, dataset=f"{model.run.dataset}+resize={side}")
+        Model(run, model.shape, model.weights()).save(tmp_path / "runs" / str(side))
+    client = visit(create_app(tmp_path / "runs"))
+    (column,) = (column for column in client.get("/api/runs").json()["columns"] if column["key"] == "id")
+    problems = [client.get(f"/api/runs/{name}/model").json()["problem"] for name in column["words"]]
+    assert sizes == [16]
+    assert sorted(bool(problem) for problem in problems) == [False, True]
+    assert any("another size" in problem for problem in problems)

@@ -44,7 +44,7 @@ __all__ = [
 ]
 AnyData = Dataset | TorchDataset | str | Path
 """What serves as a data set in Python: one of hackle's, a map-style one of PyTorch's, a name or a path."""
-_SIZED = re.compile(r"(.+?)((?:\+(?:resize|pad)=[1-9][0-9]{0,4})+)")
+_SIZED = re.compile(r"(.+?)((?:\+(?:resize|pad)=[1-9][0-9]{0,3})+)")
 
 
 class OtherData(UserWarning):

@@ -16,7 +16,8 @@ import torch
 from numpy.typing import NDArray
 from torch.utils.data import IterableDataset
 
-from hackle.core.factors import Factor, FactorGrid
+from hackle.core.columns import as_array, columns_of
+from hackle.core.factors import Factor, FactorError, FactorGrid
 from hackle.datasets.arrays import ArrayDataset
 from hackle.datasets.labels import guessed_kinds, labelled_grid
 from hackle.datasets.pixels import Channels, Reading, as_bytes, say
@@ -85,7 +86,7 @@ def from_arrays(
     """
     how = Reading(resize, pad, channels, value_range)
     prefer: Channels = "first" if isinstance(images, torch.Tensor) else "last"
-    pictures = [as_array(image) for image in images] if isinstance(images, list | tuple) else as_array(images)
+    pictures = [_pixels(image) for image in images] if isinstance(images, list | tuple) else _pixels(images)
     return named_by_contents(name, pictures, factors, names, kinds, how, in_doubt=prefer)
 
 
@@ -116,16 +117,19 @@ def unlabelled(count: int) -> FactorGrid:
     return FactorGrid([Factor("instance", count, "categorical", observed=False)])
 
 
-def as_array(values: Any) -> NDArray:
-    """Numbers of any library as an array; tensors may be on any device, of any dtype and have gradients."""
-    if isinstance(values, torch.Tensor):
-        values = values.detach().cpu()
-        return (values.float() if values.dtype == torch.bfloat16 else values).numpy()
-    return np.asarray(values)
+def _pixels(images: Any) -> NDArray:
+    """Images of any library as an array of their dtype; tensors may be on any device and have gradients."""
+    if isinstance(images, torch.Tensor):
+        images = images.detach().cpu()
+        return (images.float() if images.dtype == torch.bfloat16 else images).numpy()
+    return np.asarray(images)
 
 
 def _grid(name: str, factors: Any, names: Any, kinds: Any, count: int) -> FactorGrid:
-    columns = _columns(name, factors)
+    try:
+        columns = {} if factors is None else columns_of(factors, "factors")
+    except FactorError as error:
+        raise DataError(f"{name}: {error}") from error
     if not columns:
         return unlabelled(count)
     wrong = next((column for column in columns.values() if column.shape != (count,)), None)
@@ -142,29 +146,6 @@ def _grid(name: str, factors: Any, names: Any, kinds: Any, count: int) -> Factor
     if len(told) != len(titles):
         raise DataError(f"{name}: {len(told)} kinds of factors; expected one for each of {', '.join(titles)}")
     return labelled_grid(name, titles, told, list(columns.values()))
-
-
-def _columns(name: str, factors: Any) -> dict[str, NDArray]:
-    """The factors by name, each a column."""
-    if factors is None:
-        return {}
-    if hasattr(factors, "columns") or isinstance(factors, Mapping):
-        return {str(key): _plain(as_array(factors[key])) for key in factors}
-    table = as_array(factors)
-    if table.ndim == 1:
-        table = table[:, None]
-    if table.ndim != 2:
-        raise DataError(f"{name}: factors have shape {table.shape}; expected (n,) or (n, f), one row per image")
-    return {f"factor_{number}": _plain(column) for number, column in enumerate(table.T)}
-
-
-def _plain(column: NDArray) -> NDArray:
-    """A column of Python objects as texts, if it holds texts alone; numbers as they are."""
-    if column.dtype == object and all(isinstance(value, str) for value in column):
-        return column.astype(str)
-    if column.dtype == object:
-        return np.array(column.tolist())
-    return column
 
 
 def from_torch(
@@ -188,7 +169,7 @@ def from_torch(
     for number in progress(range(len(dataset)), f"reading {name}"):
         image, known = _split(name, number, dataset[number])
         tensors = tensors or isinstance(image, torch.Tensor)
-        images.append(as_array(image))
+        images.append(_pixels(image))
         facts = dict(_facts(name, number, known))
         if number and facts.keys() != table.keys():
             raise DataError(

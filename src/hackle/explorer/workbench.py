@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from hackle.core.factors import scored_factors
 from hackle.core.method import about
 from hackle.core.types import Dataset, HackleError
-from hackle.datasets import load_of_run
+from hackle.datasets import load_of_run, without_size
 from hackle.explorer.catalogue import Catalogue, without_places
 from hackle.metrics.likelihood import active_units
 from hackle.pictures import Axis, Captured, Look, axes_of, importance, to_bytes
@@ -218,6 +218,10 @@ class Workbench:
     def _open(self, folder: Path) -> Bench:
         model = Model.load(folder, trust=self.trust)
         name = model.run.dataset
+        how = without_size(name)[1]
+        if how.changes_size and (side := how.pad or how.resize, side) != model.shape[:2]:
+            # Before anything is scaled: a record may ask for images of any size.
+            return Bench(model, None, f"the data set {name} has images of another size than this model")
         try:
             dataset: Dataset | None = self._datasets.get(name, lambda: load_of_run(name, self.root))
             problem = ""
