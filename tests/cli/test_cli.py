@@ -76,7 +76,8 @@ def test_train_score_show(own_data: Path, tmp_path: Path, capsys: Any) -> None:
     main(f"train --resume --out {run} --device cpu".split())
     shown = capsys.readouterr()
     assert shown.out == f"trained already, all 3 steps: {run}\nnext: hackle score {run}\n"
-    assert shown.err == ""
+    (read,) = shown.err.splitlines()
+    assert read.startswith("squares: factors x (ordinal, 4 values, guessed), y ")
 
 
 def test_after_training_without_factors_pictures_come_next(tmp_path: Path, squares: Any, capsys: Any) -> None:
@@ -108,7 +109,8 @@ def test_scores_while_training(own_data: Path, tmp_path: Path) -> None:
 def test_training_that_keeps_nothing_says_so_before_it_starts(own_data: Path, capsys: Any, monkeypatch: Any) -> None:
     monkeypatch.setattr("hackle.train.fit", lambda *_, **__: print("training", file=sys.stderr))
     main(f"train vae --dataset {own_data} --architecture mlp --steps 2 --device cpu".split())
-    warned, begun = capsys.readouterr().err.splitlines()
+    read, warned, begun = capsys.readouterr().err.splitlines()
+    assert read.startswith("squares: factors ")
     assert warned == "no --out is given: after 2 steps nothing will be kept; add --out DIR"
     assert begun == "training"
 
