@@ -265,7 +265,8 @@ class Run:
     architecture: Architecture | AdversarialArchitecture
     dataset: str = shown(
         "dsprites",
-        "Name of a data set (`hackle data list`), or path of a folder of images or of an .npz file; of your own: path.py:name.",
+        "Name of a data set (`hackle data list`), or path of a folder of images or of an .npz or HDF5 file; of your own: "
+        "path.py:name.",
         word="data set",
         usual=False,
     )
