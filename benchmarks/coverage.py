@@ -78,10 +78,9 @@ def main(
             for kind in KINDS:
                 one = partial(intervals, metric, kind, rows, halves=halves)
                 for key, share in covered(pool.map(one, range(simulations), chunksize=5)).items():
-                    results.append({"score": key, "codes": kind, "coverage": share})
+                    results.append({"score": key, "codes": kind, "coverage": share, "simulations": simulations})
                     print(f"{key:24} {kind:6} {share:.3f}", flush=True)
-            settings = {"rows": rows, "simulations": simulations, "halves": halves}
-            path.write_text(json.dumps({**settings, "results": results}, indent=1) + "\n")
+            path.write_text(json.dumps({"rows": rows, "halves": halves, "results": results}) + "\n")
 
 
 if __name__ == "__main__":

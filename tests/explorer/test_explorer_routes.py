@@ -114,6 +114,7 @@ def test_uploads_are_fitted_to_the_model(client: httpx.Client, ids: dict[str, st
 def test_what_was_captured(client: httpx.Client, ids: dict[str, str], model: Model) -> None:
     found = client.get(f"/api/runs/{ids['beta']}/captured").json()
     look = Look.of(model, load(model.run.dataset), n=2000)
+    assert found["images"] == found["of_images"] == 32 == len(np.unique(look.rows, axis=0))
     expected = discrete_mutual_information(bin_codes(look.means, 20), look.rows)
     np.testing.assert_allclose(found["information"], expected, atol=1e-4)
     np.testing.assert_allclose(found["entropies"], np.log([4, 4, 2]), atol=0.01)

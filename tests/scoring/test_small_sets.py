@@ -74,8 +74,9 @@ def test_half_of_a_plan(split: bool) -> None:
     assert (len(half.train), len(half.test)) == (len(plan.train) // 2, len(plan.test) // 2)
     assert isinstance(half.groups, Groups)
     assert isinstance(plan.groups, Groups)
-    assert half.groups.index.shape == (30, 8)
-    held = GRID.rows(half.groups.index.ravel()).reshape(30, 8, 3)[np.arange(30), :, half.groups.held]
+    count = 60 if split else 30
+    assert half.groups.index.shape == (count, 8)
+    held = GRID.rows(half.groups.index.ravel()).reshape(count, 8, 3)[np.arange(count), :, half.groups.held]
     assert (held == held[:, :1]).all()
     if split:
         train, test = parts(half)

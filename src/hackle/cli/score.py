@@ -46,7 +46,7 @@ def score_command(
             gets smaller than 200 points.
         seed: Seed of the draws.
         factor_bins: Continuous factors are cut into so many bins of equal width where a metric asks for classes; 20.
-        bootstrap: Number of resamplings for 95% intervals; 0 gives none.
+        bootstrap: Number of random halves of the points for 95% intervals; 0 gives none.
         references: Also show what perfect codes reach.
         whole_mixture: Sampled mutual informations use every image of the plan as mixture; slower.
         json: Where to write the table as JSON instead.

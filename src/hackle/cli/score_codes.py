@@ -54,7 +54,7 @@ def score_codes_command(
             that are not named are guessed, which is said.
         factor_bins: Continuous factors are cut into so many bins of equal width where a metric asks for classes; 20.
         drop_missing: Leave out rows that lack a value of a code or a factor, in place of refusing them.
-        bootstrap: Number of resamplings for 95% intervals; 0 gives none.
+        bootstrap: Number of random halves of the points for 95% intervals; 0 gives none.
         references: Also show what perfect codes reach.
         whole_mixture: Sampled mutual informations use every sample as mixture; slower.
         json: Where to write the table as JSON.

@@ -213,7 +213,8 @@ def half_of(grid: FactorGrid, plan: Plan, split: bool, rng: np.random.Generator)
     """A random half of every part of a plan, in random order.
 
     Points, groups and pairs that were drawn independently are halved as they are. Of a split set the images are what chance has
-    chosen: half of those of either part stay, and half as many groups and pairs are drawn from them.
+    chosen: half of those of either part stay, and as many groups and pairs as before are drawn from them, since these scatter
+    anew each time.
     """
 
     def half(part: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -222,10 +223,10 @@ def half_of(grid: FactorGrid, plan: Plan, split: bool, rng: np.random.Generator)
     def groups(part: Groups | None, images: NDArray[np.int64]) -> Groups | None:
         if part is None or not len(part.held):
             return part
+        if split:
+            return _holding_one_of_those_present(grid, images, part.held, part.index.shape[1], rng)
         chosen = half(np.arange(len(part.held)))
-        if not split:
-            return Groups(part.index[chosen], part.held[chosen])
-        return _holding_one_of_those_present(grid, images, part.held[chosen], part.index.shape[1], rng)
+        return Groups(part.index[chosen], part.held[chosen])
 
     halves = []
     for points, *others in ((plan.train, plan.groups, plan.pairs), (plan.test, plan.test_groups, plan.test_pairs)):
