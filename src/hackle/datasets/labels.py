@@ -33,6 +33,5 @@ def labelled_grid(
 
 
 def guessed_kinds(grid: FactorGrid) -> list[str]:
-    """What is said of factors where one was guessed to be continuous; as classes numbers and texts go without saying."""
-    guessed = any(factor.guessed and factor.kind == "continuous" for factor in grid.factors)
-    return [f"factors {in_words(grid.factors)}"] if guessed else []
+    """What is said of factors whose kind was guessed; nothing where all were told."""
+    return [f"factors {in_words(grid.factors)}"] if any(factor.guessed for factor in grid.factors) else []
