@@ -41,6 +41,14 @@ def test_arrays_of_every_kind_are_the_same_data() -> None:
             assert rows_of(again) == rows_of(first)
 
 
+def test_a_column_that_numbers_the_images_is_no_factor(capsys: pytest.CaptureFixture[str]) -> None:
+    frame = pd.DataFrame({"id": [5, 7, 6, 9], "x": [0, 0, 1, 1]})
+    images = np.zeros((4, 8, 8), np.uint8)
+    assert hackle.from_arrays(images, frame).factors.names == ("x", "instance")
+    assert "column 'id', which numbers or names the images, left out" in capsys.readouterr().err
+    assert hackle.from_arrays(images, frame, kinds={"id": "ordinal"}).factors.names == ("id", "x")
+
+
 def test_names_and_kinds_can_be_told() -> None:
     factors = np.stack([np.arange(24) % 3, PLACES], axis=1)
     data = hackle.from_arrays(IMAGES, factors, names=["a", "b"], kinds={"a": "categorical"})

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import struct
 import tempfile
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -204,6 +206,33 @@ def test_a_picture_of_sixteen_bits_becomes_bytes(tmp_path: Path, capsys: pytest.
     assert "deep: 16-bit pictures, divided by 257" in capsys.readouterr().err
 
 
+def sixteen_bit_colours(path: Path, pixels: np.ndarray) -> None:
+    """A PNG as Pillow cannot write it: (h, w, 3) of 16 bits."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    head = struct.pack(">IIBBBBB", pixels.shape[1], pixels.shape[0], 16, 2, 0, 0, 0)
+    lines = b"".join(b"\0" + line.astype(">u2").tobytes() for line in pixels)
+    body = chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(lines)) + chunk(b"IEND", b"")
+    path.write_bytes(b"\x89PNG\r\n\x1a\n" + body)
+
+
+def test_what_becomes_of_sixteen_bits_in_colour_and_of_twelve_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("colours", "dark"):
+        (tmp_path / name).mkdir()
+    sixteen_bit_colours(tmp_path / "colours" / "a.png", np.array([[[0, 257, 65535]]]))
+    assert load(tmp_path / "colours").render([[0]]).ravel().tolist() == [0, 1, 255]
+    said = capsys.readouterr().err
+    assert "colours: 16-bit colour pictures, of which the upper 8 bits are read" in said
+    assert "black" not in said
+    Image.fromarray(np.array([[0, 4095]], np.uint16)).save(tmp_path / "dark" / "a.png")
+    load(tmp_path / "dark")
+    assert "the brightest value being 16 of 255" in capsys.readouterr().err
+
+
 def test_a_folder_without_pictures_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="holds no images"):
         load(tmp_path)
@@ -262,6 +291,22 @@ def test_a_table_tells_the_factors_of_a_folder(tmp_path: Path) -> None:
     ]
     assert dataset.factors.rows(np.arange(3)).tolist() == [[0, 1, 0, 0], [1, 1, 0, 1], [0, 0, 1, 0]]
     assert fingerprint(tmp_path) != before
+
+
+def test_columns_that_number_the_images_are_no_factors(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table = "file,id,x,name\na.png,1003,1,one\nb.png,1001,2,two\ndeep/c.png,1002,2,three\n"
+    dataset = load(picture_folder(tmp_path / "folder", table))
+    assert dataset.factors.names == ("x", "instance")
+    said = capsys.readouterr().err
+    assert "column 'id', which numbers or names the images, left out" in said
+    assert "column 'name'" in said
+    told = load(picture_folder(tmp_path / "told", table.replace("id", "id:ordinal")))
+    assert told.factors.names == ("id", "x")
+    names = np.array(["id", "x"])
+    whole = load(save(tmp_path, images=noise(3, 4, 4), factors=np.array([[3, 1], [1, 2], [2, 2]]), factor_names=names))
+    assert whole.factors.names == ("x", "instance")
+    alone = load(picture_folder(tmp_path / "alone", "file,id\na.png,3\nb.png,1\ndeep/c.png,2\n"))
+    assert alone.factors.observed == ()
 
 
 @pytest.mark.parametrize(

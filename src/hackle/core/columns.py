@@ -147,8 +147,9 @@ def row_numbers(columns: Mapping[str, NDArray], *, first: bool = False) -> list[
     """The names of columns that number or name the rows: numbers by the column's name, as pandas writes an index that has none,
     or, where `first`, a first column that counts 0, 1, 2, … or 1, 2, 3, … whatever it is called; texts that all differ."""
     found = []
-    for place, (name, column) in enumerate(columns.items()):
-        if column.dtype.kind == "U" and len(np.unique(column)) == len(column) > 2 and _numbers(column) is column:
+    for place, (name, texts) in enumerate(columns.items()):
+        column = _numbers(texts) if texts.dtype.kind == "U" else texts
+        if column.dtype.kind == "U" and len(np.unique(column)) == len(column) > 2:
             found.append(name)
         if column.dtype.kind not in "iuf" or (column != np.round(column)).any():
             continue

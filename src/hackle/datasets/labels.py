@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from hackle.core.columns import as_array, in_words, read_columns
+from hackle.core.columns import as_array, in_words, read_columns, row_numbers
 from hackle.core.factors import Factor, FactorError, FactorGrid, Rows
 from hackle.datasets.arrays import grid_of, number_instances, with_instance
 from hackle.datasets.source import DataError
@@ -30,6 +30,27 @@ def labelled_grid(
     if number_instances(rows).any():
         factors, rows = with_instance(factors, rows)
     return grid_of(factors, rows)
+
+
+def own_grid(
+    where: str, names: Sequence[str], kinds: Sequence[str], columns: Sequence[NDArray] | NDArray
+) -> tuple[FactorGrid, list[str]]:
+    """The grid of the factors in a table with heads, and words on columns that are left out: those of which no kind is told and
+    which number or name the images, such as `id`."""
+    table = dict(zip(names, map(as_array, columns), strict=True))
+    told = dict(zip(names, kinds, strict=True))
+    numbers = [name for name in row_numbers(table) if not told[name]] if len(table) == len(names) else []
+    said = [f"column {name!r}, which numbers or names the images, left out" for name in numbers]
+    kept = [place for place, name in enumerate(names) if name not in numbers]
+    if not kept:
+        return unlabelled(len(columns[0])), said
+    factors = [names[place] for place in kept], [kinds[place] for place in kept], [columns[place] for place in kept]
+    return labelled_grid(where, *factors), said
+
+
+def unlabelled(count: int) -> FactorGrid:
+    """The grid of images of which nothing is known: they are numbered."""
+    return FactorGrid([Factor("instance", count, "categorical", observed=False)])
 
 
 def guessed_kinds(grid: FactorGrid) -> list[str]:

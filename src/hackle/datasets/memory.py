@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from torch.utils.data import IterableDataset
 
 from hackle.core.columns import as_array, columns_of
-from hackle.core.factors import Factor, FactorError, FactorGrid
+from hackle.core.factors import FactorError, FactorGrid
 from hackle.datasets.arrays import ArrayDataset
-from hackle.datasets.labels import guessed_kinds, labelled_grid
+from hackle.datasets.labels import guessed_kinds, labelled_grid, own_grid, unlabelled
 from hackle.datasets.pixels import Channels, Reading, as_bytes, say
 from hackle.datasets.progress import progress
 from hackle.datasets.source import DataError
@@ -106,15 +106,11 @@ def named_by_contents(
             f"a data set's name is {name!r}; expected one without @, behind which a hash of its contents stands"
         )
     pixels, said = as_bytes(name, images, how, in_doubt=in_doubt)
-    dataset = ArrayDataset(name, pixels, _grid(name, factors, names, kinds, len(pixels)), said)
-    say(name, [*said, *guessed_kinds(dataset.factors)])
+    grid, left_out = _grid(name, factors, names, kinds, len(pixels))
+    dataset = ArrayDataset(name, pixels, grid, [*said, *left_out])
+    say(name, [*dataset.said, *guessed_kinds(grid)])
     dataset.name = f"{name}@{contents(dataset)}"
     return dataset
-
-
-def unlabelled(count: int) -> FactorGrid:
-    """The grid of images of which nothing is known: they are numbered."""
-    return FactorGrid([Factor("instance", count, "categorical", observed=False)])
 
 
 def _pixels(images: Any) -> NDArray:
@@ -125,13 +121,13 @@ def _pixels(images: Any) -> NDArray:
     return np.asarray(images)
 
 
-def _grid(name: str, factors: Any, names: Any, kinds: Any, count: int) -> FactorGrid:
+def _grid(name: str, factors: Any, names: Any, kinds: Any, count: int) -> tuple[FactorGrid, list[str]]:
     try:
         columns = {} if factors is None else columns_of(factors, "factors")
     except FactorError as error:
         raise DataError(f"{name}: {error}") from error
     if not columns:
-        return unlabelled(count)
+        return unlabelled(count), []
     wrong = next((column for column in columns.values() if column.shape != (count,)), None)
     if wrong is not None:
         raise DataError(f"{name}: factors have {len(wrong):,} rows; expected one for each of {count:,} images")
@@ -145,7 +141,9 @@ def _grid(name: str, factors: Any, names: Any, kinds: Any, count: int) -> Factor
     told = [""] * len(titles) if kinds is None else list(kinds)
     if len(told) != len(titles):
         raise DataError(f"{name}: {len(told)} kinds of factors; expected one for each of {', '.join(titles)}")
-    return labelled_grid(name, titles, told, list(columns.values()))
+    if names is None and not isinstance(factors, Mapping) and not hasattr(factors, "columns"):
+        return labelled_grid(name, titles, told, list(columns.values())), []
+    return own_grid(name, titles, told, list(columns.values()))
 
 
 def from_torch(

@@ -22,8 +22,7 @@ from hackle.core.factors import FactorGrid
 from hackle.datasets.arrays import ArrayDataset
 from hackle.datasets.damage import reading
 from hackle.datasets.hdf5 import ENDINGS, read_hdf5
-from hackle.datasets.labels import guessed_kinds, labelled_grid
-from hackle.datasets.memory import unlabelled
+from hackle.datasets.labels import guessed_kinds, labelled_grid, own_grid, unlabelled
 from hackle.datasets.npz import Npz
 from hackle.datasets.pixels import (
     AS_THEY_ARE,
@@ -42,6 +41,12 @@ from hackle.datasets.source import DataError
 _ENDINGS = {".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".pgm", ".ppm"}
 _MODES = {"1": "L", "L": "L", "RGB": "RGB", "RGBA": "RGBA", "P": "RGB", "LA": "RGBA", "PA": "RGBA"}
 _TABLE = "factors.csv"
+_TWELVE_BITS = 16
+"""White of 12 bits, 4095, divided by 257."""
+_DARK = (
+    "all but black, the brightest value being {} of 255: if white is less than 65535 in them, read them as arrays and say so, "
+    "hackle.from_arrays(…, value_range=(0, 4095))"
+)
 _KNOWN = ("images", "factors", "factor_names", "factor_kinds")
 
 
@@ -53,7 +58,8 @@ def load(path: Path, how: Reading = AS_THEY_ARE) -> ArrayDataset:
         dataset = load_npz(path, how)
     elif path.suffix in ENDINGS:
         images, said, rest = read_hdf5(path, how)
-        dataset = ArrayDataset(path.stem, images, _file_grid(path, len(images), rest), said)
+        grid, left_out = _file_grid(path, len(images), rest)
+        dataset = ArrayDataset(path.stem, images, grid, [*said, *left_out])
     else:
         raise DataError(
             f"{path} is neither a folder of images nor an .npz or HDF5 file ({', '.join(ENDINGS)}); expected one of these"
@@ -96,11 +102,10 @@ def load_folder(folder: Path, how: Reading = AS_THEY_ARE) -> ArrayDataset:
     paths = _pictures(folder)
     if not paths:
         raise DataError(f"{folder} holds no images; expected files ending in {', '.join(sorted(_ENDINGS))}")
-    images, sizes, deep = np.empty((0, 0, 0, 0), np.uint8), {}, False
+    images, sizes, deep = np.empty((0, 0, 0, 0), np.uint8), {}, {}
     for number, path in enumerate(progress(paths, f"reading {folder.name}")):
-        read = _read_picture(path)
-        deep = deep or read.dtype == np.uint16
-        picture = np.rint(read / 257).astype(np.uint8) if read.dtype == np.uint16 else read
+        picture, words = _read_picture(path)
+        deep |= dict.fromkeys(words)
         image = fit_images(str(path), picture[None], how)[0] if how.changes_size else picture
         if not number:
             images = np.empty((len(paths), *image.shape), np.uint8)
@@ -109,12 +114,16 @@ def load_folder(folder: Path, how: Reading = AS_THEY_ARE) -> ArrayDataset:
             raise DataError(f"{path} is {size_text(picture.shape)}, {paths[0].name} is {size_text(first)}; {ONE_SIZE}")
         sizes[picture.shape] = None
         images[number] = image
-    said = ["16-bit pictures, divided by 257"] if deep else []
-    said += [*alpha_words(images.shape[-1]), *size_words(sizes, images.shape[1:3], how)]
+    if deep and images.max() <= _TWELVE_BITS:
+        deep[_DARK.format(images.max())] = None
+    said = [*deep, *alpha_words(images.shape[-1]), *size_words(sizes, images.shape[1:3], how)]
     table = folder / _TABLE
     grid = unlabelled(len(images))
     if table.is_file():
-        grid = labelled_grid(str(table), *_read_table(table, [path.relative_to(folder).as_posix() for path in paths]))
+        grid, left_out = own_grid(
+            str(table), *_read_table(table, [path.relative_to(folder).as_posix() for path in paths])
+        )
+        said += left_out
     return ArrayDataset(folder.resolve().name, images, grid, said)
 
 
@@ -149,35 +158,41 @@ def load_npz(path: Path, how: Reading = AS_THEY_ARE) -> ArrayDataset:
         raise DataError(f"{path} holds {', '.join(unknown)}, which is not understood; known are {', '.join(_KNOWN)}")
     images, said = as_bytes(str(path), archive.read("images"), how)
     rest = {name: archive.read(name) for name in archive.names if name != "images"}
-    return ArrayDataset(path.stem, images, _file_grid(path, len(images), rest), said)
+    grid, left_out = _file_grid(path, len(images), rest)
+    return ArrayDataset(path.stem, images, grid, [*said, *left_out])
 
 
-def _file_grid(path: Path, count: int, arrays: Mapping[str, NDArray]) -> FactorGrid:
-    """The grid of the factors in a file, by the names of its arrays."""
+def _file_grid(path: Path, count: int, arrays: Mapping[str, NDArray]) -> tuple[FactorGrid, list[str]]:
+    """The grid of the factors in a file, by the names of its arrays, and words on columns that are left out."""
     if "factors" not in arrays:
-        return unlabelled(count)
+        return unlabelled(count), []
     table = arrays["factors"]
     if table.ndim == 1:
         table = table[:, None]
     if table.ndim != 2 or len(table) != count:
         raise DataError(f"{path}: factors have shape {table.shape}; expected ({count}, f), one row per image")
     if table.shape[1] == 0:
-        return unlabelled(count)
+        return unlabelled(count), []
     names = _texts(path, arrays, "factor_names", [f"factor_{column}" for column in range(table.shape[1])])
     kinds = _texts(path, arrays, "factor_kinds", [""] * table.shape[1])
-    return labelled_grid(str(path), names, kinds, table.T)
+    if "factor_names" not in arrays:
+        return labelled_grid(str(path), names, kinds, table.T), []
+    return own_grid(str(path), names, kinds, table.T)
 
 
-def _read_picture(path: Path) -> NDArray:
-    """A picture as uint8 or uint16 (h, w, c)."""
+def _read_picture(path: Path) -> tuple[NDArray[np.uint8], list[str]]:
+    """A picture (h, w, c), and words on how 16 bits became 8. Pillow has no colours of 16 bits and gives their upper 8."""
     with reading(path, "an image"), Image.open(path) as image:
+        deep = ";16" in str(image.tile)
         if image.mode.startswith("I;16"):
-            array = np.asarray(image).astype(np.uint16)
+            array = np.rint(np.asarray(image) / 257).astype(np.uint8)
+            said = ["16-bit pictures, divided by 257"]
         elif (mode := _MODES.get(image.mode)) is None:
             raise ValueError(f"its pixels are {image.mode}; expected grey of 8 or 16 bits, RGB or RGBA")
         else:
             array = np.asarray(image.convert(mode), dtype=np.uint8)
-    return array[..., None] if array.ndim == 2 else array
+            said = ["16-bit colour pictures, of which the upper 8 bits are read"] if deep else []
+    return array[..., None] if array.ndim == 2 else array, said
 
 
 def _texts(path: Path, arrays: Mapping[str, NDArray], name: str, default: list[str]) -> list[str]:
