@@ -8,6 +8,7 @@ from pathlib import Path
 from tyro.conf import Positional
 
 from hackle.cli.words import run_command, say, writable
+from hackle.core.untrusted import place_inside
 
 
 def main(words: list[str]) -> None:
@@ -52,7 +53,7 @@ def report_command(
     if figures is not None:
         FIGURES.include(figures)
     tables = read(directory)
-    target = writable(out or directory / "report.html", overwrite)
+    target = writable(out or place_inside(directory, "report.html"), overwrite)
     if pictures:
         tables = with_pictures(tables, directory, root, trust=trust)
     # Processes take seconds to start: worth it where thousands of runs are drawn.

@@ -7,6 +7,7 @@ from pathlib import Path
 from tyro.conf import Positional
 
 from hackle.cli.words import data_of, not_negative, print_scores, run_command, writable
+from hackle.core.untrusted import place_inside
 
 
 def main(words: list[str]) -> None:
@@ -69,7 +70,7 @@ def score_command(
     settings = whole if fraction == 1.0 else whole.smaller(fraction)
     model = Model.load(directory, trust=trust).to(find_device(device))
     data = data_of(model, dataset, root)
-    target = json or directory / "scores.json"
+    target = json or place_inside(directory, "scores.json")
     for path in (target, parquet, page):
         if path is not None:
             writable(path, overwrite)

@@ -9,6 +9,7 @@ from tyro.conf import Positional
 
 from hackle.cli.words import data_of, not_negative, run_command
 from hackle.core.errors import HackleError
+from hackle.core.untrusted import place_inside
 
 
 def main(words: list[str]) -> None:
@@ -46,7 +47,7 @@ def show_command(
     not_negative(seed=seed)
     model = Model.load(directory, trust=trust)
     data = data_of(model, dataset, root)
-    folder = out or directory / "pictures"
+    folder = out or place_inside(directory, "pictures")
     curves = folder / "curves.png"
     if curves.exists() and not overwrite:
         raise HackleError(f"{folder} holds pictures already; replace them with --overwrite, or choose another --out")

@@ -35,6 +35,8 @@ def replacing(path: Path, ending: str = "partial") -> Iterator[Path]:
     ('a,b', ['table.csv'])
     """
     partial = path.with_name(f"{path.name}.{ending}")
+    # What lies there already was left by a killed process, or is a link that would have another file overwritten.
+    partial.unlink(missing_ok=True)
     try:
         yield partial
         os.replace(partial, path)

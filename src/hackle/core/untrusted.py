@@ -42,6 +42,18 @@ def file_inside(folder: Path, name: str, *, follow: bool = False) -> Path | None
     return path
 
 
+def place_inside(folder: Path, name: str) -> Path:
+    """Where to write the file or folder of this name in a folder. A link there, or in the folder there, that leaves the first
+    is refused: it would have something else overwritten."""
+    path, home = folder / name, os.path.realpath(folder)
+    for place in (path, *(path.iterdir() if path.is_dir() else ())):
+        if not Path(os.path.realpath(place)).is_relative_to(home):
+            raise UntrustedError(
+                f"{place} is a link that leaves {folder}; nothing is written through it: delete the link"
+            )
+    return path
+
+
 def is_text(value: Any) -> bool:
     """Whether it is text that a file can be named by and that can be written in UTF-8: without NUL or half a character."""
     return isinstance(value, str) and "\0" not in value and not any("\ud800" <= letter <= "\udfff" for letter in value)

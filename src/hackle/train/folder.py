@@ -16,7 +16,7 @@ from torch import Tensor
 from hackle.core.files import LOCK, replacing
 from hackle.core.records import record_hash, to_json
 from hackle.core.types import Run
-from hackle.core.untrusted import file_inside
+from hackle.core.untrusted import file_inside, place_inside
 from hackle.train.checkpoints import write_atomically
 from hackle.train.curves import FILE as CURVES
 from hackle.train.curves import Curves, as_lines, write_curves
@@ -67,7 +67,7 @@ class RunFolder:
 
     def lengthen(self, before: Run) -> None:
         """Make the folder of a shorter run this one's. What the shorter one came to stays, in a folder of its own inside."""
-        aside = self.path / f"steps-{before.steps}"
+        aside = place_inside(self.path, f"steps-{before.steps}")
         if self.finished:
             aside.mkdir(exist_ok=True)
             for name in (RECORD, CURVES):
