@@ -13,7 +13,7 @@ from figures import tables as made
 from hackle.core.papers import PAPERS
 from hackle.figures import FIGURES, Chart, draw
 from hackle.figures import words as figure_words
-from hackle.figures.selection import Runs, select
+from hackle.figures.selection import Runs, doubts, select
 from hackle.store.tables import RUN_COLUMNS, SCORE_COLUMNS, Tables
 
 EVERYTHING = [
@@ -220,11 +220,24 @@ def test_downstream_words_are_about_the_data_sets_that_they_name(three_seeds: Ta
     assert sprites["dsprites"].here == pytest.approx(np.mean(found))
 
 
-def test_chance_counts_that_the_random_setting_may_be_the_chosen_one(charts: dict[str, Chart]) -> None:
-    chance = charts["locatello2019-table-1"].comparisons[-1]
+def test_chance_counts_that_the_random_setting_may_be_the_chosen_one() -> None:
+    alone = made.tables(made.locatello2019(2, ("dsprites", "color-dsprites", "cars3d")))
+    chance = FIGURES["locatello2019-table-1"](alone).comparisons[-1]
     assert chance.what.startswith("chance")
     assert "36 settings, 2 seeds and 3 data sets" in chance.what
     assert (chance.paper, chance.here) == pytest.approx((51.39, 51.39), abs=0.01)
+
+
+def test_table_1_and_its_claims_are_one_computation() -> None:
+    """Also where another study has runs that the paper's own lacks, which claims leave out and panels show."""
+    runs = made.locatello2019(3, ("dsprites", "color-dsprites", "cars3d"))
+    other = [run["method"] == "beta-vae" and run["strength"] == 4.0 for run in runs]
+    mixed = [{**run, "study": "kim2018"} if is_other else run for run, is_other in zip(runs, other, strict=True)]
+    for table, settings in ((runs, 36), (mixed, 35)):
+        chart = FIGURES["locatello2019-table-1"](made.tables(table))
+        here = [100 * one.here for one in chart.comparisons if one.claim]
+        assert f"{settings} settings" in chart.comparisons[-1].what
+        assert chart.panels[0].cells.to_numpy().ravel()[::-1] == pytest.approx(here)
 
 
 def test_what_the_paper_does_not_say_has_a_dash(three_seeds: Tables) -> None:
@@ -377,6 +390,13 @@ def test_a_figure_tells_of_notes_on_its_scores_in_one_line() -> None:
     for noted in (scores, scores.astype({"note": "category"})):
         lines = [note for note in figure(replace(tables, scores=noted)).notes if ": an estimate" in note]
         assert lines == ["5 of 30 runs: an estimate at its limit (MIG)"]
+
+
+def test_how_continuous_factors_were_read_casts_no_doubt_on_scores() -> None:
+    tables = made.tables(made.yang2020(2, ("dsprites",)), protocols=("yang2020",))
+    note = "taken as continuous, which nobody said: x [guessed]\ncontinuous factors (x) are cut into 20 bins [bins]"
+    assert doubts(tables.scores.assign(note=note)) == []
+    assert "a warning" in doubts(tables.scores.assign(note="what nobody knows"))[0]
 
 
 def test_each_name_is_looked_up_once_and_not_for_each_run(monkeypatch: pytest.MonkeyPatch) -> None:

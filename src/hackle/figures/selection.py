@@ -29,8 +29,9 @@ _DOUBTS = {
     "crowded": "codes with outliers, nearly all of which share a bin",
 }
 """What an estimator's note says, by its code; any other is a warning."""
-_NO_DOUBT = {"own", "split", "shared", "pruned"}
-"""Codes of notes that say how a score was made: where a metric of one's own comes from, on which images, with which codes."""
+_NO_DOUBT = {"own", "split", "shared", "pruned", "bins", "guessed"}
+"""Codes of notes that say how a score was made: where a metric of one's own comes from, on which images, with which codes
+and of which kinds of factors."""
 _TEXT = dict.fromkeys(("dataset", "method", "architecture"), object)
 _PLAIN = {**USUAL, "architecture": "convolutional", "latents": 10}
 

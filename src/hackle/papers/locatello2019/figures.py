@@ -18,14 +18,15 @@ import numpy as np
 import pandas as pd
 
 from hackle.claims.statistics import variance_shares
+from hackle.claims.view import View
 from hackle.figures import words
 from hackle.figures.chart import Axis, Comparison, Frame, Panel, no_summary
 from hackle.figures.exhibit import Exhibit
 from hackle.figures.panels import MEDIANS, Lacking, Panels, against_strength, heat, panels, scatter, score_axis, swarm
 from hackle.figures.selection import Runs, Selected, present, rank_correlation, select, spread
-from hackle.papers.locatello2019.claims import CLAIMS, DOWNSTREAM, METHODS, METRICS, PAPER
+from hackle.papers.locatello2019.claims import CLAIMS, DOWNSTREAM, METHODS, METRICS, PAPER, TABLE_1, TOGETHER
 from hackle.papers.locatello2019.settings import DATASETS, STRENGTHS
-from hackle.papers.locatello2019.transfer import Transfer, swept, transfer
+from hackle.papers.locatello2019.transfer import Transfer, complete_scores, swept, transfer
 from hackle.store.tables import Tables
 
 
@@ -166,33 +167,15 @@ def _between_datasets(chosen: Selected, metric: str, *, title: str) -> Panel:
     return heat(cells.rename(index=words.dataset, columns=words.dataset), title=title)
 
 
-def complete_scores(frame: Frame) -> tuple[np.ndarray, list[str]]:
-    """Scores (data sets, metrics, seeds, settings) of the seeds and settings that no data set lacks, and settings' methods."""
-    scored = frame.dropna(subset=list(METRICS))
-    # A data set that only a few settings of another study touch would leave nothing in common.
-    sizes = scored.groupby("dataset")[["strength", "method"]].transform("nunique").prod(axis=1)
-    scored = scored[sizes >= sizes.max() / 2]
-    table = scored.pivot_table(index=["dataset", "seed"], columns=["method", "strength"], values=list(METRICS))
-    if not len(table):
-        return np.empty((0, len(METRICS), 0, 0)), []
-    settings = list(table[METRICS[0]].columns)
-    everywhere = pd.MultiIndex.from_product([level.unique() for level in table.index.levels])
-    columns = pd.MultiIndex.from_tuples([(metric, *setting) for metric in METRICS for setting in settings])
-    shape = (*everywhere.levshape, len(METRICS), len(settings))
-    full = table.reindex(index=everywhere, columns=columns).to_numpy(float).reshape(shape).swapaxes(1, 2)
-    # A seed that some setting lacks goes; if that leaves fewer than two seeds, settings go instead.
-    known = np.asarray(np.isfinite(full).all(axis=(0, 1)))
-    methods = [method for method, _ in settings]
-    if known.all(axis=1).sum() >= 2:
-        return full[:, :, known.all(axis=1)], methods
-    common = np.flatnonzero(known.all(axis=0))
-    return full[..., common], [methods[place] for place in common]
+def _complete(chosen: Selected) -> tuple[np.ndarray, list[str]]:
+    """The scores that claims on all data sets are tested on, and the settings' methods."""
+    return complete_scores(View(chosen.tables).of(PAPER), TOGETHER[0].conditions, METRICS)
 
 
 def _noise(chosen: Selected) -> Iterator[Comparison]:
     """The share of the seed, on which the paper has no words, where methods and weights can be told apart."""
-    scores, methods = complete_scores(chosen.frame)
-    kept = swept(methods) if min(scores.shape) and scores.shape[2] > 1 else []
+    scores, methods = _complete(chosen)
+    kept = swept(methods) if scores.shape[2] > 1 else []
     if kept:
         names = [methods[place] for place in kept]
         shares = [variance_shares(metric, names).seed for dataset in scores[..., kept] for metric in dataset]
@@ -201,10 +184,11 @@ def _noise(chosen: Selected) -> Iterator[Comparison]:
 
 
 def _chosen_settings(chosen: Selected) -> Iterator[Panel | Comparison | str]:
-    """Table 1, here and in the paper, and what chance would give."""
-    scores, _ = complete_scores(chosen.frame)
+    """Table 1, here and in the paper, and what chance would give. Where its claims can be tested these are their numbers."""
+    scores, methods = _complete(chosen)
+    scores = scores[..., swept(methods, **TABLE_1) or slice(None)]
     datasets, _, seeds, settings = scores.shape
-    if not min(scores.shape) or seeds < 2:
+    if seeds < 2:
         yield "two seeds or more of every setting with all six metrics"
         return
     paper = [one.paper_effect or 0.0 for one in CLAIMS if one.where == "Table 1"]

@@ -52,17 +52,12 @@ def across(
     """
 
     def compute(data: Data, conditions: Sequence[Condition]) -> Units | None:
-        each = list(conditions)
-        if len(each) == 1:
-            present = data.rows(each[0], metrics)["dataset"].unique()
-            each = [{**each[0], "dataset": name} for name in sorted(map(str, present))]
-        cut = common_sweeps(data, each, metrics) if len(each) >= datasets else None
-        kept = swept(cut.methods, methods, strengths) if cut is not None else []
-        if cut is None or not kept or cut.arrays[0].shape[1] < 3:
+        every, methods_of = complete_scores(data, conditions, metrics)
+        kept = swept(methods_of, methods, strengths)
+        if len(every) < datasets or not kept or every.shape[2] < 3:
             return None
-        scores, names = np.stack(cut.arrays)[..., kept], [cut.methods[place] for place in kept]
-        count = scores.shape[2]
-        runs = len(kept) * len(each)
+        scores, names = every[..., kept], [methods_of[place] for place in kept]
+        count, runs = scores.shape[2], len(kept) * len(scores)
         floor = (span[1] - span[0]) ** 2 / 4 / (runs - 1)
 
         def number(seeds: NDArray[np.intp]) -> float:
@@ -81,6 +76,16 @@ def across(
     several = f" on {datasets} data sets" if datasets > 1 else ""
     least = f"{methods} methods with {strengths} strengths each{several}, in three seeds"
     return Measure(compute, tuple(metrics), least=least)
+
+
+def complete_scores(data: Data, conditions: Sequence[Condition], metrics: Sequence[str]) -> tuple[Floats, list[str]]:
+    """Scores (data sets, metrics, seeds, settings) of the seeds and settings that no data set lacks, and settings' methods."""
+    each = list(conditions)
+    if len(each) == 1:
+        present = data.rows(each[0], metrics)["dataset"].unique()
+        each = [{**each[0], "dataset": name} for name in sorted(map(str, present))]
+    cut = common_sweeps(data, each, metrics) if each else None
+    return (np.empty((0, len(metrics), 0, 0)), []) if cut is None else (np.stack(cut.arrays), cut.methods)
 
 
 def swept(names: Sequence[str], methods: int = METHODS, strengths: int = STRENGTHS) -> list[int]:
