@@ -63,8 +63,8 @@ def test_names_and_kinds_can_be_told() -> None:
         ({"factors": np.zeros(3)}, "3 rows; expected one for each of 24 images"),
         ({"factors": np.zeros((24, 2, 2))}, r"factors have shape \(24, 2, 2\)"),
         ({"factors": PLACES, "names": ["a", "b"]}, "2 names of factors"),
-        ({"factors": PLACES, "kinds": ["ordinal", "ordinal"]}, "2 kinds of factors"),
-        ({"factors": PLACES, "kinds": {"z": "ordinal"}}, "kinds name z; the factors are factor_0"),
+        ({"factors": PLACES, "kinds": ["ordinal", "ordinal"]}, "2 kinds for 1 factors; expected one for each"),
+        ({"factors": PLACES, "kinds": {"z": "ordinal"}}, "kinds name 'z', which is no factor; there are factor_0"),
         ({"name": "a@b"}, "expected one without @"),
     ],
 )

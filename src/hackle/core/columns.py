@@ -60,10 +60,11 @@ class Column(NamedTuple):
 
 
 def as_array(values: Any) -> NDArray:
-    """A NumPy array of anything that is one, also of a tensor of any type, with gradients, on any device."""
+    """A NumPy array, of its dtype, of anything that is one, also of a tensor with gradients, on any device.
+    bfloat16, which NumPy lacks, becomes float32."""
     if hasattr(values, "detach") and hasattr(values, "cpu"):
         values = values.detach().cpu()
-        values = (values.double() if values.is_floating_point() else values).numpy()
+        values = (values.float() if str(values.dtype) == "torch.bfloat16" else values).numpy()
     array = np.asarray(values)
     # Objects, as frames have them, are the numbers or texts that they are.
     if array.dtype.kind in "OT" and array.size and not _absent(array).any():

@@ -24,7 +24,7 @@ from hackle.datasets.arrays import ArrayDataset
 from hackle.datasets.damage import DamagedError
 from hackle.datasets.fetch import data_root
 from hackle.datasets.hdf5 import ENDINGS
-from hackle.datasets.memory import absent, contents, from_torch, in_memory
+from hackle.datasets.memory import contents, from_torch, gone_from_memory, in_memory
 from hackle.datasets.pixels import AS_THEY_ARE, Reading, as_bytes, say
 from hackle.datasets.source import DataError, Source
 
@@ -114,7 +114,7 @@ def load(
         return from_torch(name, resize=resize, pad=pad)
     whole = sized(str(name), resize=resize, pad=pad)
     if in_memory(whole):
-        raise absent(whole)
+        raise gone_from_memory(whole)
     place, how = without_size(whole)
     if place in DATASETS:
         return _fitted(_load_published(DATASETS[place], data_root(root)), how)

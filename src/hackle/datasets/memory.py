@@ -16,7 +16,7 @@ import torch
 from numpy.typing import NDArray
 from torch.utils.data import IterableDataset
 
-from hackle.core.columns import as_array, columns_of
+from hackle.core.columns import Kinds, as_array, columns_of, kind_by_name
 from hackle.core.factors import FactorError, FactorGrid
 from hackle.datasets.arrays import ArrayDataset
 from hackle.datasets.labels import guessed_kinds, labelled_grid, own_grid, unlabelled
@@ -37,7 +37,7 @@ def in_memory(name: str) -> bool:
     return _NAME.fullmatch(name) is not None
 
 
-def absent(name: str) -> DataError:
+def gone_from_memory(name: str) -> DataError:
     """What to say where data in memory are asked for by their name."""
     title, contents = name.split("@")
     return DataError(
@@ -65,7 +65,7 @@ def from_arrays(
     factors: Any = None,
     *,
     names: Sequence[str] | None = None,
-    kinds: Sequence[str] | Mapping[str, str] | None = None,
+    kinds: Kinds | None = None,
     name: str = "arrays",
     resize: int | None = None,
     pad: int | None = None,
@@ -86,7 +86,7 @@ def from_arrays(
     """
     how = Reading(resize, pad, channels, value_range)
     prefer: Channels = "first" if isinstance(images, torch.Tensor) else "last"
-    pictures = [_pixels(image) for image in images] if isinstance(images, list | tuple) else _pixels(images)
+    pictures = [as_array(image) for image in images] if isinstance(images, list | tuple) else as_array(images)
     return named_by_contents(name, pictures, factors, names, kinds, how, in_doubt=prefer)
 
 
@@ -95,7 +95,7 @@ def named_by_contents(
     images: Any,
     factors: Any,
     names: Sequence[str] | None,
-    kinds: Sequence[str] | Mapping[str, str] | None,
+    kinds: Kinds | None,
     how: Reading,
     *,
     in_doubt: Channels,
@@ -106,26 +106,20 @@ def named_by_contents(
             f"a data set's name is {name!r}; expected one without @, behind which a hash of its contents stands"
         )
     pixels, said = as_bytes(name, images, how, in_doubt=in_doubt)
-    grid, left_out = _grid(name, factors, names, kinds, len(pixels))
+    try:
+        grid, left_out = _grid(name, factors, names, kinds, len(pixels))
+    except FactorError as error:
+        raise DataError(f"{name}: {error}") from error
     dataset = ArrayDataset(name, pixels, grid, [*said, *left_out])
     say(name, [*dataset.said, *guessed_kinds(grid)])
     dataset.name = f"{name}@{contents(dataset)}"
     return dataset
 
 
-def _pixels(images: Any) -> NDArray:
-    """Images of any library as an array of their dtype; tensors may be on any device and have gradients."""
-    if isinstance(images, torch.Tensor):
-        images = images.detach().cpu()
-        return (images.float() if images.dtype == torch.bfloat16 else images).numpy()
-    return np.asarray(images)
-
-
-def _grid(name: str, factors: Any, names: Any, kinds: Any, count: int) -> tuple[FactorGrid, list[str]]:
-    try:
-        columns = {} if factors is None else columns_of(factors, "factors")
-    except FactorError as error:
-        raise DataError(f"{name}: {error}") from error
+def _grid(
+    name: str, factors: Any, names: Sequence[str] | None, kinds: Kinds | None, count: int
+) -> tuple[FactorGrid, list[str]]:
+    columns = {} if factors is None else columns_of(factors, "factors")
     if not columns:
         return unlabelled(count), []
     wrong = next((column for column in columns.values() if column.shape != (count,)), None)
@@ -134,13 +128,8 @@ def _grid(name: str, factors: Any, names: Any, kinds: Any, count: int) -> tuple[
     titles = list(columns) if names is None else [str(title) for title in names]
     if len(titles) != len(columns):
         raise DataError(f"{name}: {len(titles)} names of factors, {', '.join(titles)}; expected {len(columns)}")
-    if isinstance(kinds, Mapping):
-        if unknown := set(kinds) - set(titles):
-            raise DataError(f"{name}: kinds name {', '.join(sorted(unknown))}; the factors are {', '.join(titles)}")
-        kinds = [kinds.get(title, "") for title in titles]
-    told = [""] * len(titles) if kinds is None else list(kinds)
-    if len(told) != len(titles):
-        raise DataError(f"{name}: {len(told)} kinds of factors; expected one for each of {', '.join(titles)}")
+    kind = kind_by_name(titles, kinds)
+    told = [kind[title] for title in titles]
     if names is None and not isinstance(factors, Mapping) and not hasattr(factors, "columns"):
         return labelled_grid(name, titles, told, list(columns.values())), []
     return own_grid(name, titles, told, list(columns.values()))
@@ -167,7 +156,7 @@ def from_torch(
     for number in progress(range(len(dataset)), f"reading {name}"):
         image, known = _split(name, number, dataset[number])
         tensors = tensors or isinstance(image, torch.Tensor)
-        images.append(_pixels(image))
+        images.append(as_array(image))
         facts = dict(_facts(name, number, known))
         if number and facts.keys() != table.keys():
             raise DataError(

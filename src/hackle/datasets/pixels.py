@@ -80,7 +80,7 @@ def as_bytes(
     """
     shapes = _shapes(where, images)
     order = how.channels or _order(shapes, in_doubt)
-    sizes = dict.fromkeys(_last(where, shape, order) for shape in shapes)
+    sizes = dict.fromkeys(_last(shape, order) for shape in shapes)
     black, white, said = _range(where, images, how.value_range)
     if order == "first":
         said = [*said, "channels come first and are moved last"]
@@ -148,7 +148,7 @@ def _order(shapes: Sequence[tuple[int, ...]], in_doubt: Channels) -> Channels:
     return "last"
 
 
-def _last(where: str, shape: tuple[int, ...], order: Channels) -> tuple[int, int, int]:
+def _last(shape: tuple[int, ...], order: Channels) -> tuple[int, int, int]:
     if len(shape) == 2:
         return shape[0], shape[1], 1
     return (shape[1], shape[2], shape[0]) if order == "first" else (shape[0], shape[1], shape[2])
