@@ -237,7 +237,8 @@ def test_table_1_and_its_claims_are_one_computation() -> None:
         chart = FIGURES["locatello2019-table-1"](made.tables(table))
         here = [100 * one.here for one in chart.comparisons if one.claim]
         assert f"{settings} settings" in chart.comparisons[-1].what
-        assert chart.panels[0].cells.to_numpy().ravel()[::-1] == pytest.approx(here)
+        cells: Any = chart.panels[0].cells
+        assert cells.to_numpy().ravel()[::-1] == pytest.approx(here)
 
 
 def test_what_the_paper_does_not_say_has_a_dash(three_seeds: Tables) -> None:

@@ -24,7 +24,15 @@ from hackle.figures.chart import Axis, Comparison, Frame, Panel, no_summary
 from hackle.figures.exhibit import Exhibit
 from hackle.figures.panels import MEDIANS, Lacking, Panels, against_strength, heat, panels, scatter, score_axis, swarm
 from hackle.figures.selection import Runs, Selected, present, rank_correlation, select, spread
-from hackle.papers.locatello2019.claims import CLAIMS, DOWNSTREAM, METHODS, METRICS, PAPER, TABLE_1, TOGETHER
+from hackle.papers.locatello2019.claims import (
+    CLAIMS,
+    DOWNSTREAM,
+    METHODS,
+    METRICS,
+    PAPER,
+    STRENGTHS_OF_TABLE_1,
+    TOGETHER,
+)
 from hackle.papers.locatello2019.settings import DATASETS, STRENGTHS
 from hackle.papers.locatello2019.transfer import Transfer, complete_scores, swept, transfer
 from hackle.store.tables import Tables
@@ -186,7 +194,7 @@ def _noise(chosen: Selected) -> Iterator[Comparison]:
 def _chosen_settings(chosen: Selected) -> Iterator[Panel | Comparison | str]:
     """Table 1, here and in the paper, and what chance would give. Where its claims can be tested these are their numbers."""
     scores, methods = _complete(chosen)
-    scores = scores[..., swept(methods, **TABLE_1) or slice(None)]
+    scores = scores[..., swept(methods, len(METHODS), STRENGTHS_OF_TABLE_1) or slice(None)]
     datasets, _, seeds, settings = scores.shape
     if seeds < 2:
         yield "two seeds or more of every setting with all six metrics"
