@@ -27,6 +27,7 @@ from hackle.pictures import (
     Look,
     PictureError,
     animation,
+    captured_figure,
     histograms,
     importance,
     interpolation,
@@ -285,6 +286,13 @@ def test_what_is_captured_of_continuous_factors_is_counted_in_bins() -> None:
     found = Captured.of(look, data.factors)
     assert found.entropies.max() <= np.log(20)
     assert found.information[0, 0] > 3 * found.information[0, 1]
+    # 300 images in 20 × 20 bins: noise has some (20 − 1)² / (2 · 300) nats, and the picture says so.
+    noise = SimpleNamespace(**{**vars(look), "means": np.random.default_rng(1).random((300, 2)), "order": [0, 1]})
+    nothing = Captured.of(cast(Any, noise), data.factors)
+    np.testing.assert_allclose(nothing.information, np.broadcast_to(nothing.chance, (2, 2)), atol=0.15)
+    assert nothing.chance.min() > 0.3
+    (label, _) = captured_figure(cast(Any, noise), nothing, np.zeros((2, 2))).axes[0].get_xticklabels()
+    assert label.get_text() == f"x\nby chance {nothing.chance[0]:.2f}"
     matrix = importance(look, data.factors)
     assert matrix[0].tolist() == pytest.approx([1.0, 1.0])
 

@@ -234,6 +234,10 @@ def test_a_data_set_that_does_not_exist_is_refused(tmp_path: Path) -> None:
     (tmp_path / "mine.npz").touch()
     runs = locatello2019(seeds=1, datasets=[str(tmp_path / "mine.npz")])
     assert available(runs, tmp_path).runs == runs
+    runs = locatello2019(seeds=1, datasets=[f"{tmp_path / 'mine.npz'}+resize=64"])
+    assert available(runs, tmp_path).runs == runs
+    (line,) = available(locatello2019(seeds=1, datasets=["shapes3d+resize=32"]), tmp_path).lines
+    assert "`hackle data fetch shapes3d`" in line
 
 
 def test_stand_ins_are_made_by_hackle(tmp_path: Path) -> None:

@@ -253,6 +253,7 @@ def make_routes(catalogue: Catalogue, workbench: Workbench) -> APIRouter:
                 "posterior_information": _finite(found.posterior_information),
                 "entropies": _finite(found.entropies),
                 "misjed": _finite(found.misjed),
+                "chance": _finite(found.chance),
                 "mig": mig_from_information(found.information, found.entropies),
                 "rmig": mig_from_information(found.posterior_information, found.entropies),
                 "top": found.ranking[:3].T.tolist(),

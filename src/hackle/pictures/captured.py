@@ -38,7 +38,8 @@ def _factors(look: Look, grid: FactorGrid) -> list[int]:
 @dataclass(frozen=True)
 class Captured:
     """Informations in nats: `information` (c, f) of means, `posterior_information` (c, f) of posteriors, the factors'
-    `entropies` (f,), `informativeness` (c,) of each code on the image, `misjed` (c, c), NaN for categorical codes."""
+    `entropies` (f,), `informativeness` (c,) of each code on the image, `misjed` (c, c), NaN for categorical codes. `chance`
+    (f,) is what counting finds in means that know nothing of a factor: the mean over codes, the factors dealt out anew."""
 
     factors: tuple[str, ...]
     information: Floats
@@ -46,6 +47,7 @@ class Captured:
     entropies: Floats
     informativeness: Floats
     misjed: Floats
+    chance: Floats
 
     @classmethod
     def of(cls, look: Look, grid: FactorGrid) -> Captured:
@@ -53,7 +55,9 @@ class Captured:
         kept = _factors(look, grid)
         names, factors = tuple(grid.names[column] for column in kept), grid.classes(look.rows)[:, kept]
         codes = look.means.shape[1]
-        counted = discrete_mutual_information(bin_codes(look.means, BINS), factors)
+        binned, anew = bin_codes(look.means, BINS), np.random.default_rng(0).permutation(len(factors))
+        counted = discrete_mutual_information(binned, factors)
+        chance = discrete_mutual_information(binned, factors[anew]).mean(axis=0)
         classes = np.setdiff1d(np.arange(codes), look.continuous)
         if len(classes):
             counted[classes] = discrete_mutual_information(look.means[:, classes], factors)
@@ -67,7 +71,7 @@ class Captured:
                     means, logvars, factors, kinds="categorical"
                 ).information
                 pairs[np.ix_(look.continuous, look.continuous)] = misjed(means, logvars, normalised=True)
-        return cls(names, counted, posterior, discrete_entropy(factors), informativeness_of(look), pairs)
+        return cls(names, counted, posterior, discrete_entropy(factors), informativeness_of(look), pairs, chance)
 
     @property
     def ranking(self) -> NDArray[np.int64]:

@@ -143,7 +143,9 @@ def captured_figure(look: Look, captured: Captured, importance: NDArray) -> Figu
     names, factors = [f"z{latent}" for latent in order], list(captured.factors)
     figure = Figure(figsize=(9.5, 0.5 * len(order) + 5.0), dpi=150, layout="constrained")
     panels = figure.subplots(2, 2)
-    _heat_map(panels[0, 0], captured.information[order], "information of means, nats (MIG)", factors, names)
+    # Of few images counts in bins find information where there is none.
+    beside = [f"{name}\nby chance {chance:.2f}" for name, chance in zip(factors, captured.chance, strict=True)]
+    _heat_map(panels[0, 0], captured.information[order], "information of means, nats (MIG)", beside, names)
     _heat_map(
         panels[0, 1], captured.posterior_information[order], "information of posteriors, nats (RMIG)", factors, names
     )

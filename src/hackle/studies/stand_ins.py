@@ -8,7 +8,7 @@ from pathlib import Path
 
 from hackle.core.records import record_hash
 from hackle.core.types import Run
-from hackle.datasets import DATASETS, find
+from hackle.datasets import DATASETS, find, without_size
 from hackle.datasets.inventory import entries
 
 STAND_INS = {
@@ -45,7 +45,8 @@ def available(runs: Sequence[Run], root: Path | str | None = None, *, offline: b
     the same run count once. Otherwise, and where there is no stand-in, its runs are left out. A name that is neither a
     data set's nor a path is refused.
     """
-    for name in {run.dataset for run in runs}:
+    places = {run.dataset: without_size(run.dataset)[0] for run in runs}
+    for name in set(places.values()):
         if not Path(name).expanduser().exists():
             find(name)
     here = {entry.name: entry.here in ("yes", "made by hackle") for entry in entries(root)}
@@ -53,9 +54,9 @@ def available(runs: Sequence[Run], root: Path | str | None = None, *, offline: b
     left_out: dict[str, int] = {}
     replaced: dict[str, int] = {}
     for run in runs:
-        name = run.dataset
+        name = places[run.dataset]
         if name in DATASETS and not here[name]:
-            if not offline or name not in STAND_INS:
+            if not offline or run.dataset not in STAND_INS:
                 left_out[name] = left_out.get(name, 0) + 1
                 continue
             replaced[name] = replaced.get(name, 0) + 1

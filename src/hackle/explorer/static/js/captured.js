@@ -62,8 +62,11 @@ function maps(session, found, signal) {
     } else {
       const matrix = key === "means" ? found.information : found.posterior_information;
       values = order.map((index) => matrix[index]);
+      const chance = found.factors.map((name, column) => `${factorName(name)} ${scoreText(found.chance[column])}`);
       remark +=
-        key === "means" ? `These give MIG ${scoreText(found.mig)}.` : `These give RMIG ${scoreText(found.rmig)}.`;
+        key === "means"
+          ? `These give MIG ${scoreText(found.mig)}. Codes that know nothing would have by chance: ${chance.join(", ")}.`
+          : `These give RMIG ${scoreText(found.rmig)}.`;
     }
     place.replaceChildren(heatMap({ title, rows: names, columns, values, top: key === "importance" ? 1 : null }));
     note.textContent = remark;
