@@ -24,8 +24,9 @@ from safetensors.torch import save
 from torch import Tensor
 
 from hackle.core.files import replacing
-from hackle.train.curves import STEPS, Curves
-from hackle.train.errors import DamagedCheckpoint, WriteError
+from hackle.core.untrusted import file_inside
+from hackle.train.curves import PREFIX, STEPS, Curves
+from hackle.train.errors import DamagedCheckpoint, TrainingError, WriteError
 from hackle.train.model import checksum, load_tensors, save_tensors
 
 NAME = "checkpoint"
@@ -56,7 +57,7 @@ def read_whole(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
     """The tensors and metadata of a file that `write_atomically` wrote, if its checksum holds."""
     try:
         return load_tensors(path)
-    except (SafetensorError, OSError) as error:
+    except (SafetensorError, OSError, RuntimeError, MemoryError) as error:
         raise DamagedCheckpoint(f"{path} is damaged ({error})") from error
 
 
@@ -72,8 +73,27 @@ class Snapshot:
     def step(self) -> int:
         return int(self.state["step"])
 
+    @property
+    def problem(self) -> str:
+        """Why this is no state of a fleet, in words; "" if it is one. Whether it is of these networks shows when it is used."""
+        step, points = self.state.get("step"), self.state.get(STEPS, torch.zeros(0)).numel()
+        if step is None or step.dim() or step.dtype != torch.int64:
+            return "it has no step"
+        if STEPS in self.state and (self.state[STEPS].dim() != 1 or self.state[STEPS].dtype != torch.int64):
+            return "its curves have no steps"
+        for name, value in self.state.items():
+            if _has_rows(name, value) and len(value) != len(self.runs):
+                return f"{name} has {len(value)} rows, for {len(self.runs)} runs"
+            curve = name.startswith(PREFIX) and name != STEPS
+            if curve and (value.dim() not in (2, 3) or value.shape[1] != points or value.dtype != torch.float32):
+                return f"{name} is no curve of {points} points"
+        return ""
+
     def only(self, runs: Sequence[str]) -> Snapshot:
         """The rows of these runs, in this order."""
+        if tuple(runs) == self.runs:
+            # Nothing is copied, so that a file takes up no memory before it is known to be of the right networks.
+            return self
         rows = torch.tensor([self.runs.index(run) for run in runs])
         cut = {name: value[rows] if _has_rows(name, value) else value for name, value in self.state.items()}
         return Snapshot(tuple(runs), cut, self.seconds)
@@ -85,6 +105,30 @@ class Snapshot:
             for name, value in self.state.items()
         }
         return Snapshot(self.runs + other.runs, state, max(self.seconds, other.seconds))
+
+    def of_fleet(self, fleet: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """What the state of a fleet is to be, without curves; `TrainingError` where this is of other networks.
+
+        Running sums are there from the first step on, and are given up where they are not what a fleet writes.
+        """
+        for name, value in fleet.items():
+            there = self.state.get(name)
+            if there is None or (there.shape, there.dtype) != (value.shape, value.dtype):
+                raise TrainingError(
+                    f"the checkpoint is of other networks than this run's: its {name} is missing or has another shape"
+                )
+        state = {name: self.state[name] for name in fleet}
+        for name, total in self.state.items():
+            other = name.replace("sum/", "broken/")
+            if other == name or (marks := self.state.get(other)) is None:
+                continue
+            if (
+                total.dim() == 2
+                and total.shape == marks.shape
+                and (total.dtype, marks.dtype) == (torch.float32, torch.bool)
+            ):
+                state |= {name: total, other: marks}
+        return state
 
     def fits(self, other: Snapshot) -> bool:
         """Whether both stand at the same step and took points of the same curves at the same steps."""
@@ -182,7 +226,11 @@ class Checkpoints:
                 damaged.append((path, error))
                 continue
             mine = [run for run in runs if run in wanted and run in members]
-            snapshots.append(Snapshot(tuple(members), state, float(known["seconds"])).only(mine))
+            whole = Snapshot(tuple(members), state, float(known["seconds"]))
+            if problem := whole.problem:
+                damaged.append((path, DamagedCheckpoint(f"{path} is damaged ({problem})")))
+                continue
+            snapshots.append(whole.only(mine))
             wanted -= set(mine)
         for path, error in damaged:
             if wanted and path in (self.path(runs), _previous(self.path(runs))):
@@ -195,13 +243,19 @@ class Checkpoints:
         listed = []
         for path in sorted(self.folder.glob(f"{NAME}*.safetensors")):
             try:
+                if file_inside(self.folder, path.name) is None:
+                    # Another worker has just put a newer one in its place.
+                    continue
                 with safe_open(path, framework="pt") as file:
                     known = file.metadata()
-                listed.append((int(known["step"]), path, json.loads(known["runs"])))
+                members = json.loads(known["runs"])
+                if not isinstance(members, list) or not all(isinstance(run, str) for run in members):
+                    raise ValueError("it does not name its runs")
+                float(known["seconds"])
+                listed.append((int(known["step"]), path, members))
             except FileNotFoundError:
-                # Another worker has just put a newer one in its place.
                 continue
-            except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
+            except (SafetensorError, OSError, KeyError, TypeError, ValueError, RuntimeError) as error:
                 damaged.append((path, DamagedCheckpoint(f"{path} is damaged ({error})")))
         return [(path, members) for _, path, members in sorted(listed, key=lambda entry: -entry[0])]
 

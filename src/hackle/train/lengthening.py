@@ -51,14 +51,20 @@ def depends_on_steps(run: Run, shape: tuple[int, int, int]) -> str:
     values |= _PLAIN
     watched = _Watched(**values)
 
-    def blank(index: Tensor, stream: Stream) -> Tensor:
-        return torch.zeros((*index.shape, *shape), dtype=torch.uint8)
-
-    fleet = Fleet([watched], blank, 1, shape)
+    fleet = _blank_fleet(watched, shape)
     watched.asked.clear()
     watched.method.phases(watched)
     fleet.step()
     return f"{type(run.method).__name__} asks for run.steps" if watched.asked else ""
+
+
+def _blank_fleet(run: Run, shape: tuple[int, int, int]) -> Fleet:
+    """A fleet of one run that trains on black images."""
+
+    def blank(index: Tensor, stream: Stream) -> Tensor:
+        return torch.zeros((*index.shape, *shape), dtype=torch.uint8)
+
+    return Fleet([run], blank, 1, shape)
 
 
 def longer(before: Run, run: Run) -> bool:
@@ -85,7 +91,8 @@ def state_to_continue(
             f"another folder (--out), or begin a new run with its weights: --from {place}, or start= in Python"
         )
     newest = max(found, key=lambda snapshot: snapshot.step)
-    snapshot = Snapshot((key,), newest.state, newest.seconds)
+    state = newest.of_fleet(_blank_fleet(replace(run, **_PLAIN), shape).state)
+    snapshot = Snapshot((key,), {**state, **newest.curves.tensors()}, newest.seconds)
     checkpoints.save(snapshot)
     checkpoints.wait()
     return snapshot

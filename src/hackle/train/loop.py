@@ -17,7 +17,7 @@ from torch import Tensor
 from hackle.core.records import record_hash
 from hackle.core.types import Dataset, HackleError, Images, Run
 from hackle.train.checkpoints import Checkpoints, Snapshot
-from hackle.train.curves import PREFIX, Curves
+from hackle.train.curves import Curves
 from hackle.train.errors import Stopped, TrainingError, WriteError, is_out_of_memory
 from hackle.train.fleet import Fleet
 from hackle.train.folder import RunFolder
@@ -312,13 +312,8 @@ class _FleetTraining:
 
 def restore(fleet: Fleet, snapshot: Snapshot) -> None:
     """Put a fleet where a snapshot of its runs stands."""
-    there = {name: value for name, value in snapshot.state.items() if not name.startswith(PREFIX)}
-    if wrong := [name for name, value in fleet.state.items() if name not in there or value.shape != there[name].shape]:
-        raise TrainingError(
-            f"the checkpoint is of other networks than this run's: its {wrong[0]} is missing or has another shape"
-        )
-    for name, value in there.items():
-        fleet.state[name] = value.to(fleet.device)
+    for name, value in snapshot.of_fleet(fleet.state).items():
+        fleet.state[name] = value.to(fleet.device, copy=True)
 
 
 def last_good_step(checkpoints: Checkpoints, run: str) -> tuple[int, Path] | None:

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import torch
 from safetensors import SafetensorError
 from torch import Tensor, nn
 
@@ -52,7 +53,7 @@ def find_start(source: Model | str | Path, run: Run) -> Start:
                 )
             _check(str(folder), run, shape, shapes_in(path))
             weights, _ = load_tensors(path)
-        except (SafetensorError, UntrustedError, OSError) as error:
+        except (SafetensorError, UntrustedError, OSError, RuntimeError) as error:
             raise TrainingError(f"the weights in {folder} cannot be read: {error}") from error
     return Start(f"{record_hash(other)}-{_digest(weights)}", weights, shape)
 
@@ -63,7 +64,7 @@ def _digest(weights: Mapping[str, Tensor]) -> str:
     for name in sorted(weights):
         value = weights[name].detach().cpu().contiguous()
         digest.update(f"{name}{tuple(value.shape)}{value.dtype}".encode())
-        digest.update(value.numpy().data)
+        digest.update(value.reshape(-1).view(torch.uint8).numpy().data)
     return digest.hexdigest()[:16]
 
 
