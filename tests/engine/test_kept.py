@@ -125,3 +125,19 @@ def test_metrics_are_refused_before_the_folder_is_made(data: Path, tmp_path: Pat
         with pytest.raises(HackleError, match=words):
             study(some_runs(data)[:1], tmp_path / "study", metrics=metrics)
     assert not (tmp_path / "study").exists()
+
+
+@pytest.mark.parametrize("keep", ["best", "none"])
+def test_a_metric_that_raises_is_named_at_the_end_and_costs_no_weights(
+    keep: Any, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / f"raising_{keep}.py").write_text("def far(codes, factors):\n    return codes[:, 99].mean()\n")
+    runs = some_runs(data)[:2]
+    summary = study(runs, tmp_path / "study", keep=keep, metrics=f"kl,raising_{keep}.py:far")
+    assert (summary.done, summary.failed) == (2, 0)
+    assert "far has no score in 2 of the runs, whose weights are kept" in str(summary)
+    assert f"raising_{keep}.py, line 2: `return codes[:, 99].mean()`" in str(summary)
+    assert len(with_weights(tmp_path / "study")) == 2
+    study(runs, tmp_path / "study", metrics=f"kl,raising_{keep}.py:far")
+    assert len(with_weights(tmp_path / "study")) == 2

@@ -155,6 +155,7 @@ def run_study(
         failures=tuple(driver.failures.items()),
         lacking=unscorable,
         unscored=len(failed & folder.with_weights()),
+        raised=tuple((metric, len(runs), note) for metric, (runs, note) in driver.raised.items()),
     )
 
 
@@ -165,7 +166,8 @@ def _settle_weights(runs: Mapping[str, Run], keeper: Keeper, store: Store) -> No
     if not stored or keeper.keep == "all":
         return
     scores = store.tables().scores
-    wanted = scores[scores["run"].isin(stored) & (scores["metric"] == keeper.score)]
+    telling = (scores["metric"] == keeper.score) | scores["score"].isna()
+    wanted = scores[scores["run"].isin(stored) & telling]
     rows: list[dict[str, Any]] = wanted.to_dict("records")  # type: ignore[call-overload]
     for key in stored:
         keeper.stored(runs[key], [row for row in rows if row["run"] == key])

@@ -22,7 +22,7 @@ from hackle.core.types import Run
 from hackle.engine.display import Display
 from hackle.engine.errors import EngineError
 from hackle.engine.executor import Event, Executor
-from hackle.engine.folder import Keeper, StudyFolder, Waiting
+from hackle.engine.folder import Keeper, StudyFolder, Waiting, raised
 from hackle.engine.tasks import CheckNames, ChooseSize, References, ScoredRun, Task, TrainedRun, TrainFleet
 from hackle.scoring.scorer import ReferenceScores, with_reference
 from hackle.store import Store
@@ -43,7 +43,8 @@ class Summary:
     """What a study came to. trained and scored: in this call. failures: hash and reason of each run that failed.
 
     lacking: a line on runs stored earlier without scores that were asked for and without weights, "" where there are none.
-    unscored: how many of the failed runs are trained, and have their weights.
+    unscored: how many of the failed runs are trained, and have their weights. raised: each metric that raised an error in this
+    call, in how many runs, and its note in the first of them.
     """
 
     folder: Path
@@ -56,6 +57,7 @@ class Summary:
     failures: tuple[tuple[str, str], ...] = ()
     lacking: str = ""
     unscored: int = 0
+    raised: tuple[tuple[str, int, str], ...] = ()
 
     def __str__(self) -> str:
         lines = [
@@ -69,6 +71,10 @@ class Summary:
                 f"{self.unscored:,} of the failed runs are trained and their weights kept: --retry-failed scores them without "
                 "training"
             )
+        lines += [
+            f"{metric} has no score in {count:,} of the runs, whose weights are kept ({self.folder / 'runs'}): {note}"
+            for metric, count, note in self.raised
+        ]
         lines += [self.lacking] if self.lacking else []
         return "\n".join(lines)
 
@@ -109,6 +115,7 @@ class Driver:
         self._unscored = [key for run in self.left if (key := record_hash(run)) in known and folder.is_trained(key)]
         self.again = [key for key in self.runs if key in again]
         self.failures: dict[str, str] = {}
+        self.raised: dict[str, tuple[set[str], str]] = {}
         self.trained = self.scored = 0
         self._queues: dict[str, deque[_Job]] = {"score": deque(), "train": deque()}
         self._active: dict[int, _Job] = {}
@@ -301,7 +308,11 @@ class Driver:
         )
         self.scored += 1
         self.display.scored(scored.seconds)
-        if (key := record_hash(run)) in self.settled:
+        key = record_hash(run)
+        for row in rows:
+            if note := raised(row):
+                self.raised.setdefault(row["metric"], (set(), note))[0].add(key)
+        if key in self.settled:
             self.store.extend(outcome)
             return
         self.store.add(outcome, replace_failed=True)

@@ -112,8 +112,15 @@ def _explained(path: Path) -> Iterator[None]:
         ) from error
 
 
+def raised(row: Row) -> str:
+    """The note on a metric that raised an error in place of this score, "" where none did."""
+    lines = str(row.get("note") or "").splitlines()
+    return next((line for line in lines if line.startswith("no score:") and line.endswith("[raised]")), "")
+
+
 class Keeper:
-    """Decides whose weights stay: all, none, or in every group of runs that stack the one with the best score."""
+    """Decides whose weights stay: all, none, or in every group of runs that stack the one with the best score; besides, those
+    of runs in which a metric raised an error, to be scored again."""
 
     def __init__(self, folder: StudyFolder, keep: Keep, score: str, protocol: str) -> None:
         self.folder, self.keep, self.score, self.protocol = folder, keep, score, protocol
@@ -121,7 +128,9 @@ class Keeper:
 
     def stored(self, run: Run, rows: Iterable[Row]) -> None:
         """A run has been stored: drop its weights, or those of the run that it beats."""
-        key = record_hash(run)
+        key, rows = record_hash(run), list(rows)
+        if any(map(raised, rows)):
+            return
         if self.keep == "none":
             self.folder.drop(key)
         if self.keep != "best":
