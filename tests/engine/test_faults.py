@@ -259,7 +259,7 @@ def full(*_: Any, **__: Any) -> Any:
     [
         ("pathlib.Path.write_bytes", "could not write .*runs.*No space left on device.*free some space"),
         (
-            "hackle.train.model.save_file",
+            "hackle.train.weights.save_file",
             "could not write .*fleets.*No space left on device.*start the study again",
         ),
     ],

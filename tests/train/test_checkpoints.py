@@ -121,7 +121,7 @@ def full(tensors: Any, target: Path, metadata: Any) -> None:
 def test_a_full_disk_leaves_the_old_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "checkpoint.safetensors"
     write_atomically({"a": torch.ones(3)}, path)
-    monkeypatch.setattr("hackle.train.model.save_file", full)
+    monkeypatch.setattr("hackle.train.weights.save_file", full)
     with pytest.raises(TrainingError, match="No space left"):
         write_atomically({"a": torch.zeros(3)}, path)
     assert torch.equal(load_file(path)["a"], torch.ones(3))
@@ -130,7 +130,7 @@ def test_a_full_disk_leaves_the_old_checkpoint(tmp_path: Path, monkeypatch: pyte
 
 def test_what_went_wrong_in_the_background_is_raised(checkpoints: Checkpoints, monkeypatch: pytest.MonkeyPatch) -> None:
     save(checkpoints, snapshot("ab", 2))
-    monkeypatch.setattr("hackle.train.model.save_file", full)
+    monkeypatch.setattr("hackle.train.weights.save_file", full)
     checkpoints.save(snapshot("ab", 4))
     with pytest.raises(TrainingError, match="No space left"):
         checkpoints.wait()

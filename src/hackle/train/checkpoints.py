@@ -27,7 +27,7 @@ from hackle.core.files import replacing
 from hackle.core.untrusted import file_inside
 from hackle.train.curves import PREFIX, STEPS, Curves
 from hackle.train.errors import DamagedCheckpoint, TrainingError, WriteError
-from hackle.train.model import checksum, load_tensors, save_tensors
+from hackle.train.weights import checksum, load_tensors, save_tensors
 
 NAME = "checkpoint"
 

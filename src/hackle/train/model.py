@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,10 +11,8 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors import SafetensorError
 from torch import Tensor, nn
-from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_map
 
 from hackle import __version__
@@ -31,13 +28,14 @@ from hackle.nets import ARCHITECTURES, Own
 from hackle.objectives import OBJECTIVES
 from hackle.train.export import Exported, Part, PlainDecoder, PlainEncoder, export_model, plain_part
 from hackle.train.fleet import build_networks
+from hackle.train.weights import difference, load_tensors, save_tensors, shapes_in, shapes_of
 
 RECORD, WEIGHTS = "run.json", "weights.safetensors"
 _CLASSES: dict[str, type] = {
     type_name(cls): cls for cls in (Run, Adam, *OBJECTIVES.values(), *ARCHITECTURES.values()) if isinstance(cls, type)
 }
-_MOST_RECORD, _MOST_HEADER = 2**20, 16 * 2**20
-"""Bytes of a run.json and of the header of a file of weights."""
+_MOST_RECORD = 2**20
+"""Bytes of a run.json."""
 _MOST_VALUES = 2**24
 """Numbers in one image: 4096 × 4096 pixels of one channel."""
 
@@ -56,33 +54,6 @@ _SLACK = 1e-4
 
 class ModelError(HackleError):
     """A run folder that cannot be read."""
-
-
-def checksum(tensors: Mapping[str, Tensor]) -> str:
-    """What files of tensors carry as `checksum` in their metadata: CRC-32 of names and contents."""
-    value = 0
-    for name in sorted(tensors):
-        value = zlib.crc32(tensors[name].reshape(-1).view(torch.uint8).numpy().data, zlib.crc32(name.encode(), value))
-    return f"{value:08x}"
-
-
-def save_tensors(tensors: dict[str, Tensor], path: Path, metadata: Mapping[str, str] | None = None) -> None:
-    """Write a safetensors file that carries its checksum and that others may read, as far as the umask lets them."""
-    path.touch()
-    mode = path.stat().st_mode
-    save_file(tensors, path, {**(metadata or {}), "checksum": checksum(tensors)})
-    # safetensors makes its files readable by their owner alone.
-    path.chmod(mode)
-
-
-def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """The tensors and metadata of a safetensors file; `SafetensorError` where it has a checksum that does not hold."""
-    with safe_open(path, framework="pt") as file:
-        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        metadata = file.metadata() or {}
-    if metadata.get("checksum") not in (None, checksum(tensors)):
-        raise SafetensorError("its contents do not match their checksum")
-    return tensors, metadata
 
 
 def _record_text(run: Run, shape: tuple[int, int, int], continues: Sequence[Mapping[str, Any]] = ()) -> str:
@@ -172,32 +143,6 @@ def _checked_shape(shape: Any) -> tuple[int, int, int]:
     return height, width, channels
 
 
-def shapes_in(path: Path) -> dict[str, tuple[int, ...]]:
-    """The shape of every tensor in a file of weights, of which no more than the header is read."""
-    with path.open("rb") as file:
-        if int.from_bytes(file.read(8), "little") > _MOST_HEADER:
-            raise SafetensorError(f"its header has more than {_MOST_HEADER:,} bytes")
-    with safe_open(path, framework="pt") as file:
-        return {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
-
-
-class _WithoutDraws(TorchFunctionMode):
-    """Initial weights are not drawn: a tensor without memory has none, and drawing them loads much of PyTorch's compiler."""
-
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        given = kwargs or {}
-        if getattr(func, "__name__", "") in ("normal_", "uniform_"):
-            return args[0] if args else given["tensor"]
-        return func(*args, **given)
-
-
-def shapes_of(run: Run, shape: tuple[int, int, int]) -> dict[str, tuple[int, ...]]:
-    """The shape of every parameter of a run's networks, which are built without memory, on PyTorch's meta device."""
-    with torch.random.fork_rng(devices=[]), torch.device("meta"), _WithoutDraws():
-        networks = nn.ModuleDict(run.method.networks(run, shape))
-    return {name: tuple(value.shape) for name, value in networks.state_dict().items()}
-
-
 def _check_weights(run: Run, shape: tuple[int, int, int], path: Path) -> None:
     """Refuse weights of other shapes than the record's networks have, before a network takes up memory.
 
@@ -215,10 +160,9 @@ def _check_weights(run: Run, shape: tuple[int, int, int], path: Path) -> None:
         if not known or isinstance(run.architecture, Own):
             return
         raise SafetensorError(f"the record's networks cannot be built ({error})") from error
-    for name in sorted(wanted.keys() | there.keys()):
-        if wanted.get(name) != there.get(name):
-            has, needs = (f"the shape {found[name]}" if name in found else "none" for found in (there, wanted))
-            raise SafetensorError(f"of {name} it has {has}, the record's networks {needs}")
+    if found := difference(there, wanted):
+        name, has, needs = found
+        raise SafetensorError(f"of {name} it has {has}, the record's networks {needs}")
 
 
 def load_weights(folder: Path, run: Run, shape: tuple[int, int, int], *, trust: bool = False) -> Model:

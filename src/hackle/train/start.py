@@ -21,7 +21,8 @@ from hackle.core.types import HackleError, Run
 from hackle.core.untrusted import UntrustedError, file_inside, is_text
 from hackle.train.errors import TrainingError
 from hackle.train.fleet import build_networks
-from hackle.train.model import WEIGHTS, Model, load_tensors, peek_record, shapes_in, shapes_of
+from hackle.train.model import WEIGHTS, Model, peek_record
+from hackle.train.weights import Shapes, difference, load_tensors, shapes_in, shapes_of
 
 Shape = tuple[int, int, int]
 
@@ -68,25 +69,25 @@ def _digest(weights: Mapping[str, Tensor]) -> str:
     return digest.hexdigest()[:16]
 
 
-def _check(source: str, run: Run, shape: Shape, there: Mapping[str, tuple[int, ...]]) -> None:
+def _check(source: str, run: Run, shape: Shape, there: Shapes) -> None:
     """Refuse weights of which no network is this run's, or of a network that is another than this run's."""
     wanted = _wanted(run, shape)
-    networks = {name.partition(".")[0] for name in wanted} & {name.partition(".")[0] for name in there}
+    networks = set(map(_network, wanted)) & set(map(_network, there))
     if not networks:
         raise TrainingError(
             f"{source} has the networks {_networks(there)}, and this run {_networks(wanted)}; expected one that both "
             "have"
         )
-    for name in sorted(wanted.keys() | there.keys()):
-        if name.partition(".")[0] in networks and wanted.get(name) != there.get(name):
-            has, needs = (f"the shape {found[name]}" if name in found else "none" for found in (there, wanted))
-            raise TrainingError(
-                f"the networks of {source} are not this run's: of {name} it has {has}, this run's "
-                f"{type(run.architecture).__name__} {needs}. Expected the same architecture, latents and images"
-            )
+    both = ({name: size for name, size in shapes.items() if _network(name) in networks} for shapes in (there, wanted))
+    if found := difference(*both):
+        name, has, needs = found
+        raise TrainingError(
+            f"the networks of {source} are not this run's: of {name} it has {has}, this run's "
+            f"{type(run.architecture).__name__} {needs}. Expected the same architecture, latents and images"
+        )
 
 
-def _wanted(run: Run, shape: Shape) -> dict[str, tuple[int, ...]]:
+def _wanted(run: Run, shape: Shape) -> Shapes:
     try:
         return shapes_of(run, shape)
     except HackleError:
@@ -98,8 +99,12 @@ def _wanted(run: Run, shape: Shape) -> dict[str, tuple[int, ...]]:
         }
 
 
-def _networks(names: Mapping[str, object]) -> str:
-    return ", ".join(dict.fromkeys(name.partition(".")[0] for name in names))
+def _network(parameter: str) -> str:
+    return parameter.partition(".")[0]
+
+
+def _networks(names: Shapes) -> str:
+    return ", ".join(dict.fromkeys(map(_network, names)))
 
 
 def check_images(start: Start, shape: Shape) -> None:

@@ -1,0 +1,87 @@
+"""Files of weights, and the shapes that weights have: in a file, of which the header is read, and of a run's networks."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+
+from hackle.core.types import Run
+
+Shapes = Mapping[str, tuple[int, ...]]
+"""Of parameters, by network and name."""
+_MOST_HEADER = 16 * 2**20
+"""Bytes of the header of a file of weights."""
+
+
+def checksum(tensors: Mapping[str, Tensor]) -> str:
+    """What files of tensors carry as `checksum` in their metadata: CRC-32 of names and contents."""
+    value = 0
+    for name in sorted(tensors):
+        value = zlib.crc32(tensors[name].reshape(-1).view(torch.uint8).numpy().data, zlib.crc32(name.encode(), value))
+    return f"{value:08x}"
+
+
+def save_tensors(tensors: dict[str, Tensor], path: Path, metadata: Mapping[str, str] | None = None) -> None:
+    """Write a safetensors file that carries its checksum and that others may read, as far as the umask lets them."""
+    path.touch()
+    mode = path.stat().st_mode
+    save_file(tensors, path, {**(metadata or {}), "checksum": checksum(tensors)})
+    # safetensors makes its files readable by their owner alone.
+    path.chmod(mode)
+
+
+def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """The tensors and metadata of a safetensors file; `SafetensorError` where it has a checksum that does not hold."""
+    with safe_open(path, framework="pt") as file:
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        metadata = file.metadata() or {}
+    if metadata.get("checksum") not in (None, checksum(tensors)):
+        raise SafetensorError("its contents do not match their checksum")
+    return tensors, metadata
+
+
+def shapes_in(path: Path) -> dict[str, tuple[int, ...]]:
+    """The shape of every tensor in a file of weights, of which no more than the header is read."""
+    with path.open("rb") as file:
+        if int.from_bytes(file.read(8), "little") > _MOST_HEADER:
+            raise SafetensorError(f"its header has more than {_MOST_HEADER:,} bytes")
+    with safe_open(path, framework="pt") as file:
+        return {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
+
+
+class _WithoutDraws(TorchFunctionMode):
+    """Initial weights are not drawn: a tensor without memory has none, and drawing them loads much of PyTorch's compiler."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        given = kwargs or {}
+        if getattr(func, "__name__", "") in ("normal_", "uniform_"):
+            return args[0] if args else given["tensor"]
+        return func(*args, **given)
+
+
+def shapes_of(run: Run, shape: tuple[int, int, int]) -> dict[str, tuple[int, ...]]:
+    """The shape of every parameter of a run's networks, which are built without memory, on PyTorch's meta device."""
+    with torch.random.fork_rng(devices=[]), torch.device("meta"), _WithoutDraws():
+        networks = nn.ModuleDict(run.method.networks(run, shape))
+    return {name: tuple(value.shape) for name, value in networks.state_dict().items()}
+
+
+def difference(there: Shapes, wanted: Shapes) -> tuple[str, str, str] | None:
+    """The first parameter that has not the shape that is wanted, and both in words; None where all have.
+
+    >>> difference({"encoder.bias": (3,)}, {"encoder.bias": (4,)})
+    ('encoder.bias', 'the shape (3,)', 'the shape (4,)')
+    """
+    for name in sorted(wanted.keys() | there.keys()):
+        if wanted.get(name) != there.get(name):
+            has, needs = (f"the shape {found[name]}" if name in found else "none" for found in (there, wanted))
+            return name, has, needs
+    return None
