@@ -141,3 +141,13 @@ def test_a_metric_that_raises_is_named_at_the_end_and_costs_no_weights(
     assert len(with_weights(tmp_path / "study")) == 2
     study(runs, tmp_path / "study", metrics=f"kl,raising_{keep}.py:far")
     assert len(with_weights(tmp_path / "study")) == 2
+    # The metric is mended in another file of the same name for its row; training again would raise.
+    mended = tmp_path / f"mended_{keep}.py"
+    mended.write_text("def far(codes, factors):\n    return 0.5\n")
+    monkeypatch.setattr(TrainFleet, "perform", refuse)
+    again = study(runs, tmp_path / "study", metrics=f"kl,mended_{keep}.py:far", retry_failed=True)
+    assert (again.done, again.trained, again.scored, again.raised) == (2, 0, 2, ())
+    scores = read(tmp_path / "study").scores
+    assert (scores["score"][scores["metric"] == "far"] == 0.5).all()
+    study(runs, tmp_path / "study", metrics=f"kl,mended_{keep}.py:far")
+    assert len(with_weights(tmp_path / "study")) == {"best": 1, "none": 0}[keep]

@@ -202,7 +202,8 @@ def run_study_command(
         fraction: Score on this fraction of the protocols' points, for a quick look; the protocols' names say so.
         keep: Weights to keep: of all runs, of none, or of the best by MIG in each group of runs that train together, which
             differ in strengths and seeds alone. If not given, as was said last for this folder, else best.
-        retry_failed: Do runs again that are stored as failed; those that are trained and could not be scored are scored.
+        retry_failed: Do runs again that are stored as failed; those that are trained and could not be scored are scored, as
+            are those in which a metric raised an error.
         workers: Processes that score, or with Ray tasks at a time; as many as there are cores or GPUs if not given.
         trainers: Fleets that train at once on one CUDA device; several pay if they are small and MPS runs (docs/speed.md).
         engine: local, or ray for several GPUs or machines.

@@ -40,3 +40,16 @@ def warning_code(category: type[Warning]) -> str:
 
 def _hyphenated(name: str) -> str:
     return re.sub(r"(?<!^)(?=[A-Z])", "-", name).lower()
+
+
+def raised(score: float | None, note: str | None) -> str:
+    """The note that a metric raised an error in place of this score, "" where none did.
+
+    >>> raised(float("nan"), "cut into 20 bins [bins]\\nno score: mcc raised ValueError: far [raised]")
+    'no score: mcc raised ValueError: far [raised]'
+    >>> raised(0.5, "no reference: mcc raised ValueError: far [raised]")
+    ''
+    """
+    there = score is not None and score == score
+    lines = [] if there else (note or "").splitlines()
+    return next((line for line in lines if note_codes(line) == ("raised",)), "")

@@ -114,7 +114,7 @@ def run_study(
         keeper = Keeper(folder, cast(Keep, store.keep or "best"), keep_by, chosen[0].name if chosen else "")
         wanted = {record_hash(run): run for run in runs}
         _settle_weights(wanted, keeper, store)
-        lacking = lacking_scores(wanted, store, chosen, names, root)
+        lacking = lacking_scores(wanted, store, chosen, names, root, but_raised=retry_failed)
         again = lacking.in_whole_groups(wanted, folder.with_weights())
         unscorable = _cannot_be_scored(lacking, again, folder)
         driver = Driver(

@@ -17,12 +17,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from hackle.core.notes import raised
 from hackle.core.records import record_hash
 from hackle.core.types import Run
 from hackle.engine.display import Display
 from hackle.engine.errors import EngineError
 from hackle.engine.executor import Event, Executor
-from hackle.engine.folder import Keeper, StudyFolder, Waiting, raised
+from hackle.engine.folder import Keeper, StudyFolder, Waiting
 from hackle.engine.tasks import CheckNames, ChooseSize, References, ScoredRun, Task, TrainedRun, TrainFleet
 from hackle.scoring.scorer import ReferenceScores, with_reference
 from hackle.store import Store
@@ -72,7 +73,8 @@ class Summary:
                 "training"
             )
         lines += [
-            f"{metric} has no score in {count:,} of the runs, whose weights are kept ({self.folder / 'runs'}): {note}"
+            f"{metric} has no score in {count:,} of the runs, whose weights are kept; once it is mended, --retry-failed scores "
+            f"them again: {note}"
             for metric, count, note in self.raised
         ]
         lines += [self.lacking] if self.lacking else []
@@ -310,7 +312,7 @@ class Driver:
         self.display.scored(scored.seconds)
         key = record_hash(run)
         for row in rows:
-            if note := raised(row):
+            if note := raised(row["score"], row["note"]):
                 self.raised.setdefault(row["metric"], (set(), note))[0].add(key)
         if key in self.settled:
             self.store.extend(outcome)

@@ -22,6 +22,7 @@ from typing import Any, Literal
 from numpy.typing import NDArray
 
 from hackle.core.files import LOCK
+from hackle.core.notes import raised
 from hackle.core.records import record_hash
 from hackle.core.types import HackleError, Run
 from hackle.engine.errors import EngineError
@@ -112,12 +113,6 @@ def _explained(path: Path) -> Iterator[None]:
         ) from error
 
 
-def raised(row: Row) -> str:
-    """The note on a metric that raised an error in place of this score, "" where none did."""
-    lines = str(row.get("note") or "").splitlines()
-    return next((line for line in lines if line.startswith("no score:") and line.endswith("[raised]")), "")
-
-
 class Keeper:
     """Decides whose weights stay: all, none, or in every group of runs that stack the one with the best score; besides, those
     of runs in which a metric raised an error, to be scored again."""
@@ -129,7 +124,7 @@ class Keeper:
     def stored(self, run: Run, rows: Iterable[Row]) -> None:
         """A run has been stored: drop its weights, or those of the run that it beats."""
         key, rows = record_hash(run), list(rows)
-        if any(map(raised, rows)):
+        if any(raised(row["score"], row["note"]) for row in rows):
             return
         if self.keep == "none":
             self.folder.drop(key)

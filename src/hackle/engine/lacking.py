@@ -15,6 +15,7 @@ from typing import Any
 
 from hackle.core.factors import FactorGrid
 from hackle.core.method import about
+from hackle.core.notes import raised
 from hackle.core.records import record_hash
 from hackle.core.types import HackleError, Run
 from hackle.datasets import load
@@ -57,13 +58,17 @@ def lacking_scores(
     protocols: Sequence[Protocol],
     metrics: Sequence[str],
     root: str | Path | None,
+    *,
+    but_raised: bool = False,
 ) -> Lacking:
-    """What the stored ones among these runs, by hash, lack."""
+    """What the stored ones among these runs, by hash, lack. but_raised: scores in whose place an error was raised lack, too."""
     known = store.known()
     done = {key: run for key, run in runs.items() if known.get(key) == "done"}
     if not done or not metrics:
         return Lacking()
     scores = store.tables().scores
+    if but_raised:
+        scores = scores[[not raised(*one) for one in zip(scores["score"], scores["note"], strict=True)]]
     groups = scores.groupby(["protocol", "scoring_seed", "metric"], observed=True)["run"]
     found: dict[Any, set[str]] = {key: set(scored) for key, scored in groups}
     grid_of = cache(lambda dataset: _grid_of(dataset, root))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
 from types import TracebackType
@@ -19,6 +20,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from hackle.core.notes import raised
 from hackle.store.blobs import Blob
 from hackle.store.entries import (
     cached_score_array,
@@ -164,7 +166,8 @@ class Store:
             _insert_references(connection, outcome)
 
     def extend(self, outcome: Outcome) -> None:
-        """Add to a run that is stored as done the scores and arrays that it lacks; what it has stays as it is."""
+        """Add to a run that is stored as done the scores and arrays that it lacks; what it has stays as it is, but for
+        scores in whose place an error was raised."""
         entry = entry_of(outcome, self.study)
         with self.transaction() as connection:
             stored = connection.execute(
@@ -172,7 +175,17 @@ class Store:
             ).fetchone()
             if stored is None:
                 raise StoreError(f"{self.path} does not hold run {entry.run['run']} as done; add it first")
-            insert_details(connection, stored[0], without(entry, read_entry(connection, stored[0])))
+            known = read_entry(connection, stored[0])
+            again = [
+                key for key, score in known.scores.items() if key in entry.scores and raised(score.score, score.note)
+            ]
+            connection.executemany(
+                "DELETE FROM scores WHERE run = ? AND measure = (SELECT id FROM measures WHERE metric = ? AND "
+                "representation = ? AND protocol = ? AND scoring_seed = ?)",
+                [(stored[0], *key) for key in again],
+            )
+            kept = {key: score for key, score in known.scores.items() if key not in again}
+            insert_details(connection, stored[0], without(entry, replace(known, scores=kept)))
             _insert_references(connection, outcome)
 
     @property
