@@ -44,7 +44,7 @@ __all__ = [
 ]
 AnyData = Dataset | TorchDataset | str | Path
 """What serves as a data set in Python: one of hackle's, a map-style one of PyTorch's, a name or a path."""
-_SIZED = re.compile(r"(.+?)((?:\+(?:resize|pad)=[1-9][0-9]{0,3})+)")
+_SIZE = re.compile(r"(resize|pad)=([1-9][0-9]{0,3})")
 
 
 class OtherData(UserWarning):
@@ -142,11 +142,13 @@ def sized(name: str, *, resize: int | None = None, pad: int | None = None) -> st
 
 def without_size(name: str) -> tuple[str, Reading]:
     """A data set's name or path alone, and how its images are brought to a size."""
-    match = _SIZED.fullmatch(name)
-    if match is None or os.path.exists(os.path.expanduser(name)):
+    parts, sizes = name.split("+"), {}
+    while len(parts) > 1 and (size := _SIZE.fullmatch(parts[-1])):
+        sizes = {size[1]: int(size[2])} | sizes
+        parts.pop()
+    if not sizes or parts == [""] or os.path.exists(os.path.expanduser(name)):
         return name, AS_THEY_ARE
-    sizes = [part.split("=") for part in match[2].split("+")[1:]]
-    return match[1], Reading(**{key: int(side) for key, side in sizes})  # type: ignore[arg-type]
+    return "+".join(parts), Reading(**sizes)
 
 
 def _fitted(dataset: Dataset, how: Reading) -> Dataset:

@@ -5,12 +5,17 @@ from __future__ import annotations
 import errno
 import struct
 import tarfile
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from PIL import Image
+
+from hackle.core.allocator import available_memory
+from hackle.core.files import human_size
 from hackle.datasets.source import DataError
 
 _BROKEN = (
@@ -19,7 +24,9 @@ _BROKEN = (
     ValueError,
     KeyError,
     SyntaxError,  # Pillow's word for a broken PNG
-    NotImplementedError,  # zipfile's, for encryption and unknown compression
+    RuntimeError,  # h5py's; and zipfile's NotImplementedError, for encryption and unknown compression
+    tokenize.TokenError,  # numpy's, for the header of an array
+    Image.DecompressionBombError,
     struct.error,
     zlib.error,
     tarfile.TarError,
@@ -31,6 +38,15 @@ _CLOSED = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 class DamagedError(DataError):
     """A file that is damaged, cut short or not of the documented format."""
+
+
+def check_room(where: object, size: int) -> None:
+    """Refuse to read or make so many bytes where they do not fit into memory: a small file may announce any number of them."""
+    if size > (free := available_memory()):
+        raise DataError(
+            f"{where} takes {human_size(size)} in memory, of which {human_size(free)} are free; take fewer or smaller images, "
+            "or store images as bytes and uncompressed, which are then read as they are needed"
+        )
 
 
 @contextmanager

@@ -5,13 +5,14 @@ Images that lie in one piece in the file are mapped into memory as they are; chu
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hackle.datasets.damage import reading
+from hackle.datasets.damage import check_room, reading
 from hackle.datasets.pixels import Reading, as_bytes
 from hackle.datasets.progress import progress
 from hackle.datasets.source import DataError
@@ -38,7 +39,14 @@ def read_hdf5(path: Path, how: Reading) -> tuple[NDArray[np.uint8], tuple[str, .
             raise DataError(f"{path} holds {', '.join(unknown)}, which is not understood; known are {', '.join(KNOWN)}")
         if {"factors", "labels"} <= there.keys():
             raise DataError(f"{path} holds both factors and labels; expected one of the two")
-        rest = {name: _plain(item) for name, item in there.items() if name != "images"}
+        for name, item in there.items():
+            if item.external or item.is_virtual:
+                raise DataError(
+                    f"{path}: its {name} lie in other files, which are not followed; copy them into one file"
+                )
+            if item.shape is None:
+                raise DataError(f"{path}: its {name} are empty; expected an array")
+        rest = {name: _plain(path, item) for name, item in there.items() if name != "images"}
         images, said = as_bytes(path.name, _mapped(path, there["images"]), how)
     if "labels" in rest:
         rest["factors"] = rest.pop("labels")
@@ -48,15 +56,16 @@ def read_hdf5(path: Path, how: Reading) -> tuple[NDArray[np.uint8], tuple[str, .
 
 def _mapped(path: Path, images: h5py.Dataset) -> h5py.Dataset | NDArray:
     """Images mapped where the file has them as they are; else bytes in memory, and other numbers to be read by slices."""
-    if images.external or images.is_virtual:
-        raise DataError(f"{path}: its images lie in other files, which are not followed; copy them into one file")
     if images.chunks is None and images.size and (offset := images.id.get_offset()) is not None:
         return np.asarray(np.memmap(path, images.dtype, "r", offset, images.shape))
+    # A chunk is unpacked whole, and an image is read whole.
+    check_room(path, images.dtype.itemsize * max(math.prod(images.chunks or ()), math.prod(images.shape[1:])))
     return _read(path, images) if images.dtype == np.uint8 and images.size else images
 
 
 def _read(path: Path, images: h5py.Dataset) -> NDArray[np.uint8]:
     """All images in memory, by parts of whole chunks, under a bar."""
+    check_room(path, images.nbytes)
     out = np.empty(images.shape, np.uint8)
     chunk = (images.chunks or (1,))[0]
     step = chunk * max(1, 1024 // chunk)
@@ -65,8 +74,13 @@ def _read(path: Path, images: h5py.Dataset) -> NDArray[np.uint8]:
     return out
 
 
-def _plain(item: h5py.Dataset) -> NDArray:
+def _plain(path: Path, item: h5py.Dataset) -> NDArray:
     """An array of numbers, or of texts where the file has bytes or objects."""
+    import h5py
+
+    if item.dtype.kind == "O" and h5py.check_string_dtype(item.dtype) is None:
+        raise DataError(f"{path}: its {item.name[1:]} are neither numbers nor texts")
+    check_room(f"{path}: {item.name[1:]}", item.nbytes)
     values = np.asarray(item.asstr()[()] if item.dtype.kind in "OS" else item[()])
     return values.astype(str) if values.dtype.kind == "O" else values
 

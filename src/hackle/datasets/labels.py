@@ -12,12 +12,17 @@ from hackle.core.factors import Factor, FactorError, FactorGrid, Rows
 from hackle.datasets.arrays import grid_of, number_instances, with_instance
 from hackle.datasets.source import DataError
 
+_MOST_FACTORS = 1000
+"""Tables of more columns are most likely no factors, and take minutes to be read as such."""
+
 
 def labelled_grid(
     where: str, names: Sequence[str], kinds: Sequence[str], columns: Sequence[NDArray] | NDArray
 ) -> FactorGrid:
     """The grid of factors given by a column each, with their kinds or "" to have them guessed; images that have equal factors
     are numbered."""
+    if len(names) > _MOST_FACTORS:
+        raise DataError(f"{where}: {len(names):,} factors; at most {_MOST_FACTORS:,} are read")
     if len(set(names)) != len(names):
         raise DataError(f"{where}: factor names must differ, got {', '.join(names)}")
     try:

@@ -14,7 +14,7 @@ from typing import IO, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hackle.datasets.damage import reading
+from hackle.datasets.damage import check_room, reading
 from hackle.datasets.source import DataError
 
 _LOCAL_HEADER = 30  # bytes before a zip member's own name; APPNOTE.TXT 4.3.7
@@ -54,6 +54,7 @@ class Npz:
             order = "F" if member.fortran else "C"
             mapped = np.memmap(self.path, member.dtype, "r", member.offset, member.shape, order)
             return np.asarray(mapped)
+        check_room(f"{self.path}: {name}", self._infos[name].file_size)
         with self.stream(name) as (file, _), reading(self.path, "an .npz file"):
             data = np.frombuffer(file.read(), member.dtype)
         return data.reshape(member.shape, order="F" if member.fortran else "C")

@@ -20,7 +20,7 @@ from PIL import Image
 from hackle.core.columns import told_in_heads
 from hackle.core.factors import FactorGrid
 from hackle.datasets.arrays import ArrayDataset
-from hackle.datasets.damage import reading
+from hackle.datasets.damage import check_room, reading
 from hackle.datasets.hdf5 import ENDINGS, read_hdf5
 from hackle.datasets.labels import guessed_kinds, labelled_grid, own_grid, unlabelled
 from hackle.datasets.npz import Npz
@@ -54,6 +54,8 @@ def load(path: Path, how: Reading = AS_THEY_ARE) -> ArrayDataset:
     """The data set in an .npz or HDF5 file or a folder of images."""
     if path.is_dir():
         dataset = load_folder(path, how)
+    elif not path.is_file():
+        raise DataError(f"{path} is no file; expected an .npz or HDF5 file or a folder of images")
     elif path.suffix == ".npz":
         dataset = load_npz(path, how)
     elif path.suffix in ENDINGS:
@@ -108,6 +110,7 @@ def load_folder(folder: Path, how: Reading = AS_THEY_ARE) -> ArrayDataset:
         deep |= dict.fromkeys(words)
         image = fit_images(str(path), picture[None], how)[0] if how.changes_size else picture
         if not number:
+            check_room(folder, len(paths) * image.size)
             images = np.empty((len(paths), *image.shape), np.uint8)
         if image.shape != images.shape[1:]:
             first = next(iter(sizes))

@@ -6,6 +6,7 @@ could be meant, the images are refused, since a wrong guess would train a model 
 
 from __future__ import annotations
 
+import math
 import multiprocessing
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from hackle.datasets.damage import check_room
 from hackle.datasets.progress import progress
 from hackle.datasets.source import DataError
 
@@ -81,10 +83,12 @@ def as_bytes(
     shapes = _shapes(where, images)
     order = how.channels or _order(shapes, in_doubt)
     sizes = dict.fromkeys(_last(shape, order) for shape in shapes)
+    size, channels = _final_size(where, sizes, how)
+    if how.changes_size or isinstance(images, list) or images.dtype != np.uint8:
+        check_room(where, len(images) * math.prod((*size, channels)))
     black, white, said = _range(where, images, how.value_range)
     if order == "first":
         said = [*said, "channels come first and are moved last"]
-    size, channels = _final_size(where, sizes, how)
     said = [*said, *alpha_words(channels), *size_words(sizes, size, how)]
     if (
         not isinstance(images, list)

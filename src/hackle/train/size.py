@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import gc
 import math
-import os
 from collections.abc import Sequence
 from typing import TypeVar
 
 import torch
 
+from hackle.core.allocator import available_memory
 from hackle.core.types import Dataset, Images, Run
 from hackle.train.fleet import Fleet, build_networks
 
@@ -48,16 +48,6 @@ def cut(runs: Sequence[T], size: int) -> list[list[T]]:
     lengths = [few + (part < more) for part in range(parts)]
     starts = [sum(lengths[:part]) for part in range(parts)]
     return [list(runs[start : start + length]) for start, length in zip(starts, lengths, strict=True)]
-
-
-def available_memory() -> int:
-    """Bytes of main memory that can be had without swapping."""
-    try:
-        with open("/proc/meminfo") as file:
-            entries = dict(line.split(":", 1) for line in file)
-        return int(entries["MemAvailable"].split()[0]) * 1024
-    except (OSError, KeyError):
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
 
 
 def _measure(runs: Sequence[Run], images: Images, data: Dataset, device: torch.device) -> tuple[float, float]:

@@ -1,0 +1,172 @@
+"""Data sets as someone who wishes you ill would send them, or have a record name them."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hostile_folders import changed
+from PIL import Image
+
+import hackle
+from hackle.core.types import HackleError
+from hackle.datasets import without_size
+from hackle.datasets.source import DataError
+
+h5py = pytest.importorskip("h5py")
+IMAGES = np.full((10, 8, 8, 1), 200, np.uint8)
+
+
+def hdf5(path: Path, fill: Callable[[Any], object], images: bool = True) -> Path:
+    with h5py.File(path, "w") as file:
+        if images:
+            file["images"] = IMAGES
+        fill(file)
+    return path
+
+
+def test_factors_that_lie_in_other_files_are_not_read(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_bytes(b"what only the reader may see")
+
+    def fill(file: Any) -> None:
+        outside = [(str(tmp_path / "secret"), 0, h5py.h5f.UNLIMITED)]
+        file.create_dataset("factors", (10,), dtype="u1", external=outside)
+
+    with pytest.raises(DataError, match="factors lie in other files"):
+        hackle.load(hdf5(tmp_path / "data.h5", fill))
+
+
+def test_virtual_factors_are_not_read(tmp_path: Path) -> None:
+    hdf5(tmp_path / "secret.h5", lambda file: file.update(secret=np.arange(10)))
+
+    def fill(file: Any) -> None:
+        layout = h5py.VirtualLayout((10,), "i8")
+        layout[:] = h5py.VirtualSource(str(tmp_path / "secret.h5"), "secret", (10,))
+        file.create_virtual_dataset("factors", layout)
+
+    with pytest.raises(DataError, match="factors lie in other files"):
+        hackle.load(hdf5(tmp_path / "data.h5", fill))
+
+
+def huge(name: str, shape: tuple[int, ...], dtype: str, chunks: tuple[int, ...]) -> Callable[[Any], object]:
+    """An array of zeros that takes no room in the file."""
+    return lambda file: file.create_dataset(name, shape, dtype=dtype, chunks=chunks)
+
+
+@pytest.mark.parametrize(
+    ("fill", "images"),
+    [
+        (huge("images", (10**9, 64, 64, 3), "u1", (1, 64, 64, 3)), False),
+        (huge("images", (10**9, 64, 64, 3), "f4", (1, 64, 64, 3)), False),
+        (huge("images", (1, 10**6, 10**6, 1), "f4", (1, 64, 64, 1)), False),
+        (huge("factors", (10**12,), "i8", (1000,)), True),
+        (huge("factor_names", (10**12,), "S10", (1000,)), True),
+    ],
+    ids=["bytes", "floats", "one image", "factors", "names"],
+)
+def test_arrays_that_do_not_fit_into_memory_are_refused(
+    tmp_path: Path, fill: Callable[[Any], object], images: bool
+) -> None:
+    with pytest.raises(DataError, match=r"in memory, of which .* free"):
+        hackle.load(hdf5(tmp_path / "data.h5", fill, images))
+
+
+@pytest.mark.parametrize(
+    "fill",
+    [
+        lambda file: file.create_dataset("factors", (10,), dtype=h5py.vlen_dtype(np.int32)),
+        lambda file: file.create_dataset("factors", (10,), dtype=h5py.ref_dtype),
+        lambda file: file.create_dataset("factors", data=h5py.Empty("f")),
+        lambda file: file.create_dataset("factors", (10, 10**6), dtype="i1", chunks=(10, 1000)),
+    ],
+    ids=["rows of any length", "references", "nothing", "a million columns"],
+)
+def test_odd_factors_are_refused(tmp_path: Path, fill: Callable[[Any], object]) -> None:
+    with pytest.raises(DataError):
+        hackle.load(hdf5(tmp_path / "data.h5", fill))
+
+
+def test_images_of_nothing_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="images are empty"):
+        hackle.load(hdf5(tmp_path / "data.h5", lambda file: file.create_dataset("images", data=h5py.Empty("f")), False))
+
+
+def test_damaged_hdf5_files_are_refused_in_words(tmp_path: Path) -> None:
+    def fill(file: Any) -> None:
+        file.create_dataset("images", data=IMAGES, chunks=(5, 8, 8, 1), compression="gzip")
+        file["factors"] = np.arange(10) % 4
+
+    whole, draws = hdf5(tmp_path / "whole.h5", fill, False).read_bytes(), np.random.default_rng(0)
+    for _ in range(500):
+        text = bytearray(whole)
+        for place in draws.integers(0, len(text), 4):
+            text[place] = draws.integers(0, 256)
+        (tmp_path / "cut.h5").write_bytes(bytes(text))
+        try:
+            hackle.load(tmp_path / "cut.h5")
+        except HackleError:
+            continue
+
+
+@pytest.mark.parametrize("name", ["data.npz", "data.h5"])
+def test_a_file_that_never_ends_is_not_opened(tmp_path: Path, name: str) -> None:
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(DataError, match="is no file"):
+        hackle.load(tmp_path / name)
+
+
+def test_archives_that_unpack_to_more_than_memory_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    np.savez_compressed(tmp_path / "data.npz", images=np.zeros((1000, 64, 64), np.uint8))
+    monkeypatch.setattr("hackle.datasets.damage.available_memory", lambda: 10**6)
+    with pytest.raises(DataError, match=r"4 MB in memory, of which 1 MB are free"):
+        hackle.load(tmp_path / "data.npz")
+
+
+def test_a_forged_header_of_an_array_is_refused(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "data.npz", "w") as archive:
+        archive.writestr("images.npy", b"\x93NUMPY\x02\x00" + (9000).to_bytes(4, "little") + b"(" * 9000)
+    with pytest.raises(DataError, match="cannot be read"):
+        hackle.load(tmp_path / "data.npz")
+
+
+def test_pictures_of_too_many_pixels_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Image.new("L", (64, 64)).save(tmp_path / "a.png")
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 100)
+    with pytest.raises(DataError, match="cannot be read as an image"):
+        hackle.load(tmp_path)
+
+
+def test_pictures_that_do_not_fit_into_memory_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(100):
+        Image.new("L", (64, 64)).save(tmp_path / f"{number}.png")
+    monkeypatch.setattr("hackle.datasets.damage.available_memory", lambda: 10**5)
+    with pytest.raises(DataError, match="in memory, of which"):
+        hackle.load(tmp_path)
+
+
+def test_sizes_that_do_not_fit_into_memory_are_refused(tmp_path: Path) -> None:
+    np.savez(tmp_path / "data.npz", images=np.repeat(IMAGES, 10_000, axis=0))
+    for sizes in ("+resize=9999", "+resize=64+pad=9999", "+pad=9999"):
+        with pytest.raises(DataError, match="in memory, of which"):
+            hackle.load(f"{tmp_path / 'data.npz'}{sizes}")
+
+
+def test_a_name_of_many_sizes_is_read_at_once(tmp_path: Path) -> None:
+    name = "x" + "+pad=1" * 150_000 + "!"
+    began = time.monotonic()
+    assert without_size(name)[0] == name
+    assert without_size(name[:-1])[0] == "x"
+
+    def change(text: dict[str, Any]) -> None:
+        text["record"]["dataset"] = name
+
+    hackle.Model.load(changed(tmp_path / "theirs", change))
+    assert time.monotonic() - began < 5
+    assert json.loads((tmp_path / "theirs" / "run.json").read_text())["record"]["dataset"] == name
