@@ -15,7 +15,17 @@ import pandas as pd
 from hackle.core.files import replacing
 from hackle.store.entries import Entry, insert, insert_details, read_entry, without
 from hackle.store.results import Store
-from hackle.store.schema import DAMAGE, FILE, StoreError, connect, create_tables, explained, reference_table, undamaged
+from hackle.store.schema import (
+    DAMAGE,
+    FILE,
+    StoreError,
+    connect,
+    create_tables,
+    explained,
+    reference_table,
+    refuse_foreign_journal,
+    undamaged,
+)
 from hackle.store.tables import with_record_fields
 
 _REFERENCE_TOLERANCE = 1e-6
@@ -154,6 +164,7 @@ def repair(folder: str | Path) -> tuple[int, int, Path]:
     fresh.unlink(missing_ok=True)
     kept = lost = 0
     # Settings need a file that can be read, so the damaged one gets none.
+    refuse_foreign_journal(path)
     with closing(sqlite3.connect(path)) as damaged, closing(connect(fresh)) as new, explained(fresh):
         create_tables(new, "")
         new.execute("BEGIN IMMEDIATE")

@@ -7,6 +7,7 @@ was added survive a power cut; adding takes milliseconds where training takes mi
 
 from __future__ import annotations
 
+import os
 import re
 import sqlite3
 from collections.abc import Iterator
@@ -172,8 +173,27 @@ def damage_advice(path: Path) -> str:
     )
 
 
+def refuse_foreign_journal(path: Path) -> None:
+    """Refuse a store beside which lies a journal that names another one, as those of transactions over several files do.
+
+    hackle makes none. SQLite would roll it back and then delete the file that it names, whichever that is.
+    """
+    journal = Path(f"{os.path.realpath(path)}-journal")
+    if not journal.is_file() or journal.stat().st_size < len(_JOURNAL):
+        return
+    with journal.open("rb") as file:
+        file.seek(-len(_JOURNAL), os.SEEK_END)
+        if file.read() == _JOURNAL:
+            raise StoreError(f"{journal} names another journal, which hackle does not write; the store is not read")
+
+
+_JOURNAL = bytes.fromhex("d9d505f920a163d7")
+"""With which a journal begins, and one that names another ends: https://www.sqlite.org/fileformat.html#the_rollback_journal"""
+
+
 def connect(path: Path) -> sqlite3.Connection:
     """A connection that leaves transactions to us."""
+    refuse_foreign_journal(path)
     connection = sqlite3.connect(path, timeout=60.0, isolation_level=None, check_same_thread=False)
     connection.execute("PRAGMA foreign_keys = ON")
     connection.execute("PRAGMA synchronous = FULL")

@@ -17,6 +17,7 @@ from hackle.core.design import CONFIGURATION, DEFAULTS, design_of
 from hackle.core.files import replacing
 from hackle.core.records import record_hash
 from hackle.core.types import Run
+from hackle.core.untrusted import file_inside, read_json
 from hackle.datasets import DATASETS, without_size
 from hackle.datasets.own import fingerprint
 from hackle.studies.study import StudyError
@@ -54,10 +55,10 @@ def label_of(run: Run) -> Label:
 def read_wanted(folder: Path) -> Wanted | None:
     """What was wanted, or None where nobody wrote it down."""
     path = folder / FILE
-    if not path.is_file():
-        return None
     try:
-        content = json.loads(path.read_text())
+        if file_inside(folder, FILE) is None:
+            return None
+        content = read_json(path)
         groups = {_label(entry["label"]): tuple(entry["runs"]) for entry in content["groups"]}
         return Wanted(content["study"], content["options"], groups, dict(content.get("data", {})))
     except (ValueError, KeyError, TypeError) as error:

@@ -1,0 +1,57 @@
+"""Study folders as someone who wishes you ill would send them."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+
+import pytest
+
+from hackle.store import Store, StoreError
+from hackle.store.merging import repair
+from hackle.studies.folder import read_wanted
+from hackle.studies.study import StudyError
+
+MAGIC = bytes.fromhex("d9d505f920a163d7")
+
+
+def study_with_journal(folder: Path, victim: Path) -> Path:
+    """A store beside which lies a journal of a transaction over several files, of which SQLite deletes the one it names."""
+    Store.create_or_open(folder, "theirs").connection.close()
+    pages = (folder / "results.sqlite").stat().st_size // 8192
+    head = (MAGIC + struct.pack(">IIIII", 0, 12345, pages, 512, 8192)).ljust(512, b"\0")
+    name = str(victim).encode()
+    end = struct.pack(">I", 0x40000000 // 8192 + 1) + name + struct.pack(">II", len(name), sum(name)) + MAGIC
+    (folder / "results.sqlite-journal").write_bytes(head + end)
+    return folder
+
+
+@pytest.mark.parametrize("read", [Store.open, Store.create_or_open, repair], ids=["read", "written", "repaired"])
+def test_reading_a_store_deletes_no_file(tmp_path: Path, read: object) -> None:
+    victim = tmp_path / "mine"
+    victim.write_text("what a stranger's folder must not delete")
+    folder = study_with_journal(tmp_path / "theirs", victim)
+    with pytest.raises(StoreError, match="names another journal"):
+        read(folder)  # type: ignore[operator]
+    assert victim.exists()
+
+
+def test_a_nested_study_json_is_refused_in_words(tmp_path: Path) -> None:
+    (tmp_path / "study.json").write_text("[" * 100_000)
+    with pytest.raises(StudyError, match="nested too deep"):
+        read_wanted(tmp_path)
+
+
+def test_a_study_json_without_end_is_not_read(tmp_path: Path) -> None:
+    with (tmp_path / "study.json").open("wb") as file:
+        file.truncate(2**40)
+    with pytest.raises(StudyError, match="at most"):
+        read_wanted(tmp_path)
+
+
+def test_a_study_json_elsewhere_is_not_read(tmp_path: Path) -> None:
+    (tmp_path / "theirs").mkdir()
+    (tmp_path / "secret").write_text("{}")
+    (tmp_path / "theirs" / "study.json").symlink_to(tmp_path / "secret")
+    with pytest.raises(StudyError, match="leaves its folder"):
+        read_wanted(tmp_path / "theirs")
