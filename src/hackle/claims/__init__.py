@@ -28,5 +28,5 @@ __all__ = ["CLAIMS", "Claim", "Evidence", "Judgement", "Region", "Stratum", "Ver
 
 
 def judge(tables: Tables | View, claims: Iterable[Claim] | None = None) -> list[Judgement]:
-    """The verdict on each claim (all by default), with p-values corrected for all that can be tested on the table."""
+    """The verdict on each claim (all by default), with p-values corrected over all that can be tested on the table."""
     return _judge(tables, CLAIMS.values() if claims is None else claims)

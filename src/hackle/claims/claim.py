@@ -1,7 +1,7 @@
 """A claim of a paper as a statistical test on a table of results.
 
-A claim says that an effect lies in a region: above 0.3, below 0, between −0.1 and 0.1. The bounds are the least effect
-that counts, so that with enough runs every claim is decided.
+A claim says that an effect lies in a region: above 0.3, below 0, between −0.1 and 0.1. The bounds are the smallest
+effect of interest, so that with enough runs every claim is decided.
 
     holds            the 95% interval lies inside the region, and the test of an effect outside it rejects
     does not hold    the 95% interval lies outside the region, and the test of an effect inside it rejects
@@ -25,7 +25,7 @@ from hackle.claims.view import Condition, Data, View, describe
 from hackle.store.tables import Tables
 
 STAND_INS = ("rooms3d",)
-"""Data sets that a condition accepts in place of another but a command need not name."""
+"""Data sets that a condition accepts in place of another, and that commands leave out."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Region:
         return f"between {self.low:g} and {self.high:g}"
 
     def chances(self, estimate: Estimate) -> tuple[float, float]:
-        """The p-values of the effect lying outside, and of it lying inside."""
+        """The p-values under the hypotheses that the effect lies outside, and that it lies inside."""
         low = [estimate.chance_above(self.low), estimate.chance_below(self.low)] if math.isfinite(self.low) else None
         high = (
             [estimate.chance_below(self.high), estimate.chance_above(self.high)] if math.isfinite(self.high) else None
@@ -52,7 +52,7 @@ class Region:
         return max(side[0] for side in sides), min(1.0, len(sides) * min(side[1] for side in sides))
 
     def distance(self, effect: float) -> float:
-        """From an effect to the bound next to it."""
+        """The distance from an effect to the nearest bound."""
         return min(abs(effect - bound) for bound in (self.low, self.high) if math.isfinite(bound))
 
     def contains(self, low: float, high: float) -> bool:
@@ -74,12 +74,12 @@ class Stratum:
 class Evidence:
     """What a table says about a claim.
 
-    effect, low, high: the effect and its 95% interval, NaN without an estimate. p: the chance of such an effect if it truly
-    lay outside the claim's region; against: if it truly lay inside. runs: how many were used; runs_needed: about how many
-    would decide with 80% power, None where no reasonable number would. strata: each stratum's effect and number of seeds;
-    estimates: of those with two seeds or more.
-    missing: what the table lacks, in words. borrowed: whether some of the runs are other studies', which may have
-    trained otherwise than the claim's own. steps, precisions, protocol: how the runs were trained and scored.
+    effect, low, high: the effect and its 95% interval, NaN without an estimate. p: the p-value if the true effect lies
+    outside the claim's region; against: the same if it lies inside. runs: how many were used; runs_needed: about how
+    many would decide with 80% power, None if no reasonable number would. strata: each stratum's effect and number of
+    seeds; estimates: the estimates of strata with at least two seeds. missing: what the table does not have, in words.
+    borrowed: whether some of the runs are from other studies, which may have trained differently. steps, precisions,
+    protocol: how the runs were trained and scored.
     """
 
     effect: float = math.nan
@@ -114,12 +114,12 @@ class Evidence:
 class Claim:
     """One sentence of a paper and how to test it.
 
-    name, paper, where: its name within the paper, the paper and the figure, table or section. statement: the sentence in our
-    words. effect: what is measured, in words. region: where the claim says that it lies. paper_effect: what the paper
-    reports, where it gives a number. combine: whether the strata's mean must lie in the region or every one of them.
-    least_strata: how many strata must be there to judge. seeds: how many the paper trained, or we suggest.
-    runs_per_seed: runs of a stratum with one seed in the paper's design, where there are more than conditions.
-    study: the study whose runs it is about, if not the paper's, and options: what that must be told.
+    name, paper, where: its name within the paper, the paper, and the figure, table or section. statement: the sentence
+    in our words. effect: what is measured, in words. region: where the claim says that the effect lies. paper_effect:
+    what the paper reports, if it gives a number. combine: whether the mean of the strata must lie in the region, or
+    every stratum. least_strata: how many strata are needed to judge. seeds: how many the paper trained, or how many we
+    suggest. runs_per_seed: runs per stratum and seed in the paper's design, if there are more than conditions. study:
+    the study whose runs it is about, if not the paper's. options: the options which that study must be run with.
     """
 
     name: str
@@ -144,7 +144,7 @@ class Claim:
 
     @property
     def command(self) -> str:
-        """What to run to get the runs it needs, with the data sets, methods and slow metrics that it reads."""
+        """The command that makes the runs it needs, with the data sets, methods and slow metrics that it reads."""
         words = [f"hackle study run {self.study or self.paper} --out DIR --seeds {self.seeds}"]
         for option, key in (("datasets", "dataset"), ("methods", "method")):
             values = [condition[key] for stratum in self.strata for condition in stratum.conditions]
@@ -167,7 +167,7 @@ class Claim:
         return f"{'; '.join(parts)}. Reads {', '.join(read)}. {self.seeds} seeds each"
 
     def missing(self, tables: Tables | View) -> tuple[str, ...]:
-        """What the table lacks of it, in words; nothing if each stratum has runs and all that is read of them."""
+        """What the table is missing, in words; empty if each stratum has runs and everything that is read of them."""
         data = _view(tables).of(self.study or self.paper)
         return tuple(dict.fromkeys(word for stratum in self.strata for word in self._lacks(data, stratum)))
 
@@ -176,7 +176,7 @@ class Claim:
         return [word for condition in stratum.conditions for word in data.lacks(condition, *read)]
 
     def test(self, tables: Tables | View) -> Evidence:
-        """What the table says about the claim, by itself, without correction for others."""
+        """What the table says about this claim alone, without correction for other claims."""
         data = _view(tables).of(self.study or self.paper)
         data.read.clear()
         units: dict[str, Units] = {}
@@ -199,7 +199,7 @@ class Claim:
             for condition in stratum.conditions
         )
         usable = {name: part for name, part in units.items() if part.seeds > 1}
-        # A run that several strata share counts once.
+        # A run shared by several strata counts once.
         runs = min(sum(part.seeds * part.runs_per_seed for part in units.values()), len(data.places_read))
         strata = {name: (float(part.values.mean()), part.seeds) for name, part in units.items()}
         estimates = {name: mean_of([part]) for name, part in usable.items()}
@@ -221,19 +221,19 @@ class Claim:
         return replace(found, runs_needed=self.runs_needed(found))
 
     def _judged(self, strata: Sequence[Units]) -> tuple[Estimate, float, float]:
-        """The estimate that decides and its p-values: of the mean, or of the stratum that supports the claim least."""
+        """The deciding estimate and its p-values: of the mean, or of the stratum that supports the claim least."""
         if self.combine == "mean":
             estimate = mean_of(strata)
             return estimate, *self.region.chances(estimate)
         estimates = [mean_of([part]) for part in strata]
         chances = [self.region.chances(estimate) for estimate in estimates]
         weakest = max(range(len(estimates)), key=lambda i: (chances[i][0], -chances[i][1]))
-        # One stratum can refute what is said of every one; to support it all are needed.
+        # One stratum can refute a claim about every stratum; supporting it takes all of them.
         p = chances[weakest][0] if len(strata) == len(self.strata) else 1.0
         return estimates[weakest], p, min(1.0, len(strata) * chances[weakest][1])
 
     def _planned(self, units: dict[str, Units]) -> int:
-        """Runs of the design with the suggested number of seeds."""
+        """The number of runs in the design with the suggested number of seeds."""
         known = [part.runs_per_seed for part in units.values()]
         least = max(len(stratum.conditions) for stratum in self.strata)
         each = self.runs_per_seed or (round(np.mean(known)) if known else least)
@@ -242,7 +242,7 @@ class Claim:
     def runs_needed(self, evidence: Evidence, level: float = LEVEL) -> int | None:
         """About how many runs would decide at this level if the effect and its spread are as estimated.
 
-        None where no reasonable number would. The interval, which must decide too, is a one-sided test at half of `LEVEL`.
+        None if no reasonable number would. The interval must decide too; it is a one-sided test at half of `LEVEL`.
         """
         if evidence.estimate is None:
             return evidence.runs_needed
@@ -255,7 +255,7 @@ class Claim:
 
 
 def _slow_metric(score: str) -> str | None:
-    """The metric behind a score that studies compute on demand alone."""
+    """The metric behind a score, if studies compute it only on request."""
     from hackle.metrics.metric import row_of
 
     known = row_of(score)

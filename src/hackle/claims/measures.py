@@ -1,4 +1,4 @@
-"""What claims measure within a seed: differences between conditions, trends along a sweep, agreement of scores.
+"""What claims measure within each seed: differences between conditions, trends along a sweep, agreement of scores.
 
 A measure is a function from a paper's data and a stratum's conditions to one number for each seed. It says which scores,
 curves and arrays it reads, so that a claim can tell what is missing.
@@ -24,8 +24,8 @@ SMALLEST = 1e-6
 
 @dataclass(frozen=True)
 class Measure:
-    """`compute(data, conditions)` gives a number per seed, or None where no seed has all that it takes, or where the design
-    is too small to tell: `least` says in words what it must have."""
+    """`compute(data, conditions)` gives one number per seed, or None if no seed has everything it needs, or if the
+    design is too small: `least` says in words what it must have."""
 
     compute: Callable[[Data, Sequence[Condition]], Units | None]
     scores: tuple[str, ...] = ()
@@ -40,7 +40,7 @@ def by_seed(rows: Frame, values: Any) -> Column:
 
 
 def _paired(data: Data, conditions: Sequence[Condition], score: str) -> tuple[Floats, Floats] | None:
-    """The score under two conditions at the seeds that both have."""
+    """The score under two conditions, at the seeds that both have."""
     before, after = (by_seed(rows, rows[score]) for rows in data.matched(conditions, [score]))
     seeds = before.index.intersection(after.index)
     return (before[seeds].to_numpy(), after[seeds].to_numpy()) if len(seeds) else None
@@ -57,7 +57,7 @@ def difference(score: str, sign: int = 1) -> Measure:
 
 
 def relative_change(score: str, sign: int = 1) -> Measure:
-    """The ratio of the score's means under the second and first condition, minus 1, times `sign`.
+    """The ratio of the score's mean under the second condition to that under the first, minus 1, times `sign`.
 
     The numbers of seeds are b/ā − (R − 1)(a/ā − 1) − 1 with R the ratio: their mean is R − 1 and their spread that of the
     ratio, to first order.
@@ -71,7 +71,7 @@ def relative_change(score: str, sign: int = 1) -> Measure:
 
 
 def ratio_numbers(before: Floats, after: Floats) -> Floats:
-    """One number per seed, whose mean is mean(after)/mean(before) − 1 and whose spread is that of this ratio."""
+    """One number per seed, with mean mean(after)/mean(before) − 1 and the spread of this ratio."""
     scale = before.mean()
     if scale == 0:
         return np.full(len(before), np.nan)
@@ -90,7 +90,7 @@ def trend(score: str, along: str = "strength") -> Measure:
 
 
 def _trend(rows: Frame, values: Column, along: str) -> Units | None:
-    """The trend within seeds; for runs along steps or latents also within each strength."""
+    """The trend within each seed; along steps or latents, also within each strength."""
     if rows.empty:
         return None
     within = ["seed"] if along == "strength" else ["seed", "strength"]
@@ -109,10 +109,10 @@ def agreement(
 ) -> Measure:
     """Within each seed and data set, the rank correlation of two scores over all settings of the conditions.
 
-    A pair's correlation is the mean over data sets and seeds, and `of` makes one number of all pairs' correlations: their
-    mean, in which those of opposite sign cancel, their mean `magnitude`, or the least of them. datasets: how many there must
-    be at least. Jackknifed over seeds, which for the mean gives each seed's own; the others choose a pair or signs by the
-    seeds that judge them and are widened (see `Units`).
+    A pair's correlation is the mean over data sets and seeds, and `of` reduces all pairs' correlations to one number:
+    their mean, in which opposite signs cancel, their mean `magnitude`, or their minimum. datasets: the least number of
+    data sets. Jackknifed over seeds, which for the mean gives each seed's own value; the others choose a pair or signs
+    with the same seeds that judge them, so they are widened (see `Units`).
     """
     columns = tuple(dict.fromkeys(name for pair in pairs for name in pair))
 
@@ -148,12 +148,12 @@ def agreement(
 
 
 def magnitude(correlations: Floats) -> float:
-    """The mean of correlations without their signs, so that opposite ones do not cancel."""
+    """The mean of the correlations' absolute values, so that opposite signs do not cancel."""
     return float(np.abs(correlations).mean())
 
 
 def _mean_of_known(rows: Floats) -> Floats:
-    """The mean over the first axis of what is not NaN."""
+    """The mean over the first axis, without NaN."""
     count = np.isfinite(rows).sum(axis=0)
     return np.divide(np.nansum(rows, axis=0), count, out=np.full(rows.shape[1:], np.nan), where=count > 0)
 
@@ -175,8 +175,8 @@ def gap(upper: str, lower: str, logarithms: bool = False) -> Measure:
 
 
 def log_difference(score: str) -> Measure:
-    """Within each seed, the mean logarithm of the score over the runs of the second condition minus that of the first, mean
-    over the data sets that both have."""
+    """Within each seed, the mean logarithm of the score over the runs of the second condition minus that of the first,
+    averaged over the data sets that both have."""
 
     def compute(data: Data, conditions: Sequence[Condition]) -> Units | None:
         frames = data.matched(conditions, [score])
@@ -206,8 +206,8 @@ def value(score: str) -> Measure:
 def best_difference(score: str, chosen_by: str | None = None, relative: bool = False) -> Measure:
     """The score of the second condition's best setting minus that of the first's, or their ratio minus 1.
 
-    The best setting is the one with the highest mean of `chosen_by`. Jackknifed over seeds, which takes out most of the
-    advantage that the best of many has by chance.
+    The best setting is the one with the highest mean of `chosen_by`. Jackknifed over seeds, which removes most of the
+    selection bias of taking the best of many.
     """
     judge = chosen_by or score
     columns = list(dict.fromkeys((score, judge)))
@@ -230,14 +230,14 @@ def best_difference(score: str, chosen_by: str | None = None, relative: bool = F
 
 
 def _by_setting(rows: Frame, score: str, judge: str) -> tuple[Floats, Floats]:
-    """Score and judge as arrays (seeds, settings), NaN where a run is missing."""
+    """The score and the score to choose by, as arrays (seeds, settings), NaN where a run is missing."""
     table = rows.groupby(["seed", "setting"])[list(dict.fromkeys((score, judge)))].mean()
     scored, judged = (table[name].unstack("setting").to_numpy(float) for name in (score, judge))
     return scored, judged
 
 
 def _score_of_best(scored: Floats, judged: Floats) -> float:
-    """The mean score of the setting with the highest mean judge."""
+    """The mean score of the setting with the highest mean of the score to choose by."""
     known = np.isfinite(judged) & np.isfinite(scored)
     count = np.maximum(known.sum(axis=0), 1)
     means = np.where(known.any(axis=0), np.where(known, judged, 0).sum(axis=0) / count, -np.inf)
@@ -253,7 +253,7 @@ def by_run(
     arrays: tuple[str, ...] = (),
     along: str | None = None,
 ) -> Measure:
-    """A number of each run that `numbers` computes from the runs' scores, curves and arrays: the mean of each seed, or its
+    """A number that `numbers` computes for each run from its scores, curves and arrays: the mean of each seed, or the
     trend along strength, steps or latents within each seed. Runs without a number (NaN) are left out."""
 
     def compute(data: Data, conditions: Sequence[Condition]) -> Units | None:
@@ -272,7 +272,7 @@ def by_run(
 
 
 def of_arrays(data: Data, rows: Frame, number: Callable[..., float], *names: str) -> Floats:
-    """A number computed from arrays of each run, NaN where it lacks one of them."""
+    """A number computed from arrays of each run, NaN where one of them is missing."""
     arrays = [data.array(name) for name in names]
     return np.array(
         [
@@ -283,12 +283,12 @@ def of_arrays(data: Data, rows: Frame, number: Callable[..., float], *names: str
 
 
 INFORMATIVE = 0.05
-"""The least informativeness of a code that is not noise, in nats; the same as in `hackle.metrics.consistency`."""
+"""The least informativeness, in nats, of a latent that is not noise; the same as in `hackle.metrics.consistency`."""
 
 
 def without_noise(information: Any, informativeness: Any) -> Any:
-    """Mutual informations (codes, factors) of means, 0 for codes of noise, whose tiny means may know factors that samples do
-    not."""
+    """The mutual information (latents, factors) of posterior means, set to 0 for latents that are noise: their tiny
+    means may be informative where their samples are not."""
     return np.where(np.asarray(informativeness)[:, None] > INFORMATIVE, information, 0.0)
 
 

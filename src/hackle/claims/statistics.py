@@ -1,17 +1,17 @@
-"""Estimates from seeds, their intervals and tests, and what more runs would do.
+"""Estimates from seeds, their intervals and tests, and how many runs would decide.
 
-A **seed is the unit of replication**: it fixes the first weights, the batches and the noise of every run of a design that
-has it, so that conditions are compared within a seed. A claim's effect is a number computed within each seed (a paired
-difference, a rank correlation over settings, a jackknife pseudo-value); its mean over seeds is the effect. Data sets or
-methods that a claim speaks of together are strata: the effect is the mean of their means, with Welch's standard error and
-degrees of freedom, so that a stratum's own spread and number of seeds count.
+A **seed is the unit of replication**: it fixes the initial weights, the batches and the noise of every run that has it,
+so conditions are compared within a seed. A number is computed within each seed (a paired difference, a rank correlation
+over settings, a jackknife pseudo-value); its mean over seeds is the claim's effect. Data sets or methods that a claim
+treats together are strata: the effect is the mean of their means, with Welch's standard error and degrees of freedom,
+so that each stratum's own spread and number of seeds count.
 
-Student's t and not permutations: five seeds have 32 sign flips, so that no flip test could pass a correction for many
-claims. Where a setting is chosen by the same seeds that judge it, or their means are ranked, their numbers depend on one
-another. Their variance is then raised as Nadeau & Bengio (2003) do for cross-validation, which in simulations keeps errors
-near their level even where all settings are equally good. Rank correlations over k points may be exactly ±1 in a few seeds,
-which looks like no spread at all. One more seed is then imagined, whose squared deviation is the permutation variance
-1/(k − 1), if that makes the spread larger.
+The tests are Student's t rather than permutation tests: five seeds have 32 sign flips, so no such test could survive a
+correction for many claims. Where a setting is chosen with the same seeds that judge it, or their means are ranked, the
+numbers of the seeds are dependent. Their variance is then raised as Nadeau & Bengio (2003) do for cross-validation,
+which in simulations keeps the error rate near its level even if all settings are equally good. Rank correlations over k
+points may be exactly ±1 in all of a few seeds, which looks like no spread at all. One imaginary seed is then added,
+whose squared deviation is the permutation variance 1/(k − 1), if that makes the spread larger.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ from scipy import stats
 Floats = NDArray[np.float64]
 
 LEVEL = 0.05
-"""The chance of error that tests allow, after correction, and one minus the intervals' confidence."""
+"""The error rate of the tests after correction, and one minus the confidence of the intervals."""
 POWER = 0.8
-"""The chance to decide for which numbers of runs are stated."""
+"""The power for which numbers of runs are stated."""
 _NUMBERS = np.unique(np.geomspace(2, 100_000, 600).astype(int))
-"""Numbers of seeds that are tried; more than these are not a plan."""
+"""Numbers of seeds that are tried; more than the last is not realistic."""
 
 
 @dataclass(frozen=True)
 class Units:
     """One stratum's numbers, one for each seed, and how many runs each seed took.
 
-    floor: the squared deviation of one more, imagined seed; 0 for none. span: between what an effect can lie at all.
-    widened: whether the numbers depend on one another, so that their variance counts n (1/n + 1/(n − 1)) times.
+    floor: the squared deviation of one imaginary seed more; 0 for none. span: the smallest and the largest possible
+    effect. widened: whether the numbers are dependent, so that their variance is multiplied by n (1/n + 1/(n − 1)).
     """
 
     values: Floats
@@ -58,10 +58,10 @@ class Units:
 
     @property
     def variance(self) -> float:
-        """Of one seed's number; needs two seeds."""
+        """The variance of one seed's number; needs two seeds."""
         squares = float(((self.values - self.values.mean()) ** 2).sum())
         spread = squares / (self.seeds - 1)
-        # The imagined seed can only widen the spread: near ±1 the seeds' own is too small, elsewhere it is right.
+        # The imaginary seed can only widen the spread: near ±1 the seeds' own is too small, elsewhere it is right.
         spread = max(spread, (squares + self.floor) / self.seeds)
         return spread * (1 + self.seeds / (self.seeds - 1)) if self.widened else spread
 
@@ -81,21 +81,21 @@ class Estimate:
         return max(self.effect - half, self.span[0]), min(self.effect + half, self.span[1])
 
     def chance_above(self, bound: float) -> float:
-        """The p-value of an effect as large as this one were it truly at `bound` or below."""
+        """The p-value of an effect at least this large if the true effect is at `bound` or below."""
         if self.error == 0:
             return 0.0 if self.effect > bound else 1.0
         return float(stats.t.sf((self.effect - bound) / self.error, self.freedom))
 
     def chance_below(self, bound: float) -> float:
-        """The p-value of an effect as small as this one were it truly at `bound` or above."""
+        """The p-value of an effect at most this large if the true effect is at `bound` or above."""
         if self.error == 0:
             return 0.0 if self.effect < bound else 1.0
         return float(stats.t.cdf((self.effect - bound) / self.error, self.freedom))
 
     def seeds_needed(self, distance: float, level: float = LEVEL) -> int | None:
-        """Seeds of each stratum with which a one-sided test at `level` finds an effect this far from its bound with `POWER`.
+        """Seeds per stratum for a one-sided test at `level` to detect an effect this far from its bound with `POWER`.
 
-        None where no reasonable number would do.
+        None if no reasonable number would do.
         """
         if distance <= 0:
             return None
@@ -112,7 +112,7 @@ def mean_of(strata: Sequence[Units]) -> Estimate:
     total = float(squares.sum())
     freedom = np.array([units.seeds - 1 for units in strata])
     if total > 0:
-        # Welch and Satterthwaite.
+        # Welch–Satterthwaite.
         degrees = total**2 / float((squares**2 / freedom).sum())
     else:
         degrees = float(freedom.sum())
@@ -126,7 +126,7 @@ def mean_of(strata: Sequence[Units]) -> Estimate:
 
 
 def correlations(values: Floats, runs_per_seed: int, points: int) -> Units:
-    """Rank correlations of each seed over this many points, as units."""
+    """Each seed's rank correlation over this many points, as units."""
     return Units(values, runs_per_seed, floor=1 / (points - 1), span=(-1.0, 1.0))
 
 
@@ -139,7 +139,7 @@ def jackknife(statistic: Callable[[NDArray[np.intp]], float], count: int) -> Flo
 
 
 class Shares(NamedTuple):
-    """Parts of the variance of a score: between methods, between strengths of a method, between seeds of a strength."""
+    """Shares of a score's variance: between methods, between strengths of a method, between seeds of a strength."""
 
     method: float
     strength: float
@@ -147,10 +147,10 @@ class Shares(NamedTuple):
 
 
 def variance_shares(scores: Floats, methods: Sequence[str]) -> Shares:
-    """Shares of the variance of scores (seeds, settings), each setting of the method named; NaN where nothing varies.
+    """Shares of the variance of scores (seeds, settings), given each setting's method; NaN where nothing varies.
 
-    Nested analysis of variance: settings lie within methods, seeds within settings. What noise alone would add to the first
-    two parts, their degrees of freedom times the variance within settings, is taken out of them (as in ω²).
+    Nested analysis of variance: settings within methods, seeds within settings. What noise alone would add to the first
+    two parts, their degrees of freedom times the variance within settings, is subtracted from them (as in ω²).
     """
     names = np.asarray(methods)
     seeds, settings = scores.shape
@@ -169,7 +169,7 @@ def variance_shares(scores: Floats, methods: Sequence[str]) -> Shares:
 
 
 def holm(chances: Sequence[float] | Floats) -> Floats:
-    """Holm's corrected p-values: with them at most `LEVEL`, the chance of any error among all is at most `LEVEL`.
+    """Holm's corrected p-values: rejecting those at most `LEVEL` keeps the chance of any error at most `LEVEL`.
 
     >>> holm([0.01, 0.04, 0.03]).tolist()
     [0.03, 0.06, 0.06]

@@ -1,7 +1,7 @@
 """The verdicts on many claims together.
 
-p-values are corrected by Holm's method over all claims that were tested, once for "holds" and once for "does not hold":
-whatever is true, the chance that any claim wrongly holds is at most 5%, and so is the chance that any is wrongly refuted.
+p-values are corrected by Holm's method over all claims tested, once for "holds" and once for "does not hold": the
+chance that any claim is wrongly said to hold is at most 5%, and so is the chance that any is wrongly refuted.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Verdict = Literal["holds", "does not hold", "undecided"]
 
 @dataclass(frozen=True)
 class Judgement:
-    """A claim, its evidence with p-values corrected over this many claims, the verdict and why."""
+    """A claim, its evidence, the p-values corrected over the claims tested, the verdict and the reason for it."""
 
     claim: Claim
     evidence: Evidence
@@ -35,7 +35,7 @@ class Judgement:
 
     @property
     def chance(self) -> float:
-        """The corrected p-value that the verdict rests on, or is closer to."""
+        """The corrected p-value behind the verdict; if undecided, the smaller of the two."""
         if self.verdict == "undecided":
             return min(self.p_corrected, self.against_corrected)
         return self.p_corrected if self.verdict == "holds" else self.against_corrected

@@ -1,7 +1,7 @@
 """A table of results as claims read it: one row for each run, one column for each score.
 
-A score is named by its metric, `mig`, or with the representation it was computed on, `gaussian_tc/sampled`; without one
-the codes' means are meant, or the posterior where the metric is defined on that.
+A score is named by its metric, `mig`, or also by the representation it was computed on, `gaussian_tc/sampled`. Without
+one it is that of the posterior means, or of the posterior itself for metrics defined on that.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ from hackle.store.tables import Tables, correlation_constant
 
 Frame = Any
 Column = Any
-"""pandas' frames and series, whose types do not say which of the two an index gives."""
+"""pandas frames and series; its annotations do not say which of the two indexing returns."""
 Condition = Mapping[str, Any]
-"""What some runs have in common: a value, or a tuple of values, for columns of the table of runs."""
+"""What some runs have in common: the value, or a tuple of values, of columns of the table of runs."""
 
 TAIL = 0.1
-"""The last part of a training over which a curve is averaged."""
+"""The last part of training, over which a curve is averaged."""
 
 
 def final_values(curve: Frame) -> Column:
-    """By run, the mean of a curve (run, step, value) over the last tenth of the training: the steps after its first nine."""
+    """By run, the mean of a curve (run, step, value) over the last tenth of the training steps."""
     end = curve.groupby("run", observed=True)["step"].transform("max")
     return curve[curve["step"] > (1 - TAIL) * end].groupby("run", observed=True)["value"].mean()
 
 
 def complete(condition: Condition) -> dict[str, Any]:
-    """The condition with what goes without saying: defaults, such as uncorrelated noise, and the method's usual networks."""
+    """The condition with its defaults filled in, such as uncorrelated noise and the method's usual networks."""
     method = parts_of("method").get(condition.get("method", ""))
     return {**USUAL, "architecture": about(method or Method).architecture, **condition}
 
@@ -59,7 +59,7 @@ def describe(condition: Condition) -> str:
 
 
 SETTING = [name for name in CONFIGURATION if name != "dataset"]
-"""What tells the settings of a sweep apart, on any data set."""
+"""The columns in which settings of a sweep differ, on any data set."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def cell_means(cells: NDArray[Any], values: Floats, count: int) -> Floats:
 
 
 class View:
-    """What claims ask of a table of results. `of(study)` is its part that concerns one study."""
+    """A table of results as claims query it. `of(study)` is the part for one study."""
 
     def __init__(self, tables: Tables) -> None:
         self.tables = tables
@@ -95,7 +95,7 @@ class View:
 
     @cached_property
     def runs(self) -> Frame:
-        """The runs that were trained to the end, by hash; those that differ in their seed alone have the same `setting`."""
+        """The runs that finished training, by hash; those that differ only in their seed have the same `setting`."""
         runs = self.tables.runs
         done = runs.loc[runs["status"] == "done", ["run", "study", *DESIGN, "record"]]
         done = done.drop_duplicates("run").set_index("run")
@@ -106,7 +106,8 @@ class View:
 
     @cached_property
     def _codes(self) -> tuple[NDArray[Any], NDArray[Any], list[str], NDArray[Any], list[str]]:
-        """Of each row of scores: its run's place, its score's number among these names, its protocol's among these."""
+        """For each row of scores: its run's position, its score's index with all names, its protocol's index with all
+        names."""
         scores = self.tables.scores
         codes, names_of_runs = pd.factorize(scores["run"])
         rows = self.runs.index.get_indexer(np.asarray(names_of_runs, dtype=object))[codes]
@@ -125,7 +126,7 @@ class View:
         return self._codes[4]
 
     def scores(self, protocol: str) -> dict[str, Floats]:
-        """By metric/representation, the score of each run under a protocol; over scoring seeds their mean."""
+        """By metric/representation, the score of each run under a protocol, averaged over scoring seeds."""
         if protocol not in self._scores:
             rows, columns, names, protocols, labels = self._codes
             mine = np.flatnonzero((protocols == labels.index(protocol)) & (rows >= 0))
@@ -137,7 +138,7 @@ class View:
         return self._scores[protocol]
 
     def protocol_of(self, study: str, places: NDArray[Any]) -> str | None:
-        """The protocol of a study's name if these runs were scored by it, else the one that most of their scores have."""
+        """The protocol with the study's name if these runs were scored by it, else the one of most scores."""
         rows, _, _, protocols, labels = self._codes
         chosen = np.zeros(len(self.runs) + 1, bool)
         chosen[places] = True
@@ -165,8 +166,8 @@ class View:
 
 
 class Data:
-    """The runs that concern a study: of each condition its own if there are any, else those of other studies. All are
-    scored by one protocol, since scores of different protocols do not compare."""
+    """The runs for a study: for each condition its own if there are any, else those of other studies. All scores are
+    under one protocol, since scores under different protocols are not comparable."""
 
     def __init__(self, view: View, study: str) -> None:
         self.view = view
@@ -176,7 +177,7 @@ class Data:
             study, np.flatnonzero(self._own) if self._own.any() else np.arange(len(self.runs))
         )
         self.read: list[NDArray[Any]] = []
-        """The places of the runs that measures have read since it was last emptied."""
+        """The positions of the runs that measures have read since this was last cleared."""
         self._chosen: dict[tuple[Any, ...], NDArray[Any]] = {}
         self._masks: dict[tuple[str, Any], NDArray[Any]] = {}
 
@@ -200,17 +201,17 @@ class Data:
         return self._masks[key, value]
 
     def _fitting(self, wanted: Condition) -> NDArray[Any]:
-        """Which runs a condition means: of those that fit it the study's own, or all if there are none."""
+        """Mask of the runs that meet a condition: the study's own, or all if it has none."""
         fit = np.logical_and.reduce([self._mask(*item) for item in wanted.items()])
         return fit & self._own if (fit & self._own).any() else fit
 
     def borrows(self, condition: Condition) -> bool:
-        """Whether the runs of a condition are other studies'."""
+        """Whether the runs of a condition come from other studies."""
         fit = self._fitting(complete(condition))
         return bool(fit.any() and not (fit & self._own).any())
 
     def _which(self, condition: Condition, columns: Sequence[str], longest: bool) -> NDArray[Any]:
-        """The places of the runs of a condition that have any of these scores."""
+        """The positions of the runs of a condition that have any of these scores."""
         wanted = complete(condition)
         key = (*sorted(wanted.items(), key=lambda item: item[0]), *columns, longest)
         if key not in self._chosen:
@@ -236,14 +237,14 @@ class Data:
 
     @cached_property
     def _settings(self) -> tuple[NDArray[Any], list[tuple[Any, ...]]]:
-        """The number of each run's setting, and the settings. A method without a strength gets −1, which equals itself."""
+        """The number of each run's setting, and the settings. A missing strength is −1: NaN does not equal itself."""
         words = [name for name in SETTING if self.runs[name].dtype == "category"]
         parts = self.runs[SETTING].astype(dict.fromkeys(words, str)).fillna({"strength": -1.0})
         numbers, settings = pd.factorize(pd.MultiIndex.from_frame(parts), sort=True)
         return numbers, list(settings)
 
     def rows(self, condition: Condition, columns: Sequence[str] = (), longest: bool = True) -> Frame:
-        """The runs of a condition with these scores beside them; `longest` keeps those that trained for most steps."""
+        """The runs of a condition with these scores as columns; `longest` keeps those with the most training steps."""
         places = self._which(condition, columns, longest)
         self.read.append(places)
         return self._rows(places, columns)
@@ -252,7 +253,8 @@ class Data:
         return self.runs.iloc[places].assign(**{name: self.scored(name)[places] for name in columns})
 
     def matched(self, conditions: Sequence[Condition], columns: Sequence[str]) -> list[Frame]:
-        """Each condition's runs with all of these scores, at the most steps that all conditions have, if they share any."""
+        """Each condition's runs with all of these scores, at the largest number of steps that all conditions share, if
+        any."""
         places = [self._which(condition, columns, longest=False) for condition in conditions]
         found = [self._rows(each, columns).dropna(subset=list(columns)) for each in places]
         shared = set.intersection(*(set(rows["steps"]) for rows in found))
@@ -279,7 +281,7 @@ class Data:
     def lacks(
         self, condition: Condition, scores: Sequence[str], curves: Sequence[str], arrays: Sequence[str]
     ) -> list[str]:
-        """What is missing of a condition's runs, in words."""
+        """What is missing from a condition's runs, in words."""
         places = self._which(condition, (), False)
         if not len(places):
             return [f"no runs of {describe(condition)}"]
@@ -294,7 +296,7 @@ class Data:
 
     @property
     def places_read(self) -> NDArray[Any]:
-        """The places of the runs that were read, each once."""
+        """The positions of the runs that were read, each once."""
         return np.unique(np.concatenate([np.empty(0, int), *self.read]))
 
     def design_read(self, name: str) -> tuple[Any, ...]:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 CURVE_POINTS = 200
-"""Most points kept of a curve: enough for a figure, and for 12,600 runs a quarter of a gigabyte."""
+"""The most points kept of a curve: enough for a figure, and a quarter of a gigabyte for 12,600 runs."""
 
 
 class Blob(NamedTuple):
@@ -24,14 +24,14 @@ class Blob(NamedTuple):
 
     @property
     def array(self) -> NDArray[Any]:
-        """The array that was packed; `ValueError` where the bytes are not those that were written."""
+        """The array that was packed; raises `ValueError` if the bytes are not those that were written."""
         if zlib.crc32(self.data) != self.checksum:
             raise ValueError(f"{self.name} of a run: its bytes are not those that were written")
         return np.frombuffer(self.data, self.dtype).reshape([int(side) for side in self.shape.split(",") if side])
 
 
 def pack(name: str, array: NDArray[Any]) -> Blob:
-    """An array as a row. Codes and curves are noise to a compressor: it would save a tenth and cost seconds to read."""
+    """An array as a row, uncompressed: compression would save a tenth of the space and slow reading by seconds."""
     values = np.asarray(array, order="C")
     values = values.astype(values.dtype.newbyteorder("<"), copy=False)
     data = values.tobytes()
@@ -39,9 +39,9 @@ def pack(name: str, array: NDArray[Any]) -> Blob:
 
 
 def pack_curves(curves: Mapping[str, Any]) -> list[Blob]:
-    """At most `CURVE_POINTS` points: runs of neighbouring points become their mean, at the step of the last.
+    """At most `CURVE_POINTS` points of each curve: neighbouring points are averaged, at the step of the last of them.
 
-    A term that some points lack, NaN there, has the mean of those that it has.
+    Points where a term is NaN are left out of its mean.
     """
     length = len(curves.get("step", ()))
     if not length:

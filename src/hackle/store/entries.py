@@ -1,4 +1,4 @@
-"""One run's rows, as they go into a store and come out of it: the one way in for training, merging and repairing."""
+"""One run's rows as a store holds them. Training, merging and repairing all write through this module."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from hackle.store.schema import StoreError, columns_of_runs
 from hackle.store.tables import STORED_COLUMNS, Outcome
 
 Measure = tuple[str, str, str, int]
-"""Metric, representation, protocol and the seed of the scoring: what identifies a score of a run."""
+"""Metric, representation, protocol and scoring seed: what identifies a score of a run."""
 SCORE_DTYPE = np.dtype(
     [("run", "i4"), ("measure", "i4"), *((name, "f8") for name in ("score", "low", "high", "seconds", "note"))]
 )
@@ -44,7 +44,7 @@ class Score:
 
 @dataclass(frozen=True)
 class Entry:
-    """Everything that is stored of one run, but for references, which belong to data sets."""
+    """Everything that is stored of one run, except references, which belong to data sets."""
 
     run: dict[str, Any]
     scores: dict[Measure, Score]
@@ -53,12 +53,12 @@ class Entry:
 
 
 def _finite(value: Any) -> float | None:
-    """SQLite has no NaN: it is stored as nothing."""
+    """A number as SQLite stores it: NaN becomes NULL."""
     return None if value is None or math.isnan(value) else float(value)
 
 
 def entry_of(outcome: Outcome, study: str) -> Entry:
-    """A run that has just ended as the rows to store."""
+    """The rows to store of a run that has just ended."""
     run = outcome.run
     design = design_of(run)
     row = {
@@ -88,7 +88,7 @@ def entry_of(outcome: Outcome, study: str) -> Entry:
 
 
 def references_of(outcome: Outcome) -> set[tuple[str, str, int, str, float]]:
-    """Data set, protocol, seed and metric with what perfect codes score there."""
+    """Data set, protocol, seed and metric, each with the score of perfect codes."""
     return {
         (outcome.run.dataset, score["protocol"], int(score["seed"]), score["metric"], float(score["reference"]))
         for score in outcome.scores
@@ -97,7 +97,7 @@ def references_of(outcome: Outcome) -> set[tuple[str, str, int, str, float]]:
 
 
 def score_array(connection: sqlite3.Connection, run: int | None = None) -> NDArray[Any]:
-    """The rows of `scores`, of one run or all, by run and measure."""
+    """The rows of `scores` for one run or all, ordered by run and measure."""
     where, values = ("WHERE run = ?", (run,)) if run is not None else ("", ())
     cursor = connection.execute(
         f"SELECT run, measure, score, low, high, seconds, note FROM scores {where} ORDER BY run, measure", values
@@ -106,7 +106,7 @@ def score_array(connection: sqlite3.Connection, run: int | None = None) -> NDArr
 
 
 def cached_score_array(connection: sqlite3.Connection) -> NDArray[Any]:
-    """The same rows of all runs: from their packed copies where these are there and whole, which is ten times as fast."""
+    """The same rows for all runs, read from their packed copies where these are intact, which is ten times as fast."""
     packed = _packed(connection)
     if not packed:
         return score_array(connection)
@@ -116,7 +116,7 @@ def cached_score_array(connection: sqlite3.Connection) -> NDArray[Any]:
 
 
 def _packed(connection: sqlite3.Connection, run: int | None = None) -> dict[int, bytes]:
-    """The packed copies that are there and whole, of one run or all."""
+    """The packed copies that exist and are intact, of one run or all."""
     if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'packed_scores'").fetchone():
         return {}
     where, values = ("WHERE run = ?", (run,)) if run is not None else ("", ())
@@ -125,20 +125,20 @@ def _packed(connection: sqlite3.Connection, run: int | None = None) -> dict[int,
 
 
 def pack_scores(connection: sqlite3.Connection, run: int) -> None:
-    """Make the packed copy of a run's scores anew."""
+    """Write the packed copy of a run's scores, replacing an older one."""
     data = score_array(connection, run).tobytes()
     connection.execute("INSERT OR REPLACE INTO packed_scores VALUES (?, ?, ?)", (run, data, zlib.crc32(data)))
 
 
 def pack_missing_scores(connection: sqlite3.Connection) -> None:
-    """Make the packed copies that are not there."""
+    """Write the packed copies that are missing."""
     lacking = connection.execute("SELECT id FROM runs WHERE id NOT IN (SELECT run FROM packed_scores)")
     for (run,) in lacking.fetchall():
         pack_scores(connection, run)
 
 
 def changed_runs(connection: sqlite3.Connection) -> list[int]:
-    """The numbers of the runs whose rows of scores are not what their packed copies say."""
+    """The numbers of the runs whose rows of scores differ from their packed copies."""
     rows, packed = score_array(connection), _packed(connection)
     starts, ends = (np.searchsorted(rows["run"], list(packed), side) for side in ("left", "right"))
     return [
@@ -149,12 +149,12 @@ def changed_runs(connection: sqlite3.Connection) -> list[int]:
 
 
 def is_record_of(record: str, run: str) -> bool:
-    """Whether this text of a record is the one that the hash was made of."""
+    """Whether the hash is that of this record's text."""
     return hashlib.sha256(record.encode()).hexdigest()[:16] == run
 
 
 def insert(connection: sqlite3.Connection, entry: Entry) -> None:
-    """Write the rows of a run that is not stored yet; within a transaction of the caller."""
+    """Write the rows of a run that is not stored yet, within the caller's transaction."""
     names = [name for name in columns_of_runs(connection) if name in entry.run]
     run = connection.execute(
         f"INSERT INTO runs ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})",
@@ -165,7 +165,7 @@ def insert(connection: sqlite3.Connection, entry: Entry) -> None:
 
 
 def insert_details(connection: sqlite3.Connection, run: int, entry: Entry) -> None:
-    """Write scores, curves and arrays of the run with this number, and the packed copy of its scores."""
+    """Write the scores, curves and arrays of the run with this number, and the packed copy of its scores."""
     for (metric, representation, protocol, seed), score in entry.scores.items():
         measure = _number(
             connection,
@@ -187,7 +187,7 @@ def insert_details(connection: sqlite3.Connection, run: int, entry: Entry) -> No
 
 
 def stored_columns(connection: sqlite3.Connection) -> dict[str, str]:
-    """How `STORED_COLUMNS` are asked for in this file, by name: one that an older hackle made knows no sources."""
+    """The SQL for each of `STORED_COLUMNS` in this file, by name: files of older versions have no column `sources`."""
     present = columns_of_runs(connection)
     return {name: name if name in present else f"'' AS {name}" for name in STORED_COLUMNS}
 
@@ -195,7 +195,7 @@ def stored_columns(connection: sqlite3.Connection) -> dict[str, str]:
 def _number(
     connection: sqlite3.Connection, table: str, key: dict[str, Any], others: dict[str, Any] | None = None
 ) -> int:
-    """The number of a row of a table of names, which is made if it is new."""
+    """The id of a row in a table of names, which is inserted if it is new."""
     where = " AND ".join(f"{name} = ?" for name in key)
     found = connection.execute(f"SELECT id FROM {table} WHERE {where}", list(key.values())).fetchone()
     if found is not None:
@@ -209,7 +209,7 @@ def _number(
 
 
 def read_entry(connection: sqlite3.Connection, run: int) -> Entry:
-    """The rows of the run with this number; `StoreError` where they are not what was written."""
+    """The rows of the run with this number; raises `StoreError` if they are not what was written."""
     names = stored_columns(connection)
     values = connection.execute(f"SELECT {', '.join(names.values())} FROM runs WHERE id = ?", (run,)).fetchone()
     if values is None:
@@ -219,7 +219,7 @@ def read_entry(connection: sqlite3.Connection, run: int) -> Entry:
     rows = score_array(connection, run).tobytes()
     if not is_record_of(row["record"], row["run"]) or (packed is not None and packed != rows):
         raise StoreError(f"run {row['run']} is not what was written")
-    # Tables of an older hackle have columns for them.
+    # The tables of older versions have columns for these fields.
     row |= {name: column[0] for name, column in field_columns([row["record"]]).items()}
     scores = {
         tuple(key): Score(*rest)
@@ -244,7 +244,7 @@ def read_entry(connection: sqlite3.Connection, run: int) -> Entry:
 
 
 def without(entry: Entry, other: Entry) -> Entry:
-    """What an entry has that another of the same run has not."""
+    """The part of an entry that another entry of the same run does not have."""
     return replace(
         entry,
         scores={key: score for key, score in entry.scores.items() if key not in other.scores},

@@ -1,4 +1,4 @@
-"""The frame of all scores from the store's numbered rows."""
+"""The frame of all scores, built from the store's numbered rows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hackle.store.tables import SCORE_COLUMNS
 
 
 def score_frame(rows: NDArray[Any], runs: Any, measures: Any, notes: Any, references: Any) -> pd.DataFrame:
-    """`SCORE_COLUMNS` from numbers of runs and measures; names stay categories, so that a million rows read at once."""
+    """`SCORE_COLUMNS` from the numbers of runs and measures. Names are categorical: a million rows load at once."""
     measures = measures.sort_values(["protocol", "scoring_seed", "metric", "representation"], ignore_index=True)
     run, measure = _position(runs["id"], rows["run"]), _position(measures["id"], rows["measure"])
     order = np.argsort(run * max(1, len(measures)) + measure, kind="stable")
@@ -40,11 +40,11 @@ _BEFORE_CODES = {
     "outside the quantised range": "out-of-range",
     "are not done after": "not-converged",
 }
-"""What the lines of notes say that were stored before notes had codes, and the codes that they would have now."""
+"""Words in notes stored before notes had codes, and the codes that such notes would have now."""
 
 
 def _coded(note: str) -> str:
-    """A note with the codes of its lines, those that it was stored without among them."""
+    """A note with a code on each line, added where it was stored without one."""
     lines = []
     for line in note.splitlines():
         code = "" if note_codes(line) else next((code for words, code in _BEFORE_CODES.items() if words in line), "")

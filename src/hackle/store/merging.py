@@ -1,4 +1,4 @@
-"""Stores put together, taken out and mended."""
+"""Merging, exporting and repairing stores."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ _CURVE = ("run", "term", "step", "value")
 def merge(folder: str | Path, other: str | Path) -> tuple[int, int]:
     """Add the runs of another folder's store to a folder's own, in one transaction; the other is only read.
 
-    A run that both hold is the same where its status and every score that both have agree; it then gains what only the
-    other has. One that differs is refused by name, and nothing is changed. Timings, devices and versions may differ.
-    Returns how many runs were added and how many both held.
+    A run in both stores must agree in its status and in every score that both have; it then gains what only the other
+    has. If one does not agree, an error names it and nothing is changed. Timings, devices and versions may differ.
+    Returns how many runs were added and how many were in both.
     """
     if Path(folder).resolve() == Path(other).resolve():
         raise StoreError(f"{folder} cannot be merged with itself; name two folders")
@@ -139,7 +139,7 @@ def _write_parquet(path: Path, curves: Iterable[pd.DataFrame]) -> None:
 
 
 def is_whole(folder: str | Path) -> bool:
-    """Whether everything in a folder's store is what was written: pages, records, scores, and each curve and array."""
+    """Whether a folder's store is intact: its pages, records and scores, and each curve and array."""
     try:
         with Store.open(folder) as store:
             store.check(thorough=True)
@@ -151,10 +151,10 @@ def is_whole(folder: str | Path) -> bool:
 
 
 def repair(folder: str | Path) -> tuple[int, int, Path]:
-    """Set a damaged store aside and put a new one with every run that is whole in its place.
+    """Set a damaged store aside and replace it with a new one that has every intact run.
 
-    The others are found missing when the study is started again, and trained anew. Returns how many runs were kept, how many
-    of those that could be named were not, and where the damaged file lies now. Ask `is_whole` first: this does not.
+    The others are trained again when the study is restarted. Returns how many runs were kept, how many runs still
+    listed were lost, and where the damaged file is now. It does not check for damage: call `is_whole` first.
     """
     folder = Path(folder)
     path, fresh = folder / FILE, folder / f"{FILE}.repairing"
@@ -163,7 +163,7 @@ def repair(folder: str | Path) -> tuple[int, int, Path]:
     aside = next(name for n in range(1, 1000) if not (name := folder / f"{FILE}.damaged-{n}").exists())
     fresh.unlink(missing_ok=True)
     kept = lost = 0
-    # Settings need a file that can be read, so the damaged one gets none.
+    # The pragmas of `connect` need a readable file, so the damaged one is opened without them.
     refuse_foreign_journal(path)
     with closing(sqlite3.connect(path)) as damaged, closing(connect(fresh)) as new, explained(fresh):
         create_tables(new, "")
@@ -179,7 +179,7 @@ def repair(folder: str | Path) -> tuple[int, int, Path]:
         with suppress(*DAMAGE):
             _merge_references(damaged, new)
         new.execute("COMMIT")
-    # A journal that the damaged file left would be rolled back into the new one.
+    # A journal left by the damaged file would be rolled back into the new one.
     journal = folder / f"{FILE}-journal"
     if journal.exists():
         os.replace(journal, aside.with_name(f"{aside.name}-journal"))
@@ -189,7 +189,7 @@ def repair(folder: str | Path) -> tuple[int, int, Path]:
 
 
 def _read_whole(connection: sqlite3.Connection, number: int) -> Entry:
-    """A run with all that belongs to it; one of `DAMAGE` where something is not what was written."""
+    """A run with all that belongs to it; raises one of `DAMAGE` if something is not what was written."""
     entry = read_entry(connection, number)
     for blob in (*entry.curves, *entry.arrays):
         _ = blob.array
@@ -197,11 +197,11 @@ def _read_whole(connection: sqlite3.Connection, number: int) -> Entry:
 
 
 def _numbers(damaged: sqlite3.Connection) -> list[int]:
-    """The numbers of the runs that a damaged file still lists, by whichever of its trees can be read."""
+    """The numbers of the runs that a damaged file still lists, from whichever of its B-trees can be read."""
     found: set[int] = set()
     for source in ("runs NOT INDEXED", "runs INDEXED BY sqlite_autoindex_runs_1", "scores", "curves", "arrays"):
         column = "id" if source.startswith("runs") else "run"
-        # A damaged page ends the walk; what came before it counts, and the other trees know the rest.
+        # A damaged page ends the scan; what came before it counts, and the other trees list the rest.
         with suppress(*DAMAGE):
             for (number,) in damaged.execute(f"SELECT {column} FROM {source}"):
                 found.add(number)

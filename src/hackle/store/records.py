@@ -1,7 +1,7 @@
-"""What the records of many runs say, read from their JSON: columns of tables, and what tells runs apart.
+"""The fields of many runs' records, read from their JSON: columns of tables, and the fields in which runs differ.
 
-A record is the truth about its run. Studies have thousands of runs of some hundred settings, which differ in their seed alone,
-so a setting is parsed once.
+A record is the authority on its run. Studies have thousands of runs of a few hundred settings, where runs of a setting
+differ only in their seed, so each setting is parsed once.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from hackle.core.types import Adam
 
 _SEED = re.compile(r'"seed": ?(\d+)')
 _LATER = {field.name: field.default for field in fields(Adam) if field.metadata.get("later")}
-"""What optimisers are where a record does not say: it leaves out newer fields at their defaults."""
+"""Defaults of the optimiser's newer fields, which records leave out at their defaults."""
 _OF_SETTING = [name for name in DESIGN if name != "seed"]
 
 
 def _parsed(records: Iterable[str]) -> tuple[NDArray[np.int64], list[dict[str, Any]], list[int]]:
-    """Of each record the number of its setting, these settings' fields but for the seed, by dotted path, and its seed."""
+    """The setting number of each record, the fields of each setting by dotted path, without the seed, and the seeds."""
     numbers, seeds = [], []
     known: dict[str, int] = {}
     settings: list[dict[str, Any]] = []
@@ -35,7 +35,7 @@ def _parsed(records: Iterable[str]) -> tuple[NDArray[np.int64], list[dict[str, A
         if len(found) == 1:
             seed, key = int(found[0]), _SEED.sub("", text)
         else:
-            # Some other part of the record has a seed of its own, or there is none.
+            # Another part of the record also has a seed, or there is none.
             content = json.loads(text or "{}")
             seed, key = content.pop("seed", DEFAULTS["seed"]), json.dumps(content, sort_keys=True)
         if key not in known:
@@ -48,7 +48,7 @@ def _parsed(records: Iterable[str]) -> tuple[NDArray[np.int64], list[dict[str, A
 
 
 def _flat(record: Mapping[str, Any], before: str = "") -> dict[str, Any]:
-    """Every field of a record and of the records in it, by dotted path; lists as words."""
+    """Every field of a record and of the records nested in it, by dotted path; lists as text."""
     flat: dict[str, Any] = {}
     for name, value in record.items():
         if isinstance(value, dict):
@@ -60,7 +60,7 @@ def _flat(record: Mapping[str, Any], before: str = "") -> dict[str, Any]:
 
 
 def field_columns(records: Iterable[str]) -> dict[str, Any]:
-    """The fields that people see, a column each; words are categories. A field that a record lacks has its default."""
+    """The fields shown to users, one column each; text is categorical. Fields missing in a record get defaults."""
     numbers, settings, seeds = _parsed(records)
     columns: dict[str, Any] = {"seed": np.array(seeds, np.int64)}
     for name, default in DEFAULTS.items():
@@ -72,16 +72,16 @@ def field_columns(records: Iterable[str]) -> dict[str, Any]:
 
 
 def setting_numbers(runs: pd.DataFrame) -> NDArray[np.int64]:
-    """The number of each run's setting: runs whose records differ in their seed alone have the same, counted from 0."""
-    # A record says all that the columns say; tables made up without records have the columns.
+    """The number of each run's setting, from 0: runs whose records differ only in their seed share one."""
+    # A record holds all that the columns hold; tables built without records have only the columns.
     parts = runs[_OF_SETTING].assign(record=_parsed(runs["record"].astype(str))[0])
     return parts.groupby([*_OF_SETTING, "record"], dropna=False, observed=True, sort=False).ngroup().to_numpy(np.int64)
 
 
 def telling_fields(runs: pd.DataFrame, known: Sequence[str]) -> pd.DataFrame:
-    """The fields of the records that tell settings apart which agree in the columns `known`, a column each.
+    """The record fields in which settings differ that agree in the columns `known`, one column each.
 
-    A column has the field's own name where one field has it, else its path, `optimiser.learning_rate`.
+    A column has the field's own name if that is unique, else its path, such as `optimiser.learning_rate`.
     """
     numbers, settings, _ = _parsed(runs["record"].astype(str))
     kinds: Any = runs[list(known)].assign(record=numbers).drop_duplicates()
@@ -99,8 +99,8 @@ def telling_fields(runs: pd.DataFrame, known: Sequence[str]) -> pd.DataFrame:
 
 
 def swept_fields(runs: pd.DataFrame, known: Sequence[str]) -> pd.DataFrame:
-    """Every float field of the records that has several values among these runs or is a method's strength, a column each;
-    NaN where a record has no such field. Fields that are among the columns `known` already are left out."""
+    """Every float field of the records that has several values among these runs or is a method's strength, one column
+    each; NaN where a record has no such field. Fields that already have a column in `known` are left out."""
     numbers, settings, _ = _parsed(runs["record"].astype(str))
     strengths = np.full(len(settings), np.nan)
     strengths[numbers] = runs["strength"].to_numpy(float)
@@ -115,14 +115,14 @@ def swept_fields(runs: pd.DataFrame, known: Sequence[str]) -> pd.DataFrame:
 
 
 def _is_swept(path: str, column: NDArray[Any], strengths: NDArray[Any]) -> bool:
-    """Whether a field has several values, or is a field of a method's own that is its strength."""
+    """Whether a field has several values, or is the field of a method that is its strength."""
     here = np.isfinite(column)
     strength = path.count(".") == 1 and path.startswith("method.") and bool((column == strengths)[here].all())
     return strength or len(np.unique(column[here])) > 1
 
 
 def _short(paths: Sequence[str], taken: Sequence[str]) -> dict[str, str]:
-    """Dotted paths by their last part where that is one path's alone and not taken, else by themselves."""
+    """Dotted paths by their last part where that is unique and not taken, else by the whole path."""
     ends = [path.rsplit(".", 1)[-1] for path in paths]
     return {
         end if ends.count(end) == 1 and end not in taken else path: path for path, end in zip(paths, ends, strict=True)

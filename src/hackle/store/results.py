@@ -63,7 +63,7 @@ class Store:
 
     @classmethod
     def create_or_open(cls, folder: str | Path, study: str = "") -> Store:
-        """The store of a folder to write to, made if there is none. `study` is noted beside the runs added."""
+        """Open the store of a folder for writing, creating it if needed. `study` is stored with the runs added."""
         folder = Path(folder)
         path = folder / FILE
         try:
@@ -85,7 +85,7 @@ class Store:
 
     @classmethod
     def open(cls, folder: str | Path) -> Store:
-        """The store of a folder, or the file itself, to read from; opening and reading it never changes what it holds."""
+        """Open the store of a folder, or the file itself, for reading, which never changes what it holds."""
         folder = Path(folder)
         if folder.name == FILE and folder.is_file():
             folder = folder.parent
@@ -93,7 +93,7 @@ class Store:
         if not path.is_file():
             raise StoreError(f"{folder} holds no results: there is no {FILE} in it. `hackle study run` makes them")
         with undamaged(path):
-            # Not opened read-only: whoever reads first after a crash must roll back what was half-written.
+            # Not opened read-only: the first reader after a crash must roll back the unfinished transaction.
             connection = connect(path)
             connection.execute("PRAGMA query_only = ON")
         return cls._checked(folder, connection, "")
@@ -121,7 +121,7 @@ class Store:
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """Everything that is written within is stored, or nothing is."""
+        """Everything written within is stored, or nothing is."""
         with explained(self.path):
             self.connection.execute("BEGIN IMMEDIATE")
             try:
@@ -133,7 +133,7 @@ class Store:
 
     @contextmanager
     def _snapshot(self) -> Iterator[sqlite3.Connection]:
-        """What is stored now, whatever is added meanwhile."""
+        """What is stored now, regardless of what is added meanwhile."""
         with undamaged(self.path):
             self.connection.execute("BEGIN")
             try:
@@ -149,7 +149,7 @@ class Store:
     def add(self, outcome: Outcome, *, replace_failed: bool = False) -> None:
         """Store a run with its scores, references, curves and arrays: all of it, durably, or nothing.
 
-        A run that is stored already is refused; with `replace_failed` a run stored as failed gives way to the new outcome.
+        A run that is already stored is refused; with `replace_failed`, a run stored as failed is replaced.
         References belong to data set, protocol, seed and metric: the first one stored stands.
         """
         entry = entry_of(outcome, self.study)
@@ -166,8 +166,8 @@ class Store:
             _insert_references(connection, outcome)
 
     def extend(self, outcome: Outcome) -> None:
-        """Add to a run that is stored as done the scores and arrays that it lacks; what it has stays as it is, but for
-        scores in whose place an error was raised."""
+        """Add the missing scores and arrays to a run that is stored as done; what it has stays as it is, except scores
+        whose computation raised an error, which are replaced."""
         entry = entry_of(outcome, self.study)
         with self.transaction() as connection:
             stored = connection.execute(
@@ -190,7 +190,7 @@ class Store:
 
     @property
     def keep(self) -> str | None:
-        """Whose weights the study keeps, as was said last."""
+        """Which runs' weights the study keeps, as last chosen."""
         with undamaged(self.path):
             found = self.connection.execute("SELECT value FROM meta WHERE key = 'keep'").fetchone()
         return None if found is None else found[0]
@@ -216,19 +216,19 @@ class Store:
         return Tables(
             scores=scores,
             runs=pd.DataFrame(runs[list(RUN_COLUMNS)]),
-            # Claims and figures ask for the same few one after another.
+            # Claims and figures read the same few one after another.
             curve=lru_cache(maxsize=3)(partial(_curve, self.folder)),
             array=lru_cache(maxsize=3)(partial(_arrays, self.folder, "arrays")),
         )
 
     def curve_terms(self) -> list[str]:
-        """The terms that any run's curves have."""
+        """All terms for which some run has a curve."""
         with undamaged(self.path):
             found = self.connection.execute("SELECT DISTINCT name FROM curves WHERE name != 'step' ORDER BY name")
             return [name for (name,) in found]
 
     def check(self, *, thorough: bool = False) -> None:
-        """Raise `StoreError` where the file is not what was written: a damaged page, record or score.
+        """Raise `StoreError` if the file is damaged: a page, record or score that is not what was written.
 
         thorough: also compare each row of scores with its packed copy; it takes seconds.
         """
@@ -245,7 +245,7 @@ class Store:
             raise StoreError(f"{self.path}: run {wrong[0]} is not what was written; {damage_advice(self.path)}")
 
     def _run_frame(self, connection: sqlite3.Connection) -> pd.DataFrame:
-        """The table of runs in an order that does not depend on when each was added."""
+        """The table of runs, in an order that does not depend on when each was added."""
         names = ", ".join(stored_columns(connection).values())
         runs = _frame(f"SELECT id, {names} FROM runs", connection)
         runs = runs.assign(**field_columns(runs["record"]))
@@ -255,7 +255,7 @@ class Store:
 
 
 def _frame(query: str, connection: sqlite3.Connection) -> pd.DataFrame:
-    """What SQLite answers. It lets any column hold bytes, which no column read so should."""
+    """The result of a query. SQLite lets any column hold bytes, but none of those read here should."""
     found = pd.read_sql_query(query, connection)
     for name, column in found.items():
         if column.dtype.kind == "O" and any(isinstance(value, bytes) for value in column):
@@ -298,6 +298,6 @@ def _curve(folder: Path, term: str) -> pd.DataFrame:
 
 
 def read(folder: str | Path) -> Tables:
-    """The results in a study's folder, which the path of its `results.sqlite` names as well."""
+    """The results in a study's folder, given by the folder or by its `results.sqlite`."""
     with closing(Store.open(folder)) as store:
         return store.tables()

@@ -1,4 +1,4 @@
-"""The scores of runs that were trained and scored one by one, as the table that a study's results are."""
+"""The scores of runs trained and scored one by one, in the same table as a study's results."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ SCORES = "scores.json"
 
 
 def results(folder: str | Path) -> pd.DataFrame:
-    """The scores in a folder, a row per run, representation, metric and protocol, with what identifies the run beside each.
+    """The scores in a folder: a row per run, representation, metric and protocol, with columns that identify the run.
 
-    The folder, or `results.sqlite` in it, is a study's; or it is a run's, or one of runs, that `hackle score` has scored.
+    Give a study's folder or its `results.sqlite`, or the folder of a run, or of several runs, scored by `hackle score`.
     """
     path = Path(folder)
     if path.is_dir() and not (path / FILE).is_file() and (found := _scored(path)):
@@ -32,13 +32,13 @@ def results(folder: str | Path) -> pd.DataFrame:
 
 
 def _scored(folder: Path) -> list[Path]:
-    """The folder itself and those in it, as far as they hold a run and its scores."""
+    """The folder itself and its subfolders, where they hold a run and its scores."""
     inside = sorted(path for path in folder.iterdir() if path.is_dir())
     return [path for path in (folder, *inside) if (path / RECORD).is_file() and (path / SCORES).is_file()]
 
 
 def _table(folder: Path, runs: list[Path]) -> pd.DataFrame:
-    """Through a store in memory, so that it is the same table. A run that cannot be read is left out with a warning."""
+    """The table, built by way of a store in memory. Unreadable runs are left out with a warning."""
     places: dict[str, Path] = {}
     problems: list[HackleError] = []
     with closing(connect(Path(":memory:"))) as connection:
@@ -61,13 +61,13 @@ def _table(folder: Path, runs: list[Path]) -> pd.DataFrame:
 
 
 def _outcome(folder: Path) -> Outcome:
-    """A run and its scores. Its record is data here: nothing that it names is imported."""
+    """A run and its scores. The record is only read as data: nothing that it names is imported."""
     run, _ = peek_record(folder)
     return Outcome(run, "done", scores=read_scores(folder))
 
 
 def read_scores(folder: Path) -> list[dict[str, Any]]:
-    """The rows that `hackle score` has written of a run, none where it has not been scored."""
+    """The rows that `hackle score` wrote for a run; none if it has not been scored."""
     try:
         path = file_inside(folder, SCORES)
         rows = [] if path is None else read_json(path)
@@ -94,14 +94,14 @@ _MAY_LACK = ("score", "reference", "low", "high", "seconds", "note")
 
 
 def _renamed(row: Any) -> Any:
-    """A row in which an older hackle called the reference a ceiling."""
+    """The row with `ceiling`, as older versions called it, renamed to `reference`."""
     if not isinstance(row, dict) or "ceiling" not in row:
         return row
     return {"reference" if name == "ceiling" else name: value for name, value in row.items()}
 
 
 def _wrong(row: Any) -> str:
-    """What is wrong with a row of scores; empty if nothing is. Scores may be NaN."""
+    """What is wrong with a row of scores; empty if it is valid. Scores may be NaN."""
     if not isinstance(row, dict):
         return f"it is {row!r:.60}; expected an object"
     for name, kind in _KINDS.items():

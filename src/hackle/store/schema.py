@@ -1,8 +1,8 @@
 """The file that holds a study's results: its tables, how it is opened, and what its errors mean.
 
-One SQLite file, written by one process at a time. The rollback journal is used rather than a write-ahead log: between two
-runs the file is whole by itself, may be copied, and may lie on a network folder. `synchronous = FULL` makes a run that
-was added survive a power cut; adding takes milliseconds where training takes minutes, so durability costs nothing here.
+One SQLite file, written by one process at a time. The rollback journal is used rather than a write-ahead log, so that
+between runs the file is complete by itself, can be copied, and can be on a network drive. With `synchronous = FULL` a
+stored run survives a power cut; storing takes milliseconds and training minutes, so durability costs nothing here.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from hackle.core.types import HackleError
 
 FILE = "results.sqlite"
 SCHEMA = 3
-"""Version of the tables below, in the file's `user_version`. In version 1 the run's fields that people see were columns of
-`runs`; up to version 2 `reference_scores` were called `ceilings`. Such files are read and extended like any other."""
+"""Version of the tables below, in the file's `user_version`. In version 1 the run's fields shown to users were columns
+of `runs`; up to version 2 `reference_scores` was called `ceilings`. Such files are read and extended like any other."""
 APPLICATION = 0x48434B4C
-"""Marks the file as a store of hackle ("HCKL"), in its `application_id`."""
+"""The file's `application_id`, which marks it as a store of hackle ("HCKL")."""
 
 _TABLES = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -97,7 +97,7 @@ CREATE TABLE IF NOT EXISTS packed_scores (
 )
 """
 """A copy of each run's rows of `scores` as bytes, from which 12,600 runs × 60 scores are read in 0.07 s instead of 0.66 s. It
-may be dropped: readers then take the rows instead, and the next writer rebuilds it."""
+may be dropped: readers then use the rows themselves, and the next writer rebuilds it."""
 
 
 def _literal(value: Any) -> str:
@@ -149,12 +149,12 @@ DAMAGE = (
     *(sqlite3.Error, pd.errors.DatabaseError, StoreError),
     *(ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError),
 )
-"""What reading a file raises that is not what hackle wrote: a column may hold anything."""
+"""The errors that reading a damaged file can raise: its columns may hold anything."""
 
 
 @contextmanager
 def undamaged(path: Path) -> Iterator[None]:
-    """`explained`, for reading alone: whatever else goes wrong comes from a file that is not what was written."""
+    """`explained`, for reading only: any other error means that the file is not what was written."""
     try:
         with explained(path):
             yield
@@ -174,9 +174,9 @@ def damage_advice(path: Path) -> str:
 
 
 def refuse_foreign_journal(path: Path) -> None:
-    """Refuse a store beside which lies a journal that names another one, as those of transactions over several files do.
+    """Refuse a store beside a journal that names another journal, as those of transactions over several files do.
 
-    hackle makes none. SQLite would roll it back and then delete the file that it names, whichever that is.
+    hackle writes none. SQLite would roll it back and then delete the file that it names, whichever that is.
     """
     journal = Path(f"{os.path.realpath(path)}-journal")
     if not journal.is_file() or journal.stat().st_size < len(_JOURNAL):
@@ -188,11 +188,11 @@ def refuse_foreign_journal(path: Path) -> None:
 
 
 _JOURNAL = bytes.fromhex("d9d505f920a163d7")
-"""With which a journal begins, and one that names another ends: https://www.sqlite.org/fileformat.html#the_rollback_journal"""
+"""The bytes that begin a journal, and that end one that names another: https://www.sqlite.org/fileformat.html#the_rollback_journal"""
 
 
 def connect(path: Path) -> sqlite3.Connection:
-    """A connection that leaves transactions to us."""
+    """A connection without implicit transactions."""
     refuse_foreign_journal(path)
     connection = sqlite3.connect(path, timeout=60.0, isolation_level=None, check_same_thread=False)
     connection.execute("PRAGMA foreign_keys = ON")
@@ -202,7 +202,7 @@ def connect(path: Path) -> sqlite3.Connection:
 
 
 def create_tables(connection: sqlite3.Connection, study: str) -> None:
-    """Make a new file's tables, in one transaction; a file that has any is left alone."""
+    """Create a new file's tables in one transaction; a file that has tables is left alone."""
     connection.execute("PRAGMA page_size = 8192")
     connection.execute("BEGIN IMMEDIATE")
     try:
@@ -220,7 +220,7 @@ def create_tables(connection: sqlite3.Connection, study: str) -> None:
 
 
 def complete_tables(connection: sqlite3.Connection) -> None:
-    """Add what follows from the tables, or an older hackle did not know; within a transaction of the caller."""
+    """Add what is derived from the tables and what older versions did not have, within the caller's transaction."""
     connection.execute(_CACHE)
     if "sources" not in columns_of_runs(connection):
         connection.execute("ALTER TABLE runs ADD COLUMN sources TEXT NOT NULL DEFAULT ''")
@@ -241,13 +241,13 @@ def columns_of_runs(connection: sqlite3.Connection) -> list[str]:
 
 
 def reference_table(connection: sqlite3.Connection) -> str:
-    """The table of what perfect codes score: data set, protocol, seed, metric and score, whatever this file calls it."""
+    """The name that this file has for the table of perfect codes' scores (data set, protocol, seed, metric, score)."""
     old = connection.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'ceilings'").fetchone()
     return "ceilings" if old else "reference_scores"
 
 
 def check_version(connection: sqlite3.Connection, path: Path) -> None:
-    """Refuse a file that is not a store, or whose tables a newer or a much older hackle made."""
+    """Refuse a file that is not a store, or that a newer or a much older version of hackle wrote."""
     application = connection.execute("PRAGMA application_id").fetchone()[0]
     version = connection.execute("PRAGMA user_version").fetchone()[0]
     if application != APPLICATION:

@@ -1,7 +1,7 @@
-"""What is known of many runs, as tables: the contract between those who store results and those who read them.
+"""The results of runs as tables: the contract between the code that stores results and the code that reads them.
 
-`Outcome` is everything that is kept of one run. `Tables` is everything that is kept of many: claims, figures and reports are
-functions of it alone, so that they can be drawn again without a model, and tested on tables made up for the purpose.
+`Outcome` is everything that is kept of one run. `Tables` is everything that is kept of many: claims, figures and
+reports depend on it alone, so that they can be made again without a model, and tested on synthetic tables.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from hackle.core.design import DESIGN
 from hackle.store.records import swept_fields
 
 Frame = Any
-"""pandas' frames, whose types do not say what an index gives."""
+"""A pandas frame, typed as `Any` because pandas' annotations do not say what indexing returns."""
 STORED_COLUMNS = (
     *("run", "study", "status", "reason", "dataset", "method", "strength", "architecture", "record", "sources"),
     *("version", "device", "training_seconds", "scoring_seconds", "finished"),
 )
-"""What is stored of a run beside its record, from which the other columns follow. `run` is the record's hash, `record` its
-JSON; `status` is done or failed, and `reason` says at which step and in which term a run failed; `sources` is the JSON of a
-hash of the file of each class or function in the record that is not hackle's own, empty where there is none."""
+"""What is stored of a run; the other columns follow from its record. `run` is the record's hash and `record` its JSON;
+`status` is done or failed, and `reason` says at which step and in which term a run failed; `sources` is JSON with a
+hash of the source file of each class or function in the record that is not hackle's own, empty if there is none."""
 RUN_COLUMNS = (
     *("run", "study", "status", "reason", *DESIGN),
     *STORED_COLUMNS[STORED_COLUMNS.index("record") :],
@@ -35,16 +35,16 @@ RUN_COLUMNS = (
 """One row per run."""
 _SCORED = ("metric", "representation", "score", "reference", "low", "high", "better", "protocol", "scoring_seed")
 SCORE_COLUMNS = ("run", *DESIGN, *_SCORED, "seconds", "note")
-"""One row per run × representation × metric × protocol, with what identifies the run beside it."""
+"""One row per run × representation × metric × protocol, with the columns that identify the run."""
 
 
 @dataclass(frozen=True)
 class Outcome:
     """Everything that is kept of one run.
 
-    scores: the rows of `hackle.score`, of every protocol. curves: `step` and each logged term, equally long.
-    arrays: by name, `codes` (means of the same 512 images for every model of a data set), `informativeness` (l,),
-    `mutual_information` (l, f).
+    scores: the rows of `hackle.score`, for every protocol. curves: `step` and each logged term, of equal length.
+    arrays: by name, `codes` (posterior means of the same 512 images for every model of a data set), `informativeness`
+    (l,), `mutual_information` (l, f).
     """
 
     run: Any
@@ -73,14 +73,14 @@ class Tables:
 
 
 def correlation_constant(runs: pd.DataFrame) -> NDArray[np.float64]:
-    """−½ ln det Σ of each run, by which correlated noise raises the KL whatever was learnt (Yang et al. 2020, appendix B)."""
+    """−½ ln det Σ of each run: what correlated noise adds to any KL (Yang et al. 2020, appendix B)."""
     latents, sigma = (runs[name].to_numpy(float) for name in ("latents", "correlation"))
     return -0.5 * ((latents - 1) * np.log1p(-sigma) + np.log1p((latents - 1) * sigma))
 
 
 def with_record_fields(tables: Tables) -> pd.DataFrame:
-    """The table of scores with every swept field of the records beside `strength`, `beta`, `gamma`, `learning_rate`, …, and
-    with `sources` where a record names classes or functions that are not hackle's own."""
+    """The table of scores with every swept field of the records (`beta`, `gamma`, `learning_rate`, …) after `strength`,
+    and with `sources` where a record names classes or functions that are not hackle's own."""
     runs: Frame = tables.runs
     scores: Frame = tables.scores.copy(deep=False)
     added: Frame = swept_fields(runs, SCORE_COLUMNS)
@@ -95,7 +95,7 @@ def with_record_fields(tables: Tables) -> pd.DataFrame:
 
 
 def differing_sources(runs: pd.DataFrame) -> list[str]:
-    """A sentence on each class or function of one's own whose source was not the same for all of these runs."""
+    """A sentence on each user-defined class or function whose source was not the same for all of these runs."""
     counts: dict[str, Counter[str]] = {}
     for text, count in runs["sources"].astype(str).value_counts().items():
         for place, source in json.loads(str(text) or "{}").items():
