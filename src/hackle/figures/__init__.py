@@ -11,7 +11,7 @@ from hackle.figures.selection import Runs, Selected
 
 
 def _place(found: Found[Exhibit]) -> tuple[int, str, bool, float]:
-    """The papers in their order, then others by name; of each the figures by their number, then tables and appendices."""
+    """Papers in their usual order, then others by name; within each, figures by number, then tables and appendices."""
     paper, number = found.part.paper, found.part.number.rpartition(" ")
     return paper_order(paper), paper, number[0] != "Figure", float(number[2]) if number[2].isdigit() else float("inf")
 

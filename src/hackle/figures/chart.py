@@ -1,7 +1,7 @@
 """What a figure shows, before it is drawn: tables of points, summaries and cells.
 
-A figure is made in two steps. An `Exhibit` turns `Tables` into a `Chart`, which holds every number that will be on the page and
-can be compared with the table it came from. `hackle.figures.drawing` turns any chart into a picture and adds no number.
+A figure is made in two steps. An `Exhibit` turns `Tables` into a `Chart`, which holds every number on the page and can
+be compared with the table it came from. `hackle.figures.drawing` turns any chart into a picture and adds no numbers.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 Frame = Any
-"""A frame of pandas, whose annotations say too little of what its methods return."""
+"""A pandas frame, typed as `Any` because pandas' annotations say too little about what its methods return."""
 
 POINTS = ("x", "y", "series", "run")
 """Columns of `Panel.points`: a row for each run."""
@@ -34,7 +34,8 @@ def no_summary() -> Frame:
 
 @dataclass(frozen=True)
 class Axis:
-    """One axis. With `ticks`, values 0, 1, 2, … are categories of these names; low and high are its ends where given."""
+    """One axis. With `ticks`, values 0, 1, 2, … are categories with these names; low and high are its limits, if
+    given."""
 
     label: str = ""
     low: float | None = None
@@ -45,7 +46,7 @@ class Axis:
 
 @dataclass(frozen=True)
 class Series:
-    """What shares a colour and a marker: `colour` and `marker` count through those of `hackle.figures.style`."""
+    """Points that share a colour and a marker: `colour` and `marker` index those of `hackle.figures.style`."""
 
     name: str
     colour: int = 0
@@ -56,9 +57,10 @@ class Series:
 class Panel:
     """One pair of axes.
 
-    points: every run. summary: middles with intervals. joined: whether middles of a series are joined by a line. cells: a
-    matrix with named rows and columns, drawn as a heat map from −1 to 1 (`signed`), from 0 upwards, or as plain numbers
-    (`shaded` false). level: a horizontal line and its name. diagonal: the line y = x + diagonal. picture: uint8 pixels.
+    points: every run. summary: means or medians with intervals. joined: whether those of a series are joined by a line.
+    cells: a matrix with named rows and columns, drawn as a heat map from −1 to 1 (`signed`), from 0 up, or as plain
+    numbers (`shaded` false). level: a horizontal line and its name. diagonal: the line y = x + diagonal. picture: uint8
+    pixels.
     """
 
     title: str = ""
@@ -74,16 +76,16 @@ class Panel:
     level: tuple[float, str] | None = None
     diagonal: float | None = None
     labels: Frame | None = None
-    """Words beside points: x, y, text."""
+    """Labels beside points: x, y, text."""
     picture: NDArray[np.uint8] | None = None
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """What a paper reports and what the runs at hand give: numbers, or a few words where the paper gives none.
+    """What a paper reports and what these runs give: numbers, or a few words if the paper gives none.
 
-    claim, verdict: of the claim that it is taken from, if from one; what claims say of single strata has no verdict. n: how
-    many numbers `here` is the mean of: runs, or of a claim seeds.
+    claim, verdict: the claim it is taken from, if any; single strata of a claim have no verdict. n: how many numbers
+    `here` is the mean of: runs, or seeds for a claim.
     """
 
     what: str
@@ -105,8 +107,8 @@ class Comparison:
 class Chart:
     """A figure as data. rows: panels from top to bottom and left to right, None for an empty place.
 
-    reading: how to read it, with what the marks and intervals are. missing: what the figure needs and the table lacks.
-    notes: what was chosen on the way (protocol, steps).
+    reading: how to read it and what the marks and intervals are. missing: what the figure needs and the table does not
+    have. notes: choices made when selecting runs (protocol, steps).
     """
 
     rows: tuple[tuple[Panel | None, ...], ...] = ()
@@ -116,7 +118,7 @@ class Chart:
     missing: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     shared_y: bool = True
-    """Panels of a row have one y axis in common."""
+    """Panels of a row share one y axis."""
 
     @property
     def panels(self) -> list[Panel]:
@@ -131,7 +133,7 @@ class Chart:
 
     @property
     def group_sizes(self) -> str:
-        """How many runs each mean or median stands for, in words; nothing where there is none."""
+        """How many runs each mean or median summarises, in words; empty if there is none."""
         counts = [panel.summary["n"] for panel in self.panels if len(panel.summary)]
         if not counts:
             return ""
@@ -140,7 +142,7 @@ class Chart:
         return f"n = {low} run{'s' if low > 1 else ''} each." if low == high else f"n = {low} to {high} runs each."
 
     def data(self) -> Frame:
-        """Every point of every panel in one frame, for those who draw it themselves."""
+        """Every point of every panel in one frame, for your own plots."""
         parts = [panel.points.assign(panel=panel.title) for panel in self.panels if len(panel.points)]
         columns = ["panel", *POINTS]
         return pd.concat(parts, ignore_index=True)[columns] if parts else pd.DataFrame(columns=columns)

@@ -1,7 +1,7 @@
 """Charts as pictures: matplotlib figures, vector and pixel files, and drawings for the report's page.
 
-Nothing is computed here but places on paper. Where a panel has categories, runs are set beside each other so that none hides
-another; beyond a few thousand dots the dots alone become pixels within a vector drawing.
+Nothing is computed here except positions on paper. In panels with categories, runs are spread sideways so that none
+hides another; beyond a few thousand, the dots are rasterised within the vector drawing.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MANY = 2500
-"""Dots above which they are drawn as pixels."""
+"""The number of dots above which they are rasterised."""
 
 
 class Dots(NamedTuple):
-    """How the runs of a chart are drawn: the same size in all its panels, by the fullest; as pixels or not."""
+    """How the runs of a chart are drawn: in one size, set by the fullest panel; rasterised or not."""
 
     most: int
     pixels: bool
@@ -70,7 +70,7 @@ def draw(chart: Chart, theme: str = "light") -> Figure:
         places = sheet.axes(figure)
         for at, axes in places.items():
             _draw_panel(axes, sheet.panels[at], chart.series, colours, dots, sheet.size(at))
-            # What lies inside the axes need not be measured.
+            # The layout need not measure what lies inside the axes.
             for drawn in (*axes.lines, *axes.collections, *axes.texts):
                 drawn.set_in_layout(False)
         if named:
@@ -82,7 +82,7 @@ def draw(chart: Chart, theme: str = "light") -> Figure:
 
 
 def _drawn(chart: Chart) -> tuple[Series, ...]:
-    """The series of which something is drawn: a legend names no other."""
+    """The series with something drawn, which are those that the legend names."""
     names = {name for panel in chart.panels for frame in (panel.points, panel.summary) for name in frame["series"]}
     return tuple(one for one in chart.series if one.name in names)
 
@@ -129,7 +129,7 @@ def _draw_panel(
 
 
 def _draw_picture(axes: Axes, panel: Panel, picture: np.ndarray) -> None:
-    """Pixels, with names beside their rows and below their columns where there are some."""
+    """Pixels, with names beside their rows and below their columns, if any."""
     axes.imshow(picture, interpolation="nearest", aspect="auto")
     height, width = picture.shape[:2]
     for names, length, place in ((panel.y.ticks, height, axes.set_yticks), (panel.x.ticks, width, axes.set_xticks)):
@@ -161,7 +161,7 @@ def _draw_series(axes: Axes, panel: Panel, one: Series, theme: Theme, offset: fl
             markeredgecolor="none",
             alpha=0.45 if dots.pixels else 0.6,
             rasterized=dots.pixels,
-            # Axes hold every run: one at their very end is shown whole.
+            # A run on the very edge of the axes is not cut off.
             clip_on=False,
             zorder=2,
         )
@@ -204,14 +204,14 @@ def _draw_curves(axes: Axes, points: Frame, colour: str, summary: Frame) -> None
 
 
 def _beside(x: np.ndarray, y: np.ndarray, half: float) -> np.ndarray:
-    """Sideways places of dots that share a category, by van der Corput's sequence over their order: even and repeatable."""
+    """Sideways offsets of dots that share a category, by the van der Corput sequence: even and reproducible."""
     from scipy.stats.qmc import Halton
 
     places = np.zeros(len(x))
     for value in np.unique(x):
         here = np.flatnonzero(x == value)
         if len(here) > 1:
-            # Halton's sequence in one dimension is van der Corput's; its first number, zero, is left out.
+            # The Halton sequence in one dimension is van der Corput's; its first number, zero, is left out.
             spread = Halton(1, scramble=False).random(len(here) + 1)[1:, 0] - 0.5
             ordered = here[np.argsort(y[here], kind="stable")]
             places[ordered] = spread * 2 * half * min(1.0, 0.25 + len(here) / 12)
@@ -226,7 +226,7 @@ def _draw_cells(axes: Axes, panel: Panel, cells: Frame, theme: Theme, width: flo
     low, high = (-1.0, 1.0) if panel.signed else (0.0, max(1e-9, most))
     rows, columns = values.shape
     if panel.shaded:
-        # A drawn quadrilateral per cell stays sharp at any size; missing cells stay the colour of the paper.
+        # One quadrilateral per cell stays sharp at any size; missing cells keep the colour of the paper.
         axes.pcolormesh(
             np.arange(columns + 1) - 0.5,
             np.arange(rows + 1) - 0.5,
@@ -252,7 +252,7 @@ def _draw_cells(axes: Axes, panel: Panel, cells: Frame, theme: Theme, width: flo
 
 
 def _name_places(axes: Axes, names: Sequence[str], width: float) -> None:
-    """Names under places 0, 1, 2, … of an axis of this width, slanted where they are too long to lie side by side."""
+    """Names under positions 0, 1, 2, … of an axis of this width, slanted if they are too long to fit side by side."""
     turned: dict[str, Any] = {"rotation": 35, "ha": "right"} if slanted(names, width) else {"ha": "center"}
     axes.set_xticks(range(len(names)), names, rotation_mode="anchor", **turned)
 
@@ -275,7 +275,7 @@ def _set_axis(axes: Axes, which: Literal["x", "y"], axis: Axis, length: float) -
 
 
 def _steps(value: float) -> str:
-    """A number of steps in few letters: 300k for 300,000."""
+    """A number of steps in short form: 300k for 300,000."""
     return f"{value / 1000:g}k" if abs(value) >= 1000 else f"{value:g}"
 
 
@@ -295,7 +295,7 @@ def _legend(figure: Figure, series: Sequence[Series], theme: Theme, width: float
         )
         for one in series
     ]
-    # Around a name stand, in letters' heights, its mark, a space and the distance to the next.
+    # In multiples of the font size, a name takes its marker, a space and the distance to the next.
     column = widest([one.name for one in series], LEGEND) + (2.0 + 0.2 + 1.2) * LEGEND / 72
     figure.legend(
         handles=marks,

@@ -1,4 +1,4 @@
-"""Exhibits: figures and tables as data. What is said of one is which runs it shows, in which panels, beside which claims.
+"""Exhibits: figures and tables as data. An exhibit says which runs it shows, in which panels, beside which claims.
 
     Exhibit(
         "kim2018",
@@ -12,18 +12,21 @@
 
 How to make one:
 
-1. `Runs` says which scores are read of which runs, what shares a colour, and whose absence is named. What the tables do not
-   have as a column is added by its `change`, a function of the frame of runs and the tables.
-2. Each row of the figure is a tuple of panels. `panels(kind, …)` has a kind of `hackle.figures.panels` (swarm, scatter,
-   against_strength, curves, over_protocols), with what that is told; `each="dataset"` makes one of each data set. Any function
-   from `Selected` to panels and words for what is missing does as well, for the one figure that needs something of its own; it
-   may give comparisons too, where these are not to be seen in the panels.
-3. `claims` are ids of claims that the figure is about. Their judged effects, intervals and verdicts stand beside the figure,
-   so that no sentence has two numbers. `reported` adds what the paper says of single panels, from their own middles: a
-   function of the panels, and it compares levels ("the best mean is 0.82"), never what a claim compares.
-4. Legend, notes, what is missing and how to read it are made here; `reading` adds a sentence, `series` sets colours.
+1. `Runs` says which scores of which runs are read, which runs share a colour, and which missing runs are reported. Its
+   `change`, a function of the frame of runs and the tables, adds what the tables do not have as a column.
+2. Each row of the figure is a tuple of panels. `panels(kind, …)` takes a kind from `hackle.figures.panels` (swarm,
+scatter,
+   against_strength, curves, over_protocols) and its arguments; `each="dataset"` makes one panel per data set. For a
+   figure with special needs, any function will do that takes `Selected` and gives panels and lines on what is missing;
+   it may also give comparisons that the panels do not show.
+3. `claims` are the ids of the claims that the figure is about. Their effects, intervals and verdicts are shown beside
+the
+   figure, so that no statement has two numbers. `reported` adds what the paper says of single panels: a function of the
+   panels that compares levels ("the best mean is 0.82"), never what a claim compares.
+4. The legend, the notes, what is missing and how to read it are made here; `reading` adds a sentence, `series` sets
+colours.
 
-`EXHIBITS`, a tuple in a module `hackle.papers.*.figures*`, is found by `FIGURES`; so is an exhibit in a file of one's own.
+`FIGURES` finds `EXHIBITS`, a tuple in a module `hackle.papers.*.figures*`, and exhibits in files of your own.
 """
 
 from __future__ import annotations
@@ -45,17 +48,18 @@ from hackle.store.tables import Tables
 
 _READINGS = {swarm: MEANS, curves: CURVES, against_strength: MEDIANS}
 _HUES = {"β": 0, "γ": 1, "beta-vae": 0, "factor-vae": 1}
-"""Hues of weights and of methods, so that no β looks like a γ; others have a third."""
+"""Hues of weights and of methods, so that no β looks like a γ; all others share a third."""
 _FEW = 8
-"""Strata of a claim that are told one by one: the data sets of a paper, but not each of its methods on each of them."""
+"""The most strata that are listed one by one: a paper's data sets, but not each method on each of them."""
 
 
 @dataclass(frozen=True)
 class Exhibit:
-    """A figure or table of a paper: where it stands, what it shows in our words, and how it is made (see above).
+    """A figure or table of a paper: its number, what it shows in our words, and how it is made (see above).
 
-    columns: how many panels stand side by side, if not all of a row. shared_y: whether those of a row share their axis. study:
-    the study whose runs it shows, if not the paper's. id: `paper-figure-1` if not given.
+    columns: how many panels are side by side, if not all of a row. shared_y: whether panels of a row share their y
+    axis. study: the study whose runs it shows, if not the paper's. id: such as `paper-figure-1`, made from the number
+    if not given.
     """
 
     paper: str
@@ -84,7 +88,7 @@ class Exhibit:
 
     @property
     def datasets(self) -> tuple[str, ...]:
-        """Those that the paper's figure shows."""
+        """The data sets that the paper's figure shows."""
         return tuple(dict.fromkeys(name for runs in self.selections for name in runs.wanted("dataset")))
 
     @property
@@ -99,14 +103,14 @@ class Exhibit:
 
     @property
     def command(self) -> str:
-        """How the runs that it needs are made."""
+        """The command that makes the runs it needs."""
         return f"hackle study run {self.study} --out DIR --datasets {','.join(self.datasets)}"
 
     def __call__(self, tables: Tables, judged: Mapping[str, Judgement] | None = None) -> Chart:
         """The figure of these tables.
 
-        judged: what `hackle.claims.judge` found, by claim. Without it the exhibit's own claims are tested here: the numbers are
-        the same, but there is no verdict, which depends on all claims that are judged together.
+        judged: the results of `hackle.claims.judge`, by claim. Without them the exhibit's claims are tested here: the
+        numbers are the same, but there is no verdict, which depends on all claims that are judged together.
         """
         found = [select(tables, runs) for runs in self.selections]
         missing = [line for chosen in found for line in chosen.missing]
@@ -149,7 +153,7 @@ class Exhibit:
 
 
 def _comparisons(claim: Claim, evidence: Evidence, verdict: str = "") -> Iterator[Comparison]:
-    """What was found of a claim, and where it speaks of a few strata together what was found of each."""
+    """The effect found for a claim, and for each of its strata if they are few."""
     if not evidence.strata:
         return
     claimed = str(claim.region) if claim.paper_effect is None else claim.paper_effect
@@ -162,7 +166,7 @@ def _comparisons(claim: Claim, evidence: Evidence, verdict: str = "") -> Iterato
 
 
 def _without_titles_of(rows: Sequence[Sequence[Panel | None]], panels: Sequence[Panel]) -> list[Panel]:
-    """Panels without the titles that stand in a row above them already."""
+    """Panels without the titles that a row above them already shows."""
     above = {panel.title for row in rows for panel in row if panel is not None}
     return [replace(panel, title="") if panel.title in above else panel for panel in panels]
 

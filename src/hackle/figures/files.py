@@ -15,7 +15,7 @@ from hackle.figures.style import colours_as_variables, settings
 
 _SVG, _LINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
 _ENLARGED = 1.45
-"""Pixels of a page to a point of paper, where the page has room: text of 7 points becomes as large as the page's own."""
+"""Page pixels per point of paper, where the page has room: 7-point text becomes as large as the page's own."""
 
 
 def save(chart: Chart, path: str | Path, theme: str = "light", overwrite: bool = False) -> Path:
@@ -34,7 +34,7 @@ def save(chart: Chart, path: str | Path, theme: str = "light", overwrite: bool =
 
 
 def svg(chart: Chart, prefix: str) -> str:
-    """A drawing to stand inside a page: colours are the page's variables, names within it begin with `prefix`."""
+    """A drawing to embed in a page: colours are the page's CSS variables, ids begin with `prefix`."""
     from matplotlib import rc_context
 
     buffer = StringIO()
@@ -45,10 +45,10 @@ def svg(chart: Chart, prefix: str) -> str:
 
 
 def _embedded(root: ElementTree.Element, prefix: str) -> str:
-    """Matplotlib's drawing with the page's colours and font, short numbers and names of its own.
+    """Matplotlib's drawing with the page's colours and font, short numbers and unique ids.
 
-    Matplotlib has no setting for these four: it writes colours as numbers, six digits of every place, names of groups that are
-    the same in every drawing, and a font that it has measured where a page has its own.
+    Matplotlib has no setting for these four: it writes colours as numbers, coordinates with six digits, ids of groups
+    that are the same in every drawing, and its own font in place of the page's.
     """
     elements = list(root.iter())
     values = [value for element in elements for value in element.attrib.values()]

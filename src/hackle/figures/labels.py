@@ -1,5 +1,5 @@
-"""Words beside dots: each is set where it covers the fewest dots and no other word, with a thin line to its dot where it
-stands apart from it."""
+"""Labels beside dots: each is placed where it covers the fewest dots and no other label, with a thin line to its dot if
+it is not right beside it."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
     from hackle.figures.chart import Panel
 
 SIZE = 6.5
-"""Of the words, in points."""
+"""The font size of labels, in points."""
 _NEAR = 5.0
 _DISTANCES = (_NEAR, 11.0, 18.0, 26.0, 36.0)
 _DIRECTIONS = tuple(math.radians(angle) for angle in (45, 0, 90, 135, 315, 180, 270, 225))
 _REACH = 3.0
-"""A dot's radius with a little air, in points."""
+"""A dot's radius with a small margin, in points."""
 
 
 def draw_labels(axes: Axes, panel: Panel, theme: Theme) -> None:
-    """The panel's labels, drawn after everything that they must not cover and where the axes stand for good."""
+    """Draw the panel's labels, after everything that they must not cover and once the axes are in their final place."""
     if panel.labels is None:
         return
     dots, window = _obstacles(axes, panel)
@@ -54,7 +54,7 @@ def draw_labels(axes: Axes, panel: Panel, theme: Theme) -> None:
 
 
 def _in_points(axes: Axes, places: np.ndarray) -> np.ndarray:
-    """Data as points of 1/72 inch on the paper."""
+    """Data coordinates in points (1/72 inch) on the paper."""
     return axes.transData.transform(places) * 72 / axes.get_figure(root=True).dpi  # type: ignore[union-attr]
 
 
@@ -76,7 +76,7 @@ def _best(
     taken: list[tuple[float, float, float, float]],
     window: np.ndarray,
 ) -> tuple[float, tuple[float, float, float, float]]:
-    """The distance and the box, left, bottom, right and top, of the place that costs least; the first of equals."""
+    """The distance and the box (left, bottom, right, top) of the position with the lowest cost; the first of equals."""
     found, least = (_NEAR, (0.0, 0.0, 0.0, 0.0)), math.inf
     for distance in _DISTANCES:
         for angle in _DIRECTIONS:

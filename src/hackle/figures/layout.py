@@ -1,4 +1,4 @@
-"""How large panels are on paper, in inches, and where matplotlib's constrained layout sets them.
+"""The sizes of panels on paper, in inches, and their positions by matplotlib's constrained layout.
 
 A panel has the size that its dots, cells or pixels need. Matplotlib measures the names, titles and legend around the panels;
 the paper is made as large as both together.
@@ -22,7 +22,7 @@ LEAST_WIDTH = 3.4
 TITLE, LABEL, LEGEND, TICK, CELL = 8.5, 8.0, 7.5, 7.0, 6.3
 """Sizes, in points, of titles, of axes' labels, of the legend, of names along axes and of numbers in cells."""
 _AIR = 0.1
-"""Between numbers or names that stand side by side."""
+"""The space between numbers or names side by side, in inches."""
 
 
 @cache
@@ -41,12 +41,12 @@ def widest(names: Sequence[str], size: float) -> float:
 
 
 def slanted(names: Sequence[str], width: float) -> bool:
-    """Whether names under an axis of this width are too long to lie side by side."""
+    """Whether names under an axis of this width are too long to fit side by side."""
     return widest(names, TICK) + 0.5 * _AIR > width / max(1, len(names))
 
 
 def wrapped(label: str, length: float) -> str:
-    """A label in two lines where it is longer than its axis."""
+    """The label, on two lines if it is longer than its axis."""
     if text_width(label, LABEL) <= length + _AIR or " " not in label:
         return label
     breaks = [place for place, letter in enumerate(label) if letter == " "]
@@ -55,7 +55,7 @@ def wrapped(label: str, length: float) -> str:
 
 
 def with_shared_axes(chart: Chart) -> list[list[Panel | None]]:
-    """The chart's panels with one y axis to a row where that is wanted, and no label said twice side by side."""
+    """The chart's panels, with one y axis per row if `shared_y`, and no label repeated on neighbouring panels."""
     rows = []
     for row in chart.rows:
         plain = [panel for panel in row if panel is not None and panel.cells is None and panel.picture is None]
@@ -68,7 +68,7 @@ def with_shared_axes(chart: Chart) -> list[list[Panel | None]]:
 
 
 def _unlabelled(panel: Panel, rows: Sequence[Sequence[Panel | None]], row: int, column: int) -> Panel:
-    """The panel without the label that its left neighbour has, and without names that stand under the one below it."""
+    """The panel without a label that its left neighbour has, and without names that the panel below it shows."""
     x, y = panel.x, panel.y
     left = rows[row][column - 1] if column else None
     if left is not None and left.y.label == y.label:
@@ -80,14 +80,14 @@ def _unlabelled(panel: Panel, rows: Sequence[Sequence[Panel | None]], row: int, 
 
 
 def crowded(panel: Panel) -> bool:
-    """Whether several series share a category and must stand beside each other."""
+    """Whether several series share a category and must be drawn side by side."""
     if not panel.x.ticks or panel.joined or not len(panel.points):
         return False
     return int(panel.points.groupby("x")["series"].nunique().max()) > 1
 
 
 def cell_text(value: float, digits: int) -> str:
-    """What a cell says: its number, or a dash for none."""
+    """The text of a cell: its number, or a dash for NaN."""
     return "–" if value != value else f"{value:.{digits}f}".replace("-", "−")
 
 
@@ -98,7 +98,7 @@ def _panel_size(panel: Panel) -> tuple[float, float]:
         return width * scale, height * scale
     if panel.cells is not None:
         numbers = widest([cell_text(value, panel.digits) for value in panel.cells.to_numpy(float).ravel()], CELL)
-        # A table's headings lie side by side; those of a heat map may slant.
+        # A table's headings are horizontal; those of a heat map may slant.
         heads = 0.0 if panel.shaded else widest(list(map(str, panel.cells.columns)), TICK)
         rows, columns = panel.cells.shape
         return columns * max(0.34, numbers + _AIR, heads + _AIR), 0.24 * rows
@@ -109,7 +109,7 @@ def _panel_size(panel: Panel) -> tuple[float, float]:
 
 
 def _grows(panel: Panel | None) -> bool:
-    """Whether a panel takes the room that its row and column have; cells and pixels have a size of their own."""
+    """Whether a panel fills its row and column; cells and pictures have a fixed size."""
     return panel is None or (panel.cells is None and panel.picture is None)
 
 
@@ -126,7 +126,7 @@ class Sheet:
         for (r, c), panel in self.panels.items():
             width, height = _panel_size(panel)
             self._own[r, c] = scale * width, scale * height
-            # No title reaches over its neighbour's.
+            # No title overlaps its neighbour.
             self.wide[c] = max(self.wide[c], scale * width, text_width(panel.title, TITLE) + _AIR)
             self.high[r] = max(self.high[r], scale * height)
 
@@ -135,17 +135,17 @@ class Sheet:
         return (self.wide[at[1]], self.high[at[0]]) if _grows(self.panels[at]) else self._own[at]
 
     def axes(self, figure: Figure) -> dict[tuple[int, int], Axes]:
-        """Axes for every panel, on paper that has room for any names around them."""
+        """Axes for every panel, on paper with room for any labels around them."""
         rows, columns = self._grid
         figure.set_size_inches(sum(self.wide) + 2 * columns + 1, sum(self.high) + 2 * rows + 2)
         grid = figure.add_gridspec(rows, columns, width_ratios=self.wide, height_ratios=self.high)
         return {at: figure.add_subplot(grid[at]) for at in self.panels}
 
     def fit(self, figure: Figure, axes: Mapping[tuple[int, int], Axes]) -> None:
-        """Make the paper as large as the panels and what stands around them, and the panels as large as they should be.
+        """Make the paper as large as the panels and their labels, and give the panels their intended sizes.
 
-        What stands around them does not depend on the paper's size. So matplotlib measures it once, which for many panels takes
-        most of the time that drawing does, and panels are moved together by as much as the paper is too large.
+        The labels' sizes do not depend on the paper's, so matplotlib measures them once, which for many panels is most
+        of the drawing time; the panels are then moved together by as much as the paper is too large.
         """
         from matplotlib.layout_engine import ConstrainedLayoutEngine
 
@@ -164,7 +164,7 @@ class Sheet:
             size + (1 - scale) * sum(sides)
             for size, scale, sides in zip(before, scales, (self.wide, self.high), strict=True)
         )
-        # A narrow figure fills its paper, so that there is room for a legend.
+        # A narrow figure is widened to leave room for a legend.
         growing = [
             c for c in range(self._grid[1]) if all(_grows(self.panels.get((r, c))) for r in range(self._grid[0]))
         ]

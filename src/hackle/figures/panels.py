@@ -1,7 +1,7 @@
 """The kinds of panel that figures are made of: functions from the runs that were selected to a `Panel` with every run in it.
 
-Each kind gives a panel, or raises `Lacking` with what it lacks. `panels(swarm, "mig", "method", each="dataset")` is
-what an exhibit says; `heat`, `traversals` and `curve_panel` help functions of one's own.
+Each kind gives a panel, or raises `Lacking` with what is missing. Exhibits use them as in
+`panels(swarm, "mig", "method", each="dataset")`; `heat` and `traversals` are for panel functions of your own.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ MEDIANS = "Dots are single runs; lines join medians over seeds, bars span the qu
 
 
 class Lacking(HackleError):
-    """What a panel needs and the tables lack, in words."""
+    """What a panel needs and the tables do not have, in words."""
 
 
 @dataclass(frozen=True)
 class Panels:
-    """Panels of one kind: one of all runs, or one for each value of the column `each`, which is its title."""
+    """Panels of one kind: one of all runs, or one for each value of the column `each`, with the value as title."""
 
     make: Callable[..., Panel]
     arguments: tuple[Any, ...]
@@ -49,14 +49,14 @@ class Panels:
 
 
 def panels(make: Callable[..., Panel], *arguments: Any, each: str = "", **options: Any) -> Panels:
-    """Panels of a kind with what it is told, such as `panels(scatter, "mig", "sap", each="dataset")`."""
+    """Panels of a kind with its arguments, such as `panels(scatter, "mig", "sap", each="dataset")`."""
     return Panels(make, arguments, each, options)
 
 
 def score_axis(metric: str, values: Frame, reference: float = float("nan"), label: str = "") -> Axis:
-    """An axis that starts where the score does and ends a little above the highest value, or at the score's own end.
+    """An axis from the score's lower bound to a little above the highest value, or to the score's upper bound.
 
-    Values beyond a score's bounds widen it: nothing that is there is left out.
+    Values beyond a score's bounds widen it: no value is left out.
     """
     known = words.measure(metric)
     low, high = spread(values)
@@ -74,12 +74,12 @@ def score_axis(metric: str, values: Frame, reference: float = float("nan"), labe
 
 
 def _reference(frame: Frame, metric: str) -> float:
-    """What perfect codes reach, or NaN."""
+    """The score of perfect codes, or NaN."""
     return float(frame[f"reference {metric}"].max()) if f"reference {metric}" in frame else float("nan")
 
 
 def _with_intervals(metric: str, points: Frame, summary: Frame) -> Frame:
-    """What an axis holds: every run, and the ends of intervals no farther than the score's bounds."""
+    """The values that an axis must show: every run, and the ends of intervals clipped to the score's bounds."""
     bounds = words.measure(metric)
     return pd.concat([points["y"], pd.concat([summary["low"], summary["high"]]).clip(bounds.low, bounds.high)])
 
@@ -99,9 +99,9 @@ def swarm(
     hold: float | None = None,
     level: tuple[float, str] | None = None,
 ) -> Panel:
-    """Runs side by side by the values of a column, all of them in their usual order unless told.
+    """Runs side by side by the values of a column, all of them in their usual order unless `order` is given.
 
-    hold: a value that the axis must show. level: a horizontal line, the reference if not given.
+    hold: a value that the axis must include. level: a horizontal line, the reference if not given.
     """
     rows = chosen.having(metric)
     if not len(rows):
@@ -140,9 +140,9 @@ def scatter(
 ) -> Panel:
     """One score of each run against another.
 
-    labels: of the axes, if not the scores' own with references. tight: axes (`x`, `y` or `xy`) that follow the runs and not
-    the score's bounds. equal: both axes alike. means: columns by which runs are averaged, with a 95% t interval of `y`; named:
-    the one that stands beside each mean.
+    labels: of the axes, if not the scores' own with references. tight: axes (`x`, `y` or `xy`) whose limits follow the
+    runs and not the score's bounds. equal: the same limits for both axes. means: columns by which runs are averaged,
+    with a 95% t interval of `y`; named: the one that labels each mean.
     """
     rows = chosen.having(x, y)
     if not len(rows):
@@ -174,7 +174,7 @@ def scatter(
 def against_strength(
     chosen: Selected, metric: str, ladder: Mapping[str, Sequence[float]], *, title: str = "", y: Axis | None = None
 ) -> Panel:
-    """Runs against the place of their weight among those of their method, medians joined; series are methods."""
+    """Runs against the rank of their weight among those of their method, medians joined; series are methods."""
     rows = chosen.having(metric)
     points = _points(rows, places_on(ladder, rows["method"], rows["strength"]), rows[metric])
     points = points[points["x"].notna()].reset_index(drop=True)
@@ -187,7 +187,7 @@ def against_strength(
 
 
 def places_on(ladder: Mapping[str, Sequence[float]], methods: Frame, strengths: Frame) -> np.ndarray:
-    """Where each run's weight stands among its method's, counted from 0; NaN where it is none of them."""
+    """The rank of each run's weight among its method's, from 0; NaN if it is none of them."""
     names, weights = np.asarray(methods, object), np.asarray(strengths, float)
     found = np.full(len(names), np.nan)
     for name, values in ladder.items():
@@ -209,8 +209,8 @@ def curves(
 ) -> Panel:
     """Terms that training logged, of single runs and their mean at each step.
 
-    terms: what each is called; where there are several these are the series, and one that starts with a minus is drawn with
-    the opposite sign. Of more than `most` steps every k-th is kept.
+    terms: the name of each; several terms are the series, and one that starts with a minus is drawn with the opposite
+    sign. Beyond `most` steps, every k-th is kept.
     """
     series = dict(zip(chosen.frame["run"], chosen.frame["series"], strict=True))
     parts = []
@@ -242,10 +242,11 @@ def over_protocols(
     title: str = "",
     one_model: bool = False,
 ) -> Panel:
-    """A score over a setting of its own that the protocol's name holds, such as `do2020-bins-50`.
+    """A score against a setting of the metric that is part of the protocol's name, such as `do2020-bins-50`.
 
-    pattern: of the protocols' names, with a group `amount` and perhaps one `L`, which is then the series. one_model: the first
-    run alone, dots are scoring seeds and bars one standard deviation to either side of the mean.
+    pattern: a regular expression for the protocols' names, with a group `amount` and optionally a group `L`, which is
+    then the series. one_model: only the first run; dots are scoring seeds, and bars are the mean ± one standard
+    deviation.
     """
     scores: Frame = chosen.tables.scores
     scores = scores[(scores["metric"] == metric) & scores["representation"].isin(["mean", "posterior"])]
@@ -279,7 +280,8 @@ def over_protocols(
 
 
 def informations(information: np.ndarray, dataset: str, title: str = "") -> Panel:
-    """What each latent knows of each factor, in nats, from (l, f): the latent that knows most first."""
+    """The mutual information of each latent with each factor, in nats, from (l, f): the most informative latent
+    first."""
     order = np.argsort(-information.sum(axis=1), kind="stable")
     names = words.factors(dataset, information.shape[1])
     cells = pd.DataFrame(information[order], [f"z{index}" for index in order], list(names))
@@ -294,7 +296,8 @@ def heat(cells: Frame, *, title: str = "", signed: bool = True, digits: int = 2,
 def traversals(title: str, picture: np.ndarray, latents: np.ndarray) -> Panel:
     """Originals, reconstructions and traversals with the names of their rows.
 
-    latents: a row for each traversal, the latent's number, its KL to the prior in nats, its first and its last value.
+    latents: a row for each traversal with the latent's index, its KL to the prior in nats, its first and its last
+    value.
     """
     names = [_latent(int(latent), kl) for latent, kl, *_ in latents]
     across = traversed(latents[0], "value of the latent")

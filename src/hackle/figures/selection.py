@@ -1,7 +1,7 @@
 """From the tables to the runs that a figure is about: `Runs` says which, `select` finds them and names those that are missing.
 
-Where a run has a score under several protocols the figure's own protocol is taken, and where that is missing the most common
-one, said in a note. Runs that differ only in how long they trained are represented by the longest.
+If a run has a score under several protocols, the figure's own protocol is used, or else the most common one, with a
+note. Of runs that differ only in how long they trained, the longest is used.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ _DOUBTS = {
     "not-converged": "a classifier that did not converge",
     "crowded": "codes with outliers, nearly all of which share a bin",
 }
-"""What an estimator's note says, by its code; any other is a warning."""
+"""The meaning of an estimator's note, by its code; any other is called a warning."""
 _NO_DOUBT = {"own", "split", "shared", "pruned", "bins", "guessed"}
-"""Codes of notes that say how a score was made: where a metric of one's own comes from, on which images, with which codes
-and of which kinds of factors."""
+"""Codes of notes that only say how a score was made: where a user's metric comes from, and which images, codes and
+kinds of factors were used."""
 _TEXT = dict.fromkeys(("dataset", "method", "architecture"), object)
 _PLAIN = {**USUAL, "architecture": "convolutional", "latents": 10}
 
@@ -40,17 +40,17 @@ _PLAIN = {**USUAL, "architecture": "convolutional", "latents": 10}
 class Runs:
     """Which runs an exhibit shows.
 
-    metrics: the scores that are read of them; where there are none, every run that was trained to the end will do. where: by
-    column of the tables the value, or the values, that runs have; ten latents, factorised posteriors and the convolutional
-    encoder go without saying, and "any" takes all. weights: of a method the strengths that count, all if none are named; the
-    methods are these unless `where` says otherwise. protocol: the paper's own, the most common one if not given.
-    representation: of codes; scores of posteriors have none and are always taken.
+    metrics: the scores that are read; if there are none, every run that finished training is taken. where: the value,
+    or values, that runs must have, by column of the tables; the defaults are ten latents, factorised posteriors and the
+    convolutional encoder, and "any" takes all. weights: the strengths of each method, all if none are named; these are
+    also the methods, unless `where` has some. protocol: the paper's own; the most common one if not given.
+    representation: of the codes; scores of posteriors have none and are always taken.
 
-    series: what shares a colour: the values of a column, each `weight`, each `model` (a method with its weight), or conditions
-    by name, of which every run must meet one; nothing for all runs alike. named: columns whose absent values are named, each
-    within those before it. called: what the paper calls a data set or a method. stand_ins: data sets that serve where there
-    are no runs of another.
-    vae_is_beta: a VAE is a β-VAE with β = 1. change: adds columns to the frame of runs, or leaves some out.
+    series: which runs share a colour: those with the same value of a column, `weight` or `model` (a method with its
+    weight), or that meet the same of several named conditions; empty for one series. named: columns whose missing
+    values are reported, each within those before it. called: what the paper calls a data set or a method. stand_ins:
+    data sets to use if there are no runs of another. vae_is_beta: a VAE is a β-VAE with β = 1. change: adds columns to
+    the frame of runs, or leaves runs out.
     """
 
     metrics: tuple[str, ...] = ()
@@ -66,7 +66,7 @@ class Runs:
     change: Callable[[Frame, Tables], Frame] | None = None
 
     def wanted(self, column: str, method: str = "") -> list[Any]:
-        """The values of a column that are asked for, in their order."""
+        """The requested values of a column, in their order."""
         if column == "series":
             return list(self.series)
         if column == "strength":
@@ -98,7 +98,7 @@ class Runs:
         return " ".join([*parts, *([f"with {words.listing(rest)}"] if rest else [])])
 
     def named_with_weight(self, column: str, value: Any) -> str:
-        """The same, of a method with the one weight that is asked for."""
+        """The same, for a method with its weight if only one is requested."""
         only = self.weights.get(value, ())
         return words.method(value, only[0]) if column == "method" and len(only) == 1 else self.word(column, value)
 
@@ -108,8 +108,8 @@ _NOTHING = Tables(pd.DataFrame(columns=list(SCORE_COLUMNS)), pd.DataFrame(column
 
 @dataclass(frozen=True)
 class Selected:
-    """The runs that were found: a row each with settings, scores (and `reference mig`) and series. notes: what was chosen on
-    the way. missing: what is asked for and not there, in words."""
+    """The selected runs: a row each with settings, scores, references (such as `reference mig`) and series. notes:
+    choices made in selecting. missing: what was requested and not found, in words."""
 
     frame: Frame
     runs: Runs = Runs()
@@ -129,7 +129,7 @@ class Selected:
 
 
 def select(tables: Tables, runs: Runs) -> Selected:
-    """The runs that an exhibit asks for, as far as the tables have them."""
+    """The runs that an exhibit requests, as far as the tables have them."""
     found = _select(tables, runs)
     for own, other in runs.stand_ins.items() if not len(found.frame) else ():
         instead = _select(tables, replace(runs, where={**runs.where, "dataset": other}))
@@ -178,13 +178,13 @@ def _with_series(frame: Frame, runs: Runs) -> Frame:
 
 
 def named(name: Callable[..., str], *columns: Frame) -> list[str]:
-    """What each row is called by its values of some columns; thousands of runs share a few of them, each named once."""
+    """The name of each row from its values of some columns; each combination is named once, since runs share them."""
     once = cache(name)
     return [once(*values) for values in zip(*columns, strict=True)]
 
 
 def _absent(frame: Frame, runs: Runs, chain: Sequence[str], known: Mapping[str, Any]) -> Iterator[str]:
-    """The runs that are wanted and not there, in words: values of the chain's first column, then of the next in each."""
+    """The runs that are missing, in words: values of the chain's first column, then within each those of the next."""
     column, *rest = chain
     wanted = runs.wanted(column, known.get("method", ""))
     if len(wanted) == 1 and rest:
@@ -218,7 +218,8 @@ def settings_mask(frame: Frame, where: Mapping[str, Any]) -> Frame:
 
 
 def _scored(tables: Tables, runs: Runs) -> tuple[Frame, list[str]]:
-    """A row for each run with some of the scores, a column for each and for its reference, and what was chosen on the way."""
+    """A row for each run with any of the scores, a column for each score and its reference, and notes on the choices
+    made."""
     scores: Frame = tables.scores
     rows = scores[
         scores["metric"].isin(runs.metrics) & scores["representation"].isin([runs.representation, "posterior"])
@@ -237,7 +238,7 @@ def _scored(tables: Tables, runs: Runs) -> tuple[Frame, list[str]]:
 
 
 def _one_protocol(rows: Frame, wanted: str) -> tuple[Frame, list[str]]:
-    """Each run's score by the protocol wanted, or where it lacks one by the most common of the others."""
+    """Each run's score under the wanted protocol, or if it has none, under the most common of the others."""
     names = [str(name) for name in rows["protocol"].value_counts().index]
     # Variants of a protocol for ablations ("do2020-bins-50") or on fewer points ("do2020 × 0.1") come last.
     names.sort(key=lambda name: (name != wanted, " " in name or "-" in name))
@@ -293,7 +294,7 @@ def doubts(rows: Frame) -> list[str]:
 
 
 def _doubt(note: str) -> str:
-    """What a score's notes cast doubt on, in words; "" where they do not."""
+    """What makes a score doubtful by its notes, in words; "" if nothing does."""
     codes = note_codes(note)
     if not note or (codes and set(codes) <= _NO_DOUBT):
         return ""
@@ -326,14 +327,14 @@ def rank_correlation(first: Frame, second: Frame) -> Frame:
 
 
 def present(frame: Frame, column: str, order: Iterable[str]) -> list[str]:
-    """The values of a column in a customary order, those outside it last."""
+    """The values of a column in a given order, any others last."""
     found = list(dict.fromkeys(frame[column])) if len(frame) else []
     known = [name for name in order if name in found]
     return known + sorted(name for name in found if name not in known)
 
 
 def spread(*columns: Frame | np.ndarray) -> tuple[float, float]:
-    """Ends of an axis a little beyond the data; (0, 1) where there is none."""
+    """Limits of an axis a little beyond the data; (0, 1) without data."""
     values = np.concatenate([np.asarray(column, float).ravel() for column in columns])
     values = values[np.isfinite(values)]
     if not len(values):

@@ -1,7 +1,7 @@
-"""How every figure looks: Matplotlib's settings for a theme of `hackle.core.palette`, and a marker for each kind of thing.
+"""The style of every figure: matplotlib's settings for a theme of `hackle.core.palette`, and the markers of series.
 
-Markers repeat what colours say, so that a figure survives a black-and-white printer. In a drawing for a page every colour is a
-variable of the page's style sheet, so one drawing serves light and dark.
+Markers repeat what colours say, so that a figure can be read in black and white. In a drawing for a page every colour
+is a variable of the page's style sheet, so that one drawing serves the light and the dark theme.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def shade(hue: int, place: int, places: int) -> int:
 
 
 def colours_as_variables() -> dict[str, str]:
-    """Each colour of the light theme and the variable that stands for it on a page, the first where two are the same."""
+    """Each colour of the light theme and its CSS variable on a page, the first if two are the same."""
     return {colour: f"var({name})" for name, colour in reversed(list(LIGHT.named))}
 
 

@@ -40,13 +40,13 @@ FACTORS = _ByPart("data set", lambda source: tuple(source.factor_sizes.items()))
 
 
 def measure(name: str) -> Row:
-    """What is known of a score: its labels and bounds. One of one's own has its name and no bounds."""
+    """The labels and bounds of a score. A user-defined score has only its name and no bounds."""
     known = row_of(name)
     return Row(name, name.replace("_", " "), name, None, None) if known is None else known[1]
 
 
 def place(name: str) -> int:
-    """Where a score stands among all, for tables; scores of one's own stand last."""
+    """The position of a score in tables; user-defined scores come last."""
     rows = known_rows()
     return next((index for index, row in enumerate(rows) if fnmatchcase(name, row.name)), len(rows))
 
@@ -62,7 +62,7 @@ def method(name: str, strength: float = float("nan")) -> str:
 
 
 def symbol(name: str) -> str:
-    """What a method's weight is called."""
+    """The symbol of a method's weight."""
     return SYMBOLS.get(name, "weight")
 
 
@@ -81,7 +81,7 @@ def architecture(name: str) -> str:
 
 
 def value(column: str, what: Any) -> str:
-    """A value of a column of the tables where people read it.
+    """A value of a column of the tables, as shown to readers.
 
     >>> value("correlation", 0.9), value("latents", 10), value("dataset", "cars3d")
     ('σ = 0.9', '10 latents', 'Cars3D')
@@ -125,16 +125,16 @@ VERDICTS = {
     "undecided": ("undecided", "undecided"),
     "no runs": ("without runs", "without runs"),
 }
-"""How one claim and how several fare. A claim of which there is no run at all is not the same as one tested and undecided."""
+"""Verdicts in the singular and the plural. A claim without any run is not the same as one tested and undecided."""
 
 
 def fate(verdict: str, runs: int) -> str:
-    """How a claim fares, a key of `VERDICTS`, from its verdict and the number of its runs."""
+    """The key of `VERDICTS` for a claim, from its verdict and the number of its runs."""
     return verdict if runs else "no runs"
 
 
 def tally(fates: Iterable[str]) -> str:
-    """How many claims fare how.
+    """The number of claims with each verdict.
 
     >>> tally(["holds", "undecided", "holds", "no runs"])
     '2 hold, 1 undecided, 1 without runs'

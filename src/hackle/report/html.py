@@ -1,6 +1,6 @@
-"""Pages from templates: one file each, no address outside it, light and dark, readable on a phone.
+"""Pages from templates: one file each without outside links, light and dark, readable on a phone.
 
-Python computes what is shown; the templates in `templates/` write it, and escape whatever they are given.
+Python computes what is shown; the templates in `templates/` lay it out and escape all values.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def render(template: str, **values: Any) -> str:
-    """What a template says of these values."""
+    """The text of a template with these values."""
     return _environment().get_template(template).render(**values)
 
 
@@ -48,12 +48,12 @@ def _environment() -> Environment:
 
 
 def asset(path: str) -> str:
-    """A style sheet or script of hackle, as it is; `path` is its place in the package."""
+    """The text of a style sheet or script of hackle; `path` is relative to the package."""
     return files("hackle").joinpath(path).read_text(encoding="utf-8")
 
 
 def number(value: float | str | None, digits: int = 3) -> str:
-    """A number for a table: three digits, nothing for none.
+    """A number for a table: three digits, empty for None.
 
     >>> number(-0.12345), number(12345.6), number(None), number("high")
     ('−0.123', '12,346', '', 'high')
@@ -66,5 +66,5 @@ def number(value: float | str | None, digits: int = 3) -> str:
 
 
 def interval(low: float, high: float) -> str:
-    """An interval after its number, nothing where there is none."""
+    """An interval to follow its number, empty if there is none."""
     return "" if pd.isna(low) or pd.isna(high) else f" [{number(low)}, {number(high)}]"

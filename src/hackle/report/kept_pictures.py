@@ -1,8 +1,8 @@
 """Pictures of the runs whose weights a study kept, made when a figure asks for them.
 
-Figures see tables alone, and a table of results holds no images. `with_pictures` adds two arrays of pictures to a study's
-tables, `traversals`, reconstructions above the traversals of every latent, and `pair-map`, two latents moving together; and one
-of `latents`, what the traversals' rows are: number, KL to the prior, first and last value.
+Figures see only tables, and a table of results holds no images. `with_pictures` adds three arrays to a study's tables:
+`traversals`, pictures of reconstructions above the traversals of every latent; `pair-map`, pictures of two latents
+moving together; and `latents`, what the rows of the traversals are: index, KL to the prior, first and last value.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ PICTURES: dict[str, Callable[[Look], NDArray[Any]]] = {
 
 
 class KeptLooks(Mapping[str, Look]):
-    """By hash, a look at each run whose weights lie in the study's folder, can be read, and whose data set is here."""
+    """By hash, a look at each run with readable weights in the study's folder whose data set is available."""
 
     def __init__(self, folder: Path, runs: Mapping[str, str], root: Path | None, trust: bool) -> None:
         self._folder, self._root, self._trust = folder, root, trust
         self._datasets: dict[str, Dataset | None] = {}
         self._unreadable: set[str] = set()
-        # Several pictures of a run are asked for one after the other.
+        # Several pictures of a run are requested one after the other.
         self._last: tuple[str, Look | None] = ("", None)
         self._runs = {run: dataset for run, dataset in runs.items() if (folder / run / "weights.safetensors").is_file()}
 
@@ -114,7 +114,7 @@ class KeptPictures(Mapping[str, NDArray[Any]]):
 def with_pictures(tables: Tables, folder: str | Path, root: str | Path | None = None, *, trust: bool = False) -> Tables:
     """The tables of a study's folder with pictures of the runs whose weights were kept.
 
-    root: where data sets lie. trust: import what the runs' records name, as in `Model.load`.
+    root: the folder of data sets. trust: import what the runs' records name, as in `Model.load`.
     """
     runs = {str(run): str(dataset) for run, dataset in zip(tables.runs["run"], tables.runs["dataset"], strict=True)}
     looks = KeptLooks(Path(folder) / "runs", runs, None if root is None else Path(root), trust)

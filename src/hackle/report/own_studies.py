@@ -1,4 +1,4 @@
-"""A drawing for studies of one's own, which no paper's figures are about: the main scores of every setting, run by run."""
+"""A figure for user-defined studies, which no paper has figures for: the main scores of every setting, run by run."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from hackle.store.tables import Tables
 from hackle.studies import STUDIES
 
 MOST_SETTINGS = 30
-"""More than these cannot be told apart side by side."""
+"""More settings than this cannot be told apart side by side."""
 _MOST_SCORES, _IN_A_ROW = 6, 3
 
 
 def own_studies(tables: Tables) -> list[tuple[Exhibit, Chart]]:
-    """An exhibit and a chart for each study that is not one of the papers'; none where a study has no score."""
+    """An exhibit and a chart for each study that is not one of the papers'; none for a study without scores."""
     names = [str(name) for name in dict.fromkeys(tables.runs["study"]) if name not in STUDIES]
     found = []
     for number, name in enumerate(sorted(names)):
@@ -68,7 +68,7 @@ def scores_by_setting(tables: Tables, study: str) -> Chart:
 
 
 def _named(runs: Frame) -> tuple[str, list[str]]:
-    """What differs between the settings, and the setting of each run by these values alone."""
+    """The fields in which the settings differ, and each run's values of these fields."""
     known: Frame = pd.concat([runs[list(SETTING)], telling_fields(runs, SETTING)], axis=1).astype(object)
     differing = [name for name in known if known[name].astype(str).nunique() > 1]
     values = known[differing or ["method"]].map(lambda value: f"{value:g}" if isinstance(value, float) else str(value))

@@ -36,7 +36,8 @@ if TYPE_CHECKING:
 
 
 class Shown(NamedTuple):
-    """An embedded picture with its caption, which is also what a screen reader says. pixels: enlarged without smoothing."""
+    """An embedded picture with its caption, which is also its text for screen readers. pixels: enlarged without
+    smoothing."""
 
     address: str
     caption: str
@@ -50,7 +51,7 @@ def _shown(content: bytes, caption: str, *, kind: str = "png", pixels: bool = Fa
 
 
 def score_rows(scores: pd.DataFrame) -> list[dict[str, Any]]:
-    """The score table as it is written; `bar` has a score and its reference as percentages where there is a reference."""
+    """The rows of the score table; `bar` has the score and its reference as percentages, if there is a reference."""
     shown = []
     for row in scores.to_dict("records"):
         reference = float("nan") if row["reference"] is None else float(row["reference"])
@@ -66,7 +67,7 @@ def score_rows(scores: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def curves_figure(folder: Path) -> Figure | None:
-    """Every term of the objective against steps, or None where the folder has no curves."""
+    """Every term of the objective against steps, or None if the folder has no curves."""
     curves = read_curves(folder)
     if not len(curves.get("step", ())):
         return None
@@ -96,7 +97,7 @@ def write_run_page(
     look = Look.of(model, dataset)
     captured = Captured.of(look, dataset.factors) if scored_factors(dataset.factors) else None
     run = model.run
-    best = "Beside a latent stands the factor that it knows best, with the part that it knows. " if captured else ""
+    best = "Beside each latent is the factor it captures best, with the share that it captures. " if captured else ""
     swept = ", ".join(f"z{latent}" for latent in look.order)
     curves = curves_figure(Path(folder)) if folder is not None else None
     page = render(

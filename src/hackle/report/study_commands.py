@@ -1,6 +1,6 @@
-"""The commands that make a table's runs again: those of `study.json` where the folder has it, else read off the runs.
+"""The commands that reproduce a table's runs: from `study.json` if the folder has it, else inferred from the runs.
 
-Of a study of one's own whose `study.json` is not there, nobody knows which options its function takes: none is named.
+For a user-defined study without `study.json` the options of its function are not known, so none are named.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from hackle.studies import STUDIES, Study
 from hackle.studies.folder import Wanted, read_wanted
 
 _DIGITS = 20
-"""Of the number of a protocol's draws, fewer than these."""
+"""The number after the @ of a protocol has fewer digits than this."""
 
 
 def command_lines(tables: Tables, folder: str) -> list[str]:
-    """What to type to get these runs, their verdicts and the page again. A folder holds one study: of several, each is
-    trained in its own and then merged into the first's."""
+    """The commands that reproduce these runs, their verdicts and the page. A folder holds one study: several are each
+    trained in their own folder and then merged into the first's."""
     wanted = read_wanted(Path(folder))
     # The folder's own study stays in it.
     names = sorted({*map(str, tables.runs["study"])} - {""}, key=lambda name: (wanted and name != wanted.study, name))
@@ -52,7 +52,7 @@ def _words(options: dict[str, Any]) -> Iterable[str]:
 
 
 def _selection(name: str, tables: Tables, wanted: Wanted | None) -> dict[str, Any]:
-    """Which runs."""
+    """The options that choose the runs."""
     if wanted is not None and wanted.study == name:
         return dict(wanted.options)
     if name not in STUDIES:
@@ -65,7 +65,7 @@ def _selection(name: str, tables: Tables, wanted: Wanted | None) -> dict[str, An
         "steps": steps[0] if len(steps) == 1 else None,
         "datasets": datasets,
         "methods": methods,
-        # Networks of GANs are float32 whatever the study's dtype is.
+        # GANs train in float32 whatever the study's precision is.
         "precision": "bfloat16" if (runs["precision"] == "bfloat16").any() else "float32",
     }
     taken = signature(STUDIES[name].runs).parameters
@@ -73,7 +73,7 @@ def _selection(name: str, tables: Tables, wanted: Wanted | None) -> dict[str, An
 
 
 def _scoring(name: str, tables: Tables) -> dict[str, Any]:
-    """How they were scored: the protocols, the part of their points and the metrics."""
+    """The options that choose how runs are scored: protocols, fraction of their points, metrics."""
     runs: Frame = tables.runs
     scores: Frame = tables.scores[tables.scores["run"].isin(runs.loc[runs["study"] == name, "run"])]
     if not len(scores):
@@ -82,7 +82,7 @@ def _scoring(name: str, tables: Tables) -> dict[str, Any]:
     fraction = Counter(part for _, _, part in found).most_common(1)[0][0]
     names = sorted({one for one, _, part in found if part == fraction})
     study = STUDIES.get(name, Study(name, list))
-    # A study's own protocols go without saying where they are many.
+    # A study's own protocols are left out if there are several.
     own = len(names) > 1 and set(names) == set(study.protocols)
     return {
         "protocols": None if own else names,
@@ -92,12 +92,12 @@ def _scoring(name: str, tables: Tables) -> dict[str, Any]:
 
 
 def _metrics(study: Study, protocols: list[str], rows: set[str]) -> list[str] | None:
-    """The metrics that were asked for, None where they are the study's own."""
+    """The metrics that were requested, None if they are the study's own."""
     known = [protocol(name) for name in protocols if _is_hackles(name)]
     have = [name for name in METRICS if METRICS[name].rows[0].name in rows]
 
     def chosen(wanted: str | Sequence[str]) -> set[str]:
-        """What would be scored; no paper's data set has a continuous factor."""
+        """The metrics that would be computed; no paper's data set has a continuous factor."""
         found = {name: metric for one in known for name, metric in choose_metrics(wanted, one).items()}
         return {name for name, metric in found.items() if name in have or "a continuous factor" not in metric.needs}
 
@@ -108,7 +108,8 @@ def _metrics(study: Study, protocols: list[str], rows: set[str]) -> list[str] | 
 
 
 def _is_hackles(protocol: str) -> bool:
-    """Whether a stored name is that of a known protocol, on draws of its own perhaps. Only then may it be looked up: of
-    `quick@my.py:name@3` all before the last @ is a file, which would be imported, and a folder's names are not trusted."""
+    """Whether a stored name is that of a known protocol, perhaps with its own draws (`@3`). Only then may it be looked
+    up: in `quick@my.py:name@3` all before the last @ names a file, which would be imported, and stored names are not
+    trusted."""
     name, at, seed = protocol.partition("@")
     return name in PROTOCOLS and (not at or (seed.isdecimal() and len(seed) < _DIGITS))

@@ -1,4 +1,4 @@
-"""The page of a study: what its runs say of the papers' claims, every figure and every score, in one file."""
+"""The page of a study: what its runs say about the papers' claims, every figure and every score, in one file."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from hackle.report.study_scores import score_data
 from hackle.store.tables import Tables, differing_sources
 
 _MOST_ROWS = 200
-"""Of the tables of failed and missing runs."""
+"""The most rows shown in the tables of failed and missing runs."""
 
 
 class ReportError(HackleError):
-    """A report on a paper that hackle does not know, or to a place that is taken."""
+    """A report on a paper that hackle does not know."""
 
 
 def write_study_page(
@@ -42,9 +42,9 @@ def write_study_page(
 ) -> Path:
     """Write the page of a table of results to `path`.
 
-    judged: what `hackle.claims.judge` found, which stands beside figures too; judged here if not given. papers: only these,
-    all if none is named. folder: the study's folder, for the commands. workers: processes that draw; with more than one, a
-    script must have its `if __name__ == "__main__"`, since they are spawned.
+    judged: the results of `hackle.claims.judge`, also shown beside the figures; computed here if not given. papers:
+    only these, all if empty. folder: the study's folder, for the commands. workers: processes that draw; with more than
+    one, a script needs `if __name__ == "__main__"`, since they are spawned.
     """
     for paper in papers:
         if paper not in _papers():
@@ -89,7 +89,7 @@ def write_study_page(
 
 
 def _papers() -> list[str]:
-    """The papers, and whatever else claims and figures of the user's own say that they belong to."""
+    """The papers, and any others named by the user's own claims and figures."""
     return list(dict.fromkeys([*PAPERS, *(part.paper for part in (*CLAIMS.values(), *FIGURES.values()))]))
 
 
@@ -100,9 +100,9 @@ def _title(tables: Tables) -> str:
 
 @contextmanager
 def drawing(charts: dict[str, Chart], workers: int = 1) -> Iterator[dict[str, Future[str]]]:
-    """Every chart as a drawing to come: by several processes, or by a thread."""
+    """A future drawing of every chart, made by several processes or by one thread."""
     dots = {name: sum(len(panel.points) for panel in chart.panels) for name, chart in charts.items()}
-    # The longest first, so that no process is left alone with one at the end.
+    # The slowest first, so that no process is left alone with one at the end.
     order = sorted(charts, key=lambda name: -dots[name] - 500 * len(charts[name].panels))
     with ExitStack() as open_pool:
         # Processes start with the pool and with the first task.

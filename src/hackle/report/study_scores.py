@@ -1,4 +1,5 @@
-"""The score table of many runs, as data that the page draws when it is looked at: one row per setting, its runs behind it."""
+"""The score table of many runs, as data that the page draws when it is scrolled to: one row per setting, with its
+runs."""
 
 from __future__ import annotations
 
@@ -15,15 +16,16 @@ from hackle.store.tables import Tables
 
 _WORDS = [name for name, default in DEFAULTS.items() if isinstance(default, str)]
 SETTING = (*(name for name in CONFIGURATION if name not in _WORDS), "steps")
-"""What a setting is known by; fields of the records that tell settings apart beyond these, such as words, are added."""
+"""The columns that identify a setting; other record fields in which settings differ are added."""
 FIRST = ("mig", "factor_vae", "beta_vae", "dci_disentanglement", "sap", "modularity", "reconstruction", "kl")
 
 
 def score_data(tables: Tables) -> dict[str, Any]:
-    """What the page's table is made of.
+    """The data of the page's table.
 
-    names: of a setting's parts. columns: scores by name, with representation and protocol where there are several. shown:
-    which columns are there at first. settings: values of these parts. runs: setting's number, seed, hash, a score per column.
+    names: the fields of a setting. columns: the names of scores, with representation and protocol if there are several.
+    shown: the columns shown at first. settings: the values of the fields. runs: setting number, seed, hash, a score per
+    column.
     """
     scores: Frame = tables.scores
     if not len(scores):
@@ -37,7 +39,7 @@ def score_data(tables: Tables) -> dict[str, Any]:
     values[position, np.argsort(order)[column]] = scores["score"].to_numpy(float)
     columns = [columns[index] for index in order]
     runs: Frame = tables.runs.drop_duplicates("run").set_index("run").loc[names]
-    # What no run does otherwise than usual goes without saying.
+    # Columns in which every run has the usual value are left out.
     seen = [name for name in SETTING if name not in USUAL or (runs[name] != USUAL[name]).any()]
     known = pd.concat([runs[seen], telling_fields(runs, SETTING)], axis=1).astype(object)
     numbers = setting_numbers(runs)
@@ -78,7 +80,7 @@ def _plain(value: Any) -> Any:
 
 
 def _rounded(values: np.ndarray) -> list[list[float | None]]:
-    """Four significant digits are more than the seeds' spread leaves of any score."""
+    """Rounded to four significant digits, which is finer than the spread over seeds."""
     with np.errstate(divide="ignore", invalid="ignore"):
         scale = 10.0 ** (3 - np.floor(np.log10(np.abs(values))))
         kept = np.where(np.isfinite(scale), np.round(values * scale) / scale, values)

@@ -1,4 +1,4 @@
-"""What a study's page says, as plain data: its summary, claims, figures, and runs that failed or are missing."""
+"""The content of a study's page as plain data: its summary, claims, figures, and runs that failed or are missing."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from hackle.store.records import setting_numbers, telling_fields
 from hackle.store.tables import Tables
 
 KINDS = {"holds": "holds", "does not hold": "fails", "undecided": "open", "no runs": "none"}
-"""The class of an element that shows how a claim fares."""
+"""The CSS class for each verdict."""
 _MOST_NUMBERS = 60
-"""A figure with more middles than these is read off its drawing."""
+"""Figures with more means or medians than this have no table of numbers."""
 
 Row = dict[str, Any]
 
 
 def facts(tables: Tables) -> list[tuple[str, str]]:
-    """What the table holds, in a few numbers, each with what it counts."""
+    """A few numbers on what the table holds, each with what it counts."""
     runs: Frame = tables.runs
     failed = int((runs["status"] == "failed").sum())
     settings = len(np.unique(setting_numbers(runs))) if len(runs) else 0
@@ -48,7 +48,7 @@ def facts(tables: Tables) -> list[tuple[str, str]]:
 
 
 def protocols(tables: Tables, most: int = 4) -> str:
-    """By which protocols the runs were scored, in a sentence, the one with most scores first."""
+    """A sentence on the protocols by which the runs were scored, the one with the most scores first."""
     names = [str(name) for name, count in tables.scores["protocol"].value_counts().items() if count]
     if not names:
         return "No scores."
@@ -86,7 +86,7 @@ class PaperClaims:
 
 @dataclass(frozen=True)
 class Claims:
-    """Every claim by paper, and how many fare how. Papers of which the table has no run at all are told apart."""
+    """Every claim by paper, and the number with each verdict. Papers without any run are listed apart."""
 
     counts: dict[str, int]
     papers: list[PaperClaims]
@@ -122,12 +122,13 @@ class Figure:
 
     @property
     def compared(self) -> list[Comparison]:
-        """What is reported beside what was found, where something was."""
+        """The comparisons with the paper that have a value here."""
         return [one for one in self.chart.comparisons if isinstance(one.here, str) or not pd.isna(one.here)]
 
     @property
     def numbers(self) -> list[Any]:
-        """The middles that are drawn, for those who cannot see the drawing; none where they are too many to read."""
+        """The means or medians that are drawn, for readers who cannot see the drawing; empty if they are too many to
+        read."""
         parts = [
             panel.summary.assign(panel=panel.title, place=_places(panel))
             for panel in self.chart.panels
@@ -143,7 +144,7 @@ def _places(panel: Panel) -> list[str]:
 
 @dataclass(frozen=True)
 class PaperFigures:
-    """The figures of one paper: those that were drawn, what several of them lack, and those that were not drawn."""
+    """The figures of one paper: those drawn, what is missing in several of them, and those not drawn."""
 
     name: str
     figures: list[Figure]
@@ -160,7 +161,7 @@ class PaperFigures:
     ) -> PaperFigures:
         mine = [item for item in items if item.paper == name]
         seen = [item for item in mine if item.id in drawn]
-        # What more than one of the figures lacks is said once, above them.
+        # What is missing in more than one figure is said once, above them.
         counts = Counter(line for item in seen for line in charts[item.id].missing)
         shared = [line for line, count in counts.items() if count > 1]
         figures = []
@@ -189,7 +190,7 @@ def missing_seeds(tables: Tables) -> list[tuple[str, int, int]]:
     done = runs.assign(good=(runs["status"] == "done").astype(int), number=setting_numbers(runs))
     by = done.groupby(["study", "number"], observed=True)
     have = by.agg(good=("good", "sum"), planned=("seed", "nunique")).reset_index()
-    # A study's design has the same number of seeds for every setting; failed runs count as wanted.
+    # A study's design has the same number of seeds for every setting; failed runs count as planned.
     have["want"] = have.groupby("study", observed=True)["planned"].transform("max")
     named = dict(zip(done["number"], setting_names(runs), strict=True))
     return [
@@ -198,7 +199,7 @@ def missing_seeds(tables: Tables) -> list[tuple[str, int, int]]:
 
 
 def setting_names(runs: Frame) -> list[str]:
-    """The setting of each run in words, with the fields of its record that tell it from others of the same words."""
+    """The setting of each run in words, with the record fields that distinguish it from others with the same words."""
     if not len(runs):
         return []
     fields = telling_fields(runs, ("dataset", "method", "strength", "architecture", "latents", *USUAL, "steps"))

@@ -65,7 +65,7 @@ function maps(session, found, signal) {
       const chance = found.factors.map((name, column) => `${factorName(name)} ${scoreText(found.chance[column])}`);
       remark +=
         key === "means"
-          ? `These give MIG ${scoreText(found.mig)}. Codes that know nothing would have by chance: ${chance.join(", ")}.`
+          ? `These give MIG ${scoreText(found.mig)}. By chance, uninformative codes reach: ${chance.join(", ")}.`
           : `These give RMIG ${scoreText(found.rmig)}.`;
     }
     place.replaceChildren(heatMap({ title, rows: names, columns, values, top: key === "importance" ? 1 : null }));
