@@ -17,7 +17,7 @@ _LARGEST = 2**31 - 1
 
 @cache
 def keep_freed_memory() -> bool:
-    """Tell glibc, once per process, to reuse large blocks; elsewhere do nothing. Returns whether it listened."""
+    """Tell glibc, once per process, to reuse large blocks; elsewhere do nothing. Returns whether glibc accepted."""
     if not sys.platform.startswith("linux"):
         return False
     try:

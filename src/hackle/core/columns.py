@@ -1,13 +1,14 @@
-"""The one door for codes and factors of one's own: arrays, tensors, mappings and frames as columns of numbers or texts.
+"""Reads the user's codes and factors: arrays, tensors, mappings and frames become columns of numbers or texts.
 
-A factor is categorical (no order), ordinal or cyclic (ordered), or continuous. Its kind is told, or guessed by this rule:
+A factor is categorical (no order), ordinal or cyclic (ordered), or continuous. Its kind is given, or guessed by this
+rule:
 
-- texts and booleans are categorical; texts that all are numbers count as numbers;
-- numbers with fractions are continuous if they take more than 20 values or differ in more than half of the rows;
-- whole numbers are continuous if they take more than 20 values and have fewer than five rows for each;
+- texts and booleans are categorical; texts that are all numbers count as numbers;
+- numbers with fractions are continuous if they take more than 20 values or more values than half the rows;
+- whole numbers are continuous if they take more than 20 values and have fewer than five rows per value;
 - all other numbers are ordinal.
 
-Nothing here knows pandas or torch: frames and tensors are told by what they can do, so that importing this is cheap.
+Neither pandas nor torch is imported: frames and tensors are recognised by their attributes, so this imports quickly.
 """
 
 from __future__ import annotations
@@ -24,17 +25,18 @@ from hackle.core.parts import nearest
 TableLike = ArrayLike | Mapping[str, ArrayLike]
 """Numbers or texts, a row for each sample: an array, a tensor, a list, a frame, or a mapping of columns."""
 Kinds = str | Sequence[str | None] | Mapping[str, str]
-"""One kind for every factor, one for each, or those of some by their names."""
+"""One kind for all factors, a list with one for each, or a mapping from the names of some to theirs."""
 FEW = 20
-"""Numbers of so many values or fewer are taken as classes where nobody says otherwise."""
+"""Numbers that take at most this many values are treated as classes unless their kind is given."""
 ROWS_PER_VALUE = 5
 MISSING = ("", "nan", "NaN", "None", "<NA>", "NaT")
-"""An empty cell, and what Python, NumPy and pandas write for a value that is not there."""
+"""An empty cell, and what Python, NumPy and pandas write for a missing value."""
 ROW_NUMBERS = ("", "index", "id", "row", "level_0")
 
 
 class Column(NamedTuple):
-    """A factor as it was read: its name, its kind and whether that was guessed, and whole numbers, real numbers or texts."""
+    """A factor as read: its name, its kind and whether that was guessed, and values (whole or real numbers or
+    texts)."""
 
     name: str
     kind: Kind
@@ -42,7 +44,7 @@ class Column(NamedTuple):
     values: NDArray
 
     def class_values(self, bins: int, like: Column | None = None) -> NDArray:
-        """Values of which each is a class: the column's, or the bins of a continuous one of more values than `bins`.
+        """The column's values as classes: as they are, or binned if it is continuous with more than `bins` values.
 
         like: the column from which the range of the bins is taken.
         """
@@ -60,13 +62,13 @@ class Column(NamedTuple):
 
 
 def as_array(values: Any) -> NDArray:
-    """A NumPy array, of its dtype, of anything that is one, also of a tensor with gradients, on any device.
-    bfloat16, which NumPy lacks, becomes float32."""
+    """A NumPy array of the same dtype from anything array-like, including a tensor with gradients, on any device.
+    bfloat16, which NumPy does not have, becomes float32."""
     if hasattr(values, "detach") and hasattr(values, "cpu"):
         values = values.detach().cpu()
         values = (values.float() if str(values.dtype) == "torch.bfloat16" else values).numpy()
     array = np.asarray(values)
-    # Objects, as frames have them, are the numbers or texts that they are.
+    # Frames may hold numbers or texts as objects.
     if array.dtype.kind in "OT" and array.size and not _absent(array).any():
         array = np.array(array.tolist())
     return array
@@ -91,7 +93,7 @@ def columns_of(table: Any, name: str) -> dict[str, NDArray]:
 
 
 def read_numbers(table: Any, name: str) -> NDArray:
-    """A table of numbers, such as codes (n, c); a single column may lack its axis. A frame may hold nothing but numbers."""
+    """A table of numbers, such as codes (n, c); a single column may have shape (n,). A frame may hold only numbers."""
     if not (isinstance(table, Mapping) or hasattr(table, "columns")):
         array = as_array(table)
         return array[:, None] if array.ndim == 1 else array
@@ -108,7 +110,7 @@ def read_numbers(table: Any, name: str) -> NDArray:
 
 
 def absent(column: NDArray) -> NDArray[np.bool_]:
-    """Which rows (n,) of a column have no value."""
+    """Which rows of a column have no value, (n,)."""
     if column.dtype.kind in "fc":
         return np.isnan(column)
     if column.dtype.kind in "OTU":
@@ -117,7 +119,7 @@ def absent(column: NDArray) -> NDArray[np.bool_]:
 
 
 def _absent(array: NDArray) -> NDArray[np.bool_]:
-    """Of an array of objects or texts. Only values that are not there differ from themselves or refuse to say."""
+    """`absent` for an array of objects or texts."""
     if array.dtype.kind != "O":
         return np.isin(np.char.strip(array.astype(str)), MISSING)
     one = [str(value).strip() in MISSING for value in array.ravel().tolist()]
@@ -125,7 +127,7 @@ def _absent(array: NDArray) -> NDArray[np.bool_]:
 
 
 def refuse_absent(columns: Mapping[str, NDArray], what: str, remedy: str) -> None:
-    """An error that names the first row and column without a value."""
+    """Raise an error that names the first row and column without a value."""
     for name, column in columns.items():
         if (rows := np.flatnonzero(absent(column))).size:
             raise FactorError(
@@ -135,7 +137,7 @@ def refuse_absent(columns: Mapping[str, NDArray], what: str, remedy: str) -> Non
 
 
 def told_in_heads(heads: Iterable[str]) -> tuple[list[str], list[str]]:
-    """Names and kinds from heads of columns such as `angle:cyclic`; the kind is "" where none is told.
+    """Names and kinds from column headers such as `angle:cyclic`; the kind is "" where none is given.
 
     >>> told_in_heads(["x", "angle:cyclic"])
     (['x', 'angle'], ['', 'cyclic'])
@@ -145,8 +147,9 @@ def told_in_heads(heads: Iterable[str]) -> tuple[list[str], list[str]]:
 
 
 def row_numbers(columns: Mapping[str, NDArray], *, first: bool = False) -> list[str]:
-    """The names of columns that number or name the rows: numbers by the column's name, as pandas writes an index that has none,
-    or, where `first`, a first column that counts 0, 1, 2, … or 1, 2, 3, … whatever it is called; texts that all differ."""
+    """The names of columns that only number or name the rows: distinct whole numbers under a name such as `id` or the
+    one pandas gives an unnamed index; with `first`, a first column of any name that counts up from 0 or 1; texts that
+    all differ."""
     found = []
     for place, (name, texts) in enumerate(columns.items()):
         column = _numbers(texts) if texts.dtype.kind == "U" else texts
@@ -162,14 +165,14 @@ def row_numbers(columns: Mapping[str, NDArray], *, first: bool = False) -> list[
 
 
 def read_columns(columns: Mapping[str, NDArray], kinds: Kinds | None = None) -> list[Column]:
-    """Each factor with its kind, told or guessed; nothing may be missing."""
+    """Each factor with its kind, given or guessed; no value may be missing."""
     refuse_absent(columns, "factor", "leave such samples out")
     told = kind_by_name(list(columns), kinds)
     return [_read(name, column, told[name]) for name, column in columns.items()]
 
 
 def kind_by_name(names: Sequence[str], kinds: Kinds | None) -> dict[str, str]:
-    """The kind that was told of each factor, "" where none was."""
+    """The kind given for each factor, "" where none was."""
     if kinds is None or isinstance(kinds, str):
         return dict.fromkeys(names, kinds or "")
     if isinstance(kinds, Mapping):
@@ -197,7 +200,7 @@ def _read(name: str, column: NDArray, kind: str) -> Column:
 
 
 def _numbers(texts: NDArray) -> NDArray:
-    """Texts that are all numbers as what they mean, since as texts 10 comes before 2."""
+    """Texts that are all numbers as numbers, since as texts 10 would sort before 2."""
     for kind in (np.int64, np.float64):
         try:
             return texts.astype(kind)
@@ -216,7 +219,7 @@ def _guess(values: NDArray, form: str) -> Kind:
 
 
 def in_words(factors: Iterable[Factor]) -> str:
-    """Observed factors and what they are taken as.
+    """Observed factors and the kinds they are treated as.
 
     >>> shape = Factor("shape", 3, "categorical")
     >>> in_words([shape, Factor("x", 477, "continuous", guessed=True), Factor("size", 6, guessed=True)])

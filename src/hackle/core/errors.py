@@ -1,10 +1,10 @@
-"""The error that all others are: something the user can mend."""
+"""The base class of hackle's errors: something the user can fix."""
 
 from __future__ import annotations
 
 
 class HackleError(Exception):
-    """Something the user can mend: the message says what was wrong, what was expected and what to do next."""
+    """Something the user can fix: the message says what was wrong, what was expected and what to do next."""
 
     exit_code = 1
-    """With which the command line ends."""
+    """The exit status of the command line."""

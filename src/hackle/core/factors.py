@@ -31,8 +31,8 @@ class Factor:
 
     `kind` says how the values relate: categorical (no order), ordinal, cyclic (the last value is next to the first) or
     continuous (`values` then holds the real numbers behind the integers). An unobserved factor, such as the instance
-    that tells two photographs of the same class apart, selects an image but is never scored. `guessed` says that nobody
-    told the kind.
+    that tells two photographs of the same class apart, selects an image but is never scored. `guessed` says that
+    the kind was not given.
     """
 
     name: str
@@ -60,7 +60,8 @@ class Factor:
         return np.asarray(range(self.size) if self.values is None else self.values, dtype=np.float64)
 
     def classes(self, bins: int) -> NDArray[np.int64]:
-        """The class of each value, (size,): a continuous factor of more values than `bins` is cut into so many of equal width.
+        """The class of each value, (size,): a continuous factor with more than `bins` values is cut into bins of equal
+        width.
 
         A bin holds its lower edge, the last one also its upper edge.
 
@@ -73,7 +74,7 @@ class Factor:
 
 
 def cut(values: ArrayLike, bins: int, within: ArrayLike | None = None) -> NDArray[np.int64]:
-    """The bin 0 … bins − 1 of each value (n,), of equal width between the least and the greatest of `within`, or of themselves.
+    """The bin 0 … bins − 1 of each value (n,), of equal width over the range of `within`, by default of the values.
 
     >>> cut([-1.0, 0.0, 0.4, 0.5, 2.0], 2, within=[0.0, 1.0]).tolist()
     [0, 0, 0, 1, 1]
@@ -96,7 +97,7 @@ class FactorGrid:
     """
 
     bins = 20
-    """Into how many bins a continuous factor is cut where classes are needed; see `with_bins`."""
+    """The number of bins a continuous factor is cut into where classes are needed; see `with_bins`."""
 
     def __init__(self, factors: Sequence[Factor], present: ArrayLike | None = None) -> None:
         self.factors = tuple(factors)
@@ -196,7 +197,7 @@ class FactorGrid:
         return grid
 
     def classes(self, rows: Rows) -> Rows:
-        """Rows (n, f) with the number of its bin in place of a continuous factor's value."""
+        """Rows (n, f) in which each value of a continuous factor is replaced by the number of its bin."""
         found = rows
         for column, factor in enumerate(self.factors):
             if factor.kind == "continuous":
@@ -205,7 +206,7 @@ class FactorGrid:
         return found
 
     def values(self, rows: Rows) -> NDArray[np.float64]:
-        """Rows (n, f) with the real number in place of a continuous factor's value; the other factors' stay as they are."""
+        """Rows (n, f) in which each value of a continuous factor is replaced by its real number."""
         found = rows.astype(np.float64)
         for column, factor in enumerate(self.factors):
             if factor.kind == "continuous":
@@ -213,7 +214,7 @@ class FactorGrid:
         return found
 
     def draw(self, n: int, rng: np.random.Generator) -> Rows:
-        """n rows drawn uniformly and independently from those that exist."""
+        """n rows drawn uniformly and independently from the rows that exist."""
         return self.rows(rng.integers(self.size, size=n))
 
     def draw_held(self, n: int, held: Mapping[str | int, int], rng: np.random.Generator) -> Rows:
@@ -240,7 +241,7 @@ class FactorGrid:
         return self._lookup.rows[rng.choice(matching, size=n)]
 
     def draw_pairs(self, n: int, k: int, rng: np.random.Generator) -> tuple[Rows, Rows]:
-        """n pairs of rows that differ in exactly k factors, which k being drawn anew for each pair.
+        """n pairs of rows that differ in exactly k factors; which k is drawn anew for each pair.
 
         In a complete grid the first row, the set of k factors and their new values are each uniform. In an incomplete
         grid the first row is uniform over the rows that have a partner, the partner uniform among its partners.
@@ -261,7 +262,7 @@ class FactorGrid:
 
 
 def _fold(rows: Rows, sizes: Sequence[int]) -> tuple[list[NDArray[np.int64]], NDArray[np.int64]]:
-    """Number the distinct rows: a dense key for each row, and the sorted table of each column's step towards it.
+    """Number the distinct rows: a dense key for each row, and for each column the sorted table that leads to it.
 
     Keys are made dense after every column, so they stay below the number of rows and never overflow.
     """
@@ -274,7 +275,7 @@ def _fold(rows: Rows, sizes: Sequence[int]) -> tuple[list[NDArray[np.int64]], ND
 
 
 def scored_factors(grid: FactorGrid) -> tuple[int, ...]:
-    """The observed factors that take more than one value: those that a score can speak of."""
+    """The observed factors that take more than one value: those that can be scored."""
     return tuple(column for column in grid.observed if column in grid.varying)
 
 
@@ -354,8 +355,8 @@ class _Partners:
     def draw(self, rows: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
         """For each row a partner, uniform among its partners, or −1 where it has none.
 
-        Where partners are plenty a few guesses find one for most rows at once; a right guess is a uniform partner. What
-        is left is looked up, each distinct row once.
+        Where partners are plentiful, a few random guesses find one for most rows; a correct guess is a uniform partner.
+        The remaining rows are looked up, each distinct row once.
         """
         drawn = np.full(len(rows), -1)
         left = np.arange(len(rows))

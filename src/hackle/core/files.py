@@ -1,4 +1,4 @@
-"""Files: put in place whole or not at all, kept to one process at a time, and their sizes in words."""
+"""Files: written whole or not at all, locked for one process at a time, and their sizes in words."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ from filelock import FileLock, Timeout
 from hackle.core.types import HackleError
 
 LOCK = "lock"
-"""The file in a folder that says who works there."""
-# What file systems that cannot lock answer, such as Lustre where it is mounted without locks.
+"""The lock file in a folder, which names the process that works there."""
+# Errors of file systems that cannot lock, such as Lustre mounted without locks.
 _NO_LOCKS = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP)
 
 
 @contextmanager
 def replacing(path: Path, ending: str = "partial") -> Iterator[Path]:
-    """A path beside this one to write to. When the block ends well its file takes this one's place in one step, so that
-    whoever reads sees the old file or the new one; when it does not, the old one stays and what was written goes.
+    """A path beside this one to write to. When the block ends without an error, that file replaces this one atomically,
+    so that a reader sees either the old file or the new one; otherwise the old one stays and what was written is
+    deleted.
 
-    ending: of the file's name while it is written; one that nobody else has, where several processes may write at a time.
+    ending: of the file's name while it is written; must be unique where several processes may write at the same time.
 
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "table.csv"
@@ -35,7 +36,7 @@ def replacing(path: Path, ending: str = "partial") -> Iterator[Path]:
     ('a,b', ['table.csv'])
     """
     partial = path.with_name(f"{path.name}.{ending}")
-    # What lies there already was left by a killed process, or is a link that would have another file overwritten.
+    # A file already there was left by a killed process, or is a link through which another file would be overwritten.
     partial.unlink(missing_ok=True)
     try:
         yield partial
@@ -46,11 +47,11 @@ def replacing(path: Path, ending: str = "partial") -> Iterator[Path]:
 
 @contextmanager
 def locked(path: Path, busy: Callable[[str], None]) -> Iterator[bool]:
-    """Holds the lock file during the block and removes it afterwards. The system lets go of it when its holder ends, however
-    it ends.
+    """Holds the lock file during the block and removes it afterwards. The system releases it when its holder ends,
+    however it ends.
 
-    While another process holds it, `busy` is told which: it raises to stop, or returns to wait. The block is given False
-    where the system or the disk cannot lock: it runs all the same, maybe beside another.
+    While another process holds it, `busy` is told which: it raises to stop, or returns to wait. The block receives
+    False where the system or the disk cannot lock: it runs all the same, perhaps at the same time as another process.
     """
     lock = FileLock(path, thread_local=False, fallback_to_soft=False)
     alone = _acquired(lock, path, busy)
@@ -80,7 +81,7 @@ def _acquired(lock: FileLock, path: Path, busy: Callable[[str], None]) -> bool:
 
 
 def _who(path: Path) -> str:
-    """What the holder of a lock has written into it; "" where nothing is to be read."""
+    """What the holder of a lock has written into it; "" where it cannot be read."""
     try:
         return path.read_text()
     except OSError:
@@ -89,7 +90,7 @@ def _who(path: Path) -> str:
 
 @contextmanager
 def locked_folder(folder: Path, refusal: type[HackleError]) -> Iterator[None]:
-    """Keeps others out of a folder, which is made if it is not there; `refusal` is raised where another process is in it."""
+    """Keeps other processes out of a folder, creating it if needed; raises `refusal` if another process is using it."""
 
     def busy(who: str) -> None:
         raise refusal(
@@ -101,7 +102,7 @@ def locked_folder(folder: Path, refusal: type[HackleError]) -> Iterator[None]:
     except FileExistsError as error:
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(folder)) from error
     if not os.access(folder, os.W_OK):
-        # Nothing can be made here, and what lies here may be read by many.
+        # The folder is read-only: nothing can be written here, and many may read it.
         yield
         return
     with locked(folder / LOCK, busy):
@@ -109,7 +110,7 @@ def locked_folder(folder: Path, refusal: type[HackleError]) -> Iterator[None]:
 
 
 def lock_holder(folder: Path) -> str:
-    """Who holds the lock of a folder, or held it when killed, in words; "" where nobody is written there."""
+    """Who holds the lock of a folder, or held it when killed, in words; "" where nothing is written there."""
     path = folder / LOCK
     if not (who := _who(path)):
         return ""

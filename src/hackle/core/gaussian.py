@@ -15,7 +15,7 @@ from torch import Tensor
 Scalar = float | Tensor
 
 NOISELESS = -20.0
-"""The logvar that stands for no noise at all where an encoder is deterministic: its density is still finite."""
+"""The logvar that stands for no noise where an encoder is deterministic: its density is still finite."""
 
 
 def correlate(noise: Tensor, correlation: Scalar) -> Tensor:

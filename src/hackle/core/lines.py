@@ -1,4 +1,4 @@
-"""The line of the user's own code at which something went wrong, to be shown in a message of one line."""
+"""The line of the user's code at which something went wrong, for one-line messages."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from typing import Any
 
 _HACKLE = str(Path(__file__).parents[1])
 _PACKAGES = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
-"""Where Python and installed packages lie."""
+"""Where Python and its packages are installed."""
 
 
 def line_of(error: BaseException) -> str:
-    """The last line of the user's own, else of a package other than PyTorch, on the way to an error; "" where there is none.
+    """The last line of the user's code, else of a package other than PyTorch, that led to an error; "" if there is
+    none.
 
     >>> try:
     ...     int("three")
@@ -29,12 +30,12 @@ def line_of(error: BaseException) -> str:
 
 
 def line_above(frame: FrameType | None) -> str:
-    """The same of the calls that led to a frame."""
+    """The same for the calls that led to a frame."""
     return _shown(traceback.extract_stack(frame))
 
 
 def line_of_definition(function: Any) -> str:
-    """Where a function begins; its name where it has no source, as one typed at a prompt.
+    """Where a function begins; its name where it has no source, such as one typed at a prompt.
 
     >>> line_of_definition(line_of).endswith(": `def line_of(error: BaseException) -> str:`")
     True
@@ -59,7 +60,7 @@ def _place(frame: traceback.FrameSummary) -> tuple[str, int, str]:
 
 
 def as_line(path: str, number: int, source: str) -> str:
-    """A file, a line's number and its words in one line; the path from the current folder where it lies below it.
+    """A file, a line number and the line itself as one line; the path is relative if it lies below the current folder.
 
     >>> as_line("/nowhere/my.py", 3, "  return loss ")
     '/nowhere/my.py, line 3: `return loss`'

@@ -1,7 +1,8 @@
-"""What a method must do, and what it says of itself to everyone who asks.
+"""What a method must do, and what it declares about itself.
 
-No other module keeps a list of methods or looks at a method's class: how its weight is called, which networks it trains in,
-whether images have a likelihood under it, what its codes are and where they are drawn from, are questions to the method.
+No other module keeps a list of methods or looks at a method's class: the method itself answers what its weight is
+called, which networks it usually trains, whether images have a likelihood under it, what its codes are and what their
+priors are.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Code:
-    """One code of a representation: its prior, N(0, 1), U[−1, 1] or uniform over so many classes."""
+    """One code of a representation: its prior, N(0, 1), U[−1, 1] or uniform over a number of classes."""
 
     prior: Literal["normal", "uniform", "categorical"] = "normal"
     classes: int = 0
@@ -31,31 +32,31 @@ class Code:
 class Method:
     """A frozen record of one method's hyperparameters that says what it trains and how.
 
-    A class may also say its `name`, on the command line and in tables, and its `title`, where people read it; both are the
-    class's own name if it does not, and neither is inherited.
+    A class may also state its `name`, for the command line and tables, and its `title`, for people; both default to the
+    class's own name, and neither is inherited.
     """
 
     symbol: ClassVar[str] = "weight"
-    """Of the weight that studies sweep."""
+    """The symbol of the weight that studies sweep."""
     swept: ClassVar[Mapping[str, float]] = {}
     """The fields that follow the weight that studies sweep, each with its ratio to it; if empty, the first float field."""
     architecture: ClassVar[str] = "convolutional"
-    """The name of its usual networks."""
+    """The name of its default architecture."""
     run_fields: ClassVar[Mapping[str, Any]] = {}
-    """Fields of a run of it whose defaults are not those of `Run`."""
+    """Defaults of its runs that differ from those of `Run`, by field."""
     has_likelihood: ClassVar[bool] = False
     """Whether images have a likelihood under its models: there is a network `decoder` whose output is the likelihood's."""
     warms_up: ClassVar[bool] = False
     """Whether its loss has a KL term of each image's posterior whose weight may rise from 0 to 1 (`Run.kl_warmup`)."""
     takes_bfloat16: ClassVar[bool] = True
-    """Whether its networks may compute in bfloat16. Adversarial games are played in float32."""
+    """Whether its networks may compute in bfloat16. Adversarial methods train in float32."""
 
     @abstractmethod
     def networks(self, run: Run, shape: tuple[int, int, int]) -> dict[str, nn.Module]: ...
 
     @abstractmethod
     def phases(self, run: Run) -> tuple[Phase, ...]:
-        """What a step does, one update after another."""
+        """The updates of a step, in order."""
         raise NotImplementedError(f"{type(self).__name__} has no phases; expected the updates that a step consists of")
 
     @abstractmethod
@@ -75,19 +76,19 @@ class Method:
         return tuple(code.prior == "categorical" for code in about(self).codes(self, run))
 
     def noise_inputs(self) -> int:
-        """How many draws of N(0, 1) `decode` may be given after the codes."""
+        """The number of draws of N(0, 1) that `decode` may be given after the codes."""
         return 0
 
     def calibrate(self, networks: Mapping[str, nn.Module], run: Run, images: Images, data_size: int) -> None:
-        """Fix in place, after training, what the networks need to treat each image by itself; often nothing."""
+        """Fix in place, after training, what the networks need to process each image independently; often nothing."""
 
     def at_steps(self, steps: int, before: int) -> Any:
-        """The method for a training of other length than the one, `before`, that it was meant for."""
+        """The method adapted to training for `steps` instead of the `before` steps that it was meant for."""
         return self
 
     @classmethod
     def at_strength(cls, strength: float) -> dict[str, float]:
-        """The fields that the weight which studies sweep sets; empty where there is none."""
+        """The fields that are set by the weight that studies sweep; empty where there is none."""
         first = next((field.name for field in dataclasses.fields(cls) if field.type in ("float", float)), None)  # type: ignore[arg-type]
         swept = cls.swept or ({} if first is None else {first: 1.0})
         return {name: float(strength) * ratio for name, ratio in swept.items()}
@@ -99,7 +100,7 @@ def _answering(cls: type) -> type[Method]:
 
 
 def about(method: Any) -> type[Method]:
-    """Who answers for a method or a method's class: the class, with `Method`'s answers where it has none of its own."""
+    """The class that describes a method or its class: its own, with `Method`'s defaults for what it does not define."""
     return _answering(method if isinstance(method, type) else type(method))
 
 

@@ -1,4 +1,4 @@
-"""Notes: sentences beside a score for people, each with a code at its end for programs. Nothing decides by their English.
+"""Notes: sentences beside a score for people, each ending in a code for programs. No program reads their English.
 
 A score may have several notes, a line each: `I(z; x) is estimated at 9.10 nats … [saturated]`.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 CODE = re.compile(r" \[([a-z][a-z0-9-]*)\]$")
-"""At the end of a note."""
+"""The code at the end of a note."""
 
 
 def with_code(text: str, code: str) -> str:
@@ -21,7 +21,7 @@ def with_code(text: str, code: str) -> str:
 
 
 def note_codes(text: str) -> tuple[str, ...]:
-    """The codes of all lines, each once.
+    """The codes of all lines, without repeats.
 
     >>> note_codes("one thing [saturated]\\nanother [own]\\nand in no words of ours")
     ('saturated', 'own')

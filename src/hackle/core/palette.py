@@ -1,9 +1,9 @@
-"""The colours of hackle: of its figures, pictures and pages, on light and on dark paper.
+"""hackle's colours, for its figures, pictures and pages, on a light and on a dark background.
 
-Colours of what differs in kind are Okabe & Ito's (2008), which colour-blind readers tell apart, each with a lighter twin for
-dark paper. What is ordered, such as weights, has shades of one hue instead, the stronger the farther from the paper: hue tells
-what differs in kind, shade what differs in degree. Pages take them as variables of their style sheet (`style_sheet`), each of
-which knows both papers.
+Categories have the colours of Okabe & Ito (2008), which colour-blind readers can tell apart, each with a lighter
+variant for dark backgrounds. Ordered values, such as weights, have shades of one hue instead, with more contrast to the
+background for larger values. Pages take the colours as variables of their style sheet (`style_sheet`), each with a
+value for either background.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields
 
 KINDS, SHADES = 10, 13
-"""How many colours a theme has for what differs in kind, and how many shades of each of its first three hues follow them."""
+"""The number of a theme's colours for categories, and of the shades of each of the first three that follow them."""
 
 
 def _shades(*anchors: str) -> tuple[str, ...]:
@@ -29,8 +29,9 @@ def _shades(*anchors: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Theme:
-    """Colours on one paper. good, bad and warm are what went well, what went wrong and what wants attention; card, raised and
-    stage are surfaces on the paper, track is what a bar has not filled; palette has the colours of series."""
+    """Colours on one background (`paper`). good, bad and warm mark success, failure and what needs attention; card,
+    raised and stage are surfaces on the background, track is the unfilled part of a bar; palette has the colours of
+    series."""
 
     paper: str
     ink: str
@@ -98,15 +99,15 @@ DARK = Theme(
 THEMES = {"light": LIGHT, "dark": DARK}
 
 DIVERGING = ("#b2182b", "#ef8a62", "#fddbc7", "#f7f7f7", "#d1e5f0", "#67a9cf", "#2166ac")
-"""From −1 over 0 to 1: red and blue differ for every kind of colour vision."""
+"""From −1 through 0 to 1: red and blue differ for every kind of colour vision."""
 RISING = ("#f7fbff", "#c6dbef", "#6baed6", "#2171b5", "#08306b")
 """From 0 upwards: one hue, darker is more."""
 ON_DARK, ON_LIGHT = "#fefefe", "#16191d"
-"""Ink on the cells of these scales, the same on both papers."""
+"""Text on the cells of these scales, the same on both backgrounds."""
 
 
 def style_sheet() -> str:
-    """The colours as variables of a page, which follow the reader's wish or the page's `data-theme`; paper prints are light."""
+    """The colours as CSS variables, which follow the reader's preference or `data-theme`; prints are light."""
     lines = [
         f"  {name}: light-dark({light}, {dark});"
         for (name, light), (_, dark) in zip(LIGHT.named, DARK.named, strict=True)

@@ -9,13 +9,13 @@ from hackle.core.parts import Parts
 
 @dataclass(frozen=True)
 class Paper:
-    """How a paper is known: its name here, and its authors, year and title as they are cited."""
+    """A paper: its name in hackle, and its authors, year and title as cited."""
 
     name: str
     authors: str
     title: str
     rank: int
-    """Its place among the papers where they are listed."""
+    """Its position in lists of papers."""
 
     @property
     def citation(self) -> str:
@@ -28,10 +28,10 @@ PAPERS: Parts[Paper] = Parts(
 
 
 def citation(name: str) -> str:
-    """How a paper is cited; whoever makes claims and figures of their own goes by the name they give."""
+    """How a paper is cited; claims and figures of the user's own are cited by the name they are given."""
     return PAPERS[name].citation if name in PAPERS else name
 
 
 def paper_order(name: str) -> int:
-    """Sorts by paper; names that are no paper's come last."""
+    """A sort key by paper; names that belong to no paper come last."""
     return PAPERS[name].rank if name in PAPERS else len(PAPERS)

@@ -2,13 +2,14 @@
 
 A part is found in one of three places, always in the same way:
 
-- built in: a module of hackle's own that defines it, wherever the kind says such modules lie; no list is kept by hand;
+- built in: a module of hackle's own that defines it, wherever the kind says such modules lie; there is no list kept by
+hand;
 - offered by an installed package through Python's entry points, in the group `hackle`: the entry's value is a module whose
   parts are taken, or one part;
 - in a file or module of the user's own, named `path.py:name` or `module:name`.
 
-Naming a file or module imports it. So names from the user's own words are looked up here, and names that a folder brings
-along are not: see `hackle.core.reading`.
+Naming a file or module imports it. So only names that the user gives are looked up here, not those read from a folder's
+files: see `hackle.core.reading`.
 """
 
 from __future__ import annotations
@@ -35,11 +36,11 @@ from hackle.core.errors import HackleError
 
 T = TypeVar("T")
 _FEW = 40
-"""Names that a message can list."""
+"""The most names that a message lists."""
 GROUP = "hackle"
-"""Of entry points."""
+"""The group of entry points."""
 NAMED: set[str] = set()
-"""The modules that the user has named in this process: what folders say of these may be believed without being trusted."""
+"""The modules that the user has named in this process: folders may refer to these without being trusted."""
 
 
 class PartError(HackleError):
@@ -56,12 +57,13 @@ class Found(Generic[T]):
 
 
 class Parts(Mapping[str, T]):
-    """Every part of one kind by name, found when first asked for.
+    """Every part of one kind by name, looked up on first use.
 
-    kind: what one is called. modules: where built-in ones are defined, as dotted names in which a star stands for any name.
-    accepts: whether an object is such a part; `name_of` is what it is called. adopt: makes a part of something that is
-    none but can become one, such as a function, given the name it was asked by; None where it cannot. order: sorts names.
-    expected: what one of the user's own has to be. error: what is raised where there is no such part.
+    kind: the word for such a part. modules: where built-in ones are defined, as dotted names in which a star matches
+    any name.
+    accepts: whether an object is such a part; `name_of` gives its name. adopt: turns something else, such as a
+    function, into a part, given the name it was requested by; None where it cannot. order: sorts names.
+    expected: what one of the user's own has to be. error: raised where there is no such part.
     """
 
     def __init__(
@@ -168,7 +170,7 @@ class Parts(Mapping[str, T]):
 
 
 KINDS: dict[str, Parts[Any]] = {}
-"""The kinds of parts, as far as their rooms have been imported."""
+"""The kinds of parts whose packages have been imported."""
 HOMES = {
     "method": "hackle.objectives",
     "architecture": "hackle.nets",
@@ -181,27 +183,27 @@ HOMES = {
     "figure": "hackle.figures",
     "paper": "hackle.core.papers",
 }
-"""The module that keeps each kind."""
+"""The module that defines each kind."""
 
 
 def parts_of(kind: str) -> Parts[Any]:
-    """Every part of a kind, for rooms that know names of parts and not their code: figures, say, give titles to methods."""
+    """Every part of a kind, for packages that know parts by name only: figures, say, look up the titles of methods."""
     importlib.import_module(HOMES[kind])
     return KINDS[kind]
 
 
 def name_of(part: Any) -> str:
-    """What a class, or an object's class, is called: by the `name` that it states itself, or as in Python."""
+    """What a class, or an object's class, is called: the `name` that it states itself, or its name in Python."""
     return _stated(part, "name")
 
 
 def title_of(part: Any) -> str:
-    """What people call it: by the `title` that the class states itself, or as in Python."""
+    """What people call it: the `title` that the class itself states, or its name in Python."""
     return _stated(part, "title")
 
 
 def _stated(part: Any, what: str) -> str:
-    """Not inherited, as a class that changes another is another; and a record may have a field that is called so."""
+    """Not inherited, since a subclass is a part of its own; and a record may have a field of that name."""
     cls = part if isinstance(part, type) else type(part)
     fields = [field.name for field in dataclasses.fields(cls)] if dataclasses.is_dataclass(cls) else []
     return cls.__name__ if what in fields else vars(cls).get(what, cls.__name__)
@@ -229,7 +231,7 @@ def _below(package: str, pattern: list[str]) -> Iterator[ModuleType]:
 
 
 def _is_of(value: Any, module: ModuleType) -> bool:
-    """Whether a class or function is defined in a module and not imported into it; other objects do not say."""
+    """Whether a class or function is defined in a module and not imported into it; other objects pass."""
     home = getattr(value, "__module__", None) if isinstance(value, type) or inspect.isroutine(value) else None
     return home in (None, module.__name__)
 
@@ -329,7 +331,7 @@ def import_file(path: Path) -> ModuleType:
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """A hint at the names that there are: the nearest ones, and all where they are few.
+    """A hint at the known names: the nearest ones, and all of them if they are few.
 
     >>> nearest("beta_vea", ["mig", "beta_vae"])
     'did you mean beta_vae? there are mig, beta_vae.'

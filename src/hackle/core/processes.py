@@ -1,4 +1,4 @@
-"""What Python and matplotlib take from the current folder by themselves, kept from hackle and the processes it starts."""
+"""Keeps Python and matplotlib from loading files of the current folder unasked, here and in processes hackle starts."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def safe_path() -> Iterator[None]:
 def import_matplotlib() -> None:
     """Import matplotlib without the `matplotlibrc` of the current folder, which may be one that somebody sent.
 
-    By its settings text is set by running LaTeX. Without such a file nothing is imported before it is needed.
+    Its settings could have LaTeX run to set text. Without such a file, matplotlib is not imported before it is needed.
     """
     if not os.path.lexists("matplotlibrc"):
         return

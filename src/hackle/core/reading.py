@@ -1,9 +1,9 @@
 """Records read from files that anyone may have written.
 
 Every value is checked against the declared type of its field before a record is built of it. A class that is neither
-hackle's nor an installed plugin's, or a function that a record names, runs code of whoever wrote it when it is imported.
-So these are imported only where the user trusts the record. What needs no import needs no trust: a method or an
-architecture whose module this process has imported already, and whatever is defined in a module that the user has named.
+hackle's nor an installed plugin's, or a function that a record names, runs its author's code when it is imported.
+So these are imported only if the user trusts the record. What needs no import needs no trust: a method or an
+architecture whose module this process has already imported, and anything defined in a module that the user has named.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from hackle.core.types import (
 from hackle.core.untrusted import is_text
 
 DEPTH, MOST_ITEMS = 16, 1_000
-"""How deep records are nested, and how many items a tuple in one has, at most: far more than any network has layers."""
+"""The deepest nesting of records, and the most items of a tuple in one: far more than any network has layers."""
 _PARTS = {Method: "phases", Architecture: "encoder", AdversarialArchitecture: "adversaries"}
-"""By what a record of each contract is known before it is built."""
+"""How a record of each protocol is recognised before it is built."""
 ALLOW = "Where you trust whoever made the folder, say so: --trust on the command line, trust=True in Python"
 _SEQUENCES = (tuple, list, collections.abc.Sequence)
 
 
 class RecordError(HackleError, ValueError):
-    """A record with values that its class does not declare, or of a class that is not to be imported."""
+    """A record with values that its class does not declare, or of a class that must not be imported."""
 
 
 def from_json(data: Any, classes: Mapping[str, type], *, trust: bool = False, stand_ins: bool = False) -> Any:
@@ -46,7 +46,7 @@ def from_json(data: Any, classes: Mapping[str, type], *, trust: bool = False, st
 
     classes: those that need no import, by the name that `to_json` writes. trust: import others, and accept functions of
     any module. stand_ins: instead of refusing a class that would have to be imported, let one of the same name and fields
-    stand in for it. It has the same hash, and is good for lists and tables but for nothing that computes.
+    stand in for it. Its records have the same hash, and serve for lists and tables but not for computing.
     """
     if not isinstance(data, dict):
         raise RecordError(f"the record is {_short(data)}; expected an object with the key type")
@@ -112,7 +112,7 @@ class _Reader:
             raise RecordError(f"{path} is a list; expected {_described(kind)}")
         if len(data) > MOST_ITEMS:
             raise RecordError(f"{path} has {len(data):,} items; expected at most {MOST_ITEMS:,}")
-        # Of several kinds of tuples any may be meant.
+        # Where several tuple types are allowed, it may be any of them.
         items = get_args(sequences[0]) if len(sequences) == 1 else ()
         kinds = [items[0] if items else None] * len(data)
         if len(items) > 1 and items[1] is not Ellipsis:
@@ -127,7 +127,7 @@ class _Reader:
         )
 
     def _class_of(self, name: Any, kind: Any, path: str) -> type | None:
-        """The class of a record that names its type so; None where a stand-in is wanted."""
+        """The class of a record with this type name; None where a stand-in is wanted."""
         if isinstance(name, str) and name in self.classes:
             return self.classes[name]
         module, colon, qualified = name.partition(":") if isinstance(name, str) else ("", "", "")
@@ -217,7 +217,7 @@ def _stand_in_class(place: str, fields: tuple[tuple[str, type], ...]) -> type:
 
 
 def _stand_in(place: str, values: dict[str, Any]) -> Any:
-    """A record that is written as the one it stands in for."""
+    """A record that is written exactly like the one it stands in for."""
     fields = tuple((name, float if type(value) is float else object) for name, value in values.items())
     record = _stand_in_class(place, fields)()
     for name, value in values.items():
@@ -247,7 +247,7 @@ def _is_function_type(kind: Any) -> bool:
 
 
 def _fits(cls: type, kind: Any) -> bool:
-    """Whether records of a class may stand in a field of a type."""
+    """Whether a field of a type may hold records of a class."""
     for one in _alternatives(kind):
         if _is_open(one) or (one in _PARTS and callable(getattr(cls, _PARTS[one], None))):
             return True
@@ -257,7 +257,7 @@ def _fits(cls: type, kind: Any) -> bool:
 
 
 def _expected(kind: Any, data: Any) -> str:
-    """What a field of this type takes, if not this number, text, truth value or nothing; empty if it may be."""
+    """What a field of this type accepts, if not this number, text, boolean or None; empty if it does accept it."""
     wanted = []
     for one in _alternatives(kind):
         if _is_function_type(one):
@@ -285,7 +285,7 @@ def _described(kind: Any) -> str:
 
 
 def _short(value: Any) -> str:
-    """A value in a message: as it is written, and cut where it is long."""
+    """A value for a message: its repr, shortened where it is long."""
     if isinstance(value, dict | list):
         return f"a {type(value).__name__}"
     text = repr(value) if not isinstance(value, int) or abs(value) < 2**63 else "a number beyond 2⁶³"

@@ -1,4 +1,4 @@
-"""Run records as data: what is written of them, their hash, and their float fields, which are what a fleet stacks.
+"""Run records as data: how they are written, their hash, and their float fields, which a fleet stacks.
 
 A record is a frozen dataclass of numbers, strings, tuples, other records, and classes or functions known by their name.
 Records of hackle's own classes carry the class's name alone; those of other classes `module:name`. They are read again by
@@ -31,14 +31,14 @@ def _is_float(field: dataclasses.Field[Any]) -> bool:
 
 
 def place_of(thing: Any) -> str:
-    """Where a class or function can be imported from, as `module:name`. Of a script that runs it is `__main__`, which
-    processes that the script starts know by another name."""
+    """Where a class or function can be imported from, as `module:name`. For a running script the module is `__main__`,
+    which processes started by the script know by another name."""
     module = "__main__" if thing.__module__ == "__mp_main__" else thing.__module__
     return f"{module}:{thing.__qualname__}"
 
 
 def import_named(place: str) -> Any:
-    """What `place_of` has named. It imports, and so runs, whatever it is told to: only for names that the user trusts.
+    """What `place_of` has named. It imports, and so runs, whatever it is given: only for names that the user trusts.
     A module that is nowhere on Python's path may be a file in the current folder."""
     module, _, name = place.partition(":")
     try:
@@ -53,15 +53,15 @@ def import_named(place: str) -> Any:
 
 
 def type_name(cls: type) -> str:
-    """What a record of this class names it."""
+    """The name by which a record refers to this class."""
     return cls.__name__ if cls.__module__.partition(".")[0] == "hackle" else place_of(cls)
 
 
 def to_json(record: Any) -> Any:
     """A record as plain data; nested records carry their class name so that they can be read back.
 
-    Float fields are written as floats, so that β = 4 and β = 4.0 are one record. A class or function becomes
-    `module:name`, a string from which whoever holds the record may import it again. A field that was added later (`later`
+    Float fields are written as floats, so that β = 4 and β = 4.0 give the same record. A class or function becomes
+    `module:name`, a string from which it can be imported again. A field that was added later (`later`
     in its metadata) is left out at its default, so that records from before it keep their hash.
     """
     if is_record(record):

@@ -1,4 +1,4 @@
-"""Code of the user's own in a record: what there is of it, its hash, and a word where it has changed since."""
+"""The user's own code in a record: which parts it is, their hashes, and a warning where they have changed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hackle.core.records import is_record, place_of, type_name
 
 
 class SourceChanged(UserWarning):
-    """A run was trained with other source code of a part than the one that is used now."""
+    """The source code of a part has changed since the run was trained."""
 
     code = "source-changed"
 
@@ -33,9 +33,9 @@ def own_parts(record: Any) -> list[str]:
 
 
 def source_hashes(record: Any, *, files: bool = True) -> dict[str, str]:
-    """The hash of the source of each of a record's own parts, by name, as far as it is here. Nothing is imported.
+    """The hash of the source of each of a record's own parts, by name, as far as it is available. Nothing is imported.
 
-    files: look into files that the record names as `path.py:name`, too, and not only into modules that are imported.
+    files: also look into files that the record names as `path.py:name`, not only into imported modules.
     """
     found = {}
     for name in own_parts(record):
@@ -48,7 +48,7 @@ def source_hashes(record: Any, *, files: bool = True) -> dict[str, str]:
 
 
 def warn_of_changes(record: Any, before: Any, of: object, *, trust: bool) -> None:
-    """Say which of a record's own parts have other sources than those whose hashes were kept. of: where it was read."""
+    """Warn of a record's own parts whose source no longer has the hash that was kept. of: where the record was read."""
     known = before if isinstance(before, dict) else {}
     now = source_hashes(record, files=trust)
     if changed := [name for name, value in now.items() if known.get(name, value) != value]:

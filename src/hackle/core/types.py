@@ -1,4 +1,4 @@
-"""The contracts between rooms: data sets, runs, objectives and what flows between them.
+"""The interfaces between packages: data sets, runs, objectives and what passes between them.
 
 Axes: m models, b batch, n samples, h height, w width, c channels, l latents, f factors. Rows are samples.
 """
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 
 
 class RunError(HackleError, ValueError):
-    """A run record with a value that no training can have."""
+    """A run record with a value that cannot be trained with."""
 
 
 @lru_cache(maxsize=1024)
 def field_types(cls: type) -> dict[str, Any]:
-    """The types of a record's fields; only the plain ones where annotations name what only a type checker sees."""
+    """The types of a record's fields; only the plain ones where annotations use names known only to a type checker."""
     try:
         return get_type_hints(cls)
     except (NameError, AttributeError, TypeError):
@@ -48,7 +48,7 @@ def _is_finite(value: Any) -> bool:
 
 
 def expected_value(kind: Any, value: Any) -> str:
-    """What a field of this type takes, if not this value; empty if it may be, and for types that are not checked."""
+    """What a field of this type accepts, if not this value; empty if it does, and for types that are not checked."""
     own = ", Python's own instead of NumPy's" if hasattr(value, "dtype") else ""
     if kind is float and not _is_finite(value):
         return f"a finite number{own}"
@@ -66,9 +66,9 @@ def expected_value(kind: Any, value: Any) -> str:
 
 
 def check_fields(record: Any, path: str = "") -> None:
-    """Refuse values that are not of their fields' types, in the records within a record, too.
+    """Refuse values that are not of their fields' types, also in nested records.
 
-    Checked are numbers, texts, truth values and literals. Tensors, which fleets put in the place of numbers, pass.
+    Numbers, texts, booleans and literals are checked. Tensors, with which fleets replace numbers, pass.
     """
     types = field_types(type(record))
     for each in fields(record):
@@ -80,7 +80,7 @@ def check_fields(record: Any, path: str = "") -> None:
 
 
 def check_weights(method: Any) -> None:
-    """`check_fields`, and no float field of the method, each of them a weight in its loss, may be negative."""
+    """`check_fields`, and refuse negative float fields of the method, all of which are weights in its loss."""
     check_fields(method)
     for each in fields(method):
         value = getattr(method, each.name)
@@ -112,38 +112,38 @@ class Dataset(Protocol):
         ...
 
     def render(self, rows: ArrayLike, *, seed: int = 0) -> NDArray[np.uint8]:
-        """Images (n, h, w, c) in 0 … 255 for factor rows (n, f). The seed matters to stochastic sets alone."""
+        """Images (n, h, w, c) in 0 … 255 for factor rows (n, f). The seed only matters for stochastic data sets."""
         ...
 
     def images_on(self, device: torch.device | str) -> Images: ...
 
 
 def later(default: Any) -> Any:
-    """A field that is newer than records that are stored: they leave it out at its default, so that their hashes stay."""
+    """A field that is newer than some stored records: it is left out at its default, so that their hashes stay."""
     return field(default=default, metadata={"later": True})
 
 
 @dataclass(frozen=True)
 class Adam:
-    """The optimiser's settings (Kingma & Ba 2015), how its learning rate goes (`hackle.train.schedules`) and where the gradient
-    is clipped."""
+    """The optimiser's settings (Kingma & Ba 2015), its learning-rate schedule (`hackle.train.schedules`) and the
+    clipping of the gradient."""
 
     learning_rate: float = 1e-4
     """Adam's step size for the networks that it trains."""
     beta1: float = 0.9
-    """Decay of Adam's mean of gradients."""
+    """Decay rate of Adam's mean of gradients."""
     beta2: float = 0.999
-    """Decay of Adam's mean of squared gradients."""
+    """Decay rate of Adam's mean of squared gradients."""
     epsilon: float = 1e-8
-    """What Adam adds to the root of the mean square."""
+    """Added to the root of Adam's mean square."""
     warmup: float = later(0.0)
     """First steps over which the learning rate rises linearly to its full size."""
     decay: Literal["constant", "linear", "cosine", "step"] = later("constant")
-    """How the learning rate goes after that: it stays, falls along a line or half a cosine, or drops now and then."""
+    """The learning rate after that: constant, falling linearly or along half a cosine, or dropping in steps."""
     decay_to: float = later(0.0)
-    """Part of the learning rate that is left at the end; with `step` what each drop multiplies it by."""
+    """Fraction of the learning rate that is left at the end; with `step`, the factor of each drop."""
     decay_steps: float = later(0.0)
-    """Step at which a line or a cosine has reached its end, 0 for the last of the run; with `step` those between two drops."""
+    """Step at which a linear or cosine decay ends, 0 for the run's last; with `step`, the steps between two drops."""
     clip_norm: float = later(0.0)
     """Largest norm of a model's gradient in one update, over all networks that it trains; 0 leaves gradients as they are."""
 
@@ -198,8 +198,8 @@ class Draw:
 
 @dataclass(frozen=True)
 class Step:
-    """What one model sees in one phase of one step. Images are bytes, as data sets hold them: `nets` and the likelihoods read
-    them as numbers in [0, 1]."""
+    """What one model sees in one phase of one step. Images are uint8, as in the data set: `nets` and the likelihoods
+    read them as numbers in [0, 1]."""
 
     images: Tensor
     noise: Mapping[str, Tensor]
@@ -207,7 +207,7 @@ class Step:
     data_size: int
     carry: Mapping[str, Tensor] = field(default_factory=dict)
     kl_weight: Tensor | None = None
-    """What the KL term is multiplied by while it warms up; nothing where no run of the fleet asks for that."""
+    """The weight of the KL term while it warms up; None where no run of the fleet has a warm-up."""
 
 
 @dataclass(frozen=True)
@@ -221,7 +221,7 @@ class Losses:
 
 @dataclass(frozen=True)
 class Phase:
-    """One update within a step: a fresh batch and noise, a loss, and the networks whose parameters follow its gradient."""
+    """One update within a step: a fresh batch and noise, a loss, and the networks whose parameters it updates."""
 
     name: str
     trains: tuple[str, ...]
@@ -233,10 +233,10 @@ class Phase:
 
 @dataclass(frozen=True)
 class Shown:
-    """How people meet a field of `Run`: as an option of `hackle train` and as a column of every table and list.
+    """How a field of `Run` is shown: as an option of `hackle train` and as a column of every table and list.
 
     about: the option's help. word: its heading; the field's name if empty. compared: whether runs that differ in it are
-    different experiments. usual: whether a claim or figure that says nothing of it means runs that have the default.
+    different experiments. usual: whether a claim or figure that does not mention it means runs with the default.
     """
 
     about: str
@@ -246,10 +246,10 @@ class Shown:
 
 
 def shown(default: Any, about: str, *, later: bool = False, **how: Any) -> Any:
-    """A field of `Run` that people see; declaring it is all that it takes.
+    """A field of `Run` that is shown; declaring it is enough.
 
-    later: the field is newer than runs that are stored. It is left out of records while it has its default, so that their
-    hashes stay. The rest as in `Shown`.
+    later: the field is newer than some stored runs. It is left out of records at its default, so that their hashes stay
+    the same. The rest is as in `Shown`.
     """
     return field(default=default, metadata={"shown": Shown(about, **how), "later": later})
 
@@ -258,7 +258,7 @@ def shown(default: Any, about: str, *, later: bool = False, **how: Any) -> Any:
 class Run:
     """The record of one training: its result depends on these fields alone.
 
-    Its numbers are checked when it is made. Fleets put tensors in their place by `with_fields`, which does not make it anew.
+    Its values are checked when it is created. Fleets replace numbers with tensors by `with_fields`, unchecked.
     """
 
     method: Method
@@ -320,7 +320,7 @@ class Run:
                 raise RunError(f"{name} is {value!r}; expected a whole number from 1")
         for name, value in float_fields(self).items():
             if name.endswith("learning_rate") and value < 0:
-                raise RunError(f"{name} is {value}; expected a positive number, or 0 to hold the weights still")
+                raise RunError(f"{name} is {value}; expected a positive number, or 0 to leave the weights unchanged")
             if name.endswith(("optimiser.beta1", "optimiser.beta2")) and not 0 <= value < 1:
                 raise RunError(f"{name} is {value}; expected 0 up to, not including, 1")
             if name.endswith("optimiser.epsilon") and value <= 0:
@@ -349,7 +349,7 @@ _OF_TRAINING = ("kl_warmup", "optimiser.warmup", "optimiser.decay_to", "optimise
 
 
 def _check_drops(record: Any, path: str = "") -> None:
-    """Refuse an optimiser, of the run or of its method, whose learning rate is to drop without saying when or how far."""
+    """Refuse an optimiser, of the run or its method, whose learning rate drops in steps but without when or how far."""
     for each in fields(record):
         value, name = getattr(record, each.name), path + each.name
         if isinstance(value, Adam) and value.decay == "step" and not (value.decay_steps and value.decay_to):
@@ -362,5 +362,5 @@ def _check_drops(record: Any, path: str = "") -> None:
 
 
 def shown_fields() -> dict[str, Shown]:
-    """The fields of `Run` that people see, by name, in its order; methods and networks are seen by their names instead."""
+    """The fields of `Run` that are shown, by name, in its order; methods and architectures are shown by their names."""
     return {each.name: each.metadata["shown"] for each in fields(Run) if "shown" in each.metadata}

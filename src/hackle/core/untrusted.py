@@ -1,4 +1,4 @@
-"""Files of folders that anyone may have written: read whole or refused with a reason, and never from outside the folder."""
+"""Files in folders that anyone may have written: read whole or refused with a reason, never from outside the folder."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import Any
 from hackle.core.types import HackleError
 
 MOST_BYTES = 32 * 2**20
-"""The largest text file that is read of such a folder."""
+"""The size of the largest text file that is read from such a folder."""
 
 
 class UntrustedError(HackleError, ValueError):
-    """A file that is not read: a link that leaves its folder, too large, no text, or not there for us."""
+    """A file that is not read: a link out of its folder, too large, not text, or not readable."""
 
 
 def file_inside(folder: Path, name: str, *, follow: bool = False) -> Path | None:
@@ -43,8 +43,9 @@ def file_inside(folder: Path, name: str, *, follow: bool = False) -> Path | None
 
 
 def place_inside(folder: Path, name: str) -> Path:
-    """Where to write the file or folder of this name in a folder. A link there, or in the folder there, that leaves the first
-    is refused: it would have something else overwritten."""
+    """Where to write the file or folder of this name in a folder. A link there, or inside it, that leads out of the
+    folder is
+    refused: something else would be overwritten through it."""
     path, home = folder / name, os.path.realpath(folder)
     for place in (path, *(path.iterdir() if path.is_dir() else ())):
         if not Path(os.path.realpath(place)).is_relative_to(home):
@@ -66,13 +67,13 @@ def read_text(path: Path, most: int = MOST_BYTES) -> str:
             raise UntrustedError(f"{path} has {size:,} bytes; at most {most:,} are read")
         return path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
-        raise UntrustedError(f"{path} is no text in UTF-8") from error
+        raise UntrustedError(f"{path} is not text in UTF-8") from error
     except OSError as error:
         raise UntrustedError(f"{path} cannot be read: {error.strerror}") from error
 
 
 def read_json(path: Path, most: int = MOST_BYTES) -> Any:
-    """What a file of JSON holds. It may be nested about as deep as Python's own reader goes, and no deeper."""
+    """What a file of JSON holds. It may be nested as deep as Python's own parser allows."""
     text = read_text(path, most)
     try:
         return json.loads(text)
