@@ -1,9 +1,9 @@
-"""Training: runs that stack become fleets, fleets go through one loop, and folders hold what comes of it.
+"""Training: runs that stack become fleets, one loop trains a fleet, and folders hold the results.
 
 A run folder holds `run.json` (the record), `weights.safetensors` (the result), `curves.csv` and TensorBoard events (every
-term, averaged between log points, and scores at some of them). While a run trains alone its checkpoint lies there too;
-those of fleets lie in the folder `fleets` beside their runs' folders. Since batches and noise are functions of seed and
-step, a run resumed from any checkpoint ends bit-identical on the CPU with one never interrupted.
+term, averaged between log points, and scores at some of them). While a run trains alone, its checkpoint is there too;
+those of fleets are in the folder `fleets` beside their runs' folders. Since batches and noise are functions of seed and
+step, on the CPU a run resumed from any checkpoint ends bit-identical to one that was never interrupted.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def default_device() -> torch.device:
 
 
 def find_device(name: torch.device | str | None = None) -> torch.device:
-    """The device of this name if it is here, and the best one that is here if no name is given.
+    """The device of this name, if this machine has it; without a name, the best one it has.
 
     >>> find_device("cpu")
     device(type='cpu')
@@ -108,20 +108,21 @@ def fit(
     """Train one run to a `Model`, or several to a list of models; runs that stack train together.
 
     out: the run's folder, or the folder that holds one folder per run, named by the run's hash; None keeps nothing.
-    dataset: a data set of your own instead of the one that the runs name, or a map-style data set of PyTorch. Of data in
-    memory the record keeps name and contents: the model's run, `model.run`, then names them. root: where data sets lie.
-    resume: go on from the checkpoints under `out`. A run alone whose folder holds it with fewer steps goes on where that ended.
-    start: a model, or a run's folder, whose weights to begin with; the model's run says so in `start_from`.
+    dataset: a data set of your own instead of the one that the runs name, or a map-style data set of PyTorch. The
+    record of a model trained on data in memory, `model.run`, names the data and a hash of their contents. root: where
+    data sets are stored.
+    resume: continue from the checkpoints under `out`. A single run continues where a shorter one in its folder ended.
+    start: a model, or a run's folder, whose weights to begin with; the model's run records it as `start_from`.
     log_every: steps between two points of the curves.
-    scores: a function of a model and its data set, such as `hackle.scoring.models.quick_scores`, that gives scores by name.
-    They are taken every `score_every` steps, at the log point then or next, and at the end, and join the curves as
-    `score_…`. Training does not depend on them.
-    held_out_every: steps between two times that the ELBO of the held-out images of runs that have some joins the curves.
-    checkpoint_seconds: between two checkpoints. keep_state: keep the optimisers' states of a run alone when it has ended, about
-    twice the size of its weights and a copy of these, so that it can be lengthened.
+    scores: a function of a model and its data set, such as `hackle.scoring.models.quick_scores`, that returns scores by
+    name. They are computed every `score_every` steps, at the next log point, and at the end, and are added to the
+    curves as `score_…`. Training does not depend on them.
+    held_out_every: steps between two estimates of the ELBO of held-out images, for runs that have some.
+    checkpoint_seconds: between two checkpoints. keep_state: keep the final state of a single run's optimisers, about
+    twice the size of its weights, and a copy of these, so that it can be lengthened.
     fleet_size: the most runs that train together; None takes as many as the free memory holds.
-    tensorboard: write the curves for TensorBoard, too.
-    A run that diverges raises `Diverged` when it trains alone; among others it comes back as None and the others go on.
+    tensorboard: also write the curves for TensorBoard.
+    A run that diverges raises `Diverged` when it trains alone; among others its model is None and the others go on.
     """
     if fleet_size is not None and fleet_size < 1:
         raise TrainingError(f"fleet_size is {fleet_size}; expected 1 or more, or None")
@@ -156,7 +157,7 @@ def fit(
             for number, together in enumerate(group(members)):
                 find = load_of_run if resume else load
                 data = dataset if dataset is not None else find(together[0].dataset, root)
-                # What cannot be trained on these images is refused before a folder is claimed for it.
+                # Runs that cannot be trained on these images are refused before a folder is claimed for them.
                 build_networks(together[0], data.shape)
                 check_held_out(together[0].held_out, len(data.factors))
                 if first is not None:
@@ -189,7 +190,7 @@ def fit(
 
 
 def _checked(runs: Any) -> list[Run]:
-    """The runs as a list, or what to give instead."""
+    """The runs as a list, or an error that says what to give instead."""
     if isinstance(runs, Run):
         return [runs]
     members: list[Any] = list(runs) if isinstance(runs, Iterable) and not isinstance(runs, str) else [runs]
@@ -203,7 +204,7 @@ def _checked(runs: Any) -> list[Run]:
 
 
 def _beginning_with(start: Start, run: Run) -> Run:
-    """The run as its record says that it begins with these weights."""
+    """The run with a record that says it begins with these weights."""
     if run.start_from not in ("", start.identity):
         raise TrainingError(
             f"the run begins with the weights {run.start_from}, and those that are given are {start.identity}; give the "

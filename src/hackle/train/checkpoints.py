@@ -1,9 +1,9 @@
-"""Checkpoints of whole fleets, written beside the training and found again by the runs that they hold.
+"""Checkpoints of whole fleets, written in the background of training and looked up by the runs that they hold.
 
 A checkpoint is one safetensors file: the fleet's state with a row per run, its curves, and as metadata the runs' hashes,
 the step and a checksum. The state is copied (on CUDA into pinned memory, in stream order, so that training goes on at
-once) and a thread writes the copy. The file before it is kept as `….previous.safetensors`. Whoever resumes asks for the
-runs it wants, and gets the newest rows that are whole, however the fleet was cut when they were written.
+once) and a thread writes the copy. The previous file is kept as `….previous.safetensors`. To resume, ask for the runs
+wanted: the newest intact rows are returned, however the fleet was cut when they were written.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ NAME = "checkpoint"
 
 
 def write_atomically(tensors: dict[str, Tensor], path: Path, metadata: dict[str, str] | None = None) -> None:
-    """Write a safetensors file in one step: whoever reads it sees the old file or the new one, never a part.
+    """Write a safetensors file atomically: a reader sees the old file or the new one, never a part.
 
     A checksum of the contents goes into the metadata.
     """
@@ -63,7 +63,7 @@ def read_whole(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The state of a fleet's runs after a step, on the CPU. seconds: what each run has cost so far."""
+    """The state of a fleet's runs after a step, on the CPU. seconds: the time each run has taken so far."""
 
     runs: tuple[str, ...]
     state: dict[str, Tensor]
@@ -75,7 +75,8 @@ class Snapshot:
 
     @property
     def problem(self) -> str:
-        """Why this is no state of a fleet, in words; "" if it is one. Whether it is of these networks shows when it is used."""
+        """Why this is not the state of a fleet, in words; "" if it is. Whether the networks match is checked when it is
+        used."""
         step, points = self.state.get("step"), self.state.get(STEPS, torch.zeros(0)).numel()
         if step is None or step.dim() or step.dtype != torch.int64:
             return "it has no step"
@@ -99,7 +100,7 @@ class Snapshot:
         return Snapshot(tuple(runs), cut, self.seconds)
 
     def joined(self, other: Snapshot) -> Snapshot:
-        """The rows of both, which stand at the same step."""
+        """The rows of both, which are at the same step."""
         state = {
             name: torch.cat([value, other.state[name]]) if _has_rows(name, value) else value
             for name, value in self.state.items()
@@ -107,9 +108,9 @@ class Snapshot:
         return Snapshot(self.runs + other.runs, state, max(self.seconds, other.seconds))
 
     def of_fleet(self, fleet: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """What the state of a fleet is to be, without curves; `TrainingError` where this is of other networks.
+        """The state to load into a fleet, without curves; `TrainingError` if it belongs to other networks.
 
-        Running sums are there from the first step on, and are given up where they are not what a fleet writes.
+        Running sums exist from the first step on, and are dropped where they are not what a fleet writes.
         """
         for name, value in fleet.items():
             there = self.state.get(name)
@@ -131,7 +132,7 @@ class Snapshot:
         return state
 
     def fits(self, other: Snapshot) -> bool:
-        """Whether both stand at the same step and took points of the same curves at the same steps."""
+        """Whether both are at the same step and have points of the same curves at the same steps."""
         points = [snapshot.state.get(STEPS, torch.zeros(0)).tolist() for snapshot in (self, other)]
         return self.step == other.step and points[0] == points[1] and self.state.keys() == other.state.keys()
 
@@ -145,7 +146,7 @@ def _has_rows(name: str, value: Tensor) -> bool:
 
 
 def _copy_to_host(state: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], Callable[[], None]]:
-    """A copy of the state as it is now, and a function that waits until the copy is there."""
+    """A copy of the current state, and a function that waits until the copy is complete."""
     devices = {value.device for value in state.values() if value.device.type == "cuda"}
     copies = {
         name: torch.empty(value.shape, dtype=value.dtype, pin_memory=value.device.type == "cuda").copy_(
@@ -164,14 +165,14 @@ def _copy_to_host(state: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], Calla
 
 class Checkpoints:
     """The checkpoints in one folder. `alone`: the folder is one run's own, and its file has a plain name. `last`: the state
-    after the last step is kept, too, from which a run can be lengthened."""
+    after the last step is also kept, from which a run can be lengthened."""
 
     def __init__(self, folder: Path, *, alone: bool = False, last: bool = False) -> None:
         self.folder, self._alone, self.last = folder, alone, last
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="checkpoint")
         self._writing: Future[None] | None = None
         self.seconds = 0.0
-        """What the last checkpoint took to write."""
+        """The time that the last checkpoint took to write."""
 
     def path(self, runs: Iterable[str]) -> Path:
         """Where a fleet of these runs keeps its newest checkpoint."""
@@ -184,7 +185,7 @@ class Checkpoints:
         return self._writing is not None and not self._writing.done()
 
     def save(self, snapshot: Snapshot) -> None:
-        """Copy the state and have it written. An error of the write before this one is raised here."""
+        """Copy the state and write it in the background. An error of the previous write is raised here."""
         self.wait()
         state, ready = _copy_to_host(snapshot.state)
         self._writing = self._thread.submit(self._write, Snapshot(snapshot.runs, state, snapshot.seconds), ready)
@@ -202,7 +203,7 @@ class Checkpoints:
         self.seconds = time.monotonic() - started
 
     def wait(self) -> None:
-        """Until nothing is being written; raises what went wrong."""
+        """Wait until nothing is being written; raises what went wrong."""
         if self._writing is not None:
             writing, self._writing = self._writing, None
             writing.result()
@@ -211,10 +212,10 @@ class Checkpoints:
         self._thread.shutdown(wait=True)
 
     def latest(self, runs: Sequence[str], say: Callable[[str], None] = lambda line: None) -> list[Snapshot]:
-        """The newest whole rows of each of these runs that has any, those that stand at the same step together.
+        """The newest intact rows of each of these runs that has any; those at the same step are joined.
 
-        A damaged file is passed over for an older one, with a line to `say`. Where there is none `DamagedCheckpoint` is
-        raised, if the damaged file is known to be this fleet's.
+        A damaged file is skipped for an older one, with a line to `say`. Where there is none, `DamagedCheckpoint` is
+        raised if the damaged file is known to be this fleet's.
         """
         wanted, snapshots, damaged = set(runs), [], []
         for path, members in self._by_age(damaged):
@@ -244,7 +245,7 @@ class Checkpoints:
         for path in sorted(self.folder.glob(f"{NAME}*.safetensors")):
             try:
                 if file_inside(self.folder, path.name) is None:
-                    # Another worker has just put a newer one in its place.
+                    # Another worker has just replaced it by a newer one.
                     continue
                 with safe_open(path, framework="pt") as file:
                     known = file.metadata()
@@ -278,12 +279,12 @@ class Checkpoints:
                 path.unlink(missing_ok=True)
 
     def discard_previous(self) -> None:
-        """Delete every checkpoint of which there is a newer one."""
+        """Delete every checkpoint that has a newer one."""
         for path in self.folder.glob(f"{NAME}*.previous.safetensors"):
             path.unlink(missing_ok=True)
 
     def tidy(self) -> None:
-        """Delete the folder of fleets if it is empty; only when nobody else writes into it."""
+        """Delete the folder of fleets if it is empty; only if no other process writes into it."""
         if not self._alone and self.folder.is_dir() and not any(self.folder.iterdir()):
             self.folder.rmdir()
 
@@ -293,7 +294,7 @@ def _previous(path: Path) -> Path:
 
 
 def _together(snapshots: Iterable[Snapshot], order: Sequence[str]) -> list[Snapshot]:
-    """Snapshots that fit joined into one, its runs in the order given."""
+    """Join snapshots that fit into one, its runs in the order given."""
     parts: list[Snapshot] = []
     for snapshot in snapshots:
         for position, part in enumerate(parts):

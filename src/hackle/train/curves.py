@@ -1,8 +1,8 @@
 """The terms of a fleet's runs over its steps: kept in memory, saved with its checkpoints, and a table in each run's folder.
 
 A term is a number per run, or a row of numbers (one per latent). Runs are the leading axis, as in a fleet's state, so that
-the curves of a fleet can be cut and joined with it. A term that a point does not have, such as a score that is taken at some
-points alone, is NaN there.
+the curves of a fleet can be cut and joined with it. A term that is missing at a point, such as a score that is computed
+only at some points, is NaN there.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ STEPS = PREFIX + "step"
 
 
 class Curves:
-    """Points taken at growing steps: every term's mean since the point before, and what else was measured there."""
+    """Points at increasing steps: every term's mean since the previous point, and whatever else was measured there."""
 
     def __init__(
         self, steps: Sequence[int] = (), terms: Mapping[str, Sequence[NDArray[np.float32]]] | None = None
@@ -37,7 +37,7 @@ class Curves:
 
     @classmethod
     def of(cls, tensors: Mapping[str, Tensor]) -> Curves:
-        """What `tensors` gave; empty where there is nothing."""
+        """The curves from what `tensors` returned; empty where there is nothing."""
         if STEPS not in tensors:
             return cls()
         named = {
@@ -55,7 +55,7 @@ class Curves:
         return {STEPS: torch.tensor(self.steps), **stacked}
 
     def add(self, step: int, averages: Sequence[Mapping[str, list[float] | float]]) -> None:
-        """One point: the averages that a fleet gives for each of its runs, which may have scores of their own besides."""
+        """Add a point: a fleet's averages for each of its runs, and scores where a run has any."""
         before = len(self.steps)
         self.steps.append(step)
         for name in dict.fromkeys(name for row in averages for name in row):
@@ -80,7 +80,7 @@ class Curves:
 
 
 def as_lines(curves: Mapping[str, NDArray]) -> str:
-    """Rows of the table: nine digits give a float32 back exactly, and a cell is empty where there is no number."""
+    """Rows of the table: nine digits restore a float32 exactly, and NaN becomes an empty cell."""
     columns = [
         [str(value) if name == "step" else "" if value != value else f"{value:.9g}" for value in values.tolist()]
         for name, values in curves.items()
@@ -89,7 +89,7 @@ def as_lines(curves: Mapping[str, NDArray]) -> str:
 
 
 def write_curves(folder: Path, curves: Mapping[str, NDArray]) -> None:
-    """Write a run's curves as a table, in one step."""
+    """Write a run's curves as a table, atomically."""
     head = StringIO()
     csv.writer(head, lineterminator="\n").writerow(curves)
     with replacing(folder / FILE) as partial:
@@ -97,7 +97,7 @@ def write_curves(folder: Path, curves: Mapping[str, NDArray]) -> None:
 
 
 def read_curves(folder: Path) -> dict[str, NDArray]:
-    """The curves of a run folder, `step` and each term; nothing where there are none.
+    """The curves of a run folder, `step` and each term; empty where there are none.
 
     A last line that is still being written is left out. `UntrustedError` where a table is damaged.
     """

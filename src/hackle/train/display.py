@@ -1,4 +1,4 @@
-"""What a training shows: a bar on a terminal, and in a log a plain line now and then."""
+"""The progress of training: a bar on a terminal, and a plain line now and then in a log."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from hackle.train.loop import Point, Watch
 
 LONG_RUN_SECONDS = 30 * 60
 LINE_SECONDS = 30.0
-"""Between two lines where there is no terminal to draw a bar on."""
+"""Seconds between two lines where there is no terminal to draw a bar on."""
 
 
 class Lines:
-    """A line about every half minute on where a fleet stands, for logs."""
+    """A line on a fleet's progress about every half minute, for logs."""
 
     def __init__(self, say: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> None:
         self._say, self._clock = say, clock
@@ -54,7 +54,7 @@ class Lines:
 
 
 class _Losses(ProgressColumn):
-    """The end of the bar's line. On a narrow terminal it is cut, and the steps and the time left are not."""
+    """The end of the bar's line. On a narrow terminal this is cut, but not the steps and the time left."""
 
     def render(self, task: Task) -> Text:
         return Text(f"left {task.fields['losses']}", no_wrap=True, overflow="ellipsis")
@@ -62,7 +62,7 @@ class _Losses(ProgressColumn):
 
 @contextmanager
 def shown(progress: bool, device: torch.device) -> Iterator[Watch]:
-    """A bar of the fleet that trains, and lines above it; without a terminal lines alone, and the bar at the end."""
+    """A bar for the fleet in training, and lines above it; without a terminal only lines, and the bar at the end."""
     console = Console(stderr=True, quiet=not progress)
     columns = (
         TextColumn("{task.description}"),

@@ -12,7 +12,7 @@ class TrainingError(HackleError):
 
 
 class MethodError(TrainingError):
-    """A method or network of one's own that does what cannot be trained."""
+    """A user's method or network that does something that cannot be trained."""
 
 
 class WriteError(TrainingError):
@@ -23,7 +23,7 @@ class Stopped(TrainingError):
     """A training that was asked to stop and left a checkpoint."""
 
     exit_code = 130
-    """What shells give for Ctrl-C."""
+    """The exit status that shells give for Ctrl-C."""
 
 
 class Diverged(TrainingError):
@@ -31,7 +31,7 @@ class Diverged(TrainingError):
 
 
 class DamagedCheckpoint(TrainingError):
-    """A checkpoint that cannot be read, and no older one to take its place."""
+    """A checkpoint that cannot be read, without an older one to use instead."""
 
 
 def is_out_of_memory(error: BaseException) -> bool:

@@ -1,7 +1,7 @@
 """A trained model for other programs: its encoder and decoder as plain modules, and as files that run without hackle.
 
-Files are written by `torch.export` (.pt2) or as ONNX (.onnx), for batches of any size, and checked: the file is read again and
-run on made-up inputs, and its answers are compared with the model's.
+Files are written by `torch.export` (.pt2) or as ONNX (.onnx), for batches of any size, and checked: the file is loaded
+and run on made-up inputs, and its outputs are compared with the model's.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 Part = Literal["encoder", "decoder"]
 Arrays = tuple[NDArray[np.float32], ...]
 _CHECKED = 5
-"""Rows of the batch by which a file is checked; of another number than the batch by which it was traced, two."""
+"""Rows of the batch with which a file is checked; a number other than that of the batch it was traced with, two."""
 _TOLERANCE = 1e-3
-"""By how much a file's answers may differ from the model's, relative to the largest of them: sums in another order."""
+"""How much a file's outputs may differ from the model's, relative to the largest, since sums run in another order."""
 
 
 class ExportError(HackleError):
@@ -48,7 +48,7 @@ class _Part(nn.Module):
 
     @property
     def layers(self) -> nn.Module:
-        """The network where there is one, which gives what it gives before the method makes codes or images of it."""
+        """The network, if there is only one; its output is what the method turns into codes or images."""
         if len(self.networks) > 1:
             raise HackleError(f"this has the networks {', '.join(self.networks)}; take one of `networks` by its name")
         return next(iter(self.networks.values()))
@@ -73,7 +73,7 @@ class PlainDecoder(_Part):
 
 
 def plain_part(model: Model, part: Part) -> _Part:
-    """A copy of a model's encoder or decoder. Which networks it takes is seen from the method at work on one row."""
+    """A copy of a model's encoder or decoder. Which networks it uses is found by running the method on one row."""
     used: dict[str, tuple[int, ...]] = {}
     pairs: set[str] = set()
 
@@ -113,7 +113,8 @@ def _inputs(model: Model, part: Part, count: int) -> NDArray[np.float32]:
 
 @dataclass(frozen=True)
 class Exported:
-    """What was written: the file, the part, what goes in and comes out, and by how much its answers differ from the model's."""
+    """What was written: the file, the part, its inputs and outputs, and how much its outputs differ from the
+    model's."""
 
     path: Path
     part: Part
@@ -129,7 +130,7 @@ class Exported:
 
 
 def export_model(model: Model, path: Path, part: Part, overwrite: bool) -> Exported:
-    """Write one part of a model to a file whose ending says the format, and check it."""
+    """Write one part of a model to a file, in the format of the file's ending, and check it."""
     if part not in get_args(Part):
         raise ExportError(f"part is {part!r}; expected {' or '.join(get_args(Part))}")
     if path.suffix not in _FORMATS:
@@ -139,21 +140,21 @@ def export_model(model: Model, path: Path, part: Part, overwrite: bool) -> Expor
             f"{path} is there already; replace it with overwrite=True (--overwrite on the command line), or choose another name"
         )
     write, read = _FORMATS[path.suffix]
-    # An accelerator may compute in another dtype than the file's float32.
+    # An accelerator may compute in a dtype other than the file's float32.
     model = model if model.device.type == "cpu" else type(model)(model.run, model.shape, model.weights())
     module = plain_part(model, part)
     names = ("images", ("means", "logvars")) if part == "encoder" else ("latents", ("images",))
     inputs = _inputs(model, part, _CHECKED)
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as partial, warnings.catch_warnings():
-        # Of the compilers' own insides.
+        # Warnings from inside the compilers.
         warnings.simplefilter("ignore")
         _quietly(lambda: write(module, torch.from_numpy(inputs[:2]), names, partial))
         answers = read(partial, inputs)
         difference = _difference(model, part, inputs, answers)
         if not difference <= _TOLERANCE:
             raise ExportError(
-                f"the file for {path} answers otherwise than the model, by up to {difference:.1e}; expected at most "
+                f"the outputs of the file for {path} differ from the model's by up to {difference:.1e}; expected at most "
                 f"{_TOLERANCE:g}. It was not kept"
             )
     height, width, channels = model.shape
@@ -164,7 +165,7 @@ def export_model(model: Model, path: Path, part: Part, overwrite: bool) -> Expor
 
 
 def _difference(model: Model, part: Part, inputs: NDArray[np.float32], answers: Arrays) -> float:
-    """The largest difference from the model's answers, relative to the largest of these where they exceed 1."""
+    """The largest difference from the model's outputs, relative to the largest of these where it exceeds 1."""
     if part == "encoder":
         wanted = model.encode(inputs.transpose(0, 2, 3, 1))
     else:
@@ -179,7 +180,7 @@ Names = tuple[str, tuple[str, ...]]
 
 
 def _quietly(work: Callable[[], None]) -> None:
-    """PyTorch's exporters log what they decompose."""
+    """Silence PyTorch's exporters, which log what they decompose."""
     before = logging.root.manager.disable
     logging.disable(logging.WARNING)
     try:
@@ -231,7 +232,7 @@ def _read_onnx(path: Path, inputs: NDArray[np.float32]) -> Arrays:
 
 def _lacks_onnx(error: ImportError) -> ExportError:
     return ExportError(
-        f"ONNX files are written by onnx and onnxscript and checked by onnxruntime, of which one is not here ({error}): "
+        f"ONNX files are written by onnx and onnxscript and checked by onnxruntime, one of which is not installed ({error}): "
         'install them with `pip install "hackle[export]"`, or write a .pt2 file, which needs nothing more'
     )
 

@@ -1,11 +1,11 @@
-"""Many runs trained as one: the only file that knows about stacking.
+"""Many runs trained as one: the only file in which models are stacked.
 
 Objectives are written for one model. A fleet stacks the parameters of m runs, one row per run, draws each run's batch and
-noise from its own seed, maps the objective over the rows and lets every row follow its own gradient at its own
-hyperparameters. Runs stack when they differ in float fields and seeds alone; a single run is a fleet of one.
+noise from its own seed, maps the objective over the rows and updates every row by its own gradient with its own
+hyperparameters. Runs stack if they differ only in float fields and seeds; a single run is a fleet of one.
 
-A run whose loss is no longer finite is frozen at its last finite update, with the step and the guilty terms noted; the
-other rows never see it.
+A run whose loss is no longer finite is frozen at its last finite update, with the step and the offending terms noted;
+the other rows are not affected.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def stacking_key(run: Run) -> str:
 
 
 def group(runs: Iterable[Run]) -> list[list[Run]]:
-    """Runs that stack, together, in the order in which each group's first run comes."""
+    """Groups of runs that stack, in the order of each group's first run."""
     groups: dict[str, list[Run]] = {}
     for run in runs:
         groups.setdefault(stacking_key(run), []).append(run)
@@ -61,10 +61,10 @@ def build_networks(run: Run, shape: tuple[int, int, int]) -> dict[str, nn.Module
 
 @dataclass(frozen=True)
 class Layout:
-    """Where each parameter of one network lies in a flat row.
+    """The position of each parameter of one network in a flat row.
 
     Each starts at a multiple of 16 numbers, so that kernels can load it in wide words; the gaps hold zeros. `rounded` names
-    the parameters that layers use in the dtype of what they are given.
+    the parameters that layers use in the dtype of their inputs.
     """
 
     names: tuple[str, ...]
@@ -108,8 +108,8 @@ class Layout:
 
 
 class _BoundNets:
-    """One model's networks as functions of their inputs. They compute in the run's dtype and answer with codes in
-    float32, and with images as they are: who sums over pixels sums in float32."""
+    """One model's networks as functions of their inputs. They compute in the run's dtype and return codes in
+    float32, and images as they are: sums over pixels are taken in float32 later."""
 
     def __init__(
         self, modules: Mapping[str, nn.Module], parameters: Mapping[str, dict[str, Tensor]], dtype: torch.dtype
@@ -144,7 +144,7 @@ class Fleet:
             self.images = remaining(images, runs, data_size, self.device)
         self._template, self._steps = runs[0], runs[0].steps
         self.phases = check_phases(self._template)
-        # What no run asks for takes no time.
+        # What no run uses costs no time.
         optimisers = [[phase.optimiser(run) for run in runs] for phase in self.phases]
         self._scheduled = [any(map(is_scheduled, each)) for each in optimisers]
         self._clipped = [any(settings.clip_norm > 0 for settings in each) for each in optimisers]
@@ -182,14 +182,14 @@ class Fleet:
 
     @property
     def step_number(self) -> int:
-        """How many steps have been taken."""
+        """The number of steps taken."""
         return int(self.state["step"])
 
     def step(self) -> None:
         """One step: every phase in order, each on fresh batches, for every run that has not failed.
 
-        On CUDA the first steps run as written and warm everything up; then the step is captured once as a graph, which
-        leaves the CPU out of it. Sets whose batches are picked on the host cannot be captured.
+        On CUDA the first steps run eagerly as a warm-up; then the step is captured once as a graph, which runs without
+        the CPU. Data sets whose batches are assembled on the host cannot be captured.
         """
         if self._graph is not None:
             self._graph.replay()
@@ -227,7 +227,7 @@ class Fleet:
 
         def compute(randomness: str) -> dict[str, Any]:
             mapped = vmap(self._one_model(phase), randomness=randomness)
-            # A copy for each model, so that a loss which branches on it fails everywhere alike.
+            # A copy for each model, so that a loss that branches on it fails on every device alike.
             return mapped(self.state["step"].repeat(len(self)), parameters, images, noise, carry, self._fields)
 
         try:
@@ -260,7 +260,7 @@ class Fleet:
         }
 
     def each(self, function: Callable[..., Tensor], *stacked: Tensor) -> Tensor:
-        """What a function of one model's networks, its record and its part of stacked tensors gives for every model."""
+        """Map a function of one model's networks, its record and its part of stacked tensors over the models."""
 
         def one(parameters: Any, fields: Any, *given: Tensor) -> Tensor:
             nets = _BoundNets(self._modules, parameters, self._dtype)
@@ -294,11 +294,12 @@ class Fleet:
         return with_fields(self._template, {path: values[:, None] for path, values in self._fields.items()})
 
     def _note(self, position: int, total: Tensor, terms: Mapping[str, Tensor]) -> Tensor:
-        """Add the terms to their running sums and freeze the runs whose loss is not finite. Returns who goes on, (m, 1)."""
+        """Add the terms to their running sums and freeze the runs whose loss is not finite. Returns which go on, (m,
+        1)."""
         self._terms[position] = {name: value.shape[1:] for name, value in terms.items()}
         values = torch.cat([value.detach().reshape(len(self), -1) for value in (*terms.values(), total)], dim=1)
         failed_at = self.state["failed_at"]
-        # Times zero, what is not finite is not a number, and unequal to zero.
+        # Zero times a number that is not finite is NaN, which is unequal to zero.
         bad = (values * 0 != 0) & (failed_at < 0)[:, None]
         sums, broken = f"sum/{position}", f"broken/{position}"
         if sums not in self.state:
@@ -319,7 +320,7 @@ class Fleet:
         adam_step(Rows(weights, first, second, self._rounded.get(name)), gradients, updates, settings, alive, factors)
 
     def begin_with(self, weights: Mapping[str, Tensor]) -> None:
-        """Put these weights, by network and name, into every run; networks that have none here stay as they are."""
+        """Put these weights, by network and name, into every run; networks without any here stay as they are."""
         for network, layout in self.layouts.items():
             for name, start in layout.starts.items():
                 if (value := weights.get(f"{network}.{name}")) is not None:
@@ -327,14 +328,15 @@ class Fleet:
                     rows[:, start : start + value.numel()] = value.reshape(-1).to(rows)
 
     def _named(self, kind: str) -> Iterator[tuple[str, Tensor]]:
-        """Each term's name with its columns of the running sums or of the marks of what broke, shaped like the term."""
+        """Each term's name with its columns of the running sums or of the flags for broken terms, shaped like the
+        term."""
         for position, shapes in self._terms.items():
             *pieces, _ = self.state[f"{kind}/{position}"].split([*(s.numel() for s in shapes.values()), 1], dim=1)
             for (name, shape), piece in zip(shapes.items(), pieces, strict=True):
                 yield name, piece.reshape(len(self), *shape)
 
     def averages(self) -> list[dict[str, list[float] | float]]:
-        """Each run's mean terms since the last call, which this one ends."""
+        """Each run's mean terms since the last call; resets the sums."""
         count = max(1, int(self.state["averaged"]))
         means = {name: (value / count).tolist() for name, value in self._named("sum")}
         for position in self._terms:

@@ -25,7 +25,7 @@ from hackle.train.lengthening import longer
 from hackle.train.model import RECORD, WEIGHTS, peek_record, read_continued, write_record
 
 _OF_WEIGHTS = ("scores.json", "pictures")
-"""What other verbs have made of a run's weights in its folder."""
+"""Files that other commands have derived from a run's weights in its folder."""
 
 
 class RunFolder:
@@ -38,8 +38,9 @@ class RunFolder:
         self._terms: list[str] = []
 
     def claim(self, resume: bool) -> Run | None:
-        """Take the folder for this run, or say why it cannot be had. A run there that is this one with fewer steps is given
-        back: it can be gone on with."""
+        """Take the folder for this run, or say why that is impossible. If it holds this run with fewer steps, that run
+        is
+        returned: it can be continued."""
         with usable(self.path):
             return self._claim(resume)
 
@@ -66,14 +67,14 @@ class RunFolder:
         return None
 
     def lengthen(self, before: Run) -> None:
-        """Make the folder of a shorter run this one's. What the shorter one came to stays, in a folder of its own inside."""
+        """Make the folder of a shorter run this one's. The shorter one's results stay, in a subfolder of their own."""
         aside = place_inside(self.path, f"steps-{before.steps}")
         if self.finished:
             aside.mkdir(exist_ok=True)
             for name in (RECORD, CURVES):
                 if (path := file_inside(self.path, name)) is not None:
                     shutil.copyfile(path, aside / name)
-            # The weights go last: while they are here the folder is the shorter run's.
+            # The weights are moved last: while they are here, the folder belongs to the shorter run.
             for name in (*_OF_WEIGHTS, WEIGHTS):
                 if (self.path / name).exists() and not (aside / name).exists():
                     os.replace(self.path / name, aside / name)
@@ -85,7 +86,7 @@ class RunFolder:
         return (self.path / WEIGHTS).is_file()
 
     def start(self, curves: Curves, row: int) -> None:
-        """Begin the table of curves anew with the points that training goes on from."""
+        """Restart the table of curves with the points that training continues from."""
         (self.path / CURVES).unlink(missing_ok=True)
         self._terms = []
         if curves.steps:
@@ -95,7 +96,7 @@ class RunFolder:
     def append(self, curves: Curves, row: int) -> None:
         """Write the points that are new since the last time, to the table and to TensorBoard.
 
-        A term that was never there before, such as the first scores, gives the table another head: it is written anew.
+        A new term, such as the first scores, changes the table's header: the whole table is rewritten.
         """
         if len(curves.steps) == self._written:
             return
@@ -125,12 +126,12 @@ class RunFolder:
                     self._writer.add_scalar(name, value, step)
 
     def finish(self, weights: dict[str, Tensor]) -> None:
-        """Write the result, which says that the run has finished."""
+        """Write the result, which marks the run as finished."""
         self.close()
         write_atomically(weights, self.path / WEIGHTS)
 
     def put(self, curves: Mapping[str, NDArray], weights: bytes) -> None:
-        """Write a run that was trained elsewhere; its weights come last and in one step, and say that it is whole."""
+        """Write a run that was trained elsewhere; its weights come last, atomically, and mark it as complete."""
         self.path.mkdir(parents=True, exist_ok=True)
         write_record(self.path, self.run, self.shape)
         write_curves(self.path, curves)
@@ -145,7 +146,7 @@ class RunFolder:
 
 @contextmanager
 def usable(path: Path) -> Iterator[None]:
-    """What the system says of a folder that cannot be made or written, as a sentence that says what to do."""
+    """Turns the system's error for a folder that cannot be created or written into a sentence that says what to do."""
     try:
         yield
     except OSError as error:
@@ -156,7 +157,8 @@ def usable(path: Path) -> Iterator[None]:
 
 
 def _differences(there: Run, asked: Run) -> str:
-    """The fields in which two runs differ, each with both values. Of records of two types the types are named."""
+    """The fields in which two runs differ, each with both values. For records of different types, the types are
+    named."""
     first, second = _flat(to_json(there)), _flat(to_json(asked))
     return ", ".join(
         f"{name}: {first[name]} there, {second[name]} asked"
@@ -166,7 +168,7 @@ def _differences(there: Run, asked: Run) -> str:
 
 
 def _flat(plain: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    """The values of a record written as plain data by dotted path; at a record's own path stands its type."""
+    """The values of a record written as plain data by dotted path; a record's own path has its type."""
     values: dict[str, Any] = {}
     for name, value in plain.items():
         path = prefix if name == "type" else f"{prefix}.{name}".lstrip(".")

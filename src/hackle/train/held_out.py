@@ -1,8 +1,9 @@
-"""Images that a run keeps from its training, and the evidence bound on them.
+"""Images that a run holds out from training, and the evidence lower bound (ELBO) on them.
 
-Which they are follows from the run's seed: the first of a random permutation of all flat indices. Training draws from the
-others. The bound is that of the plain VAE, E_q[log p(x|z)] − KL(q(z|x) ‖ p(z)), whatever the method's weights are, with one
-sample of z for each image: always the same images and the same noise, so that a run's bound moves with its weights alone.
+The run's seed determines which: the first of a random permutation of all flat indices. Training draws from the others.
+The bound is that of the plain VAE, E_q[log p(x|z)] − KL(q(z|x) ‖ p(z)), whatever the method's weights are, with one
+sample of z for each image: always the same images and the same noise, so that changes of a run's bound come from its
+weights alone.
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ if TYPE_CHECKING:
     from hackle.train.fleet import Fleet
 
 MOST = 4_096
-"""Held-out images that the bound is taken over, the first of the permutation: its standard error is then a sixty-fourth of the
-spread over images."""
+"""Held-out images over which the bound is averaged, the first of the permutation: its standard error is then 1/64 of
+the standard deviation over images."""
 
 
 def check_held_out(count: int, data_size: int) -> None:
-    """Refuse to keep more images from training than a data set can spare."""
+    """Refuse to hold out so many images that none is left to train on."""
     if not 0 <= count < data_size:
         raise RunError(
             f"held_out is {count:,}, but the data set has {data_size:,} images; expected fewer, to leave some to train on"
@@ -47,12 +48,12 @@ def held_out_images(seed: int, data_size: int, count: int, device: torch.device 
 
 
 class Remaining:
-    """What is left of a data set's images for the training of m runs: index i is the i-th that a run does not hold out."""
+    """The images on which each of m runs trains: index i is the i-th image that a run does not hold out."""
 
     def __init__(self, images: Images, held: Tensor) -> None:
         self._images, self.held = images, held
         self.on_host = getattr(images, "on_host", False)
-        # Of each held-out image, in order of its flat index, how many images are left before it.
+        # For each held-out image, in order of flat index, the number of remaining images before it.
         self._before = held.sort(dim=1).values - torch.arange(held.shape[1], device=held.device)
 
     def flat(self, index: Tensor) -> Tensor:
@@ -67,12 +68,12 @@ class Remaining:
         return self._images(self.held[:, start:stop], stream)
 
     def of(self, row: int) -> Remaining:
-        """What is left for one run."""
+        """The images on which one run trains."""
         return Remaining(self._images, self.held[row : row + 1])
 
 
 def remaining(images: Images, runs: Sequence[Run], data_size: int, device: torch.device) -> Remaining:
-    """What runs that hold out equally many images, each its own, train on."""
+    """The images on which runs train that hold out the same number of images, each its own."""
     count = runs[0].held_out
     found = {run.seed: held_out_images(run.seed, data_size, count, device) for run in runs}
     return Remaining(images, torch.stack([found[run.seed] for run in runs]))
@@ -88,8 +89,8 @@ def _errors(nets: Any, run: Any, images: Tensor, noise: Tensor) -> Tensor:
 
 @torch.no_grad()
 def held_out_terms(fleet: Fleet) -> list[dict[str, float]]:
-    """The bound on each run's held-out images as it stands, and its two parts, as terms of the curves; empty where none are
-    held out. A correlated posterior's KL has its constant in it, without which there would be no bound."""
+    """The current bound on each run's held-out images, and its two parts, as terms of the curves; empty where none are
+    held out. A correlated posterior's KL includes its constant, without which this would not be a bound."""
     images = fleet.images
     if not isinstance(images, Remaining):
         return [{} for _ in fleet.runs]

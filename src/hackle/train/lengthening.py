@@ -1,7 +1,8 @@
-"""Going on with a run where it ended: more steps of the same record, with the weights that a run of that length has.
+"""Continuing a run where it ended: more steps of the same record, with the result of a run of that length from the
+start.
 
 Batches and noise are functions of seed and step, and the last checkpoint holds the optimisers' states. So the first steps of
-a longer run are those of the shorter one, unless what happens at a step depends on how many there will be.
+a longer run are those of the shorter one, unless what happens at a step depends on the total number.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ from hackle.train.method_errors import check_phases
 from hackle.train.schedules import ends_with_the_run
 
 _PLAIN: dict[str, Any] = {"precision": "float32", "held_out": 0}
-"""With these a step needs no more than one image, and any processor takes it."""
+"""With these a step needs only one image, and runs on any processor."""
 
 
 class _Watched(Run):
-    """A run that notes whether its number of steps is asked for, also of its copies."""
+    """A run that notes whether its number of steps, or that of a copy, is read."""
 
     @property
     def steps(self) -> int:  # type: ignore[override]
@@ -44,7 +45,8 @@ class _Watched(Run):
 
 
 def depends_on_steps(run: Run, shape: tuple[int, int, int]) -> str:
-    """What of a run's training asks how many steps there will be, in words; "" if nothing does. It is tried for one step."""
+    """What in a run's training depends on the total number of steps, in words; "" if nothing does. One step is
+    tried."""
     if any(ends_with_the_run(phase.optimiser(run)) for phase in check_phases(run)):
         return "its learning rate falls until the last step"
     values: dict[str, Any] = {each.name: getattr(run, each.name) for each in fields(Run)}
@@ -75,12 +77,13 @@ def longer(before: Run, run: Run) -> bool:
 def state_to_continue(
     place: Path, before: Run, run: Run, shape: tuple[int, int, int], checkpoints: Checkpoints
 ) -> Snapshot:
-    """Where the shorter run in a folder stands, as a snapshot of the longer one; it is the newest checkpoint from now on."""
+    """The state of the shorter run in a folder as a snapshot of the longer one; from now on it is the newest
+    checkpoint."""
     if reason := depends_on_steps(run, shape):
         raise TrainingError(
             f"{place} holds this run with {before.steps:,} steps, and it cannot be lengthened: {reason}, so in a run of "
-            f"{run.steps:,} the first {before.steps:,} would have been others. Train it in another folder (--out), or begin a "
-            f"new run with its weights: --from {place}, or start= in Python"
+            f"{run.steps:,} the first {before.steps:,} would have been different. Train it in another folder (--out), or begin "
+            f"a new run with its weights: --from {place}, or start= in Python"
         )
     key, other = record_hash(run), record_hash(before)
     found = [*checkpoints.latest([key]), *checkpoints.latest([other])]

@@ -1,4 +1,5 @@
-"""The loop: steps, log points, checkpoints beside the training, a stop when asked, and smaller fleets when memory ends."""
+"""The training loop: steps, log points, background checkpoints, a stop on request, and smaller fleets if memory runs
+out."""
 
 from __future__ import annotations
 
@@ -26,21 +27,21 @@ from hackle.train.model import Model
 from hackle.train.size import cut, release_memory
 
 _EARLY = 20
-"""Steps from which the time that is left is estimated."""
+"""Steps from which the time left is estimated."""
 _APPEND_SECONDS = 5.0
-"""Between two times that curves go to the disk."""
+"""Seconds between two writes of the curves to disk."""
 _WRITING_SHARE = 30
-"""After a checkpoint that took t seconds to write the next waits for at least this many times t."""
+"""After a checkpoint that took t seconds to write, the next one waits at least this many times t."""
 SCORE = "score_"
-"""What the names of scores begin with among the terms of the curves."""
+"""The prefix of scores among the terms of the curves."""
 
 Scores = Callable[[Model, Dataset], Mapping[str, float]]
-"""Scores by name of a model on the data set that it is trained on."""
+"""A function that gives scores, by name, of a model on the data set that it is trained on."""
 
 
 @dataclass(frozen=True)
 class Trained:
-    """What training gives for one run: a model, or the reason why there is none."""
+    """The result of training one run: a model, or the reason why there is none."""
 
     run: Run
     model: Model | None
@@ -51,7 +52,7 @@ class Trained:
 
 @dataclass(frozen=True)
 class Point:
-    """Where a fleet stands: told at every log point."""
+    """A fleet's progress, reported at every log point."""
 
     runs: Sequence[Run]
     step: int
@@ -61,8 +62,8 @@ class Point:
 
 @dataclass(frozen=True)
 class Watch:
-    """Who is told what: `begin` that a fleet starts at a step, `early` how many seconds it will take, after its first
-    steps, `step` each step that is done, `point` where it stands at a log point, `say` a line for the user."""
+    """Callbacks: `begin` when a fleet starts at a step, `early` with the expected seconds, after its first steps,
+    `step` after each step, `point` with the progress at a log point, `say` with a line for the user."""
 
     begin: Callable[[Sequence[Run], int], None] = lambda runs, step: None
     early: Callable[[int, float], None] = lambda steps, seconds: None
@@ -74,8 +75,8 @@ class Watch:
 @dataclass(frozen=True)
 class Pace:
     """log_every: steps between two points of the curves. checkpoint_seconds: between two checkpoints, or a little more.
-    score_every: steps between two points that have scores, too; 0 is never. held_out_every: the same of the bound on held-out
-    images, where a run holds some out."""
+    score_every: steps between two points with scores; 0 is never. held_out_every: the same for the bound on held-out
+    images, where a run has some."""
 
     log_every: int = 100
     checkpoint_seconds: float = 60.0
@@ -110,9 +111,9 @@ def train_runs(
     scores: Scores | None = None,
     start: Mapping[str, Tensor] | None = None,
 ) -> Iterator[Trained]:
-    """Train runs that stack as one fleet from where their checkpoints stand; halves of it where memory does not suffice.
+    """Train runs that stack as one fleet, from their checkpoints on; as halves where memory runs out.
 
-    Each result comes once it is in its folder, if it has one. scores: what each model is scored by as often as the pace says.
+    Each result is yielded once it is in its folder, if it has one. scores: scores each model as often as the pace says.
     start: weights to begin with where there is no checkpoint.
     """
     images = data.images_on(device)
@@ -151,7 +152,7 @@ def train_runs(
 
 
 class _FleetTraining:
-    """One fleet from where it stands to its last step."""
+    """One fleet from its current step to its last."""
 
     def __init__(
         self,
@@ -179,7 +180,7 @@ class _FleetTraining:
             restore(self.fleet, snapshot)
         elif start is not None:
             self.fleet.begin_with(start)
-            # From now on the weights are here, wherever they came from.
+            # From now on the weights are in the fleet, wherever they came from.
             self._save()
         elif runs[0].start_from:
             raise TrainingError(
@@ -189,11 +190,11 @@ class _FleetTraining:
 
     @property
     def seconds(self) -> float:
-        """What each run has cost so far: its share of the fleet's time."""
+        """The time each run has taken so far: its share of the fleet's time."""
         return self.spent + (time.monotonic() - self.started) / len(self.fleet)
 
     def run(self, pace: Pace) -> list[Trained]:
-        """Take every step that is left and hand over the results."""
+        """Take the remaining steps and return the results."""
         fleet, steps = self.fleet, self.fleet.runs[0].steps
         first = done = fleet.step_number
         self.watch.begin(fleet.runs, done)
@@ -244,7 +245,7 @@ class _FleetTraining:
         return results
 
     def _keep_state(self, checkpoints: Checkpoints) -> None:
-        """Keep what it takes to go on after the last step. The results are whole without it."""
+        """Keep what is needed to continue after the last step. The results are complete without it."""
         try:
             self._save()
             checkpoints.wait()
@@ -252,12 +253,12 @@ class _FleetTraining:
             self.watch.say(f"{error}. The run is whole, and cannot be lengthened")
 
     def _due(self, step: int, every: int) -> bool:
-        """Whether a multiple of `every` was passed since the point before, or the last step has been taken."""
+        """Whether a multiple of `every` was passed since the previous point, or the last step has been taken."""
         before = self.curves.steps[-1] if self.curves.steps else 0
         return every > 0 and (step // every > before // every or step == self.fleet.runs[0].steps)
 
     def _scored(self, row: int) -> dict[str, float]:
-        """The scores of one run's model as it is now, as terms of its curves. Training goes on without those that fail."""
+        """The scores of one run's current model, as terms of its curves. Training goes on without those that fail."""
         if self.scores is None or int(self.fleet.state["failed_at"][row]) >= 0:
             return {}
         try:
@@ -269,7 +270,7 @@ class _FleetTraining:
             return {}
 
     def _model(self, row: int) -> Model:
-        """One run's model as it is now, apart from the fleet."""
+        """A copy of one run's current model."""
         fleet, run = self.fleet, self.fleet.runs[row]
         model = Model(run, fleet.shape, fleet.weights(row)).to(fleet.device)
         run.method.calibrate(model.networks, run, fleet.images_of(row), fleet.data_size)
@@ -311,13 +312,13 @@ class _FleetTraining:
 
 
 def restore(fleet: Fleet, snapshot: Snapshot) -> None:
-    """Put a fleet where a snapshot of its runs stands."""
+    """Restore a fleet to the state of a snapshot of its runs."""
     for name, value in snapshot.of_fleet(fleet.state).items():
         fleet.state[name] = value.to(fleet.device, copy=True)
 
 
 def last_good_step(checkpoints: Checkpoints, run: str) -> tuple[int, Path] | None:
-    """The newest checkpoint of a run that was still finite in it."""
+    """The newest checkpoint in which a run was still finite, with its step."""
     checkpoints.wait()
     for snapshot in checkpoints.latest([run]):
         if int(snapshot.state["failed_at"][0]) < 0:

@@ -1,8 +1,8 @@
-"""What a method or network of one's own did wrong, in one sentence that shows the line of its file.
+"""What a user's method or network did wrong, in one sentence that shows the line of its file.
 
 A loss is mapped over the models of a fleet, in which PyTorch can neither branch on the value of a tensor nor draw random
-numbers, and says so in words of its own, without a class for each. So nothing here reads these words. Where a loss fails it
-is computed once more: with random numbers allowed, to see whether they are what is missing, and while watching which
+numbers, and says so in its own words, without a class of error for each. So nothing here reads these words. A loss that
+fails is computed once more: with random numbers allowed, to see whether they were the cause, and while watching which
 operation fails.
 """
 
@@ -26,7 +26,7 @@ from hackle.core.types import Losses, Phase, Run
 from hackle.train.errors import MethodError, is_out_of_memory
 
 _VALUES = {"__bool__", "item", "tolist", "numpy", "__float__", "__int__", "__index__", "__array__"}
-"""Functions of a tensor that give its numbers to Python."""
+"""Functions that convert a tensor to Python numbers."""
 _BY_VALUE = (
     "asks for the value of a tensor, as `if`, `while`, `float()` and `.item()` do; expected operations on tensors alone, since "
     "one computation serves many models: choose by torch.where, bound by clamp, and log a term as the tensor that it is"
@@ -39,11 +39,11 @@ _IN_PLACE = "changes a tensor in place; expected new tensors, such as z + 1 inst
 
 
 class WrongLosses(MethodError):
-    """A loss that returns something else than it should."""
+    """A loss that returns something other than it should."""
 
 
 def check_phases(run: Run) -> tuple[Phase, ...]:
-    """The phases of a run's method, if that is what it gives."""
+    """The phases of a run's method, if it returns valid ones."""
     found: Any = run.method.phases(run)
     if not isinstance(found, tuple | list) or not found or not all(isinstance(each, Phase) for each in found):
         raise MethodError(
@@ -86,9 +86,9 @@ def _described(value: Any) -> str:
 
 
 def explained(error: Exception, run: Run, phase: Phase, compute: Callable[[str], Any]) -> Exception:
-    """An error of a phase as a `MethodError` that names the method and the line, or as it is where no code of the user's was
-    at work, memory ran out, or it is a sentence already. compute: the phase once more, given whether random numbers are an
-    error or different for each model, as `vmap` calls it."""
+    """An error of a phase as a `MethodError` that names the method and the line, or unchanged where no code of the
+    user's was involved, memory ran out, or it is a sentence already. compute: runs the phase once more, given `vmap`'s
+    `randomness`: whether random numbers are an error or different for each model."""
     if is_out_of_memory(error) or (isinstance(error, HackleError) and not isinstance(error, WrongLosses)):
         return error
     whose = f"the loss of {type(run.method).__name__} in its phase {phase.name}"
@@ -103,15 +103,15 @@ def explained(error: Exception, run: Run, phase: Phase, compute: Callable[[str],
         return MethodError(f"{whose} {_BY_VALUE} ({line})")
     if calls.in_place and (not line or _is_in_place(calls.last, calls.arguments)):
         return MethodError(f"{whose} {_IN_PLACE} ({calls.in_place})")
-    # A network's own error, such as of matrices that do not fit, is the loss's too: the line says which it is.
+    # An error in a network, such as of matrices that do not fit, also surfaces in the loss: the line says which it is.
     return MethodError(f"{whose} raised {type(error).__name__}: {_first_line(error)} ({line})") if line else error
 
 
 def without_gradient(run: Run, phase: Phase, compute: Callable[[str], Any]) -> MethodError:
-    """The error of a total that does not follow from any parameter which the phase trains."""
+    """The error for a total that depends on no parameter that the phase trains."""
     return MethodError(
         f"the loss of {type(run.method).__name__} in its phase {phase.name} returned a total that depends on no parameter of "
-        f"{', '.join(phase.trains)}; expected one that is computed from them: see to detach(), .data and torch.no_grad() "
+        f"{', '.join(phase.trains)}; expected one that is computed from them: look for detach(), .data and torch.no_grad() "
         f"({_line_of_return(phase.loss, compute)})"
     )
 
@@ -121,7 +121,7 @@ def _first_line(error: Exception) -> str:
 
 
 def _is_about_randomness(line: str, compute: Callable[[str], Any]) -> bool:
-    """Whether the error is gone, or another comes later, where random numbers may be drawn."""
+    """Whether the error disappears, or another comes later, if random numbers may be drawn."""
     try:
         with torch.random.fork_rng():
             compute("different")
@@ -131,7 +131,7 @@ def _is_about_randomness(line: str, compute: Callable[[str], Any]) -> bool:
 
 
 class _Calls(TorchFunctionMode):
-    """Notes the last operation, and the line of the user's own that last changed a tensor in place."""
+    """Notes the last operation, and the line of the user's code that last changed a tensor in place."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -175,14 +175,14 @@ _OPERATORS = {
 
 def _watched(compute: Callable[[str], Any]) -> _Calls:
     calls = _Calls()
-    # The error is the one that is being explained.
+    # This is the error being explained.
     with suppress(Exception), calls:
         compute("error")
     return calls
 
 
 def _line_of_return(loss: Callable[..., Any], compute: Callable[[str], Any]) -> str:
-    """The line at which a loss returned, or the first one of it where that cannot be told."""
+    """The line at which a loss returned, or its first line where that is unknown."""
     function = inspect.unwrap(getattr(loss, "func", loss))
     code: CodeType | None = getattr(function, "__code__", None)
     if code is None:

@@ -1,4 +1,4 @@
-"""A trained model: its record, its networks with weights, and what users do with them — encode, decode, save, load."""
+"""A trained model: its record, its networks with weights, and what users do with them: encode, decode, save, load."""
 
 from __future__ import annotations
 
@@ -35,21 +35,21 @@ _CLASSES: dict[str, type] = {
     type_name(cls): cls for cls in (Run, Adam, *OBJECTIVES.values(), *ARCHITECTURES.values()) if isinstance(cls, type)
 }
 _MOST_RECORD = 2**20
-"""Bytes of a run.json."""
+"""The most bytes of a run.json."""
 _MOST_VALUES = 2**24
-"""Numbers in one image: 4096 × 4096 pixels of one channel."""
+"""The most numbers in one image: 4096 × 4096 pixels of one channel."""
 
 
 def images_at_once(device: torch.device) -> int:
-    """How many images an accelerator encodes or decodes at a time: one for each 8 MiB of its memory, at most 16,384, so that
-    several processes can do so on one device."""
+    """The number of images that an accelerator encodes or decodes at a time: one per 8 MiB of its memory, at most
+    16,384, so that several processes can share a device."""
     if device.type != "cuda":
         return 4_096
     return min(16_384, max(512, torch.cuda.get_device_properties(device).total_memory >> 23))
 
 
 _SLACK = 1e-4
-"""By how much floats may leave [0, 1], as pixels do that were resized or computed."""
+"""How far floats may lie outside [0, 1], as pixels that were resized or computed do."""
 
 
 class ModelError(HackleError):
@@ -57,7 +57,8 @@ class ModelError(HackleError):
 
 
 def _record_text(run: Run, shape: tuple[int, int, int], continues: Sequence[Mapping[str, Any]] = ()) -> str:
-    """What run.json holds. A record that could not be read again, of a class defined inside a function say, is refused."""
+    """What run.json holds. A record that could not be read back, say of a class defined inside a function, is
+    refused."""
     text: dict[str, Any] = {
         "hackle": __version__,
         "hash": record_hash(run),
@@ -80,14 +81,14 @@ def write_record(
 ) -> None:
     """Write run.json: the record, its hash, the image shape and the version that wrote it.
 
-    continues: the runs, each with its hash and its steps, of which this one is the continuation, the first one first.
+    continues: the runs that this one continues, each with its hash and its steps, the earliest first.
     """
     with replacing(folder / RECORD) as partial:
         partial.write_text(_record_text(run, shape, continues))
 
 
 def read_continued(folder: Path) -> list[dict[str, Any]]:
-    """The runs of which the one in a folder is the continuation, as `write_record` was told."""
+    """The runs that the one in a folder continues, as given to `write_record`."""
     path = file_inside(folder, RECORD)
     content = read_json(path, _MOST_RECORD) if path is not None else {}
     known = content.get("continues", []) if isinstance(content, dict) else []
@@ -104,7 +105,7 @@ def read_record(folder: Path, *, trust: bool = False) -> tuple[Run, tuple[int, i
 
 
 def peek_record(folder: Path) -> tuple[Run, tuple[int, int, int]]:
-    """The same for lists and tables: nothing is imported, and stand-ins take the place of records that would need it."""
+    """The same for lists and tables: nothing is imported, and stand-ins replace records that would need it."""
     return _read(folder, stand_ins=True)
 
 
@@ -144,9 +145,9 @@ def _checked_shape(shape: Any) -> tuple[int, int, int]:
 
 
 def _check_weights(run: Run, shape: tuple[int, int, int], path: Path) -> None:
-    """Refuse weights of other shapes than the record's networks have, before a network takes up memory.
+    """Refuse weights whose shapes are not those of the record's networks, before a network takes up memory.
 
-    Networks of one's own need not allow to be built without memory; whoever reads them trusts them.
+    A user's networks may not be buildable without memory; they are read only if trusted.
     """
     there = shapes_in(path)
     if run.latents > sum(map(math.prod, there.values())):
@@ -166,7 +167,7 @@ def _check_weights(run: Run, shape: tuple[int, int, int], path: Path) -> None:
 
 
 def load_weights(folder: Path, run: Run, shape: tuple[int, int, int], *, trust: bool = False) -> Model:
-    """The model of a run whose weights lie in a folder. trust: follow a link that leaves the folder."""
+    """The model of a run whose weights are in a folder. trust: follow a link that leaves the folder."""
     try:
         path = file_inside(folder, WEIGHTS, follow=trust)
     except ValueError as error:
@@ -214,14 +215,14 @@ class Model:
         return self
 
     def _nets(self, name: str, *inputs: Tensor) -> Any:
-        """A network's answer in float32; on an accelerator it computes in the dtype that the run trained in."""
+        """A network's output in float32; on an accelerator it computes in the dtype that the run trained in."""
         if self.device.type != "cpu":
             inputs = tuple(value.to(getattr(torch, self.run.precision)) for value in inputs)
         return tree_map(lambda value: value.to(torch.float32), self.networks[name](*inputs))
 
     @property
     def _chunk(self) -> int:
-        """Images at a time: what fits a cache, or what fills a device."""
+        """The number of images at a time: what fits in a cache, or what fills a device."""
         return 512 if self.device.type == "cpu" else images_at_once(self.device)
 
     def _tensor(self, images: ArrayLike | Tensor) -> Tensor:
@@ -250,7 +251,7 @@ class Model:
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """The posterior's means and logvars of each image, each (n, l), `chunk` images at a time."""
         chunk = chunk or self._chunk
-        # No images at all are one empty chunk, which gives codes of the right width.
+        # Without images there is one empty chunk, which gives codes of the right width.
         parts = [
             self.run.method.encode(self._nets, self.run, self._tensor(images[start : start + chunk]))  # type: ignore[index]
             for start in range(0, max(1, len(images)), chunk)  # type: ignore[arg-type]
@@ -263,7 +264,7 @@ class Model:
         """The mean image in [0, 1] of each latent row, (n, h, w, c), `chunk` at a time."""
         rows = torch.tensor(np.asarray(z, dtype=np.float32), device=self.device)
         width = len(self.run.method.discrete(self.run))
-        # What a GAN's generator takes beside the codes its method knows.
+        # A GAN's generator may take noise in addition to the codes.
         if rows.dim() != 2 or (self.has_likelihood and rows.shape[1] != width):
             raise ValueError(f"latents have shape {tuple(rows.shape)}; this model takes (n, {width})")
         parts = [self.run.method.decode(self._nets, self.run, part) for part in rows.split(chunk or self._chunk)]
@@ -281,7 +282,7 @@ class Model:
 
     @torch.no_grad()
     def posterior(self, images: ArrayLike | Tensor) -> tuple[Tensor, Tensor]:
-        """Means and logvars as tensors on the model's device, for those who compute on."""
+        """Means and logvars as tensors on the model's device, for further computation."""
         return self.run.method.encode(self._nets, self.run, self._tensor(images))
 
     @torch.no_grad()
@@ -298,7 +299,7 @@ class Model:
     @property
     def encoder(self) -> PlainEncoder:
         """A copy of the encoder as a plain module with ordinary Conv2d and Linear layers: images (n, c, h, w), floats in
-        [0, 1], to means and logvars, each (n, l). What it has of networks is in `networks`, or in `layers` where it is one."""
+        [0, 1], to means and logvars, each (n, l). Its networks are in `networks`; a single one is also in `layers`."""
         return plain_part(self, "encoder")  # type: ignore[return-value]
 
     @property
@@ -309,8 +310,8 @@ class Model:
     def export(self, path: str | Path, part: Part = "encoder", *, overwrite: bool = False) -> Exported:
         """Write the encoder or decoder to a file that runs without hackle, by torch.export (.pt2) or as ONNX (.onnx).
 
-        It takes and gives what `encoder` and `decoder` do, in batches of any size. The file is read again and run, and its
-        answers are compared with the model's; one that differs is not kept.
+        It takes and gives what `encoder` and `decoder` do, in batches of any size. The file is loaded and run, and its
+        outputs are compared with the model's; one that differs is not kept.
         """
         return export_model(self, Path(path), part, overwrite)
 
@@ -335,8 +336,8 @@ class Model:
     def load(cls, folder: str | Path, *, trust: bool = False) -> Model:
         """The model that a run folder holds.
 
-        trust: import what the record names that is neither hackle's nor an installed plugin's, which runs its code, and
-        follow links that leave the folder. Only for folders whose maker you trust; see docs/trust.md.
+        trust: import code that the record names and that is neither hackle's nor an installed plugin's, which runs it,
+        and follow links that leave the folder. Only for folders whose author you trust; see docs/trust.md.
         """
         folder = Path(folder)
         return load_weights(folder, *read_record(folder, trust=trust), trust=trust)

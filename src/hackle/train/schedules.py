@@ -1,6 +1,7 @@
-"""How a learning rate and the weight of the KL term go over the steps of a run: functions of its record and the step alone.
+"""Schedules of the learning rate and of the weight of the KL term: functions of a run's record and the step alone.
 
-At step t = 0, 1, … of T an `Adam` with learning rate η, warm-up w, end e (`decay_steps`, or T) and last part f (`decay_to`) has
+At step t = 0, 1, … of T an `Adam` with learning rate η, warm-up w, end e (`decay_steps`, or T) and final fraction f
+(`decay_to`) has
 
     η · min(1, (t + 1) / w) · d(u),    u = (t − w) / (e − w) within [0, 1],
 
@@ -22,18 +23,18 @@ from hackle.core.types import Adam
 
 
 def is_scheduled(settings: Adam) -> bool:
-    """Whether the learning rate is another at other steps."""
+    """Whether the learning rate changes over the steps."""
     return settings.warmup > 0 or settings.decay != "constant"
 
 
 def ends_with_the_run(settings: Adam) -> bool:
-    """Whether the learning rate at a step depends on how many steps the run has."""
+    """Whether the learning rate at a step depends on the run's number of steps."""
     return settings.decay in ("linear", "cosine") and settings.decay_steps == 0
 
 
 def learning_rate(settings: Any, step: Tensor, steps: int) -> Tensor:
-    """The rates of the models of a stack, (m, 1), at a step of a run of so many. `settings` has the float fields of `Adam` as
-    (m, 1) tensors."""
+    """The rates of the models of a stack, (m, 1), at a step of a run of `steps` steps. `settings` has the float fields
+    of `Adam` as (m, 1) tensors."""
     warmup, left, end = (value.double() for value in (settings.warmup, settings.decay_to, settings.decay_steps))
     rate = settings.learning_rate.double() * ((step + 1) / warmup).clamp(max=1)
     after = (step - warmup).clamp(min=0)
@@ -47,5 +48,5 @@ def learning_rate(settings: Any, step: Tensor, steps: int) -> Tensor:
 
 
 def kl_weight(warmup: Tensor, step: Tensor) -> Tensor:
-    """The weight of the KL term at a step of a run that warms it up over so many; 1 where that is 0."""
+    """The weight of the KL term at a step of a run that warms it up over `warmup` steps; 1 where that is 0."""
     return ((step + (warmup == 0)) / warmup).clamp(max=1)

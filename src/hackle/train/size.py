@@ -1,4 +1,4 @@
-"""How many runs make a fleet: what fits the free memory, and no more than pays."""
+"""The number of runs in a fleet: what fits in the free memory, and no more than is worthwhile."""
 
 from __future__ import annotations
 
@@ -19,13 +19,14 @@ LARGEST_ON_CUDA = 300
 """Throughput per model hardly grows beyond a few dozen models, and checkpoints grow with every one."""
 LARGEST_ON_CPU = 8
 _MARGIN = 0.8
-"""The part of the free memory that a fleet may take; the rest is for scoring and for what the measurement did not see."""
+"""The part of the free memory that a fleet may take; the rest is for scoring and for what was not measured."""
 _PROBES = 4, 12
-"""Sizes of the two fleets from which memory is measured. Groups up to the larger are simply tried."""
+"""Sizes of the two fleets from which memory is measured. Groups no larger than the second are simply tried."""
 
 
 def choose_fleet_size(runs: Sequence[Run], data: Dataset, device: torch.device, share: float = 1.0) -> int:
-    """The size of the fleets into which these runs, which stack, are cut. share: of the free memory of a CUDA device."""
+    """The size of the fleets into which these runs, which stack, are cut. share: of a CUDA device's free
+    memory."""
     if len(runs) <= (_PROBES[1] if device.type == "cuda" else 1):
         return len(runs)
     if device.type == "cuda":
@@ -51,7 +52,7 @@ def cut(runs: Sequence[T], size: int) -> list[list[T]]:
 
 
 def _measure(runs: Sequence[Run], images: Images, data: Dataset, device: torch.device) -> tuple[float, float]:
-    """Bytes that a fleet takes whatever its size, and bytes per model: a line through two short trainings."""
+    """Bytes that a fleet takes whatever its size, and bytes per model: a line through two short measurements."""
     peaks = []
     for size in _PROBES:
         release_memory(device)
@@ -66,13 +67,13 @@ def _measure(runs: Sequence[Run], images: Images, data: Dataset, device: torch.d
         del fleet
     release_memory(device)
     small, large = _PROBES
-    # Memory is reserved in large pieces, of which two fleets of small models may take the same number.
+    # Memory is reserved in large blocks, and two fleets of small models may reserve the same number of them.
     each = max(1.0, *((after - first) / (large - small) for first, after in zip(*peaks, strict=True)))
     return max(0.0, peaks[0][0] - small * each), each
 
 
 def _estimate(run: Run, shape: tuple[int, int, int]) -> float:
-    """Bytes per model on a CPU: weights, gradient and moments, and generously the activations of a batch."""
+    """Bytes per model on a CPU: weights, gradient and moments, and a generous estimate of a batch's activations."""
     networks = build_networks(run, shape).values()
     parameters = sum(value.numel() for network in networks for value in network.parameters())
     height, width, channels = shape
@@ -80,7 +81,7 @@ def _estimate(run: Run, shape: tuple[int, int, int]) -> float:
 
 
 def release_memory(device: torch.device) -> None:
-    """Give back what no tensor holds any more."""
+    """Free memory that no tensor uses any more."""
     gc.collect()
     if device.type == "cuda":
         torch.cuda.synchronize(device)

@@ -1,8 +1,9 @@
 """Beginning with the weights of another run instead of random ones.
 
-Networks of the same name are taken over and must be the same; those that the other run does not have, such as FactorVAE's
-discriminator where the other is a VAE, begin as they always do. The other's folder is read as data: its record imports
-nothing, and its weights are compared with this run's networks by their header before they are read.
+The weights of networks of the same name are taken over, and these networks must be the same; those that the other run
+does not have, such as FactorVAE's discriminator where the other is a VAE, begin with random weights as usual. The
+other's folder is read as data: its record imports nothing, and the shapes in its weights' header are compared with this
+run's networks before the weights are read.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ Shape = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class Start:
-    """Weights to begin with, by network and name. identity: what a record says of them, the hash of the run that they are of
-    and a hash of their contents. shape: of the images of that run."""
+    """Weights to begin with, by network and name. identity: how a record refers to them, by the hash of their run
+    and a hash of their contents. shape: of that run's images."""
 
     identity: str
     weights: Mapping[str, Tensor]
@@ -38,7 +39,7 @@ class Start:
 
 
 def find_start(source: Model | str | Path, run: Run) -> Start:
-    """The weights of a model, or of a run's folder, as far as this run's networks have parameters of these names and shapes."""
+    """The weights of a model, or of a run's folder, which must have the names and shapes of this run's networks."""
     if isinstance(source, Model):
         other, shape, weights = source.run, source.shape, source.weights()
         _check(str(source), run, shape, {name: tuple(value.shape) for name, value in weights.items()})
@@ -60,7 +61,7 @@ def find_start(source: Model | str | Path, run: Run) -> Start:
 
 
 def _digest(weights: Mapping[str, Tensor]) -> str:
-    """Sixteen hexadecimal digits of the names, shapes and numbers of tensors."""
+    """A hash, sixteen hexadecimal digits, of the names, shapes and contents of tensors."""
     digest = hashlib.sha256()
     for name in sorted(weights):
         value = weights[name].detach().cpu().contiguous()
@@ -70,7 +71,7 @@ def _digest(weights: Mapping[str, Tensor]) -> str:
 
 
 def _check(source: str, run: Run, shape: Shape, there: Shapes) -> None:
-    """Refuse weights of which no network is this run's, or of a network that is another than this run's."""
+    """Refuse weights that share no network with this run, or a network that differs from this run's."""
     wanted = _wanted(run, shape)
     networks = set(map(_network, wanted)) & set(map(_network, there))
     if not networks:
@@ -93,7 +94,7 @@ def _wanted(run: Run, shape: Shape) -> Shapes:
     except HackleError:
         raise
     except Exception:
-        # Networks of one's own need not allow to be built without memory.
+        # A user's networks may not be buildable without memory.
         return {
             name: tuple(value.shape) for name, value in nn.ModuleDict(build_networks(run, shape)).state_dict().items()
         }
@@ -108,7 +109,7 @@ def _networks(names: Shapes) -> str:
 
 
 def check_images(start: Start, shape: Shape) -> None:
-    """Refuse images of another shape than those that the weights were trained on."""
+    """Refuse images whose shape is not that of the images the weights were trained on."""
     if start.shape != shape:
         raise TrainingError(
             f"the weights to begin with are of images of shape {start.shape}, and the data set's have {shape}; expected "

@@ -1,4 +1,4 @@
-"""Files of weights, and the shapes that weights have: in a file, of which the header is read, and of a run's networks."""
+"""Files of weights, and the shapes of weights: in a file, from its header, and in a run's networks."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from torch.overrides import TorchFunctionMode
 from hackle.core.types import Run
 
 Shapes = Mapping[str, tuple[int, ...]]
-"""Of parameters, by network and name."""
+"""Shapes of parameters, by network and name."""
 _MOST_HEADER = 16 * 2**20
-"""Bytes of the header of a file of weights."""
+"""The most bytes of the header of a file of weights."""
 
 
 def checksum(tensors: Mapping[str, Tensor]) -> str:
-    """What files of tensors carry as `checksum` in their metadata: CRC-32 of names and contents."""
+    """The `checksum` in the metadata of files of tensors: CRC-32 of names and contents."""
     value = 0
     for name in sorted(tensors):
         value = zlib.crc32(tensors[name].reshape(-1).view(torch.uint8).numpy().data, zlib.crc32(name.encode(), value))
@@ -30,7 +30,7 @@ def checksum(tensors: Mapping[str, Tensor]) -> str:
 
 
 def save_tensors(tensors: dict[str, Tensor], path: Path, metadata: Mapping[str, str] | None = None) -> None:
-    """Write a safetensors file that carries its checksum and that others may read, as far as the umask lets them."""
+    """Write a safetensors file that carries its checksum and that others may read, as far as the umask allows."""
     path.touch()
     mode = path.stat().st_mode
     save_file(tensors, path, {**(metadata or {}), "checksum": checksum(tensors)})
@@ -39,7 +39,7 @@ def save_tensors(tensors: dict[str, Tensor], path: Path, metadata: Mapping[str, 
 
 
 def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """The tensors and metadata of a safetensors file; `SafetensorError` where it has a checksum that does not hold."""
+    """The tensors and metadata of a safetensors file; `SafetensorError` if its checksum does not match."""
     with safe_open(path, framework="pt") as file:
         tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         metadata = file.metadata() or {}
@@ -49,7 +49,7 @@ def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
 
 
 def shapes_in(path: Path) -> dict[str, tuple[int, ...]]:
-    """The shape of every tensor in a file of weights, of which no more than the header is read."""
+    """The shape of every tensor in a file of weights; only the header is read."""
     with path.open("rb") as file:
         if int.from_bytes(file.read(8), "little") > _MOST_HEADER:
             raise SafetensorError(f"its header has more than {_MOST_HEADER:,} bytes")
@@ -58,7 +58,8 @@ def shapes_in(path: Path) -> dict[str, tuple[int, ...]]:
 
 
 class _WithoutDraws(TorchFunctionMode):
-    """Initial weights are not drawn: a tensor without memory has none, and drawing them loads much of PyTorch's compiler."""
+    """Skips drawing initial weights: tensors on the meta device have none, and drawing loads much of PyTorch's
+    compiler."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         given = kwargs or {}
@@ -75,7 +76,7 @@ def shapes_of(run: Run, shape: tuple[int, int, int]) -> dict[str, tuple[int, ...
 
 
 def difference(there: Shapes, wanted: Shapes) -> tuple[str, str, str] | None:
-    """The first parameter that has not the shape that is wanted, and both in words; None where all have.
+    """The first parameter whose shape is not the one wanted, and both shapes in words; None if all match.
 
     >>> difference({"encoder.bias": (3,)}, {"encoder.bias": (4,)})
     ('encoder.bias', 'the shape (3,)', 'the shape (4,)')
