@@ -28,7 +28,7 @@ def keep_freed_memory() -> bool:
 
 
 def available_memory() -> int:
-    """Bytes of main memory that can be had without swapping."""
+    """Bytes of main memory available without swapping."""
     try:
         with open("/proc/meminfo") as file:
             entries = dict(line.split(":", 1) for line in file)
