@@ -1,4 +1,4 @@
-"""Steps of single models per second: of stacked models, of one model, of the plain loop.
+"""Model-steps per second: of stacked models, of one model, of the plain loop.
 
 One model-step is one step of one model: batch 64, every phase of the method, data drawn on the device.
 """
@@ -25,7 +25,7 @@ _STEPS_AT_ONCE = 5
 
 @dataclass(frozen=True)
 class Case:
-    """What is stacked: a method on a data set with networks of one kind."""
+    """What is stacked: a method on a data set with one architecture."""
 
     method: str
     dataset: str = "dsprites"
@@ -55,7 +55,7 @@ CASES = (
 
 @dataclass(frozen=True)
 class Rate:
-    """Model-steps per second of so many stacked models, and on CUDA their memory in bytes."""
+    """Model-steps per second of a number of stacked models, and on CUDA their memory in bytes."""
 
     models: int
     per_second: float
@@ -69,7 +69,7 @@ def _synchronise(device: str) -> None:
 
 
 def measure(runs: Sequence[Run], dataset: Dataset, device: str, seconds: float = 3.0) -> Rate:
-    """Train a stack of runs for some seconds, after a few steps that nobody times."""
+    """Train a stack of runs for some seconds, after a few untimed steps."""
     models = len(runs)
     before = 0
     if device == "cuda":
@@ -104,7 +104,7 @@ def _rate(take: Callable[[int], object], steps: int, device: str) -> float:
 
 
 def compare(dataset: Dataset, device: str, steps: int) -> dict[str, float]:
-    """Steps per second of one β-VAE and of the plain loop, their ratio, and the largest relative difference of their losses."""
+    """Steps per second of one β-VAE and of the plain loop, their ratio, and the largest relative difference in loss."""
     # What `hackle train` chooses: bfloat16 on CUDA, float32 elsewhere.
     run = plain_run(steps, "bfloat16" if device == "cuda" else "float32")
     fleet = Fleet([run], dataset.images_on(device), len(dataset.factors), dataset.shape, device)

@@ -1,4 +1,4 @@
-"""The plain PyTorch loop that one writes first, for comparison: NCHW float32, `torch.optim.Adam`, batches from host memory.
+"""A straightforward PyTorch loop for comparison: NCHW float32, `torch.optim.Adam`, batches from host memory.
 
 It has the networks, initial weights, batches and noise of one of hackle's runs, so that the losses of both agree.
 """
@@ -19,7 +19,7 @@ BETA = 4.0
 
 
 class PlainVAE(nn.Module):
-    """The network of Locatello et al. 2019 as one writes it first: NCHW, nn.Conv2d, nn.Linear."""
+    """The network of Locatello et al. 2019 in plain PyTorch: NCHW, nn.Conv2d, nn.Linear."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -45,7 +45,7 @@ class PlainVAE(nn.Module):
         return reconstruction, kl
 
     def copy_from(self, networks: dict[str, nn.Module]) -> None:
-        """Take hackle's initial weights, turned from (4, 4, in, out) and from channels-last features."""
+        """Take hackle's initial weights, converted from (4, 4, in, out) and from channels-last features."""
         encoder, decoder = (dict(networks[name].named_parameters()) for name in ("encoder", "decoder"))
         kernels = [value for name, value in encoder.items() if value.dim() == 4]
         with torch.no_grad():
@@ -72,7 +72,7 @@ def plain_run(steps: int, precision: str) -> Run:
 
 
 class PlainLoop:
-    """The plain loop on a data set: `step(n)` takes step n and gives its loss."""
+    """The plain loop on a data set: `step(n)` takes step n and returns its loss."""
 
     def __init__(self, run: Run, dataset: Dataset, device: str) -> None:
         self.run, self.device, self.size = run, device, len(dataset.factors)

@@ -1,4 +1,4 @@
-"""Studies at work: many runs trained in fleets, scored beside the training, stored one by one, on one machine or many."""
+"""Running studies: many runs trained in fleets, scored during training, stored one by one, on one machine or many."""
 
 from __future__ import annotations
 
@@ -51,19 +51,21 @@ def run_study(
     patience: float = 1800.0,
     progress: bool = True,
 ) -> Summary:
-    """Train, score and store every run that the folder `out` does not hold yet. The same call goes on where one stopped.
+    """Train, score and store every run that the folder `out` does not hold yet. The same call resumes a study that
+    stopped.
 
-    protocols, metrics: what is scored, as in `hackle.score`; no metrics at all stores codes and curves alone.
+    protocols, metrics: what is scored, as in `hackle.score`; without metrics only codes and curves are stored.
     A stored run is never trained again; it gets scores that it lacks if the weights of its whole group are kept.
     keep: whose weights stay in `out`: of all runs, of none, or of the best in each group of runs that stack, judged by
-    `keep_by` of the posterior means under the first protocol. None is what was said last for this folder, or best.
+    the score `keep_by` of the posterior means under the first protocol. None is the last choice for this folder, or
+    best.
     fleet_size: the most runs that train together; None takes what the free memory holds. workers: processes; None takes one
     per core, 0 does everything in this process.
     trainers: fleets that train at the same time on one CUDA device, each in a process of its own beside the workers; more
-    than one pays with small fleets where the CUDA multi-process service runs.
+    than one pays off with small fleets where the CUDA multi-process service runs.
     engine, address: "ray" spreads fleets and scoring over the GPUs or cores of a Ray cluster, started on this machine
-    where no address is given. retry_failed: do again what is stored as failed; a run whose weights are there, since it was its
-    scoring that failed, is scored and not trained. patience: seconds without a sign of
+    if no address is given. retry_failed: do again what is stored as failed; a run whose weights are there, since it was
+    its scoring that failed, is scored and not trained. patience: seconds without a sign of
     life after which a worker is killed and its task tried again.
     """
     if workers is not None and workers < 0:
@@ -85,7 +87,7 @@ def run_study(
             "a study's runs begin with random weights; one that has start_from is trained by hackle.fit(start=…)"
         )
     chosen = tuple(protocol(name) for name in protocols)
-    # Workers need not work in this folder.
+    # Workers may run in another folder.
     asked = metrics.split(",") if isinstance(metrics, str) else tuple(metrics)
     if given := [one for one in asked if not isinstance(one, str)]:
         raise EngineError(
@@ -160,7 +162,8 @@ def run_study(
 
 
 def _settle_weights(runs: Mapping[str, Run], keeper: Keeper, store: Store) -> None:
-    """Decide again about weights of runs that are stored: a driver may have died between storing and dropping."""
+    """Decide again which weights of stored runs stay: a driver may have died between storing a run and deleting
+    weights."""
     done = {key for key, status in store.known().items() if status == "done"}
     stored = sorted(done & runs.keys() & keeper.folder.with_weights())
     if not stored or keeper.keep == "all":
@@ -174,7 +177,7 @@ def _settle_weights(runs: Mapping[str, Run], keeper: Keeper, store: Store) -> No
 
 
 def _cannot_be_scored(lacking: Lacking, again: Lacking, folder: StudyFolder) -> str:
-    """A line on the runs that cannot be scored again, "" where there are none."""
+    """A line on the runs that cannot be scored again, "" if there are none."""
     rest = lacking.of(lacking.scores.keys() - again.scores.keys())
     if not rest.scores:
         return ""

@@ -1,10 +1,10 @@
-"""One line for a whole study: runs done, model-steps per second, time left, failures, and what waits to be scored.
+"""One line for a whole study: runs done, model-steps per second, time left, failures, and runs waiting to be scored.
 
-The time left is that of training at the rate so far and of scoring what is not scored yet, each run as long as the mean of
-those that were. Where the same workers do both the two add up; where others score beside the training the longer counts. Until
-a first run is scored nobody knows how long that takes, and the line says that it speaks of training alone.
+The time left is that of training at the rate so far and of scoring the remaining runs, each as long as the mean so far.
+Where the same workers do both, the two add up; where others score during training, the longer counts. Until the first
+run has been scored, the time for scoring is unknown, and the line says that it covers training only.
 
-On a terminal it is a bar that changes in place. Where the words go to a file or a pipe it is a plain line now and then.
+On a terminal it is a bar that changes in place. In a file or a pipe it is a plain line now and then.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from hackle.train.display import LINE_SECONDS
 
 
 class Display:
-    """The state of a study on standard error; silent where it is not wanted."""
+    """The state of a study on standard error; silent if not wanted."""
 
     def __init__(
         self,
@@ -33,7 +33,7 @@ class Display:
         shared: bool = True,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """scorers: workers that score at a time. shared: whether they are also those that train."""
+        """scorers: workers that score at a time. shared: whether the same workers also train."""
         self.total, self.done, self.failed, self.backlog = total, done, failed, 0
         self.to_score, self._scorers, self._shared = total - done - failed, scorers, shared
         self._scorings, self._scoring_seconds = 0, 0.0
@@ -64,17 +64,17 @@ class Display:
         self._bar.stop()
 
     def training(self, number: int, model_steps: int) -> None:
-        """A training task has done so many model-steps in this attempt."""
+        """A training task has done `model_steps` model-steps in this attempt."""
         self._running[number] = model_steps
 
     def ended(self, number: int, model_steps: int = 0) -> None:
-        """A training task is over; what it had to do counts as done if it succeeded."""
+        """A training task has ended, successfully if `model_steps`, all that it had to do, are given."""
         told = self._running.pop(number, 0)
         self._finished += told
         self._to_do -= model_steps - told
 
     def scored(self, seconds: float) -> None:
-        """A run has been scored in so many seconds of one worker."""
+        """A run has been scored in `seconds` of one worker's time."""
         self._scorings += 1
         self._scoring_seconds += seconds
 
@@ -88,10 +88,10 @@ class Display:
         return steps / max(1e-9, self._now() - self._started)
 
     def _left(self) -> str:
-        """How long it will still take, in words."""
+        """The time left, in words."""
         done = self._finished + sum(self._running.values())
         to_train = self._to_do - done
-        # The first steps wait for kernels to be compiled and say nothing of the rest.
+        # The first steps wait for kernels to be compiled and say nothing about the rest.
         if to_train and done <= self._to_do / 10_000:
             return "starting"
         if not self._scorings:
@@ -100,13 +100,13 @@ class Display:
         scoring = self.to_score * self._scoring_seconds / self._scorings / self._scorers
         elapsed = self._now() - self._started
         if self._shared:
-            # What workers have spent on scoring they have not spent on training.
+            # Time that workers have spent on scoring was not spent on training.
             elapsed = max(0.0, elapsed - self._scoring_seconds / self._scorers)
         training = to_train * elapsed / done if to_train else 0.0
         return f"{_clock(training + scoring if self._shared else max(training, scoring))} left"
 
     def update(self, *, last: bool = False) -> None:
-        """Show the state as it is now; as a plain line only if the one before is old, or this is the last."""
+        """Show the current state; as a plain line only if the previous one is old, or this is the last."""
         words = [f"{self.rate:,.0f} model-steps/s"] if self._to_do else []
         words += [left] if (left := self._left()) else []
         words += [f"{self.failed} failed"] if self.failed else []

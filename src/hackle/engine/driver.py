@@ -1,11 +1,11 @@
-"""The driver of a study: hands out tasks, keeps what comes back, and is the only one that writes the store.
+"""The driver of a study: hands out tasks, keeps their results, and is the only writer of the store.
 
-A run goes through three states, each on the disk before the next begins: nothing (or a checkpoint of its fleet), weights
-in its folder, rows in the store. Whatever is killed at whatever moment, the next driver finds each run in one of them and
-goes on from there. Runs of a fleet are scored once the weights of all of them are written; so a fleet that has to be
-trained again is trained as it was cut, and gives the same results. A run that is stored and whose weights
-are kept may be scored again for scores that it lacks. One whose scoring fails is stored as failed and keeps its weights
-whatever else is kept, so that failed runs that are tried again are only trained where training failed.
+A run goes through three states, each on disk before the next begins: nothing (or a checkpoint of its fleet), weights
+in its folder, rows in the store. Whatever is killed at whatever moment, the next driver finds each run in one of these
+states and continues from there. The runs of a fleet are scored once the weights of all of them are written; so a fleet
+that has to be trained again is cut in the same way, and gives the same results. A stored run whose weights are kept may
+be scored again to add missing scores. A run whose scoring fails is stored as failed and keeps its weights whatever else
+is kept, so that retrying failed runs trains only those whose training failed.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ from hackle.train.fleet import group
 from hackle.train.loop import stop_requests
 
 ATTEMPTS = 3
-"""How often a task is tried whose worker dies or hangs, or which fails in a way that is not its run's own."""
+"""Attempts at a task whose worker dies or hangs, or which fails for a reason that is not its run's."""
 _FALLBACK_SIZE = 8
 _LAST_WORDS = 120.0
-"""Seconds that trainings have to leave a checkpoint when the study is stopped."""
+"""Seconds that training tasks have to write a checkpoint when the study is stopped."""
 
 
 @dataclass(frozen=True)
 class Summary:
-    """What a study came to. trained and scored: in this call. failures: hash and reason of each run that failed.
+    """The outcome of a study. trained and scored: in this call. failures: hash and reason of each run that failed.
 
     lacking: a line on runs stored earlier without scores that were asked for and without weights, "" where there are none.
     unscored: how many of the failed runs are trained, and have their weights. raised: each metric that raised an error in this
@@ -83,7 +83,7 @@ class Summary:
 
 @dataclass
 class _Job:
-    """A task on its way. `run` is the hash of a run to score, whose weights are read when its turn comes."""
+    """A task in progress. `run` is the hash of a run to score, whose weights are read when its turn comes."""
 
     task: Task | None
     run: str = ""
@@ -93,7 +93,7 @@ class _Job:
 
 
 class Driver:
-    """One study, from what its folder holds to the end."""
+    """One study, from the current state of its folder to the end."""
 
     def __init__(
         self,
@@ -126,13 +126,13 @@ class Driver:
         self._held: dict[str, list[tuple[Waiting, ScoredRun]]] = {}
 
     def model_steps(self) -> int:
-        """What is left to train."""
+        """Model-steps left to train."""
         return sum(run.steps for run in self.left if not self.folder.is_trained(record_hash(run)))
 
     def run(self, executor: Executor, display: Display) -> None:
         """Do everything that is left."""
         self.executor, self.display = executor, display
-        # Names that a worker does not find are refused before the first step.
+        # Names that a worker cannot find are refused before the first step.
         kinds = {(type(run.method), type(run.architecture)): run for run in self.runs.values()}
         self._unchecked = executor.machines
         self._queues["score"].extend(_Job(CheckNames(tuple(kinds.values()))) for _ in range(executor.machines))
@@ -149,7 +149,8 @@ class Driver:
         self._discard_checkpoints()
 
     def _count_scorings(self) -> None:
-        """Tell the display how many runs wait to be scored, and how many will be, those that are still to be trained too."""
+        """Tell the display how many runs wait to be scored, and how many will be, including those still to be
+        trained."""
         waiting = [job.run for job in (*self._queues["score"], *self._active.values()) if job.run]
         self.display.backlog = len(waiting)
         self.display.to_score = len(self.runs.keys() - self.settled) + len(self.settled.intersection(waiting))
@@ -185,7 +186,7 @@ class Driver:
         self._queues["score"].extend(_Job(None, run=key) for key in keys)
 
     def _fill(self) -> None:
-        """Give tasks to whoever is free: scoring first, so that results are stored soon."""
+        """Give tasks to free workers: scoring first, so that results are stored soon."""
         for kind in ("score", "train"):
             while self._queues[kind] and self.executor.free(kind):
                 job = self._queues[kind].popleft()
@@ -198,7 +199,7 @@ class Driver:
                 self.executor.submit(self._number, job.task)
 
     def _load(self, job: _Job) -> bool:
-        """Read the weights of a run to score. Where they are damaged a run that is not stored is trained again."""
+        """Read the weights of a run to score. If they are damaged, a run that is not stored is trained again."""
         try:
             job.waiting = self.folder.take(self.runs[job.run])
         except DamagedCheckpoint as error:
@@ -257,7 +258,7 @@ class Driver:
             self._keep_scored(job.waiting, value)
 
     def _keep_trained(self, results: Sequence[TrainedRun]) -> None:
-        """First all weights, then what failed: see the head of this file."""
+        """First all weights, then failures: see the docstring of this module."""
         self.trained += len(results)
         for result in results:
             if result.weights is not None:
@@ -270,7 +271,7 @@ class Driver:
         self._score(record_hash(result.run) for result in results if result.weights is not None)
 
     def _discard_checkpoints(self) -> None:
-        """Delete the checkpoints of which every run is trained or stored."""
+        """Delete the checkpoints whose runs are all trained or stored."""
         checkpoints = Checkpoints(self.folder.fleets)
         checkpoints.discard(self.settled | self.folder.with_weights())
         if not self._active:
@@ -278,7 +279,7 @@ class Driver:
         checkpoints.close()
 
     def _keep_failed(self, run: Run, reason: str, **known: Any) -> None:
-        """Store a run as failed. Where it is trained its weights stay, to be scored again."""
+        """Store a run as failed. If it is trained, its weights stay, to be scored again."""
         self.store.add(Outcome(run, "failed", reason, **known), replace_failed=True)
         key = record_hash(run)
         self.settled.add(key)
@@ -323,7 +324,7 @@ class Driver:
         self.keeper.stored(run, rows)
 
     def _try_again(self, job: _Job, reason: str) -> None:
-        """Queue a task once more, or report it. A fleet is halved first, so that only the guilty run is given up."""
+        """Queue a task once more, or report it. A fleet is halved first, so that only the run at fault is given up."""
         job.attempts += 1
         job.waiting = None
         if job.attempts < ATTEMPTS:
@@ -349,7 +350,7 @@ class Driver:
                 self._keep_failed(run, f"{_name(job)}: {reason}")
 
     def _lose_patience(self) -> None:
-        """Kill the workers that have not been heard of for too long."""
+        """Kill the workers that have not been heard from for too long."""
         for number, job in self._active.items():
             if time.monotonic() - job.heard > self.patience:
                 self.display.say(f"{_name(job)}: no sign of life for {self.patience:.0f} s; its worker is killed")
@@ -357,7 +358,7 @@ class Driver:
                 self.executor.kill(number)
 
     def _stop(self) -> None:
-        """Let trainings leave their checkpoints, keep what ends meanwhile, and say how to go on."""
+        """Let training tasks write checkpoints, keep what ends meanwhile, and say how to resume."""
         self.executor.stop()
         deadline = time.monotonic() + _LAST_WORDS
         training = {number for number, job in self._active.items() if isinstance(job.task, TrainFleet)}

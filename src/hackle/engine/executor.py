@@ -1,4 +1,4 @@
-"""What the driver asks of whoever does the tasks, and the simplest answer: this process, one task at a time."""
+"""The interface through which the driver has tasks done, and the simplest one: in this process, one task at a time."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ Fate = Literal["done", "error", "refused", "stopped", "fatal", "lost"]
 class Event:
     """What became of a task, or a sign of life from it.
 
-    done: `value` is its result. error: it failed, `value` says why. refused: it failed, and would again, by the fault of a
-    method of the user's own. stopped: it left a checkpoint, as asked. fatal: it failed, and so would every other task: no
-    space, no data. lost: its worker died. alive: `value` is what it told.
+    done: `value` is its result. error: it failed, `value` says why. refused: it failed, and would again, because of a
+    user's method. stopped: it left a checkpoint, as asked. fatal: it failed, and so would every other task: no
+    space, no data. lost: its worker died. alive: `value` is what it reported.
     """
 
     number: int
@@ -35,8 +35,8 @@ class Event:
 class Executor(Protocol):
     """Does tasks, somewhere.
 
-    machines: on how many; each looks for code of the user's own in places of its own.
-    shared: whether those who score train, too.
+    machines: on how many; each looks for the user's code in its own places.
+    shared: whether the workers that score also train.
     """
 
     machines: int
@@ -44,7 +44,7 @@ class Executor(Protocol):
 
     @property
     def scorers(self) -> int:
-        """How many runs it scores at a time."""
+        """The number of runs it scores at a time."""
         ...
 
     def free(self, kind: str) -> bool:
@@ -54,7 +54,7 @@ class Executor(Protocol):
     def submit(self, number: int, task: Task) -> None: ...
 
     def wait(self, seconds: float) -> list[Event]:
-        """What happened, waiting so long if nothing did."""
+        """The events since the last call, waiting up to `seconds` if there are none."""
         ...
 
     def kill(self, number: int) -> None:
@@ -84,7 +84,7 @@ def outcome_of(number: int, task: Task, settings: Settings, tell: Any) -> Event:
 
 @contextmanager
 def _one_thread() -> Iterator[None]:
-    """As in workers, so that sums run in the same order and results have the same bits."""
+    """As in workers, so that sums run in the same order and results are bit-identical."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -95,7 +95,7 @@ def _one_thread() -> Iterator[None]:
 
 
 class Inline:
-    """Everything in this process, one task after the other: for small studies, and to find faults."""
+    """Everything in this process, one task after the other: for small studies, and for debugging."""
 
     machines, scorers, shared = 1, 1, True
 

@@ -1,8 +1,8 @@
-"""A study's folder: what has been trained and not stored yet, and which weights stay.
+"""A study's folder: runs that have been trained but not stored yet, and which weights stay.
 
 DIR/results.sqlite   the store
 DIR/study.json       what was wanted, if `hackle study run` wrote it
-DIR/lock             who works in the folder
+DIR/lock             the process that works in the folder
 DIR/runs/HASH/       run.json, weights.safetensors, curves.csv: from the end of training until the run is stored, and
                      longer if its weights are kept
 DIR/fleets/          checkpoints of fleets in training
@@ -57,11 +57,11 @@ class StudyFolder:
         self.path, self.runs, self.fleets = path, path / "runs", path / "fleets"
 
     def refuse_other_files(self) -> None:
-        """Raise `EngineError` where the folder holds something and no study, before anything is written into it."""
+        """Raise `EngineError` if the folder is not empty and holds no study, before anything is written into it."""
         if self.path.exists() and not self.path.is_dir():
             raise EngineError(f"{self.path} is a file; choose an empty or new folder")
         names = [entry.name for entry in self.path.iterdir()] if self.path.exists() else []
-        # Files that a killed study was about to write have names that start like those of whole ones.
+        # Files left half-written by a killed study have names that start like those of complete ones.
         if any(name.startswith((RESULTS, WANTED)) for name in names) or set(names) <= {LOCK}:
             return
         raise EngineError(
@@ -73,7 +73,7 @@ class StudyFolder:
         return (self.runs / key / WEIGHTS).is_file()
 
     def with_weights(self) -> set[str]:
-        """The runs whose weights are here."""
+        """The runs whose weights are in the folder."""
         return {path.parent.name for path in self.runs.glob(f"*/{WEIGHTS}")}
 
     def put(self, trained: TrainedRun) -> None:
@@ -84,7 +84,7 @@ class StudyFolder:
             RunFolder(folder, trained.run, trained.shape).put(trained.curves, trained.weights)
 
     def take(self, run: Run) -> Waiting:
-        """Read a trained run; `DamagedCheckpoint` where its files are not what was written."""
+        """Read a trained run; `DamagedCheckpoint` if its files are not as written."""
         folder = self.runs / record_hash(run)
         try:
             _, known = read_whole(folder / WEIGHTS)
@@ -95,7 +95,8 @@ class StudyFolder:
             raise DamagedCheckpoint(f"{folder} is damaged ({error})") from error
 
     def drop(self, key: str) -> None:
-        """Forget a run's files. The weights go first, so that a folder without them is never taken for a whole one."""
+        """Delete a run's files. The weights go first, so that a half-deleted folder is never taken for a complete
+        one."""
         (self.runs / key / WEIGHTS).unlink(missing_ok=True)
         shutil.rmtree(self.runs / key, ignore_errors=True)
 
@@ -114,8 +115,8 @@ def _explained(path: Path) -> Iterator[None]:
 
 
 class Keeper:
-    """Decides whose weights stay: all, none, or in every group of runs that stack the one with the best score; besides, those
-    of runs in which a metric raised an error, to be scored again."""
+    """Decides whose weights stay: all, none, or in every group of runs that stack the one with the best score; also
+    those of runs in which a metric raised an error, to be scored again."""
 
     def __init__(self, folder: StudyFolder, keep: Keep, score: str, protocol: str) -> None:
         self.folder, self.keep, self.score, self.protocol = folder, keep, score, protocol

@@ -1,7 +1,7 @@
-"""Which scores that are asked for the stored runs of a study lack, and which of these runs can still be scored.
+"""Which of the requested scores are missing in a study's stored runs, and which of these runs can still be scored.
 
-Weights are needed for that. A group of runs that stack is scored again as a whole or not at all: with the weights of the best
-run alone, a score would be known of that one only, and comparisons between settings would compare chosen runs.
+That takes their weights. A group of runs that stack is scored again as a whole or not at all: if only the best run has
+its weights, only it would get the score, and comparisons between settings would compare selected runs.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ from hackle.train.fleet import group
 
 @dataclass(frozen=True)
 class Lacking:
-    """Runs stored as done without scores that are asked for and fit, by hash, each with the metrics by protocol."""
+    """Runs stored as done without requested scores that fit, by hash, each with the missing metrics by protocol."""
 
     scores: Mapping[str, Mapping[str, Sequence[str]]] = field(default_factory=dict)
 
     def of(self, runs: AbstractSet[str]) -> Lacking:
-        """What these runs lack."""
+        """The missing scores of these runs."""
         return Lacking({key: names for key, names in self.scores.items() if key in runs})
 
     def in_whole_groups(self, runs: Mapping[str, Run], with_weights: AbstractSet[str]) -> Lacking:
-        """What can be scored: the part of groups of which every run that lacks something has its weights."""
+        """What can be scored: the groups in which every run with missing scores has its weights."""
         groups = [self.scores.keys() & {record_hash(run) for run in members} for members in group(runs.values())]
         return self.of({key for keys in groups if keys <= with_weights for key in keys})
 
     def __str__(self) -> str:
-        """How many runs lack what, as the beginning of a sentence."""
+        """How many runs lack which scores, as the beginning of a sentence."""
         names: dict[str, dict[str, None]] = {}
         for one in self.scores.values():
             for protocol, metrics in one.items():
@@ -61,7 +61,8 @@ def lacking_scores(
     *,
     but_raised: bool = False,
 ) -> Lacking:
-    """What the stored ones among these runs, by hash, lack. but_raised: scores in whose place an error was raised lack, too."""
+    """Missing scores of these runs, by hash, as far as they are stored. but_raised: a score whose metric raised is
+    missing, too."""
     known = store.known()
     done = {key: run for key, run in runs.items() if known.get(key) == "done"}
     if not done or not metrics:
@@ -87,13 +88,13 @@ def lacking_scores(
 
 
 def _subject(run: Run, grid: FactorGrid | None, protocol: Protocol) -> Subject:
-    """What is known of a run's model before it is loaded, for metrics to say whether they fit."""
+    """What is known about a run's model before it is loaded, from which metrics say whether they fit."""
     codes = len(run.method.discrete(run))
     return Subject(grid, protocol, codes, likelihood=about(run.method).has_likelihood)
 
 
 def _grid_of(dataset: str, root: str | Path | None) -> FactorGrid | None:
-    """The factors of a data set; None of one that is not here."""
+    """The factors of a data set; None if it is not on this machine."""
     try:
         return load(dataset, root).factors
     except HackleError:

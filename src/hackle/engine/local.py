@@ -1,6 +1,7 @@
 """Workers on this machine: processes that take tasks from a pipe, and end when the driver does.
 
-On a CPU every worker trains and scores, each with one thread. On CUDA some workers train, mostly one, and the others score.
+On a CPU every worker trains and scores, each with one thread. On CUDA some workers train, usually one, and the others
+score.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from hackle.engine.tasks import Settings, Task
 
 
 def _exit_with_driver() -> None:
-    """A worker whose driver was killed must not go on and write checkpoints beside the next driver's."""
+    """End this worker if its driver is killed, so that it does not write checkpoints alongside the next driver's."""
     driver = parent_process()
 
     def watch() -> None:
@@ -35,11 +36,12 @@ def _exit_with_driver() -> None:
 
 
 def work(pipe: Connection, settings: Settings) -> None:
-    """The life of a worker: take a task, tell of it, send what became of it."""
+    """A worker's loop: take a task, report progress, send the outcome."""
     _exit_with_driver()
-    # It was for the start of this process, not for those that code of the user's starts.
+    # It was meant for the start of this process, not for processes that the user's code starts.
     os.environ.pop(SAFE_PATH, None)
-    # Ctrl-C reaches all processes of a terminal; a training takes it as the wish to stop, the rest leaves it to the driver.
+    # Ctrl-C reaches all processes of a terminal: training takes it as a request to stop, other tasks leave it to the
+    # driver.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     torch.set_num_threads(1)
     threadpool_limits(1)
@@ -49,7 +51,7 @@ def work(pipe: Connection, settings: Settings) -> None:
         except EOFError:
             return
         except Exception as error:
-            # The task names a class that is not found here. The driver knows which task it gave.
+            # The task names a class that cannot be found here. The driver knows which task it sent.
             pipe.send(Event(0, "error", f"{type(error).__name__}: {error}"))
             continue
         pipe.send(outcome_of(number, task, settings, partial(_tell, pipe, number)))
@@ -60,7 +62,7 @@ def _tell(pipe: Connection, number: int, value: Any) -> None:
 
 
 class _Worker:
-    """One process and the end of the pipe that is ours."""
+    """One process and our end of its pipe."""
 
     def __init__(self, kinds: frozenset[str], settings: Settings) -> None:
         self.kinds, self.settings = kinds, settings
@@ -74,7 +76,7 @@ class _Worker:
         try:
             self.pipe.send((number, task))
         except OSError:
-            # It died just now: the sentinel tells, and the task counts as lost.
+            # It has just died: the sentinel will report it, and the task counts as lost.
             return
 
     def _start(self) -> None:
@@ -90,7 +92,7 @@ class _Worker:
         return [self.pipe, self._process.sentinel]
 
     def events(self) -> list[Event]:
-        """What the worker sent, and that it died if it did. What it sent before its death counts."""
+        """What the worker sent, and a `lost` event if it died. What it sent before that counts."""
         events: list[Event] = []
         if self.task is None:
             return events

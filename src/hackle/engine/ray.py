@@ -1,7 +1,7 @@
-"""Workers of a Ray cluster: a fleet per GPU, or per core where there is none, and scoring on what is left.
+"""Workers of a Ray cluster: one fleet per GPU, or per core where there is none, and scoring on what is left.
 
-The driver stays the only writer: weights, curves and scores come back to it. Checkpoints lie under the study's folder as
-the worker sees it; on a cluster without a shared file system they serve the machine that wrote them.
+The driver stays the only writer: weights, curves and scores come back to it. Checkpoints are in the study's folder as
+the worker sees it; on a cluster without a shared file system, only the machine that wrote them can use them.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ except ImportError as error:
     raise EngineError('Ray is not installed: pip install "hackle[ray]", or leave out --engine ray') from error
 
 _TRAIN_SHARE, _SCORE_SHARE = 0.8, 0.025
-"""Of a GPU: one training and up to eight scorings share it."""
+"""Fractions of a GPU: one training task and up to eight scoring tasks share it."""
 
 
 class _Mailbox:
-    """An actor that keeps the messages of tasks until the driver fetches them."""
+    """An actor that holds the messages of tasks until the driver fetches them."""
 
     def __init__(self) -> None:
         self._messages: dict[int, list[Any]] = {}
@@ -53,7 +53,7 @@ def _perform(number: int, task: Task, settings: Settings, mailbox: Any) -> Event
 
 
 def _check_address(address: str) -> None:
-    """Ray itself waits for minutes where nobody listens."""
+    """Fail at once where nothing listens; Ray itself would wait for minutes."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if not port.isdigit():
         return
@@ -67,14 +67,14 @@ def _check_address(address: str) -> None:
 
 
 class Ray:
-    """Tasks of a Ray cluster: the one at `address`, or one started here with `workers` cores."""
+    """Runs tasks on a Ray cluster: the one at `address`, or one started here with `workers` cores."""
 
     def __init__(self, settings: Settings, workers: int | None, address: str | None) -> None:
         self._ours = not ray.is_initialized()
         if self._ours:
             where: dict[str, Any] = {"address": address}
             if address is None:
-                # Workers find what the driver finds, such as the file of a study of one's own.
+                # Workers find what the driver finds, such as the file of a user's study.
                 environment = {"env_vars": {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}}
                 cores = workers or os.cpu_count()
                 where = {"address": "local", "num_cpus": cores, "include_dashboard": False, "runtime_env": environment}
@@ -98,7 +98,7 @@ class Ray:
         self._active: dict[Any, tuple[int, str]] = {}
 
     def _room(self, kind: str) -> int:
-        """How many tasks of a kind run at a time."""
+        """The number of tasks of a kind that run at a time."""
         resources = ray.cluster_resources()
         cores, cards = int(resources.get("CPU", 1)), int(resources.get("GPU", 0))
         if not self._cuda:
@@ -116,7 +116,7 @@ class Ray:
     def submit(self, number: int, task: Task) -> None:
         perform = self._perform[task.kind]
         if isinstance(task, CheckNames) and self._unchecked:
-            # One on each machine, whatever else it could do.
+            # One on each machine, whatever its resources.
             here = NodeAffinitySchedulingStrategy(self._unchecked.pop(), soft=True)
             perform = self._remote.options(scheduling_strategy=here, num_cpus=0, max_retries=0)
         reference = perform.remote(number, task, self.settings, self._mailbox)

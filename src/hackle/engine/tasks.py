@@ -1,7 +1,7 @@
 """What workers do: each task is a record that can be sent to another process, and its result can be sent back.
 
-Tasks read data sets and write checkpoints; nothing else that they do is seen outside. Weights travel as bytes, so that a
-worker need not share a file system with the driver.
+Tasks read data sets and write checkpoints and have no other side effects. Weights are sent as bytes, so that a worker
+need not share a file system with the driver.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ from hackle.train.model import Model
 from hackle.train.size import release_memory
 
 SHOWN = 512
-"""Images whose codes are kept of every model of a data set."""
+"""The number of images whose codes are kept for every model of a data set."""
 Tell = Callable[[Any], None]
-"""Tells the driver that a task lives: `int` is the model-steps done, `str` a line for the user, None just a sign."""
+"""Reports to the driver: `int` is the model-steps done, `str` a line for the user, None just a sign of life."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What all tasks of a study share. No device means the best that the executor finds."""
+    """What all tasks of a study share. No device means the best one that the executor finds."""
 
     root: str | None
     device: str
@@ -52,13 +52,13 @@ class Settings:
     """Fleets that train at the same time on one CUDA device."""
 
     def scorers(self, dataset: str) -> list[Scorer]:
-        """One for each protocol; none where no metric is wanted."""
+        """One for each protocol; none if no metric is wanted."""
         protocols = self.protocols if self.metrics else ()
         return [_scorer(dataset, self.root, protocol, self.metrics) for protocol in protocols]
 
 
 class Task(Protocol):
-    """kind says which workers may do it."""
+    """A unit of work; `kind` says which workers may do it."""
 
     kind: ClassVar[Literal["train", "score"]]
 
@@ -89,7 +89,7 @@ class ScoredRun:
 
 @lru_cache(maxsize=1)
 def _data(name: str, root: str | None) -> Dataset:
-    """The data set that this worker uses now."""
+    """The data set that this worker currently uses."""
     return load(name, root)
 
 
@@ -100,20 +100,20 @@ def _scorer(name: str, root: str | None, protocol: ScoringProtocol, metrics: tup
 
 @dataclass(frozen=True)
 class CheckNames:
-    """Find every metric that is asked for, and the classes of these runs, where the other tasks will look for them."""
+    """Look up every requested metric, and the classes of these runs, where the other tasks will look for them."""
 
     runs: tuple[Run, ...]
     kind: ClassVar[Literal["train", "score"]] = "score"
 
     def perform(self, settings: Settings, tell: Tell) -> None:
-        """The runs are here: whoever sent them has found their classes."""
+        """The runs have arrived, so their classes were found."""
         for protocol in settings.protocols:
             choose_metrics(settings.metrics, protocol)
 
 
 @dataclass(frozen=True)
 class ChooseSize:
-    """How many of these runs, which stack, make a fleet."""
+    """Choose the fleet size for these runs, which stack."""
 
     runs: tuple[Run, ...]
     kind: ClassVar[Literal["train", "score"]] = "train"
@@ -133,7 +133,7 @@ class TrainFleet:
     def perform(self, settings: Settings, tell: Tell) -> list[TrainedRun]:
         data = _data(self.runs[0].dataset, settings.root)
         device = torch.device(settings.device)
-        # As many points as a figure shows.
+        # No more points than a figure shows.
         pace = Pace(max(1, self.runs[0].steps // 200), settings.checkpoint_seconds)
         checkpoints, count = Checkpoints(Path(settings.checkpoints)), _Count(tell)
         try:
@@ -150,7 +150,7 @@ class TrainFleet:
 
 
 class _Count:
-    """Counts the model-steps of a task and tells them about once a second. Halves of a split fleet add to each other."""
+    """Counts the model-steps of a task and reports them about once a second. The halves of a split fleet add up."""
 
     def __init__(self, tell: Tell) -> None:
         self.done, self._members, self._step, self._told, self._tell = 0, 0, 0, 0.0, tell
@@ -192,7 +192,8 @@ class ScoreRun:
                 raise
         finally:
             if settings.device != "cpu":
-                # Many processes score on one device: what one keeps for its next run, a fleet in training may need.
+                # Many processes score on one device: memory that one keeps for its next run may be needed by a fleet in
+                # training.
                 release_memory(torch.device(settings.device))
         tell(f"out of memory while scoring {record_hash(self.run)}: going on with it on the CPU")
         return self._score(model.to("cpu"), settings, tell)

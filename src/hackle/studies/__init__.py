@@ -1,4 +1,5 @@
-"""Studies: functions that return runs. The papers' own are found in `STUDIES`; yours is a function in a file of yours."""
+"""Studies: functions that return runs. Those of the papers are in `STUDIES`; yours is a function in a file of your
+own."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """What a study's folder says about the study itself: `study.json`, beside the results.
 
-It names the study, the options and the runs that were wanted, so that `hackle study status` can tell what is still waiting and
-a folder is not filled with runs of two studies by mistake. Of data sets that are files of the user it has fingerprints, so that
-one table does not mix models of two contents unnoticed.
+It names the study, the options and the runs that were wanted, so that `hackle study status` can say what is still
+waiting and a folder is not filled with runs of two studies by mistake. For data sets that are the user's files it holds
+fingerprints, so that one table does not silently mix models of different contents.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from hackle.studies.study import StudyError
 FILE = "study.json"
 
 LABEL = (*(name for name in CONFIGURATION if name != "strength"), "steps")
-"""The columns by which people tell groups of runs apart."""
+"""The columns that identify a group of runs to people."""
 Label = tuple[Any, ...]
 """A group's values of `LABEL`."""
 _OLD_LABEL = ("dataset", "method", "architecture", "latents", "steps", "correlation")
-"""Of which an older hackle wrote the values alone."""
+"""Columns of which older versions wrote only the values."""
 
 
 @dataclass(frozen=True)
@@ -48,12 +48,12 @@ class Wanted:
 
 
 def label_of(run: Run) -> Label:
-    """The group of a run as people name it."""
+    """The group that a run belongs to."""
     return tuple(design_of(run)[name] for name in LABEL)
 
 
 def read_wanted(folder: Path) -> Wanted | None:
-    """What was wanted, or None where nobody wrote it down."""
+    """What was wanted, or None if it was not written down."""
     path = folder / FILE
     try:
         if file_inside(folder, FILE) is None:
@@ -71,7 +71,7 @@ def _label(parts: Mapping[str, Any] | Sequence[Any]) -> Label:
 
 
 def fingerprints(runs: Sequence[Run]) -> dict[str, str]:
-    """Of each data set among these runs that is the user's own and is here."""
+    """The fingerprint of each data set of these runs that is the user's own and on this machine."""
     paths = {name: Path(without_size(name)[0]).expanduser() for run in runs if (name := run.dataset) not in DATASETS}
     return {name: fingerprint(path) for name, path in paths.items() if path.exists()}
 
@@ -85,7 +85,7 @@ def write_wanted(
     data: Mapping[str, str] | None = None,
     begun: Container[str] = (),
 ) -> Wanted:
-    """Note what is wanted, beside what was wanted before; a folder that holds another study is refused.
+    """Note what is wanted, in addition to what was wanted before; a folder that holds another study is refused.
 
     data: fingerprints of the user's own data sets. Of those among `begun`, on which something was trained already, the
     ones that were noted first stand.

@@ -1,4 +1,4 @@
-"""A study by name, or from a function in a file of one's own: `path.py:function`."""
+"""A study by name, or from a function in a file of your own: `path.py:function`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ def find_study(name: str) -> Study:
 
 
 def _called(name: str, study: Study, options: dict[str, Any]) -> Any:
-    """What the study's function returns; an error in it is told with the last line of the study's file that led there."""
+    """What the study's function returns; an error in it is reported with the last line of the study's file that led to
+    it."""
     try:
         return study.runs(**options)
     except HackleError:
@@ -31,11 +32,11 @@ def _called(name: str, study: Study, options: dict[str, Any]) -> Any:
 
 
 def runs_of(name: str, study: Study, options: dict[str, Any]) -> list[Run]:
-    """Call the study's function with the options that were given; one that it does not take is refused."""
+    """Call the study's function with the given options; one that it does not take is refused."""
     given = {key: value for key, value in options.items() if value is not None}
     parameters = inspect.signature(study.runs).parameters
     takes_all = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
-    # Which dtype is best depends on the machine, so it is offered, not asked for.
+    # The best dtype depends on the machine, so it is passed only to studies that take it.
     if "precision" not in parameters and not takes_all:
         given.pop("precision", None)
     for key in given:

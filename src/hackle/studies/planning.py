@@ -1,8 +1,9 @@
 """What a study will take on this machine: groups, fleets, hours, memory and disk, from a short measurement.
 
-Each kind of training, as told apart by method, networks, image shape and sizes, is trained for a moment by a few models: as
-many as keep the device busy. Larger fleets are some percent faster and take far longer to build. Kinds for which there was no
-time left take the rate of the measured kind with the same method, or the mean of all, and are marked as estimates.
+Each kind of training, as defined by method, networks, image shape and sizes, is measured briefly with a few models: as
+many as keep the device busy. Larger fleets are a few percent faster and take far longer to build. Kinds for which there
+was no time left take the rate of the measured kind with the same method, or the mean of all, and are marked as
+estimates.
 """
 
 from __future__ import annotations
@@ -22,20 +23,20 @@ from hackle.train import choose_fleet_size
 from hackle.train.fleet import Fleet, build_networks, group, stacking_key
 
 STORED_BYTES = 50_000
-"""What the store keeps of a run: scores, thinned curves, 512 codes. Measured with 60 scores and 20 curves."""
+"""Bytes that the store keeps per run: scores, thinned curves, 512 codes. Measured with 60 scores and 20 curves."""
 _WARM_UP = {"cpu": 1, "cuda": 6}
-"""Steps before the clock starts: on CUDA the first few run as written and then become a graph."""
+"""Steps before the clock starts: on CUDA the first few run eagerly and are then captured as a graph."""
 _LONGEST = 5.0
-"""Seconds for one kind, however many there are to spend."""
+"""The most seconds for one kind."""
 _TRIED = {"cpu": 2, "cuda": 64}
-"""Models that are measured, if the fleet has as many."""
+"""Models to measure with, if the fleet has that many."""
 
 
 @dataclass(frozen=True)
 class GroupPlan:
     """Runs that stack, cut into fleets.
 
-    `rate` is in steps of single models per second, `memory` in bytes of a fleet, `weights` in bytes of a run.
+    `rate` is in model-steps per second, `memory` in bytes of a fleet, `weights` in bytes of a run.
     """
 
     dataset: str
@@ -75,9 +76,10 @@ def plan_groups(
     seconds: float = 60.0,
     tell: Callable[[int, int, str], None] = lambda done, total, what: None,
 ) -> list[GroupPlan]:
-    """The groups of a study with their measured rates. Measuring stops after about `seconds`; the first kind always is.
+    """The groups of a study with their measured rates. Measuring stops after about `seconds`; the first kind is always
+    measured.
 
-    `tell` hears how many kinds are done, how many there are, and what is being measured.
+    `tell` is called with the number of kinds done, their total, and what is being measured.
     """
     if fleet_size is not None and fleet_size < 1:
         raise StudyError(f"fleet_size is {fleet_size}; expected 1 or more, or none for as many as fit")
@@ -105,7 +107,7 @@ def plan_groups(
 
 
 def _kind(run: Run, shapes: dict[str, tuple[int, int, int]]) -> str:
-    """Runs of one kind take equally long: seeds, weights, the number of steps and the pictures themselves do not matter."""
+    """Runs of one kind take equally long per step: seeds, weights, the number of steps and the images do not matter."""
     return stacking_key(replace(run, dataset=str(shapes[run.dataset]), steps=1))
 
 
@@ -126,7 +128,7 @@ def _measure(
         fleet.step()
         steps += 1
         if steps % 10 == 0:
-            # Steps are only queued on a device; without waiting, thousands would be before the clock says stop.
+            # Steps are only queued on a device; without waiting, thousands would be queued before the time is up.
             _wait(device)
     _wait(device)
     elapsed = time.perf_counter() - started
@@ -140,7 +142,7 @@ def _wait(device: torch.device) -> None:
 
 
 def _memory(device: torch.device) -> int:
-    """The most bytes in use on the device, or by this process, with which freed memory stays."""
+    """The peak of bytes in use on the device, or by this process, which keeps freed memory."""
     if device.type == "cuda":
         return torch.cuda.max_memory_allocated(device)
     try:

@@ -1,6 +1,6 @@
 """Presets: the settings with which a paper trains a method on a data set, as a function that returns a run.
 
-Each paper's own stand in its folder, `hackle.papers.<paper>.settings`, which says what the paper leaves open. A seed, a
+Each paper's presets are in `hackle.papers.<paper>.settings`, which says what the paper leaves open. A seed, a
 correlation or another number of latents is set afterwards with `dataclasses.replace(run, seed=…)`.
 """
 
@@ -19,7 +19,7 @@ from hackle.objectives import OBJECTIVES
 
 
 class PresetError(HackleError):
-    """A method or data set that a paper says nothing about."""
+    """A method or data set that a paper does not cover."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ PRESETS: Parts[Preset] = Parts(
 
 
 def method_at(name: str, strength: float | None = None, **fields: Any) -> Method:
-    """A method by name with its one weight that studies sweep: β, γ, c_max, λ_od or λ.
+    """A method by name with the weight that studies sweep: β, γ, c_max, λ_od or λ.
 
     >>> method_at("dip-vae-i", 2.0)
     DIPVAEI(off_diagonal=2.0, diagonal=20.0)
@@ -80,7 +80,7 @@ def preset(name: str, method: str, dataset: str, strength: float | None = None) 
 
 
 def default_run(method: str, dataset: str) -> Run:
-    """Without a preset: the method's usual networks and settings, on any data set.
+    """Without a preset: the method's default architecture and settings, on any data set.
 
     >>> default_run("beta-vae", "my-images.npz").architecture
     Convolutional(hidden=256, channels=(32, 32, 64, 64))

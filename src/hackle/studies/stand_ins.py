@@ -1,4 +1,4 @@
-"""Which runs of a study can be trained with the data sets that are here, and what stands in for the others."""
+"""Which runs of a study can be trained with the data sets on this machine, and what stands in for the others."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ STAND_INS = {
     "mpi3d-realistic": "rooms3d",
     "mpi3d-real": "rooms3d",
     "celeba": "rooms3d",
-    # Also shapes before a busy background.
+    # Also shapes in front of a busy background.
     "scream-dsprites": "noisy-dsprites",
-    # Also five factors of which category and pose matter most; grey, and harder than dSprites.
+    # Also five factors, of which category and pose matter most; grey, and harder than dSprites.
     "smallnorb": "noisy-dsprites",
 }
-"""The data set that hackle makes itself and that is nearest to one that must be fetched. MNIST has none."""
+"""For each data set that must be fetched, the closest one that hackle generates itself. MNIST has none."""
 
 
 @dataclass(frozen=True)
@@ -39,11 +39,11 @@ class Available:
 
 
 def available(runs: Sequence[Run], root: Path | str | None = None, *, offline: bool = False) -> Available:
-    """The runs whose data sets are here.
+    """The runs whose data sets are on this machine.
 
-    offline: a data set that is not here is replaced by its stand-in, with the settings of the original; runs that so become
-    the same run count once. Otherwise, and where there is no stand-in, its runs are left out. A name that is neither a
-    data set's nor a path is refused.
+    offline: a missing data set is replaced by its stand-in, with the settings of the original; runs that become
+    identical count once. Otherwise, and where there is no stand-in, its runs are left out. A name that is neither a
+    data set nor a path is refused.
     """
     places = {run.dataset: without_size(run.dataset)[0] for run in runs}
     for name in set(places.values()):

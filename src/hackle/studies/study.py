@@ -1,4 +1,4 @@
-"""What a study is, and every study that there is."""
+"""What a study is, and all known studies."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from hackle.core.types import HackleError, Run
 
 
 class StudyError(HackleError):
-    """A study that does not exist, or that cannot be had in this way."""
+    """A study that does not exist, or options that it does not take."""
 
 
 @dataclass(frozen=True)
 class Study:
-    """A function that returns runs, what it is in a line, and the protocols and metrics by which its runs are scored."""
+    """A function that returns runs, its one-line description, and the protocols and metrics by which its runs are
+    scored."""
 
     name: str
     runs: Callable[..., list[Run]]

@@ -15,15 +15,15 @@ from hackle.studies.study import StudyError
 Precision = Literal["float32", "bfloat16"]
 
 LIKE = {"rooms3d": "shapes3d"}
-"""The data set whose settings serve one that papers do not know; for any other, those of the study's first."""
+"""The data set whose settings are used for one that no paper covers; any other takes those of the study's first."""
 
 
 @dataclass(frozen=True)
 class Sweep:
-    """A paper's preset, its data sets and methods, and what the user wants of them.
+    """A paper's preset, its data sets and methods, and which of them the user wants.
 
-    seeds: every setting is trained with seeds 0 … seeds − 1. steps: in place of the paper's number. datasets, methods: in
-    place of all of the paper's; a data set that the paper does not know takes the settings of one it knows. precision: of
+    seeds: every setting is trained with seeds 0 … seeds − 1. steps: instead of the paper's number. datasets, methods:
+    instead of all of the paper's; a data set that is not the paper's takes the settings of one that is. precision: of
     autoencoders; networks of GANs always compute in float32.
     """
 
@@ -50,7 +50,7 @@ class Sweep:
         return self.methods is None or method in self.methods
 
     def role(self, dataset: str) -> str:
-        """The data set of the paper whose settings and place in the study this one takes."""
+        """The paper's data set whose settings and place in the study this one takes."""
         if dataset in self.known_datasets:
             return dataset
         like = LIKE.get(dataset)
@@ -66,7 +66,7 @@ class Sweep:
         return replace(preset(self.paper, method, self.role(dataset), strength), dataset=dataset)
 
     def every(self, settings: Iterable[Run]) -> list[Run]:
-        """Each setting with every seed, and with the steps and precision that were asked for; each record once."""
+        """Each setting with every seed, and with the steps and precision requested; each record once."""
         adapted = [self._adapted(setting) for setting in settings]
         once = {record_hash(setting): setting for setting in adapted}
         return [replace(setting, seed=seed) for setting in once.values() for seed in range(self.seeds)]
@@ -84,10 +84,10 @@ class Sweep:
 def swept(
     paper: str, datasets: tuple[str, ...], methods: tuple[str, ...], *, seeds: int, usual: tuple[str, ...] | None = None
 ) -> Callable[[Callable[[Sweep], Iterable[Run]]], Callable[..., list[Run]]]:
-    """Makes the function of a study, with the keyword arguments that all of them take, of one that yields its settings.
+    """Turns a function that yields settings into a study's function, with the keyword arguments that all studies take.
 
-    paper: whose preset it is. datasets, methods: those that the paper has. usual: of its data sets those that the study has
-    where none are named. seeds: as many as the paper trained.
+    paper: whose preset it is. datasets, methods: the paper's. usual: the data sets that the study uses if
+    none are named. seeds: as many as the paper trained.
     """
     count = seeds
 
