@@ -21,12 +21,12 @@ def fleet_command(
     """Steps of single models per second: stacked, alone, and by a plain PyTorch loop in the same process.
 
     Args:
-        models: How many to stack; 64 on CUDA, 8 on a CPU if not given.
-        methods: Names separated by commas; those of the figures in the documentation if not given.
-        seconds: To train each stack for.
+        models: How many to stack; 64 on CUDA and 8 on a CPU if not given.
+        methods: Names separated by commas; those reported in the documentation if not given.
+        seconds: How long to train each stack.
         precision: float32 or bfloat16; auto is bfloat16 on CUDA.
-        device: cpu or cuda; the best one that is here if not given.
-        root: Where data sets lie.
+        device: cpu or cuda; the best one available if not given.
+        root: The folder of data sets.
     """
     from rich.console import Console
     from rich.table import Table

@@ -1,4 +1,4 @@
-"""`hackle claims`: what the papers claim, and one's own claims, tested on a study's results."""
+"""`hackle claims`: the papers' claims, and your own, tested on a study's results."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from hackle.claims import Judgement
 
 REFUTED, UNDECIDED = 3, 4
-"""Exit codes of `hackle claims`; 1 and 2 stand for errors and for wrong words on any verb."""
+"""Exit codes of `hackle claims`; for every verb, 1 is an error and 2 a wrong command line."""
 _STYLES = {"holds": "green", "does not hold": "red", "undecided": "yellow"}
 
 
@@ -42,11 +42,11 @@ def claims_command(
 
     Args:
         directory: The study's folder.
-        paper: Only the claims of this paper. Chances are corrected over all claims all the same.
-        claims: Also test claims of your own: path.py for every one in a file, path.py:name for one, separated by commas.
+        paper: Only the claims of this paper. p-values are still corrected over all claims.
+        claims: Also test your own claims: path.py for all in a file, path.py:name for one, separated by commas.
         json: Print the verdicts as JSON.
-        missing: Also list claims of which the study has no runs at all.
-        reasons: Say below each verdict what is claimed, what was found, and what to run where runs are missing.
+        missing: Also list claims for which the study has no runs.
+        reasons: Below each verdict, show what is claimed, what was found, and what to run if runs are missing.
     """
     from hackle.claims import CLAIMS, as_frame, judge
     from hackle.store import read
@@ -56,7 +56,7 @@ def claims_command(
     papers = list(dict.fromkeys(claim.paper for claim in CLAIMS.values()))
     if paper is not None and paper not in papers:
         raise HackleError(f"no claims of {paper!r}; {nearest(paper, papers)}")
-    # Which claims are shown must not change what is said of them: all are judged, then some are left out.
+    # Which claims are shown must not change their verdicts: all are judged, then some are left out.
     found = [one for one in judge(read(directory)) if paper in (None, one.claim.paper)]
     if json:
         print(json_text.dumps(_plain(as_frame(found).to_dict("records")), indent=2, ensure_ascii=False))
@@ -68,7 +68,7 @@ def claims_command(
 
 
 def exit_code(found: Sequence[Judgement]) -> int:
-    """0 where every decided claim holds, `REFUTED` where one does not, `UNDECIDED` where none was decided."""
+    """0 if every decided claim holds, `REFUTED` if one does not, `UNDECIDED` if none was decided."""
     verdicts = {judgement.verdict for judgement in found}
     if "does not hold" in verdicts:
         return REFUTED
@@ -78,7 +78,7 @@ def exit_code(found: Sequence[Judgement]) -> int:
 def print_verdicts(found: Sequence[Judgement], *, missing: bool = False, reasons: bool = False) -> None:
     """The verdicts on the terminal; claims without any run are counted, and listed only if asked for.
 
-    reasons: in words, the claim's sentence and the reason below each verdict, in place of tables.
+    reasons: show the claim's statement and the reason below each verdict, in place of tables.
     """
     from hackle.figures import words
 
@@ -92,7 +92,7 @@ def print_verdicts(found: Sequence[Judgement], *, missing: bool = False, reasons
             console.print(_table(paper, mine))
         console.print()
     if any(judgement.evidence.borrowed and judgement.evidence.runs for judgement in shown):
-        console.print("* runs of other studies, which may have trained otherwise than the claim's own", highlight=False)
+        console.print("* runs of other studies, which may have trained differently", highlight=False)
     fates = words.tally(words.fate(judgement.verdict, judgement.evidence.runs) for judgement in found)
     console.print(f"{fates}.", highlight=False)
     absent = [judgement for judgement in found if not judgement.evidence.runs]
@@ -123,7 +123,7 @@ def _table(paper: str, judgements: Sequence[Judgement]) -> Table:
 
 
 def _print_reasons(console: Console, paper: str, judgements: Sequence[Judgement]) -> None:
-    """Each verdict with its claim's sentence and its reason, in long lines, so that commands can be copied."""
+    """Each verdict with its claim's statement and its reason, in long lines, so that commands can be copied."""
     console.print(Text(paper, "italic"))
     for judgement in judgements:
         name, verdict, where, *_, chance, share, runs, _, made = _row(judgement)
@@ -153,7 +153,7 @@ def _row(judgement: Judgement) -> list[str]:
 
 
 def _plain(value: Any) -> Any:
-    """Values that JSON has: NaN and infinities become null."""
+    """The value as JSON can hold it: NaN and infinities become null."""
     if isinstance(value, list):
         return [_plain(item) for item in value]
     if isinstance(value, dict):

@@ -38,7 +38,7 @@ def main(words: list[str]) -> None:
             for field, cells in columns.items()
         }
         for field in ("licence", "factors", "images"):
-            # A narrow terminal has no room for everything.
+            # A narrow terminal does not have room for every column.
             if sum(longest[column] + 1 for column in columns) - 1 > console.width:
                 del columns[field]
         table = Table(box=None, header_style="bold", pad_edge=False, collapse_padding=True)
@@ -54,12 +54,12 @@ def main(words: list[str]) -> None:
         Args:
             name: The data set.
             root: Where data sets lie.
-            force: Fetch anew what is here already.
+            force: Download again what is already here.
         """
         if find(name).optional:
             Console(stderr=True).print(
-                f"hackle makes {name} itself: nothing needs to be downloaded. The published file serves to compare the two, "
-                "and work that must have its very bits: once it is here, its images are used",
+                f"hackle makes {name} itself: nothing needs to be downloaded. The published file is for comparing the two, "
+                "and for work that needs its exact bits: once it is here, its images are used",
                 highlight=False,
                 soft_wrap=True,
             )
@@ -70,10 +70,10 @@ def main(words: list[str]) -> None:
             print(f"{name} is made by hackle: there is nothing to fetch")
 
     def check_command(name: Positional[str | None] = None, root: Path | None = None) -> None:
-        """Verify the files that are here against what was published. Exit code 1 where one is damaged.
+        """Verify the files that are here against what was published. Exit code 1 if one is damaged.
 
         Args:
-            name: One data set; every one if not given.
+            name: One data set; all if not given.
             root: Where data sets lie.
         """
         verdicts = check(name, root)
@@ -97,10 +97,10 @@ def main(words: list[str]) -> None:
             name: The data set, or the path of your own.
             out: The PNG file; NAME.png here if not given.
             root: Where data sets lie.
-            seed: Which images are shown.
-            force: Replace a file that is there already.
-            resize: Scale images to squares of so many pixels.
-            pad: Put images in the middle of black squares of so many pixels.
+            seed: Seed of the images shown.
+            force: Replace an existing file.
+            resize: Scale images to squares of this many pixels.
+            pad: Centre images on black squares of this many pixels.
         """
         path = out or Path(f"{Path(name).stem}.png")
         print(write_contact_sheet(load(name, root, resize=resize, pad=pad), path, overwrite=force, seed=seed))

@@ -1,7 +1,7 @@
-"""`hackle demo`: the whole path in minutes on two CPU cores, with nothing to download.
+"""`hackle demo`: training to report in minutes on two CPU cores, with nothing to download.
 
-A FactorVAE of ordinary networks on regenerated dSprites. What makes it small is the budget: few steps at a high learning
-rate, a narrow discriminator, and a twentieth of the points of the scoring protocol. It finds positions and scale, not the
+A FactorVAE with the usual networks on regenerated dSprites, on a small budget: few steps at a high learning rate, a
+narrow discriminator, and a twentieth of the scoring protocol's points. It learns position and scale, but not the
 disentanglement that 300,000 steps give.
 """
 
@@ -42,7 +42,7 @@ def demo_run(steps: int) -> Run:
 def run_demo(
     out: Path, *, root: Path | None = None, steps: int = 1000, overwrite: bool = False
 ) -> tuple[pd.DataFrame, Path]:
-    """Train, score, draw and write the page; an interrupted demo goes on where it stopped. Returns scores and page."""
+    """Train, score, draw and write the page; an interrupted demo resumes where it stopped. Returns scores and page."""
     folder, run = out / "run", demo_run(steps)
     if overwrite and (folder / RECORD).exists():
         shutil.rmtree(folder)
@@ -66,9 +66,9 @@ def demo_command(
 
     Args:
         out: The folder for the run, pictures and page.
-        root: Where data sets lie.
+        root: The folder of data sets.
         steps: Number of updates.
-        overwrite: Start anew where the folder holds an earlier demo.
+        overwrite: Start again if the folder holds an earlier demo.
     """
     scores, page = run_demo(out, root=root, steps=steps, overwrite=overwrite)
     print_scores(scores)

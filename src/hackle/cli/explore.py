@@ -21,16 +21,17 @@ def explore_command(
     root: Path | None = None,
     trust: bool = False,
 ) -> None:
-    """Look inside trained models in the browser: move latents and watch the image, see what each code captured, compare runs.
+    """Look inside trained models in the browser: move latents and watch the image, see what each latent captured,
+    compare runs.
 
     Args:
         directory: A run's folder, a folder of runs, or a study's folder.
         host: The address to listen on. Anything but loopback can be reached by others, who then need the token in the
             address that is printed.
-        port: The port to listen on; 8421, or any that is free, if not given.
-        browser: Open the browser where there is one.
-        root: Where data sets lie.
-        trust: Import what the runs' records name of other modules than hackle's, which runs their code.
+        port: The port to listen on; 8421, or any free one, if not given.
+        browser: Open the browser if there is one.
+        root: The folder of data sets.
+        trust: Import the modules outside hackle that the runs' records name, which runs their code.
     """
     from hackle.explorer import serve
 

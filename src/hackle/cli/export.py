@@ -28,8 +28,8 @@ def export_command(
         out: The file: FILE.pt2 for torch.export, FILE.onnx for ONNX.
         part: The encoder takes images (n, c, h, w) in [0, 1] and gives means and logvars; the decoder takes latents (n, l) and
             gives images.
-        overwrite: Replace a file that is there already.
-        trust: Import what the run's record names of other modules than hackle's, which runs their code.
+        overwrite: Replace an existing file.
+        trust: Import the modules outside hackle that the run's record names, which runs their code.
     """
     from hackle.train.model import Model
 

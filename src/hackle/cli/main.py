@@ -1,4 +1,4 @@
-"""The command line: few verbs, each a module of this room that is imported when its verb is used."""
+"""The command line: a few verbs, each a module of this package that is imported when its verb is used."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ SUMMARY = "\n".join(
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run one verb and turn what the user can mend into a message and exit code 1, or 130 for what Ctrl-C has stopped; with
-    --debug before the verb, or HACKLE_DEBUG set, the error is raised as it is."""
+    """Run one verb. Errors that the user can fix become a message and exit code 1, Ctrl-C exit code 130; with --debug
+    before the verb, or HACKLE_DEBUG set, the error is raised as it is."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            # A terminal that lacks a letter shows a question mark in its place.
+            # A terminal that cannot show a character prints a question mark.
             stream.reconfigure(errors="replace")
     words = list(sys.argv[1:] if arguments is None else arguments)
     debug = words[:1] == ["--debug"]
@@ -65,8 +65,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         finally:
             sys.stdout.flush()
     except BrokenPipeError:
-        # Whoever read the output has seen enough. Exit code 1 is rich's for the same; what Python still wants to flush at
-        # its end goes nowhere.
+        # The reader of the pipe has closed it. Exit code 1 is what rich uses; what Python still flushes at exit is
+        # discarded.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise SystemExit(1) from None
     except (KeyboardInterrupt, Exception) as error:
@@ -81,7 +81,7 @@ _as_python_shows_it = warnings.showwarning
 
 
 def _show_warning(message: Warning | str, category: type[Warning], filename: str, *place: Any, **more: Any) -> None:
-    """A warning of hackle's to the user in one line, as errors are; those of other packages as Python shows them."""
+    """Show hackle's own warnings on one line, like errors, and those of other packages as Python does."""
     ours = category.__module__.startswith("hackle.") or Path(filename).is_relative_to(Path(__file__).parents[1])
     if ours and issubclass(category, UserWarning):
         say_warning(message)
@@ -90,12 +90,12 @@ def _show_warning(message: Warning | str, category: type[Warning], filename: str
 
 
 def _message(error: BaseException) -> str:
-    """What the user can do about an error, in one line; "" for an error of the program itself."""
+    """An error that the user can fix, on one line; "" for a bug."""
     if isinstance(error, KeyboardInterrupt):
         return "stopped"
     if isinstance(error, HackleError | ValueError):
         return str(error)
-    # PyTorch has no class of its own for the host's memory.
+    # PyTorch has no error class for a lack of host memory.
     full = isinstance(error, RuntimeError) and re.search("can't allocate memory|out of memory", str(error))
     if isinstance(error, MemoryError) or full:
         what = str(error).partition("\n")[0] or "none is left"

@@ -15,10 +15,10 @@ def main(words: list[str]) -> None:
 def parts_command(kind: Positional[str | None] = None) -> None:
     """List every part of hackle and of installed packages, with where it comes from.
 
-    Parts of your own need no installation: name them as path.py:name wherever a built-in name does.
+    Your own parts need no installation: name them as path.py:name wherever a built-in name is accepted.
 
     Args:
-        kind: Only parts of this kind, such as metric; every kind if not given.
+        kind: Only parts of this kind, such as metric; all kinds if not given.
     """
     chosen = list(HOMES) if kind is None else [kind.removesuffix("s")]
     if kind is not None and chosen[0] not in HOMES:

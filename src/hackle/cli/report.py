@@ -34,14 +34,14 @@ def report_command(
         directory: The study's folder.
         out: Where the page goes; report.html in the study's folder if not given.
         paper: Only the claims and figures of these papers.
-        claims: Also test claims of your own: path.py for every one in a file, path.py:name for one, separated by commas.
-        figures: Also draw figures of your own, named in the same way.
-        figures_to: A folder to write every figure to, too, as PDF, SVG and PNG.
+        claims: Also test your own claims: path.py for all in a file, path.py:name for one, separated by commas.
+        figures: Also draw your own figures, named in the same way.
+        figures_to: A folder to also write every figure to, as PDF, SVG and PNG.
         pictures: Draw traversals of runs whose weights were kept.
-        root: Where data sets lie, for these pictures.
+        root: The folder of data sets, for these pictures.
         open: Show the page in the browser.
-        overwrite: Replace files that are there already.
-        trust: For these pictures, import what the runs' records name of other modules than hackle's, which runs their code.
+        overwrite: Replace existing files.
+        trust: For these pictures, import the modules outside hackle that the runs' records name, which runs their code.
     """
     from hackle.claims import CLAIMS
     from hackle.figures import FIGURES, save
@@ -56,7 +56,7 @@ def report_command(
     target = writable(out or place_inside(directory, "report.html"), overwrite)
     if pictures:
         tables = with_pictures(tables, directory, root, trust=trust)
-    # Processes take seconds to start: worth it where thousands of runs are drawn.
+    # Processes take seconds to start, which pays off with thousands of runs.
     workers = (os.cpu_count() or 1) if len(tables.runs) > 1000 else 1
     write_study_page(tables, target, papers=paper, folder=str(directory), workers=workers)
     if figures_to is not None:

@@ -1,4 +1,4 @@
-"""`hackle score`: a trained model by every metric that fits."""
+"""`hackle score`: score a trained model with every metric that fits."""
 
 from __future__ import annotations
 
@@ -41,23 +41,23 @@ def score_command(
             gaussian_tc, mig, modularity, neighbour_gap, sap, interpretability, jemmig, kl, misjed,
             monte_carlo_tc, posterior_mig, reconstruction, separability. Those that take minutes are downstream_gbt,
             downstream_logistic_cv, batch_tc, iwae, sampled_interpretability, sampled_jemmig, true_tc, whole_misjed,
-            whole_separability. One of your own is path.py:function or module:function.
+            whole_separability. Your own is path.py:function or module:function.
         protocol: locatello2019, disentanglement_lib, kim2018, do2020, yang2020, or quick for a rough look.
         fraction: Score on this fraction of the protocol's points, above 0 and up to 1, for a quick look. No part of them
             gets smaller than 200 points.
         seed: Seed of the draws.
-        factor_bins: Continuous factors are cut into so many bins of equal width where a metric asks for classes; 20.
+        factor_bins: Number of equal-width bins for continuous factors where a metric needs classes; 20.
         bootstrap: Number of random halves of the points for 95% intervals; 0 gives none.
-        references: Also show what perfect codes reach.
-        whole_mixture: Sampled mutual informations use every image of the plan as mixture; slower.
+        references: Also show the scores of perfect codes.
+        whole_mixture: Estimate mutual information by sampling with every image of the plan in the mixture; slower.
         json: Where to write the table as JSON instead.
-        parquet: Where to write the table as Parquet, too.
-        page: Where to write an HTML page with the scores and pictures, too.
-        dataset: Name or path of the data set, where it is not the one of the training or lies elsewhere now.
-        root: Where data sets lie.
-        device: cpu or cuda; the best one that is here if not given.
-        overwrite: Replace files that are there already.
-        trust: Import what the run's record names of other modules than hackle's, which runs their code.
+        parquet: Where to also write the table as Parquet.
+        page: Where to also write an HTML page with the scores and pictures.
+        dataset: Name or path of the data set, if it is not the one trained on, or has moved.
+        root: The folder of data sets.
+        device: cpu or cuda; the best one available if not given.
+        overwrite: Replace existing files.
+        trust: Import the modules outside hackle that the run's record names, which runs their code.
     """
     from hackle.report import write_run_page
     from hackle.scoring.models import score

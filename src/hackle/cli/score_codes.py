@@ -45,21 +45,21 @@ def score_codes_command(
         codes: An .npy, .csv or .parquet file of codes, or an .npz file of codes, factors and perhaps logvars, factor_names and
             factor_kinds.
         factors: A file of factors in the same order, or the names of columns of the file of codes, separated by commas.
-        logvars: A file of the logarithms of the variances of posteriors whose means the codes are.
-        metrics: Names separated by commas; all takes what fits and takes seconds, see `hackle score --help`. One of your
-            own is path.py:function or module:function.
+        logvars: A file of posterior log-variances, where the codes are the posterior means.
+        metrics: Names separated by commas; all is every metric that fits and takes seconds, see `hackle score --help`.
+            Your own is path.py:function or module:function.
         protocol: locatello2019, disentanglement_lib, kim2018, do2020, yang2020, or quick for a rough look.
         seed: Seed of the draws.
-        kinds: What factors are, such as x=continuous,shape=categorical; categorical, ordinal, cyclic or continuous. Those
-            that are not named are guessed, which is said.
-        factor_bins: Continuous factors are cut into so many bins of equal width where a metric asks for classes; 20.
-        drop_missing: Leave out rows that lack a value of a code or a factor, in place of refusing them.
+        kinds: Kinds of factors, such as x=continuous,shape=categorical: categorical, ordinal, cyclic or continuous.
+            Those not named are guessed, and the guess is printed.
+        factor_bins: Number of equal-width bins for continuous factors where a metric needs classes; 20.
+        drop_missing: Leave out rows with a missing code or factor instead of refusing them.
         bootstrap: Number of random halves of the points for 95% intervals; 0 gives none.
-        references: Also show what perfect codes reach.
-        whole_mixture: Sampled mutual informations use every sample as mixture; slower.
+        references: Also show the scores of perfect codes.
+        whole_mixture: Estimate mutual information by sampling with every sample in the mixture; slower.
         json: Where to write the table as JSON.
         parquet: Where to write the table as Parquet.
-        overwrite: Replace files that are there already.
+        overwrite: Replace existing files.
     """
     from hackle.scoring.codes import read_table, score_codes
 
@@ -116,7 +116,7 @@ def _kinds(words: str) -> dict[str, str]:
 
 
 def _told(table: DataFrame) -> dict[str, str]:
-    """Kinds that a table tells in the heads of its columns, such as `angle:cyclic`, of which the names remain."""
+    """Kinds given in the column names of a table, such as `angle:cyclic`, which are then cut to the names alone."""
     names, kinds = told_in_heads(table.columns)
     table.columns = names
     return {name: kind for name, kind in zip(names, kinds, strict=True) if kind}
@@ -134,7 +134,7 @@ def _columns(table: DataFrame, names: str, path: Path) -> DataFrame:
 
 
 def _one_table(path: Path) -> DataFrame:
-    """The only table of a file."""
+    """The table of a file that must hold only one."""
     found = _tables(path)
     if len(found) > 1:
         raise HackleError(f"{path} holds {', '.join(found)}; expected a file of one table: {_ENDINGS}")
@@ -142,7 +142,7 @@ def _one_table(path: Path) -> DataFrame:
 
 
 def _tables(path: Path) -> dict[str, DataFrame]:
-    """The tables of a file by name; one that has no names is called codes."""
+    """The tables of a file by name; a table without a name is called codes."""
     import numpy as np
     import pandas as pd
 

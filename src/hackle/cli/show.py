@@ -34,10 +34,10 @@ def show_command(
         out: Where the pictures go; a folder `pictures` in the run's folder if not given.
         seed: Seed of the images shown.
         image: Which of the images shown the traversals start from.
-        dataset: Name or path of the data set, where it is not the one of the training or lies elsewhere now.
-        root: Where data sets lie.
-        overwrite: Replace pictures that are there already.
-        trust: Import what the run's record names of other modules than hackle's, which runs their code.
+        dataset: Name or path of the data set, if it is not the one trained on, or has moved.
+        root: The folder of data sets.
+        overwrite: Replace existing pictures.
+        trust: Import the modules outside hackle that the run's record names, which runs their code.
     """
     from hackle.pictures import show
     from hackle.pictures.encoding import png_bytes
@@ -51,7 +51,7 @@ def show_command(
     curves = folder / "curves.png"
     if curves.exists() and not overwrite:
         raise HackleError(f"{folder} holds pictures already; replace them with --overwrite, or choose another --out")
-    with Console(stderr=True).status("encoding images and drawing pictures, some ten seconds"):
+    with Console(stderr=True).status("encoding images and drawing pictures, about ten seconds"):
         paths = show(model, data, folder, seed=seed, image=image, overwrite=overwrite)
         if (figure := curves_figure(directory)) is not None:
             curves.write_bytes(png_bytes(figure))

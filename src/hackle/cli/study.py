@@ -59,25 +59,25 @@ class Selection:
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     """dtype of autoencoders; auto is bfloat16 on CUDA, else float32. It is part of a run's record."""
     offline: bool = False
-    """Replace data sets that are not here by ones that hackle makes."""
+    """Replace data sets that are not here with ones that hackle generates."""
     root: Path | None = None
-    """Where data sets lie."""
+    """The folder of data sets."""
     device: str | None = None
-    """cpu or cuda; the best one that is here if not given."""
+    """cpu or cuda; the best one available if not given."""
     fleet_size: int | None = None
     """Runs that train together; as many as fit if not given."""
 
     @property
     def target(self) -> torch.device:
-        """The device of this machine; one that is not here is refused."""
+        """The device to train on; one that this machine does not have is refused."""
         from hackle.train import find_device
 
         return find_device(self.device)
 
     @property
     def options(self) -> dict[str, Any]:
-        """What the study's function is told; auto is the dtype that `hackle train` would take."""
-        # The name alone decides if there is one: the device may be a cluster's, and not be here.
+        """The arguments of the study's function; auto is the precision that `hackle train` would use."""
+        # A named device decides by its name alone: it may be a cluster's and not be here.
         automatic = "bfloat16" if (self.device or self.target.type).startswith("cuda") else "float32"
         return {
             "seeds": self.seeds,
@@ -197,17 +197,18 @@ def run_study_command(
         name: A study of `hackle study list`, or path.py:function.
         out: The study's folder; results.sqlite in it holds the results.
         protocols: How to score, names separated by commas; the study's own if not given.
-        metrics: Names separated by commas, among which may be all, those that take seconds, and path.py:function of your
-            own; the study's own if not given.
+        metrics: Names separated by commas, including all (those that take seconds) and your own path.py:function; the
+            study's own if not given.
         fraction: Score on this fraction of the protocols' points, for a quick look; the protocols' names say so.
         keep: Weights to keep: of all runs, of none, or of the best by MIG in each group of runs that train together, which
-            differ in strengths and seeds alone. If not given, as was said last for this folder, else best.
-        retry_failed: Do runs again that are stored as failed; those that are trained and could not be scored are scored, as
-            are those in which a metric raised an error.
-        workers: Processes that score, or with Ray tasks at a time; as many as there are cores or GPUs if not given.
-        trainers: Fleets that train at once on one CUDA device; several pay if they are small and MPS runs (docs/speed.md).
+            differ only in strength and seed. If not given, the last choice for this folder, else best.
+        retry_failed: Repeat runs that are stored as failed; runs that were trained but could not be scored are only
+            scored, as are those in which a metric raised an error.
+        workers: Scoring processes, or tasks at a time with Ray; the number of cores or GPUs if not given.
+        trainers: Fleets that train at once on one CUDA device; several pay off if they are small and MPS runs
+            (docs/speed.md).
         engine: local, or ray for several GPUs or machines.
-        address: Of a Ray cluster that is running; without it one is started here.
+        address: Address of a running Ray cluster; without it one is started here.
     """
     from hackle.engine import run_study
     from hackle.engine.folder import StudyFolder
@@ -253,10 +254,10 @@ def run_study_command(
 
 
 def _begun(out: Path, datasets: Collection[str]) -> set[str]:
-    """Those of the data sets on which something in a study's folder was, or may have been, trained."""
+    """The data sets on which something in a study's folder was, or may have been, trained."""
     from hackle.store import FILE, Store
 
-    # What is trained and not stored may be of any of them.
+    # What is trained but not stored may use any of them.
     if any((out / part).is_dir() and any((out / part).iterdir()) for part in ("runs", "fleets")):
         return set(datasets)
     if not (out / FILE).is_file():
@@ -291,7 +292,7 @@ def status_command(directory: Positional[Path], failures: int = 10) -> None:
         counts = groups.setdefault(label, Counter())
         counts[row["status"]] += 1
         counts["waiting"] -= row["run"] in planned
-    # What every group has by default goes without saying.
+    # Columns in which every group has the default are left out.
     rows = [(dict(zip(LABEL, label, strict=True)), counts) for label, counts in groups.items()]
     shown = [name for name in LABEL if name in DEFAULTS and any(row[name] != DEFAULTS[name] for row, _ in rows)]
     table = plain_table("group", *map(heading, shown), *states)
@@ -349,8 +350,8 @@ def merge_command(directory: Positional[Path], other: Positional[Path]) -> None:
     Weights stay where they are.
 
     Args:
-        directory: The study's folder that receives.
-        other: The folder that gives.
+        directory: The folder of the study to add to.
+        other: The folder to add from.
     """
     from hackle.core.files import locked_folder
     from hackle.engine.errors import EngineError

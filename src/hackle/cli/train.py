@@ -1,4 +1,4 @@
-"""`hackle train`: one model, by a method's name or from the folder of a run."""
+"""`hackle train`: train one model, given a method's name or the folder of a run to resume."""
 
 from __future__ import annotations
 
@@ -20,42 +20,43 @@ from hackle.core.types import HackleError, Run, shown_fields
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class LoopOptions:
-    """How a run is trained that changes nothing in its weights, the same when it is resumed."""
+    """Options of training that do not change the weights, also accepted when a run is resumed."""
 
     keep_state: bool = True
     """Keep the optimisers' states in --out at the end, so that the run can be lengthened by more --steps."""
     root: Path | None = None
-    """Where data sets lie."""
+    """The folder of data sets."""
     device: str | None = None
-    """cpu or cuda; the best one that is here if not given."""
+    """cpu or cuda; the best one available if not given."""
     log_every: int = 100
     """Steps between two points of the curves."""
     held_out_every: int = 1_000
-    """Steps between two points of the curves that have the ELBO of held-out images, where there are some."""
+    """Steps between two points of the curves with the ELBO of held-out images, if there are any."""
     score_every: int = 0
     """Steps between two quick scorings of the model, which join the curves; 0 is never."""
     score_metrics: str = "all"
-    """The metrics of these scorings, of those that the protocol quick is for, and path.py:function of your own."""
+    """The metrics of these scorings: any that the protocol quick supports, and your own path.py:function."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TrainOptions(LoopOptions):
-    """What every method's training takes besides the method's own options and the fields of `Run` that people see."""
+    """The options of every method besides its own and the fields of `Run` shown to users."""
 
     architecture: str
-    """Networks: `hackle train --help` lists them. Of your own: path.py:name."""
+    """Networks: `hackle train --help` lists them. Your own: path.py:name."""
     out: Path | None = None
-    """The run's folder; without it the model is trained and forgotten."""
+    """The run's folder; without it the trained model is not saved."""
     resume: bool = False
-    """Go on from the checkpoint in --out."""
+    """Resume from the checkpoint in --out."""
     resize: int | None = None
-    """Scale the images to squares of so many pixels, such as 64; the record's data set says so."""
+    """Scale the images to squares of this many pixels, such as 64; this is part of the record's data set."""
     pad: int | None = None
-    """Put the images in the middle of black squares of so many pixels; with --resize their proportions are kept."""
+    """Centre the images on black squares of this many pixels; with --resize their proportions are kept."""
 
 
 def _run_options(default: Run) -> Any:
-    """An option for each field of `Run` that people see, with this run's values; the precision may be left to the device."""
+    """An option for each field of `Run` shown to users, with this run's values; the precision may depend on the
+    device."""
     kinds, seen = get_type_hints(Run), shown_fields()
     kinds |= {"precision": Literal["auto", *get_args(kinds["precision"])], "start_from": Path | None}
     helps = {name: each.about for name, each in seen.items()}
@@ -68,7 +69,7 @@ def _run_options(default: Run) -> Any:
 
 
 def main(words: list[str]) -> None:
-    """Train one model by a method's name, or go on with the one in a folder."""
+    """Train one model by a method's name, or resume the one in a folder."""
     from hackle.datasets import sized
     from hackle.nets import ARCHITECTURES, Own
     from hackle.objectives import OBJECTIVES
@@ -182,25 +183,25 @@ def _fit(
         raise Stopped(f"{stopped}. Go on with: {command}") from None
     if out is not None:
         print(f"trained already, all {run.steps:,} steps: {out}" if finished else f"trained: {out}")
-        # Without factors most scores do not exist, and pictures say more than the others.
+        # Without factors most scores are undefined, and pictures say more than the rest.
         verb = "show" if own is not None and not scored_factors(own.factors) else "score"
         print(f"next: {shlex.join(['hackle', verb, str(out), *code_of_ones_own])}")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ResumeOptions(LoopOptions):
-    """Go on with the run that a folder holds."""
+    """Resume the run in a folder."""
 
     out: Path
     """The run's folder."""
     resume: bool = False
-    """Must be given: it says that you mean the run in the folder."""
+    """Required: it says that you mean the run in the folder."""
     steps: int | None = None
     """More steps than the run has, to lengthen it; those of its record if not given."""
     start_from: Annotated[Path | None, tyro.conf.arg(name="from")] = None
     """Folder of the run whose weights this one begins with, where no checkpoint was written yet."""
     trust: bool = False
-    """Import what the run's record names of other modules than hackle's, which runs their code."""
+    """Import the modules outside hackle that the run's record names, which runs their code."""
 
 
 def _resume(words: list[str]) -> None:

@@ -1,4 +1,4 @@
-"""What the verbs of the command line share: reading words, guessing what was meant, and what they print."""
+"""What the verbs of the command line share: parsing arguments, suggesting names, and printing."""
 
 from __future__ import annotations
 
@@ -23,23 +23,24 @@ if TYPE_CHECKING:
     from hackle.train.model import Model
 
 WIDTH = 200
-"""Columns of a table that goes to a file or a pipe."""
+"""Width in characters of a table that goes to a file or a pipe."""
 
 
 def run_command(function: Callable[..., Any], name: str, words: Sequence[str]) -> Any:
-    """Call a function with the options that the words give it; its docstring is the help text.
+    """Call a function with the options in the words; its docstring is the help text.
 
-    Help names words by what they mean, not by their types, and does not offer None: leaving an option out says it.
+    Help names arguments by their meaning, not their type, and does not offer None, which is what leaving an option out
+    means.
     """
-    # A line that goes on is indented once more than the option that it explains; the terminal's width breaks lines anew.
+    # Continuation lines are indented further than their option; they are joined, and wrapped to the terminal's width.
     function.__doc__ = re.sub(r"\n {8,}", " ", inspect.cleandoc(function.__doc__ or ""))
     plainly = (tyro.conf.PositionalMetavarFromFieldName, tyro.conf.DisallowNone)
     return tyro.cli(function, prog=f"hackle {name}", args=list(words), config=plainly)
 
 
 def run_one_of(commands: Mapping[str, Callable[..., Any]], verb: str, usage: str, words: Sequence[str]) -> None:
-    """Call the command of a verb that the first word names with the others; without one print the usage, what each does, and
-    what the usage's words mean, which its further lines say."""
+    """Call the verb's command that the first word names with the rest of the words. Without one, print the usage, what
+    each command does, and the further lines of the usage, which explain it."""
     if words[:1] in ([], ["-h"], ["--help"]):
         first, _, more = usage.partition("\n")
         print(f"usage: hackle {verb} {first}\n")
@@ -70,7 +71,7 @@ def take_option(words: Sequence[str], option: str, default: str) -> tuple[str, l
 
 
 def writable(path: Path, overwrite: bool) -> Path:
-    """A file to be written, once it is sure that it can be: nothing is lost that took minutes to compute. Makes its folder."""
+    """Check that a file can be written, before minutes of computing could be lost, and make its folder."""
     if path.exists() and not overwrite:
         raise HackleError(f"{path} is there already; add --overwrite to replace it, or choose another name")
     try:
@@ -90,29 +91,29 @@ def not_negative(**numbers: int) -> None:
 
 
 def say(line: str, style: str = "") -> None:
-    """A line as it is: no markup, no colours but the style's, not broken where the terminal ends."""
+    """Print a line as it is: no markup, no colours except the style's, not wrapped at the terminal's width."""
     Console().print(line, style=style, markup=False, highlight=False, soft_wrap=True)
 
 
 def say_error(error: object) -> None:
-    """What went wrong, where the user sees it."""
+    """Print an error to stderr."""
     Console(stderr=True).print(f"[bold red]hackle:[/bold red] {escape(str(error))}", highlight=False, soft_wrap=True)
 
 
 def table_console() -> Console:
-    """Where tables go: as wide as the terminal, or as `WIDTH` in a file or a pipe, where the end of a line need not be cut."""
+    """The console for tables: as wide as the terminal, or `WIDTH` in a file or a pipe, where lines need not be cut."""
     console = Console()
     return console if console.is_terminal else Console(width=WIDTH)
 
 
 def say_warning(warning: object) -> None:
-    """What the user should know, on one line and without its code, which is for programs."""
+    """Print a warning on one line, without its code, which is for programs."""
     line = CODE.sub("", " ".join(str(warning).split()))
     Console(stderr=True).print(f"[yellow]hackle:[/yellow] {escape(line)}", highlight=False, soft_wrap=True)
 
 
 def plain_table(*columns: str, left: int = 1) -> Table:
-    """A table without lines, words to the left and the numbers after them to the right."""
+    """A table without rules: the first `left` columns are text, aligned left, the others numbers, aligned right."""
     table = Table(box=None, header_style="bold")
     for position, column in enumerate(columns):
         numbers, last_words = position >= left, position == left - 1
@@ -121,7 +122,7 @@ def plain_table(*columns: str, left: int = 1) -> Table:
 
 
 def count(number: int, what: str) -> str:
-    """So many of something.
+    """A number with its noun.
 
     >>> count(1, "fleet"), count(12_600, "run")
     ('1 fleet', '12,600 runs')
@@ -143,7 +144,7 @@ def duration(hours: float) -> str:
 
 
 def print_scores(scores: Any, verb: str = "score") -> None:
-    """The score table on the terminal, and under it each note once. verb: the one whose options are a remedy."""
+    """Print the score table, and below it each note once. verb: the command whose options the remedies name."""
     table = Table(box=None, header_style="bold")
     levels = ("chance", "reference") if scores["chance"].notna().any() else ("reference",)
     for column in ("metric", "codes", "score", *levels, "better"):
@@ -158,14 +159,14 @@ def print_scores(scores: Any, verb: str = "score") -> None:
         note: name for name, notes in zip(scores["metric"], scores["note"], strict=True) for note in notes.splitlines()
     }
     for note, name in told.items():
-        # What the advice to a caller of the function is on the command line. That total correlation is one of small batches.
+        # The command-line option for the advice in the note. monte_carlo_tc is estimated from small batches.
         remedy = "--metrics true_tc" if name == "monte_carlo_tc" else "--whole-mixture"
         option = f" (here: hackle {verb} … {remedy})" if "saturated" in note_codes(note) else ""
         console.print(f"[yellow]note:[/yellow] {escape(note)}{option}", highlight=False)
 
 
 def data_of(model: Model, name: str | None, root: Path | None) -> Dataset:
-    """The data set that was asked for, else the one that the model's record names. Its images come to the record's size."""
+    """The data set requested, else the one in the model's record. Its images are brought to the record's size."""
     from hackle.datasets import load, load_of_run, without_size
 
     if name is None:
