@@ -45,13 +45,13 @@ def test_what_a_metric_misses_is_said_in_words() -> None:
     one, kinds = FactorGrid([Factor("x", 4)]), FactorGrid([Factor(name, 4, "categorical") for name in "ab"])
     lasso = replace(TINY, dci_skips_categorical=True)
     expected = [
-        ("mig", Subject(bare, TINY, 5), "observed factors, of which the data set has none"),
-        ("factor_vae", Subject(bare, TINY, 5), "observed factors, of which the data set has none"),
+        ("mig", Subject(bare, TINY, 5), "observed factors with more than one value (the data set has none)"),
+        ("factor_vae", Subject(bare, TINY, 5), "observed factors with more than one value (the data set has none)"),
         ("factor_vae", Subject(one, TINY, 5), "two observed factors"),
         ("dci", Subject(kinds, lasso, 5), "a factor that is not categorical"),
         ("whole_misjed", Subject(one, TINY, 1), "two codes or more"),
-        ("neighbour_gap", Subject(one, TINY, 5), "a continuous factor, of which there is none"),
-        ("neighbour_gap", Subject(None, TINY, 5), "a continuous factor, of which there is none"),
+        ("neighbour_gap", Subject(one, TINY, 5), "a continuous factor (there is none)"),
+        ("neighbour_gap", Subject(None, TINY, 5), "a continuous factor (there is none)"),
         ("kl", Subject(one, TINY, 5, posteriors=False), "posteriors; this encoder gives codes only"),
         ("iwae", Subject(one, TINY, 5, likelihood=False), "a hackle model whose decoder"),
         ("factor_vae", Subject(None, TINY, 5), ""),

@@ -68,7 +68,7 @@ def test_wrong_arguments_are_refused():
         downstream_accuracy(s.codes, s.factors, *s.test, classifier="mlp")
     with pytest.raises(MetricError, match="at least 10000 rows"):
         statistical_efficiency(s.codes, s.factors, *s.test)
-    with pytest.raises(MetricError, match="no test row is predicted rightly"):
+    with pytest.raises(MetricError, match="no test row is predicted correctly"):
         statistical_efficiency(s.codes, s.factors, s.test_codes, s.test_factors + 50, few=20, many=50, classifier="gbt")
 
 

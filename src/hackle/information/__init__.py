@@ -1,4 +1,4 @@
-"""Entropies, mutual informations and total correlations: by counting, quantisation, sampling, neighbours and Gaussian fit."""
+"""Entropy, mutual information and total correlation: by counting, quantisation, sampling, neighbours and Gaussian fit."""
 
 from hackle.information.discrete import bin_codes, discrete_entropy, discrete_mutual_information
 from hackle.information.factor_information import FactorInformation, factor_information, posterior_information

@@ -1,13 +1,13 @@
 """Entropy and mutual information of discrete variables, by counting.
 
-Locatello et al. 2019, appendix B, cut each code in equal-width bins between its smallest and largest value and estimate
-I(code; factor) from the table of counts; this file does the same. Natural logarithms. With counts k over n samples,
+Locatello et al. 2019, appendix B, cut each code into equal-width bins between its smallest and largest value and
+estimate I(code; factor) from the table of counts; this file does the same, in nats. With counts k over n samples,
 
     H(v)    = − Σ_v  (k_v / n) ln(k_v / n)
     I(z; v) =   Σ_zv (k_zv / n) ln(k_zv · n / (k_z · k_v)).
 
-The counts in the logarithm of I are whole numbers, so a variable that is constant, or exactly independent in the
-sample, has information 0 and not a rounding error. The estimate is biased upwards by about (bins − 1)(values − 1) / 2n.
+The counts in the logarithm of I are integers, so a variable that is constant, or exactly independent in the sample, has
+mutual information 0 without rounding error. The estimate is biased upwards by about (bins − 1)(values − 1) / 2n.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from numpy.typing import ArrayLike, NDArray
 from hackle.core.columns import as_array
 
 _CROWD = 0.95
-"""The share of the rows in one of a code's bins from which on it is asked what the bin hides."""
+"""If one of a code's bins holds at least this fraction of the rows, check how much information it hides."""
 _HIDDEN = 0.1
-"""Nats on a factor that such a bin must hide to be told of, beyond what counting finds in noise."""
+"""Warn if such a bin hides more than this many nats on a factor, after subtracting the bias of counting."""
 
 
 class CrowdedBinWarning(UserWarning):
-    """Outliers stretch the range of a code so that one bin holds nearly all of its rows and hides what they say."""
+    """Outliers stretch the range of a code so far that one bin holds nearly all rows and hides their information."""
 
     code = "crowded"
 
@@ -34,7 +34,7 @@ class CrowdedBinWarning(UserWarning):
 def bin_codes(codes: ArrayLike, bins: int) -> NDArray[np.int64]:
     """The bin 0 … bins − 1 of each code, (n, c): equal-width bins from the code's minimum to its maximum.
 
-    A bin holds its lower edge; the last one also its upper edge. A constant code falls in bin 0 entirely.
+    A bin includes its lower edge; the last one also its upper edge. A constant code is entirely in bin 0.
 
     >>> bin_codes([[0.0, 7.0], [1.0, 7.0], [4.0, 7.0]], bins=4)
     array([[0, 0],
@@ -56,7 +56,7 @@ def bin_codes(codes: ArrayLike, bins: int) -> NDArray[np.int64]:
 
 
 def warn_of_crowded_bins(codes: NDArray, binned: NDArray[np.int64], factors: NDArray, bins: int) -> None:
-    """Warn where nearly all rows of a code (n, c) share one of its bins, and cut anew would tell more of a factor (n, f)."""
+    """Warn if nearly all rows of a code (n, c) share a bin, and cutting that bin further would reveal a factor (n, f)."""
     for code in range(codes.shape[1]):
         values, counts = np.unique(binned[:, code], return_counts=True)
         inside = binned[:, code] == values[counts.argmax()]
@@ -76,7 +76,7 @@ def warn_of_crowded_bins(codes: NDArray, binned: NDArray[np.int64], factors: NDA
 
 
 def discrete_mutual_information(binned: ArrayLike, factors: ArrayLike) -> NDArray[np.float64]:
-    """The information I(code; factor) in nats, (c, f), of discrete codes (n, c) and factors (n, f).
+    """The mutual information I(code; factor) in nats, (c, f), of discrete codes (n, c) and factors (n, f).
 
     >>> discrete_mutual_information([[0], [0], [1], [1]], [[5, 0], [5, 1], [9, 0], [9, 1]]).round(4)
     array([[0.6931, 0.    ]])
@@ -119,7 +119,7 @@ def _table(values: ArrayLike, name: str) -> NDArray:
 
 
 def _dense(values: NDArray) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Each column's values renamed 0, 1, … in their order, and how many values each column has."""
+    """Each column's values renamed 0, 1, … in order, and the number of values in each column."""
     columns = [np.unique(column, return_inverse=True) for column in values.T]
     renamed = np.stack([inverse for _, inverse in columns], axis=1).astype(np.int64)
     return renamed, np.array([len(names) for names, _ in columns], dtype=np.int64)

@@ -1,7 +1,7 @@
-"""The information I(z_i; y_k) of codes on factors, over the posteriors q(z|x) and not over their means alone.
+"""The mutual information I(z_i; y_k) of codes and factors, over the posteriors q(z|x) and not only their means.
 
 Do & Tran 2020, section 3.3: p(z_i, y_k) = (1/N) Σ_n q(z_i|x_n) p(y_k|x_n), where each point has one known value of y_k. The
-code is quantised (the default) or sampled; a continuous factor is cut in equal-width bins.
+code is quantised (the default) or sampled; a continuous factor is cut into equal-width bins.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ from hackle.information.sampled import Device, sampled_factor_information
 
 Estimator = Literal["quantised", "sampled"]
 
-# Differences of entropies are exact to about 1e-15. Less than this is a collapsed code's rounding error, and modularity, which
-# divides by a code's largest information, would make a score of it.
+# Differences of entropies are exact to about 1e-15. Less than this is the rounding error of a collapsed code, which
+# modularity
+# would turn into a score, because it divides by a code's largest value.
 _ROUNDING = 1e-12
 
 
@@ -39,13 +40,13 @@ class FactorOptions(TypedDict, total=False):
 
 
 class FactorInformation(NamedTuple):
-    """Mutual informations in nats and the entropies that bound them."""
+    """Mutual information in nats and the entropies that bound it."""
 
     information: Floats
     """I(z_i; y_k), (c, f)."""
     code_entropies: Floats
-    """H(z_i), (c, f): of the quantised code, or the differential entropy where it was sampled. The columns are the same
-    but where factors are balanced, which weighs the points anew for each."""
+    """H(z_i), (c, f): of the quantised code, or the differential entropy if it was sampled. The columns are equal unless
+    factors are balanced, which weights the points differently for each."""
     factor_entropies: Floats
     """H(y_k), (f,); 0 for a factor with a single value."""
     bins: Bins
@@ -53,12 +54,12 @@ class FactorInformation(NamedTuple):
 
     @property
     def quantised_entropies(self) -> Floats:
-        """H(z_i) of the quantised codes, (c, f): a sampled entropy less the logarithm of the bin width (A.11)."""
+        """H(z_i) of the quantised codes, (c, f); from a sampled entropy the log of the bin width is subtracted (A.11)."""
         return self.code_entropies - (np.log(self.bins.width) if self.estimator == "sampled" else 0.0)
 
     @property
     def varying(self) -> NDArray[np.bool_]:
-        """Which factors have more than one value, (f,). The others say nothing and are left out of every score."""
+        """Which factors have more than one value, (f,). The others are left out of every score."""
         varying = self.factor_entropies > 0
         if not varying.any():
             raise PosteriorError(
@@ -82,11 +83,11 @@ def factor_information(
     seed: int = 0,
     device: Device = None,
 ) -> FactorInformation:
-    """Mutual informations of codes on factors, to be computed once and scored by RMIG, JEMMIG, MIG and modularity.
+    """Mutual information of codes and factors, computed once for RMIG, JEMMIG, MIG and modularity.
 
-    `factors` (n, f): `kinds` tells their kinds, which are guessed otherwise; continuous ones are cut in `factor_bins` bins.
-    `balanced` gives all values of a factor the same probability in place of their frequency. `samples`, `seed` and `device`
-    serve the sampled estimator: draws for each point, their seed, and where to compute.
+    `factors` (n, f): `kinds` gives their kinds, which are otherwise guessed; continuous ones are cut into `factor_bins`
+    bins. `balanced` gives all values of a factor the same probability instead of their frequency. `samples`, `seed` and
+    `device` are for the sampled estimator: draws per point, their seed, and where to compute.
     """
     points, cut = Posteriors(means, logvars), Bins(bins, bounds)
     labels = label_factors(factors, len(points), factor_bins, kinds)
@@ -107,7 +108,7 @@ def factor_information(
 def posterior_information(
     means: ArrayLike, logvars: ArrayLike, factors: TableLike, **options: Unpack[FactorOptions]
 ) -> Floats:
-    """The matrix I(z_i; y_k), (c, f), in nats, of codes with posteriors `means`, `logvars` (n, c) on factors (n, f).
+    """The matrix I(z_i; y_k), (c, f), in nats, of codes with posteriors `means`, `logvars` (n, c) and factors (n, f).
 
     >>> means = np.array([[-2.0, 0.0], [-2.0, 0.0], [2.0, 0.0], [2.0, 0.0]])
     >>> posterior_information(means, np.full((4, 2), -9.0), [[0, 0], [0, 1], [1, 0], [1, 1]]).round(3)

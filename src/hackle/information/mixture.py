@@ -6,7 +6,7 @@ a correlated posterior (k of them) have
 
     −log q(z_S|x) = ½ [ Σ u² − σ/(1 + (k−1)σ) (Σ u)² ] / (1 − σ) + Σ log s + ½ log det Σ_k + ½ k log 2π,
 
-so the density of all codes but one follows from the sums over all codes by taking one term away.
+so the density of all codes but one follows from the sums over all codes by subtracting one term.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _TILE = {"cpu": 2**18, "cuda": 2**25}
 # A point this many standard deviations away adds exp(−5e7) = 0 to a sum. Cutting u there keeps u² small enough for the
 # subtraction of one code's term to leave the other codes' terms exact to 1e-8.
 _FAR = 1e4
-# Means farther than this many standard deviations from 0 leave u = z/s − mean/s fewer than three digits.
+# With means farther than this many standard deviations from 0, u = z/s − mean/s has fewer than three correct digits.
 _FARTHEST_MEAN = 1e13
 # exp of less than this adds nothing to a float64 sum that holds exp(0), yet takes many times as long to compute.
 _NEGLIGIBLE = -80.0
@@ -40,7 +40,7 @@ def mixture_log_densities(
     marginal: bool = False,
     device: torch.device | str | None = None,
 ) -> LogDensities:
-    """log q(z) at draws z (m, c): of all codes, and if asked of all but each one, and of each one alone.
+    """log q(z) at draws z (m, c): of all codes and, if requested, of all but one (`without`) and of each one (`marginal`).
 
     >>> mixture = Posteriors([[0.0], [0.0]], [[0.0], [0.0]])
     >>> mixture_log_densities(np.zeros((1, 1)), mixture).joint.round(4)
@@ -63,7 +63,7 @@ def class_log_densities(
 ) -> list[Floats]:
     """log q(z_i|y) for every value y of every factor: for each factor an array (m, c, values).
 
-    q(z_i|y) is the mixture over the points that carry the value; labels (N, f) count from 0 without gaps.
+    q(z_i|y) is the mixture over the points with that value; labels (N, f) count from 0 without gaps.
     """
     sizes = labels.max(axis=0) + 1
     members = np.concatenate([np.eye(size)[column] for size, column in zip(sizes, labels.T, strict=True)], axis=1)
@@ -81,7 +81,7 @@ def class_log_densities(
 
 
 def check_members(points: Posteriors, mixture: Posteriors) -> None:
-    """Refuse a mixture that lacks a point: log q(z|x) − log q(z) then has no bound (Kim & Mnih 2018, appendix D)."""
+    """Refuse a mixture without one of the points: log q(z|x) − log q(z) is then unbounded (Kim & Mnih 2018, appendix D)."""
     if points is mixture:
         return
     if points.codes != mixture.codes:
@@ -164,7 +164,7 @@ class _Points:
 
 
 def _shifted(exponents: Tensor) -> tuple[Tensor, Tensor]:
-    """Exponents less their row's largest, cut where they stop to count, and that largest, (draws, 1). In place."""
+    """Exponents minus their row's maximum, clipped where they become negligible, and that maximum, (draws, 1). In place."""
     top = exponents.amax(1, keepdim=True)
     return exponents.sub_(top).clamp_(min=_NEGLIGIBLE), top
 

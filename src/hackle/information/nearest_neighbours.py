@@ -1,15 +1,15 @@
-"""Mutual information of real numbers by nearest neighbours: Kraskov, Stögbauer & Grassberger 2004, estimator 1 (Eq. 8).
+"""Mutual information of continuous variables by nearest neighbours: Kraskov et al. 2004, estimator 1 (Eq. 8).
 
     I(x; y) = ψ(k) + ψ(N) − ⟨ψ(n_x + 1) + ψ(n_y + 1)⟩
 
 Point i has its k-th neighbour at distance ε_i, the larger of the distances in x and in y; n_x and n_y count the other
 points that are nearer than ε_i in x and in y alone. No bins are needed, and the estimate is 0 on average for independent
-variables. It does not change when x or y is bent monotonically, but for what the bend does to distances of neighbours.
+variables. Monotone transformations of x or y change it only through the distances between neighbours.
 Variables are divided by their standard deviation first.
 
-Estimates below 0 are 0. Variables of which one is the other in another unit have ψ(N) − ψ(k + 1), about ln(N / k): more cannot
-be seen in N points. Equal values, such as those of a code that takes few values, are told apart by noise of 1e-10 standard
-deviations, as the authors advise.
+Estimates below 0 are set to 0. If one variable is a linear function of the other, the estimate is ψ(N) − ψ(k + 1),
+about ln(N / k), the most that N points can show. Ties, as in a code that takes few values, are broken by noise of 1e-10
+standard deviations, as the authors advise.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ NOISE = 1e-10
 
 
 def neighbour_information(codes: ArrayLike, factors: ArrayLike, *, neighbours: int = 3, seed: int = 0) -> Floats:
-    """The information I(code; factor) in nats, (c, f), of real-valued codes (n, c) and factors (n, f).
+    """The mutual information I(code; factor) in nats, (c, f), of real-valued codes (n, c) and factors (n, f).
 
-    `neighbours` is k: more have less variance and more bias; the authors take 2 to 4. `seed` is that of the noise.
+    `neighbours` is k: a larger k has less variance and more bias; the authors use 2 to 4. `seed` is that of the noise.
 
     >>> x = np.random.default_rng(0).normal(size=(2000, 2))
     >>> y = 0.6 * x[:, :1] + 0.8 * x[:, 1:]
@@ -53,7 +53,7 @@ def neighbour_information(codes: ArrayLike, factors: ArrayLike, *, neighbours: i
 
 
 def _scaled(values: ArrayLike, seed: int) -> Floats:
-    """Columns with mean 0 and standard deviation 1, each with noise of its own; constant ones are zeros."""
+    """Columns with mean 0 and standard deviation 1 plus tie-breaking noise; constant ones are zeros."""
     table = as_array(values).astype(np.float64)
     if table.ndim != 2 or table.size == 0 or not np.isfinite(table).all():
         raise ValueError(f"values have shape {table.shape}; expected finite numbers (n, columns) with samples in rows")
@@ -66,11 +66,12 @@ def _scaled(values: ArrayLike, seed: int) -> Floats:
 
 
 def _nearer(values: Floats, radius: Floats) -> NDArray[np.int64]:
-    """For each value how many others differ from it by less than its radius."""
+    """For each value, how many others differ from it by less than its radius."""
     ordered = np.sort(values)
     first = np.searchsorted(ordered, values - radius, side="right")
     last = np.searchsorted(ordered, values + radius, side="left")
-    # values ± radius is rounded, and the neighbour that sets the radius lies just there: ask for the distance itself.
+    # values ± radius is rounded, and the neighbour that sets the radius lies exactly there: compare the distance
+    # itself.
     top = len(ordered) - 1
     first += values - ordered[np.minimum(first, top)] >= radius
     first -= (first > 0) & (values - ordered[np.maximum(first - 1, 0)] < radius)

@@ -1,8 +1,8 @@
 """The posteriors q(z|x) of n points: Gaussians with means and logvars (n, c), all with one correlation.
 
-Their average over the points is the aggregate posterior q(z), and every information here is one between z and the index
-of the point. The covariance of a point's posterior is diag(s) Σ diag(s) with s = exp(logvars / 2) and
-Σ = (1 − σ) I + σ 11ᵀ (Yang et al. 2020, Eq. 11 and 12); σ is the correlation, and 0 means factorised.
+Their average over the points is the aggregate posterior q(z); mutual information with x is mutual information with the
+index of the point. The covariance of a point's posterior is diag(s) Σ diag(s) with s = exp(logvars / 2) and Σ = (1 − σ)
+I + σ 11ᵀ (Yang et al. 2020, Eq. 11 and 12); σ is the correlation, and 0 means factorised.
 """
 
 from __future__ import annotations
@@ -21,20 +21,21 @@ from hackle.core.gaussian import correlation_divergence, log_density, log_densit
 
 Floats = NDArray[np.float64]
 
-# Above e^25 a standard deviation is that of a diverged encoder. Below e^−25 it is all but a deterministic one's, and z/s, on
-# which densities rest, loses its digits in float64; divergences in closed form and masses of bins do not.
+# A standard deviation above e^25 means a diverged encoder. Below e^−25 the encoder is all but deterministic, and z/s,
+# on
+# which densities rest, loses precision in float64; closed-form divergences and bin masses do not.
 _LARGEST_LOGVAR = 50.0
 
 
 class PosteriorError(ValueError):
-    """Means, logvars or factors that no information can be computed from."""
+    """Means, logvars or factors from which mutual information cannot be computed."""
 
 
 class LogDensities(NamedTuple):
-    """Logarithms of densities at m draws of z. Those that were not asked for are empty."""
+    """Log densities at m draws of z. Those that were not requested are empty."""
 
     joint: Floats
-    """Of all codes together, (m,)."""
+    """Of all codes jointly, (m,)."""
     without: Floats
     """Of all codes but one, (m, c)."""
     marginal: Floats
@@ -71,7 +72,7 @@ class Posteriors:
         return self.means.shape[1]
 
     def select(self, subset: Sequence[int]) -> Posteriors:
-        """The posteriors of some codes alone; what remains of Σ has the same correlation."""
+        """The posteriors of a subset of the codes; their Σ has the same correlation."""
         chosen = list(subset)
         if not chosen or len(set(chosen)) != len(chosen) or not set(chosen) <= set(range(self.codes)):
             raise PosteriorError(f"subset is {chosen}; expected different codes out of 0 to {self.codes - 1}")
@@ -90,7 +91,7 @@ class Posteriors:
         return z.numpy()
 
     def check_densities(self) -> None:
-        """Refuse posteriors too narrow for their densities to be told in float64."""
+        """Refuse posteriors that are too narrow for densities in float64."""
         if (smallest := self.logvars.min()) < -_LARGEST_LOGVAR:
             raise PosteriorError(
                 f"logvars reach {smallest:g}, where densities lose their digits; expected at least −{_LARGEST_LOGVAR:g}: for "
@@ -116,7 +117,7 @@ class Posteriors:
 
 
 def generator(seed: int, purpose: str) -> np.random.Generator:
-    """Random numbers for one purpose, other than those of `default_rng(seed)`, by which the means may have been made."""
+    """Random numbers for one purpose, distinct from `default_rng(seed)`, which may have generated the means."""
     return np.random.default_rng([seed, zlib.crc32(purpose.encode())])
 
 

@@ -1,14 +1,15 @@
-"""Informations by quantisation: every code is cut in equal bins over one fixed range (Do & Tran 2020, A.10 and A.14).
+"""Mutual information by quantisation: every code is cut into equal bins over one fixed range (Do & Tran 2020, A.10, A.14).
 
-The mass of a bin (a, b] under a posterior is exact, Φ((b − mean)/s) − Φ((a − mean)/s). The same range, [−4, 4], serves all
-codes and models, so that entropies compare. As the bins shrink, a quantised entropy approaches the differential entropy
-less the logarithm of the bin width, and a quantised mutual information the mutual information itself (A.11).
+The mass of a bin (a, b] under a posterior is exact, Φ((b − mean)/s) − Φ((a − mean)/s). The same range, [−4, 4], is used
+for all codes and models, so that entropies are comparable. As the bins shrink, a quantised entropy approaches the
+differential entropy minus the logarithm of the bin width, and quantised mutual information the mutual information
+itself (A.11).
 
 Departures: the paper integrates by a four-term approximation of erf, and where it evaluates densities at bin centres it
-rescales the masses inside the range to sum to one; here the outermost bins reach to ±∞. The masses then sum to one by
-themselves, also for a posterior that lies outside the range altogether, the quantised code is a function of z, and so
-its information never exceeds the true one. The two agree for posteriors inside the range. Mass outside blurs what it
-covers, so more than one part in twenty of a code out there is an OutOfRangeWarning.
+rescales the masses inside the range to sum to one; here the outermost bins reach to ±∞. The masses then always sum to
+one, even for a posterior entirely outside the range, and the quantised code is a function of z, so its mutual
+information never exceeds the true one. The two agree for posteriors inside the range. Mass outside is not resolved, so
+more than 5% of a code's mass there raises an OutOfRangeWarning.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from hackle.information.posterior import Floats, PosteriorError, Posteriors
 _ROWS = 8192
 _LARGEST_SHARE_OUTSIDE = 0.05
 _POINT = -1000.0
-"""A logvar below which a posterior is a point: no bin is so narrow, and at a smaller one 1/s leaves the range of float64."""
+"""A logvar below which a posterior is treated as a point: no bin is so narrow, and 1/s would overflow float64."""
 
 
 class OutOfRangeWarning(UserWarning):
@@ -82,7 +83,7 @@ class Bins:
 
 
 class Quantised(NamedTuple):
-    """What the quantised posteriors of n points amount to."""
+    """The quantised posteriors of n points, aggregated."""
 
     masses: Floats
     """Q(z_i), the aggregate posterior's mass in each bin, (c, bins)."""
@@ -117,7 +118,7 @@ def quantise(
     n, codes = points.means.shape
     sizes = [] if labels is None else [int(size) for size in labels.max(axis=0) + 1]
     means, logvars = (torch.from_numpy(values.T).to(device) for values in (points.means, points.logvars))
-    # A row for each value of each factor, with a one where a point carries it; the last row carries every point.
+    # A row for each value of each factor, with ones at the points that have it; the last row is all ones.
     members = torch.zeros(sum(sizes) + 1, n, dtype=means.dtype, device=device)
     members[-1] = 1.0
     for start, column in zip(accumulate([0, *sizes[:-1]]), labels.T if labels is not None else (), strict=False):
@@ -139,7 +140,7 @@ def quantise(
 def quantised_factor_information(quantised: Quantised, *, balanced: bool = False) -> tuple[Floats, Floats]:
     """I(z_i; y_k) and H(z_i), both (c, f), from the joint masses; `balanced` makes a factor's values equally likely.
 
-    A code's entropy differs between factors where balancing them weighs the points differently.
+    Balancing weights the points differently for each factor, so a code's entropy then differs between factors.
     """
     information = np.empty((len(quantised.masses), len(quantised.class_masses)))
     code_entropies = np.empty_like(information)

@@ -1,8 +1,8 @@
 """Spearman's rank correlation, for metrics, claims and figures alike.
 
-Fewer than three values, or values that do not vary, have no rank correlation: NaN. `constant` replaces that where one side does
-not vary and whoever asks counts it as no agreement: a seed whose scores do not vary at all speaks against a trend, and must
-not drop out of the mean over seeds.
+Fewer than three values, or values that do not vary, have no rank correlation: NaN. `constant` replaces NaN if one side
+does not vary and that should count as no agreement: a seed whose scores do not vary at all is evidence against a trend,
+and must not drop out of the mean over seeds.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from scipy.stats import rankdata
 
 Floats = NDArray[np.float64]
 LEAST = 3
-"""Values that a rank correlation takes: of two it is always 1 or −1."""
+"""The fewest values for a rank correlation: with two it is always 1 or −1."""
 
 
 def spearman(first: ArrayLike, second: ArrayLike, *, constant: float = math.nan) -> float:
-    """The rank correlation of two vectors, over the places at which both are finite.
+    """The rank correlation of two vectors, over the entries where both are finite.
 
     >>> round(spearman([1, 2, 3, 4], [10, 20, 40, 30]), 6)
     0.8
@@ -30,7 +30,7 @@ def spearman(first: ArrayLike, second: ArrayLike, *, constant: float = math.nan)
 
 
 def rank_correlations(first: ArrayLike, second: ArrayLike, *, constant: float = math.nan) -> Floats:
-    """The rank correlation of each row of two arrays (n, k), over the columns that both have."""
+    """The rank correlation of each row of two arrays (n, k), over the columns where both are finite."""
     left, right = np.broadcast_arrays(np.asarray(first, float), np.asarray(second, float))
     found = np.full(len(left), np.nan)
     patterns, group = np.unique(np.isfinite(left) & np.isfinite(right), axis=0, return_inverse=True)

@@ -1,12 +1,12 @@
-"""Mutual informations by Monte Carlo: draw z from each point's posterior, average log q(z|x) − log q(z) (Do & Tran 2020, A.10).
+"""Mutual information by Monte Carlo: draw z from each posterior, average log q(z|x) − log q(z) (Do & Tran 2020, A.10).
 
-A draw's own point is one of the N in the mixture, so log q(z|x) − log q(z) ≤ ln N whatever the encoder: an estimated
-information cannot exceed ln N. When N is a sample of a larger data set this ceiling is an artefact. It is reported as a
-SaturatedEstimateWarning, and the remedy is a larger `mixture`, which must contain the evaluated points; the whole data set
-gives the exact q(z), and then ln N is the entropy of x itself.
+A draw's own point is one of the N in the mixture, so log q(z|x) − log q(z) ≤ ln N whatever the encoder: the estimate
+cannot exceed ln N. When the N points are a sample of a larger data set, this ceiling is an artefact. It is reported as
+a SaturatedEstimateWarning, and the remedy is a larger `mixture`, which must contain the evaluated points; the whole
+data set gives the exact q(z), and then ln N is the entropy of x itself.
 
-Departures: both densities are averaged over the same draws, where the paper estimates the two entropies apart. The
-expectation is the same, the noise is smaller and the ceiling holds for every draw.
+Departure: both densities are averaged over the same draws, whereas the paper estimates the two entropies separately.
+The expectation is the same, the noise is smaller and the ceiling holds for every draw.
 """
 
 from __future__ import annotations
@@ -27,16 +27,18 @@ from hackle.information.posterior import Floats, LogDensities, Posteriors
 Mixture = tuple[ArrayLike, ArrayLike]
 Device = torch.device | str | None
 
-# An information of ln N − ln 10 leaves ten points of the mixture to share a draw's neighbourhood. With R such points the
-# draw's own point alone makes the estimate low by ln(1 + 1/R), about a tenth of a nat at 10. Below a hundred points that
-# would blame codes without information, so at least half the ceiling is asked for.
+# At ln N − ln 10, ten points of the mixture share a draw's neighbourhood. With R such points, the draw's own point
+# alone
+# lowers the estimate by ln(1 + 1/R), about a tenth of a nat for R = 10. With fewer than a hundred points that threshold
+# would
+# flag codes without information, so it is at least half the ceiling.
 _NEIGHBOURS = 10
 _NEARLY_ALL = 0.9
-"""The part of a data set that stands for it: what an information loses to the other images is at most −ln 0.9 nats."""
+"""The fraction of a data set that can stand for all of it: the missing images change an estimate by at most −ln 0.9 nats."""
 
 
 class SaturatedEstimateWarning(UserWarning):
-    """A sampled information that the size of the mixture limits; compare no models by it."""
+    """A sampled estimate limited by the size of the mixture; do not compare models by it."""
 
     code = "saturated"
 
@@ -47,7 +49,7 @@ class Draws(NamedTuple):
     own: LogDensities
     mixed: LogDensities
     ceiling: float
-    """ln N, which no information estimated from these draws exceeds."""
+    """ln N, the upper bound of every mutual information estimated from these draws."""
 
     @property
     def total(self) -> float:
@@ -65,11 +67,11 @@ class Draws(NamedTuple):
         return self.total - (self.own.without - self.mixed.without).mean(axis=0)
 
     def saturated(self, information: ArrayLike) -> NDArray[np.bool_]:
-        """Whether each information is too close to the ceiling to be trusted."""
+        """Whether each estimate is too close to the ceiling to be trusted."""
         return np.asarray(information) > max(self.ceiling - math.log(_NEIGHBOURS), self.ceiling / 2)
 
     def warn(self, name: str, information: ArrayLike) -> None:
-        """Warn where an information is saturated."""
+        """Warn if an estimate is saturated."""
         if np.any(self.saturated(information)):
             warnings.warn(
                 f"{name} is estimated at {np.max(information):.2f} nats, where a mixture of {math.exp(self.ceiling):.0f} "
@@ -91,7 +93,7 @@ def draw(
     factorised: bool = False,
     device: Device = None,
 ) -> Draws:
-    """`samples` draws of z from each point and their log densities; `factorised` ones leave the noise's correlation out.
+    """`samples` draws of z from each point and their log densities; if `factorised`, densities ignore the correlation.
 
     >>> points = Posteriors([[0.0], [0.0]], [[0.0], [0.0]])
     >>> draw(points).total
@@ -108,7 +110,7 @@ def draw(
 
 @contextmanager
 def everything_is_enough(coverage: float) -> Iterator[None]:
-    """Where a mixture holds nearly all images the ceiling ln N is their entropy, and reaching it no fault of an estimate."""
+    """If the mixture holds nearly all images, the ceiling ln N is their entropy and reaching it needs no warning."""
     with warnings.catch_warnings():
         if coverage > _NEARLY_ALL:
             warnings.simplefilter("ignore", SaturatedEstimateWarning)
@@ -116,7 +118,7 @@ def everything_is_enough(coverage: float) -> Iterator[None]:
 
 
 def mixture_of(points: Posteriors, mixture: Mixture | None) -> Posteriors:
-    """The mixture to evaluate q(z) with: the points themselves, or the larger set that was passed."""
+    """The mixture over which q(z) is evaluated: the points themselves, or the larger set that was passed."""
     if mixture is None:
         return points
     whole = Posteriors(*mixture, points.correlation)
@@ -135,9 +137,9 @@ def sampled_factor_information(
 ) -> tuple[Floats, Floats]:
     """I(z_i; y_k) and the differential entropies H(z_i), both (c, f), by sampling.
 
-    I = E[log q(z_i|y_k) − log q(z_i)] with q(z_i|y) the mixture over the points that carry y. By default y has its
+    I = E[log q(z_i|y_k) − log q(z_i)] with q(z_i|y) the mixture over the points with value y. By default y has its
     frequency among the points (Do & Tran's RMIG); `balanced` makes its values equally likely (Chen et al. 2018's MIG), and
-    then a code's entropy differs between factors, too.
+    then a code's entropy also differs between factors.
     """
     repeated = points.repeat(samples)
     z = repeated.draw(seed)

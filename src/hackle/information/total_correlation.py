@@ -1,15 +1,16 @@
-"""Total correlation TC(z) = KL(q(z) ‖ Π q(z_j)), by five estimators whose failures differ.
+"""Total correlation TC(z) = KL(q(z) ‖ Π q(z_j)), by five estimators that fail in different ways.
 
 - of a covariance matrix, or of the Gaussian fitted to codes: ½ (Σ log C_jj − log det C). Locatello et al. 2019 (section
-  5.2) add 1e-5 to the diagonal. Exact for Gaussian q(z) alone; on means of collapsed codes it reports their tiny
-  correlated drift in full, since it is blind to scale.
+  5.2) add 1e-5 to the diagonal. Exact only for Gaussian q(z); it is blind to scale, so on the means of collapsed codes
+  it reports their tiny correlated fluctuations in full.
 - `monte_carlo_total_correlation`: Yang et al. 2020, appendix D. Mixture and draws come from the same B points, so the
-  mutual informations behind it stop at ln B; a SaturatedEstimateWarning says when they do. The paper's densities are factorised
-  also where the noise is correlated; with the posteriors' own a saturated estimate is larger by −½ ln det Σ, whatever was
-  learnt. With the whole data set as `mixture` q(z) is exact, and so is the estimate but for the noise of its draws.
+  mutual information behind it is capped at ln B; a SaturatedEstimateWarning says when it is. The paper's densities are
+  factorised even if the noise is correlated; with correlated densities a saturated estimate is larger by −½ ln det Σ,
+  whatever was learnt. With the whole data set as `mixture`, q(z) is exact, and the estimate is exact up to sampling
+  noise.
 - `batch_total_correlation`: Kim & Mnih 2018, appendix D, Eq. 6. Draws come from the whole set, the mixture from a batch:
-  a draw whose point is not in the batch lands in the tails and the estimate turns negative. Kept to show the failure.
-- `density_ratio_total_correlation`: Kim & Mnih's Eq. 3 from a discriminator's logits, known to fall short of the truth.
+  a draw whose point is not in the batch lies in the tails and the estimate becomes negative. Kept to show the failure.
+- `density_ratio_total_correlation`: Kim & Mnih's Eq. 3 from a discriminator's logits, known to underestimate.
 """
 
 from __future__ import annotations
@@ -46,9 +47,9 @@ def covariance_total_correlation(covariance: ArrayLike) -> float:
 
 
 def gaussian_total_correlation(codes: ArrayLike, *, jitter: float = 1e-5) -> float:
-    """The total correlation of the Gaussian fitted to codes (n, c), `jitter` added to its variances.
+    """The total correlation of the Gaussian fitted to codes (n, c), with `jitter` added to its variances.
 
-    A constant code has variance `jitter` and adds nothing.
+    A constant code has variance `jitter` and contributes nothing.
     """
     values = as_array(codes).astype(np.float64)
     if values.ndim != 2 or values.shape[1] == 0 or len(values) < 2:
@@ -80,11 +81,12 @@ def monte_carlo_total_correlation(
     correlation: float = 0.0,
     device: Device = None,
 ) -> float:
-    """The mean of log q(z) − Σ log q(z_j) over `samples` draws from each of `batch` points, the mixture's own.
+    """The mean of log q(z) − Σ log q(z_j) over `samples` draws from each of `batch` points, which also form the mixture.
 
-    `batch=None` takes all points. The points are drawn without replacement by `seed`, as are the z. `mixture` is the pair
-    of means and logvars over which q(z) is averaged in place of the batch; it must contain the points. `factorised`
-    densities leave the noise's `correlation` to the draws, as the paper's q(z|x) = N(μ, diag σ²) does.
+    `batch=None` takes all points. `seed` chooses the points, without replacement, and the draws of z. `mixture` is the
+    pair of means and logvars over which q(z) is averaged in place of the batch; it must contain the points. With
+    `factorised`, the draws use the noise's `correlation` but the densities ignore it, as the paper's q(z|x) = N(μ, diag
+    σ²) does.
     """
     points = Posteriors(means, logvars, correlation)
     chosen = points if batch is None else _batch(points, batch, seed)
@@ -109,7 +111,7 @@ def batch_total_correlation(
     """Eq. 6 of Kim & Mnih: z from every point's posterior, q̂(z) from the mixture over `batch` of the points, or over
     other points given as `mixture` (means, logvars), so that no draw's own point is among them.
 
-    A divergence cannot be negative, this estimate can: use it to see why a batch is no stand-in for q(z).
+    A divergence cannot be negative, this estimate can: use it to see why a batch cannot replace q(z).
     """
     points = Posteriors(means, logvars, correlation)
     z = points.repeat(samples).draw(seed)

@@ -1,4 +1,4 @@
-"""Scores of codes and posteriors: pure functions of arrays, samples in rows."""
+"""Scores of codes and posteriors: pure functions of arrays with samples in rows."""
 
 from hackle.information import (
     FactorInformation,

@@ -1,14 +1,14 @@
-"""BetaVAE score (Higgins et al. 2017): can a linear classifier tell which factor was held?
+"""BetaVAE score (Higgins et al. 2017): can a linear classifier tell which factor was held fixed?
 
-A point is the mean over L pairs of |z − z′|, the two sharing the value of one factor; the class is that factor. The
+A point is the mean of |z − z′| over L pairs that share the value of one factor; the class is that factor. The
 score is the classifier's accuracy. Two protocols:
 
-- `classifier="logistic"`: Locatello et al. 2019, appendix B. Scikit-learn's logistic regression with its default penalty
-  (L2, C = 1), 10,000 training and 5,000 test points of L = 64 pairs. Departure: the solver runs until it converges, where
-  scikit-learn's default stops after 100 iterations.
+- `classifier="logistic"`: Locatello et al. 2019, appendix B. Scikit-learn's logistic regression with its default
+  penalty (L2, C = 1), 10,000 training and 5,000 test points of L = 64 pairs. Departure: the solver runs until it
+  converges, whereas scikit-learn's default stops after 100 iterations.
 - `classifier="adagrad"`: Kim & Mnih 2018, appendix B. Unpenalised softmax regression by Adagrad with learning rate 0.01,
-  10,000 iterations of batch 10, on points of L = 200 pairs, 800 test points. The paper leaves the start open: weights start
-  at 0 and squared gradients at 0.1, TensorFlow's default.
+  10,000 iterations with batch size 10, on points of L = 200 pairs, 800 test points. The paper does not give the initial
+  values: weights start at 0 and squared gradients at 0.1, TensorFlow's default.
 
 A score of 1 is not proof of disentanglement: a code for each of K − 1 of K factors reaches it too (Kim & Mnih 2018, §4).
 """
@@ -24,7 +24,7 @@ from hackle.metrics.checks import Classes, MetricError, Table, TestPair, check_c
 from hackle.metrics.metric import Evaluation, Metric, Row
 
 _WIDEST = 1e4
-"""Differences that span more than this defeat the solver's line search."""
+"""The solver's line search fails on differences with a wider range than this."""
 
 
 def beta_vae_score(
@@ -38,8 +38,8 @@ def beta_vae_score(
 ) -> float:
     """The accuracy, 0 to 1, of predicting the held factor (n,) from mean absolute code differences (n, c).
 
-    `test` is another such pair; without it the training points are scored. `iterations` and the `seed` of the batches
-    are those of `"adagrad"`. A code whose differences never vary is left out; if none varies, the most frequent factor is
+    `test` is another such pair; without it, the training points are scored. `iterations` and the `seed` of the batches
+    apply to `"adagrad"`. A code whose differences never vary is left out; if none varies, the most frequent factor is
     predicted.
 
     >>> differences = [[0.0, 0.3], [0.4, 0.0]] * 50
@@ -66,7 +66,7 @@ def beta_vae_score(
 
 
 def _logistic(points: Table, classes: Classes, test_points: Table) -> Classes:
-    # The intercept is free of penalty, so centring leaves the solution alone and spares the solver a poor start.
+    # The intercept is not penalised, so centring leaves the solution unchanged and spares the solver a poor start.
     centre = points.mean(axis=0)
     return LogisticRegression(max_iter=10_000).fit(points - centre, classes).predict(test_points - centre)
 

@@ -1,13 +1,13 @@
-"""Checks that every score makes of its arrays, so that bad input ends in a sentence and not inside a solver.
+"""Checks that every score makes on its arrays, so that bad input ends in a clear message and not inside a solver.
 
-Rows are samples. Codes are finite numbers (n, c); factors (n, f) are numbers or texts, read with their kinds by
-`hackle.core.columns`. Of classes only the identity counts, so they are renamed 0, 1, … in their order; a continuous factor is
-cut into bins of equal width over its training values where a score asks for classes. Two kinds of column carry nothing and
-are left out of every score:
+Rows are samples. Codes are finite numbers (n, c); factors (n, f) are numbers or strings, read with their kinds by
+`hackle.core.columns`. Only the identity of classes matters, so they are renamed 0, 1, … in order; a continuous factor
+is cut into bins of equal width over its training values where a score needs classes. Two kinds of column carry no
+information and are left out of every score:
 
-- a constant code, one whose spread is within 1e-12 of its size (rounding alone);
-- a factor with a single value in the training sample. A score averages over the factors that are left, and asks for at
-  least one.
+- a constant code, whose range is within 1e-12 of its magnitude (rounding error only);
+- a factor with a single value in the training sample. A score averages over the remaining factors and needs at least
+  one.
 
 A test row whose factor value never occurred in training is kept: no classifier can predict it, so it counts as an error.
 """
@@ -35,7 +35,7 @@ class MetricError(ValueError):
 
 
 class Split(NamedTuple):
-    """Training and test rows; without test rows the training rows are both. Factors with one training value are left out."""
+    """Training and test rows (the training rows again if there are none). Factors with one training value are left out."""
 
     codes: Table
     factors: Classes
@@ -44,7 +44,7 @@ class Split(NamedTuple):
     test_factors: Classes
     """−1 for a class that does not occur in training."""
     numbers: Table
-    """The factors' own numbers, (n, f), less the least in training; class numbers in place of texts."""
+    """The factors' own numbers, (n, f), minus the training minimum; class numbers in place of strings."""
     test_numbers: Table
     continuous: NDArray[np.bool_]
     """Which factors, (f,), are continuous."""
@@ -73,7 +73,7 @@ def check_codes(codes: TableLike, name: str = "codes", axes: str = "n c") -> Tab
 
 
 def check_factors(factors: TableLike, rows: int, kinds: Kinds | None = None, name: str = "factors") -> list[Column]:
-    """The factors, one for each column, with one value for each row of codes."""
+    """The factors, one per column, with one value for each row of codes."""
     try:
         columns = columns_of(factors, name)
         if not columns or not len(next(iter(columns.values()))):
@@ -89,7 +89,7 @@ def check_factors(factors: TableLike, rows: int, kinds: Kinds | None = None, nam
 
 
 def check_held(held: TableLike, rows: int, name: str = "held") -> NDArray:
-    """The index of the factor held in each of the groups, (n,)."""
+    """The index of the factor held fixed in each group, (n,)."""
     array = as_array(held)
     if array.ndim != 1 or not np.issubdtype(array.dtype, np.integer):
         raise MetricError(f"{name} has shape {array.shape} and type {array.dtype}; expected integers, shape (n,)")
@@ -99,7 +99,7 @@ def check_held(held: TableLike, rows: int, name: str = "held") -> NDArray:
 
 
 class Held(NamedTuple):
-    """Training and test groups with the factors that they hold, as classes; without test groups the training ones are both."""
+    """Training and test groups (the training ones again if there are none) and the factor held in each, as classes."""
 
     codes: Table
     classes: Classes
@@ -108,7 +108,7 @@ class Held(NamedTuple):
 
 
 def check_groups(codes: TableLike, held: ArrayLike, test: TestPair | None, name: str, axes: str) -> Held:
-    """Checked codes of groups, of which the last axis are codes, that hold two factors or more."""
+    """Checked groups, whose last axis is codes and which hold at least two different factors."""
     train = check_codes(codes, name, axes)
     names = check_held(held, len(train))
     tested, test_names = train, names
@@ -159,7 +159,7 @@ def check_split(
         )
     named = [name_classes(one.class_values(bins), other.class_values(bins, like=one)) for one, other in scored]
     classes, test_classes = (np.stack(columns, axis=1) for columns in zip(*named, strict=True))
-    # Texts have no numbers but those of their classes.
+    # Strings have no numbers but those of their classes.
     pairs = [
         pair if one.values.dtype.kind == "U" else (one.values, other.values)
         for pair, (one, other) in zip(named, scored, strict=True)
@@ -171,7 +171,7 @@ def check_split(
 
 
 def name_classes(values: NDArray, test_values: NDArray) -> tuple[Classes, Classes]:
-    """Values renamed 0, 1, … in their order; test values that do not occur among them become −1."""
+    """Values renamed 0, 1, … in order; test values that do not occur among them become −1."""
     names, classes = np.unique(values, return_inverse=True)
     position = np.minimum(np.searchsorted(names, test_values), len(names) - 1)
     return classes.astype(np.int64), np.where(names[position] == test_values, position, -1).astype(np.int64)
@@ -184,10 +184,10 @@ def varying(codes: Table) -> NDArray[np.bool_]:
 
 
 def standardise(codes: Table, test_codes: Table) -> tuple[Table, Table]:
-    """The varying codes alone, with the training mean removed and divided by the training standard deviation."""
+    """Only the codes that vary, minus the training mean, divided by the training standard deviation."""
     kept = varying(codes)
     train, test = codes[:, kept], test_codes[:, kept]
-    # Range first: the variance of very small or very large codes would leave the range of float64.
+    # Divide by the range first: the variance of very small or very large codes would underflow or overflow float64.
     low, spread = train.min(axis=0), np.ptp(train, axis=0)
     train, test = (train - low) / spread, (test - low) / spread
     mean, deviation = train.mean(axis=0), train.std(axis=0)
@@ -205,7 +205,7 @@ def check_bins(bins: int, rows: int) -> int:
 
 @contextmanager
 def many_classes() -> Iterator[None]:
-    """Keeps scikit-learn from asking whether many classes in few rows are not numbers: their kind has settled that."""
+    """Silences scikit-learn's warning that many classes in few rows may be a regression target: the kind is known."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
         yield
@@ -219,7 +219,7 @@ def check_choice(value: str, choices: Collection[str], name: str) -> str:
 
 
 def check_matrix(matrix: ArrayLike, name: str) -> Table:
-    """A (c, f) matrix of finite numbers that are not negative: mutual informations or importances."""
+    """A (c, f) matrix of finite, non-negative numbers: mutual information or importances."""
     array = check_codes(matrix, name, "c f")
     if (array < 0).any():
         raise MetricError(f"{name} hold the negative number {array.min()}; expected zero or more")

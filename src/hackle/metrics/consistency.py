@@ -1,17 +1,17 @@
 """Whether two models learn the same codes (Do & Tran 2020, A.15 to A.18).
 
 The paper compares runs by eye: sorted by informativeness, FactorVAE's codes look alike across runs and numbers of
-latents, up to swaps and flips. This file puts a number on that; the definition is hackle's own.
+latents, up to permutation and sign. This file puts a number on that; the definition is hackle's own.
 
     agreement_ij = |rank correlation of code i of the first model and code j of the second over the same points|
     weight_ij    = (I_i + I'_j) / (Σ I + Σ I')
     score        = max over one-to-one matchings of Σ weight_ij · agreement_ij
 
-with I the informativeness of the first model's codes and I' of the second's. Swaps are undone by the matching (the Hungarian
-method), flips by the absolute value and monotone bends by the ranks. Codes of pure noise weigh nothing, so the models may
-have different numbers of latents; an informative code without a partner costs its weight. At most 1: the same codes.
-`ordering` is the rank correlation between the informativeness of matched codes, over pairs where both are informative
-(A.18's "ordering consistency"); NaN with fewer than three such pairs.
+with I the informativeness of the first model's codes and I' of the second's. Permutations are undone by the matching
+(the Hungarian method), signs by the absolute value and monotone transformations by the ranks. Codes of pure noise have
+no weight, so the models may have different numbers of latents; an informative code without a partner costs its weight.
+The maximum, 1, means the same codes. `ordering` is the rank correlation between the informativeness of matched codes,
+over pairs where both are informative (A.18's "ordering consistency"); NaN with fewer than three such pairs.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from hackle.metrics.informativeness import informativeness
 
 
 class Consistency(NamedTuple):
-    """How alike two models' codes are."""
+    """How similar two models' codes are."""
 
     score: float
     pairs: NDArray[np.int64]
-    """Matched codes, first model's and second's, (pairs, 2), the most informative first."""
+    """Matched codes of the first and second model, (pairs, 2), the most informative first."""
     agreement: Floats
     """|rank correlation| of each pair, (pairs,)."""
     ordering: float
@@ -51,7 +51,7 @@ def consistency(
 ) -> Consistency:
     """Compare two models by their posteriors (means, logvars), each (n, c), of the same n points in the same order.
 
-    `bins` and `bounds` quantise the codes for their informativeness; `threshold` in nats is the least of an informative one.
+    `bins` and `bounds` quantise the codes for their informativeness; a code is informative above `threshold` nats.
 
     >>> means = np.random.default_rng(0).normal(size=(500, 2))
     >>> swapped = np.stack([-means[:, 1], means[:, 0]], axis=1)

@@ -1,4 +1,4 @@
-"""Correlation matrices of codes (Do & Tran 2020, A.6), of posterior means and of draws from the posteriors.
+"""Correlation matrices of codes (Do & Tran 2020, A.6): of posterior means and of draws from the posteriors.
 
 The paper shows that the two differ and that the means mislead: a code of pure noise has tiny means that can be strongly
 correlated, while its draws are not. Neither is a principled measure of independence; MISJED and total correlation are.
@@ -27,7 +27,7 @@ def correlation_matrix(codes: ArrayLike) -> Floats:
     if len(values) < 2:
         raise MetricError("1 sample has no correlation; expected at least 2 rows of codes")
     kept = varying(values)
-    # Range first: the squares of very small or very large codes would leave the range of float64.
+    # Divide by the range first: the squares of very small or very large codes would underflow or overflow float64.
     values = (values - values.min(axis=0)) / np.where(kept, np.ptp(values, axis=0), 1.0)
     centred = np.where(kept, values - values.mean(axis=0), 0.0)
     scaled = centred / np.where(kept, np.sqrt((centred**2).sum(axis=0)), 1.0)

@@ -7,23 +7,23 @@ p_i· = R_i· / Σ_j R_ij and p_·j = R_·j / Σ_i R_ij,
     completeness     C = (1/K) Σ_j (1 − H_d(p_·j)),    entropy in base d, the number of codes
     informativeness  mean over factors of how well they are predicted on test rows
 
-(Locatello et al. 2019, appendix B). Rows or columns of zeros contribute 0. With a single factor every code with importance is
-disentangled (1), with a single code every factor is complete (1). Predictors:
+(Locatello et al. 2019, appendix B). Rows or columns of zeros contribute 0. With a single factor, every code with
+non-zero importance has disentanglement 1; with a single code, every predicted factor has completeness 1. Predictors:
 
 - `"l1-svm"`: Locatello et al. 2019: linear SVM, L1 penalty, C = 1, see `hackle.metrics.linear`. R_ij is the mean of |w_i|
-  over the one-against-rest machines of factor j (the paper does not say how classes are combined; a mean does not favour
+  over the one-vs-rest SVMs of factor j (the paper does not say how classes are combined; a mean does not favour
   factors with many values).
 - `"gbt"`: disentanglement_lib: gradient-boosted trees, see `hackle.metrics.trees`.
 - `"random-forest"`: scikit-learn's default forest, seed 0.
-- `"lasso"`: Do & Tran 2020 (§4): |w_i| of a Lasso with α = 0.002 on the factor's numbers, standardised. Their order counts, so
-  leave out categorical factors.
+- `"lasso"`: Do & Tran 2020 (§4): |w_i| of a Lasso with α = 0.002 on the factor's numbers, standardised. Their order
+  matters, so leave out categorical factors.
 
-The first three classify. A continuous factor is predicted by the regression of the same family, its numbers standardised: the
-Lasso for the SVM, boosted regression trees, a regression forest. Informativeness is test accuracy of a classifier and, of a
-regression, 1 − RMSE / RMSE of the training mean, at least 0 (Eastwood & Williams' error, turned round). Weights of an SVM
-and of a Lasso have no common scale: where there are factors of both kinds every column of R is divided by its sum. Constant
-codes are left out and not counted in d; with no other codes D = C = 0 and informativeness is that of the most frequent
-class or the mean.
+The first three classify. A continuous factor, standardised, is predicted by a regression of the same family: the Lasso
+for the SVM, boosted regression trees, a regression forest. Informativeness is the test accuracy of a classifier; for a
+regression it is 1 − RMSE / RMSE of the training mean, clipped at 0 (one minus Eastwood & Williams' error). Weights of
+an SVM and of a Lasso are not on the same scale: if there are factors of both kinds, every column of R is divided by its
+sum. Constant codes are left out and not counted in d; if every code is constant, D = C = 0 and informativeness is that
+of predicting the most frequent class or the mean.
 """
 
 from __future__ import annotations
@@ -61,9 +61,9 @@ class DCIScores(NamedTuple):
 
 
 class Importance(NamedTuple):
-    """What the predictors found: the importance matrix (c, f) and each factor's informativeness (f,).
+    """The importance matrix (c, f) and each factor's informativeness (f,).
 
-    Rows are the varying codes and columns the factors with more than one value.
+    Rows are the codes that vary, columns the factors with more than one value.
     """
 
     matrix: NDArray[np.float64]
@@ -80,8 +80,8 @@ def dci_scores(
 ) -> DCIScores:
     """Disentanglement, completeness and informativeness of codes (n, c) and factors (n, f).
 
-    `test` holds other codes and factors on which informativeness is taken; without it the training rows are. `kinds` tells
-    the factors' kinds, which are guessed otherwise.
+    `test` holds the codes and factors on which informativeness is measured; without it, the training rows are used.
+    `kinds` gives the factors' kinds, which are otherwise guessed.
 
     >>> grid = np.stack(np.meshgrid(np.arange(2), np.arange(2)), axis=-1).reshape(-1, 2)
     >>> dci_scores(np.repeat(grid, 5, axis=0) * 1.0, np.repeat(grid, 5, axis=0))
@@ -93,7 +93,7 @@ def dci_scores(
 
 
 def dci_from_importance(importance: ArrayLike) -> tuple[float, float]:
-    """Disentanglement and completeness of an importance matrix (c, f), whose entries are not negative.
+    """Disentanglement and completeness of an importance matrix (c, f) with non-negative entries.
 
     >>> disentanglement, completeness = dci_from_importance([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.0, 1.0]])
     >>> disentanglement, round(completeness, 6)
@@ -148,7 +148,7 @@ def dci_importance(
 
 
 def _regression_score(predicted: NDArray, values: NDArray) -> float:
-    """1 − RMSE / RMSE of the training mean, which is 0, at least 0."""
+    """1 − RMSE / RMSE of the training mean (which is 0 after standardising), clipped at 0."""
     reference = np.sqrt(np.mean(values**2))
     if reference == 0:
         raise MetricError("a factor does not vary in the test rows; expected at least two values of it there")
@@ -156,7 +156,7 @@ def _regression_score(predicted: NDArray, values: NDArray) -> float:
 
 
 def _concentration(matrix: Table) -> NDArray[np.float64]:
-    """1 − the normalised entropy of each row."""
+    """One minus the normalised entropy of each row."""
     sums = matrix.sum(axis=1, keepdims=True)
     shares = np.divide(matrix, sums, out=np.zeros_like(matrix), where=sums > 0)
     logs = np.log(shares, out=np.zeros_like(shares), where=shares > 0)

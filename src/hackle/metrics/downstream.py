@@ -3,13 +3,13 @@
 The downstream task is to predict every factor from the codes; the accuracy on test rows is averaged over factors. Training
 sets have 10, 100, 1,000 or 10,000 rows, test sets 5,000. Two classifiers:
 
-- `"logistic-cv"`: multinomial logistic regression whose inverse penalty is the best of 10 values, 1e-4 … 1e4 on a logarithmic
-  scale, by accuracy in 5-fold cross-validation; of equals the smallest. Folds are consecutive rows, so that small sets with a
-  single sample of a value can be cut, too.
+- `"logistic-cv"`: multinomial logistic regression whose inverse penalty is the best of 10 values, 1e-4 … 1e4 on a
+  logarithmic scale, by accuracy in 5-fold cross-validation; ties go to the smallest. Folds are consecutive rows, so
+  that small sets with a single sample of some value can be split as well.
 - `"gbt"`: gradient-boosted trees, see `hackle.metrics.trees`.
 
-A continuous factor is predicted by ridge regression whose penalty is chosen likewise, by squared error, or by boosted
-regression trees; in place of the accuracy it has R² on the test rows, at least 0.
+A continuous factor is predicted by ridge regression, whose penalty is chosen in the same way by squared error, or by
+boosted regression trees; in place of accuracy it has R² on the test rows, clipped at 0.
 
 Departure: codes are standardised, as for the paper's other classifiers, so that no penalty depends on their scale.
 Statistical efficiency is accuracy(100 rows) / accuracy(10,000 rows). It can exceed 1.
@@ -51,8 +51,8 @@ def downstream_accuracy(
 ) -> float:
     """The mean test accuracy, 0 to 1, of predicting factors (n, f) from codes (n, c); R² where a factor is continuous.
 
-    Constant codes are left out; if none varies the most frequent value is predicted. `kinds` tells the factors' kinds, which
-    are guessed otherwise.
+    Constant codes are left out; if no code varies, the most frequent value is predicted. `kinds` gives the factors'
+    kinds, which are otherwise guessed.
 
     >>> grid = np.repeat(np.stack(np.meshgrid(np.arange(2), np.arange(2)), axis=-1).reshape(-1, 2), 5, axis=0)
     >>> grid = np.random.default_rng(0).permutation(grid)
@@ -105,7 +105,7 @@ def statistical_efficiency(
     ]
     if accuracies[1] == 0:
         raise MetricError(
-            f"no test row is predicted rightly after {many} rows, so there is no efficiency; check the factors"
+            f"no test row is predicted correctly after {many} rows, so there is no efficiency; check the factors"
         )
     return accuracies[0] / accuracies[1]
 
@@ -121,7 +121,7 @@ def _logistic_cv(train: Table, classes: Classes, test: Table) -> Classes:
 
 
 def _right_by_penalty(train: Table, classes: Classes, test: Table, test_classes: Classes) -> np.ndarray:
-    """How many test rows each penalty predicts rightly; each fit starts from the one before it."""
+    """How many test rows are predicted correctly with each penalty; each fit starts from the one before it."""
     if len(np.unique(classes)) == 1:
         return np.full(len(_PENALTIES), np.sum(test_classes == classes[0]))
     model = LogisticRegression(max_iter=10_000, warm_start=True)
@@ -156,7 +156,7 @@ def _mean(train: Table, values: NDArray, test: Table) -> NDArray:
 
 
 def _r2(predicted: NDArray, values: NDArray) -> float:
-    """The part of the test rows' variance that is predicted, at least 0."""
+    """The fraction of the test rows' variance that is explained, clipped at 0."""
     total = np.sum((values - values.mean()) ** 2)
     return max(0.0, 1.0 - float(np.sum((predicted - values) ** 2) / total)) if total > 0 else 0.0
 
@@ -169,7 +169,7 @@ _SIZES = (10, 100, 1_000, 10_000)
 
 
 def _metric(classifier: str, short: str, words: str) -> Metric:
-    """The accuracies after training on so many rows, and the efficiency where there are enough."""
+    """The accuracy for each size of training set, and the efficiency if there are enough rows."""
     name = classifier.replace("-", "_")
 
     def compute(e: Evaluation) -> dict[str, float]:

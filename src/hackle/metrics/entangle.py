@@ -1,13 +1,13 @@
-"""Codes with the same marginals, fully mixed: the construction of Locatello et al. 2019, Theorem 1 and appendix A.
+"""Fully entangled codes with the same marginals: the construction of Locatello et al. 2019, Theorem 1 and appendix A.
 
 For independent codes z the function f(z) = g⁻¹(h⁻¹(A h(g(z)))) has the same distribution as z although every ∂f_i/∂z_j is
 non-zero: g maps each code to a uniform by its distribution function, h each uniform to a standard normal, and A is orthogonal
-without a zero. No model of the data alone can prefer z to f(z).
+without zero entries. From the data alone, no model can prefer z to f(z).
 
-Here the distribution functions are the sample's: g is the mid-rank, and g⁻¹ sorts a code's own values into the order of its
-mixture, so every code keeps exactly the values it had. The default A is a cosine matrix. The proof's own choice, a
-Householder reflection, is `householder_rotation`; it tends to the identity as codes are added, but for the first of them
-(A_11 = 1 − 2α, the others A_ii = 1 − 2(1 − α)/(c − 1)), so with ten codes it hardly mixes.
+Here the distribution functions are empirical: g is the mid-rank, and g⁻¹ sorts a code's own values into the order of
+the mixed code, so every code keeps exactly the values it had. The default A is a cosine matrix. The proof's own choice,
+a Householder reflection, is `householder_rotation`; except for the first code it tends to the identity as codes are
+added (A_11 = 1 − 2α, the others A_ii = 1 − 2(1 − α)/(c − 1)), so with ten codes it hardly mixes.
 """
 
 from __future__ import annotations

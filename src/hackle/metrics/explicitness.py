@@ -1,13 +1,13 @@
 """Explicitness (Ridgeway & Mozer 2018), as Locatello et al. 2019, appendix B, compute it.
 
-For each value of a factor a logistic regression (scikit-learn's default penalty, L2 with C = 1) separates it from the rest
-of the training codes, standardised. The test probabilities of a row are scaled to sum to 1 over the values, as
-scikit-learn's `predict_proba` does, and each value's area under the ROC curve is taken. The score is the mean over
-values, then over factors. It speaks of classes, so a continuous factor is cut into equal-width bins. It is at most 1;
-chance is 0.5, which codes that all are constant score.
+For each value of a factor, a logistic regression (scikit-learn's default penalty, L2 with C = 1) on standardised codes
+separates it from the other values. The test probabilities of a row are scaled to sum to 1 over the values, as
+scikit-learn's `predict_proba` does, and each value's area under the ROC curve is computed. The score is the mean over
+values, then over factors. It needs classes, so a continuous factor is cut into equal-width bins. It is at most 1;
+chance is 0.5, the score when every code is constant.
 
-A value that does not occur in the test rows, or that is all there is in them, has no area and is left out. Departure:
-the solver runs until it converges, where scikit-learn's default stops after 100 iterations.
+A value that occurs in none or in all of the test rows has no ROC curve and is left out. Departure:
+the solver runs until it converges, whereas scikit-learn's default stops after 100 iterations.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ def explicitness_score(
 ) -> float:
     """The mean area under the ROC curve, 0 to 1, of reading the factors (n, f) from the codes (n, c).
 
-    `test` holds other codes and factors on which areas are taken; without it the training rows are. `kinds` tells the
-    factors' kinds, which are guessed otherwise; `factor_bins` cuts the continuous ones.
+    `test` holds the codes and factors on which areas are computed; without it, the training rows are used. `kinds`
+    gives the factors' kinds, which are otherwise guessed; continuous factors are cut into `factor_bins` bins.
 
     >>> grid = np.stack(np.meshgrid(np.arange(2), np.arange(2)), axis=-1).reshape(-1, 2)
     >>> explicitness_score(np.repeat(grid, 5, axis=0) * 1.0, np.repeat(grid, 5, axis=0))
@@ -51,7 +51,7 @@ def explicitness_per_factor(
     kinds: Kinds | None = None,
     factor_bins: int = 20,
 ) -> NDArray[np.float64]:
-    """Each factor's mean area, (f,), for factors with more than one training value; arguments as above."""
+    """The mean area of each factor with more than one training value, (f,); arguments as for `explicitness_score`."""
     split = check_split(codes, factors, test, kinds, factor_bins)
     train, held_out = standardise(split.codes, split.test_codes)
     areas = np.empty(split.factors.shape[1])
@@ -68,7 +68,7 @@ def explicitness_per_factor(
 
 
 def roc_areas(scores: Table, positive: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """The area under each column's ROC curve: the chance that a positive row outscores another row, ties counting half.
+    """The area under each column's ROC curve: the probability that a positive row outscores a negative one (ties: ½).
 
     >>> roc_areas(np.array([[0.1], [0.4], [0.8], [0.4]]), np.array([[False], [True], [True], [False]]))
     array([0.875])
@@ -79,10 +79,10 @@ def roc_areas(scores: Table, positive: NDArray[np.bool_]) -> NDArray[np.float64]
 
 
 def _log_probabilities(train: Table, classes: Classes, held_out: Table) -> Table:
-    """One column for each class: the logarithm of its probability, which cannot vanish where the probability would."""
+    """One column for each class: the log of its probability, which does not underflow where the probability would."""
     if not train.shape[1]:
         return np.zeros((len(held_out), classes.max() + 1))
-    # Of two values one machine is enough: the other's is its mirror image.
+    # For two values one classifier is enough: the other is its mirror image.
     binary = classes.max() == 1
     logits = []
     for value in [1] if binary else range(classes.max() + 1):

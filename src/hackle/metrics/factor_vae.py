@@ -1,20 +1,20 @@
-"""FactorVAE score (Kim & Mnih 2018, §4 and appendix B): which code varies least when a factor is held?
+"""FactorVAE score (Kim & Mnih 2018, §4 and appendix B): which code varies least when a factor is held fixed?
 
-Each group of L codes shares the value of one factor. Every code's variance within the group is divided by its variance
-over the data; the code with the smallest quotient votes for the held factor. With V_jk the votes of code j for factor k,
-the classifier is C(j) = argmax_k V_jk and the score its accuracy. It is at most 1 and chance 1/K.
+Each group of L samples shares the value of one factor. Every code's variance within the group is divided by its
+variance over the data; the code with the smallest ratio votes for the held factor. With V_jk the votes of code j for
+factor k, the classifier is C(j) = argmax_k V_jk and the score is its accuracy: at most 1, and 1/K by chance.
 
-Codes that carry nothing do not vote. The protocols differ in which these are:
+Codes that carry no information do not vote. The protocols differ in which these are:
 
 - Locatello et al. 2019, appendix B: variance below 0.05 (the default), 10,000 training and 5,000 test votes, L = 64;
 - disentanglement_lib: standard deviation below 0.05, that is `minimum_variance=0.05**2`;
 - Kim & Mnih 2018: codes whose posterior collapsed to the prior, that is `minimum_variance=0, active=mask`; L = 100, 800 votes.
   The paper does not say whether the same votes are scored; the protocol `kim2018` scores 800 others.
 
-These thresholds are for codes on the scale of a prior of unit variance. Codes without posteriors have a scale of their own:
-theirs is in units of the largest variance where that is below 1, or unit vectors of 100 numbers would have no code left. A
-constant code never votes. If no code is left the score is 0. A test vote by a code without training votes is an error.
-Discrete codes have Gini's variance (Eq. 4): the share of differing pairs, halved.
+These thresholds assume codes on the scale of a prior with unit variance. Codes without posteriors have their own scale:
+their threshold is in units of the largest variance if that is below 1; otherwise unit vectors with 100 entries would
+lose every code. A constant code never votes. If no code votes, the score is 0. A test vote by a code without training
+votes counts as wrong. Discrete codes use Gini's variance (Eq. 4): half the fraction of pairs that differ.
 """
 
 from __future__ import annotations
@@ -50,10 +50,10 @@ def factor_vae_score(
 ) -> float:
     """The accuracy, 0 to 1, of the majority vote on groups of codes (n, L, c) that share the held factor (n,).
 
-    `scale` (c,) is each code's standard deviation over the data (see `code_scale`). Codes of less than `minimum_variance` do
-    not vote: if not given, 0.05 in units of the largest variance, where that is below 1. `active` (c,) are the codes that
-    may vote, `discrete` (c,) or one bool the codes that take Gini's variance. `test` holds other groups and held factors;
-    without it the training groups are scored.
+    `scale` (c,) is each code's standard deviation over the data (see `code_scale`). Codes with a variance below
+    `minimum_variance` do not vote; the default is 0.05, in units of the largest variance if that is below 1. `active`
+    (c,) marks the codes that may vote, `discrete` (c,) or one bool those that use Gini's variance. `test` holds other
+    groups and held factors; without it, the training groups are scored.
 
     >>> rng = np.random.default_rng(0)
     >>> held = np.arange(100) % 2
@@ -83,7 +83,7 @@ def factor_vae_score(
 
 
 def own_scale(scale: ArrayLike, minimum_variance: float = MINIMUM_VARIANCE) -> float:
-    """The least variance of a code that votes, where codes have the deviations `scale` (c,) and no prior says how large.
+    """The least variance with which a code votes, given standard deviations `scale` (c,) but no prior.
 
     >>> own_scale([0.5, 0.02]), own_scale([3.0, 0.2])
     (0.0125, 0.05)
@@ -100,7 +100,7 @@ def code_scale(codes: ArrayLike, *, discrete: ArrayLike | bool = False) -> NDArr
     table = check_codes(codes)
     gini = _mask(discrete, table.shape[1], "discrete")
     kept = varying(table)
-    # In units of the range, because the squares of very large codes would leave the range of float64.
+    # In units of the range, because the squares of very large codes would overflow float64.
     spread = np.where(kept, np.ptp(table, axis=0), 1.0)
     deviation = np.sqrt(_variances((table / spread)[None], gini)[0])
     return np.where(kept, deviation * np.where(gini, 1.0, spread), 0.0)

@@ -2,8 +2,9 @@
 
     I(z_i; x) = E_x KL(q(z_i|x) ‖ q(z_i)),      q(z_i) = (1/N) Σ_n q(z_i|x_n)
 
-in nats, for each code alone and for all together. Higher is better, and no label is needed. The ceiling is ln N for N points;
-quantised it is also ln(bins), by which `normalised` divides (the paper advises against dividing by H(z_i)).
+in nats, for each code alone and for all jointly. Higher is better, and no labels are needed. It is at most ln N for N
+points and, quantised, also at most ln(bins), by which `normalised` divides (the paper advises against dividing by
+H(z_i)).
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ def informativeness(
 ) -> Floats:
     """I(z_i; x) of each code, (c,), for posteriors with `means` and `logvars` (n, c).
 
-    `bins` and `bounds` say how the quantised estimator cuts a code. The sampled one takes `samples` draws from each point
-    by `seed`, evaluates q(z_i) over `mixture` (by default the points themselves) and computes on `device`.
+    `bins` and `bounds` set how the quantised estimator cuts a code. The sampled one takes `samples` draws from each
+    point with `seed`, evaluates q(z_i) over `mixture` (by default the points themselves) and computes on `device`.
     `normalised` divides by ln(bins).
 
     >>> informativeness([[-2.0, 0.0], [2.0, 0.0]], [[-9.0, 0.0], [-9.0, 0.0]]).round(4)
@@ -65,10 +66,10 @@ def total_information(
     seed: int = 0,
     device: Device = None,
 ) -> float:
-    """I(z; x) of all codes together, by sampling; the arguments are those of `informativeness`.
+    """I(z; x) of all codes jointly, by sampling; the arguments are those of `informativeness`.
 
-    `correlation` is the σ of the posteriors' noise. A SaturatedEstimateWarning says that ln N, not the encoder, set the
-    value.
+    `correlation` is the σ of the posteriors' noise. A SaturatedEstimateWarning means that ln N, not the encoder,
+    determined the value.
     """
     draws = draw(Posteriors(means, logvars, correlation), mixture=mixture, samples=samples, seed=seed, device=device)
     draws.warn("I(z; x)", draws.total)

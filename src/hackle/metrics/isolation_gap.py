@@ -1,11 +1,12 @@
-"""How far the information of codes together is from the sum of their mutual informations (Yang et al. 2020, Theorem 1, Eq. 8).
+"""How far the joint information of codes is from the sum of each one's own (Yang et al. 2020, Theorem 1, Eq. 8).
 
     I(z_S; x) − Σ_{i∈S} I(z_i; x) = E_x KL(q(z_S|x) ‖ Π q(z_i|x)) − KL(q(z_S) ‖ Π q(z_i))
               gap                 =          conditional           −       marginal
 
-The authors ask of disentangled codes that the gap be 0 for every subset S (Eq. 7). The conditional term is 0 for a factorised
-posterior and −½ ln det Σ for noise with correlation σ; the marginal term is the total correlation of z_S. Gap and marginal
-are sampled, conditional is exact: for σ = 0 the two sides agree to rounding, for σ > 0 to the sampling error.
+The authors require of disentangled codes that the gap be 0 for every subset S (Eq. 7). The conditional term is 0 for a
+factorised posterior and −½ ln det Σ for noise with correlation σ; the marginal term is the total correlation of z_S.
+Gap and marginal are sampled, conditional is exact: the two sides agree up to rounding for σ = 0 and up to sampling
+error for σ > 0.
 """
 
 from __future__ import annotations
@@ -42,7 +43,8 @@ def isolation_gap(
     """The gap of the codes in `subset` (all by default) for posteriors with `means` and `logvars` (n, c).
 
     `correlation` is the σ of the posteriors' noise. `mixture` is the pair of means and logvars over which q(z) is
-    averaged, the points themselves by default; it must contain them. `samples` draws are taken from each point by `seed`.
+    averaged, the points themselves by default; it must contain them. `samples` draws are taken from each point with
+    `seed`.
 
     >>> abs(isolation_gap([[0.0, 0.0], [0.0, 0.0]], [[0.0, 0.0], [0.0, 0.0]]).gap) < 1e-12
     True

@@ -3,10 +3,11 @@
     JEMMIG(y_k) = H(z_{i*}, y_k) − I(z_{i*}; y_k) + I(z_{j°}; y_k)
                 = H(z_{i*}) + H(y_k) − 2 I(z_{i*}; y_k) + I(z_{j°}; y_k)
 
-with i* and j° the two codes with most information on the factor. Lower is better: 0 needs a code that is a function of
-the factor and says nothing else. `normalised` divides by ln(bins) + H(y_k) (Eq. 16 and 17), which puts the quantised score in
-[0, 1]; a sampled entropy then has ln(bin width) subtracted first, and falls below 0 where posteriors are narrower than a bin.
-The mean over factors leaves out those with a single value, NaN by factor.
+with i* and j° the two codes most informative about the factor. Lower is better: 0 requires a code that determines the
+factor and says nothing else, and no other code with information on it. `normalised` divides by ln(bins) + H(y_k) (Eq.
+16 and 17), which puts the quantised score in [0, 1]; from a sampled entropy ln(bin width) is subtracted first, so the
+score can fall below 0 where posteriors are narrower than a bin. Factors with a single value are NaN and left out of the
+mean.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ def jemmig(
 
 
 def jemmig_from_information(found: FactorInformation, *, normalised: bool = True) -> float:
-    """JEMMIG from mutual informations computed once, by `factor_information`."""
+    """JEMMIG from the mutual information that `factor_information` computed."""
     return float(jemmig_per_factor(found, normalised=normalised)[found.varying].mean())
 
 
@@ -55,7 +56,7 @@ def jemmig_per_factor(found: FactorInformation, *, normalised: bool = True) -> F
     top = found.information.max(axis=0)
     factor_entropies = np.where(found.varying, found.factor_entropies, np.nan)
     codes = found.quantised_entropies if normalised else found.code_entropies
-    # Of codes that know equally much, up to rounding, the one that knows least besides: their order must not matter.
+    # Among codes tied up to rounding, take the one with the least entropy, so that the order of codes does not matter.
     best = np.where(found.information >= top - 1e-12, codes, np.inf).min(axis=0)
     difference = best + factor_entropies - top - top_two_gap(found.information)
     return difference / (math.log(found.bins.count) + factor_entropies) if normalised else difference

@@ -1,13 +1,13 @@
-"""Likelihoods and divergences of variational autoencoders: what Kim & Mnih and Yang et al. report beside disentanglement.
+"""Likelihoods and divergences of VAEs, which Kim & Mnih and Yang et al. report besides disentanglement.
 
 `importance_weighted_bound` is the bound on log p(x) of Kim & Mnih 2018, appendix E (Burda et al. 2016, 5000 particles):
 
     log p(x) ≥ E log (1/K) Σ_k p(x|z_k) p(z_k) / q(z_k|x),     z_k ~ q(z|x),    p(z) = N(0, I)
 
 which rises to log p(x) with K and for K = 1 is the ELBO. Everything is in nats, summed over pixels, one value for each
-image; the mean over images is what the papers print. Weights are averaged in float64. Noise comes from a stream that
-each image owns, so a value does not depend on the chunk size or on the images that follow. `correlation` is the σ of the
-posterior's noise.
+image; the papers report the mean over images. Weights are averaged in float64. Each image has its own random stream, so
+its value does not depend on the chunk size or on the images that follow. `correlation` is the σ of the posterior's
+noise.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from hackle.metrics.metric import Evaluation, Metric, Row
 
 
 class Autoencoder(Protocol):
-    """A model of images, such as `hackle.Model`: a posterior for each image, and pixels for each z."""
+    """A model of images, such as `hackle.Model`: it gives a posterior for each image and pixels for each z."""
 
     @property
     def likelihood(self) -> str:
@@ -52,11 +52,11 @@ class KLDivergence(NamedTuple):
     per_code: Floats
     """Of each code's own posterior, (c,)."""
     total: float
-    """Of all together: the sum, and −½ ln det Σ more where the noise is correlated (Yang et al. 2020, appendix B)."""
+    """Of all codes jointly: the sum, plus −½ ln det Σ if the noise is correlated (Yang et al. 2020, appendix B)."""
 
 
 def kl_divergence(means: ArrayLike, logvars: ArrayLike, *, correlation: float = 0.0) -> KLDivergence:
-    """The divergence from the prior of posteriors with `means` and `logvars` (n, c).
+    """The KL divergence from the prior of posteriors with `means` and `logvars` (n, c).
 
     >>> round(kl_divergence([[1.0] * 10] * 2, [[0.0] * 10] * 2).total, 6)
     5.0
@@ -117,7 +117,7 @@ def elbo(
     correlation: float = 0.0,
     chunk: int = 1024,
 ) -> Floats:
-    """The evidence lower bound of each image, (n,): E[log p(x|z)] over `samples` draws less the exact KL."""
+    """The evidence lower bound of each image, (n,): E[log p(x|z)] over `samples` draws minus the exact KL."""
     bounds = []
     for part in _decoded(model, images, samples, seed, correlation, chunk):
         constant = float(correlation_divergence(correlation, part.means.shape[1]))
@@ -138,7 +138,7 @@ class _Decoded(NamedTuple):
 def _decoded(
     model: Autoencoder, images: ArrayLike | Tensor, draws: int, seed: int, correlation: float, chunk: int
 ) -> Iterator[_Decoded]:
-    """A few images at a time with `draws` decoded draws each, at most `chunk` through the decoder at once."""
+    """A few images at a time with `draws` decoded draws each; the decoder sees at most `chunk` at once."""
     check_choice(model.likelihood, ("bernoulli", "gaussian"), "likelihood")
     if draws < 1 or chunk < 1:
         raise MetricError(f"{draws} draws of z in chunks of {chunk}; expected at least 1 of each")

@@ -1,20 +1,21 @@
-"""Linear machines with an L1 penalty, one for each class against the rest, all solved at once.
+"""Linear SVMs with an L1 penalty, one-vs-rest for every class, all solved at once.
 
-For each machine, with labels y = ±1 and a constant code of 1 whose weight is the intercept,
+For each machine, with labels y = ±1 and an added constant code of 1 whose weight is the intercept,
 
     minimise  F(w) = |w|₁ + C Σ_rows max(0, 1 − y wᵀx)²,
 
-the objective of liblinear's L1-regularised L2-loss machine, which penalises the intercept, too (Fan et al. 2008). Where
-liblinear takes one weight after the other this is a proximal Newton method. On the rows a with a margin y wᵀx < 1
-the loss is quadratic, H = 2C Σ_a x xᵀ and r = 2C Σ_a y x, so that a step towards
+the objective of liblinear's L1-regularised L2-loss SVM, which penalises the intercept as well (Fan et al. 2008).
+liblinear updates one weight after another; this is a proximal Newton method. On the rows a with a margin y wᵀx < 1 the
+loss is quadratic, with H = 2C Σ_a x xᵀ and r = 2C Σ_a y x, so a step towards
 
     v = argmin  |v|₁ + ½ vᵀHv − rᵀv
 
-is followed by a search along v − w, which makes F fall even when the rows with margins below 1 change. The inner problem
-has as many unknowns as codes: coordinate descent finds which weights are zero, and a linear system the others. A machine
-is done when the smallest subgradient of F is below `TOLERANCE` of that at w = 0, summed over the weights.
+is followed by a line search along v − w, so that F decreases even when the rows with margins below 1 change. The inner
+problem has as many unknowns as codes: coordinate descent finds which weights are zero, a linear system the others. A
+machine has converged when the smallest subgradient of F, summed over the weights, is below `TOLERANCE` times that at w
+= 0.
 
-Two classes have one machine, for the second against the first; more have one each, and the largest decision value wins.
+Two classes share one machine, the second against the first; more have one each, and the largest decision value wins.
 """
 
 from __future__ import annotations
@@ -29,31 +30,32 @@ from sklearn.exceptions import ConvergenceWarning
 from hackle.metrics.checks import Classes, MetricError, Table
 
 TOLERANCE = 1e-8
-# The inner problem is solved to this share of the subgradient before the step.
+# The inner problem is solved to this fraction of the subgradient before the step.
 INNER_TOLERANCE, INNER_ROUNDS = 1e-3, 50
-# A step must achieve this share of the decrease that the quadratic promises, up to rounding of the sum over rows.
+# A step must achieve this fraction of the decrease that the quadratic model predicts, up to rounding of the sum over
+# rows.
 SUFFICIENT, ROUNDING = 0.01, 1e-14
-# Numbers held at once for the products of codes of which H is made.
+# How many products of codes, the terms of H, are held in memory at once.
 PRODUCTS = 2**20
 
 Array = NDArray[np.float64]
 
 
 class NotConvergedWarning(ConvergenceWarning):
-    """Machines that are not done after the steps allowed."""
+    """Machines that did not converge within the allowed number of steps."""
 
     code = "not-converged"
 
 
 class LinearMachines(NamedTuple):
-    """Weights (k, c), intercepts (k,) and the classes in rising order; k is 1 for two classes."""
+    """Weights (k, c), intercepts (k,) and the classes in ascending order; k is 1 for two classes."""
 
     weights: Array
     intercepts: Array
     classes: Classes
 
     def predict(self, codes: Table) -> Classes:
-        """The class with the largest decision value, for each row."""
+        """The class with the largest decision value for each row."""
         decisions = codes @ self.weights.T + self.intercepts
         best = decisions.argmax(axis=1) if len(self.weights) > 1 else (decisions[:, 0] > 0).astype(np.int64)
         return self.classes[best]
@@ -62,8 +64,8 @@ class LinearMachines(NamedTuple):
 def fit_l1_machines(codes: Table, classes: Classes, *, C: float = 1.0, iterations: int = 200) -> LinearMachines:
     """One machine for each class of `classes` (n,) against the rest, from codes (n, c).
 
-    `C` weighs the loss against the penalty. After `iterations` steps machines that are not done are returned with a
-    warning. The codes should have similar scales, as the penalty treats their weights alike.
+    `C` weighs the loss against the penalty. Machines that have not converged after `iterations` steps are returned with
+    a warning. The codes should have similar scales, because the penalty treats their weights alike.
     """
     values, found = np.unique(classes, return_inverse=True)
     if len(values) < 2:
@@ -80,7 +82,7 @@ def _minimise(columns: Array, labels: Array, C: float, iterations: int) -> Array
     weights = np.zeros((len(labels), len(columns)))
     limit = np.zeros(len(labels))
     going = np.arange(len(labels))
-    # Slacks 1 − y wᵀx of the machines that are not done; rows where they are positive make up the loss.
+    # Slacks 1 − y wᵀx of the machines that have not converged; rows where they are positive make up the loss.
     slack = np.ones_like(labels)
     keep = np.ones(len(labels), dtype=bool)
     for iteration in range(iterations + 1):
@@ -155,14 +157,14 @@ def _descend_coordinates(v: Array, quadratic: Array, target: Array) -> None:
 
 
 def _solve_signed(v: Array, quadratic: Array, target: Array) -> None:
-    """Moves, in place, to the minimum over the used weights, with their signs; a weight that reaches zero stays there."""
+    """Moves, in place, to the minimum over the non-zero weights, signs fixed; a weight that reaches zero stays there."""
     diagonal = np.arange(v.shape[1])
     crossing = np.ones(v.shape, dtype=bool)
     while crossing.any():
         signs = np.sign(v)
         used = signs != 0
         system = np.where(used[:, :, None] & used[:, None, :], quadratic, 0.0)
-        # Copies of a code make H singular. A larger diagonal shortens the move; where it ends, the slope is still 0.
+        # Duplicate codes make H singular. A larger diagonal shortens the step; at the fixed point the slope is still 0.
         system[:, diagonal, diagonal] = np.where(used, system[:, diagonal, diagonal] * (1 + 1e-10), 1.0)
         slope = np.where(used, _times(quadratic, v) - target + signs, 0.0)
         move = -np.linalg.solve(system, slope[..., None])[..., 0]
@@ -174,7 +176,7 @@ def _solve_signed(v: Array, quadratic: Array, target: Array) -> None:
 
 
 def _search(w: Array, step: Array, slope: Array, slack: Array, change: Array, C: float) -> tuple[Array, Array]:
-    """Weights and slacks after the longest step of 1, ½, ¼ … that makes F fall enough; `change` is that of the margins."""
+    """Weights and slacks after the longest step of 1, ½, ¼ … that decreases F enough; `change`: of the margins."""
 
     def value(weights: Array, slack: Array) -> Array:
         return np.abs(weights).sum(axis=1) + C * np.square(np.maximum(slack, 0)).sum(axis=1)

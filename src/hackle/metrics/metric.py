@@ -1,9 +1,9 @@
 """What a metric is: one record that says what it computes, which scores it gives, what it needs and how to read it.
 
-Each module of this folder that computes a score declares its `Metric`; `METRICS` finds them all. A metric of one's own is a
-`Metric`, or a function of arrays such as `def mcc(codes, factors)`, in a file or module of one's own.
+Each module of this folder that computes a score declares its `Metric`; `METRICS` collects them all. Your own metric is
+a `Metric`, or a function of arrays such as `def mcc(codes, factors)`, in a file or module of yours.
 
-A metric sees an `Evaluation`: the arrays of one representation, by name. `hackle.scoring` makes one from a model.
+A metric sees an `Evaluation`: the arrays of one representation, by name. `hackle.scoring` builds one from a model.
 """
 
 from __future__ import annotations
@@ -36,23 +36,23 @@ Values = NDArray[np.float64]
 Posterior = tuple[Codes, Codes]
 """Means and logvars, each (n, c)."""
 Part = Literal["groups", "test_groups", "pairs", "test_pairs"]
-"""Of a plan, beside independent points."""
+"""The parts of a plan other than independent points."""
 
 
 class Evaluation(Protocol):
     """The arrays that metrics see: one representation of the images of one plan.
 
-    grid: the data set's factors. protocol: the `hackle.scoring.protocol.Protocol`, whose fields are the metrics' arguments.
-    seed, correlation, discrete: of the draws, σ of the posteriors' noise, and which codes are class numbers.
-    codes, factors: of the training points, (n, c) and (n, f), those factors that are observed and vary; test: both of the test
-    points. A continuous factor is there as the number of its bin, of which there are `grid.bins`. values, test_values: the same
-    with its real numbers; kinds: of each of these factors, (f,). posteriors, test_posteriors: their means and logvars,
-    where there are any; everything: those of every image of the plan. coverage: the part of the data set's images that the
-    plan has met. mixture: the posteriors that mixtures are made of where not those evaluated. factor_information: of the
-    posteriors on the factors, quantised, and sampled. device: where heavy sums run, beside the model if that is on an
-    accelerator. groups: the codes (g, size, c) of "groups" or "test_groups" and the factor that each holds. differences:
-    the mean absolute difference (g, c) between the halves of "pairs" or "test_pairs" and the factor that each holds.
-    decoding: the model and so many of the test images.
+    grid: the data set's factors. protocol: the `hackle.scoring.protocol.Protocol`, whose fields are the metrics'
+    arguments. seed: of the draws. correlation: σ of the posteriors' noise. discrete: which codes are class numbers.
+    codes, factors: of the training points, (n, c) and (n, f), with the factors that are observed and vary; test: both
+    for the test points. A continuous factor appears as the number of its bin, one of `grid.bins`. values, test_values:
+    the factors with real numbers instead; kinds: the kind of each factor, (f,). posteriors, test_posteriors: means and
+    logvars, if the model has them; everything: those of every image of the plan. coverage: the fraction of the data
+    set's images that are in the plan. mixture: the posteriors that make up q(z), or None for those evaluated.
+    factor_information, sampled_factor_information: I(z_i; y_k), quantised and sampled. device: where heavy sums run:
+    the model's, if that is an accelerator. groups: the codes (g, size, c) of "groups" or "test_groups" and the factor
+    held in each. differences: the mean absolute difference (g, c) between the halves of "pairs" or "test_pairs" and the
+    factor held in each. decoding: the model and the given number of test images.
     """
 
     seed: int
@@ -101,9 +101,9 @@ class Evaluation(Protocol):
 
 @dataclass(frozen=True)
 class Subject:
-    """What decides which metrics fit: the factors of a data set, or None where it is not here and is taken to have what it
-    takes but for continuous ones, the protocol, how many codes there are, and whether a model has posteriors and a likelihood
-    of images."""
+    """What decides which metrics apply. grid: the data set's factors; if None (not available), they are assumed to
+    satisfy every need except "a continuous factor". codes: how many there are. posteriors, likelihood: whether the
+    model has posteriors and a likelihood of images."""
 
     grid: FactorGrid | None
     protocol: Any
@@ -118,7 +118,7 @@ Need = Literal[
 
 
 def numeric_factors(grid: FactorGrid, protocol: Any) -> list[int]:
-    """The places, among the scored factors, of those that the protocol's DCI is about."""
+    """The positions, among the scored factors, of those that the protocol's DCI uses."""
     return [
         position
         for position, column in enumerate(scored_factors(grid))
@@ -127,10 +127,10 @@ def numeric_factors(grid: FactorGrid, protocol: Any) -> list[int]:
 
 
 def _lacks(need: Need, subject: Subject) -> str:
-    """What a subject lacks of one need, in words."""
+    """What a subject is missing for one need, in words; "" if nothing."""
     grid = subject.grid
     if need == "two codes":
-        return "two codes or more, of which there is one" if subject.codes < 2 else ""
+        return "two codes or more (there is one)" if subject.codes < 2 else ""
     if need == "posteriors":
         hint = "posteriors; this encoder gives codes only. One that returns means and logvars has them"
         return "" if subject.posteriors else hint
@@ -138,26 +138,26 @@ def _lacks(need: Need, subject: Subject) -> str:
         return "" if subject.likelihood else "a hackle model whose decoder gives images a likelihood"
     if need == "a continuous factor":
         kinds = [] if grid is None else [grid.kinds[column] for column in scored_factors(grid)]
-        return "" if "continuous" in kinds else "a continuous factor, of which there is none"
+        return "" if "continuous" in kinds else "a continuous factor (there is none)"
     if grid is None:
         return ""
     if not scored_factors(grid):
-        return "observed factors, of which the data set has none with more than one value"
+        return "observed factors with more than one value (the data set has none)"
     if need == "two factors" and len(scored_factors(grid)) < 2:
-        return "two observed factors with more than one value, of which the data set has one"
+        return "two observed factors with more than one value (the data set has one)"
     if need == "a numeric factor" and not numeric_factors(grid, subject.protocol):
         return (
-            "a factor that is not categorical, of which the data set has none and the protocol "
-            f"{subject.protocol.name} asks one"
+            "a factor that is not categorical (the data set has none), because the protocol "
+            f"{subject.protocol.name} skips categorical ones"
         )
     return ""
 
 
 @dataclass(frozen=True)
 class Row:
-    """A score that a metric gives: its name in tables, how figures label it in full and briefly, and its bounds, if any.
+    """A score that a metric gives: its name in tables, its long and short label in figures, and its bounds, if any.
 
-    A star in the name stands for a number that the protocol chooses, and in the labels for the same number.
+    A star in the name stands for a number that the protocol chooses; a star in the labels is the same number.
     """
 
     name: str
@@ -174,11 +174,11 @@ Compute = Callable[[Any], float | Mapping[str, float]]
 class Metric:
     """compute: a function of an `Evaluation` that gives a score, or several by the names of the rows.
 
-    rows: what it gives; the first is never missing, and the metric is known by it. better: which way to read them. needs: what
-    data set and model must have; references are known where that is factors. on: it sees codes, means and samples alike, means
-    alone, or posteriors. continuous: whether it reads the real numbers of continuous factors or their bins. slow: left out
-    of "all", because it takes minutes. parts: what it reads of the plan beside independent points. origin: where a metric
-    of one's own comes from.
+    rows: what it gives; the first is always present and stands for the metric. better: which direction is better.
+    needs: what data set and model must have; a metric that needs factors has references. on: "codes" (means and samples
+    alike), "means" alone, or "posterior". continuous: whether it reads the real numbers of continuous factors or their
+    bins. slow: left out of "all", because it takes minutes. parts: what it reads of the plan besides independent
+    points. origin: where a user's metric comes from; empty for hackle's own.
     """
 
     name: str
@@ -193,33 +193,33 @@ class Metric:
     origin: str = ""
 
     def missing(self, subject: Subject) -> str:
-        """What it needs and the subject does not have, in words; "" where it fits."""
+        """What it needs and the subject does not have, in words; "" if it applies."""
         needs: tuple[Need, ...] = (*self.needs, "posteriors") if self.on == "posterior" else self.needs
         return next((words for need in needs if (words := _lacks(need, subject))), "")
 
     @property
     def has_reference(self) -> bool:
-        """Whether it compares codes with factors, so that perfect codes tell how high it can get."""
+        """Whether it compares codes with factors, so that perfect codes show how high it can get."""
         return bool({"factors", "two factors", "a numeric factor", "a continuous factor"} & set(self.needs))
 
     def gives(self, score: str) -> bool:
-        """Whether a score of this name is one of its rows."""
+        """Whether one of its rows has this name."""
         return any(fnmatchcase(score, row.name) for row in self.rows)
 
 
 EVERY_PART: tuple[Part, ...] = get_args(Part)
-"""Of a plan, for metrics of every image that it names."""
+"""For metrics that read every image of a plan."""
 
 
 def _order(found: Found[Metric]) -> tuple[bool, int, str]:
-    """Quick ones first, those of codes before those of posteriors."""
+    """Fast metrics first; those of codes before those of posteriors."""
     return found.part.slow, ("codes", "means", "posterior").index(found.part.on), found.name
 
 
 def own_metric(name: str, thing: Any) -> Metric | None:
-    """A metric of one's own from a function; `name` is its row's name, or `path.py:name` that ends in it.
+    """A metric from a user's function; `name` is its row's name, or a `path.py:name` that ends in it.
 
-    Arguments are known by their names, see `ARGUMENTS`; a function of any other two gets codes and factors.
+    Arguments are matched by name, see `ARGUMENTS`; a function with two other arguments gets codes and factors.
     """
     short = name.rpartition(":")[2].rpartition(".")[2]
     if not callable(thing) or isinstance(thing, type):
@@ -256,7 +256,7 @@ def own_metric(name: str, thing: Any) -> Metric | None:
 
 
 def _number(name: str, thing: Any, value: Any) -> float:
-    """A score of one's own as a number; `MetricError` names the function where it is none."""
+    """The score from a user's function as a float; if it is not a number, a `MetricError` names the function."""
     try:
         return float(value)
     except (TypeError, ValueError) as error:
@@ -268,7 +268,7 @@ def _number(name: str, thing: Any, value: Any) -> float:
 
 
 def origin(thing: Any) -> str:
-    """The file that a function or a metric of one's own comes from and the hash of its source, in words."""
+    """The file that a user's function or metric comes from and the hash of its source, in words."""
     thing = thing.compute if isinstance(thing, Metric) else thing
     path: Path | None = source_file(thing)
     return "given as a function" if path is None else f"of {path}, source {source_hash(thing)}"
@@ -287,7 +287,7 @@ ARGUMENTS: dict[str, Callable[[Evaluation], Any]] = {
     "seed": lambda e: e.seed,
     "evaluation": lambda e: e,
 }
-"""What a function of one's own may ask for, by the names of its arguments."""
+"""What a user's function may ask for, by the names of its arguments."""
 _EXPECTED = f"a function of codes and factors, or of some of {', '.join(ARGUMENTS)}"
 
 METRICS: Parts[Metric] = Parts(
@@ -298,7 +298,7 @@ METRICS: Parts[Metric] = Parts(
 
 @cache
 def row_of(score: str) -> tuple[Metric, Row] | None:
-    """The metric that gives a score and the row that describes it; None for a score of one's own."""
+    """The metric that gives a score and the row that describes it; None for a score of a user's metric."""
     for metric in METRICS.values():
         for row in metric.rows:
             if fnmatchcase(score, row.name):
@@ -309,5 +309,5 @@ def row_of(score: str) -> tuple[Metric, Row] | None:
 
 
 def known_rows() -> Sequence[Row]:
-    """The rows of every metric, in their order."""
+    """The rows of every metric, in order."""
     return [row for metric in METRICS.values() for row in metric.rows]

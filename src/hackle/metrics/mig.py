@@ -2,9 +2,9 @@
 
     MIG = (1/K) Σ_k ( I(z_{j_k}; v_k) − max_{j ≠ j_k} I(z_j; v_k) ) / H(v_k),     j_k = argmax_j I(z_j; v_k)
 
-with informations counted after each code is cut in 20 equal-width bins. Departures: Chen et al. integrate q(z|x) over the
-data set where this takes one code for each sample. A continuous factor is cut into 20 equal-width bins, too
-(`hackle.metrics.neighbour_information` needs none). A sole code has no rival and its second-best information is 0.
+with mutual information estimated from counts after each code is cut into 20 equal-width bins. Departures: Chen et al.
+integrate q(z|x) over the data set; this takes one code for each sample. A continuous factor is cut into 20 equal-width
+bins as well (`hackle.metrics.neighbour_information` needs none). With a single code the second-best value is 0.
 
 At most 1 in theory; 20 bins cannot resolve a factor with more than 20 values, so that factor's gap stays below
 ln 20 / ln(values).
@@ -26,7 +26,7 @@ def mig_score(
 ) -> float:
     """The mutual information gap of codes (n, c) and factors (n, f), between 0 and 1.
 
-    `kinds` tells the factors' kinds, which are guessed otherwise; `factor_bins` cuts the continuous ones.
+    `kinds` gives the factors' kinds, which are otherwise guessed; continuous factors are cut into `factor_bins` bins.
 
     >>> grid = np.stack(np.meshgrid(np.arange(4), np.arange(4)), axis=-1).reshape(-1, 2)
     >>> round(mig_score(grid * 1.0, grid, bins=4), 6)
@@ -39,13 +39,13 @@ def mig_score(
     binned = bin_codes(found.codes, check_bins(bins, len(found.codes)))
     information = discrete_mutual_information(binned, found.factors)
     warn_of_crowded_bins(found.codes, binned, found.factors, bins)
-    # Bins from minimum to maximum would read the last digits of a code that is constant but for rounding.
+    # Bins from minimum to maximum would pick up the rounding error of a constant code.
     information[~varying(found.codes)] = 0.0
     return mig_from_information(information, discrete_entropy(found.factors))
 
 
 def mig_from_information(information: ArrayLike, entropies: ArrayLike) -> float:
-    """The mean gap from mutual informations (c, f) and the factors' entropies (f,) in the same unit.
+    """The mean gap from mutual information (c, f) and the factors' entropies (f,) in the same unit.
 
     >>> round(mig_from_information([[0.6, 0.0], [0.2, 0.3]], [0.8, 1.2]), 6)
     0.375
@@ -59,18 +59,18 @@ def mig_per_factor(information: ArrayLike, entropies: ArrayLike) -> NDArray[np.f
     >>> mig_per_factor([[0.6, 0.0], [0.2, 0.3]], [0.8, 1.2])
     array([0.5 , 0.25])
     """
-    information = check_matrix(information, "informations")
+    information = check_matrix(information, "mutual information values")
     entropies = as_array(entropies).astype(np.float64)
     if entropies.shape != information.shape[1:] or not (np.isfinite(entropies) & (entropies > 0)).all():
         raise MetricError(
             f"entropies are {entropies}; expected {information.shape[1]} positive numbers, one for each column of the "
-            "mutual informations: leave out factors that have a single value"
+            "mutual information matrix: leave out factors that have a single value"
         )
     return top_two_gap(information) / entropies
 
 
 def top_two_gap(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The largest minus the second largest entry of each column, (f,); a sole row's rival is 0."""
+    """The largest minus the second largest entry of each column, (f,); with a single row the second largest is 0."""
     ordered = np.sort(matrix, axis=0)
     return ordered[-1] - ordered[-2] if len(ordered) > 1 else ordered[-1]
 

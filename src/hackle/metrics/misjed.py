@@ -2,13 +2,13 @@
 
     MISJED(z_i, z_j) = H(z_i) + H(z_j) − H(z̄_i, z̄_j)
 
-with z ~ q(z|x) and z̄ its mean, all quantised. Unlike I(z_i; z_j), which two codes of pure noise win, it is small for a pair
-that is independent and informative, larger when one is noise and largest when both are. Lower is better; at most
-2 ln(bins), by which `normalised` divides.
+with z ~ q(z|x) and z̄ its mean, all quantised. Unlike I(z_i; z_j), which is lowest for two codes of pure noise, it is
+small for a pair that is independent and informative, larger when one is noise and largest when both are. Lower is
+better; at most 2 ln(bins), by which `normalised` divides.
 
-Departure: none in the formula. The entropy of the pairs of means is counted from n points, which cannot fill bins² cells:
-it stops at ln n and is low by about (occupied cells)/2n, which raises MISJED by as much. Compare at the same n and bins.
-The diagonal follows the formula with i = j: 2 H(z_i) − H(z̄_i).
+Departure: none in the formula. The joint entropy of the means is estimated from n points, which cannot fill bins²
+cells: it is at most ln n and low by about (occupied cells)/2n, which raises MISJED by as much. Compare only at the same
+n and bins. The diagonal follows the formula with i = j: 2 H(z_i) − H(z̄_i).
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def misjed(
 
 
 def _compute(e: Evaluation) -> dict[str, float]:
-    """The mean over all pairs, normalised, and that over pairs of the most informative codes (Do & Tran 2020, Table 5)."""
+    """The mean over all pairs, normalised, and over pairs of the most informative codes (Do & Tran 2020, Table 5)."""
     if e.posteriors[0].shape[1] < 2:
         return {"misjed": 0.0}
     bins, top = e.protocol.posterior_bins, _most_informative(e)
@@ -62,8 +62,8 @@ def _compute(e: Evaluation) -> dict[str, float]:
 
 
 def _whole(e: Evaluation) -> float:
-    """`misjed_top` with the pairs of means counted over every image of the plan: 10,000 points leave most of 100 × 100 cells
-    empty, which adds a quarter of a nat to the MISJED of two independent codes."""
+    """`misjed_top` with the joint entropy of the means over every image of the plan: 10,000 points leave most of
+    100 × 100 cells empty, which adds a quarter of a nat to the MISJED of two independent codes."""
     top = _most_informative(e)
     return _of_pairs(misjed(*(part[:, top] for part in e.everything), bins=e.protocol.posterior_bins))
 

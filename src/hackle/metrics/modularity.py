@@ -1,12 +1,12 @@
 """Modularity (Ridgeway & Mozer 2018), as Locatello et al. 2019, appendix B, compute it.
 
-With m_{if} the information of code i, cut in 20 equal-width bins, on factor f (cut likewise if continuous), and θ_i = max_f
-m_{if} at f*,
+With m_{if} the mutual information of code i, cut into 20 equal-width bins, and factor f (cut likewise if continuous),
+and θ_i = max_f m_{if}, reached at f*,
 
     modularity = mean over codes of  1 − Σ_{f ≠ f*} m_{if}² / (θ_i² (N − 1)).
 
 A code that varies but has no information on any factor counts 0; a constant code is left out, so that adding one changes
-nothing. With a single factor every informative code is modular and counts 1. Codes that all are constant score 0.
+nothing. With a single factor every informative code is modular and counts 1. If every code is constant, the score is 0.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def modularity_score(
 ) -> float:
     """The modularity of codes (n, c) with respect to factors (n, f), between 0 and 1.
 
-    `kinds` tells the factors' kinds, which are guessed otherwise; `factor_bins` cuts the continuous ones.
+    `kinds` gives the factors' kinds, which are otherwise guessed; continuous factors are cut into `factor_bins` bins.
 
     >>> grid = np.stack(np.meshgrid(np.arange(4), np.arange(4)), axis=-1).reshape(-1, 2)
     >>> round(modularity_score(grid * 1.0, grid, bins=4), 6)
@@ -43,7 +43,7 @@ def modularity_score(
 
 
 def modularity_from_information(information: ArrayLike) -> float:
-    """The mean modularity from the mutual informations (c, f) of codes on factors.
+    """The mean modularity from the mutual information (c, f) of codes and factors.
 
     >>> round(modularity_from_information([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]]), 4)
     0.6667
@@ -52,14 +52,14 @@ def modularity_from_information(information: ArrayLike) -> float:
 
 
 def modularity_per_code(information: ArrayLike) -> NDArray[np.float64]:
-    """Each code's modularity, (c,), from the mutual informations (c, f) of codes on factors.
+    """Each code's modularity, (c,), from the mutual information (c, f) of codes and factors.
 
     >>> modularity_per_code([[1.0, 0.0], [1.0, 1.0], [0.0, 0.0]])
     array([1., 0., 0.])
     """
-    information = check_matrix(information, "informations")
+    information = check_matrix(information, "mutual information values")
     top = information.max(axis=1, keepdims=True)
-    # Shares of the largest entry, because squares of tiny mutual informations would vanish.
+    # Relative to the largest entry, because squares of tiny values would underflow.
     share = np.divide(information, top, out=np.zeros_like(information), where=top > 0)
     others = (share**2).sum(axis=1) - 1.0
     return np.where(top[:, 0] > 0, 1.0 - others / max(information.shape[1] - 1, 1), 0.0)

@@ -1,15 +1,16 @@
-"""The mutual information gap of continuous factors without bins: mutual informations by nearest neighbours.
+"""The mutual information gap of continuous factors without bins: mutual information by nearest neighbours.
 
     gap = (1/K) Σ_k ( I(z_{j_k}; v_k) − max_{j ≠ j_k} I(z_j; v_k) ),      j_k = argmax_j I(z_j; v_k)
 
-over the K continuous factors, with I as in `hackle.information.nearest_neighbours`. In nats it grows with the precision of a
-code and ends at ψ(n) − ψ(k + 1) for n rows. The entropy of a real number, by which MIG divides, is no measure of what can
-be known of it; instead the bounded score takes the gap of
+over the K continuous factors, with I as in `hackle.information.nearest_neighbours`. In nats it grows with the precision
+of a code up to ψ(n) − ψ(k + 1) for n rows. MIG divides by the entropy of the factor, but the differential entropy of a
+real number does not bound what a code can say about it; instead the bounded score takes the gap of
 
     R² = 1 − exp(−2 I),
 
-Linfoot's (1957) informational correlation, squared: between Gaussian variables it is their squared correlation, so that the
-score is SAP for dependences of any form. Constant codes have no information; a sole code has no rival.
+the square of Linfoot's (1957) informational correlation. For Gaussian variables this is the squared correlation, so the
+score is SAP for dependences of any form. Constant codes have no information; with a single code the second-best value
+is 0.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from hackle.metrics.mig import top_two_gap
 def neighbour_matrix(
     codes: TableLike, factors: TableLike, *, kinds: Kinds | None = None, neighbours: int = 3
 ) -> NDArray[np.float64]:
-    """I(code; factor) in nats, (c, f), of codes (n, c) and those of the factors (n, f) that are continuous."""
+    """I(code; factor) in nats, (c, f), of codes (n, c) and the continuous ones among the factors (n, f)."""
     found = check_split(codes, factors, None, kinds)
     if not found.continuous.any():
         raise MetricError(
@@ -41,9 +42,10 @@ def neighbour_matrix(
 def neighbour_gap_score(
     codes: TableLike, factors: TableLike, *, kinds: Kinds | None = None, neighbours: int = 3, nats: bool = False
 ) -> float:
-    """The mean gap, 0 to 1, between the two codes that know most of each continuous factor: R² of codes (n, c), factors (n, f).
+    """The mean gap in R², 0 to 1, between the two codes most informative about each continuous factor.
 
-    `nats` gives the gap of mutual informations themselves. `kinds` tells the factors' kinds, which are guessed otherwise.
+    `codes` (n, c), `factors` (n, f). `nats` gives the gap in mutual information itself. `kinds` gives the factors'
+    kinds, which are otherwise guessed.
 
     >>> x = np.random.default_rng(0).random((1000, 2))
     >>> round(neighbour_gap_score(np.cos(3 * x), x), 2)

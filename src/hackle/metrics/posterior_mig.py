@@ -2,8 +2,8 @@
 
     MIG = (1/K) Σ_k ( I(z_{i*}; y_k) − I(z_{j°}; y_k) ) / H(y_k),   q(z_i, y_k) = p(y_k) (1/|D_y|) Σ_{n ∈ D_y} q(z_i|x_n)
 
-It takes a factor's values to be equally likely, as in a complete grid, where RMIG takes their frequencies in the sample;
-with balanced factors the two estimate the same number. Sampled by default, as the authors do. At most 1.
+It assumes that a factor's values are equally likely, as in a complete grid; RMIG uses their frequencies in the sample.
+With balanced factors the two estimate the same number. Estimated by sampling by default, as in the paper. At most 1.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def posterior_mig_score(
 ) -> float:
     """MIG of posteriors with `means` and `logvars` (n, c) and discrete factors (n, f), higher is better.
 
-    Options are those of `factor_information`; `estimator` is sampled and `balanced` true unless told otherwise.
+    Options are those of `factor_information`; by default `estimator` is "sampled" and `balanced` is true.
 
     >>> import numpy as np
     >>> rows = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])

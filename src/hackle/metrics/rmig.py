@@ -2,9 +2,9 @@
 
     RMIG(y_k) = I(z_{i*}; y_k) − I(z_{j°}; y_k)
 
-is the gap between the two codes with most information on the factor, over q(z|x) and not its mean; `normalised` divides it by
-H(y_k), so that it is at most 1. The score is the mean over factors. A factor with a single value has no gap: it is NaN in the
-list by factor and left out of the mean. A sole code has no rival, whose information then is 0.
+is the gap between the two codes most informative about the factor, over q(z|x) and not its mean; `normalised` divides
+it by H(y_k), so that it is at most 1. The score is the mean over factors. A factor with a single value has no gap: it
+is NaN per factor and left out of the mean. With a single code the second term is 0.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def rmig_score(
 
 
 def rmig_from_information(found: FactorInformation, *, normalised: bool = True) -> float:
-    """RMIG from mutual informations computed once, by `factor_information`."""
+    """RMIG from the mutual information that `factor_information` computed."""
     return float(rmig_per_factor(found, normalised=normalised)[found.varying].mean())
 
 
@@ -56,7 +56,7 @@ def rmig_per_factor(found: FactorInformation, *, normalised: bool = True) -> Flo
 
 
 def _sampled(e: Evaluation) -> dict[str, float]:
-    """Informativeness, RMIG and the MIG of Chen et al. 2018, which takes a factor's values to be equally likely."""
+    """Informativeness, RMIG and the MIG of Chen et al. 2018, which assumes equally likely factor values."""
     balanced = factor_information(
         *e.posteriors,
         e.factors,

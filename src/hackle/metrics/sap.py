@@ -1,13 +1,13 @@
 """SAP score (Kumar et al. 2018), as Locatello et al. 2019, appendix B, compute it.
 
-S_jk is the test accuracy of a linear SVM (squared hinge, one class against the rest, C = 0.01, balanced class weights) that
+S_jk is the test accuracy of a linear SVM (squared hinge, one-vs-rest, C = 0.01, balanced class weights) that
 predicts factor k from code j alone, standardised. The score is the mean over factors of the largest S_jk minus the second
 largest. For a continuous factor S_jk is the squared correlation of code and factor over the training rows, which is the R² of
 the linear regression of the factor on the code, as Kumar et al. define it.
 
-Constant codes are left out; a sole code has no rival and its gap is S itself. Codes that all are constant score 0. One
-linear function of one code cannot single out a class in the middle of its range, so perfect codes of a factor with many
-values score far below 1 in the discrete variant.
+Constant codes are left out; with a single code the gap is S itself. If every code is constant, the score is 0. A linear
+function of one code cannot single out a class in the middle of its range, so even a perfect code of a factor with many
+values scores far below 1 in the discrete variant.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ def sap_score(
 ) -> float:
     """The mean gap, 0 to 1, between the two best single codes for each factor: codes (n, c), factors (n, f).
 
-    `test` holds other codes and factors on which accuracies are taken; without it the training rows are scored. `C` is
-    the SVM's inverse penalty. `kinds` tells the factors' kinds, which are guessed otherwise.
+    `test` holds the codes and factors on which accuracy is measured; without it, the training rows are used. `C` is
+    the SVM's inverse penalty. `kinds` gives the factors' kinds, which are otherwise guessed.
 
     >>> grid = np.stack(np.meshgrid(np.arange(2), np.arange(2)), axis=-1).reshape(-1, 2)
     >>> sap_score(np.repeat(grid, 5, axis=0) * 1.0, np.repeat(grid, 5, axis=0))
@@ -52,7 +52,7 @@ def sap_matrix(
     C: float = 0.01,
     kinds: Kinds | None = None,
 ) -> NDArray[np.float64]:
-    """S_jk for every varying code and every factor with more than one value; arguments as for `sap_score`."""
+    """S_jk for every code that varies and every factor with more than one value; arguments as for `sap_score`."""
     if not C > 0:
         raise MetricError(f"C is {C}; expected a positive number, the usual protocol has 0.01")
     split = check_split(codes, factors, test, kinds)

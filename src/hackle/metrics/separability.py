@@ -6,13 +6,13 @@
     SEPIN@k = mean of the k largest separate_i         WSEPIN = Σ ρ_i separate_i,   ρ_i = I(x; z_i) / Σ_j I(x; z_j)
     INDIN@k = mean of the k largest independent_i      WINDIN = Σ ρ_i independent_i
 
-Higher is better; in nats, without a fixed ceiling. The densities of many codes together can only be sampled; the weights
+Higher is better; in nats, without a fixed upper bound. Joint densities of many codes can only be sampled; the weights
 ρ are quantised. For a factorised encoder I(z_i; z_{≠i}|x) = 0, so INDIN = SEPIN and WINDIN = WSEPIN by definition. For
 noise with correlation σ it is the constant −½ ln(det Σ_c / det Σ_{c−1}).
 
-With n points in the mixture both I(x; z) and I(x; z_{≠i}) stop at ln n. A good encoder reaches it, and separate_i, their
-difference, falls to 0: `saturated` and a SaturatedEstimateWarning say so, and a larger `mixture` is the remedy. Codes
-without any information at all have WSEPIN = WINDIN = 0.
+With n points in the mixture, both I(x; z) and I(x; z_{≠i}) are capped at ln n. A good encoder reaches it, and
+separate_i, their difference, falls to 0: `saturated` and a SaturatedEstimateWarning report this, and a larger `mixture`
+is the remedy. Codes without any information have WSEPIN = WINDIN = 0.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class SeparabilityOptions(TypedDict, total=False):
 
 
 class SeparableInformation(NamedTuple):
-    """What each code says about the data, alone and beyond the others, in nats; the four scores read nothing else."""
+    """What each code says about the data, alone and beyond the others, in nats; the four scores need nothing else."""
 
     informativeness: Floats
     """I(x; z_i), (c,)."""
@@ -52,13 +52,13 @@ class SeparableInformation(NamedTuple):
     independent: Floats
     """I(x; z_i) − I(z_i; z_{≠i}), (c,)."""
     entropies: Floats
-    """H(z_i) of the quantised codes, (c,), which normalise separate information to at most 1."""
+    """H(z_i) of the quantised codes, (c,); dividing separate information by them bounds it by 1."""
     total: float
     """I(x; z)."""
     ceiling: float
-    """ln N, the most that a mixture of N points lets `total` be."""
+    """ln N, the largest `total` possible with a mixture of N points."""
     saturated: bool
-    """Whether `total` is so near the ceiling that separate and independent are underestimates."""
+    """Whether `total` is so near the ceiling that `separate` and `independent` are underestimates."""
 
     def sepin(self, k: int = 3) -> float:
         return _top_mean(self.separate, k)
@@ -94,7 +94,7 @@ def separable_information(
 
     `correlation` is the σ of the posteriors' noise. `mixture` is the pair of means and logvars over which q(z) is
     averaged, the points themselves by default; it must contain them. `samples` draws of z are taken from each point
-    by `seed`; `device` computes. `bins` and `bounds` cut the codes for the weights.
+    with `seed`; densities are computed on `device`. `bins` and `bounds` quantise the codes for the weights.
     """
     points = Posteriors(means, logvars, correlation)
     draws = draw(points, mixture=mixture, samples=samples, seed=seed, without=True, device=device)
@@ -151,9 +151,9 @@ def _compute(e: Evaluation) -> dict[str, float]:
 
 
 def _whole(e: Evaluation) -> dict[str, float]:
-    """Draws from some of the training points, the mixture from every image: of dSprites nearly the whole set.
+    """Draws from some training points, the mixture over every image of the plan: for dSprites, nearly the whole set.
 
-    `whole_overlap` is Σ ρ_i I(z_i; z_≠i) = Σ ρ_i I(x; z_i) − WINDIN, with every information from the same draws.
+    `whole_overlap` is Σ ρ_i I(z_i; z_≠i) = Σ ρ_i I(x; z_i) − WINDIN, with every term estimated from the same draws.
     """
     means, logvars = (part[: e.protocol.draws] for part in e.posteriors)
     shared: dict[str, Any] = {"mixture": e.everything, "seed": e.seed, "device": e.device}

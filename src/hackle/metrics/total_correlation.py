@@ -1,4 +1,4 @@
-"""How dependent codes are, as scores: the estimators of `hackle.information.total_correlation`, each on its part of a plan."""
+"""Total correlation as scores: the estimators of `hackle.information.total_correlation`, each on its part of a plan."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hackle.metrics.metric import EVERY_PART, Evaluation, Metric, Row
 
 
 def _true(e: Evaluation) -> float:
-    """Draws from some of the training points, the mixture from every image of the plan: of dSprites nearly the whole set."""
+    """Draws from some training points, the mixture over every image of the plan: for dSprites, nearly the whole set."""
     points = min(e.protocol.draws, len(e.posteriors[0]))
     with everything_is_enough(e.coverage):
         return monte_carlo_total_correlation(
@@ -27,8 +27,8 @@ def _true(e: Evaluation) -> float:
 
 
 def _batch(e: Evaluation) -> float:
-    """Draws from the test points, the mixture from the training points: of a large data set hardly a draw's own point is
-    in the batch. Both are drawn from all images, so in a small one many are."""
+    """Draws from the test points, the mixture over the training points. Both come from all images: in a large data set
+    a draw's own point is rarely in the batch, in a small one often."""
     means, logvars = (part[: e.protocol.tc_batch] for part in e.posteriors)
     return batch_total_correlation(
         *e.test_posteriors, mixture=(means, logvars), seed=e.seed, correlation=e.correlation, device=e.device

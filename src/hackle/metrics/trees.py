@@ -1,21 +1,22 @@
 """Gradient-boosted trees (Friedman 2001) with scikit-learn's default settings, grown by LightGBM's histograms.
 
 Each of 100 rounds grows one regression tree of depth 3 for every class k on the residuals r_k = 1[y = k] − p_k, splitting
-where the squared residuals fall most, and gives leaf l the step
+where the squared residuals decrease most, and gives leaf l the step
 
     0.1 · (K − 1)/K · Σ_l r_k / Σ_l |r_k| (1 − |r_k|).
 
-That is what scikit-learn's GradientBoostingClassifier does, and a code's importance is, as there, its share of the fall in
-squared residuals. LightGBM's own objective would choose splits by second-order gain instead, which gives other importances;
-so it is handed residuals with unit curvature, and the steps are computed here. Two classes need no case of their own:
-their two trees mirror each other.
+That is what scikit-learn's GradientBoostingClassifier does, and as there, a code's importance is its share of the
+decrease in squared residuals. LightGBM's own objective would choose splits by second-order gain instead, which gives
+other importances; so it is given residuals with unit curvature, and the steps are computed here. Two classes need no
+special case: their two trees mirror each other.
 
 One departure makes this some thirty times as fast: splits lie between 63 quantiles of each code, not between all of its
-values. With far more noise than signal scikit-learn's exact splits memorise single rows, which these cannot; a coarse
+values. With far more noise than signal, scikit-learn's exact splits memorise single rows, which these cannot; a coarse
 histogram keeps the importances closest.
 
-Of real numbers there is one tree a round, on the residuals y − ŷ, whose leaves step by 0.1 of their mean residual, from the
-mean of y on: scikit-learn's GradientBoostingRegressor. There LightGBM's own objective, squared error, is the same thing.
+Regression has one tree per round on the residuals y − ŷ, starting from the mean of y; each leaf steps by 0.1 times its
+mean residual, as in scikit-learn's GradientBoostingRegressor. Here LightGBM's own objective, squared error, is
+equivalent.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ _SETTINGS = {
     "min_data_in_bin": 1,
     "min_sum_hessian_in_leaf": 0.5,  # with unit curvature, half a row
     "feature_pre_filter": False,
-    # Sums run in a fixed order, so that the trees are the same whatever the number of threads.
+    # Sums run in a fixed order, so that the trees do not depend on the number of threads.
     "deterministic": True,
     "force_row_wise": True,
     "verbose": -1,
@@ -57,12 +58,12 @@ class BoostedTrees(NamedTuple):
     start: NDArray[np.float64]
     """The logarithm of each class's frequency, (k,), to which the trees add."""
     importance: NDArray[np.float64]
-    """Each code's share, (c,), of the fall in squared residuals; zeros if no split brought any."""
+    """Each code's share, (c,), of the decrease in squared residuals; zeros if nothing was split."""
 
     def predict(self, codes: Table) -> Classes:
         """The predicted class of each row, (n,)."""
         scores = np.repeat(self.start[None], len(codes), axis=0)
-        # Round by round the trees in use stay in cache, which halves the time.
+        # Predicting round by round keeps the trees in cache, which halves the time.
         for index in range(self.booster.current_iteration()):
             scores += np.asarray(self.booster.predict(codes, start_iteration=index, num_iteration=1))
         return np.argmax(scores, axis=1)
@@ -101,7 +102,7 @@ class RegressionTrees(NamedTuple):
 
     booster: Booster
     importance: NDArray[np.float64]
-    """Each code's share, (c,), of the fall in squared residuals; zeros if no split brought any."""
+    """Each code's share, (c,), of the decrease in squared residuals; zeros if nothing was split."""
 
     def predict(self, codes: Table) -> NDArray[np.float64]:
         """The predicted number of each row, (n,)."""

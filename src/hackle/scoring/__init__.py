@@ -1,4 +1,4 @@
-"""Scoring: a plan of images, their codes, and every metric that fits, of models and of codes that are there already."""
+"""Scoring models, or codes computed elsewhere: a plan of images, their codes, and every metric that applies."""
 
 from hackle.scoring.codes import score_codes
 from hackle.scoring.models import quick_scores, score

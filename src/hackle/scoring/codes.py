@@ -1,7 +1,7 @@
-"""Scoring codes that are there already, whatever made them: arrays of codes and factors in place of a model and a data set.
+"""Scoring codes computed elsewhere: arrays of codes and factors in place of a model and a data set.
 
-No image can be encoded anew, so the rows are all there is: a part of them trains what a metric trains, the rest tests it, and
-the groups and pairs of the β-VAE and FactorVAE scores are drawn from the rows that share a factor's value.
+No further images can be encoded, so the rows are all there is: some of them train the metrics' classifiers, the rest
+test them, and the groups and pairs of the β-VAE and FactorVAE scores are drawn from rows that share a factor's value.
 """
 
 from __future__ import annotations
@@ -58,18 +58,19 @@ def score_codes(
     whole_mixture: bool = False,
     progress: bool = False,
 ) -> pd.DataFrame:
-    """Score codes (n, c) of samples whose factors (n, f) are known with every metric that fits: the table of `hackle.score`.
+    """Score codes (n, c) with known factors (n, f) by every metric that applies; the table is that of `hackle.score`.
 
-    factors: an array or tensor of whole numbers, real numbers or texts, or a column for each factor's name: a mapping or a
-    frame. kinds: of some factors by name, `{"x": "continuous"}`, or one for each; the others are guessed, as
-    `hackle.core.columns` says. factor_bins: into how many bins of equal width continuous factors are cut where a metric
-    asks for classes, if not as the protocol has it (20). missing: rows that lack a value are refused, or dropped. logvars:
-    logarithms of the variances of posteriors whose means the codes are, for metrics of posteriors; correlation: σ of their
-    noise. discrete: which codes are class numbers. The other arguments are those of `hackle.score`. Columns of a frame that
-    number its rows are left out; what was read is in the table's `attrs["read"]`.
+    factors: an array or tensor of integers, real numbers or strings, or a mapping or data frame with a column for each
+    factor. kinds: of some factors by name, `{"x": "continuous"}`, or one for each; the others are guessed, as described
+    in `hackle.core.columns`. factor_bins: the number of equal-width bins into which continuous factors are cut where a
+    metric needs classes; by default the protocol's (20). missing: rows with a missing value are refused, or dropped.
+    logvars: if the codes are posterior means, the logarithms of the posteriors' variances, for metrics of posteriors;
+    correlation: σ of their noise. discrete: which codes are class numbers. The other arguments are those of
+    `hackle.score`. Columns of a data frame that number its rows are left out; the table's `attrs["read"]` describes
+    what was read.
 
-    Two thirds of the rows are training points, as in the protocol, one third test points; a protocol asks for 10,000 or so and
-    takes what there is. Metrics that decode images do not fit.
+    Two thirds of the rows are training points, as in the protocol, one third test points; a protocol asks for about
+    10,000 and uses as many as there are. Metrics that decode images do not apply.
 
     >>> rows = np.stack(np.meshgrid(np.arange(4), np.arange(5), indexing="ij"), axis=-1).reshape(-1, 2).repeat(9, axis=0)
     >>> score_codes(rows + 0.0, rows, "mig", "quick").round(1)[["metric", "representation", "score"]].values.tolist()
@@ -89,7 +90,7 @@ def score_codes(
 
 @dataclass(frozen=True)
 class Read:
-    """Codes (n, c), their logvars if there are any, the grid whose row i has the factors of sample i, and all that in words."""
+    """Codes (n, c), their logvars if any, the grid whose row i has the factors of sample i, and a description of them."""
 
     codes: NDArray[np.float32]
     logvars: NDArray[np.float32] | None
@@ -105,7 +106,7 @@ def read_table(
     kinds: Kinds | None = None,
     missing: Literal["refuse", "drop"] = "refuse",
 ) -> Read:
-    """What `score_codes` is given, as it is scored; the arguments are its own."""
+    """The input of `score_codes`, checked and converted; the arguments are the same."""
     try:
         return _read(codes, factors, logvars, kinds, missing)
     except (FactorError, DataError) as error:
@@ -148,7 +149,7 @@ def _read(codes: Any, factors: Any, logvars: Any, kinds: Kinds | None, missing: 
 
 
 def _rows(tables: Mapping[str, Mapping[str, NDArray]]) -> int:
-    """How many rows all columns have."""
+    """The number of rows, which must be the same for all columns."""
     for name, what in (("codes", "code"), ("factors", "factor")):
         if not tables[name]:
             raise ScoreError(f"{name} have no columns; expected a row for each sample, a column for each {what}")

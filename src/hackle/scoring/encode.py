@@ -1,4 +1,4 @@
-"""From images to codes: every image that a plan names is encoded once, whatever the number of metrics."""
+"""From images to codes: every image of a plan is encoded once, whatever the number of metrics."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ Encoder = Callable[[NDArray[np.uint8]], Any]
 
 
 class EncodingError(HackleError):
-    """An encoder whose answer is not codes."""
+    """An encoder that does not return codes."""
 
 
 @dataclass(frozen=True)
 class ModuleEncoder:
-    """A plain module of PyTorch, and the images that it takes: floats of its parameters' dtype on their device.
+    """A plain PyTorch module and the images that it takes: floats of its parameters' dtype on their device.
 
-    channels: first, (n, c, h, w), or last. value_range: the values of black and of white. It answers with codes (n, c), or
-    with a pair of means and logvars.
+    channels: first, (n, c, h, w), or last. value_range: the values of black and of white. It returns codes (n, c), or a
+    pair of means and logvars.
     """
 
     module: nn.Module
@@ -51,7 +51,7 @@ class ModuleEncoder:
 
     @property
     def _parameter(self) -> Tensor:
-        """Whose dtype and device the images get; float32 on the CPU where there are none."""
+        """The tensor whose dtype and device the images get; float32 on the CPU if the module has none."""
         floating = (value for value in (*self.module.parameters(), *self.module.buffers()) if value.is_floating_point())
         return next(floating, torch.empty(0))
 
@@ -60,7 +60,7 @@ class ModuleEncoder:
         return self._parameter.device
 
     def images(self, shape: Sequence[int]) -> str:
-        """The images that the module is given, in words."""
+        """A description of the images that the module is given."""
         height, width, channels = shape
         sizes = (channels, height, width) if self.channels == "first" else (height, width, channels)
         low, high = self.value_range
@@ -68,7 +68,7 @@ class ModuleEncoder:
         return f"{kind} images (n, {', '.join(map(str, sizes))}), channels {self.channels}, in [{low:g}, {high:g}]"
 
     def __call__(self, images: Tensor) -> Any:
-        """What the module answers to uint8 images (n, h, w, c)."""
+        """What the module returns for uint8 images (n, h, w, c)."""
         low, high = self.value_range
         values = (low + (high - low) * (images.to(torch.float32) / 255)).to(self._parameter.dtype)
         given = values.permute(0, 3, 1, 2).contiguous() if self.channels == "first" else values
@@ -87,7 +87,7 @@ class ModuleEncoder:
 
 @contextmanager
 def _evaluating(encoder: Any) -> Iterator[None]:
-    """Modules are in evaluation mode here, and each part of them as it was thereafter."""
+    """Puts modules in evaluation mode, and restores the mode of each submodule afterwards."""
     modules = list(encoder.module.modules()) if isinstance(encoder, ModuleEncoder) else []
     before = [module.training for module in modules]
     for module in modules[:1]:
@@ -100,7 +100,7 @@ def _evaluating(encoder: Any) -> Iterator[None]:
 
 
 class Codebook:
-    """Means and logvars (None where the encoder gives plain codes) of the images at sorted flat indices."""
+    """Means and logvars (None if the encoder gives plain codes) of the images at sorted flat indices."""
 
     def __init__(
         self, index: NDArray[np.int64], means: NDArray[np.float32], logvars: NDArray[np.float32] | None
@@ -113,7 +113,7 @@ class Codebook:
 
     @property
     def width(self) -> int:
-        """How many codes an image has."""
+        """The number of codes per image."""
         return self._means.shape[1]
 
     def _places(self, index: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -134,12 +134,12 @@ class Codebook:
         return self._logvars[self._places(index)]
 
     def shuffled(self, seed: int) -> Codebook:
-        """Every image with the code of another: codes that have nothing to do with their images."""
+        """The codes permuted among the images, so that they have nothing to do with them."""
         other = np.random.default_rng([seed, 6]).permutation(len(self.index))
         return Codebook(self.index, self._means[other], None if self._logvars is None else self._logvars[other])
 
     def sampled(self, correlation: float, seed: int) -> Codebook:
-        """One sample of each image's posterior in place of its mean. An image's noise depends on it and the seed alone."""
+        """One sample of each image's posterior in place of its mean. The noise depends only on the image and the seed."""
         if self._logvars is None:
             raise EncodingError("codes without posteriors cannot be sampled: return (means, logvars) to sample them")
         noise = _stream_of_images(torch.from_numpy(self.index), seed, "sample").normal("posterior", (self.width,))
@@ -148,7 +148,7 @@ class Codebook:
 
 
 def _stream_of_images(index: Tensor, seed: int, purpose: str) -> Stream:
-    """A stream with a row for each image, whose draws are functions of the seed and the image: the image is the key."""
+    """A stream with a row for each image, whose draws depend only on the seed and the image index."""
     return Stream(index, torch.tensor(check_seed(seed), device=index.device), purpose)
 
 
@@ -167,7 +167,7 @@ def _array(part: Any) -> NDArray[np.float32]:
 
 
 def _split(answer: Any, images: int) -> tuple[NDArray[np.float32], NDArray[np.float32] | None]:
-    """Means and logvars of an encoder's answer, or codes and None."""
+    """Means and logvars from what an encoder returned, or codes and None."""
     pair = answer if isinstance(answer, tuple) else (answer, None)
     if len(pair) != 2:
         raise EncodingError(f"the encoder returned {len(pair)} arrays; expected codes, or a pair (means, logvars)")
@@ -207,9 +207,9 @@ def encode_images(
     chunk: int | None = None,
     progress: bool = False,
 ) -> Codebook:
-    """Encode the images at flat indices, each once however often it is named, `chunk` of them at a time.
+    """Encode the images at flat indices, each once even if repeated, `chunk` of them at a time.
 
-    Stochastic sets draw each image's noise by the seed and the image, so that chunks do not change it.
+    In stochastic data sets an image's noise depends only on the seed and the image, not on the chunks.
     """
     index = np.unique(np.asarray(index, dtype=np.int64))
     if not len(index):

@@ -1,4 +1,4 @@
-"""What metrics see of a model or of codes: the arrays of one representation, by their places in a plan."""
+"""What metrics see of a model or of codes: the arrays of one representation for each part of a plan."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ from hackle.train.model import Model
 class EncodedPlan:
     """The `hackle.metrics.Evaluation` of the images of a plan: one representation of them, and their posteriors.
 
-    discrete: which codes are class numbers. model and dataset serve the metrics that decode images. split: no image of the plan
-    serves both for training and for testing.
+    discrete: which codes are class numbers. model, dataset: for the metrics that decode images. split: no image of the
+    plan is used both for training and for testing.
     """
 
     grid: FactorGrid
@@ -51,7 +51,7 @@ class EncodedPlan:
 
     @property
     def subject(self) -> Subject:
-        """What decides which metrics fit."""
+        """What decides which metrics apply."""
         likelihood = self.model is not None and self.model.has_likelihood
         return Subject(self.grid, self.protocol, self.posterior.width, self.has_posteriors, likelihood)
 
@@ -114,7 +114,7 @@ class EncodedPlan:
 
     @cached_property
     def sampled_factor_information(self) -> FactorInformation:
-        """The same informations by sampling (Do & Tran 2020, A.10 and A.11)."""
+        """The same mutual information by sampling (Do & Tran 2020, A.10 and A.11)."""
         return factor_information(
             *self.posteriors,
             self.factors,
@@ -148,11 +148,11 @@ class EncodedPlan:
         return np.concatenate(parts), pairs.held
 
     def sampled(self) -> EncodedPlan:
-        """The same with a sample of each image's posterior for its code."""
+        """The same with a sample from each image's posterior as its code."""
         return replace(self, codebook=self.posterior.sampled(self.correlation, self.seed))
 
     def shuffled(self) -> EncodedPlan:
-        """The same with every image's code and posterior exchanged for another's."""
+        """The same with codes and posteriors permuted among the images."""
         return replace(self, codebook=self.codebook.shuffled(self.seed), posterior=self.posterior.shuffled(self.seed))
 
     def halved(self, rng: np.random.Generator) -> EncodedPlan:
@@ -160,9 +160,9 @@ class EncodedPlan:
         return replace(self, plan=half_of(self.grid, self.plan, self.split, rng))
 
     def code_informations(self) -> dict[str, NDArray]:
-        """What codes say of the data and of each factor, for figures.
+        """What codes say about the data and about each factor, for figures.
 
-        `mutual_information` (l, f): of each code's mean with each factor, in equal-width bins. `informativeness` (l,):
+        `mutual_information` (l, f): of each code's mean and each factor, with equal-width bins. `informativeness` (l,):
         I(x; z_i) of each code's posterior.
         """
         found: dict[str, NDArray] = {}
@@ -170,7 +170,7 @@ class EncodedPlan:
             binned = bin_codes(self.codes, self.protocol.bins)
             found["mutual_information"] = discrete_mutual_information(binned, self.factors)
         if self.has_posteriors:
-            # What informations refuse, and posteriors beyond the bins, are said of the scores that suffer from them.
+            # Posteriors that are refused or lie beyond the bins are reported with the scores that they affect.
             with warnings.catch_warnings(), suppress(PosteriorError):
                 warnings.simplefilter("ignore")
                 found["informativeness"] = informativeness(*self.posteriors, bins=self.protocol.posterior_bins)

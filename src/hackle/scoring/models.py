@@ -1,4 +1,4 @@
-"""Scoring a model: one plan, one encoding, every metric that fits, each beside the reference of perfect codes."""
+"""Scoring a model: one plan, one encoding, every metric that applies, each with the reference score of perfect codes."""
 
 from __future__ import annotations
 
@@ -41,25 +41,25 @@ def score(
     channels: Literal["first", "last"] | None = None,
     value_range: tuple[float, float] | None = None,
 ) -> pd.DataFrame:
-    """Score a model, a plain module of PyTorch, or any function from uint8 images to codes, with every metric that fits.
+    """Score a model, a plain PyTorch module, or any function from uint8 images to codes, with every metric that applies.
 
-    model: may also be a run's folder; `trust` imports what its record names, as in `Model.load`. dataset: or what
-    `hackle.load` takes.
-    metrics: "all", which leaves out what does not fit, or names of `METRICS` as a list or separated by commas, which must
-    fit: one that does not raises `ScoreError`. Metrics of your own are named `path.py:name` or `module:name`, or are functions
-    of codes and factors, in the list or by the names of their rows: `{"mcc": function}`. protocol: a name of `PROTOCOLS` or one
-    of your own. factor_bins: into how many bins of equal width continuous factors are cut where a metric asks for classes,
-    if not as the protocol has it (20). Each image of the plan is encoded once. representations: codes are posterior means,
-    samples of the posterior, or both. references: also score perfect codes on the same plan and, of small sets, the
-    codes dealt out to other images. bootstrap: halves of the plan for 95% intervals; 0 gives none. whole_mixture:
-    sampled informations use every image of the plan as their mixture, not just those evaluated: slower, and worth it where a
-    note says that an estimate is saturated. channels, value_range: of the
-    images that a module takes; by default floats (n, c, h, w) in [0, 1] of its parameters' dtype on their device. It
-    answers with codes (n, c), or a pair of means and logvars, in evaluation mode and without gradients.
+    model: may also be a run's folder; `trust` imports what its record names, as in `Model.load`. dataset: a data set,
+    or anything that `hackle.load` takes. metrics: "all", which leaves out those that do not apply, or names from
+    `METRICS` as a list or separated by commas; a named metric that does not apply raises `ScoreError`. Your own metrics
+    are named `path.py:name` or `module:name`, or are functions of codes and factors, in the list or by row name:
+    `{"mcc": function}`. protocol: a name from `PROTOCOLS` or your own. factor_bins: the number of equal-width bins into
+    which continuous factors are cut where a metric needs classes; by default the protocol's (20). Each image of the
+    plan is encoded once. representations: codes are posterior means, samples of the posterior, or both. references:
+    also score perfect codes on the same plan and, for small data sets, the codes permuted among the images. bootstrap:
+    the number of random halves of the plan for 95% intervals; 0 gives none. whole_mixture: sampled mutual information
+    uses every image of the plan as its mixture, not just those evaluated: slower, but worth it if a note says that an
+    estimate is saturated. channels, value_range: of the images that a module takes; by default floats (n, c, h, w) in
+    [0, 1] of its parameters' dtype on their device. The module returns codes (n, c), or a pair of means and logvars; it
+    runs in evaluation mode without gradients.
 
-    The table has a row per score and representation: metric, representation, score, chance, reference, low, high, better
-    (higher, lower or neither), protocol, seed, seconds and note (a line for each thing to know, such as saturation, with its
-    code at the end). A metric that refuses these codes or fails has the score NaN, and its note says why.
+    The table has a row per score and representation: metric, representation, score, chance, reference, low, high,
+    better (higher, lower or neither), protocol, seed, seconds and note (one line per remark, such as saturation, with
+    its code at the end). If a metric refuses these codes or fails, its score is NaN and its note says why.
     """
     encoder = _found_model(model, trust, channels, value_range)
     dataset, settings = found(dataset), with_factor_bins(find_protocol(protocol), factor_bins)
@@ -77,7 +77,7 @@ def score(
 def score_table(
     scorer: Scorer, evaluation: EncodedPlan, named: Iterable[str], *, references: bool, progress: bool
 ) -> pd.DataFrame:
-    """The table of one evaluation. Metrics that are asked for by name must fit it; of "all", something must."""
+    """The table of one evaluation. Metrics requested by name must apply to it; of "all", at least one must."""
     reasons = {metric.name: metric.missing(evaluation.subject) for metric in scorer.metrics}
     for name in named:
         if reasons[name]:
@@ -108,10 +108,10 @@ def score_table(
 
 
 def quick_scores(model: Model | Encoder, dataset: Dataset, seed: int = 0, metrics: Wanted = "all") -> dict[str, float]:
-    """A few scores by name that take about a second, for curves of a model in training: `hackle.fit(…, scores=quick_scores)`.
+    """A few scores by name in about a second, for curves during training: `hackle.fit(…, scores=quick_scores)`.
 
-    They are those of posterior means under the protocol "quick": MIG, DCI, FactorVAE score, Gaussian total correlation and,
-    where the encoder gives posteriors, RMIG and modularity. So few images make them rough; every call sees the same ones.
+    They use posterior means under the protocol "quick": MIG, DCI, FactorVAE score, Gaussian total correlation and, if
+    the encoder gives posteriors, RMIG and modularity. With so few images they are rough; every call uses the same ones.
     """
     if not scored_factors(dataset.factors):
         raise ScoreError(f"{dataset.name} has no observed factor with more than one value")
@@ -122,7 +122,7 @@ def quick_scores(model: Model | Encoder, dataset: Dataset, seed: int = 0, metric
 def _found_model(
     model: Any, trust: bool, channels: Any = None, value_range: Any = None
 ) -> Model | ModuleEncoder | Encoder:
-    """The model, the one in the run folder of this path, or a module with what it takes."""
+    """The model itself, the one in the run folder of this path, or a module wrapped as a `ModuleEncoder`."""
     if isinstance(model, nn.Module):
         return ModuleEncoder(model, channels or "first", value_range or (0.0, 1.0))
     if channels is not None or value_range is not None:

@@ -1,12 +1,13 @@
-"""Which factor rows a metric needs: independent draws, groups that share one factor's value, pairs that do.
+"""Which factor rows a metric needs: independent draws, and groups and pairs that share one factor's value.
 
-Of a continuous factor, whose values hardly two images share, groups and pairs share a bin.
+For a continuous factor, whose exact values hardly two images share, groups and pairs share a bin.
 
-A plan is drawn from a data set's grid before any image is encoded, so that metrics share what they have in common and each
-image is encoded once. Unobserved factors are drawn like any other but never held.
+A plan is drawn from a data set's grid before any image is encoded, so that metrics share images and each image is
+encoded once. Unobserved factors are drawn like any other but never held.
 
-The papers draw training and test points, groups and pairs independently, with replacement, from all combinations of factors.
-Of few images that would test what was trained on, and noise would look informative; such sets are split (`must_split`).
+The papers draw training and test points, groups and pairs independently, with replacement, from all combinations of
+factors. With few images, test points would be training points and noise would look informative; such sets are split
+(`must_split`).
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ from hackle.core.notes import with_code
 from hackle.core.randomness import check_seed
 
 _ROOM = 4
-"""An incomplete grid is a sample of images, and is split up to so many times the points. Beyond, at most 15 in 100 test points
-drawn as in the papers were trained on: 10,000 draws from 60,000 images meet 1 − exp(−1/6) of them."""
+"""An incomplete grid is a sample of images; it is split if it has fewer than this many times the points. With more, at
+most 15% of test points drawn as in the papers were trained on: 10,000 draws from 60,000 images hit 1 − exp(−1/6)."""
 _SHARED = 0.25
-"""From this part of the test points on, that they were trained on is said beside the scores."""
+"""If more than this fraction of the test points were trained on, a note beside the scores says so."""
 
 
 class Groups(NamedTuple):
@@ -43,7 +44,7 @@ def independent(grid: FactorGrid, n: int, rng: np.random.Generator) -> NDArray[n
 def holding_one(grid: FactorGrid, groups: int, size: int, rng: np.random.Generator) -> Groups:
     """Groups whose images share the value of one factor; factor and value are drawn uniformly for each group.
 
-    The images of a group are drawn independently from those that have the value, so one may come twice.
+    The images of a group are drawn independently from those that have the value, so one may occur twice.
     """
     columns = scored_factors(grid)
     if not columns:
@@ -63,7 +64,7 @@ def holding_one(grid: FactorGrid, groups: int, size: int, rng: np.random.Generat
 def _within_bins(
     grid: FactorGrid, held: NDArray[np.int64], values: NDArray[np.int64], size: int, rng: np.random.Generator
 ) -> NDArray[np.int64]:
-    """The value held by each image (g, size) of each group: one for all, (g, 1), or anew from a bin of a continuous factor."""
+    """The held factor's value for each image of each group, (g, size): `values` (g, 1), or draws from a bin."""
     drawn = np.repeat(values, size, axis=1)
     for column in np.unique(held):
         if grid.kinds[column] == "continuous":
@@ -79,10 +80,10 @@ def _within_bins(
 def _holding_one_of_those_present(
     grid: FactorGrid, images: NDArray[np.int64], held: NDArray[np.int64], size: int, rng: np.random.Generator
 ) -> Groups:
-    """The value held is drawn from those that occur among some images; the group then from those of them that have it.
+    """Groups drawn from some images: first a value that occurs among them, then images that have it.
 
-    A value that a single image has would make a group of copies, in which nothing varies and no factor can be told from
-    another; so values of two or more images come first, and the others serve only where a factor has none but them.
+    A value of only one image would make a group of copies, in which nothing varies and no factor can be told from
+    another; such values are used only for a factor that has no other.
     """
     rows = grid.classes(grid.rows(images))
     index = np.empty((len(held), size), dtype=np.int64)
@@ -101,7 +102,7 @@ def _holding_one_of_those_present(
 
 @dataclass(frozen=True)
 class PlanSizes:
-    """How much of each plan a protocol asks for."""
+    """How many points, groups and pairs a protocol asks for."""
 
     train: int
     test: int
@@ -114,7 +115,7 @@ class PlanSizes:
 
 
 class Plan(NamedTuple):
-    """Every flat index that scoring a model under a protocol touches."""
+    """The flat indices of all images that scoring under a protocol uses."""
 
     train: NDArray[np.int64]
     test: NDArray[np.int64]
@@ -132,10 +133,10 @@ class Plan(NamedTuple):
 
 
 def draw_plan(grid: FactorGrid, sizes: PlanSizes, seed: int) -> Plan:
-    """The plan of a protocol. A pair group of `pairs` pairs holds 2 · pairs images: first halves, then second halves.
+    """The plan of a protocol. A group of `pairs` pairs has 2 · pairs images: first halves, then second halves.
 
-    Every part has a generator of its own, so that changing one size leaves the other parts as they were. Sets without an
-    observed factor that varies get independent draws alone.
+    Every part has its own generator, so that changing one size leaves the other parts unchanged. Data sets without an
+    observed factor that varies get only independent draws.
     """
     streams = [np.random.default_rng(child) for child in np.random.SeedSequence(check_seed(seed)).spawn(6)]
     train, test = independent(grid, sizes.train, streams[0]), independent(grid, sizes.test, streams[1])
@@ -152,20 +153,21 @@ def draw_plan(grid: FactorGrid, sizes: PlanSizes, seed: int) -> Plan:
 
 
 def must_split(grid: FactorGrid, sizes: PlanSizes) -> bool:
-    """Whether a set has too few images for a protocol's points to be drawn independently.
+    """Whether a data set has too few images for a protocol's points to be drawn independently.
 
-    A complete grid has if it holds fewer images than there are points; then points would be repeated. A set in which
-    combinations lack, or which has several images of one, is a sample; there overlap has no paper behind it, and images must be
-    four times as many.
+    A complete grid is too small if it has fewer images than there are points, because points would repeat. A set with
+    missing combinations, or with several images of one, is a sample; no paper justifies overlap there, so it needs four
+    times as many images as points.
     """
     return grid.size < (sizes.train + sizes.test) * (1 if grid.complete else _ROOM)
 
 
 def split_plan(grid: FactorGrid, sizes: PlanSizes, seed: int) -> Plan:
-    """A plan of images of which there are no more than these: none serves both for training and for testing.
+    """A plan for a small data set, in which no image is used both for training and for testing.
 
-    Images are shared out in the proportion of the protocol's training and test points, groups or pairs, whichever asks for most
-    to test, and each is a point once at the most. Groups and pairs are drawn, with replacement, from the images of their part.
+    Images are split in the ratio of the protocol's training and test points, groups or pairs, whichever has the largest
+    test share, and each is a point at most once. Groups and pairs are drawn with replacement from the images of their
+    part.
     """
     streams = [np.random.default_rng(child) for child in np.random.SeedSequence(check_seed(seed)).spawn(6)]
     order = streams[0].permutation(grid.size)
@@ -192,7 +194,7 @@ def split_plan(grid: FactorGrid, sizes: PlanSizes, seed: int) -> Plan:
 
 
 def plan_note(grid: FactorGrid, sizes: PlanSizes, plan: Plan) -> str:
-    """What must be known of the points behind every score of a plan; empty where they are what the protocol asks for."""
+    """A note on the points behind every score of a plan; empty if they are what the protocol asks for."""
     if len(plan.train) < sizes.train or len(plan.test) < sizes.test:
         return with_code(
             f"the set has {grid.size:,} images, fewer than the {sizes.train:,} + {sizes.test:,} points of the protocol: "
@@ -212,9 +214,8 @@ def plan_note(grid: FactorGrid, sizes: PlanSizes, plan: Plan) -> str:
 def half_of(grid: FactorGrid, plan: Plan, split: bool, rng: np.random.Generator) -> Plan:
     """A random half of every part of a plan, in random order.
 
-    Points, groups and pairs that were drawn independently are halved as they are. Of a split set the images are what chance has
-    chosen: half of those of either part stay, and as many groups and pairs as before are drawn from them, since these scatter
-    anew each time.
+    Points, groups and pairs that were drawn independently are halved directly. In a split plan it is the images that
+    are random: half of those of each part are kept, and as many groups and pairs as before are drawn anew from them.
     """
 
     def half(part: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -238,7 +239,7 @@ def half_of(grid: FactorGrid, plan: Plan, split: bool, rng: np.random.Generator)
 
 
 def rows_of(grid: FactorGrid, index: NDArray[np.int64]) -> Rows:
-    """The scored factors' classes of images given by flat index, (n, f): values, or bins of a continuous factor."""
+    """The classes of the scored factors, (n, f), of images given by flat index: values, or bins of a continuous factor."""
     return grid.classes(grid.rows(index))[:, list(scored_factors(grid))]
 
 

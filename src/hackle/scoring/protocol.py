@@ -1,4 +1,4 @@
-"""Protocols: the arguments with which a paper or library runs its metrics. They choose arguments and nothing else."""
+"""Protocols: the arguments with which a paper or library runs its metrics, and nothing else."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from hackle.scoring.plan import PlanSizes
 class Protocol:
     """How much is drawn and how each metric is run.
 
-    bins: equal-width bins of each code for MIG and modularity. factor_bins: those of a continuous factor where a metric asks
-    for classes; every factor of the papers' data sets has classes. minimum_variance: codes that vary less do not vote in the
-    FactorVAE score; `prune_collapsed` instead leaves out latents whose posterior equals the prior. dci_predictor,
-    dci_skips_categorical: the predictor behind DCI, and whether categorical factors are left out of it.
-    beta_vae_classifier: what learns to name the held factor. posterior_bins: bins over [−4, 4] of the quantised estimates.
-    top: the k of SEPIN@k and INDIN@k. beta_vae_iterations: of the classifier "adagrad". tc_batch: points behind the batch
-    estimate of the total correlation. draws: of z, whose log densities with every image in q(z) are averaged. seed: added
-    to the seed of the scoring, so that a model can be scored on several draws. metrics: those that the
-    protocol is for, where "all" are not.
+    bins: equal-width bins of each code for MIG and modularity. factor_bins: those of a continuous factor where a metric
+    needs classes; every factor of the papers' data sets has classes. minimum_variance: codes with less variance do not
+    vote in the FactorVAE score; `prune_collapsed` instead leaves out latents whose posterior equals the prior.
+    dci_predictor, dci_skips_categorical: the predictor behind DCI, and whether categorical factors are left out of it.
+    beta_vae_classifier: the classifier that predicts the held factor. posterior_bins: bins over [−4, 4] of the
+    quantised estimates. top: the k of SEPIN@k and INDIN@k. beta_vae_iterations: of the classifier "adagrad". tc_batch:
+    points in the batch estimate of the total correlation. draws: draws of z for estimates with every image in q(z).
+    seed: added to the scoring seed, so that a model can be scored on several draws. metrics: those that the protocol is
+    for; empty if it is for all.
     """
 
     name: str
@@ -43,9 +43,9 @@ class Protocol:
     factor_bins: int = 20
 
     def smaller(self, fraction: float) -> Protocol:
-        """The same protocol on a fraction of the points, for quick looks; its name says so.
+        """The same protocol on a fraction of the points, for a quick look; its name says so.
 
-        No part gets smaller than 200 points, or than it was.
+        No part is reduced below 200 points.
         """
         if not 0 < fraction <= 1:
             raise HackleError(f"fraction is {fraction}; expected a number above 0, up to 1 for all of the points")
@@ -73,7 +73,7 @@ LARGE = PlanSizes(
     test_pair_groups=5_000,
     pairs=64,
 )
-"""The sizes of Locatello et al. 2019, appendix B, from which the others' differ in part."""
+"""The sizes of Locatello et al. 2019, appendix B; those of other protocols partly differ."""
 
 
 def points(train: int) -> PlanSizes:
@@ -86,7 +86,7 @@ QUICK = Protocol(
     PlanSizes(1_000, 500, 100, 50, 16, 0, 0, 1),
     metrics=("mig", "dci", "factor_vae", "interpretability", "gaussian_tc"),
 )
-"""Nobody's: about 4,000 images and the metrics that are quick on them, for scores while a model trains."""
+"""From no paper: about 4,000 images and the metrics that are fast on them, for scores during training."""
 
 PROTOCOLS: Parts[Protocol] = Parts(
     "protocol", ("hackle.papers.*.protocols", "hackle.scoring.protocol"), lambda thing: isinstance(thing, Protocol)
@@ -94,7 +94,7 @@ PROTOCOLS: Parts[Protocol] = Parts(
 
 
 def protocol(name: str | Protocol) -> Protocol:
-    """The protocol of this name, or the one given. `name@3` is the protocol on draws of its own, of the scoring seed + 3.
+    """The protocol of this name, or the one given. `name@3` is the same protocol with 3 added to the scoring seed.
 
     >>> protocol("locatello2019@3").seed
     3

@@ -1,4 +1,4 @@
-"""Choosing metrics: by name, of one's own by `path.py:name` or as functions, and those that a protocol is for."""
+"""Choosing metrics: by name, your own as `path.py:name` or as functions, and those that a protocol is for."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from hackle.scoring.protocol import Protocol
 __all__ = ["METRICS", "ScoreError", "Wanted", "choose_metrics"]
 
 Wanted = str | Iterable[str | Callable[..., Any] | Metric] | Mapping[str, Callable[..., Any] | Metric]
-"""Names as a list or separated by commas, functions of one's own among them or by the names of their rows."""
+"""Names, as a list or separated by commas; a list may also hold your own functions, a mapping gives them by row name."""
 
 
 class ScoreError(HackleError):
-    """Metrics that do not exist or do not fit."""
+    """Metrics that do not exist or do not apply."""
 
 
 def choose_metrics(wanted: Wanted, protocol: Protocol | None = None, *, strictly: bool = False) -> dict[str, Metric]:
-    """The metrics that are wanted, by name; "all" is every one that takes seconds, or those that the protocol is for.
+    """The requested metrics by name; "all" is every one that is not slow, or those that the protocol is for.
 
-    A protocol that is for certain metrics gives no others: a study names its metrics once for all of its protocols. Where
-    `strictly` one of hackle's that the protocol does not give is an error, and metrics of one's own are given.
+    A protocol that is for certain metrics drops all others, because a study names its metrics once for all of its
+    protocols. With `strictly`, requesting another of hackle's metrics is an error, and the user's own metrics are kept.
     """
     only = protocol.metrics if protocol is not None else ()
     every = only or tuple(name for name, metric in METRICS.items() if not metric.slow)
@@ -45,14 +45,14 @@ def choose_metrics(wanted: Wanted, protocol: Protocol | None = None, *, strictly
 
 
 def with_factor_bins(settings: Protocol, bins: int | None) -> Protocol:
-    """A protocol that cuts continuous factors into so many bins, or as it has it where none are given."""
+    """The protocol with continuous factors cut into this many bins; unchanged if None."""
     if bins is not None and bins < 2:
         raise ScoreError(f"factor_bins is {bins}; expected 2 or more")
     return settings if bins is None else replace(settings, factor_bins=bins)
 
 
 def names_of(wanted: Wanted) -> tuple[str, ...]:
-    """What is asked for by name, as metrics are called: all but those that "all" stands for."""
+    """The names of the metrics requested explicitly, without those that "all" stands for."""
     return tuple(metric.name for metric in _found(wanted, ()))
 
 
@@ -78,7 +78,7 @@ def _named(name: str) -> Metric:
 
 
 def _own(name: str, thing: Any) -> Metric:
-    """A metric of one's own, which says where it comes from and whose rows are its own."""
+    """A user's metric, with its origin; an error if its name or rows clash with one of hackle's."""
     metric = thing if isinstance(thing, Metric) else own_metric(name, thing)
     if metric is not None and METRICS.get(metric.name) is metric:
         return metric

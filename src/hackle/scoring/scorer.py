@@ -1,4 +1,4 @@
-"""One plan and the metrics that are computed on it, for one model or many: rows of scores, and references beside them.
+"""One plan and the metrics computed on it, for one model or many: rows of scores, with references.
 
 Codes are scored as posterior means and as samples of the posterior; metrics of posteriors see means and logvars.
 """
@@ -36,7 +36,7 @@ Representation = Literal["mean", "sampled"]
 Watch = Callable[[Metric], Any]
 """Called before each metric is computed."""
 ReferenceScores = Mapping[str, tuple[float, str]]
-"""What perfect codes score, by the score's name, and a note where they have none."""
+"""What perfect codes score, by the score's name, and a note if there is no such score."""
 PERFECT_LOGVAR = 2 * np.log(0.01)
 """Perfect posteriors, for references: means at the standardised factors, standard deviation 0.01."""
 _COLUMNS = (
@@ -47,9 +47,9 @@ _NAN = float("nan")
 
 
 def perfect_codebook(grid: FactorGrid, index: NDArray[np.int64]) -> Codebook:
-    """Codes that are the factors themselves, standardised, with narrow posteriors: what references are computed from."""
+    """Codes that are the standardised factors themselves, with narrow posteriors, from which references are computed."""
     factors = values_of(grid, index).astype(np.float32)
-    # A rare value may be absent from a plan of few images; its factor then is a constant code.
+    # A rare value may be absent from a small plan; its factor is then a constant code.
     deviations = factors.std(axis=0)
     means = (factors - factors.mean(axis=0)) / np.where(deviations > 0, deviations, 1.0)
     return Codebook(index, means, np.full_like(means, PERFECT_LOGVAR))
@@ -57,9 +57,9 @@ def perfect_codebook(grid: FactorGrid, index: NDArray[np.int64]) -> Codebook:
 
 @dataclass(frozen=True)
 class Computed:
-    """What one metric gave: its scores by name, their 95% intervals, the seconds that they took, and notes, a line each.
+    """The result of one metric: scores by name, their 95% intervals, the seconds they took, and notes, one per line.
 
-    failure: the note on a score that there is not.
+    failure: the note that says why there is no score.
     """
 
     scores: dict[str, float]
@@ -70,9 +70,9 @@ class Computed:
 
 
 def compute(metric: Metric, evaluation: EncodedPlan, bootstrap: int = 0, what: str = "score") -> Computed:
-    """A metric of an evaluation, with NaN and a note in place of what it refuses to give these codes or fails to compute.
+    """Compute a metric; where it refuses these codes or fails, the score is NaN and a note says why.
 
-    Codes that one metric cannot take may be fine for the others. what: what notes call the score.
+    Codes that one metric refuses may be fine for the others. what: what notes call the score.
     """
     said = [with_code(f"{metric.name} is a metric {metric.origin}", "own")] if metric.origin else []
     said += _of_continuous(metric, evaluation)
@@ -100,7 +100,7 @@ def compute(metric: Metric, evaluation: EncodedPlan, bootstrap: int = 0, what: s
 
 
 def _of_continuous(metric: Metric, evaluation: EncodedPlan) -> list[str]:
-    """The notes that a metric sees continuous factors as bins, and that they were guessed to be continuous."""
+    """The notes that continuous factors were cut into bins for a metric, and that their kind was guessed."""
     grid = evaluation.grid
     factors = [grid.factors[column] for column in scored_factors(grid) if grid.kinds[column] == "continuous"]
     if not factors or not metric.has_reference:
@@ -122,12 +122,12 @@ def _scores(metric: Metric, evaluation: EncodedPlan) -> dict[str, float]:
 def _intervals(
     metric: Metric, evaluation: EncodedPlan, scores: Mapping[str, float], halves: int
 ) -> dict[str, tuple[float, float]]:
-    """Intervals (95%) around the scores for what they are on average over plans of this size, by half-sampling.
+    """95% intervals around the scores for their mean over plans of this size, by half-sampling.
 
-    The score of a random half of the plan, drawn without replacement, scatters about its mean as the score of the plan does
-    about its own: the delete-d jackknife of Shao & Wu 1989, whose factor (n − d) / d is 1 for halves. So no row comes twice,
-    which informations and nearest neighbours take for dependence, and that halves are scored lower or higher than the whole is
-    no matter. Student's t makes up for few halves.
+    The score of a random half of the plan, drawn without replacement, varies about its mean as the score of the plan
+    does about its own: the delete-d jackknife of Shao & Wu 1989, whose factor (n − d) / d is 1 for halves. No row is
+    repeated, which mutual information and nearest neighbours would take for dependence, and it does not matter if
+    halves score lower or higher than the whole plan. Student's t corrects for a small number of halves.
     """
     rng = np.random.default_rng([evaluation.seed, 5])
     draws: list[dict[str, float]] = []
@@ -137,7 +137,7 @@ def _intervals(
         for _ in range(halves):
             try:
                 draws.append(_scores(metric, evaluation.halved(rng)))
-            except MetricError as error:  # Half of few rows may lack what a metric needs.
+            except MetricError as error:  # Half of a few rows may be too little for a metric.
                 failures.append(error)
     if len(failures) > halves / 2:
         raise failures[0]
@@ -156,9 +156,9 @@ def _intervals(
 
 
 def _failure(metric: Metric, what: str, error: Exception) -> str:
-    """The note on what a metric did not give: its refusal, or the error with the line that raised it.
+    """The note on why a metric gave no score: its refusal, or the error with the line that raised it.
 
-    Of a metric of one's own that is the last line of its own file. Memory that has run out is raised again.
+    For a user's metric that is the last line within its own file. Out-of-memory errors are raised again.
     """
     if is_out_of_memory(error):
         raise error
@@ -167,14 +167,14 @@ def _failure(metric: Metric, what: str, error: Exception) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     place = next((frame for frame in reversed(frames) if frame.filename in metric.origin), frames[-1])
     words = f"no {what}: {metric.name} raised {type(error).__name__}: {error}"
-    # Of one's own file in full; of others the name says enough, and where they are installed is nobody's business.
+    # The user's own file is named in full; for others the name says enough, and where they are installed stays private.
     file = place.filename if place.filename in metric.origin else Path(place.filename).name
     return with_code(f"{words} ({file}, line {place.lineno}: `{place.line}`)", "raised")
 
 
 @dataclass(frozen=True)
 class Scorer:
-    """Everything about scoring that models share: the plan, the images that it names, the protocol and the metrics."""
+    """Everything about scoring that models share: the plan, its images, the protocol and the metrics."""
 
     grid: FactorGrid
     plan: Plan
@@ -188,23 +188,23 @@ class Scorer:
     split: bool = False
 
     def evaluation(self, model: Model | ModuleEncoder | Encoder, dataset: Dataset, posterior: Codebook) -> EncodedPlan:
-        """What metrics see of a model whose codes of the plan's images, and perhaps of others, are known."""
+        """What metrics see of a model, given its codes of at least the plan's images."""
         if not isinstance(model, Model):
             return self.of_codes(posterior, dataset=dataset)
         discrete, correlation = model.run.method.discrete(model.run), float(model.run.correlation)
         return self.of_codes(posterior, discrete=discrete, correlation=correlation, model=model, dataset=dataset)
 
     def of_codes(self, posterior: Codebook, **known: Any) -> EncodedPlan:
-        """What metrics see of codes, and of what else is known of them."""
+        """What metrics see of codes, with whatever else is known about them."""
         shared = (self.grid, self.plan, self.protocol, posterior, posterior)
         return EncodedPlan(*shared, seed=self.seed, whole_mixture=self.whole_mixture, split=self.split, **known)
 
     def rows(
         self, evaluation: EncodedPlan, watch: Watch = lambda _: None, chance: bool = False
     ) -> list[dict[str, Any]]:
-        """The rows of every metric that fits, of each representation that there is and that it takes.
+        """The rows of every metric that applies, for each available representation that it takes.
 
-        chance: also what the codes score that are dealt out to other images than their own.
+        chance: also score the codes after permuting them among the images.
         """
         there: dict[str, EncodedPlan] = {"posterior": evaluation, "mean": evaluation}
         if evaluation.has_posteriors and "sampled" in self.representations:
@@ -228,7 +228,7 @@ class Scorer:
         return found
 
     def references(self, metrics: Iterable[Metric], watch: Watch = lambda _: None) -> ReferenceScores:
-        """What perfect codes score under those of these metrics that fit; nothing where no factor is observed."""
+        """What perfect codes score under those of these metrics that apply; empty if no factor is observed."""
         if not scored_factors(self.grid):
             return {}
         evaluation = self.of_codes(perfect_codebook(self.grid, self.images))
@@ -241,7 +241,7 @@ class Scorer:
         return found
 
     def fitting(self, subject: Subject) -> list[Metric]:
-        """The metrics for which data set and model have what it takes."""
+        """The metrics whose needs the data set and model meet."""
         return [metric for metric in self.metrics if not metric.missing(subject)]
 
     def table(self, rows: Sequence[dict[str, Any]], references: ReferenceScores) -> pd.DataFrame:
@@ -266,12 +266,13 @@ def prepare_scorer(
     whole_mixture: bool = False,
     split: bool | None = None,
 ) -> Scorer:
-    """Draw the plan of a protocol and settle what is computed on it. The other arguments are those of `hackle.score`.
+    """Draw the plan of a protocol and fix what is computed on it. The other arguments are those of `hackle.score`.
 
-    split: whether no image may serve both for training and for testing; as the set's size demands, if not said.
+    split: whether no image may be used both for training and for testing; by default decided by the size of the data
+    set.
 
-    Groups and pairs, which are most of a plan's images, are dropped where no metric reads them, once all is drawn: the other
-    draws do not change. A mixture of the whole plan keeps them.
+    Groups and pairs, which are most of a plan's images, are dropped if no metric reads them, but only after everything
+    is drawn, so that the other draws do not change. With `whole_mixture` they are kept.
     """
     wanted: tuple[Any, ...] = (representations,) if isinstance(representations, str) else tuple(representations)
     if unknown := [name for name in wanted if name not in get_args(Representation)]:
