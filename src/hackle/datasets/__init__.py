@@ -1,6 +1,6 @@
-"""Data sets with known factors, loaded by name, and people's own data, loaded by path or passed as they are.
+"""Data sets with known factors, loaded by name, and your own data, loaded by path or passed directly.
 
-A name may end in how images are brought to a size, `cats+resize=64`, so that a run's record says it.
+A name may end in how images are resized, `cats+resize=64`, so that a run's record contains it.
 """
 
 from __future__ import annotations
@@ -43,18 +43,18 @@ __all__ = [
     "without_size",
 ]
 AnyData = Dataset | TorchDataset | str | Path
-"""What serves as a data set in Python: one of hackle's, a map-style one of PyTorch's, a name or a path."""
+"""What Python functions accept as a data set: one of hackle's, a map-style PyTorch data set, a name or a path."""
 _SIZE = re.compile(r"(resize|pad)=([1-9][0-9]{0,3})")
 
 
 class OtherData(UserWarning):
-    """A model is scored on other data than those in memory that it was trained on."""
+    """A model trained on data in memory is scored on other data."""
 
     code = "other-data"
 
 
 def _made(name: str, thing: Any, root: Path) -> Dataset:
-    """What a function of the user's own makes, or what the name stands for itself."""
+    """The data set that a user's function returns, or the object itself if it is one."""
     try:
         made = thing() if callable(thing) and not isinstance(thing, Dataset) else thing
     except HackleError:
@@ -69,14 +69,14 @@ def _made(name: str, thing: Any, root: Path) -> Dataset:
             "of images, or a Source that loads one"
         )
     if in_memory(made.name):
-        # A record names the function, and the hash of its source is kept beside it.
+        # A record names the function and keeps the hash of its source.
         made = copy.copy(made)
         made.name = made.name.partition("@")[0]  # type: ignore[misc]
     return made
 
 
 def _adopted(name: str, thing: Any) -> Source | None:
-    """A data set of the user's own, or a function that makes one, as if it were published."""
+    """A user's data set, or a function that makes one, as a `Source`."""
     if not (callable(thing) or isinstance(thing, Dataset)):
         return None
     return Source(
@@ -102,13 +102,13 @@ def load(
     resize: int | None = None,
     pad: int | None = None,
 ) -> Dataset:
-    """The data set of that name, the one in that .npz or HDF5 file or folder of images, what `path.py:name` makes, or the
-    images of a map-style data set of PyTorch.
+    """Load a data set by name, from an .npz or HDF5 file or a folder of images, from the function at `path.py:name`, or from a
+    map-style PyTorch data set.
 
-    Published sets lie under `root`, each in a folder of its name; None means the environment variable HACKLE_DATA, or
-    hackle in the user's cache folder. A name goes before a path: write ./mnist for a folder of your own called mnist.
-    resize, pad: bring images to squares of so many pixels, by scaling them, by black borders, or by both, which keeps their
-    proportions. A name that ends in them, `cats+resize=64`, says the same.
+    Published sets are stored under `root`, each in a folder of its name; None means the environment variable
+    HACKLE_DATA, or hackle in the user's cache folder. Names take precedence over paths: write ./mnist for your own
+    folder called mnist. resize, pad: make images square with this many pixels a side, by scaling, by black borders, or
+    by both, which keeps their proportions. A name that ends in them, `cats+resize=64`, does the same.
     """
     if isinstance(name, TorchDataset):
         return from_torch(name, resize=resize, pad=pad)
@@ -131,7 +131,7 @@ def load(
 
 
 def sized(name: str, *, resize: int | None = None, pad: int | None = None) -> str:
-    """A data set's name with how its images are brought to a size.
+    """A data set's name with how its images are resized.
 
     >>> sized("cats", resize=64), sized("cats+resize=32"), sized("cats", resize=64, pad=80)
     ('cats+resize=64', 'cats+resize=32', 'cats+resize=64+pad=80')
@@ -141,7 +141,7 @@ def sized(name: str, *, resize: int | None = None, pad: int | None = None) -> st
 
 
 def without_size(name: str) -> tuple[str, Reading]:
-    """A data set's name or path alone, and how its images are brought to a size."""
+    """A data set's name or path alone, and how its images are resized."""
     parts, sizes = name.split("+"), {}
     while len(parts) > 1 and (size := _SIZE.fullmatch(parts[-1])):
         sizes = {size[1]: int(size[2])} | sizes
@@ -152,7 +152,7 @@ def without_size(name: str) -> tuple[str, Reading]:
 
 
 def _fitted(dataset: Dataset, how: Reading) -> Dataset:
-    """The same images brought to a size."""
+    """The same images, resized."""
     if not how.changes_size:
         return dataset
     if not isinstance(dataset, ArrayDataset):
@@ -166,14 +166,14 @@ def _fitted(dataset: Dataset, how: Reading) -> Dataset:
 
 
 def needs_trust(name: str) -> bool:
-    """Whether to load this data set code would be imported that the user has not named in this process."""
+    """Whether loading this data set would import code that the user has not named in this process."""
     name, _ = without_size(name)
     known = name in DATASETS or not is_reference(name) or os.path.exists(os.path.expanduser(name))
     return not known and not is_named(name)
 
 
 def load_of_run(name: str, root: Path | str | None = None) -> Dataset:
-    """The data set that a run's record names. The record keeps a path as it was given, and so perhaps relative."""
+    """The data set that a run's record names. The record keeps a path as it was given, so it may be relative."""
     place, _ = without_size(name)
     path = os.path.expanduser(place)
     try:
@@ -189,7 +189,7 @@ def load_of_run(name: str, root: Path | str | None = None) -> Dataset:
 
 
 def found(dataset: AnyData) -> Dataset:
-    """The data set, the one of this name, or the images of one of PyTorch's."""
+    """The data set itself, the one of this name, or the images of a PyTorch data set."""
     if isinstance(dataset, str | Path | TorchDataset):
         return load(dataset)
     if not isinstance(dataset, Dataset):
@@ -201,7 +201,7 @@ def found(dataset: AnyData) -> Dataset:
 
 
 def warn_of_other(dataset: Dataset, trained_on: str) -> None:
-    """Say where these are not the data in memory that a model was trained on."""
+    """Warn if a model was trained on data in memory and these are others."""
     if not in_memory(trained_on) or dataset.name == trained_on:
         return
     title, known = trained_on.split("@")
@@ -215,7 +215,7 @@ def warn_of_other(dataset: Dataset, trained_on: str) -> None:
 
 
 def find(name: str) -> Source:
-    """What is known of the data set of that name, or of one of your own that `path.py:name` or `module:name` names."""
+    """The `Source` of the data set of that name, or of your own at `path.py:name` or `module:name`."""
     if name in DATASETS:
         return DATASETS[name]
     if not is_reference(name):

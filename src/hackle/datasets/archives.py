@@ -1,7 +1,7 @@
 """Reading members of tar and zip archives, or of the folder an archive was unpacked to.
 
-Nothing is ever unpacked to disk: members are read one at a time, so a hostile name has nowhere to go. An archive that
-holds an absolute name, a `..`, a link or a device is refused all the same, for none of the published ones does.
+Nothing is ever unpacked to disk: members are read one at a time, so a malicious name can do no harm. An archive with an
+absolute name, a `..`, a link or a device is refused all the same, because none of the published ones has any.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 
 from hackle.datasets.damage import DamagedError, reading
 
-# No member of a published archive comes near; a forged one cannot fill the memory.
+# Far larger than any member of a published archive; keeps a forged one from filling the memory.
 _LARGEST_MEMBER = 512 * 2**20
 _ENDINGS = (".tar.gz", ".tgz", ".tar", ".zip", ".gz")
 
@@ -104,7 +104,7 @@ def _tar_members(path: Path) -> Iterator[tuple[str, int, Read]]:
 
 
 def _require_end_mark(path: Path, archive: tarfile.TarFile) -> None:
-    """A tar ends with a block of zeros; tarfile takes any other end, such as a cut between two members, for the same."""
+    """A tar ends with a block of zeros; tarfile accepts any other end too, such as truncation between two members."""
     with reading(path, "a tar archive"):
         assert archive.fileobj is not None
         archive.fileobj.seek(archive.offset)

@@ -1,6 +1,6 @@
-"""Data sets whose images lie in one uint8 array, in memory or memory-mapped.
+"""Data sets whose images are one uint8 array, in memory or memory-mapped.
 
-Images stay uint8 wherever they are: 3D Shapes is 5.9 GB on a device, not the 23.6 GB of its float32 form.
+Images stay uint8 everywhere: 3D Shapes takes 5.9 GB on a device, not the 23.6 GB of its float32 form.
 """
 
 from __future__ import annotations
@@ -18,13 +18,14 @@ from hackle.core.randomness import Stream
 from hackle.core.types import Images
 from hackle.datasets.source import DataError, render_rows
 
-# Training needs room beside the images: they move to the device only if they take at most this part of its free memory.
+# Training needs memory besides the images: they move to the device only if they take at most this share of what is
+# free.
 _DEVICE_SHARE = 0.5
 _UPLOAD_BYTES = 256 * 2**20
 
 
 class ArrayDataset:
-    """Images (n, h, w, c) in uint8, in the order of the grid's flat index. said: what was done to them as they were read.
+    """Images (n, h, w, c) in uint8, in the order of the grid's flat index. said: how they were converted when read.
 
     >>> grid = FactorGrid([Factor("x", 2)])
     >>> data = ArrayDataset("dots", np.array([[[[0]]], [[[255]]]], dtype=np.uint8), grid)
@@ -57,7 +58,7 @@ class ArrayDataset:
         return render_rows(self.images_on("cpu"), self.factors, rows, seed)
 
     def images_on(self, device: torch.device | str) -> Images:
-        """The images on a device: uploaded once and shared by all who hold them, or gathered on the CPU if too large."""
+        """The images on a device: uploaded once and shared by all users, or gathered on the CPU if too large."""
         device = torch.device(device)
         if device.type == "cuda" and device.index is None:
             device = torch.device("cuda", torch.cuda.current_device())
@@ -89,7 +90,7 @@ class _Gathered:
 
 
 class _Resident:
-    """Images that lie on the device."""
+    """Images stored on the device."""
 
     def __init__(self, images: NDArray[np.uint8], device: torch.device) -> None:
         self._images = torch.empty(images.shape, dtype=torch.uint8, device=device)
@@ -102,7 +103,7 @@ class _Resident:
 
 
 def grid_of(factors: Sequence[Factor], rows: Rows) -> FactorGrid:
-    """The grid whose flat index i has rows[i]: complete where the rows are every combination in order.
+    """The grid whose flat index i has rows[i]: complete if the rows are every combination in order.
 
     >>> grid_of([Factor("a", 2), Factor("b", 2)], np.array([[0, 0], [0, 1], [1, 0], [1, 1]])).complete
     True

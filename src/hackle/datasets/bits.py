@@ -1,8 +1,8 @@
-"""Black-and-white images kept as bits, eight pixels to the byte, and drawn from them on any device.
+"""Black-and-white images stored as bits, eight pixels per byte, and unpacked on any device.
 
-An image of 64×64 pixels is 64 words of 64 bits; bit c of word r is the pixel in row r and column c. The whole of dSprites
-takes 360 MiB so, an eighth of its bytes, and a batch is unpacked where it is needed. On CUDA with Triton one fused kernel
-gathers and unpacks; everywhere else PyTorch does, to the same bytes.
+An image of 64×64 pixels is 64 words of 64 bits; bit c of word r is the pixel in row r and column c. All of dSprites
+then takes 360 MiB, an eighth of its size as bytes, and a batch is unpacked where it is needed. On CUDA with Triton one
+fused kernel gathers and unpacks; everywhere else PyTorch does, with the same bytes.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def pack(images: NDArray[np.uint8]) -> NDArray[np.int64]:
 
 @functools.cache
 def _pixels_of_byte(channels: int, device: torch.device) -> Tensor:
-    """For each byte its eight pixels, 0 or 255 in every channel, as so many 64-bit words."""
+    """For each byte its eight pixels, 0 or 255 in every channel, as `channels` 64-bit words."""
     pixels = ((torch.arange(256)[:, None] >> torch.arange(8)) & 1) * 255
     return pixels.to(torch.uint8).repeat_interleave(channels, dim=1).view(torch.int64).to(device)
 

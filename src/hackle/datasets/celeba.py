@@ -3,7 +3,7 @@
 img_align_celeba.zip holds img_align_celeba/NNNNNN.jpg of 178×218 pixels; list_attr_celeba.txt holds the number of images,
 the names of the attributes, and for each image its name and 40 numbers, 1 or −1. The central 148×148 pixels are resized
 to 64×64, the crop most work on autoencoders uses. Kim & Mnih 2018 speak of a cropped version without giving the crop.
-The attributes do not vary independently and are no full description: an unobserved instance number tells images apart.
+The attributes are not independent and do not fully describe an image: an unobserved instance number tells images apart.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""A picture of what each factor changes: one line per factor, the others held, values from left to right.
+"""A picture of what each factor changes: one line per factor, the others held fixed, values from left to right.
 
-The held factors have the values of one row drawn at random. In an incomplete grid the row shown for a value is the one
-that shares the most factors with that row, for the exact one may not exist. A set without known factors is shown as images
-drawn at random.
+The held factors have the values of one random row. In an incomplete grid the exact row for a value may not exist, so
+the one that shares the most factors with it is shown. A set without known factors is shown as random images.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ _TEXT = 13
 
 
 def write_contact_sheet(dataset: Dataset, path: Path | str, *, overwrite: bool = False, seed: int = 0) -> Path:
-    """Writes the sheet as a PNG; a file that is there is kept unless told to overwrite it."""
+    """Writes the sheet as a PNG; an existing file is kept unless `overwrite` is given."""
     path = Path(path)
     if path.exists() and not overwrite:
         raise DataError(f"{path} is there already: choose another name, or overwrite it on purpose (--force)")
@@ -49,14 +48,14 @@ def contact_sheet(dataset: Dataset, *, seed: int = 0) -> Image.Image:
         drawn = rng.permutation(grid.size)[: _COLUMNS * _COLUMNS]
         rows = grid.rows(drawn)
         lines = [("", rows[start : start + _COLUMNS]) for start in range(0, len(rows), _COLUMNS)]
-    # All in one call, so that a stochastic set draws each image for itself and not the same noise in every line.
+    # All in one call, so that a stochastic set draws different noise for every line.
     images = dataset.render(np.concatenate([rows for _, rows in lines]), seed=seed)
     ends = np.cumsum([len(rows) for _, rows in lines])
     return _lay_out(list(zip([label for label, _ in lines], np.split(images, ends[:-1]), strict=True)))
 
 
 def vary(grid: FactorGrid, factor: str | int, held: ArrayLike, columns: int = _COLUMNS) -> Rows:
-    """Rows in which one factor goes through its range, in at most `columns` steps, and the others stay held if they can.
+    """Rows in which one factor goes through its range, in at most `columns` steps, with the others held if possible.
 
     >>> from hackle.core.factors import Factor
     >>> vary(FactorGrid([Factor("a", 2), Factor("b", 3)]), "b", [1, 0]).tolist()
@@ -70,7 +69,7 @@ def vary(grid: FactorGrid, factor: str | int, held: ArrayLike, columns: int = _C
         rows[:, column] = values
         return rows
     every = grid.rows(np.arange(grid.size))
-    # Two rows share unobserved factors by accident only, so these count for little.
+    # Rows share unobserved factors only by accident, so these count for little.
     weights = np.array([1.0 if known.observed else 0.5 / len(grid.factors) for known in grid.factors])
     weights[column] = 0
     shared = (every == np.asarray(held)) @ weights

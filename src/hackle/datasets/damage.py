@@ -1,4 +1,4 @@
-"""Turns what libraries raise on broken files and full disks into errors that name the file and say what to do."""
+"""Turns library exceptions on broken files and full disks into errors that name the file and say what to do."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _CLOSED = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 
 class DamagedError(DataError):
-    """A file that is damaged, cut short or not of the documented format."""
+    """A file that is damaged, truncated or not in the documented format."""
 
 
 def check_room(where: object, size: int) -> None:

@@ -15,7 +15,7 @@ _BATCH = 256
 
 
 def resized(image: Image.Image, size: int) -> NDArray[np.uint8]:
-    """The picture at size × size pixels, by Lanczos's filter over all the pixels it shrinks."""
+    """The picture resized to size × size pixels with an antialiasing Lanczos filter."""
     return np.asarray(image.resize((size, size), Image.Resampling.LANCZOS), dtype=np.uint8)
 
 
@@ -31,7 +31,7 @@ def cropped_and_resized(data: bytes, crop: int, size: int) -> NDArray[np.uint8]:
 def decoded(
     items: Iterable[tuple[int, bytes]], decode: Callable[[bytes], NDArray[np.uint8]]
 ) -> Iterator[tuple[tuple[int, ...], NDArray[np.uint8]]]:
-    """(positions, images) in batches, decoded by a few threads: Pillow works outside the interpreter's lock."""
+    """(positions, images) in batches, decoded by several threads, because Pillow releases the interpreter lock."""
     items = iter(items)
     with ThreadPoolExecutor() as pool:
         while batch := list(itertools.islice(items, _BATCH)):

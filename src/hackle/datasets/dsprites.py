@@ -1,12 +1,12 @@
 """dSprites (Matthey et al. 2017): 737,280 white sprites of 64×64 pixels, one for each combination of five factors.
 
-Nothing needs to be downloaded. The images are drawn anew from their geometry (`sprite_raster`), in a few seconds, and kept
-as bits in the data folder. All 370 published images that could be collected come out without a wrong pixel. The
-whole set has 128,328,864 white pixels where the mean published for the official archive implies 128,328,862: it is
-"dSprites, regenerated", near-exact but not proven equal bit for bit. Where the official archive lies in the data folder,
+Nothing needs to be downloaded. The images are drawn from their geometry (`sprite_raster`) in a few seconds and stored
+as bits in the data folder. All 370 published images that could be collected are reproduced without a wrong pixel. The
+whole set has 128,328,864 white pixels, whereas the mean published for the official archive implies 128,328,862: it is
+"dSprites, regenerated", near-exact but not proven equal bit for bit. If the official archive is in the data folder,
 its images are used instead.
 
-Factors are those of the archive in its order, last fastest, less the colour, which is always white.
+Factors are those of the archive in its order, last fastest, without the colour, which is always white.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def regenerate() -> NDArray[np.int64]:
 
 @contextmanager
 def _advising() -> Iterator[None]:
-    """Adds to an error about the official archive what to do about it."""
+    """Adds advice to errors about the official archive."""
     try:
         yield
     except DataError as error:
@@ -67,7 +67,7 @@ def _advising() -> Iterator[None]:
 
 
 def check_official(path: Path) -> str:
-    """A name for the archive's images, their checksum, if the headers of its arrays are as published."""
+    """The checksum of the archive's images, which names them; an error unless its arrays have the published headers."""
     with _advising():
         archive = Npz(path)
         expected = {"imgs": (np.uint8, SIDE, SIDE), "latents_classes": (np.int64, 6)}
@@ -83,7 +83,7 @@ def check_official(path: Path) -> str:
 
 
 def read_official(path: Path) -> NDArray[np.int64]:
-    """The words (737280, 64) of the official archive, after a look at the order of its factor rows."""
+    """The words (737280, 64) of the official archive, after checking the order of its factor rows."""
     with _advising():
         archive = Npz(path)
         classes = archive.read("latents_classes")
@@ -100,7 +100,7 @@ def read_official(path: Path) -> NDArray[np.int64]:
 
 
 class SpriteStore:
-    """The sprites' words: from the official archive where the folder holds it, else regenerated."""
+    """The sprites' words: from the official archive if it is in the folder, otherwise regenerated."""
 
     def __init__(self, folder: Path) -> None:
         archive = folder / OFFICIAL
@@ -119,18 +119,18 @@ class SpriteStore:
 
     @functools.cache  # noqa: B019 - a store lives as long as its data set, and its words are the point of keeping it
     def on(self, device: torch.device) -> Tensor:
-        """Every image on a device, brought there once."""
+        """Every image on a device, copied there once."""
         return self.whole.to(device)
 
     def of(self, rows: ArrayLike) -> Tensor:
-        """The images of some factor rows, (n, 64): drawn on the spot unless the whole set is in memory."""
+        """The images of some factor rows, (n, 64): drawn on demand unless the whole set is in memory."""
         if self.regenerated and "whole" not in vars(self):
             return torch.from_numpy(rasterise(FACTORS.check(rows)))
         return gather(self.whole, torch.from_numpy(FACTORS.index(rows)))
 
 
 class Sprites:
-    """dSprites or a variant of it: `images` makes the images that a batch is drawn from out of their words."""
+    """dSprites or a variant of it: `images` turns the words into the images from which batches are drawn."""
 
     def __init__(self, name: str, channels: int, store: SpriteStore, images: Callable[[Tensor], Images]) -> None:
         self.name = name

@@ -1,11 +1,12 @@
-"""Color-dSprites, Noisy-dSprites and Scream-dSprites (Locatello et al. 2019, appendix D): sprites in random surroundings.
+"""Color-dSprites, Noisy-dSprites and Scream-dSprites (Locatello et al. 2019, appendix D): dSprites with random colours or
+backgrounds.
 
-Factors are those of dSprites; everything else is drawn anew every time an image is, so two images of one factor row
-differ. With v in [0, 1] for a channel's value and u for a number uniform in [0, 1):
+Factors are those of dSprites; everything else is drawn anew for every image, so two images of one factor row
+differ. With v in [0, 1] for a channel's value and u uniform in [0, 1):
 
-    color    v = (1 + u) / 2 on the sprite, 0 beside it; one u for each channel of each image
-    noisy    v = 1 on the sprite, u beside it; one u for each channel of each pixel
-    scream   v = (p + u) / 2 beside the sprite, 1 − (p + u) / 2 on it; p is a random 64×64 patch of Munch's painting, one u
+    color    v = (1 + u) / 2 on the sprite, 0 elsewhere; one u for each channel of each image noisy    v = 1 on the
+    sprite, u elsewhere; one u for each channel of each pixel scream   v = 1 − (p + u) / 2 on the sprite, (p + u) / 2
+    elsewhere; p is a random 64×64 patch of Munch's painting, one u
              for each channel of each image
 
 The painting is shrunk to fit into 350×274 pixels (width, height) with its proportions kept, as the authors' library does.
@@ -63,18 +64,18 @@ def noise(sprites: Tensor, stream: Stream) -> Tensor:
 
 
 def scream(sprites: Tensor, stream: Stream, painting: Tensor) -> Tensor:
-    """Sprites (m, b, 64, 64, 3), 0 or 255, inverted out of patches of a painting (h, w, 3)."""
+    """Patches of a painting (h, w, 3), inverted on the sprites (m, b, 64, 64, 3), which are 0 or 255."""
     words = _words("scream", sprites, stream)
     patches = _patches(words[..., 0], painting).view(torch.int64)
     shades = _rows((words[..., 1:] >> 24).to(torch.uint8)).view(torch.int64)
-    # Eight bytes at a time and in place, for speed. In each byte, halves rounded up, the mean is (p | u) − ((p ^ u) >> 1).
+    # Eight bytes at a time and in place, for speed. In each byte the mean, rounded up, is (p | u) − ((p ^ u) >> 1).
     halves = (patches ^ shades).bitwise_right_shift_(1).bitwise_and_(0x7F7F7F7F7F7F7F7F)
     means = patches.bitwise_or_(shades).sub_(halves)
     return means.view(torch.uint8).view(sprites.shape).bitwise_xor_(sprites)
 
 
 def _patches(places: Tensor, painting: Tensor) -> Tensor:
-    """For uniform 32-bit numbers (m, b) as many patches of a painting, rows of bytes (m, b, 64, 192)."""
+    """A patch of the painting for each uniform 32-bit number (m, b), as rows of bytes (m, b, 64, 192)."""
     height, width, _ = painting.shape
     across = width - SIDE + 1
     corner = (places * ((height - SIDE + 1) * across)) >> 32

@@ -1,9 +1,10 @@
 """3D Faces: renderings of the Basel Face Model (Paysan et al. 2009), 127,050 grey images of 64×64.
 
-The file is basel_face_renders.pth of Chen et al. 2018 (β-TCVAE): one uint8 tensor of shape (50, 21, 11, 11, 64, 64), for
-identity, azimuth, elevation and lighting. Kim & Mnih 2018 rendered their own 239,840 images of the same model, which were
-never published, so results here are not comparable to theirs image for image. The model's licence forbids passing
-renderings on: there is no public address. The tensor is read with PyTorch's `weights_only`, which runs no pickled code.
+The file is basel_face_renders.pth of Chen et al. 2018 (β-TCVAE): one uint8 tensor of shape (50, 21, 11, 11, 64, 64),
+for identity, azimuth, elevation and lighting. Kim & Mnih 2018 rendered their own 239,840 images of the same model,
+which were never published, so results here are not comparable to theirs image for image. The model's licence forbids
+redistributing renderings, so there is no public address. The tensor is read with PyTorch's `weights_only`, which runs
+no pickled code.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Fetching published files: resumable, verified, put in place in one step.
+"""Fetching published files: resumable, verified, and put in place atomically.
 
-A file is received as NAME.part beside its place, resumed there after a broken connection, and renamed only when its size and
+A file is downloaded as NAME.part in its folder, resumed after a broken connection, and renamed only when its size and
 checksum are as published. NAME.lock keeps a second process from writing to the same part.
 """
 
@@ -31,7 +31,7 @@ _RETRIED_CODES = {408, 425, 429, 500, 502, 503, 504}
 
 
 def data_root(root: Path | str | None = None) -> Path:
-    """Where data sets lie: the argument, else $HACKLE_DATA, else hackle in the user's cache folder."""
+    """The data folder: the argument, else $HACKLE_DATA, else hackle in the user's cache folder."""
     if root is not None:
         return Path(root).expanduser()
     if chosen := os.environ.get("HACKLE_DATA"):
@@ -41,7 +41,7 @@ def data_root(root: Path | str | None = None) -> Path:
 
 
 def present_files(source: Source, root: Path) -> list[Path]:
-    """Where each of a source's files lies, packed or unpacked, or an error that says how to get what is missing."""
+    """The path of each of a source's files, packed or unpacked, or an error that says how to get what is missing."""
     folder = root / source.name
     places = [locate(folder, file.name) for file in source.files]
     paths = [path for path in places if path is not None]
@@ -52,7 +52,7 @@ def present_files(source: Source, root: Path) -> list[Path]:
 
 
 def how_to_get(source: Source) -> str:
-    """What to do to have a source's files."""
+    """How to get a source's files."""
     fetched = f"fetch it with `hackle data fetch {source.name}`" if all(file.address for file in source.files) else ""
     by_hand = f"{source.steps}; put the files in that folder" if source.steps else ""
     return f"To get it, {', or by hand: '.join(way for way in (fetched, by_hand) if way)}"
@@ -61,9 +61,9 @@ def how_to_get(source: Source) -> str:
 def fetch_file(file: RemoteFile, folder: Path, *, force: bool = False, attempts: int = 5, pause: float = 1.0) -> Path:
     """The file in the folder, fetched if it is not there yet.
 
-    A file that is there is kept unless `force` is given: returned if it is as published, refused if it is damaged.
-    `attempts` counts failures in a row without a byte received; `pause` is the seconds before the second attempt, doubled
-    each time.
+    An existing file is kept unless `force` is given: returned if it is as published, refused if it is damaged.
+    `attempts` limits consecutive failures without a byte received; `pause` is the seconds before the second attempt,
+    doubled each time.
     """
     target = folder / file.name
     if target.exists() and not force:
@@ -97,7 +97,7 @@ def _kept(file: RemoteFile, target: Path) -> Path:
 
 
 def _tag_path(part: Path) -> Path:
-    """Keeps the server's mark of the version that a part belongs to, so that two versions are never joined."""
+    """The file with the server's tag of the version that a part belongs to, so that two versions are never mixed."""
     return part.with_name(f"{part.name}.tag")
 
 
@@ -116,7 +116,7 @@ def _verify_part(file: RemoteFile, part: Path) -> Checksum:
 
 
 def _receive(file: RemoteFile, part: Path, attempts: int, pause: float) -> None:
-    """Fills the part until it is whole, picking up after cuts."""
+    """Downloads the part until it is complete, resuming after interruptions."""
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -161,7 +161,7 @@ def _receive(file: RemoteFile, part: Path, attempts: int, pause: float) -> None:
 
 
 def _receive_once(file: RemoteFile, part: Path, progress: Progress, task) -> bool:
-    """One request; whether the part is whole after it."""
+    """One request; returns whether the part is complete after it."""
     have = part.stat().st_size if part.exists() else 0
     tag = _tag_path(part).read_text() if have and _tag_path(part).exists() else ""
     if file.size is not None and have == file.size:
@@ -178,7 +178,7 @@ def _receive_once(file: RemoteFile, part: Path, progress: Progress, task) -> boo
     except urllib.error.HTTPError as error:
         if error.code != 416 or not have:
             raise
-        # The part already reaches the end that the server knows, or beyond it; then it is no part of this file.
+        # The part is already as long as the server's file, or longer; then it is not part of this file.
         if error.headers.get("Content-Range") == f"bytes */{have}":
             return True
         part.unlink()
@@ -207,7 +207,7 @@ def _receive_once(file: RemoteFile, part: Path, progress: Progress, task) -> boo
 
 
 def _check_offer(file: RemoteFile, part: Path, total: int | None, start: int) -> None:
-    """Refuses, before a byte is kept, a file of another size or one that the disk cannot hold."""
+    """Refuses, before a byte is written, a file of another size or one that does not fit on the disk."""
     if total is not None and file.size is not None and total != file.size:
         raise DataError(
             f"{file.address} offers {total:,} bytes, the published {file.name} has {file.size:,}: the file has changed or an "

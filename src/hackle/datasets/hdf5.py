@@ -1,6 +1,6 @@
-"""People's own HDF5 files: `images` and `factors` as in an .npz, or `images` and `labels` as in the file of 3D Shapes.
+"""Your own HDF5 files: `images` and `factors` as in an .npz, or `images` and `labels` as in the file of 3D Shapes.
 
-Images that lie in one piece in the file are mapped into memory as they are; chunked ones are read a part at a time.
+Images stored contiguously in the file are memory-mapped; chunked ones are read a part at a time.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def read_hdf5(path: Path, how: Reading) -> tuple[NDArray[np.uint8], tuple[str, .
     import h5py
 
     with reading(path, _FORMAT), h5py.File(path, "r") as file:
-        # Links may lead to any file of this machine.
+        # Links may point to any file on this machine.
         own = [str(name) for name in file if isinstance(file.get(name, getlink=True), h5py.HardLink)]
         there = {name: item for name in own if isinstance(item := file[name], h5py.Dataset)}
         if "images" not in there:
@@ -55,7 +55,7 @@ def read_hdf5(path: Path, how: Reading) -> tuple[NDArray[np.uint8], tuple[str, .
 
 
 def _mapped(path: Path, images: h5py.Dataset) -> h5py.Dataset | NDArray:
-    """Images mapped where the file has them as they are; else bytes in memory, and other numbers to be read by slices."""
+    """Images memory-mapped if stored contiguously; otherwise bytes in memory, or other numbers to be read in slices."""
     if images.chunks is None and images.size and (offset := images.id.get_offset()) is not None:
         return np.asarray(np.memmap(path, images.dtype, "r", offset, images.shape))
     # A chunk is unpacked whole, and an image is read whole.
@@ -64,7 +64,7 @@ def _mapped(path: Path, images: h5py.Dataset) -> h5py.Dataset | NDArray:
 
 
 def _read(path: Path, images: h5py.Dataset) -> NDArray[np.uint8]:
-    """All images in memory, by parts of whole chunks, under a bar."""
+    """All images in memory, read in whole chunks with a progress bar."""
     check_room(path, images.nbytes)
     out = np.empty(images.shape, np.uint8)
     chunk = (images.chunks or (1,))[0]
@@ -75,7 +75,7 @@ def _read(path: Path, images: h5py.Dataset) -> NDArray[np.uint8]:
 
 
 def _plain(path: Path, item: h5py.Dataset) -> NDArray:
-    """An array of numbers, or of texts where the file has bytes or objects."""
+    """An array of numbers, or of strings if the file has bytes or objects."""
     import h5py
 
     if item.dtype.kind == "O" and h5py.check_string_dtype(item.dtype) is None:
@@ -86,7 +86,7 @@ def _plain(path: Path, item: h5py.Dataset) -> NDArray:
 
 
 def _of_3d_shapes(images: NDArray, rest: dict[str, NDArray]) -> dict[str, NDArray]:
-    """Names and kinds of the factors of 3D Shapes, where labels are six columns with at most its numbers of values."""
+    """Names and kinds of the factors of 3D Shapes, if labels are six columns with at most its numbers of values."""
     from hackle.datasets.shapes3d import FACTORS, SOURCE
 
     table, most = rest["factors"], SOURCE.factor_sizes

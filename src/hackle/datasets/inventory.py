@@ -1,4 +1,4 @@
-"""What there is, what is here and whether it is whole: the work behind `hackle data list`, `fetch` and `check`."""
+"""Which data sets exist, which are here and whether they are intact: behind `hackle data list`, `fetch` and `check`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _WORST_FIRST: tuple[State, ...] = ("damaged", "missing", "unverified", "verified
 
 @dataclass(frozen=True)
 class Entry:
-    """One line of the list of data sets; `size` is that of the files to fetch, if any have to be."""
+    """One line of the list of data sets; `size` is that of the files to fetch, if any."""
 
     name: str
     images: str
@@ -30,7 +30,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a check found: the state of the set, its worst file's, and of each file."""
+    """The result of a check: the state of each file, and of the set, which is that of its worst file."""
 
     name: str
     state: State
@@ -46,12 +46,12 @@ class Verdict:
 
 
 def entries(root: Path | str | None = None) -> list[Entry]:
-    """Every published data set, and whether its files are here. Nothing is read but the names of files."""
+    """Every published data set, and whether its files are here. Only file names are read."""
     return [_entry(known, data_root(root)) for known in DATASETS.values()]
 
 
 def fetch(name: str, root: Path | str | None = None, *, force: bool = False) -> list[Path]:
-    """Fetches the files of a data set that are not here, and says where they lie; `force` fetches all anew."""
+    """Fetches the missing files of a data set and returns the paths of all; `force` fetches all again."""
     known = find(name)
     if not all(file.address for file in known.files):
         raise DataError(f"{name} has no public address. {how_to_get(known)} ({data_root(root) / name})")

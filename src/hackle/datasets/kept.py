@@ -1,4 +1,4 @@
-"""Arrays that hackle makes itself: made once, kept in a file with their checksum, made again if it is damaged.
+"""Arrays that hackle generates: made once, stored in a file with their checksum, made again if it is damaged.
 
 The file holds the array's bytes and then their CRC-32 in four bytes, lowest first.
 """
@@ -18,10 +18,10 @@ from hackle.core.files import human_size, replacing
 
 
 def kept(path: Path, name: str, make: Callable[[], NDArray], shape: tuple[int, ...], dtype: DTypeLike) -> NDArray:
-    """The array from the file, mapped into memory, or made and put there. Where it cannot be put there, memory has to do.
+    """The array from the file, memory-mapped, or made and stored there. If it cannot be stored, it stays in memory.
 
-    `make` gives an array of this shape and type; `name` is what warnings call it. Writing to the result leaves the file
-    as it is.
+    `make` returns an array of this shape and type; `name` is what warnings call it. Writing to the result does not
+    change the file.
     """
     if path.exists():
         array = _read(path, shape, np.dtype(dtype))
@@ -41,7 +41,7 @@ def kept(path: Path, name: str, make: Callable[[], NDArray], shape: tuple[int, .
 
 
 def _read(path: Path, shape: tuple[int, ...], dtype: np.dtype) -> NDArray | None:
-    """The array, or None where the file cannot be read, is of another size or has a wrong checksum."""
+    """The array, or None if the file cannot be read, is of another size or has a wrong checksum."""
     size = int(np.prod(shape)) * dtype.itemsize
     try:
         if path.stat().st_size != size + 4:

@@ -1,4 +1,4 @@
-"""Labels of images, whole numbers, real numbers or texts, as the factors of a grid."""
+"""Labels of images (integers, real numbers or strings) as the factors of a grid."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _MOST_FACTORS = 1000
 def labelled_grid(
     where: str, names: Sequence[str], kinds: Sequence[str], columns: Sequence[NDArray] | NDArray
 ) -> FactorGrid:
-    """The grid of factors given by a column each, with their kinds or "" to have them guessed; images that have equal factors
-    are numbered."""
+    """The grid of factors given as columns, with their kinds or "" to have them guessed; images with equal factors are
+    numbered."""
     if len(names) > _MOST_FACTORS:
         raise DataError(f"{where}: {len(names):,} factors; at most {_MOST_FACTORS:,} are read")
     if len(set(names)) != len(names):
@@ -40,8 +40,8 @@ def labelled_grid(
 def own_grid(
     where: str, names: Sequence[str], kinds: Sequence[str], columns: Sequence[NDArray] | NDArray
 ) -> tuple[FactorGrid, list[str]]:
-    """The grid of the factors in a table with heads, and words on columns that are left out: those of which no kind is told and
-    which number or name the images, such as `id`."""
+    """The grid of the factors in a table with headers, and notes on columns that are left out: those without a given kind
+    that number or name the images, such as `id`."""
     table = dict(zip(names, map(as_array, columns), strict=True))
     told = dict(zip(names, kinds, strict=True))
     numbers = [name for name in row_numbers(table) if not told[name]] if len(table) == len(names) else []
@@ -54,10 +54,10 @@ def own_grid(
 
 
 def unlabelled(count: int) -> FactorGrid:
-    """The grid of images of which nothing is known: they are numbered."""
+    """The grid of images without known factors: they are numbered."""
     return FactorGrid([Factor("instance", count, "categorical", observed=False)])
 
 
 def guessed_kinds(grid: FactorGrid) -> list[str]:
-    """What is said of factors whose kind was guessed; nothing where all were told."""
+    """A note on the factors if the kind of any was guessed."""
     return [f"factors {in_words(grid.factors)}"] if any(factor.guessed for factor in grid.factors) else []

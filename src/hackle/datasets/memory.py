@@ -1,7 +1,8 @@
-"""Data that lie in memory: arrays, tensors, and PyTorch's data sets.
+"""Data in memory: arrays, tensors, and PyTorch data sets.
 
-Such data have no path by which a run could name them, so their name carries sixteen digits of a hash of what they hold:
-`discs@1f0c…`. A run that trains on them keeps that name in its record; whoever goes on with it or scores it passes them again.
+Such data have no path by which a run could name them, so their name contains sixteen digits of a hash of their
+contents: `discs@1f0c…`. A run that trains on them keeps that name in its record; to resume or score it, pass the same
+data again.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _HASHED_AT_ONCE = 64 * 2**20
 
 
 def in_memory(name: str) -> bool:
-    """Whether a data set's name is one of data in memory.
+    """Whether a name is that of a data set in memory.
 
     >>> in_memory("discs@0123456789abcdef"), in_memory("dsprites")
     (True, False)
@@ -38,7 +39,7 @@ def in_memory(name: str) -> bool:
 
 
 def gone_from_memory(name: str) -> DataError:
-    """What to say where data in memory are asked for by their name."""
+    """The error for data in memory that are requested by name."""
     title, contents = name.split("@")
     return DataError(
         f"the data set {title} lay in memory when the run was trained, and its contents, {contents}, are kept nowhere. Pass "
@@ -72,13 +73,13 @@ def from_arrays(
     channels: Channels | None = None,
     value_range: tuple[float, float] | None = None,
 ) -> ArrayDataset:
-    """A data set of images in memory, and of their factors where they are known.
+    """A data set of images in memory, with their factors if known.
 
-    images: an array or tensor (n, h, w), (n, h, w, c) or (n, c, h, w) of bytes, booleans, 16-bit or floating-point numbers, or
-    a list of such images. factors: an array (n,) or (n, f), a dictionary or data frame with a column for each factor; None
-    where nothing is known of the images. names, kinds: of the factors; kinds may also be a dictionary that names a few.
-    resize, pad, channels, value_range: as in `hackle.datasets.pixels.Reading`. name: what the data set is called; to it is
-    added a hash of its contents.
+    images: an array or tensor (n, h, w), (n, h, w, c) or (n, c, h, w) of bytes, booleans, 16-bit or floating-point
+    numbers, or a list of such images. factors: an array (n,) or (n, f), a dictionary or data frame with a column for
+    each factor; None if unknown. names, kinds: of the factors; kinds may also be a dictionary with some of them.
+    resize, pad, channels, value_range: as in `hackle.datasets.pixels.Reading`. name: the data set's name, to which a
+    hash of its contents is appended.
 
     >>> data = from_arrays(np.zeros((4, 8, 8), np.uint8), {"x": [0, 0, 1, 1], "y": [0, 1, 0, 1]}, name="dots")
     >>> data.shape, data.factors.names, data.name.partition("@")[0]
@@ -100,7 +101,7 @@ def named_by_contents(
     *,
     in_doubt: Channels,
 ) -> ArrayDataset:
-    """The data set of images and factors as they were given, called by a name and a hash of what it holds."""
+    """The data set of these images and factors, named by `name` and a hash of its contents."""
     if not name or "@" in name:
         raise DataError(
             f"a data set's name is {name!r}; expected one without @, behind which a hash of its contents stands"
@@ -138,10 +139,10 @@ def _grid(
 def from_torch(
     dataset: Any, *, resize: int | None = None, pad: int | None = None, name: str | None = None
 ) -> ArrayDataset:
-    """A map-style data set of PyTorch, each of whose items is read once.
+    """A data set from a map-style PyTorch data set, whose items are each read once.
 
-    An item is an image, a pair of an image and a label or factors, or a dictionary with `image`. A label is a number or a text;
-    factors are several of them, in an array or a dictionary.
+    An item is an image, a pair of an image and a label or factors, or a dictionary with `image`. A label is a number or
+    a string; factors are several of them, in an array or a dictionary.
     """
     name = name or type(dataset).__name__
     if isinstance(dataset, IterableDataset) or not hasattr(dataset, "__len__"):
@@ -171,7 +172,7 @@ def from_torch(
 
 
 def _split(name: str, number: int, item: Any) -> tuple[Any, Any]:
-    """An item's image, and what it says of it."""
+    """An item's image, and its label or factors."""
     if isinstance(item, Mapping):
         key = next((key for key in ("image", "images", "x") if key in item), None)
         if key is None:

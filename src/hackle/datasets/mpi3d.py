@@ -1,8 +1,8 @@
 """MPI3D (Gondal et al. 2019): a robot arm that carries an object, as a toy rendering, a realistic one, and filmed.
 
-Each file is an .npz whose `images` is uint8 of shape (1036800, 64, 64, 3), in the order of the factors, last fastest. It
-carries no labels. An array stored as it is gets mapped into memory in place; a compressed one (12.7 GB when unpacked) is
-written out once.
+Each file is an .npz whose `images` is uint8 of shape (1036800, 64, 64, 3), in the order of the factors, last fastest.
+It has no labels. An uncompressed array is memory-mapped in place; a compressed one (12.7 GB when unpacked) is written
+out once.
 """
 
 from __future__ import annotations

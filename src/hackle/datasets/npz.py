@@ -1,4 +1,4 @@
-"""Reading .npy and .npz files without pickles, memory-mapped where the bytes lie in the file as they are.
+"""Reading .npy and .npz files without pickles, memory-mapped if stored uncompressed.
 
 An .npz is a zip of .npy members. A stored (uncompressed) member is mapped in place; a compressed one is read as a stream.
 """
@@ -21,7 +21,7 @@ _LOCAL_HEADER = 30  # bytes before a zip member's own name; APPNOTE.TXT 4.3.7
 
 
 class Member(NamedTuple):
-    """One array of an .npz: its form, and where its bytes start if they are stored as they are."""
+    """One array of an .npz: its shape and type, and where its bytes start if they are stored uncompressed."""
 
     shape: tuple[int, ...]
     dtype: np.dtype
@@ -43,7 +43,7 @@ class Npz:
         self.names = tuple(self._infos)
 
     def member(self, name: str) -> Member:
-        """The form of an array, from its header alone."""
+        """The shape and type of an array, from its header alone."""
         with self.stream(name) as (_, member):
             return member
 
@@ -61,7 +61,7 @@ class Npz:
 
     @contextmanager
     def stream(self, name: str) -> Iterator[tuple[IO[bytes], Member]]:
-        """An array's bytes, positioned after the header, and its form."""
+        """An array's bytes, positioned after the header, and its shape and type."""
         if name not in self._infos:
             raise DataError(f"{self.path} has no array {name!r}; it holds {', '.join(self.names) or 'none'}")
         info = self._infos[name]

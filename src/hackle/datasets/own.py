@@ -1,4 +1,4 @@
-"""People's own data: a folder of images, perhaps with a table of factors, or an .npz or HDF5 file of images and factors.
+"""Your own data: a folder of images, optionally with a table of factors, or an .npz or HDF5 file of images and factors.
 
 A folder may hold `factors.csv`: a row for each image, its path in the folder first, then its factors. A file holds `images`
 (n, h, w), (n, h, w, c) or (n, c, h, w), and may hold `factors` (n,) or (n, f), `factor_names` (f,) and `factor_kinds` (f,).
@@ -42,7 +42,7 @@ _ENDINGS = {".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff", "
 _MODES = {"1": "L", "L": "L", "RGB": "RGB", "RGBA": "RGBA", "P": "RGB", "LA": "RGBA", "PA": "RGBA"}
 _TABLE = "factors.csv"
 _TWELVE_BITS = 16
-"""White of 12 bits, 4095, divided by 257."""
+"""The white of 12-bit images, 4095, divided by 257."""
 _DARK = (
     "all but black, the brightest value being {} of 255: if white is less than 65535 in them, read them as arrays and say so, "
     "hackle.from_arrays(…, value_range=(0, 4095))"
@@ -71,10 +71,10 @@ def load(path: Path, how: Reading = AS_THEY_ARE) -> ArrayDataset:
 
 
 def fingerprint(path: Path) -> str:
-    """Sixteen hexadecimal digits that tell the contents of two data sets of one's own apart.
+    """Sixteen hexadecimal digits that identify the contents of a user's data set.
 
-    An .npz file has the checksums of its arrays in its directory, so that however large it is, little of it is read. An HDF5
-    file has none and is read whole.
+    The directory of an .npz file has the checksums of its arrays, so little of it is read however large it is. An HDF5
+    file has none and is read in full.
     """
     if path.is_dir():
         table = [path / _TABLE] if (path / _TABLE).is_file() else []
@@ -153,7 +153,7 @@ def _read_table(path: Path, pictures: Sequence[str]) -> tuple[list[str], list[st
 
 
 def load_npz(path: Path, how: Reading = AS_THEY_ARE) -> ArrayDataset:
-    """The images and factors of an .npz file; stored uncompressed, uint8 images are mapped and not read."""
+    """The images and factors of an .npz file; uncompressed uint8 images are memory-mapped, not read."""
     archive = Npz(path)
     if "images" not in archive.names:
         raise DataError(f"{path} holds {', '.join(archive.names) or 'nothing'}; expected an array called images")
@@ -166,7 +166,7 @@ def load_npz(path: Path, how: Reading = AS_THEY_ARE) -> ArrayDataset:
 
 
 def _file_grid(path: Path, count: int, arrays: Mapping[str, NDArray]) -> tuple[FactorGrid, list[str]]:
-    """The grid of the factors in a file, by the names of its arrays, and words on columns that are left out."""
+    """The grid of the factors in a file, from its arrays by name, and notes on columns that are left out."""
     if "factors" not in arrays:
         return unlabelled(count), []
     table = arrays["factors"]
@@ -184,7 +184,7 @@ def _file_grid(path: Path, count: int, arrays: Mapping[str, NDArray]) -> tuple[F
 
 
 def _read_picture(path: Path) -> tuple[NDArray[np.uint8], list[str]]:
-    """A picture (h, w, c), and words on how 16 bits became 8. Pillow has no colours of 16 bits and gives their upper 8."""
+    """A picture (h, w, c), and notes on how 16 bits became 8. Of 16-bit colours Pillow gives only the upper 8 bits."""
     with reading(path, "an image"), Image.open(path) as image:
         deep = ";16" in str(image.tile)
         if image.mode.startswith("I;16"):

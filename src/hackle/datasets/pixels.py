@@ -1,7 +1,7 @@
-"""Anyone's images as bytes (n, h, w, c): recognises the order of axes and the range of values, and says what was done.
+"""Any images as bytes (n, h, w, c): recognises the order of axes and the range of values, and reports what was done.
 
-Bytes are taken as they are. Other numbers are mapped on 0 … 255 from a range that is told or recognised; where two ranges
-could be meant, the images are refused, since a wrong guess would train a model on darkened or clipped images.
+Bytes are taken as they are. Other numbers are mapped to 0 … 255 from a given or recognised range; if the range is
+ambiguous, the images are refused, because a wrong guess would train a model on darkened or clipped images.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ Channels = Literal["first", "last"]
 MOST_CHANNELS = 4
 """Grey, grey with transparency, colour, colour with transparency."""
 _SIDE = 8
-"""From so many pixels on an axis is height or width rather than channels."""
+"""An axis with at least this many entries is height or width rather than channels."""
 _SLACK = 1e-4
-"""By how much floats may leave their range, as pixels do that were resized or computed."""
+"""How far floats may exceed their range, as resized or computed pixels do."""
 _CHUNK_BYTES = 64 * 2**20
 _SIXTEEN = (0.0, 65535.0)
 
 
 @dataclass(frozen=True)
 class Reading:
-    """How images are to be read. None leaves a thing to be recognised, or sizes as they are.
+    """How images are to be read. None means that it is recognised, or that sizes stay as they are.
 
-    resize: the side of the square that images are scaled to. pad: the side of the square that they are put into, in the middle
-    of black. With both, the longer side is scaled to `resize`, the shorter one in proportion, and then they are padded.
-    channels: where the axis of channels is. value_range: the values of black and of white.
+    resize: the side of the square that images are scaled to. pad: the side of the black square in which they are
+    centred. With both, the longer side is scaled to `resize`, the shorter one in proportion, and then they are padded.
+    channels: where the channel axis is. value_range: the values of black and of white.
     """
 
     resize: int | None = None
@@ -66,7 +66,7 @@ AS_THEY_ARE = Reading()
 
 
 def say(name: str, said: Iterable[str]) -> None:
-    """Tell what was done with a data set's images, on standard error; processes that this one has started keep silent."""
+    """Report on standard error what was done with a data set's images; child processes stay silent."""
     if (words := "; ".join(said)) and multiprocessing.parent_process() is None:
         print(f"{name}: {words}", file=sys.stderr)
 
@@ -76,9 +76,9 @@ def as_bytes(
 ) -> tuple[NDArray[np.uint8], tuple[str, ...]]:
     """Images as uint8 (n, h, w, c), and what was done to them.
 
-    images: an array (n, h, w), (n, h, w, c) or (n, c, h, w), or what can be sliced like one, of which a part is read at a time;
-    or a list of arrays without the first axis, which may differ in size where `how` brings them to one. where: what errors
-    call them. in_doubt: where channels are if either is possible.
+    images: an array (n, h, w), (n, h, w, c) or (n, c, h, w), or something that can be sliced like one, which is read in
+    parts; or a list of arrays without the first axis, which may differ in size if `how` resizes them. where: what
+    errors call them. in_doubt: where channels are if both are possible.
     """
     shapes = _shapes(where, images)
     order = how.channels or _order(shapes, in_doubt)
@@ -105,7 +105,7 @@ def as_bytes(
 
 
 def fit_images(where: str, images: NDArray[np.uint8], how: Reading) -> NDArray[np.uint8]:
-    """Images (n, h, w, c) scaled and padded to the squares that are asked for, by Lanczos's filter channel by channel."""
+    """Images (n, h, w, c) scaled and padded to the requested squares, with a Lanczos filter for each channel."""
     height, width = images.shape[1:3]
     (rows, columns), side = _scaled(where, height, width, how), how.pad
     if (rows, columns) != (height, width):
@@ -142,7 +142,7 @@ def _shapes(where: str, images: Any) -> list[tuple[int, ...]]:
 
 
 def _order(shapes: Sequence[tuple[int, ...]], in_doubt: Channels) -> Channels:
-    """Where these images have their channels. Bands of many channels and low strips of colour are channels last."""
+    """Where these images have their channels. Images with many channels or very few rows count as channels last."""
     for shape in shapes:
         few = [len(shape) == 3 and shape[axis] <= MOST_CHANNELS for axis in (0, 2)]
         if few == [True, False] and (min(shape[1:]) >= _SIDE or in_doubt == "first"):
@@ -165,7 +165,7 @@ def _channels_last(images: NDArray, order: Channels) -> NDArray:
 
 
 def _scaled(where: str, height: int, width: int, how: Reading) -> tuple[int, int]:
-    """The size before padding; refused where padding has no room for it."""
+    """The size before padding; an error if it exceeds the padded size."""
     rows, columns = height, width
     if how.resize is not None and how.pad is None:
         rows, columns = how.resize, how.resize
@@ -181,7 +181,7 @@ def _scaled(where: str, height: int, width: int, how: Reading) -> tuple[int, int
 
 
 def _final_size(where: str, sizes: Iterable[tuple[int, int, int]], how: Reading) -> tuple[tuple[int, int], int]:
-    """Height and width that all images get, and their channels; refused where they would differ."""
+    """The final height and width of all images, and their channels; an error if they would differ."""
     found: dict[tuple[int, int, int], tuple[int, int, int]] = {}
     for height, width, channels in sizes:
         rows, columns = _scaled(where, height, width, how)
@@ -201,12 +201,12 @@ ONE_SIZE = (
 
 
 def alpha_words(channels: int) -> list[str]:
-    """That transparency is a channel as any other, where there is one."""
+    """A note that transparency, if present, is a channel like any other."""
     return ["the fourth channel, alpha, is kept"] if channels == MOST_CHANNELS else []
 
 
 def size_words(sizes: Iterable[Sequence[int]], size: Sequence[int], how: Reading) -> list[str]:
-    """What was done to bring images of these sizes to one; nothing where nothing was."""
+    """A note on how images of these sizes were resized; empty if they were not."""
     if not how.changes_size:
         return []
     verb = " and ".join(word for word, side in (("resized", how.resize), ("padded with black", how.pad)) if side)
@@ -215,7 +215,7 @@ def size_words(sizes: Iterable[Sequence[int]], size: Sequence[int], how: Reading
 
 
 def _parts(images: Any) -> Iterator[tuple[slice, NDArray]]:
-    """The images with a first axis, a part at a time, and their places."""
+    """The images with a first axis, a part at a time, and their positions."""
     if isinstance(images, list):
         for number, image in enumerate(images):
             yield slice(number, number + 1), image[None]
@@ -241,7 +241,7 @@ def _to_bytes(images: NDArray, black: float, white: float) -> NDArray[np.uint8]:
 
 
 def _range(where: str, images: Any, told: tuple[float, float] | None) -> tuple[float, float, list[str]]:
-    """The values of black and white, told or recognised, and words on them."""
+    """The values of black and white, given or recognised, and notes on them."""
     kinds = {image.dtype for image in images} if isinstance(images, list) else {images.dtype}
     if len(kinds) > 1:
         raise DataError(
@@ -274,24 +274,24 @@ _EXPECTED = (
 
 
 def _recognised(where: str, dtype: np.dtype, low: float, high: float, whole: bool) -> tuple[float, float]:
-    """The one range that these values can be meant in."""
+    """The only range that fits these values; an error if it is ambiguous."""
     if dtype.kind == "f" and low >= -_SLACK and high <= 1 + _SLACK:
         return 0, 1
     if dtype.kind == "f" and -1 - _SLACK <= low < -0.5 and high <= 1 + _SLACK:
         return -1, 1
     if dtype.kind in "iu" and low >= 0 and high <= 1:
         return 0, 1
-    # Numbers that are all small, such as 1.5, are more likely those of [0, 1] that went astray, or something else.
+    # If all values are small, such as 1.5, they are more likely values of [0, 1] gone wrong, or something else.
     if low >= 0 and high <= 255 and (high >= 128 or (whole and high >= 16)):
         return 0, 255
-    # Half of the range and more is used, so that it is not that of 10, 12 or 14 bits.
+    # More than half of the range is used, so these are not 10, 12 or 14 bits.
     if dtype == np.uint16 and high > 32767:
         return _SIXTEEN
     raise DataError(f"{where}: images are {dtype} from {low:g} to {high:g}; expected {_EXPECTED}")
 
 
 def _extent(where: str, images: Any) -> tuple[float, float, bool]:
-    """The least and the largest value, and whether all are whole numbers."""
+    """The smallest and the largest value, and whether all are integers."""
     low, high, whole = np.inf, -np.inf, True
     for _, part in progress(_parts(images), f"reading {where}", _part_count(images)):
         least, most = float(part.min()), float(part.max())
@@ -303,7 +303,7 @@ def _extent(where: str, images: Any) -> tuple[float, float, bool]:
 
 
 def _nearly_black(images: Any) -> list[str]:
-    """A word where bytes are all 0 or 1. The first image with a larger one ends the search."""
+    """A note if all bytes are 0 or 1. The search ends at the first larger one."""
     highest = 0
     for _, part in _parts(images):
         highest = max(highest, int(part.max()))

@@ -1,10 +1,10 @@
 """Turning a published file into one uint8 array on disk, once.
 
-Archives of pictures and compressed arrays are slow to read at random, so the first load writes them as `images.npy`,
-which later loads map into memory, and the factor rows as `rows.npy`. Both lie in a folder `prepared-…` beside the
-published file; its name carries the size and time of that file, so a changed file is prepared anew. The folder is
-written as `preparing-…` and renamed when it is whole. A second process waits for the first; what a killed one left behind
-is removed by the next.
+Archives of pictures and compressed arrays are slow to read in random order, so the first load writes them as
+`images.npy`, which later loads memory-map, and the factor rows as `rows.npy`. Both are in a folder `prepared-…` beside
+the published file; its name is a hash of that file's size and time, so a changed file is prepared again. The folder is
+written as `preparing-…` and renamed when it is complete. A second process waits for the first; leftovers of a killed
+one are removed by the next.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def prepare(sources: Sequence[Path], build: Callable[[], Build]) -> tuple[NDArra
 
 
 def _fingerprint(sources: Sequence[Path]) -> str:
-    # Whole seconds: archives that carry a data folder from machine to machine keep no finer times.
+    # Whole seconds: archives used to copy a data folder between machines keep no finer times.
     facts = [(path.name, path.is_file() and path.stat().st_size, int(path.stat().st_mtime)) for path in sources]
     return hashlib.sha256(repr((_FORMAT, facts)).encode()).hexdigest()[:12]
 

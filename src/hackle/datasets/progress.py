@@ -1,4 +1,4 @@
-"""The progress bar of long work: on standard error, only in a terminal, gone when the work is done."""
+"""The progress bar for long operations: on standard error, only in a terminal, removed when done."""
 
 from __future__ import annotations
 
@@ -12,6 +12,6 @@ T = TypeVar("T")
 
 
 def progress(steps: Iterable[T], title: str, total: int | None = None) -> Iterable[T]:
-    """The steps, one after another, under a bar; `total` is their number where the steps do not know it."""
+    """The steps, one after another, with a progress bar; `total` is their number if they have no length."""
     console = Console(stderr=True)
     return track(steps, title, total, console=console, transient=True, disable=not console.is_terminal)

@@ -1,9 +1,9 @@
-"""A small ray caster: one solid on the floor before a room's corner, under one lamp with soft shadows.
+"""A small ray caster: one solid on the floor in front of a room's corner, under one lamp with soft shadows.
 
-What it returns is not an image but how much of each material a pixel shows. Light only scales a material's colour or
+It returns not an image but how much of each material a pixel shows. Light only scales a material's colour or
 adds white, so a pixel is linear in the colours: floor weight × floor colour + wall weight × wall colour + object weight
-× object colour + white weight × white. The weights depend on the solid and the camera alone, so a scene is cast once
-whatever its colours. Shading acts on display values directly: a gamma curve would end linearity.
+× object colour + white weight × white. The weights depend only on the solid and the camera, so a scene is cast once
+for all colours. Shading acts on display values directly, because a gamma curve would break linearity.
 
 The room: the floor is z = 0, the walls are x = −WALL_DISTANCE and y = −WALL_DISTANCE with a white skirting board, the
 solid stands on the origin, and the camera orbits the vertical axis with the solid always in its middle. Vectors are
@@ -39,7 +39,7 @@ HALF_VIEW = math.tan(math.radians(15.0))
 LAMP = (5.6, 1.4, 6.2)
 LAMP_SIDE = 1.2
 AMBIENT, DIFFUSE = 0.46, 0.52
-"""Their sum, the brightest a surface can be, stays below one: white highlights need the room above."""
+"""Their sum, the maximum brightness of a surface, is below one to leave room for white highlights."""
 HIGHLIGHT = 0.6
 HIGHLIGHT_DOUBLINGS = 5
 """The highlight falls off with the 2⁵ = 32nd power of the cosine."""
@@ -47,7 +47,7 @@ HIGHLIGHT_DOUBLINGS = 5
 
 @dataclass(frozen=True)
 class Rays:
-    """r rays: origins (3, r), or (3, 1) where all start in one point, and unit directions (3, r)."""
+    """r rays: origins (3, r), or (3, 1) if all start at one point, and unit directions (3, r)."""
 
     origin: Floats
     direction: Floats
@@ -90,7 +90,7 @@ class Solid(ABC):
         """The radius of the ball around mid-height that holds the body."""
 
     def hit(self, origin: Floats, direction: Floats) -> Floats:
-        """The t at which each ray first meets the body ahead of its origin, infinite where it never does."""
+        """The t at which each ray first meets the body ahead of its origin, infinite if it never does."""
         enters, leaves = self.span(origin, direction)
         return np.where((enters <= leaves) & (leaves > 0), enters, np.inf)
 
@@ -280,7 +280,7 @@ def cast(view: View, solid: Solid) -> Floats:
 def _object_weights(normal: Floats, to_lamp: Floats, direction: Floats) -> Floats:
     """Lambert's cosine law plus Blinn and Phong's highlight, blended towards white so that weights never exceed one."""
     facing = np.maximum(_dot(normal, to_lamp), 0.0)
-    # Light from above and a little from below: a lower half that turns from the sky is darker.
+    # Ambient light comes mostly from above: surfaces that face down are darker.
     shade = AMBIENT * (0.85 + 0.15 * normal[2]) + DIFFUSE * facing
     gloss = np.maximum(_dot(normal, _unit(to_lamp - direction)), 0.0) * (facing > 0)
     for _ in range(HIGHLIGHT_DOUBLINGS):
@@ -317,14 +317,14 @@ def _slab(origin: Floats, direction: Floats, low: float, high: float) -> tuple[F
 
 
 def _quadric(a: Floats, b: Floats, c: Floats) -> tuple[Floats, Floats]:
-    """Where a·t² + 2·b·t + c ≤ 0; not a number where nowhere."""
+    """The interval where a·t² + 2·b·t + c ≤ 0; NaN if there is none."""
     with np.errstate(invalid="ignore"):
         root = np.sqrt(b * b - a * c)
     return (-b - root) / a, (-b + root) / a
 
 
 def _tube(origin: Floats, direction: Floats, radius: float) -> tuple[Floats, Floats]:
-    # The floor under a keeps rays along the tube, which are inside it always or never, free of 0 / 0.
+    # The lower bound on a avoids 0 / 0 for rays parallel to the tube, which are always or never inside it.
     a = np.maximum(direction[0] * direction[0] + direction[1] * direction[1], 1e-200)
     b = origin[0] * direction[0] + origin[1] * direction[1]
     return _quadric(a, b, origin[0] * origin[0] + origin[1] * origin[1] - radius**2)

@@ -1,16 +1,16 @@
 """rooms3d: hackle's own 3-D scenes, ray-cast on first use, so that there is nothing to download.
 
 The factors, their sizes and their order are those of 3D Shapes (Burgess and Kim 2018): floor, wall and object hue, the
-object's scale and shape, the camera's orientation; 480,000 images of 64 × 64 × 3. The pictures are not those of 3D Shapes:
-room, lamp, camera, solids and colours are hackle's, and figures on one set do not carry over to the other.
+object's scale and shape, the camera's orientation; 480,000 images of 64 × 64 × 3. The images are not those of 3D
+Shapes: room, lamp, camera, solids and colours are hackle's own, and results on one set do not carry over to the other.
 
 An image is linear in its three colours (see raycast.py), so only the 480 combinations of scale, shape and orientation are
 cast. They are kept as 8-bit material weights, and an image is their product with the colours:
 
     value = ⌊(Σ weight · colour + 128) / 256⌋,  weight and colour whole numbers from 0 to 255, Σ weight ≤ 256.
 
-Every term is a whole number below 2²⁴, which float32 holds exactly: any order of summation on any device gives the same
-bytes.
+Every term is an integer below 2²⁴, which float32 represents exactly: any order of summation on any device gives the
+same bytes.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ _CPU_CHUNK, _CUDA_CHUNK = 64, 4096
 class Rooms3D:
     """Rooms with one solid, six factors, 480,000 images.
 
-    `weights` has shape (480, 64, 64, 4): for each scale, shape and orientation, last fastest, the share of floor, wall,
-    object and white in each pixel, in 1/256. Use `load` to get them from the cache.
+    `weights` has shape (480, 64, 64, 4): for each scale, shape and orientation, last fastest, the fraction of floor,
+    wall, object and white in each pixel, in units of 1/256. `load` reads them from the cache.
     """
 
     name = "rooms3d"
@@ -129,7 +129,7 @@ def colour_table() -> Tensor:
 
 
 def cast_geometry() -> NDArray[np.uint8]:
-    """The weights of every scale, shape and orientation, cast anew, which takes about two seconds."""
+    """The weights of every scale, shape and orientation, ray-cast in about two seconds."""
     weights = np.empty((len(SCALES), len(SHAPES), len(ORIENTATIONS), SIDE * SIDE, len(MATERIALS)), dtype=np.uint8)
     for o, orientation in enumerate(progress(ORIENTATIONS, "casting rooms3d")):
         view = View.at(orientation, SIDE)
@@ -140,7 +140,7 @@ def cast_geometry() -> NDArray[np.uint8]:
 
 
 def load(root: Path) -> Rooms3D:
-    """The data set, with its geometry from the folder `rooms3d` of the data folder, or cast and kept there."""
+    """The data set, with its geometry read from the folder `rooms3d` of the data folder, or cast and stored there."""
     path = root / Rooms3D.name / GEOMETRY_FILE
     weights = kept(path, "rooms3d", cast_geometry, (GEOMETRIES, SIDE, SIDE, len(MATERIALS)), np.uint8)
     if hashlib.sha256(weights.data).hexdigest() != GEOMETRY_SHA256:

@@ -1,7 +1,7 @@
 """rooms3d's product of weights and colours as one CUDA kernel: each image's weights are read once, its bytes written once.
 
-The same whole-number arithmetic as `rooms3d.render_chunks` and the same bytes; only the float32 intermediates, ten times
-the size of the images, never reach memory.
+The arithmetic and the bytes are those of `rooms3d.render_chunks`, but the float32 intermediates, ten times the size of
+the images, never reach memory.
 """
 
 # Triton reads annotations as values.

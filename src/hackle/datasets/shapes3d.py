@@ -1,8 +1,8 @@
 """3D Shapes (Burgess & Kim 2018), the data set of Kim & Mnih 2018, section 5: 480,000 images of 64×64×3.
 
-The file 3dshapes.h5 holds `images` (n, 64, 64, 3) uint8 and `labels` (n, 6) float64, every combination of the six factors
-once, the last factor fastest. The grid is read off the labels. The images lie compressed in chunks of the HDF5 file, slow
-to read at random, so the first load writes them once as a 5.9 GB array that is mapped into memory.
+The file 3dshapes.h5 holds `images` (n, 64, 64, 3) uint8 and `labels` (n, 6) float64, every combination of the six
+factors once, the last factor fastest. The grid is read from the labels. The images are stored in compressed chunks,
+slow to read in random order, so the first load writes them as a 5.9 GB array that is then memory-mapped.
 """
 
 from __future__ import annotations

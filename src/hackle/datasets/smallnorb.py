@@ -3,7 +3,7 @@
 Train and test together make the complete grid: the train files hold instances 4, 6, 7, 8 and 9 of each category, the test
 files 0, 1, 2, 3 and 5. Each has -dat (n, 2, 96, 96) uint8, two cameras of which the first is used, -cat (n,) int32, and
 -info (n, 4) int32: instance, elevation, azimuth (even numbers 0 … 34, tens of degrees) and lighting. As in Locatello et
-al. 2019 the instance is not a factor to be found: it is unobserved, and here the last of the grid.
+al. 2019 the instance is not a factor to be learnt: it is unobserved, and here the last of the grid.
 
 Matrix format: little-endian int32 magic number, number of dimensions d, then max(3, d) sizes, then the numbers.
 """
@@ -80,7 +80,7 @@ def _build(paths: list[Path]) -> Build:
 
 
 def _positions(rows: Rows) -> NDArray[np.int64]:
-    """Where each image goes: its place in the complete grid, or in the order of the files if combinations lack."""
+    """Where each image goes: its index in the complete grid, or in the order of the files if combinations are missing."""
     present = FactorGrid(_FACTORS, present=rows)
     complete = FactorGrid(_FACTORS)
     return complete.index(rows) if present.size == complete.size else np.arange(present.size)

@@ -1,4 +1,4 @@
-"""What is known of a data set before it is loaded, and the loading that every set shares."""
+"""What is known about a data set before it is loaded, and the rendering that all sets share."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hackle.core.types import Dataset, HackleError, Images
 
 
 class DataError(HackleError):
-    """A data set that is not here, damaged or not of the expected format."""
+    """A data set that is missing, damaged or not in the expected format."""
 
 
 class Checksum(NamedTuple):
@@ -33,9 +33,9 @@ class Checksum(NamedTuple):
 
 @dataclass(frozen=True)
 class RemoteFile:
-    """A file to fetch: where it lies, what it must hash to and the name it gets under the data set's folder.
+    """A file to fetch: its address, expected checksum and name in the data set's folder.
 
-    An MD5 finds damage, not forgery: it is for files of which nobody recorded the SHA-256.
+    An MD5 detects damage, not forgery: it is for files whose SHA-256 is not known.
     """
 
     name: str
@@ -46,7 +46,7 @@ class RemoteFile:
 
     @property
     def checksum(self) -> Checksum | None:
-        """The best checksum known of the published file."""
+        """The best known checksum of the published file."""
         if self.sha256 is not None:
             return Checksum("SHA-256", self.sha256)
         return None if self.md5 is None else Checksum("MD5", self.md5)
@@ -54,10 +54,10 @@ class RemoteFile:
 
 @dataclass(frozen=True)
 class Source:
-    """One data set by name. `files` is empty where nothing needs fetching; `factors` names the observed ones.
+    """One data set by name. `files` is empty if nothing needs fetching; `factors` names the observed ones.
 
-    A file with an empty address cannot be fetched. `steps` says how to get the files by hand, where their owner's terms
-    ask for it. `optional` files are a choice: used where they are there, while without them hackle makes the set itself.
+    A file with an empty address cannot be fetched. `steps` says how to get the files by hand, if their owner's terms
+    require it. `optional` files are used if present; without them hackle generates the set itself.
     `title` is the name as papers spell it.
     """
 
@@ -79,7 +79,7 @@ class Source:
 
     @property
     def factor_sizes(self) -> dict[str, int]:
-        """The observed factors with their numbers of values, where `factors` lists them.
+        """The observed factors with their numbers of values, if `factors` lists them.
 
         >>> Source("a", "", "", "shape 3, x 32", "", lambda root: None).factor_sizes
         {'shape': 3, 'x': 32}

@@ -1,7 +1,7 @@
-"""Whether a file here is the published one, by its size and the checksum known of it.
+"""Whether a local file is the published one, by its size and known checksum.
 
-Where no checksum is known, the SHA-256 of the file as it was first fetched lies beside it as NAME.sha256, in the format of
-the sha256sum program, so that later damage shows.
+If no checksum is known, the SHA-256 of the file when it was first fetched is stored beside it as NAME.sha256, in the
+format of the sha256sum program, so that later damage is detected.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ State = Literal["missing", "verified", "unverified", "damaged"]
 
 @dataclass(frozen=True)
 class FileState:
-    """What is known of one published file here."""
+    """The state of the local copy of one published file."""
 
     path: Path
     state: State
@@ -28,7 +28,7 @@ class FileState:
 
 
 def file_state(file: RemoteFile, folder: Path) -> FileState:
-    """Whether the file is in the folder and is what was published, or, failing that, what was first fetched."""
+    """Whether the file is in the folder and matches what was published or, without a checksum, what was first fetched."""
     path = folder / file.name
     if not path.exists():
         return _absent(path)
@@ -54,7 +54,7 @@ def checksum_of(path: Path, algorithm: Literal["SHA-256", "MD5"]) -> Checksum:
 
 
 def record(path: Path, checksum: Checksum) -> None:
-    """Keeps what the file at `path` hashed to when it was fetched."""
+    """Stores the checksum that the file at `path` had when it was fetched."""
     _record_path(path).write_text(f"{checksum.digest}  {path.name}\n")
 
 

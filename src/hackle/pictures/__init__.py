@@ -1,4 +1,4 @@
-"""Pictures of one model: what each latent does, what it says about the factors, and what the model makes of its prior."""
+"""Pictures of one model: what each latent does, what it says about the factors, and samples from the prior."""
 
 from hackle.pictures.captured import Captured, Response, importance, nearest_row, response
 from hackle.pictures.encoding import data_address, gif_bytes, png_bytes

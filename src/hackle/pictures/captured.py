@@ -1,10 +1,10 @@
-"""What a model captured: what each code says about each factor, and how codes answer when one factor moves.
+"""What a model captured: what each code says about each factor, and how codes respond when one factor moves.
 
-Four matrices. The information of codes on factors, counted after cutting posterior means in bins, is what MIG sees (Chen et
-al. 2018); over whole posteriors it is what RMIG sees (Do & Tran 2020, section 3.3). The importance of codes for predicting
-factors is what DCI sees (Eastwood & Williams 2018). MISJED says which pairs of codes share or lack information (Do & Tran
-2020, Eq. 7). Categorical codes are counted as they are; MISJED leaves them out. A continuous factor is cut into the grid's
-bins, but for its importance.
+Four matrices. The mutual information of codes and factors, counted after cutting posterior means into bins, underlies
+MIG (Chen et al. 2018); over whole posteriors it underlies RMIG (Do & Tran 2020, section 3.3). The importance of codes
+for predicting factors underlies DCI (Eastwood & Williams 2018). MISJED shows which pairs of codes share information or
+have none (Do & Tran 2020, Eq. 7). Categorical codes are counted as they are; MISJED leaves them out. A continuous
+factor is cut into the grid's bins, except for importance.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from hackle.train.model import Model
 
 Floats = NDArray[np.float64]
 BINS = 20
-"""Bins of a code's means, as MIG cuts them."""
+"""Bins of a code's means, as in MIG."""
 
 
 def _factors(look: Look, grid: FactorGrid) -> list[int]:
@@ -37,9 +37,11 @@ def _factors(look: Look, grid: FactorGrid) -> list[int]:
 
 @dataclass(frozen=True)
 class Captured:
-    """Informations in nats: `information` (c, f) of means, `posterior_information` (c, f) of posteriors, the factors'
-    `entropies` (f,), `informativeness` (c,) of each code on the image, `misjed` (c, c), NaN for categorical codes. `chance`
-    (f,) is what counting finds in means that know nothing of a factor: the mean over codes, the factors dealt out anew."""
+    """Mutual information with the factors in nats: `information` (c, f) of means, `posterior_information` (c, f) of
+    posteriors; the factors' `entropies` (f,); `informativeness` (c,) of each code about the image; `misjed` (c, c), NaN
+    for categorical codes. `chance` (f,) is what counting gives for uninformative means: the average over codes with the
+    factors
+    permuted among the images."""
 
     factors: tuple[str, ...]
     information: Floats
@@ -65,7 +67,7 @@ class Captured:
         if len(look.continuous):
             means, logvars = look.means[:, look.continuous], look.logvars[:, look.continuous]
             with warnings.catch_warnings():
-                # Codes beyond the bins are counted in the outermost ones: a picture bears that.
+                # Codes beyond the bins are counted in the outermost ones, which is accurate enough for a picture.
                 warnings.simplefilter("ignore", OutOfRangeWarning)
                 posterior[look.continuous] = factor_information(
                     means, logvars, factors, kinds="categorical"
@@ -75,13 +77,13 @@ class Captured:
 
     @property
     def ranking(self) -> NDArray[np.int64]:
-        """Codes by their information on each factor, most first, (c, f)."""
+        """Codes by their information on each factor, highest first, (c, f)."""
         return np.argsort(-self.posterior_information, axis=0, kind="stable")
 
     def main_factor(self, code: int, least: float = 0.1) -> str:
-        """The factor of which a code knows the largest part, with that part; nothing where it is below `least`.
+        """The factor of which a code captures the largest fraction, with that fraction; empty if it is below `least`.
 
-        The part is the information of the code's posterior on the factor over the factor's entropy.
+        The fraction is the mutual information of the code's posterior and the factor, divided by the factor's entropy.
         """
         part = self.posterior_information[code] / self.entropies
         best = int(np.argmax(part))
@@ -89,7 +91,7 @@ class Captured:
 
 
 def informativeness_of(look: Look) -> Floats:
-    """I(z_i; x) of each code, (c,): quantised posteriors, or the entropy of the classes that images are given."""
+    """I(z_i; x) of each code, (c,): from quantised posteriors, or the entropy of the classes assigned to images."""
     information = np.zeros(look.means.shape[1])
     for code, axis in enumerate(look.axes):
         if axis.prior == "categorical":
@@ -104,7 +106,7 @@ def informativeness_of(look: Look) -> Floats:
 
 
 def importance(look: Look, grid: FactorGrid, predictor: str = "gbt") -> Floats:
-    """DCI's importance matrix (c, f), each column summing to 1; codes that do not vary have none."""
+    """DCI's importance matrix (c, f), each column summing to 1; codes that do not vary have importance 0."""
     kept = _factors(look, grid)
     factors, kinds = grid.values(look.rows)[:, kept], [grid.kinds[column] for column in kept]
     varying = np.ptp(look.means, axis=0) > 0
@@ -119,8 +121,8 @@ def importance(look: Look, grid: FactorGrid, predictor: str = "gbt") -> Floats:
 class Response:
     """What codes do when one factor moves: its values (n,), an image of each, and the codes' means and deviations (n, c).
 
-    Values are real numbers of a continuous factor and class numbers of others. held: the other factors stay as they are;
-    else no two images differ in this factor alone, and the codes are those of some images of each value or bin.
+    Values are real numbers for a continuous factor and class numbers for others. held: the other factors stay fixed;
+    if not, no two images differ in this factor alone, and the codes are averages over some images of each value or bin.
     """
 
     factor: str
@@ -132,13 +134,14 @@ class Response:
 
 
 _OF_EACH = 16
-"""Images of each value or bin, where the other factors cannot be held."""
+"""Images per value or bin if the other factors cannot be held."""
 
 
 def response(model: Model, dataset: Dataset, row: NDArray[np.int64], column: int, *, most: int = 64) -> Response:
-    """Move one factor through its values and hold the others at `row`; where there are more values than `most`, through as
-    many, evenly spaced. In an incomplete grid, through the values that exist beside the others; where there is no other,
-    through all of them, or the bins of a continuous factor, over some images of each."""
+    """Move one factor through its values, at most `most` of them, evenly spaced, and hold the others at `row`. An incomplete
+    grid offers only the values that occur together with the others; if there is just one, the codes are averaged over
+    some
+    images of each value, or of each bin of a continuous factor."""
     grid = dataset.factors
     row = grid.check(np.asarray(row)[None])[0]
     if grid.complete:
@@ -158,7 +161,7 @@ def response(model: Model, dataset: Dataset, row: NDArray[np.int64], column: int
 
 
 def _across(model: Model, dataset: Dataset, every: NDArray[np.int64], column: int, most: int) -> Response:
-    """Codes over some images of each value or bin; their deviation is that of the means and of the posteriors together."""
+    """Codes over some images of each value or bin; the deviation combines that of the means and of the posteriors."""
     grid = dataset.factors
     classes = grid.classes(every)[:, column]
     chosen = [_spaced(np.flatnonzero(classes == one), _OF_EACH) for one in _spaced(np.unique(classes), most)]
@@ -182,16 +185,16 @@ def _shown(grid: FactorGrid, values: NDArray[np.int64], column: int) -> NDArray[
 
 
 def _spaced(values: NDArray[np.int64], most: int) -> NDArray[np.int64]:
-    """At most so many of these, evenly spaced."""
+    """At most `most` of these values, evenly spaced."""
     if len(values) <= most:
         return values
     return values[np.linspace(0, len(values) - 1, most).round().astype(np.int64)]
 
 
 def nearest_row(grid: FactorGrid, row: ArrayLike) -> NDArray[np.int64]:
-    """The row itself where it exists; else, where a factor is continuous, the existing one that is nearest to it.
+    """The row itself if it exists; otherwise, if a factor is continuous, the nearest existing row.
 
-    Continuous factors differ by their distance over their range, others by 1 where they differ at all.
+    The distance is the squared difference relative to the range for continuous factors, and 1 for others that differ.
     """
     wanted = grid.check(np.asarray(row)[None])
     if grid.complete or "continuous" not in grid.kinds:

@@ -1,4 +1,4 @@
-"""Pictures, figures and frames as PNG and GIF, for files and for pages."""
+"""Pictures, figures and frames as PNG and GIF, for files and HTML pages."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def png_bytes(view: Picture | Figure) -> bytes:
 
 
 def gif_bytes(frames: Sequence[Picture], milliseconds: int = 80) -> bytes:
-    """Frames as an endless GIF."""
+    """Frames as a looping GIF."""
     head, *tail = [Image.fromarray(frame) for frame in frames]
     buffer = BytesIO()
     head.save(buffer, "gif", save_all=True, append_images=tail, duration=milliseconds, loop=0)
@@ -35,5 +35,5 @@ def gif_bytes(frames: Sequence[Picture], milliseconds: int = 80) -> bytes:
 
 
 def data_address(content: bytes, kind: str = "png") -> str:
-    """An image as an address that can stand in a page."""
+    """An image as a data URL for an HTML page."""
     return f"data:image/{kind};base64,{base64.b64encode(content).decode()}"

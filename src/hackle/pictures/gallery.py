@@ -53,7 +53,7 @@ class Gallery(Mapping[str, Any]):
 
 
 def views_of(look: Look, dataset: Dataset, *, seed: int = 0, image: int = 0) -> Gallery:
-    """Every view of a look. Those that compare codes with factors are left out where no factor is known."""
+    """Every view of a look. Those that compare codes with factors are left out if no factor is known."""
     first, second = look.order[0], look.order[min(1, len(look.order) - 1)]
     other = image + 1 if image + 1 < len(look.images) else 0
     columns = scored_factors(dataset.factors)
@@ -103,13 +103,13 @@ def show(
     overwrite: bool = False,
     trust: bool = False,
 ) -> Gallery | list[Path]:
-    """Every view of a model: traversals, reconstructions, samples, a map of two latents, an interpolation, histograms, and
-    where factors are known what the codes say about them.
+    """Every view of a model: traversals, reconstructions, samples, a map of two latents, an interpolation, histograms and,
+    if factors are known, what the codes say about them.
 
-    model: may also be a run's folder; `trust` imports what its record names, as in `Model.load`. dataset: or its name, as
-    `hackle.load` takes it; the one that the model was trained on, if not given. folder: where to write the views as PNG and
-    an animation as GIF, giving their paths; without it a `Gallery` comes back, which a notebook displays. seed: which images
-    are shown. image: which of them the traversals start from.
+    model: may also be a run's folder; `trust` imports what its record names, as in `Model.load`. dataset: a data set or
+    its name, as in `hackle.load`; by default the one that the model was trained on. folder: where to write the views as
+    PNG and an animation as GIF; their paths are returned. Without it, a `Gallery` is returned, which a notebook
+    displays. seed: which images are shown. image: which of them the traversals start from.
     """
     if isinstance(model, str | Path):
         model = Model.load(model, trust=trust)

@@ -1,11 +1,12 @@
 """What the pictures of a model are made from: its codes' priors, some images and their posteriors.
 
-A code's prior is N(0, 1), or, for an InfoGAN, U[−1, 1] or uniform over classes (Chen et al. 2016). Codes are ordered by the
-KL of their posterior to it. Against U[−1, 1] that is ln 2 − H(q), against k classes ln k − H(q), where q is what the
-recogniser gives; the first counts a posterior's mass outside the interval as if it lay inside, so it is taken as at least 0.
+A code's prior is N(0, 1), or, for an InfoGAN, U[−1, 1] or uniform over classes (Chen et al. 2016). Codes are ordered by
+the KL of their posterior to the prior: ln 2 − H(q) for U[−1, 1], ln k − H(q) for k classes, where q is the output of
+the recognition network; the former counts a posterior's mass outside the interval as if it lay inside, so it is clipped
+at 0.
 
-Traversals go through two deviations of a normal prior to either side, and through what the data visit: of the means of
-images all but a hundredth at either end. A posterior that has drifted from its prior is thus seen where it is.
+Traversals span two standard deviations of a normal prior on either side, extended to the range of the images' means
+without the outermost 1% at each end. A posterior that has drifted from its prior is thus shown where it lies.
 """
 
 from __future__ import annotations
@@ -25,12 +26,12 @@ from hackle.pictures.tiles import Picture
 from hackle.train.model import Model
 
 SPAN, REACH = 2.0, 3.0
-"""Traversals go at least from −SPAN to SPAN, two standard deviations of the prior to either side; sliders and histograms go
-at least from −REACH to REACH."""
+"""Traversals cover at least −SPAN to SPAN, two standard deviations of the prior on either side; sliders and histograms cover
+at least −REACH to REACH."""
 VISITED, SEEN = 0.01, 0.005
-"""Which part of the images' means lies beyond either end of a traversal at most, and of their posteriors beyond a histogram."""
+"""At most this fraction of the images' means lies beyond each end of a traversal, and of posterior draws beyond a histogram."""
 ACTIVE = 0.01
-"""Nats of KL to the prior up to which a code has collapsed, as `hackle.metrics.active_units` has it."""
+"""A code has collapsed if its KL to the prior is at most this many nats, as in `hackle.metrics.active_units`."""
 
 
 class PictureError(HackleError):
@@ -38,7 +39,7 @@ class PictureError(HackleError):
 
 
 def _joined(ends: tuple[float, float], values: NDArray[np.float32], beyond: float) -> tuple[float, float]:
-    """A range widened to tenths until at most a part of the values lies beyond either end of it."""
+    """A range widened, in tenths, until at most the fraction `beyond` of the values lies outside each end."""
     finite = values[np.isfinite(values)].astype(np.float64)
     low, high = np.quantile(finite, [beyond, 1 - beyond]) if len(finite) else ends
     return min(ends[0], math.floor(10 * low) / 10), max(ends[1], math.ceil(10 * high) / 10)
@@ -46,7 +47,7 @@ def _joined(ends: tuple[float, float], values: NDArray[np.float32], beyond: floa
 
 @dataclass(frozen=True)
 class Axis(Code):
-    """One code, as pictures move along it. visited: the ends of its traversals, where they are not those of its prior."""
+    """One code as an axis of pictures. visited: the ends of its traversals if they differ from those of the prior."""
 
     visited: tuple[float, float] | None = None
 
@@ -58,13 +59,13 @@ class Axis(Code):
         return self.visited or ((-SPAN, SPAN) if self.prior == "normal" else (-1.0, 1.0))
 
     def visiting(self, means: NDArray[np.float32]) -> Axis:
-        """The same code, whose traversals also pass through what these means (n,) of images visit. A generator was never asked
-        for codes outside the interval or the classes of its prior."""
+        """The same code with traversals widened to cover these means (n,) of images. Only for a normal prior: a generator never
+        saw codes outside the interval or the classes of its prior."""
         ends = _joined(self.ends, means, VISITED) if self.prior == "normal" else self.ends
         return self if ends == self.ends else replace(self, visited=ends)
 
     def reach(self, draws: NDArray[np.float32] | None = None) -> tuple[float, float]:
-        """The ends of a slider or histogram: those of traversals and of the prior, and where posteriors draw their samples."""
+        """The ends of a slider or histogram, wide enough for traversals, the prior and draws from the posteriors."""
         if self.prior == "categorical":
             return self.ends
         low, high = self.ends
@@ -73,12 +74,12 @@ class Axis(Code):
         return least if draws is None else _joined(least, draws, SEEN)
 
     def values(self, columns: int) -> NDArray[np.float32]:
-        """The values of a traversal, (columns,), from end to end; of classes those that are nearest."""
+        """The values of a traversal, (columns,), from end to end; for classes, rounded."""
         values = np.linspace(*self.ends, columns)
         return (values.round() if self.prior == "categorical" else values).astype(np.float32)
 
     def sweep(self, frames: int) -> NDArray[np.float32]:
-        """The values of a loop that goes out and back, (frames,)."""
+        """The values of a loop that goes back and forth, (frames,)."""
         share = (np.sin(np.linspace(0, 2 * np.pi, frames, endpoint=False)) + 1) / 2
         if self.prior == "categorical":
             return np.floor(share * (self.classes - 1e-6)).astype(np.float32)
@@ -86,7 +87,7 @@ class Axis(Code):
         return (low + share * (high - low)).astype(np.float32)
 
     def draw(self, n: int, rng: np.random.Generator) -> NDArray[np.float32]:
-        """n draws of the prior, (n,)."""
+        """n draws from the prior, (n,)."""
         if self.prior == "categorical":
             return rng.integers(self.classes, size=n).astype(np.float32)
         if self.prior == "uniform":
@@ -127,7 +128,7 @@ class Look:
 
     @classmethod
     def of(cls, model: Model, dataset: Dataset, *, n: int = 1000, seed: int = 0) -> Look:
-        """Encode n random images of the data set, none twice; all of them where there are no more."""
+        """Encode n random images of the data set without repetition, or all of them if there are no more than n."""
         size = dataset.factors.size
         rows = dataset.factors.rows(np.random.default_rng(seed).choice(size, min(n, size), replace=False))
         images = dataset.render(rows, seed=seed)
@@ -138,12 +139,12 @@ class Look:
 
     @property
     def collapsed(self) -> NDArray[np.bool_]:
-        """Which codes say next to nothing of the images: those that `active_units` does not count."""
+        """Which codes say next to nothing about the images: those that `active_units` does not count."""
         return self.kl <= ACTIVE
 
     @cached_property
     def reach(self) -> tuple[tuple[float, float], ...]:
-        """For each code the ends of its slider and histogram."""
+        """The ends of each code's slider and histogram."""
         draws = self.draws()
         return tuple(axis.reach(draws[:, code]) for code, axis in enumerate(self.axes))
 
@@ -153,6 +154,6 @@ class Look:
         return np.flatnonzero([axis.prior != "categorical" for axis in self.axes])
 
     def draws(self, seed: int = 0) -> NDArray[np.float32]:
-        """One sample of each image's posterior, (n, l): draws of the aggregate posterior q(z)."""
+        """One sample from each image's posterior, (n, l): draws from the aggregate posterior q(z)."""
         noise = np.random.default_rng(seed).standard_normal(self.means.shape, dtype=np.float32)
         return (self.means + np.exp(0.5 * self.logvars) * noise).astype(np.float32)

@@ -26,8 +26,8 @@ INK, FAINT = LIGHT.ink, LIGHT.faint
 
 
 def _labelled(look: Look, rows: NDArray, labels: list[str], codes: list[int]) -> Figure:
-    """Rows of images, each with its label; the last ones are traversals of `codes`. What has collapsed is faint, and below
-    the columns stand the traversals' first and last values, or beside the rows where codes have different ones."""
+    """Rows of images, each with its label; the last ones are traversals of `codes`. Labels of collapsed codes are faint. The
+    traversals' first and last values stand below the columns, or beside the rows if they differ between codes."""
     from matplotlib.figure import Figure
 
     height, columns = rows.shape[:2]
@@ -50,7 +50,7 @@ def _labelled(look: Look, rows: NDArray, labels: list[str], codes: list[int]) ->
     axes.set_xlabel("value of the latent in its row", fontsize=8)
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
-    # Images of one size, and paper that is as large as they and the words beside and below them.
+    # Images have a fixed size; the figure is as large as they and their labels need.
     left = max(label.get_window_extent().width for label in axes.get_yticklabels()) / figure.dpi + 0.12
     wide, high, below, margin = columns * 0.62, height * 0.62, 0.4, 0.08
     paper = np.array([left + wide + margin, below + high + margin])
@@ -64,7 +64,7 @@ def _signed(value: float) -> str:
 
 
 def latent_name(look: Look, latent: int, factor: str = "") -> str:
-    """A latent with the factor that it knows, where there is one, and its KL to the prior in nats, or that it has collapsed."""
+    """A latent with the factor that it captures, if any, and its KL to the prior in nats, or "collapsed"."""
     use = "collapsed" if look.collapsed[latent] else f"KL {look.kl[latent]:.2f}"
     return "  ".join(part for part in (f"z{latent}", factor, use) if part)
 
@@ -72,7 +72,7 @@ def latent_name(look: Look, latent: int, factor: str = "") -> str:
 def overview(look: Look, image: int = 0, columns: int = 11, captured: Captured | None = None) -> Figure:
     """Originals, reconstructions, then a traversal of each latent labelled with its KL, most used first.
 
-    captured: what the latents say of factors; each then bears the factor that it knows best.
+    captured: what the latents say about factors; each is then labelled with the factor that it captures best.
     """
     rows = overview_rows(look, image, columns)
     labels = [latent_name(look, latent, captured.main_factor(latent) if captured else "") for latent in look.order]
@@ -80,7 +80,7 @@ def overview(look: Look, image: int = 0, columns: int = 11, captured: Captured |
 
 
 def top_latents_figure(look: Look, captured: Captured, top: int = 3, image: int = 0) -> Figure:
-    """For each factor the traversals of the latents that say most about it, labelled with that information in nats."""
+    """For each factor, traversals of the latents most informative about it, labelled with that information in nats."""
     rows = top_latents(look, captured, top, image)
     shown = [
         (name, int(latent), captured.posterior_information[latent, factor])
@@ -143,7 +143,7 @@ def captured_figure(look: Look, captured: Captured, importance: NDArray) -> Figu
     names, factors = [f"z{latent}" for latent in order], list(captured.factors)
     figure = Figure(figsize=(9.5, 0.5 * len(order) + 5.0), dpi=150, layout="constrained")
     panels = figure.subplots(2, 2)
-    # Of few images counts in bins find information where there is none.
+    # With few images, counts in bins show information where there is none.
     beside = [f"{name}\nby chance {chance:.2f}" for name, chance in zip(factors, captured.chance, strict=True)]
     _heat_map(panels[0, 0], captured.information[order], "information of means, nats (MIG)", beside, names)
     _heat_map(
@@ -155,7 +155,7 @@ def captured_figure(look: Look, captured: Captured, importance: NDArray) -> Figu
 
 
 def responses_figure(look: Look, responses: list[Response]) -> Figure:
-    """A panel for each latent and factor: the latent's mean and deviation while that factor alone moves, or over all images."""
+    """A panel for each latent and factor: the latent's mean and deviation as only that factor moves, or over all images."""
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
 
@@ -171,7 +171,7 @@ def responses_figure(look: Look, responses: list[Response]) -> Figure:
             if row == 0:
                 panel.set_title(moved.factor if moved.held else f"{moved.factor}\n(all images)", fontsize=8)
             panel.xaxis.set_major_locator(MaxNLocator(4, integer=moved.values.dtype.kind == "i"))
-        # A latent that hardly moves is not made to look as if it did.
+        # A minimum height keeps a latent that hardly moves from looking as if it did.
         low, high = panels[row, 0].get_ylim()
         middle, half = (low + high) / 2, max(1.0, (high - low) / 2)
         panels[row, 0].set_ylim(middle - half, middle + half)

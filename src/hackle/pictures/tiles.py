@@ -16,8 +16,8 @@ def to_bytes(images: NDArray) -> Picture:
 
 
 def in_colour(images: Picture, background: int = 255) -> Picture:
-    """Images of any number of channels with three: grey in all of them, transparent ones (two or four) laid over a
-    background, and the first three where there are more."""
+    """Images of any number of channels converted to three: grey is repeated, transparency (two or four channels) is blended
+    with the background, and of more channels the first three are used."""
     channels = images.shape[-1]
     colours = images[..., :1].repeat(3, axis=-1) if channels < 3 else images[..., :3]
     if channels not in (2, 4):

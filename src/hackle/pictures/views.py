@@ -31,7 +31,7 @@ def _moved(look: Look, image: int, latents: NDArray[np.int64], columns: int) -> 
 
 
 def traversals(look: Look, image: int = 0, columns: int = 11) -> Images:
-    """Decoded images (latents, columns, h, w, c): each row moves one latent of an image's mean, most used latent first."""
+    """Decoded images (latents, columns, h, w, c): each row varies one latent of an image's mean, most used latent first."""
     return _moved(look, image, look.order, columns)
 
 
@@ -43,7 +43,7 @@ def top_latents(look: Look, captured: Captured, top: int = 3, image: int = 0, co
 
 
 def pair_map(look: Look, first: int, second: int, image: int = 0, side: int = 9) -> Images:
-    """Decoded images (side, side, h, w, c): one latent moves down the rows, another along the columns."""
+    """Decoded images (side, side, h, w, c): one latent varies down the rows, another along the columns."""
     z = np.broadcast_to(look.means[image], (side, side, look.means.shape[1])).copy()
     z[:, :, first] = look.axes[first].values(side)[:, None]
     z[:, :, second] = look.axes[second].values(side)[None, :]
@@ -79,7 +79,7 @@ def reconstructions(look: Look, columns: int = 11) -> Images:
 
 
 def overview_rows(look: Look, image: int = 0, columns: int = 11) -> Images:
-    """Originals, reconstructions and traversals, (2 + latents, columns, h, w, c). Where there are fewer images than columns
+    """Originals, reconstructions and traversals, (2 + latents, columns, h, w, c). If there are fewer images than columns,
     the rest of the first two rows is white."""
     first, moved = reconstructions(look, columns), traversals(look, image, columns)
     rows = np.ones((2 + len(moved), *moved.shape[1:]), np.float32)
@@ -88,7 +88,7 @@ def overview_rows(look: Look, image: int = 0, columns: int = 11) -> Images:
 
 
 def animation(look: Look, images: int = 4, frames: int = 24) -> list[Picture]:
-    """Frames of a loop in which every latent (columns, most used first) of several images (rows) sweeps out and back."""
+    """Frames of a loop in which each latent (columns, most used first) of several images (rows) sweeps back and forth."""
     images = min(images, len(look.images))
     count = len(look.order)
     z = np.broadcast_to(look.means[:images, None, None], (images, count, frames, look.means.shape[1])).copy()
