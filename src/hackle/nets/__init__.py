@@ -1,6 +1,6 @@
 """Network architectures by name: frozen records that build an encoder and a decoder, or an InfoGAN's networks.
 
-A module of this room that defines an architecture is found; the classes imported here are those that people name.
+Any module of this package that defines an architecture is found; the classes imported here are for direct use.
 """
 
 import dataclasses

@@ -2,8 +2,8 @@
 
 Discriminator and recogniser (the tables' encoder Q) share a trunk of convolutions and one fully connected layer. Every
 layer but the first convolution, the outputs and the generator's last is batch-normalised; the trunk of a critic trained
-with a gradient penalty is not, and has layer normalisation in its fully connected layer instead. Normalisation stands
-before the activation, as in the networks of Chen et al. 2016 which the tables follow; the tables leave the order open.
+with a gradient penalty is not, and has layer normalisation in its fully connected layer instead. Normalisation comes
+before the activation, as in the networks of Chen et al. 2016, which the tables follow; the tables leave the order open.
 
     Table 4 (MNIST)       Adversarial(channels=(64, 128), hidden=1024, leaky_generator=False)
     Table 5 (2D Shapes)   Adversarial()
@@ -29,7 +29,7 @@ class Adversarial:
 
     `channels` of the trunk's halving convolutions (for 64-pixel images, as in `Convolutional`), mirrored in the generator;
     `hidden` units of the fully connected layers; `side` of the smallest maps; `flat_layers` stride-1 convolutions at that
-    side; `leaky_generator` gives the generator's convolutions leaky ReLU in place of ReLU; `recogniser_hidden` units of
+    side; `leaky_generator` gives the generator's convolutions leaky ReLU instead of ReLU; `recogniser_hidden` units of
     the recogniser's own layer.
     """
 

@@ -1,6 +1,6 @@
-"""Layers one after another, those that kernels compute together run as one.
+"""Layers one after another; those that a kernel can compute together run as one.
 
-The layers, and so the names of their parameters, are those that were given.
+The layers, and so the names of their parameters, are unchanged.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from hackle.nets.normalisation import BatchNorm, LayerNorm
 
 
 def _slope(layer: nn.Module) -> float | None:
-    """The slope of a ReLU or leaky ReLU below zero, nothing for other layers."""
+    """The slope of a ReLU or leaky ReLU below zero, None for other layers."""
     if isinstance(layer, nn.ReLU):
         return 0.0
     return layer.negative_slope if isinstance(layer, nn.LeakyReLU) else None
 
 
 def _convolutions(layers: list[nn.Module]) -> list[Down]:
-    """The convolutions that these layers begin with, as far as the same leaky ReLU is behind each."""
+    """The convolutions that these layers begin with, as long as each is followed by the same leaky ReLU."""
     found = []
     for layer, activation in zip(layers[::2], layers[1::2], strict=False):
         if not isinstance(layer, Down) or layer.slope != 1.0 or _slope(activation) != _slope(layers[1]):
@@ -32,8 +32,8 @@ def _convolutions(layers: list[nn.Module]) -> list[Down]:
 
 
 class Chain(nn.Sequential):
-    """As `nn.Sequential`; but convolutions in a row, each with the same leaky ReLU, are one tower, and fully connected layers
-    and normalisations take the leaky ReLU behind them along."""
+    """Like `nn.Sequential`, but convolutions in a row, each with the same leaky ReLU, run as one tower, and fully
+    connected layers and normalisations run together with the leaky ReLU that follows."""
 
     def forward(self, values: Tensor) -> Any:
         layers = list(self)

@@ -1,10 +1,10 @@
 """The convolutional encoder and decoder of Locatello et al. 2019 (Table 2), Kim & Mnih 2018 (Tables 1, 2, 3) and
 Do & Tran 2020 (Tables 3, 4).
 
-They differ in the width of the fully connected layer alone: 256, or 128 for 2D Shapes. Do & Tran's 4×4 "valid"
+They differ only in the width of the fully connected layer: 256, or 128 for 2D Shapes. Do & Tran's 4×4 "valid"
 convolutions on 4×4 maps are fully connected layers. The first two do not name an activation after the encoder's fully
-connected layer; a ReLU stands there, as in the third, since two linear layers in a row would be one. The ReLU that the
-third lists after the decoder's last layer is left out: logits must be able to be negative.
+connected layer; there is a ReLU, as in the third, since two linear layers in a row would amount to one. The ReLU that
+the third lists after the decoder's last layer is left out: logits may be negative.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from hackle.nets.layers import DownTower, GaussianHead, Linear, Reshape, UpTower
 from hackle.nets.sizes import check_sizes
 
 SIZES = (16, 28, 32, 64, 128, 256)
-"""The sides of images that these networks take."""
+"""The image sizes that these networks take."""
 
 
 class ShapeError(HackleError, ValueError):
@@ -27,7 +27,7 @@ class ShapeError(HackleError, ValueError):
 
 
 def halvings(shape: tuple[int, int, int], side: int = 4) -> tuple[int, int]:
-    """How many times images of this shape are halved to reach the given side, and the side: 7 for 28-pixel images.
+    """How often images of this shape are halved to reach the given side, and the side reached: 7 for 28-pixel images.
 
     >>> halvings((64, 64, 3)), halvings((28, 28, 1))
     ((4, 4), (2, 7))
@@ -58,8 +58,8 @@ def channel_plan(channels: tuple[int, ...], count: int) -> tuple[int, ...]:
 class Convolutional:
     """Four 4×4 stride-2 convolutions and a fully connected layer, mirrored in the decoder.
 
-    `hidden` is the width of the fully connected layer. `channels` holds for 64-pixel images; smaller images leave out the
-    first ones, larger ones repeat the last.
+    `hidden` is the width of the fully connected layer. `channels` holds for 64-pixel images; for smaller images the
+    first ones are left out, for larger ones the last is repeated.
     """
 
     name, title = "convolutional", "convolutional encoder"

@@ -15,7 +15,7 @@ from hackle.nets.layers import LEAK, Linear
 
 def latent_discriminator(latents: int, layers: int = 6, width: int = 1000, logits: int = 2) -> nn.Module:
     """`layers` hidden layers with leaky ReLU. He-normal weights: with smaller ones the early phase of FactorVAE, before
-    the discriminator tells anything apart, lasts about five times longer."""
+    the discriminator learns anything, lasts about five times longer."""
     modules: list[nn.Module] = []
     for inputs, hidden in pairwise([latents] + [width] * layers):
         modules += [Linear(inputs, hidden, he=True), nn.LeakyReLU(LEAK)]

@@ -1,6 +1,6 @@
 """The layers that networks are built from. Images are (b, h, w, c), channels last.
 
-Layers compute in the dtype of what they are given; their parameters stay float32.
+Layers compute in the dtype of their inputs; their parameters stay float32.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Linear(nn.Linear):
         nn.init.zeros_(self.bias)
 
     def forward(self, values: Tensor, slope: float = 1.0) -> Tensor:
-        """A leaky ReLU follows: slope 0 is ReLU, 1 none. With it there are no second derivatives on CUDA."""
+        """A leaky ReLU follows: slope 0 is ReLU, 1 none. With one, there are no second derivatives on CUDA."""
         return linear(values, self.weight.to(values.dtype), self.bias.to(values.dtype), slope)
 
 
@@ -98,7 +98,7 @@ class UpTower(nn.Sequential):
 class Same(nn.Module):
     """4×4 convolution with stride 1 that keeps height and width.
 
-    Three rows and columns of zeros must be added. TensorFlow's SAME puts one before and two after; its transposed
+    Three rows and columns of zeros must be added. TensorFlow's SAME adds one before and two after; its transposed
     convolution, the adjoint, two before and one after. The other layers' operator has stride 2, so this one gathers its
     sixteen taps and multiplies.
     """
@@ -121,9 +121,9 @@ class Same(nn.Module):
 class Three(nn.Module):
     """3×3 convolution with stride 1 that keeps height and width. A leaky ReLU follows: slope 0 is ReLU, 1 none.
 
-    It is computed as a `Down` of four times as many channels: of the 4×4 pixels that a place of its output sees, each of the
-    four pixels in the middle is the centre of 3×3. So what runs is the operator of the other layers, with its kernels for
-    stacks, for 16 products where 9 would do.
+    It is computed as a `Down` with four times as many channels: among the 4×4 pixels that one of its outputs sees, each
+    of the four in the middle is the centre of a 3×3 patch. So it uses the operator of the other layers, with its
+    kernels for stacks, at the cost of 16 products instead of 9.
     """
 
     def __init__(self, inputs: int, outputs: int, *, slope: float = 1.0) -> None:
@@ -136,7 +136,7 @@ class Three(nn.Module):
     def forward(self, images: Tensor) -> Tensor:
         height, width = images.shape[1:3]
         odd = height % 2, width % 2
-        # Zeros beyond an odd edge are what the convolution sees there in any case.
+        # The convolution pads with zeros there in any case.
         images = F.pad(images, (0, 0, 0, odd[1], 0, odd[0])) if any(odd) else images
         places = [F.pad(self.weight, (0, 0, 0, 0, j, 1 - j, i, 1 - i)) for i in (0, 1) for j in (0, 1)]
         fours = down_layer(images, torch.cat(places, dim=-1), self.bias.repeat(4), self.slope)
@@ -145,7 +145,7 @@ class Three(nn.Module):
 
 
 class Blocks(nn.Module):
-    """Fully connected layers side by side, (b, j, inputs) to (b, j, outputs): row j has parameters of its own."""
+    """Fully connected layers side by side, (b, j, inputs) to (b, j, outputs): row j has its own parameters."""
 
     def __init__(self, blocks: int, inputs: int, outputs: int) -> None:
         super().__init__()

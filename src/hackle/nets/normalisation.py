@@ -1,7 +1,7 @@
-"""Batch normalisation (Ioffe & Szegedy 2015) whose result, once trained, depends on each image alone.
+"""Batch normalisation (Ioffe & Szegedy 2015) that, once trained, treats each image independently.
 
 In training a layer normalises by the mean and variance of its batch and keeps nothing, so that a run depends on its
-record alone. In evaluation it normalises by stored ones. They are parameters which no gradient reaches, saved with the
+record alone. In evaluation it normalises by stored ones. They are parameters without a gradient, saved with the
 weights; `calibrate` sets them after training from one large batch, on which evaluation then agrees with training.
 """
 
@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from hackle.kernels import batch_normalise, layer_normalise, moments, normalise
 
 CALIBRATION_SIZE = 1024
-"""How many images and latents fix the networks' normalisation after training."""
+"""The number of images and latents from which the networks' normalisation is fixed after training."""
 
 
 class BatchNorm(nn.Module):
@@ -47,7 +47,7 @@ class LayerNorm(nn.Module):
 
 @torch.no_grad()
 def calibrate(network: nn.Module, *inputs: Tensor) -> None:
-    """Store in every batch normalisation of the network the mean and variance that it meets on these inputs.
+    """Store in every batch normalisation of the network its mean and variance on these inputs.
 
     >>> layer = BatchNorm(1).eval()
     >>> calibrate(layer, torch.tensor([[1.0], [3.0]]))

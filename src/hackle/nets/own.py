@@ -1,7 +1,7 @@
 """Networks of your own: any two PyTorch modules as encoder and decoder.
 
-The modules see images channels first, (b, c, h, w). They must hold no buffers, draw no random numbers and treat each image by
-itself once they are trained: so neither PyTorch's batch normalisation nor dropout.
+The modules see images channels first, (b, c, h, w). They must hold no buffers, draw no random numbers and, once
+trained, treat each image independently: so neither PyTorch's batch normalisation nor dropout is allowed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Factory = Callable[[Shape, int], nn.Module]
 
 
 class OwnNetworkError(HackleError):
-    """A network of the user's that cannot be built or does not give what it should."""
+    """A user's network that cannot be built or does not return what it should."""
 
 
 def _resolve(factory: Factory | str) -> Factory:
@@ -38,9 +38,9 @@ def _resolve(factory: Factory | str) -> Factory:
 
 
 def _built(factory: Factory | str, shape: Shape, latents: int) -> nn.Module:
-    """The factory's module, unless it draws random numbers, since a run's noise follows from its seed and step alone, or has
-    PyTorch's batch normalisation: with running averages it carries state from batch to batch, without them a code would
-    depend on the images that are encoded beside it."""
+    """The factory's module. It is refused if it draws random numbers, since a run's noise follows from its seed and
+    step alone, or has PyTorch's batch normalisation: with running averages it carries state from batch to batch,
+    without them a code would depend on the other images of its batch."""
     module = _resolve(factory)(shape, latents)
     if not isinstance(module, nn.Module):
         raise OwnNetworkError(f"the factory gave {type(module).__name__}; expected a torch.nn.Module")
@@ -102,7 +102,7 @@ class Own:
 
     The encoder's module returns means and logvars, or one tensor 2l wide that is split in two; the decoder's returns
     logits (Bernoulli) or means (Gaussian). A factory is a class or function at the top level of a module, so that a
-    saved record can name it; a `module:name` string does as well.
+    saved record can name it; a `module:name` string also works.
     """
 
     name, title = "own", "own encoder"

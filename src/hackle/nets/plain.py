@@ -1,8 +1,8 @@
-"""Trained networks as ordinary modules of PyTorch: Conv2d, ConvTranspose2d and Linear, on images with the channels first.
+"""Trained networks as ordinary PyTorch modules: Conv2d, ConvTranspose2d and Linear, on images with channels first.
 
 hackle's layers keep channels last and weights in the order of its kernels, (4, 4, c, o). Here the same numbers are put into
-PyTorch's own layers. A fully connected layer beside a reshaping has its weights reordered, since pixels and channels are
-flattened in another order. Networks of which a layer is not known here, such as those of an architecture of one's own, are
+PyTorch's own layers. A fully connected layer next to a reshape has its weights reordered, since pixels and channels are
+flattened in another order. Networks with a layer that is not known here, such as those of a user's architecture, are
 used as they are.
 """
 
@@ -28,7 +28,7 @@ Shape = tuple[int, ...]
 
 
 class Unknown(TypeError):
-    """A layer that has no counterpart here."""
+    """A layer without a counterpart here."""
 
 
 class ResidualBlock(nn.Module):
@@ -43,7 +43,7 @@ class ResidualBlock(nn.Module):
 
 
 class ChannelsLast(nn.Module):
-    """A network that takes and gives images with the channels last, for those who have them first."""
+    """Wraps a network that takes and returns images with channels last, for images with channels first."""
 
     def __init__(self, network: nn.Module) -> None:
         super().__init__()
@@ -58,7 +58,7 @@ class ChannelsLast(nn.Module):
 def plain_network(network: nn.Module, shape: Shape) -> nn.Module:
     """A copy of a network for inputs of this shape, (h, w, c) or (l,), made of PyTorch's own layers.
 
-    What has two outputs side by side, means and logvars, gives them as one tensor, means first.
+    A network with two outputs, means and logvars, returns them as one tensor, means first.
     """
     if isinstance(network, ChannelsFirstEncoder | ChannelsFirstDecoder):
         return copy.deepcopy(network.module).eval().requires_grad_(True)
@@ -83,7 +83,7 @@ def _flat(network: nn.Module) -> Iterator[nn.Module]:
 
 
 def _weighted(layer: Any, weight: Tensor, bias: Tensor) -> Any:
-    """A layer of PyTorch with these weights."""
+    """A PyTorch layer with these weights."""
     layer.weight.copy_(weight)
     layer.bias.copy_(bias)
     return layer
@@ -96,17 +96,19 @@ def _activation(slope: float) -> list[nn.Module]:
 
 
 def _first(weight: Tensor) -> Tensor:
-    """A convolution's weight in PyTorch's order: outputs, inputs, rows, columns; of a transposed one inputs, outputs."""
+    """A convolution's weight in PyTorch's order: outputs, inputs, rows, columns; for a transposed one inputs,
+    outputs."""
     return weight.permute(3, 2, 0, 1)
 
 
 def _order(shape: Shape) -> Tensor:
-    """Where the values of an image, flattened with the channels first, are among those flattened with the channels last."""
+    """For each value of an image flattened with channels first, its position in the image flattened with channels
+    last."""
     return torch.arange(math.prod(shape)).reshape(shape).permute(2, 0, 1).flatten()
 
 
 class Translation:
-    """PyTorch's layers for those of a network, one after another, and the shape (h, w, c) or (features,) behind them."""
+    """PyTorch's layers for those of a network, in order, and the shape (h, w, c) or (features,) of their output."""
 
     def __init__(self, shape: Shape) -> None:
         self.layers: list[nn.Module] = []
@@ -114,7 +116,7 @@ class Translation:
         self.flattened: Shape | None = None
 
     def add(self, layer: nn.Module) -> None:
-        """Append what does the same as this layer."""
+        """Append PyTorch's equivalent of this layer."""
         match layer:
             case Down():
                 self._convolution(nn.Conv2d(layer.weight.shape[2], len(layer.bias), 4, 2, 1), layer, 0.5)
@@ -171,7 +173,7 @@ class Translation:
         self.shape, self.flattened = (layer.out_features,), None
 
     def _features(self, values: Tensor) -> Tensor:
-        """Values whose last axis are the features at hand, in the order that these have with the channels first."""
+        """Values whose last axis is the current features, reordered to channels first."""
         return values if self.flattened is None else values[..., _order(self.flattened)]
 
     def _reshape(self, shape: Shape) -> None:
@@ -187,7 +189,7 @@ class Translation:
             raise Unknown(f"a reshaping of {self.shape} to {shape}")
 
     def _reorder(self, order: Tensor) -> None:
-        """Give the features of the last fully connected layer, and what has been done to them since, another order."""
+        """Reorder the features of the last fully connected layer and of the layers since."""
         for layer in reversed(self.layers):
             match layer:
                 case nn.Linear():
@@ -210,7 +212,7 @@ class Translation:
         self.layers.append(made)
 
     def _branches(self, layer: Branches) -> None:
-        """Fully connected layers side by side are convolutions in groups; the last step puts means before logvars."""
+        """Fully connected layers side by side are grouped convolutions; the last step puts means before logvars."""
         self.add(layer.convolution)
         side, channels, count = self.shape[0], layer.channels, layer.latents
         hidden = _grouped(layer.hidden, (side, side, channels))
@@ -220,7 +222,7 @@ class Translation:
 
 
 def _grouped(layer: Blocks, shape: Shape) -> nn.Conv2d:
-    """Fully connected layers side by side, each on maps of this shape, (h, w, c), as one convolution in groups."""
+    """Fully connected layers side by side, each on maps of this shape, (h, w, c), as one grouped convolution."""
     count, _, outputs = layer.weight.shape
     height, width, channels = shape
     made = nn.Conv2d(count * channels, count * outputs, (height, width), groups=count)

@@ -1,9 +1,10 @@
-"""A residual encoder and decoder (He et al. 2016): `Convolutional` with residual blocks at every size of its maps.
+"""A residual encoder and decoder (He et al. 2016): `Convolutional` with residual blocks at every resolution.
 
-A block is x + conv(relu(conv(relu(x)))) with two 3×3 convolutions, activated before each as in He et al.'s "Identity mappings
-in deep residual networks". The maps are halved and doubled by the plain network's 4×4 convolutions, which stand between the
-blocks and have no shortcut. There is no normalisation: batch normalisation would tie an image's code to its batch, and
-networks of this depth train without. The papers of this field have no such network; its widths are the plain network's.
+A block is x + conv(relu(conv(relu(x)))) with two 3×3 convolutions, each after its activation as in He et al.'s
+"Identity mappings in deep residual networks". The maps are halved and doubled by the plain network's 4×4 convolutions,
+which lie between the blocks and have no shortcut. There is no normalisation: batch normalisation would make an image's
+code depend on its batch, and networks of this depth train without it. No paper of this field has such a network; its
+widths are the plain network's.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ class Residual(nn.Module):
 
 @dataclass(frozen=True)
 class ResNet(Convolutional):
-    """`Convolutional` with `blocks` residual blocks behind each convolution of the encoder and before each of the decoder."""
+    """`Convolutional` with `blocks` residual blocks after each convolution of the encoder and before each of the
+    decoder."""
 
     name, title = "resnet", "residual encoder"
 

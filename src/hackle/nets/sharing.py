@@ -1,6 +1,6 @@
 """The sharing-parameter encoder (An Information Theoretic Perspective on Disentangled Representation Learning, section 5.1).
 
-Nothing but convolutions, whose features are flattened straight into the representation: latents that lie at different
+Only convolutions, whose features are flattened directly into the representation: latents at different
 positions of one channel share all their parameters. The paper gives no sizes. Here the plain encoder's convolutions
 are followed by another that leaves a 2×2 map of l/2 channels: 2l numbers, l means and l logvars, channel by channel. The
 number of latents must therefore be even. A 7×7 map (28-pixel images) is padded to 8×8 and halved once more. The decoder
@@ -35,7 +35,7 @@ class Flattened(nn.Module):
 
 @dataclass(frozen=True)
 class Sharing(Convolutional):
-    """`Convolutional` with an encoder of convolutions alone."""
+    """`Convolutional` with an encoder of convolutions only."""
 
     name, title = "sharing", "sharing encoder"
 

@@ -1,4 +1,4 @@
-"""Sizes that no network can have are refused when the record that holds them is made."""
+"""Sizes that no network can have are refused when a record is created."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from typing import Any
 from hackle.core.types import RunError
 
 MOST, MOST_LAYERS = 2**24, 1_000
-"""What no layer's width and no network's number of layers reaches: records come from anywhere, and are read before weights."""
+"""Limits above any real layer's width and network's depth: records may come from anywhere, and are read before
+weights."""
 
 
 def check_sizes(record: Any, least: dict[str, int], *, may_be_empty: tuple[str, ...] = ()) -> None:
-    """Refuse fields of a record that fall below the least that is given for each, or are larger than any network's.
+    """Refuse fields of a record that are below the least value given for each, or larger than any network's.
 
-    A field whose default is a tuple takes a tuple of such numbers, not an empty one unless it is named.
+    A field whose default is a tuple takes a tuple of such numbers, which may be empty only if it is in `may_be_empty`.
     """
     for name, smallest in least.items():
         value, several = getattr(record, name), isinstance(getattr(type(record), name), tuple)

@@ -1,9 +1,9 @@
 """The split encoder (An Information Theoretic Perspective on Disentangled Representation Learning, section 3.2).
 
-The first convolutions serve every latent; the last convolution and two fully connected layers exist once per latent,
-with no parameter shared, and give that latent's mean and logvar. The encoder is no deeper than the plain one. The paper
-gives no widths: here each latent gets the layers that the plain encoder has once, 64 channels and 256 units, and the
-decoder is the plain one.
+The first convolutions are shared by all latents; the last convolution and two fully connected layers exist once per
+latent, with no parameter shared, and output that latent's mean and logvar. The encoder is no deeper than the plain one.
+The paper gives no widths: here each latent has its own copy of the plain encoder's layers, 64 channels and 256 units,
+and the decoder is the plain one.
 """
 
 from __future__ import annotations

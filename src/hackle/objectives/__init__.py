@@ -1,6 +1,6 @@
 """Every method by name: a frozen record of its hyperparameters that says what it trains and how.
 
-A module of this room that defines a method is found. The classes that are imported here are those that people name most.
+Any module of this package that defines a method is found; the classes imported here are those used most.
 """
 
 from hackle.core.method import is_method

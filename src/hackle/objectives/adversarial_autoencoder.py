@@ -1,9 +1,9 @@
 """Adversarial autoencoder (Makhzani et al. 2015; Kim & Mnih 2018, Eq. 7; Do & Tran 2020, A.1).
 
-Reconstruction error + γ · KL(q(z) ‖ p(z)), the divergence by the density-ratio trick: the VAE's loss without the
-information term I(x; z), so no bound on the likelihood. γ = 1 is Eq. 7 as written; Kim & Mnih tune it, Do & Tran take 50.
-Do & Tran's encoder is deterministic (H(z|x) = 0): with `deterministic` z is the mean, and logvars that stand for no noise
-are reported.
+Reconstruction error + γ · KL(q(z) ‖ p(z)), the divergence by the density-ratio trick: the VAE's loss without the mutual
+information I(x; z), so not a bound on the likelihood. γ = 1 is Eq. 7 as written; Kim & Mnih tune it, Do & Tran take 50.
+Do & Tran's encoder is deterministic (H(z|x) = 0): with `deterministic`, z is the mean, and the reported logvars stand
+for no noise.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class AdversarialAutoencoder(DensityRatioMethod):
     """Adversarial autoencoder. `gamma` weighs KL(q(z) ‖ p(z)); `deterministic` leaves out the encoder's noise."""
 
     name, title = "adversarial-autoencoder", "AAE"
-    # Its divergence is that of all images' codes together, which the discriminator must learn first.
+    # Its divergence is that of the aggregate posterior, which the discriminator must learn first.
     warms_up = False
 
     deterministic: bool = False

@@ -1,17 +1,18 @@
-"""Estimates of the aggregate posterior's log densities from one batch (Chen et al. 2018; Kim & Mnih 2018, appendix D).
+"""Estimates of the log densities of the aggregate posterior from one batch (Chen et al. 2018; Kim & Mnih 2018, appendix
+D).
 
 q(z) = 1/N Σ_n q(z|x_n) runs over all N images; a batch of b gives b of its terms. With weights w,
 
     log q(z_i)  ≈ log Σ_j w_ij q(z_i|x_j),      log q(z_ik) ≈ log Σ_j w_ij q(z_ik|x_jk).
 
-Minibatch-weighted: w = 1/b. Chen et al. write 1/(bN); the constant moves no gradient, but with 1/b the estimates are
-densities, exact when the batch is the data set, and the reported total correlation means something.
+Minibatch-weighted: w = 1/b. Chen et al. write 1/(bN); the constant does not change gradients, but with 1/b the
+estimates are densities, exact when the batch is the data set, and the reported total correlation is meaningful.
 
 Stratified: the image that z_i was drawn from is one of the N, so w_ii = 1/N, and the others stand for the rest:
-w_ij = (N − 1) / (N (b − 1)). Chen et al. give the others 1/(b − 1) but a single one less; this is the mean over which one,
-as unbiased, less noisy, and exact when the batch is the data set. Unbiased means: over batches without an image twice. Images
-are drawn here with replacement, as if from the distribution that made the data, and then the mean of the estimated density is
-q(z) + (q(z|x) − q(z)) / N.
+w_ij = (N − 1) / (N (b − 1)). Chen et al. give the others 1/(b − 1) except for a single one, which gets less; this
+averages over the choice of that one: as unbiased, less noisy, and exact when the batch is the data set. It is unbiased
+over batches without repeated images. Here images are drawn with replacement, as if from the data distribution, and the
+mean of the estimated density is then q(z) + (q(z|x) − q(z)) / N.
 """
 
 from __future__ import annotations
@@ -41,12 +42,12 @@ class AggregateDensities(NamedTuple):
 
     @property
     def information(self) -> Tensor:
-        """The mean of log q(z|x) − log q(z): the mutual information of image and z."""
+        """The mean of log q(z|x) − log q(z): the mutual information I(x; z)."""
         return (self.conditional - self.joint).mean()
 
 
 def log_weights(batch: int, data_size: int, estimator: Estimator) -> tuple[float, float]:
-    """ln w of a sample's own image, and of each of the batch's others."""
+    """ln w of a sample's own image, and of each other image of the batch."""
     if estimator == "minibatch-weighted":
         return -math.log(batch), -math.log(batch)
     others = math.log((data_size - 1) / (data_size * (batch - 1))) if batch > 1 and data_size > 1 else -math.inf

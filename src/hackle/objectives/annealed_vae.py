@@ -1,8 +1,8 @@
 """AnnealedVAE (Burgess et al. 2018; Locatello et al. 2019, section 2.3 and Table 3): reconstruction error + γ · |KL − C|.
 
 The capacity C rises linearly from 0 to `c_max` over the first `iteration_threshold` steps and then stays. With a correlated
-posterior, which no paper trains in this way, the KL is the factorised one's as in every method here: C is reached by the
-posterior's own KL less the constant ½ log(1/det Σ), which alone in this loss would move gradients.
+posterior, which no paper trains in this way, the KL is that of the factorised posterior, as in every method here. It
+leaves out the constant ½ log(1/det Σ), which would change gradients in this loss only.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ class AnnealedVAE(Autoencoder):
     """AnnealedVAE. `c_max` is the final capacity in nats, `gamma` the weight of the distance to the capacity."""
 
     name, title, symbol = "annealed-vae", "AnnealedVAE", "C"
-    # The capacity is its schedule of the KL term, and with another |KL − C| would mean nothing.
+    # The capacity is already a schedule for the KL term; with another, |KL − C| would be meaningless.
     warms_up = False
 
     c_max: float = 25.0
-    """The capacity C in nats that is reached at the end."""
+    """The final capacity C in nats."""
     gamma: float = 1000.0
     """Weight of the distance between KL and capacity."""
     iteration_threshold: int = 100_000
@@ -46,5 +46,5 @@ class AnnealedVAE(Autoencoder):
         return (autoencoder_phase(_loss, run),)
 
     def at_steps(self, steps: int, before: int) -> AnnealedVAE:
-        """The capacity reaches its end within the training: it grows over the same part of it."""
+        """The capacity grows over the same fraction of the training, so that it still reaches its end."""
         return replace(self, iteration_threshold=max(1, round(self.iteration_threshold * steps / before)))

@@ -1,9 +1,9 @@
 """β-TCVAE (Chen et al. 2018; Locatello et al. 2019, Table 3): reconstruction error + KL + (β − 1) · TC(z).
 
-The KL of the posterior splits into I(x; z) + TC(z) + Σ_j KL(q(z_j) ‖ p(z_j)), and β-TCVAE weighs the middle part by β. The
-KL is analytic; the total correlation alone is estimated from the batch. With a correlated posterior the joint density
-log q(z|x) has the correlation in it; the marginals do not change. Yang et al. 2020 (appendix B) change nothing but the noise:
-their densities are those of the factorised posterior, which is another objective where the noise is correlated.
+The KL of the posterior splits into I(x; z) + TC(z) + Σ_j KL(q(z_j) ‖ p(z_j)), and β-TCVAE weighs the middle term by β.
+The KL is analytic; only the total correlation is estimated from the batch. With a correlated posterior the joint
+density log q(z|x) includes the correlation; the marginals do not change. Yang et al. 2020 (appendix B) change only the
+noise: their densities are those of the factorised posterior, which is a different objective if the noise is correlated.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def _loss(nets: Nets, step: Step, run: Any) -> Losses:
 
 @dataclass(frozen=True)
 class BetaTCVAE(Autoencoder):
-    """β-TCVAE. `beta` weighs the total correlation, 1 being the plain VAE; `estimator` says how a batch gives it."""
+    """β-TCVAE. `beta` weighs the total correlation, 1 being the plain VAE; `estimator` says how it is estimated."""
 
     name, title, symbol = "beta-tcvae", "β-TCVAE", "β"
 

@@ -1,7 +1,7 @@
 """Divergences of the aggregate posterior by the density-ratio trick (Kim & Mnih 2018, Eq. 3).
 
 A discriminator D learns to tell samples of q(z) from samples of a reference, ∏ q(z_j) or the prior. Then
-KL(q(z) ‖ reference) ≈ E_q(z)[log D(z) − log(1 − D(z))], which the autoencoder can descend.
+KL(q(z) ‖ reference) ≈ E_q(z)[log D(z) − log(1 − D(z))], which the autoencoder can minimise.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def log_density_ratio(logits: Tensor) -> Tensor:
 
 
 def discriminate(nets: Nets, of_posterior: Tensor, of_reference: Tensor) -> Losses:
-    """The cross-entropy, halved as in algorithm 2, of a discriminator's log density ratios on q(z) and on the reference."""
+    """The cross-entropy, halved as in algorithm 2, of a discriminator on samples of q(z) and of the reference."""
     ratios = log_density_ratio(nets("discriminator", torch.cat([of_posterior, of_reference])))
     real, fake = ratios.chunk(2)
     loss = 0.5 * (F.softplus(-real).mean() + F.softplus(fake).mean())
@@ -35,7 +35,7 @@ def discriminate(nets: Nets, of_posterior: Tensor, of_reference: Tensor) -> Loss
 
 
 def prior_draws(run: Run) -> dict[str, Draw]:
-    """Samples of the prior N(0, I), one for each of a batch."""
+    """Samples of the prior N(0, I), one for each image of a batch."""
     return {"prior": Draw("normal", (run.batch_size, run.latents))}
 
 

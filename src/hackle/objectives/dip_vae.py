@@ -2,8 +2,8 @@
 
 Reconstruction error + KL + λ_od Σ_{i≠j} C_ij² + λ_d Σ_i (C_ii − 1)². In DIP-VAE-I, C is the covariance of the posterior's
 means over the data; in DIP-VAE-II, that of z itself: by the law of total covariance, the covariance of the means plus the
-mean of the posteriors' covariances, which a correlated posterior has off-diagonal entries in. The batch stands for the
-data, as a distribution (divided by b). The sum runs over both (i, j) and (j, i), as written. Kumar et al.'s regulariser on
+mean of the posteriors' covariances, which has off-diagonal entries if the posterior is correlated. Both are estimated
+from the batch (divided by b). The sum runs over both (i, j) and (j, i), as written. Kumar et al.'s regulariser on
 third moments is left out, as in Locatello et al. (section 4).
 """
 

@@ -1,8 +1,8 @@
 """FactorVAE (Kim & Mnih 2018, Eq. 2 and 3, algorithms 1 and 2).
 
 Reconstruction error + KL + γ · TC(z), with the total correlation TC(z) = KL(q(z) ‖ ∏ q(z_j)) estimated by a discriminator.
-As in algorithm 2 the discriminator learns after the autoencoder's update, from the z that update used and from a second,
-independent batch encoded by the updated encoder and permuted along the batch, each latent by a permutation of its own.
+As in algorithm 2, the discriminator is trained after the autoencoder's update, on the z of that update and on a second,
+independent batch, encoded by the updated encoder and permuted along the batch, independently for each latent.
 """
 
 from __future__ import annotations

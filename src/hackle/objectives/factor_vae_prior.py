@@ -1,6 +1,6 @@
 """FactorVAE against the prior (Kim & Mnih 2018, Eq. 12): reconstruction error + KL + γ · KL(q(z) ‖ p(z)).
 
-FactorVAE with samples of the prior N(0, I) in place of permuted codes. The paper gives no γ; the default is FactorVAE's.
+FactorVAE with samples of the prior N(0, I) instead of permuted codes. The paper gives no γ; the default is FactorVAE's.
 """
 
 from __future__ import annotations

@@ -1,18 +1,18 @@
 """InfoGAN (Chen et al. 2016; Kim & Mnih 2018, appendices G and H, Eq. 13 to 15), with a correlated Q after Yang et al. 2020.
 
-A generator makes images of codes c and noise ε. Continuous codes are U[−1, 1], a categorical code is uniform over its
+A generator makes images from codes c and noise ε. Continuous codes are U[−1, 1], a categorical code is uniform over its
 classes, noise is N(0, 1). The discriminator D and the recogniser Q(c|x) share a trunk. With L = E[log Q(c | G(c, ε))],
 
     trunk, D and Q minimise   E[softplus(−D(x))] + E[softplus(D(G))] − λ L,
     the generator             E[softplus(−D(G))] − λ L.
 
-D gives a logit. Eq. 15 abbreviates the original GAN's loss, of which the generator's part here is the non-saturating form
-of Goodfellow et al. 2014. The game is over min G, Q max D, and trunk and Q follow the discriminator's update, in Chen et al.'s
-own code as here. Q is Gaussian with means and logvars for continuous codes, correlated by the run's σ (Yang et al. 2020,
-section 5), and a softmax for each categorical one.
+D outputs a logit. Eq. 15 abbreviates the original GAN loss; the generator's part here is the non-saturating form of
+Goodfellow et al. 2014. The game is min over G, Q and max over D; the trunk and Q are updated with the discriminator, as
+in Chen et al.'s own code. Q is Gaussian with means and logvars for continuous codes, correlated by the run's σ (Yang et
+al. 2020, section 5), and a softmax for each categorical one.
 
-As codes count the continuous ones' means and then each categorical one's most probable class. The run's `latents` is the
-number of continuous codes; the run's optimiser trains the generator.
+The representation is the means of the continuous codes, then the most probable class of each categorical code. The
+run's `latents` is the number of continuous codes; the run's optimiser trains the generator.
 """
 
 from __future__ import annotations
@@ -47,11 +47,12 @@ from hackle.nets.normalisation import CALIBRATION_SIZE, calibrate
 from hackle.nets.sizes import check_sizes
 
 GAN_OPTIMISER = Adam(learning_rate=1e-3, beta1=0.5, beta2=0.999)
-"""Kim & Mnih's for the generator (appendix H)."""
+"""Kim & Mnih's settings for the generator (appendix H)."""
 
 
 class Latents(NamedTuple):
-    """A generator's input in parts: continuous codes (b, l), the class (b,) of each categorical code, noise (b, e)."""
+    """The parts of a generator's input: continuous codes (b, l), the class (b,) of each categorical code, noise (b,
+    e)."""
 
     continuous: Tensor
     classes: tuple[Tensor, ...]
@@ -87,7 +88,7 @@ def latent_draws(run: Any, size: int) -> dict[str, Draw]:
     for position, classes in enumerate(run.method.categories):
         draws[f"class{position}"] = Draw("integers", (size,), classes)
     if run.method.noise:
-        # Not "noise", under which data sets draw the noise in their images: the two would be the same bits.
+        # Not "noise", the name under which data sets draw the noise in their images: the two would share their bits.
         draws["epsilon"] = Draw("normal", (size, run.method.noise))
     return draws
 
@@ -107,7 +108,7 @@ def recognise(nets: Nets, features: Tensor, run: Any) -> Recognised:
 
 
 def generate(nets: Nets, step: Step, run: Any) -> tuple[Tensor, Latents]:
-    """A batch of images and what they were made from."""
+    """A batch of images and the latents they were generated from."""
     latents = draw_latents(step.noise, run)
     return nets("generator", latents.rows(run.method.categories)), latents
 
@@ -201,8 +202,8 @@ class InfoGANMethod(Method):
         return self.noise
 
     def calibrate(self, networks: Mapping[str, nn.Module], run: Run, images: Images, data_size: int) -> None:
-        """Fix batch normalisation: the trunk's and Q's on images of the data set, whose codes are wanted; the generator's
-        on draws of its prior. Both depend on the run's seed alone."""
+        """Fix batch normalisation: the trunk's and Q's on images of the data set, which they are to encode; the
+        generator's on draws from its prior. Both depend on the run's seed alone."""
         device = next(networks["generator"].parameters()).device
         stream = Stream.of([run.seed], purpose="calibrate", device=device)
         index = stream.integers("index", (CALIBRATION_SIZE,), data_size)

@@ -1,8 +1,9 @@
 """Information Dropout (Achille & Soatto 2018; Kim & Mnih 2018, Eq. 8): reconstruction error + β · KL(q(z|x) ‖ q(z)).
 
-The mean of that KL over the data is the information I(x; z). Neither paper says how q(z) is found; here it is estimated
-from the batch, by default stratified: that estimate of the information can reach ln N, with N the size of the data set,
-where the minibatch-weighted one stops at ln b and with it its gradient. Nothing ties the scale of z to a prior.
+The mean of that KL over the data is the mutual information I(x; z). Neither paper says how to compute q(z); here it is
+estimated from the batch, by default stratified: this estimate of I(x; z) can reach ln N, with N the size of the data
+set, whereas the minibatch-weighted one saturates at ln b, and its gradient vanishes. Nothing ties the scale of z to a
+prior.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ def _loss(nets: Nets, step: Step, run: Any) -> Losses:
 
 @dataclass(frozen=True)
 class InformationDropout(Autoencoder):
-    """Information Dropout. `beta` weighs the information; `estimator` says how a batch gives it."""
+    """Information Dropout. `beta` weighs the mutual information; `estimator` says how it is estimated."""
 
     name, title, symbol = "information-dropout", "Information Dropout", "β"
 

@@ -4,7 +4,7 @@
     the generator                  −E[D(G)] − λ L.
 
 Eq. 16 adds the penalty to what the critic maximises; it must be subtracted, as in Gulrajani et al. 2017. The paper does not
-say how often the critic learns for each update of the generator: 5 times, as in Gulrajani et al., is the default of
+say how often the critic is updated for each update of the generator: 5 times, as in Gulrajani et al., is the default of
 `critic_updates`. One step of a run is all of these updates.
 """
 
@@ -23,9 +23,9 @@ from hackle.objectives.infogan import InfoGANMethod, generate, judge, latent_dra
 
 
 def gradient_penalty(critic: Callable[[Tensor], Tensor], images: Tensor) -> Tensor:
-    """The mean of (‖∇D(x)‖ − 1)² over a batch of images, for a critic that scores each image by itself, (b,)."""
+    """The mean of (‖∇D(x)‖ − 1)² over a batch of images, for a critic that scores each image independently, (b,)."""
     gradients = torch.func.grad(lambda x: critic(x).sum())(images)
-    # The norm has no derivative at 0, and PyTorch's is 0 there: a critic that is flat at an image is left as it is.
+    # The norm has no derivative at 0; PyTorch takes 0, so a critic that is flat at an image is left unchanged.
     norms = torch.linalg.vector_norm(
         gradients.flatten(1), dim=1, dtype=torch.promote_types(gradients.dtype, torch.float32)
     )
@@ -38,7 +38,7 @@ def _critic_loss(nets: Nets, step: Step, run: Any) -> Losses:
         real = unit_interval(step.images, images.dtype)
         share = step.noise["share"].to(images.dtype)[:, None, None, None]
         between = torch.lerp(images, real, share)
-    # The trunk treats each image by itself, so generated and real ones can go through it together.
+    # The trunk treats each image independently, so generated and real ones can go through it together.
     features = nets("trunk", torch.cat((images, real)))
     fake_score, real_score = nets("discriminator", features).chunk(2)
     found = recognise(nets, features.chunk(2)[0], run)
@@ -64,14 +64,14 @@ def _generator_loss(nets: Nets, step: Step, run: Any) -> Losses:
 
 @dataclass(frozen=True)
 class InfoWGANGP(InfoGANMethod):
-    """InfoWGAN-GP. `penalty` is η; the critic learns `critic_updates` times in each step, the generator once."""
+    """InfoWGAN-GP. `penalty` is η; in each step the critic is updated `critic_updates` times, the generator once."""
 
     name, title = "infowgan-gp", "InfoWGAN-GP"
 
     penalty: float = 10.0
     """Weight η of the gradient penalty."""
     critic_updates: int = 5
-    """Updates of the critic for each one of the generator."""
+    """Updates of the critic per update of the generator."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

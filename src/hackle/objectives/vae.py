@@ -2,7 +2,7 @@
 
 Loss = E_q[−log p(x|z)] + KL(q(z|x) ‖ p(z)): summed over pixels and latents, averaged over the batch. One sample of z per
 image. The KL is that of the factorised posterior; a correlated one adds a constant (Yang et al. 2020, appendix B), which
-moves no gradient (save in AnnealedVAE, see there) and is left out so that curves of different correlations compare.
+does not change gradients (except in AnnealedVAE, see there) and is left out to keep curves of different σ comparable.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from hackle.nets.normalisation import CALIBRATION_SIZE, BatchNorm, calibrate
 
 
 class Evidence(NamedTuple):
-    """The two terms of the evidence bound on one batch and what they were computed from.
+    """The two terms of the evidence lower bound on one batch and what they were computed from.
 
-    `kl` is what the loss takes: while a run warms up, less than the whole divergence, `whole_kl`, which is logged.
+    `kl` is what the loss uses: during the KL warm-up, less than the full divergence, `whole_kl`, which is logged.
     """
 
     reconstruction: Tensor
@@ -43,7 +43,7 @@ class Evidence(NamedTuple):
 
 
 def warmed(kl: Tensor, step: Step) -> Tensor:
-    """A KL term as the loss takes it at this step: times its weight in the first `kl_warmup` steps of a run."""
+    """A KL term as the loss uses it at this step: times its weight during the first `kl_warmup` steps of a run."""
     return kl if step.kl_weight is None else step.kl_weight * kl
 
 
@@ -88,8 +88,8 @@ class Autoencoder(Method):
         return torch.sigmoid(output) if run.likelihood == "bernoulli" else output.clamp(0, 1)
 
     def calibrate(self, networks: Mapping[str, nn.Module], run: Run, images: Images, data_size: int) -> None:
-        """Fix batch normalisation, which hackle's networks do not have but one's own may: the encoder's on images of the data
-        set, the decoder's on a sample of each one's posterior. Both depend on the run's seed alone."""
+        """Fix batch normalisation, which hackle's networks do not have but a user's may: the encoder's on images of the
+        data set, the decoder's on a sample of each image's posterior. Both depend on the run's seed alone."""
         if not any(isinstance(layer, BatchNorm) for network in networks.values() for layer in network.modules()):
             return
 
