@@ -1,7 +1,7 @@
 """What a folder holds: one run, a folder of runs, or a study; its runs with their scores and curves.
 
-A client names a run by an identifier and never by a path. Folders are found by walking the served one, and a folder that
-resolves to a place outside it, through a link for instance, is not served.
+A client names a run by an identifier, never by a path. Run folders are found by walking the served folder; one that
+resolves to a place outside it, for instance through a link, is not served.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ from hackle.train.model import RECORD, WEIGHTS, peek_record
 
 RUNS = "runs"
 DEPTH = 3
-"""How many folders below the served one a run may lie."""
+"""How many levels below the served folder a run may be."""
 PATIENCE = 0.5
-"""Seconds for which the folder is taken to be as it was when last looked at."""
+"""Seconds for which the folder is assumed unchanged since it was last read."""
 COLUMNS = ("id", "name", *DESIGN, "status")
 _OF_SCORE = ("run", "metric", "representation", "score", "reference", "better", "protocol")
 
 
 class CatalogueError(HackleError):
-    """A folder with nothing to explore, or a run that is not there."""
+    """A folder with nothing to explore, or a run that does not exist."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Contents:
 
 
 def without_places(text: str, root: Path) -> str:
-    """A message for visitors, who need not know where folders lie on this machine or objects in its memory."""
+    """A message for visitors, without paths on this machine or addresses in its memory."""
     text = text.replace(f"{root}{os.sep}", "").replace(str(root), root.name)
     text = re.sub(r"(?<![\w/:.])/(?:[^\s/'\"`;,()]+/)*([^\s/'\"`;,()]+)", r"\1", text)
     return re.sub(r" at 0x[0-9a-fA-F]+", "", text)
@@ -65,7 +65,7 @@ def _identifier(name: str) -> str:
 
 
 def _in_words(name: str) -> str:
-    """A folder's name as text; bytes of it that are no UTF-8 are shown by their numbers."""
+    """A folder's name as text; bytes that are not UTF-8 are escaped."""
     return os.fsencode(name).decode("utf-8", "backslashreplace")
 
 
@@ -75,7 +75,7 @@ def _is_under(root: Path, path: Path) -> bool:
 
 
 def _folders(root: Path) -> Iterator[tuple[Path, str]]:
-    """Every run folder under the root that does not lead out of it, and why it cannot be looked into, if so."""
+    """Every run folder under the root that does not lead out of it, with the reason if it cannot be read."""
     seen: set[str] = set()
 
     def below(top: Path, depth: int) -> Iterator[tuple[Path, str]]:
@@ -108,12 +108,12 @@ def _may_hold_runs(entry: os.DirEntry[str]) -> bool:
     try:
         return entry.is_dir() and not entry.name.startswith(".")
     except OSError:
-        # A loop of links, say: whoever looks into it is told.
+        # A loop of links, for instance: opening it reports the error.
         return True
 
 
 def _scores_of(root: Path, folder: Path) -> list[dict[str, Any]]:
-    """The rows that `hackle score` left in a run's folder. Earlier demos left them beside it, in the folder above `run`."""
+    """The rows that `hackle score` wrote into a run's folder. Earlier demos wrote them into the folder above `run`."""
     rows = read_scores(folder)
     of_demo = not rows and folder.name == "run" and folder != root
     return rows or (read_scores(folder.parent) if of_demo else [])
@@ -134,7 +134,7 @@ def _row_of_folder(root: Path, folder: Path, identifier: str) -> dict[str, Any]:
 
 
 def _contents_of_folders(root: Path, known: Collection[str] = ()) -> Contents:
-    """The run folders under a root, but for those whose names are known already."""
+    """The run folders under a root, except those with known names."""
     rows, folders, scores, problems = [], {}, [], {}
     for folder, problem in _folders(root):
         if folder.name in known:
@@ -213,7 +213,7 @@ class Catalogue:
             return self.stamp
 
     def _stamp(self) -> str:
-        """What changes when a run is added, finished or scored."""
+        """A hash that changes when a run is added, finished or scored."""
         if self.is_study:
             places = [self.root / FILE, self.root / f"{FILE}-wal", self.root / RUNS]
         else:
@@ -224,7 +224,7 @@ class Catalogue:
         return hashlib.sha256(repr(seen).encode()).hexdigest()[:16]
 
     def folder(self, identifier: str) -> Path | None:
-        """The run's folder, None where only its results are kept; an error where there is no such run."""
+        """The run's folder, None if only its results are kept; raises an error if there is no such run."""
         found = self.contents.folders.get(identifier)
         if found is not None and found.is_dir():
             return found
@@ -264,7 +264,7 @@ class Catalogue:
         return {}
 
     def curves(self, identifier: str, after: int = -1) -> dict[str, list[Any]]:
-        """Every logged term with its steps, those after a step alone."""
+        """Every logged term with its steps, only those after a given step."""
         folder = self.folder(identifier)
         found = _plain_curves(read_curves(folder)) if folder is not None else {}
         if not found and self.is_study:
@@ -281,7 +281,7 @@ def _stat(path: Path) -> os.stat_result | None:
 
 
 def _plain(value: Any) -> Any:
-    """A cell as JSON knows it: NaN is nothing."""
+    """A cell as JSON can hold it: NaN becomes null."""
     if value is None or value is pd.NA:
         return None
     value = value.item() if hasattr(value, "item") else value
@@ -289,7 +289,8 @@ def _plain(value: Any) -> Any:
 
 
 def _plain_curves(curves: Mapping[str, NDArray[Any]]) -> dict[str, list[Any]]:
-    """Curves as JSON knows them, a float32 by the nine digits that give it back; none where there is no step."""
+    """Curves as JSON can hold them, each float32 with the nine digits that reproduce it; empty if there are no
+    steps."""
     if "step" not in curves:
         return {}
     terms = {name: values.tolist() for name, values in curves.items() if name != "step"}

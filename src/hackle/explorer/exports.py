@@ -1,4 +1,4 @@
-"""What is seen, as files: PNG, GIF, and one HTML page of a model's traversals that works offline."""
+"""Views as files: PNG, GIF, and one HTML page of a model's traversals that works offline."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from hackle.report.html import render
 COLUMNS = 15
 """Steps of a slider on the offline page."""
 _SMALLEST = 256
-"""Exported pictures have at least this many pixels on their longer side: small images are enlarged by whole factors."""
+"""Small images are enlarged by a whole factor, to at most this many pixels on the picture's longer side."""
 MOST_PIXELS = 16_000_000
-"""Of all frames together: long animations are enlarged less."""
+"""The most pixels of all frames together: long animations are enlarged less."""
 
 
 def _enlarged(images: NDArray[np.uint8], frames: int = 1) -> NDArray[np.uint8]:
-    """Images (rows, columns, h, w, c) with every pixel repeated, where the sheet would be very small."""
+    """Images (rows, columns, h, w, c) with every pixel repeated if the sheet would be very small."""
     rows, columns, height, width, _ = images.shape
     most = math.isqrt(MOST_PIXELS // (frames * rows * columns * height * width))
     times = max(1, min(_SMALLEST // max(rows * height, columns * width), most))
@@ -46,7 +46,8 @@ def _sprite(images: NDArray[np.uint8]) -> str:
 
 
 def traversal_page(bench: Bench, starts: NDArray[np.float32], order: list[int], title: str) -> str:
-    """One HTML file: for each starting point a slider for every latent, with the images that it passes through inside."""
+    """One HTML file: for each starting point a slider for every latent, with the images that it passes through
+    embedded."""
     views = []
     for start in starts:
         rows = []

@@ -1,6 +1,6 @@
 """What every request must pass: the right host, the token where one is needed, the same origin, and a bounded body.
 
-The check of the host name keeps a page of another site, whose name was made to lead to this machine, from reading answers.
+The check of the host name prevents DNS rebinding: another site's page, whose name resolves here, cannot read answers.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 MOST_BODY = 8 * 2**20
-"""The largest request in bytes."""
+"""The largest request body in bytes."""
 COOKIE = "hackle_token"
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; "
@@ -32,7 +32,7 @@ _HEADERS = [
 
 
 def is_loopback(host: str) -> bool:
-    """Whether an address to bind to can be reached from this machine alone."""
+    """Whether an address to bind to can be reached only from this machine."""
     if host == "localhost":
         return True
     try:
@@ -42,7 +42,7 @@ def is_loopback(host: str) -> bool:
 
 
 def host_of(header: str) -> str:
-    """The name or address in a Host header, without its port; "" where it is none."""
+    """The name or address in a Host header, without its port; "" if it is invalid."""
     try:
         return (urlsplit(f"//{header}").hostname or "").rstrip(".").lower()
     except ValueError:
@@ -52,8 +52,8 @@ def host_of(header: str) -> str:
 def allowed_host(name: str, bound: str) -> bool:
     """Whether a request for this host may be answered by a server bound to `bound`.
 
-    Bound to loopback: loopback names alone. Else also the bound name, this machine's own, and any address in numbers,
-    which no name server can have turned.
+    Bound to loopback: only loopback names. Otherwise also the bound name, this machine's own name, and any numeric
+    address, which no name server can redirect.
     """
     if is_loopback(name):
         return True
@@ -69,7 +69,7 @@ def allowed_host(name: str, bound: str) -> bool:
 
 
 class Guard:
-    """The middleware. `token` is None where none is needed."""
+    """The middleware. `token` is None if none is needed."""
 
     def __init__(self, app: ASGIApp, host: str, token: str | None) -> None:
         self.app, self.host, self.token = app, host, token
@@ -99,7 +99,7 @@ class Guard:
         if not allowed_host(host_of(host), self.host):
             return _refuse(421, "this host name is not served; open the address that `hackle explore` printed")
         origin = headers.get("origin")
-        # Pages of other sites may link here; they may not ask, which would make models and pictures for them.
+        # Pages of other sites may link here, but may not send requests, which would load models and draw pictures.
         asks = scope["method"] not in ("GET", "HEAD") or scope["path"].startswith("/api/")
         if asks and headers.get("sec-fetch-site") in ("cross-site", "same-site"):
             return _refuse(403, "requests from other sites are refused")
@@ -113,7 +113,7 @@ class Guard:
         return None if self.token is None else self._unknown(scope, headers)
 
     def _unknown(self, scope: Scope, headers: Headers) -> Response | None:
-        """What a visitor without the token gets; a cookie for one who brings it in the address."""
+        """The refusal for a visitor without the token; a cookie for one who has it in the address."""
         assert self.token is not None
         given = parse_qs(scope.get("query_string", b"").decode("latin-1")).get("token", [""])[0]
         if scope["path"] == "/" and self._is_token(given):
@@ -142,7 +142,7 @@ def _refuse(status: int, reason: str) -> Response:
 
 
 def _bounded(receive: Receive) -> Receive:
-    """The request's body, cut off where it grows beyond what it may, whatever length it announced."""
+    """The request's body, refused once it exceeds the limit, whatever length it announced."""
     seen = 0
 
     async def counted() -> Message:

@@ -1,6 +1,6 @@
-"""The run list as compact JSON: a column at a time, texts as numbers into a dictionary, scores of one protocol.
+"""The run list as compact JSON: column by column, texts as indices into a dictionary, scores of one protocol.
 
-A list of 12,600 runs must be on the screen within a second, so the whole of it travels once, compressed, and is made once.
+A list of 12,600 runs must be on the screen within a second, so it is made once and sent once, compressed.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from hackle.explorer.catalogue import COLUMNS, Catalogue, Contents
 from hackle.figures import words
 
 FIRST = ("mig", "dci_disentanglement", "factor_vae", "beta_vae", "sap", "modularity", "rmig", "wsepin", "kl")
-"""Scores that stand first, being those that papers compare."""
+"""Scores that come first, since papers compare them."""
 _ALWAYS = ("dataset", "strength", "architecture", "latents", "seed", "steps")
-"""What is said of a run even where it has the default."""
+"""Fields that are shown even at their default."""
 POSTERIOR = "posterior"
 
 
@@ -30,7 +30,7 @@ def _texts(values: Any) -> dict[str, Any]:
 
 
 def _numbers(values: Any, digits: int = 6) -> list[float | None]:
-    """Numbers with so many digits that count; None where there is none."""
+    """Numbers rounded to this many significant digits; None for NaN."""
     column: Any = pd.to_numeric(pd.Series(values), errors="coerce")
     found = column.to_numpy(np.float64)
     known = np.isfinite(found)
@@ -44,7 +44,7 @@ def _numbers(values: Any, digits: int = 6) -> list[float | None]:
 
 
 def _setting_columns(runs: Any) -> list[dict[str, Any]]:
-    """What identifies the runs, a column each with its heading."""
+    """The columns that identify the runs, each with its heading."""
     found = []
     for name in COLUMNS:
         if name == "strength" or isinstance(DEFAULTS.get(name), int | float):
@@ -56,7 +56,7 @@ def _setting_columns(runs: Any) -> list[dict[str, Any]]:
 
 
 def facts_of(row: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """What tells a run from others, in words, and of each fact whether it is worth saying of the run alone."""
+    """The settings of a run in words, each with whether it is worth showing for the run on its own."""
     said = {name: in_words(name, row[name]) for name in DESIGN if name != "method" and row[name] is not None}
     if "strength" in said:
         said["strength"] = f"{words.symbol(str(row['method']))} = {row['strength']:g}"
@@ -102,14 +102,14 @@ def _score_columns(contents: Contents, protocol: str, representation: str) -> li
 
 
 class Listing:
-    """The list's answers, each made once for every state of the folder."""
+    """The answers for the list, each made once per state of the folder."""
 
     def __init__(self, catalogue: Catalogue) -> None:
         self.catalogue = catalogue
         self._made: dict[tuple[str, str, str], bytes] = {}
 
     def answer(self, protocol: str | None = None, representation: str | None = None) -> tuple[str, bytes]:
-        """An entity tag and the gzipped JSON for a protocol and a representation; the first of each if not known."""
+        """An entity tag and the gzipped JSON for a protocol and a representation; the first of each if unknown."""
         stamp, contents = self.catalogue.refresh(), self.catalogue.contents
         protocols, representations = choices(contents)
         protocol = protocol if protocol in protocols else (protocols or [""])[0]

@@ -1,4 +1,4 @@
-"""Requests that are never sent to their end: connections that wait for the rest of one are closed."""
+"""Timeouts for incomplete requests: connections that never send the rest are closed."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import Any
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 SECONDS = 10.0
-"""For the head of a request in all, and between two parts of its body."""
+"""The limit for the whole head of a request, and between two parts of its body."""
 MOST_SECONDS = 120.0
-"""For a request in all, however steadily it trickles in."""
+"""The limit for a whole request, however steadily it trickles in."""
 
 _Protocol: Any = AutoHTTPProtocol
 
 
 class PatientProtocol(_Protocol):
-    """uvicorn's own, which waits for ever for the rest of a request."""
+    """uvicorn's protocol, which by itself waits forever for the rest of a request, with these limits."""
 
     _timer: Any = None
     _deadline: float | None = None

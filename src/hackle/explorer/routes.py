@@ -1,4 +1,4 @@
-"""The questions that the page asks, as routes. Images travel as raw bytes, which a canvas takes as they are."""
+"""The routes of the page's requests. Images are sent as raw bytes, which a canvas takes as they are."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ THUMBNAIL_LATENTS, THUMBNAIL_COLUMNS, THUMBNAIL_SIDE, THUMBNAIL_GAP = 3, 4, 28, 
 
 
 class Question(BaseModel):
-    """A request's body: nothing but what is expected."""
+    """A request's body, with no unexpected fields."""
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
@@ -85,7 +85,7 @@ def _raw(images: NDArray[np.uint8]) -> Response:
 
 
 def _histogram(bench: Bench, draws: NDArray[np.float32], code: int) -> list[float]:
-    """Shares of q(z) in equal bins from end to end of the slider, or of images in each class."""
+    """Shares of q(z) in equal bins over the slider's range, or of images in each class."""
     axis = bench.axes[code]
     if axis.prior == "categorical":
         counts = np.bincount(bench.look.means[:, code].astype(int), minlength=axis.classes)
@@ -95,8 +95,8 @@ def _histogram(bench: Bench, draws: NDArray[np.float32], code: int) -> list[floa
 
 
 def _latents(bench: Bench) -> list[dict[str, Any]]:
-    """Each code: its prior, the ends of traversals and of its slider, and where the data set is here how much it is used and
-    how its values are spread."""
+    """Each latent: its prior, the ends of its traversals and its slider, and, if the data set is available, how much it
+    is used and the histogram of its values."""
     reach = [axis.reach() for axis in bench.axes] if bench.dataset is None else bench.look.reach
     found: list[dict[str, Any]] = [
         {"prior": axis.prior, "classes": axis.classes, "ends": axis.ends, "reach": reach[code]}
@@ -145,7 +145,7 @@ def _started(bench: Bench, images: NDArray[np.uint8], rows: NDArray[np.int64] | 
 
 
 def _thumbnail(bench: Bench) -> bytes:
-    """A few values of the most used latents, small and in one line, so that they fit a table's row."""
+    """Small traversals of the most used latents on one line, to fit a table's row."""
     known = bench.dataset is not None
     order = bench.glance.order if known else np.arange(len(bench.axes))
     chosen = order[:THUMBNAIL_LATENTS]
@@ -171,7 +171,7 @@ def _thumbnail(bench: Bench) -> bytes:
 def make_routes(catalogue: Catalogue, workbench: Workbench) -> APIRouter:
     """Every route under /api."""
     router, listing = APIRouter(prefix="/api"), Listing(catalogue)
-    # Made before anyone asks, so that the first visitor does not wait for it.
+    # Made in advance, so that the first visitor does not wait for it.
     listing.answer()
 
     @router.get("/runs")
@@ -291,7 +291,7 @@ def make_routes(catalogue: Catalogue, workbench: Workbench) -> APIRouter:
 
     @router.get("/runs/{identifier}/thumbnail.png")
     def thumbnail(identifier: str, request: Request) -> Response:
-        # A run that was trained again has another picture.
+        # A run that is trained again gets a new picture.
         headers = {"ETag": f'"{workbench.written(identifier)}"', "Cache-Control": "private, no-cache"}
         if request.headers.get("if-none-match") == headers["ETag"]:
             return Response(status_code=304, headers=headers)

@@ -1,4 +1,4 @@
-"""The web server: routes, the page, and what it says when it refuses."""
+"""The web server: routes, the page, and error messages."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ def create_app(
 ) -> FastAPI:
     """The explorer of a folder as an ASGI application.
 
-    host: the address that it is bound to, which decides the host names that it answers to. token: what visitors must
-    bring; needed wherever the host is not loopback. root: where data sets lie. trust: import what records name, as in
+    host: the address to bind to, which decides the host names that are answered. token: what visitors must present;
+    required unless the host is loopback. root: the folder of data sets. trust: import what records name, as in
     `Model.load`, when a model is opened; the list of runs never imports anything.
     """
     if token is None and not is_loopback(host):
@@ -68,7 +68,7 @@ def create_app(
 
 
 def _explain(root: Path, request: Request, error: Exception) -> JSONResponse:
-    """What a user can mend, as a sentence."""
+    """An error that the user can fix, as a sentence."""
     status = next((code for kind, code in _STATUS.items() if isinstance(error, kind)), 422)
     return JSONResponse(
         {"detail": without_places(str(error), root)}, status, headers={"Retry-After": "1"} if status == 429 else None
@@ -76,14 +76,14 @@ def _explain(root: Path, request: Request, error: Exception) -> JSONResponse:
 
 
 def _explain_question(request: Request, error: Exception) -> JSONResponse:
-    """Where a question is wrong, without sending back what was sent."""
+    """What is wrong with a request, without echoing its content."""
     assert isinstance(error, RequestValidationError)
     found = [f"{'.'.join(str(part) for part in item['loc'])}: {item['msg']}" for item in error.errors()[:5]]
     return JSONResponse({"detail": "; ".join(found)}, 422)
 
 
 def _bind(host: str, port: int | None) -> socket.socket:
-    """A listening socket at the port, or, where none is asked for, at the usual one or any that is free."""
+    """A socket bound to the port, or, if none is given, to the usual one or any free one."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     for candidate in (PORT, 0) if port is None else (port,):
         found = socket.socket(family, socket.SOCK_STREAM)

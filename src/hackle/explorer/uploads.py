@@ -1,4 +1,4 @@
-"""Uploaded pictures, decoded with care: known formats alone, bounded in pixels before a pixel is read."""
+"""Uploaded pictures, decoded safely: only known formats, with the size checked before any pixel is read."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _MODES = {1: "L", 3: "RGB", 4: "RGBA"}
 
 
 class UploadError(HackleError):
-    """An upload that is not a picture that can be used."""
+    """An upload that is not a usable picture."""
 
 
 def decode_upload(data: bytes, shape: tuple[int, int, int]) -> NDArray[np.uint8]:
-    """The picture's largest central part of the model's proportions at the model's size, (h, w, c)."""
+    """The largest central crop with the model's aspect ratio, scaled to the model's size, (h, w, c)."""
     height, width, channels = shape
     if channels not in _MODES:
         raise UploadError(f"this model's images have {channels} channels: a picture cannot stand for one")
@@ -34,13 +34,13 @@ def decode_upload(data: bytes, shape: tuple[int, int, int]) -> NDArray[np.uint8]
                         f"the picture has {probe.width}×{probe.height} pixels; at most {MOST_PIXELS:,} are taken"
                     )
                 probe.verify()
-            # A verified file must be opened anew before its pixels can be read.
+            # A verified file must be reopened before its pixels can be read.
             with Image.open(io.BytesIO(data), formats=FORMATS) as image:
                 upright = ImageOps.exif_transpose(image).convert(_MODES[channels])
                 fitted = ImageOps.fit(upright, (width, height), Image.Resampling.LANCZOS)
     except UploadError:
         raise
     except Exception as error:
-        # Decoders of broken files fail in every way there is: none of them is the server's.
+        # Decoders can fail on broken files in any way: none of these is an error of the server.
         raise UploadError(f"this is no picture that can be read ({error}); send {', '.join(FORMATS)}") from error
     return np.asarray(fitted, dtype=np.uint8).reshape(shape)

@@ -1,4 +1,4 @@
-"""Models in memory and what is computed with them, once each and never too much at a time."""
+"""Models in memory and what is computed with them: each result once, and a bounded number at a time."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from hackle.train.model import WEIGHTS, Model
 T = TypeVar("T")
 KEPT_MODELS, KEPT_DATASETS = 24, 3
 LOOK_SIZE, GLANCE_SIZE, LOOK_VALUES = 2000, 200, 25_000_000
-"""Images that a model's histograms and mutual informations are taken from, and those that order the latents of a thumbnail; of
-large images fewer, so that about as many values are encoded."""
+"""Numbers of images for a model's histograms and mutual information, and for ordering the latents of a thumbnail; fewer
+if images are large, so that at most this many pixel values are encoded."""
 MOST_VALUES = 24_000_000
-"""Pixel values that one request may ask to be decoded: 400 colour pictures of 128 × 128."""
+"""The most pixel values that one request may decode: about 400 colour images of 128 × 128."""
 WAITING = 24
-"""Requests that may wait for a turn; more are sent away to come again."""
+"""Requests that may wait for a turn; any more are told to try again."""
 
 
 class Busy(HackleError):
@@ -61,7 +61,8 @@ class RequestLimit:
 
 
 class LastUsed:
-    """A cache of the values last used. Each is computed once, by the first request for its key; other requests for it wait."""
+    """A least-recently-used cache. A value is computed once, by the first request for its key; other requests wait for
+    it."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -89,7 +90,7 @@ class LastUsed:
 
 
 class Bench:
-    """One model with its data set, and what was found about it."""
+    """One model with its data set, and the results computed from them."""
 
     def __init__(self, model: Model, dataset: Dataset | None, problem: str) -> None:
         self.model, self.dataset, self.problem = model, dataset, problem
@@ -102,18 +103,18 @@ class Bench:
 
     @property
     def traversed(self) -> tuple[Axis, ...]:
-        """The codes with the ends of their traversals, which also pass through what the data visit where these are here."""
+        """The latents with the ends of their traversals, which follow the data if the data set is available."""
         return self.axes if self.dataset is None else self.look.axes
 
     @property
     def noise(self) -> int:
-        """Noise variables of a generator, which follow the codes in its input."""
+        """The number of a generator's noise variables, which follow the codes in its input."""
         method = self.model.run.method
         return about(method).noise_inputs(method)
 
     @property
     def data(self) -> Dataset:
-        """The data set, or why it is not here."""
+        """The data set; raises an error with the reason if it is not available."""
         if self.dataset is None:
             raise Missing(self.problem)
         return self.dataset
@@ -160,7 +161,7 @@ class Bench:
 
     @cached_property
     def active(self) -> NDArray[np.bool_]:
-        """Which codes have not collapsed to the prior."""
+        """Which latents have not collapsed to the prior."""
         found = active_units(self.look.means, self.look.logvars)
         return np.array([axis.prior != "normal" or found[code] for code, axis in enumerate(self.axes)])
 

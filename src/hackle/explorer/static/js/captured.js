@@ -10,7 +10,7 @@ const MAPS = {
   posterior: ["RMIG", "Mutual information of codes and factors in nats, over whole posteriors: what RMIG sees"],
   means: ["MIG", "Mutual information of codes and factors in nats, of posterior means in 20 bins: what MIG sees"],
   importance: ["DCI", "Importance of codes for predicting each factor by boosted trees: what DCI sees"],
-  misjed: ["MISJED", "MISJED of pairs of codes, normalised: small where both are informative and independent"],
+  misjed: ["MISJED", "MISJED of pairs of codes, normalised: small if both are informative and independent"],
 };
 
 export async function showCaptured(panel, session, run, signal) {
@@ -23,7 +23,7 @@ export async function showCaptured(panel, session, run, signal) {
   waiting.remove();
   if (!found.factors.length)
     return panel.append(
-      h("p", { class: "note" }, "No factor of this data set is known: there is nothing to compare codes with."),
+      h("p", { class: "note" }, "This data set has no known factors to compare the codes with."),
       scores,
     );
   panel.append(
@@ -36,7 +36,7 @@ export async function showCaptured(panel, session, run, signal) {
 
 export const scoreCard = (run) => h("section", { class: "card scores" }, h("h2", {}, "Scores"), scoreTable(run.scores));
 
-// Distinct ones: none is counted twice.
+// Distinct images: none is counted twice.
 const imagesUsed = ({ images, of_images: all }) =>
   images === all ? `all ${number(all)} images` : `${number(images)} of ${number(all)} images`;
 
@@ -88,11 +88,11 @@ function maps(session, found, signal) {
 }
 
 const HELD =
-  "Means of each latent, with one deviation of the posterior to either side, while the other factors stay as they " +
-  "are; what moves most comes first.";
+  "Mean of each latent ± one standard deviation of the posterior, with the other factors fixed; the latent that " +
+  "moves most comes first.";
 const ACROSS =
-  "No two images differ in this factor alone: means of each latent over images of each value or bin, with one " +
-  "deviation to either side; what moves most comes first.";
+  "No two images differ only in this factor: mean of each latent ± one standard deviation over the images of each " +
+  "value or bin; the latent that moves most comes first.";
 
 function responses(session, signal) {
   const factors = session.model.factors
@@ -229,7 +229,7 @@ function top(session, found, signal) {
 
 export function scoreTable(scores) {
   if (!scores.length)
-    return h("p", { class: "faint" }, prose("No scores are kept of this run. `hackle score` computes them."));
+    return h("p", { class: "faint" }, prose("This run has no scores yet. `hackle score` computes them."));
   const meter = ({ score, reference }) =>
     reference === null || reference === undefined || reference > 1.0001 || reference < 0 || score === null
       ? null

@@ -130,7 +130,7 @@ function scores(runs) {
       "section",
       { class: "card" },
       h("h2", {}, "Scores"),
-      h("p", { class: "faint" }, prose("No scores are kept of these runs. `hackle score` computes them.")),
+      h("p", { class: "faint" }, prose("These runs have no scores yet. `hackle score` computes them.")),
     );
   const line = (found) => {
     const first = found.find(Boolean),

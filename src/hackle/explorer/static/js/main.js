@@ -49,7 +49,7 @@ const problem = (text) =>
     { class: "problem", role: "alert" },
     h("h1", {}, "This cannot be shown"),
     h("p", {}, prose(text)),
-    h("p", {}, h("a", { href: "#/" }, "To the list of runs")),
+    h("p", {}, h("a", { href: "#/" }, "Back to the list of runs")),
   );
 
 function theme() {
