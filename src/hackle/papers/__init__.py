@@ -1,1 +1,1 @@
-"""One folder per paper: its settings, study, claims, figures and words. A paper's facts stand here, once."""
+"""One folder per paper: its settings, study, claims and figures. Facts about a paper are stated here, once."""

@@ -1,10 +1,12 @@
 """Claims of Do & Tran 2020: which models are informative, separable and interpretable, on dSprites.
 
-Tables 5 to 7 are of CelebA and their like on dSprites are Figure 15 and Tables 8 and 9; the claims are judged on dSprites. The
-models compared there have the weight 10, the adversarial autoencoder 50. Means over factors stand for the tables' columns.
+Tables 5 to 7 are of CelebA and their like on dSprites are Figure 15 and Tables 8 and 9; the claims are judged on
+dSprites. The models compared there have the weight 10, the adversarial autoencoder 50. Means over factors replace the
+tables' columns.
 
-I(x; z), what codes share and what they do not, and MISJED are read as computed with every image in q(z), of which they are
-said: from 10,000 points the information of all codes stops at ln 10,000, below what a VAE's hold, and separable ones fall to 0.
+I(x; z), shared and separable information and MISJED are those computed with every image in q(z), as they are defined:
+with 10,000 points the information of all codes is limited to ln 10,000, below that of a VAE's, and separable ones fall
+to 0.
 """
 
 from __future__ import annotations
@@ -36,9 +38,10 @@ TREND = 0.3
 LEAST = 0.01
 STEADY = 0.1
 SEEDS = 8
-"""The paper trained four, in which even rank correlations of 1 do not reach the level that Holm asks of the first of 40."""
+"""The paper trained four, in which even rank correlations of 1 do not reach the level that Holm requires of the first
+of 40."""
 SIZES = dict(FACTORS["dsprites"])
-"""How many values the factors of dSprites have, in the order of the arrays' columns."""
+"""The number of values of each factor of dSprites, in the order of the arrays' columns."""
 
 
 def runs(
@@ -62,7 +65,7 @@ BETA_10, FACTOR_10, AAE = runs("beta-vae", 10.0), runs("factor-vae", 10.0), runs
 
 
 def informative_codes(data: Data, rows: Frame) -> Column:
-    """How many codes of each run are informative."""
+    """The number of informative codes of each run."""
     return of_arrays(data, rows, lambda array: float((array > INFORMATIVE).sum()), "informativeness")
 
 
@@ -164,8 +167,8 @@ def _order(
 
 
 def gaps(information: np.ndarray) -> np.ndarray:
-    """For each factor of dSprites the gap between the two codes that know most of it, as part of the factor's entropy, from
-    the mutual informations (codes, factors)."""
+    """For each factor of dSprites the gap between the two most informative codes, as a share of the factor's entropy,
+    from the mutual information (codes, factors)."""
     return top_two_gap(information) / np.log(list(SIZES.values()))
 
 

@@ -48,7 +48,7 @@ def _runs(metrics: Sequence[str], weights: Mapping[str, Any] = _WEIGHTS, **more:
 
 
 def _in_columns(methods: Iterable[str], name: Callable[[str, float], str]) -> Callable[[Frame, Tables], Frame]:
-    """A change that gives each weight's runs a name, `model`, in the order of the methods."""
+    """A `change` that adds a column `model`, the name of each method with its weight, in the order of the methods."""
 
     def change(frame: Frame, tables: Tables) -> Frame:
         both = zip(frame["method"], frame["strength"], strict=True)
@@ -86,7 +86,7 @@ def _estimators(*pairs: tuple[str, str]) -> tuple[tuple[Panels, ...]]:
 
 
 def _latents(chosen: Selected, *, title: str) -> Panel:
-    """What each latent of the runs knows, most informative first."""
+    """The informativeness of each latent of the runs, highest first."""
     known = chosen.tables.array("informativeness")
     values = {run: np.sort(np.asarray(known[run], float))[::-1] for run in chosen.frame["run"] if run in known}
     if not values:
@@ -102,7 +102,7 @@ def _latents(chosen: Selected, *, title: str) -> Panel:
 
 
 def _informative(shown: Sequence[Panel]) -> Iterator[Comparison]:
-    """How many latents of a run are informative in the models of Figure 4 that no claim is about."""
+    """The number of informative latents per run, for the models of Figure 4 that no claim is about."""
     for panel in shown:
         if panel.title in _INFORMATIVE:
             counts = (panel.points["y"] > INFORMATIVE).groupby(panel.points["run"]).sum()
@@ -112,7 +112,7 @@ def _informative(shown: Sequence[Panel]) -> Iterator[Comparison]:
 
 
 def _orders(chosen: Selected) -> Iterator[Comparison]:
-    """How JEMMIG's order of the runs agrees with DCI's, of which no claim tells."""
+    """The rank correlation of JEMMIG with DCI's scores, which no claim is about."""
     for other in _DCI:
         runs = chosen.having("jemmig", other)
         if len(runs) > 2:
@@ -122,13 +122,13 @@ def _orders(chosen: Selected) -> Iterator[Comparison]:
 
 
 def _over(kind: str, *metrics: str) -> tuple[tuple[Panels, ...]]:
-    """Metrics over a setting that names of protocols hold."""
+    """Metrics against a setting that is part of the protocols' names."""
     pattern = rf"do2020-{kind}-(?P<amount>\d+)"
     return (tuple(panels(over_protocols, name, pattern, kind, title=words.measure(name).short) for name in metrics),)
 
 
 def _beside(metric: str, paper: Mapping[str, Sequence[float]]) -> Callable[[Sequence[Panel]], Iterator[Comparison]]:
-    """The means of a score of three models beside the paper's, over factors."""
+    """The mean score over factors of three models beside the paper's."""
 
     def reported(shown: Sequence[Panel]) -> Iterator[Comparison]:
         for row in shown[0].summary.sort_values("x").itertuples():
@@ -151,7 +151,7 @@ def _by_factor(chosen: Selected) -> Iterator[Panel]:
 
 
 def _similarity(chosen: Selected, *, title: str) -> Panel:
-    """How alike the codes of two seeds are, for all pairs of seeds of a setting."""
+    """The similarity of two seeds' codes, for all pairs of seeds of a setting."""
     codes, known = (chosen.tables.array(name) for name in ("codes", "informativeness"))
     points = []
     for (series, model), part in chosen.frame.groupby(["series", "model"], sort=False):
@@ -168,9 +168,9 @@ def _similarity(chosen: Selected, *, title: str) -> Panel:
 
 
 _METHODS = ("beta-vae", "vae", "factor-vae")
-"""Those whose codes are compared."""
+"""The runs whose codes are compared."""
 _SEEDS = 12
-"""Seeds of a setting whose codes are compared, at most."""
+"""The most seeds of a setting whose codes are compared."""
 _SHOWN = {
     "FactorVAE γ = 10": {"method": "factor-vae"},
     "VAE": {"method": "beta-vae", "strength": 1.0},

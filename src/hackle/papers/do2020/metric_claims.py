@@ -54,7 +54,7 @@ _BINS, _SAMPLES = re.compile(r"do2020-bins-(\d+)$"), re.compile(r"do2020-samples
 
 
 def _variants(data: Data, condition: Condition, score: str, pattern: re.Pattern[str]) -> tuple[Floats, Floats, Floats]:
-    """The numbers in the names of protocols, the runs' scores under each (runs, numbers), and the runs' seeds."""
+    """The numbers in the protocols' names, the runs' scores under each (runs, numbers), and the runs' seeds."""
     rows = data.rows(condition)
     places = data.runs.index.get_indexer(rows.index)
     found = {
@@ -83,7 +83,7 @@ def _of_protocols(
 
 
 def _along(numbers: Floats, scores: Floats, seeds: Floats) -> Units | None:
-    """The rank correlation of the score with the number, of each run and averaged over a seed's runs."""
+    """The rank correlation of the score with the number within each run, averaged over a seed's runs."""
     if len(numbers) < 3:
         return None
     found = rank_correlations(scores, numbers[None, :], constant=0.0)
@@ -232,7 +232,7 @@ _ABLATIONS = (
 
 
 def _apart(first: str, second: str) -> Measure:
-    """How far two scores of the same runs are from each other, in whichever direction."""
+    """The mean absolute difference of two scores of the same runs."""
     return by_run(lambda data, rows: (rows[first] - rows[second]).abs(), scores=(first, second))
 
 

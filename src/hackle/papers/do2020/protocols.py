@@ -15,7 +15,7 @@ BINS = tuple(
     )
     for bins in (10, 20, 50, 100, 200, 500, 1000)
 )
-"""Figure 17: RMIG and JEMMIG over the number of bins. The values stand on the figure's axis alone."""
+"""Figure 17: RMIG and JEMMIG over the number of bins. The values are only given on the figure's axis."""
 
 SAMPLES = tuple(
     Protocol(

@@ -14,7 +14,7 @@ METHODS = ("factor-vae", "beta-vae", "adversarial-autoencoder")
 GAMMAS = (10, 20, 50, 100)
 BETAS = (1, 4, 10, 20, 50)
 LATENTS = (5, 10, 15, 20)
-"""Of the ablation of Figure 19."""
+"""The numbers of latents in the ablation of Figure 19."""
 _TRAINING_IMAGES = {"dsprites": 737_280, "celeba": 162_770}
 DATASETS = tuple(_TRAINING_IMAGES)
 _BATCH, _EPOCHS = 64, 300

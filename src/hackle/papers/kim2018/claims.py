@@ -43,10 +43,10 @@ from hackle.papers.kim2018.settings import BATCH_BETAS, BOUNDS, settings
 PAPER = "kim2018"
 SPRITES, SHAPES = "dsprites", ("shapes3d", "rooms3d")
 LEAST = 0.02
-"""A difference of scores, which run from 0 to 1, that counts as one."""
+"""The smallest difference of scores, which range from 0 to 1, that counts."""
 TREND = 0.3
 CAPTURED = 0.1
-"""A factor is captured where some code has this much information on it, in nats."""
+"""A factor is captured if some code has at least this mutual information with it, in nats."""
 GOOD = 0.7
 """Good marks by the old metric: nearer to the 0.8 that its flaw gives Figure 3's model than to the 0.6 that it deserves."""
 
@@ -69,7 +69,7 @@ def _claim(name: str, where: str, statement: str, effect: str, region: Region, m
 
 
 def _in_3d(measure: Measure) -> Measure:
-    """The measure on the first of `SHAPES` that all conditions have runs of."""
+    """The measure on the first data set of `SHAPES` for which all conditions have runs."""
 
     def compute(data: Data, conditions: Sequence[Condition]) -> Units | None:
         have = [set(data.rows(condition)["dataset"]) for condition in conditions]
@@ -96,7 +96,7 @@ _CALLED = {"beta-vae": ("β-VAE", "β"), "factor-vae": ("FactorVAE", "γ")}
 def _higher_bound(
     name: str, first: str, second: str, shapes: str, stratum: str, dataset: str | tuple[str, ...]
 ) -> Claim:
-    """That of two models of appendix E the first has the higher bound."""
+    """The claim that, of two models of appendix E, the first has the higher bound."""
     reported = BOUNDS[dataset if isinstance(dataset, str) else dataset[0]]
     (weight, bound), (other_weight, other_bound) = reported[first], reported[second]
     (title, symbol), (other_title, other_symbol) = _CALLED[first], _CALLED[second]
@@ -255,7 +255,7 @@ _MARKS, _ARRAYS = ("beta_vae", "factor_vae"), ("mutual_information", "informativ
 def leaves_out(information: Any, informativeness: Any) -> float:
     """1 for codes that leave a factor out, 0 for codes that capture every one, from I(code; factor) and I(code; x).
 
-    NaN where no code captures some factor but as many codes as there are factors are in use: it may be spread over them.
+    NaN if no code captures some factor but as many codes are in use as there are factors: it may be spread over them.
     """
     captured = without_noise(information, informativeness).max(axis=0) >= CAPTURED
     if captured.all():
@@ -264,7 +264,7 @@ def leaves_out(information: Any, informativeness: Any) -> float:
 
 
 def _gap_of_metrics(data: Data, conditions: Sequence[Condition]) -> Units | None:
-    """How much farther the metrics lie apart where a factor is left out than where none is."""
+    """How much further the metrics differ if a factor is left out than if none is."""
     rows = data.rows(conditions[0], _MARKS).dropna(subset=list(_MARKS))
     rows = rows[rows["beta_vae"] >= GOOD]
     kind = of_arrays(data, rows, leaves_out, *_ARRAYS)
@@ -279,7 +279,7 @@ _NEW = re.compile(r"kim2018-points-(\d+)-votes-(\d+)@(\d+)$")
 
 
 def _scored_often(data: Data, condition: Condition, score: str, pattern: re.Pattern[str]) -> Frame:
-    """The score of a model under each protocol that the pattern knows: columns its two numbers, `seed` and `score`."""
+    """The score of a model under each protocol that matches the pattern: its two numbers, `seed` and `score`."""
     runs = data.rows(condition).index
     places = data.runs.index.get_indexer(runs)
     found = []
@@ -363,7 +363,7 @@ def bigger_networks(record: str) -> bool:
 
 
 def _of_table_5(measure: Measure) -> Measure:
-    """The measure without the first condition's runs of bigger networks, which Figure 8 does not show."""
+    """The measure without the first condition's runs with bigger networks, which Figure 8 does not show."""
 
     def compute(data: Data, conditions: Sequence[Condition]) -> Units | None:
         first, *others = conditions

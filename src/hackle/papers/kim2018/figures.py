@@ -89,7 +89,7 @@ _UNCERTAIN = "neither is certain"
 
 
 def _with_kinds(frame: Frame, tables: Tables) -> Frame:
-    """The runs with both metrics, by whether they leave a factor out."""
+    """The runs with both metrics, split by whether they leave a factor out."""
     frame = frame[frame[list(_MARKS)].notna().all(axis=1)]
     arrays = [tables.array(name) for name in ("mutual_information", "informativeness")]
     known = [
@@ -100,7 +100,8 @@ def _with_kinds(frame: Frame, tables: Tables) -> Frame:
 
 
 def _marked(chosen: Selected) -> Iterator[Panel | str]:
-    """Both metrics of every run, and what the latents know of the one with the widest gap of those that leave a factor out."""
+    """Both metrics of every run, and I(latent; factor) of the run with the widest gap among those that leave a factor
+    out."""
     frame = chosen.frame
     without = frame[frame["series"] == _KINDS[1.0]]
     gaps = (without if len(without) else frame).eval("beta_vae - factor_vae")
@@ -142,7 +143,7 @@ def _with_estimate(frame: Frame, tables: Tables) -> Frame:
 
 
 def _sensitivity(number: int, title: str, caption: str, metric: str, names: str, label: str, spread: str, *claims: str):
-    """One model's score over a metric's own settings: a dot for each scoring seed."""
+    """One model's score against a metric's own settings: a dot for each scoring seed."""
 
     def reported(shown: Sequence[Panel]) -> Iterator[Comparison]:
         deviations = (shown[0].summary["high"] - shown[0].summary["low"]) / 2
@@ -162,17 +163,17 @@ def _sensitivity(number: int, title: str, caption: str, metric: str, names: str,
 
 
 def _lacking_betas(chosen: Selected) -> Iterator[str]:
-    """The β that the paper shows and the runs lack."""
+    """The values of β that the paper shows and the runs do not have."""
     have = set(chosen.having("batch_tc")["strength"])
     yield from (f"no batch estimate at β = {beta}" for beta in BATCH_BETAS if beta not in have)
 
 
 _SIZES = (25, 50, 100, 200)
-"""L of the protocols of both figures."""
+"""The values of L in the protocols of both figures."""
 
 
 def _bounds(dataset: str) -> Runs:
-    """The models of which the paper reports likelihoods."""
+    """The models whose likelihoods the paper reports."""
 
     def models(frame: Frame, tables: Tables) -> Frame:
         both = zip(frame["method"], frame["strength"], strict=True)
@@ -235,7 +236,7 @@ EXHIBITS = (
         "The discriminator and the true total correlation",
         "Total correlation of FactorVAE's codes on 2D Shapes: by sampling when training has ended, as the discriminator "
         "sees it during training, and one against the other.",
-        # Runs without the true total correlation, a slow score, have a discriminator all the same.
+        # Runs without the true total correlation, a slow score, still have a discriminator.
         _runs(("true_tc", "factor_vae"), "factor-vae", series="weight", change=_with_estimate),
         (
             (

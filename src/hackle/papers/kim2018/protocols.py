@@ -1,4 +1,4 @@
-"""How Kim & Mnih 2018 run their metrics, and the variants whose influence they show."""
+"""How Kim & Mnih 2018 run their metrics, and the variants that they compare."""
 
 from __future__ import annotations
 

@@ -1,14 +1,14 @@
 """Claims of Locatello et al. 2019, section 5: total correlations, agreement of metrics, what matters, what can be tuned
 without labels, what transfers, and what disentanglement is good for.
 
-The paper says "correlated" and "not correlated" of pictures. Here scores are correlated where their rank correlation
-exceeds 0.3, and a way to choose settings is useful where it exceeds 0.5. Where it says that scores are not correlated, the
-signs of their correlations are dropped before metrics and data sets are averaged: opposite ones do not cancel. A label-free
-score tells settings apart if it does so in the same direction on all data sets, so that its correlations are averaged over
-these first. AnnealedVAE is left out of Figures 2 and 3, as in the paper.
+The paper reads "correlated" and "not correlated" off figures. Here scores are correlated if their rank correlation
+exceeds 0.3, and a way to choose settings is useful if it exceeds 0.5. Where the paper says that scores are not
+correlated, absolute values are averaged over metrics and data sets, so that opposite signs do not cancel. A label-free
+score tells settings apart if it does so in the same direction on all data sets, so its correlations are averaged over
+data sets first. AnnealedVAE is left out of Figures 2 and 3, as in the paper.
 
 The total correlation of a Gaussian fitted to means exceeds that of samples for every model, since independent noise only adds
-to the covariance's diagonal. Figure 4 is therefore judged by how far it does: the paper says "much higher", here twice.
+to the covariance's diagonal. Figure 4 is therefore judged by how much higher it is: "much higher" means twice here.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def _claim(name: str, where: str, statement: str, effect: str, region: Region, m
 
 
 def _runs(stratum: Stratum) -> int:
-    """How many runs the paper's design has of it with one seed: six strengths of each method on each data set."""
+    """The runs per seed in the paper's design: six strengths of each method on each data set."""
     several = lambda value: len(value) if isinstance(value, tuple) else 1  # noqa: E731
     return sum(6 * several(part["method"]) * several(part["dataset"]) for part in stratum.conditions)
 

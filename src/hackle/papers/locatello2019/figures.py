@@ -63,7 +63,7 @@ def _with_both(frame: Frame, tables: Tables) -> Frame:
 
 
 def _medians(frame: Frame, tables: Tables) -> Frame:
-    """A row for each setting on each data set in place of its runs: the median of its seeds."""
+    """A row for each setting on each data set: the median over its seeds."""
     middle: Frame = frame.groupby(["dataset", "method", "strength"], observed=True)[list(METRICS)].median()
     names = [f"{method} {strength:g}" for _, method, strength in middle.index]
     return middle.reset_index().assign(run=names, series=lambda rows: rows["method"].map(words.METHODS))
@@ -122,7 +122,7 @@ def _name(here: Selected) -> str:
 
 
 def _axis(here: Selected, whole: Selected, metric: str) -> Axis:
-    """One axis for a metric, so that data sets can be compared."""
+    """One axis per metric, so that data sets can be compared."""
     return score_axis(metric, whole.frame[metric], label=words.dataset(_name(here)))
 
 
@@ -181,7 +181,8 @@ def _complete(chosen: Selected) -> tuple[np.ndarray, list[str]]:
 
 
 def _noise(chosen: Selected) -> Iterator[Comparison]:
-    """The share of the seed, on which the paper has no words, where methods and weights can be told apart."""
+    """The share of variance due to the seed, which the paper does not report, if methods and weights can be told
+    apart."""
     scores, methods = _complete(chosen)
     kept = swept(methods) if scores.shape[2] > 1 else []
     if kept:
@@ -192,7 +193,7 @@ def _noise(chosen: Selected) -> Iterator[Comparison]:
 
 
 def _chosen_settings(chosen: Selected) -> Iterator[Panel | Comparison | str]:
-    """Table 1, here and in the paper, and what chance would give. Where its claims can be tested these are their numbers."""
+    """Table 1, here and in the paper, and by chance. If its claims can be tested, these are their numbers."""
     scores, methods = _complete(chosen)
     scores = scores[..., swept(methods, len(METHODS), STRENGTHS_OF_TABLE_1) or slice(None)]
     datasets, _, seeds, settings = scores.shape

@@ -1,13 +1,13 @@
-"""What Locatello et al. 2019 ask of sweeps on several data sets together: who wins, what varies, what transfers.
+"""Statistics of Locatello et al. 2019 on sweeps over several data sets: which method wins, what varies, what transfers.
 
 Scores are arrays (data sets, metrics, seeds, settings) without gaps. Effects are jackknifed over seeds; where the paper
-takes medians over seeds, means are taken here, for which the jackknife is valid. Who wins is a matter of steps, which the
-jackknife cannot follow: there seeds are drawn anew with replacement (bootstrap), which tells the spread and how far the
-noise of few seeds moves the number itself, so that this can be taken out.
+takes medians over seeds, means are taken here, for which the jackknife is valid. Which method wins is a step function,
+for which the jackknife fails: there seeds are bootstrapped, which gives the spread and the bias from the noise of few
+seeds, so that the bias can be removed.
 
-Few methods or strengths decide such questions by themselves: of two methods one is best at least half of the time, one
-strength of each method leaves no variance between strengths, and of few settings a chosen one often equals a random one.
-So a statistic says how many it takes, and methods with fewer strengths are left out.
+With few methods or strengths such questions are decided in advance: of two methods one is best at least half of the
+time, one strength of each method leaves no variance between strengths, and of few settings a chosen one often equals a
+random one. So each statistic says how many it needs, and methods with fewer strengths are left out.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from hackle.information.ranks import rank_correlations
 Statistic = Callable[[Floats, list[str]], float]
 """A number from scores (data sets, metrics, seeds, settings) and the settings' methods."""
 METHODS, STRENGTHS = 3, 3
-"""How many methods, with how many strengths each, it takes to tell methods from strengths."""
+"""The fewest methods, and strengths of each, needed to tell methods from strengths."""
 DRAWS = 400
-"""How often seeds are drawn anew."""
+"""The number of bootstrap samples."""
 
 
 def across(
@@ -44,11 +44,13 @@ def across(
     bootstrapped: bool = False,
     widened: bool = False,
 ) -> Measure:
-    """A statistic of the data sets of one condition that were run, or of each condition one; jackknifed over seeds.
+    """A statistic over the data sets of one condition that were run, or over one of each condition; jackknifed over
+    seeds.
 
-    span: between what it can lie. datasets, methods, strengths: how many there must be at least. bootstrapped: draw seeds
-    anew instead. widened: the statistic ranks means over seeds (see `Units`). Its seeds are never taken for exactly alike:
-    as with rank correlations one more is imagined, whose deviation is that of a rank correlation over as many runs.
+    span: its smallest and largest possible value. datasets, methods, strengths: how many are needed. bootstrapped: use
+    the bootstrap instead. widened: the statistic ranks means over seeds (see `Units`). Seeds never count as exactly
+    alike: as with rank correlations an imaginary one is added, with the deviation of a rank correlation over as many
+    runs.
     """
 
     def compute(data: Data, conditions: Sequence[Condition]) -> Units | None:
@@ -65,7 +67,7 @@ def across(
 
         if bootstrapped:
             value, error = bootstrap(number, count, span)
-            # All that is known of the spread stands in the imagined seed's deviation.
+            # The spread is entirely in the imaginary seed's deviation.
             values, floor = np.full(count, value), max(floor, (count * error) ** 2)
         else:
             values = jackknife(number, count)
@@ -89,7 +91,7 @@ def complete_scores(data: Data, conditions: Sequence[Condition], metrics: Sequen
 
 
 def swept(names: Sequence[str], methods: int = METHODS, strengths: int = STRENGTHS) -> list[int]:
-    """The places of settings whose method has enough strengths; none where fewer methods than wanted have."""
+    """The positions of settings whose method has enough strengths; none if too few methods have."""
     enough = {name for name, count in Counter(names).items() if count >= strengths}
     return [place for place, name in enumerate(names) if name in enough] if len(enough) >= methods else []
 
@@ -99,8 +101,8 @@ def bootstrap(
 ) -> tuple[float, float]:
     """A statistic of n seeds without the bias that their noise gives it, and its standard error.
 
-    Seeds drawn anew have their own noise and that of the draw, so that they are biased twice: 2T − mean T* is not, to first
-    order. Their variance is n/(n − 1) times as large as the draws', as with means.
+    Bootstrap samples have the noise of the seeds and that of the draw, so that they are biased twice: 2T − mean T* is
+    unbiased to first order. The variance is n/(n − 1) times that of the bootstrap samples, as for means.
     """
     drawn = np.random.default_rng(0).integers(count, size=(DRAWS, count))
     found = np.array([statistic(seeds) for seeds in drawn])
@@ -125,7 +127,8 @@ def share_of_the_best_method(scores: Floats, methods: list[str]) -> float:
 
 
 def agreement_of_tuning(scores: Floats, methods: list[str]) -> float:
-    """The mean rank correlation, over pairs of columns (data set and metric), of how one orders a method's strengths."""
+    """The mean rank correlation, over pairs of columns (data set and metric), of their orders of a method's
+    strengths."""
     means = scores.mean(axis=2).reshape(-1, scores.shape[3])
     found = []
     for method in sorted(set(methods)):
@@ -156,7 +159,7 @@ def transfer(scores: Floats) -> Transfer:
 
     The paper draws 10,000 times: a seed, a metric and a data set, of which the setting with the highest score is chosen;
     another seed and a metric and data set, the same or others; and a random setting, which the chosen one equals or beats
-    there. Here every draw is made once, so that the numbers are what the paper's tend to.
+    there. Here every possible draw is made once, which gives the limit of the paper's numbers.
     """
     datasets, metrics, seeds, settings = scores.shape
     # beats[d, a, s, k]: the part of settings that setting k equals or beats on data set d, by metric a, in seed s.

@@ -87,7 +87,7 @@ def _losses(number: int, title: str, caption: str, dataset: str) -> Exhibit:
 
 
 def _latents(number: int, title: str, caption: str, dataset: str) -> Exhibit:
-    """What each latent of the best run knows, and its traversals where there are pictures."""
+    """The mutual information of the best run's latents with the factors, and its traversals if there are pictures."""
     return Exhibit(
         *(PAPER, f"Figure {number}", title, caption),
         _runs(("mig",), dataset),

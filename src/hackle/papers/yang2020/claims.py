@@ -21,9 +21,9 @@ PAPER = "yang2020"
 STRENGTHS = {method: {} if weight is None else {"strength": weight} for method, weight in WEIGHTS.items()}
 """The weights that are compared: a folder may hold runs with others."""
 LEAST_MIG = 0.01
-"""A change of MIG, which runs from 0 to 1, that counts as one."""
+"""The smallest change of MIG, which ranges from 0 to 1, that counts."""
 HARDLY = 0.1
-"""A score that hardly moves changes by less than this part of itself."""
+"""The largest relative change of a score that hardly changes."""
 
 
 def correlated(method: str, dataset: str, latents: int) -> Stratum:
