@@ -1,4 +1,4 @@
-"""What stacked models compute with: convolution, linear layer, normalisation, Bernoulli error, posteriors and their
+"""The operators of stacked models: convolution, linear layer, normalisation, Bernoulli error, posteriors and their
 mixture, clipping, Adam.
 
 Triton on CUDA, PyTorch elsewhere.

@@ -1,4 +1,4 @@
-"""Adam for a stack of models: one row of parameters each, with settings of its own (Kingma & Ba 2015, algorithm 1).
+"""Adam for a stack of models: one row of parameters for each, with its own settings (Kingma & Ba 2015, algorithm 1).
 
 On CUDA a Triton kernel reads gradient, weights and moments once and writes them once; elsewhere PyTorch's operations do the
 same. Gradients come parameter by parameter, as they were computed, each in its own dtype. Where networks compute with
@@ -63,8 +63,8 @@ def _adam_kernel(
 
 @jit
 def _settings_kernel(learning_rates, betas1, betas2, epsilons, alive, updates, packed, models, BLOCK: tl.constexpr):
-    """What `_adam_kernel` needs of each model: its rate with the first moment's correction in it, 0 if it is not alive; both
-    decays; ε; what corrects the second moment; whether it is alive."""
+    """What `_adam_kernel` needs for each model: its learning rate, including the first moment's bias correction, 0 if
+    it is not alive; both decay rates; ε; the second moment's bias correction; whether it is alive."""
     model = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     inside = model < models
     count = tl.load(updates).to(tl.float32) + tl.zeros((BLOCK,), tl.float32)
@@ -91,8 +91,8 @@ def adam_step(
 ) -> None:
     """Update weights and moments in place. Each gradient (m, …) comes with the column at which its parameter starts.
 
-    `settings` has the fields of `Adam` as (m, 1) tensors; `updates` counts this one already; `alive` is (m, 1). `factors`
-    (m, 1), if given, multiply each model's gradient.
+    `settings` has the fields of `Adam` as (m, 1) tensors; `updates` already counts this one; `alive` is (m, 1).
+    `factors` (m, 1), if given, multiply each model's gradient.
     """
     if on_triton(rows.weights):
         _update(rows, gradients, _packed(settings, updates, alive), factors)

@@ -1,10 +1,10 @@
-"""What clips the gradients of a stack of models by each one's global norm (Pascanu et al. 2013).
+"""Clips the gradients of a stack of models by each model's global norm (Pascanu et al. 2013).
 
     g ← g · min(1, c / (‖g‖ + 10⁻⁶)),    ‖g‖² = Σ over all parameters of one model
 
-as `torch.nn.utils.clip_grad_norm_` does it for one. On CUDA a Triton kernel reads every gradient once and sums its squares
-in an order that depends on the parameter alone, so that a model is clipped by the same bits alone and in any stack; the
-host waits for nothing. Adam multiplies by the factors as it reads the gradients.
+as `torch.nn.utils.clip_grad_norm_` does for one model. On CUDA a Triton kernel reads every gradient once and sums its
+squares in an order that depends on the parameter alone, so that a model is clipped bit-identically alone and in any
+stack; the host does not wait. Adam multiplies by the factors as it reads the gradients.
 """
 
 # Triton reads annotations as values.
@@ -34,9 +34,9 @@ def _squares_kernel(gradient, parts, width, start, count, BLOCK: tl.constexpr):
 
 
 def clip_factors(gradients: Sequence[Tensor], norms: Tensor) -> Tensor:
-    """What each model's gradients (m, …) are multiplied by to have at most the norm that is given for it, (m, 1).
+    """The factors (m, 1) that bring each model's gradients (m, …) to at most its given norm.
 
-    Where that is 0 the factor is 1.
+    Where the norm is 0, the factor is 1.
     """
     squares = _squares(gradients) if all(map(on_triton, gradients)) else _squares_by_pytorch(gradients)
     factors = (norms / (squares.sqrt() + 1e-6)).clamp(max=1)

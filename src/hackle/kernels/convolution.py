@@ -5,8 +5,9 @@
     taps(x, y)    (…, h, w, c)      , (…, h/2, w/2, o) -> (…, 4, 4, c, o)     its adjoint in w: weight gradient
 
 Each is linear in both arguments and each one's gradients are the other two, so second derivatives (a gradient penalty)
-need nothing more. Images are (b, h, w, c), channels last; a leading axis m, given or added by `torch.func.vmap`, stacks
-models with weights of their own. Images may be in bfloat16 while weights and their gradients stay in float32.
+need no further operators. Images are (b, h, w, c), channels last; a leading axis m, given or added by
+`torch.func.vmap`, stacks models, each with its own weights. Images may be in bfloat16 while weights and their gradients
+stay in float32.
 
 `down_layer` and `up_layer` add a bias and a leaky ReLU; `hackle.kernels.tower` is several such layers in a row.
 """
@@ -25,7 +26,7 @@ from hackle.kernels.mapping import Stackable
 
 
 def _planes(images: Tensor) -> Tensor:
-    """(b, h, w, c) seen as (b, c, h, w) in channels-last memory: no copy, and the layout that is fast."""
+    """(b, h, w, c) seen as (b, c, h, w) in channels-last memory: no copy, and the fast layout."""
     return images.permute(0, 3, 1, 2)
 
 
@@ -53,7 +54,7 @@ def _taps_one(x: Tensor, y: Tensor) -> Tensor:
 
 
 def _each_model(operator: Any, *stacked: Tensor) -> Tensor:
-    """The operator for each model of a stack, by PyTorch."""
+    """The operator on each model of a stack, by PyTorch."""
     if len(stacked[0]) == 1:
         return operator(*(value[0] for value in stacked)).unsqueeze(0)
     return torch.stack([operator(*given) for given in zip(*stacked, strict=True)])
@@ -140,7 +141,7 @@ def leaky(values: Tensor, slope: float) -> Tensor:
 
 
 def through_leaky(grad: Tensor, output: Tensor, slope: float) -> Tensor:
-    """A gradient before the leaky ReLU, from the one behind it."""
+    """The gradient in a leaky ReLU's input, from the one in its output."""
     if slope == 1.0:
         return grad
     if slope == 0.0:
@@ -153,7 +154,7 @@ def _bias_gradient(grad: Tensor, bias: Tensor) -> Tensor:
 
 
 class _Layer(Stackable):
-    """`down` or `up` with bias and leaky ReLU; the output is kept, since it tells where the leaky ReLU was active."""
+    """`down` or `up` with bias and leaky ReLU; the output is kept, since it shows where the leaky ReLU was active."""
 
     @staticmethod
     def forward(values: Tensor, weight: Tensor, bias: Tensor, slope: float, upward: bool) -> Tensor:

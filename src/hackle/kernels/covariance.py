@@ -3,9 +3,10 @@
     C = 1/b Σ_b (mean − average)(mean − average)ᵀ  [+ 1/b Σ_b diag(s) Σ diag(s)]        s = exp(logvar / 2)
     off-diagonal Σ_{i≠j} C_ij²,   diagonal Σ_i (C_ii − 1)²
 
-The part in brackets, the mean of the posteriors' own covariances, comes with logvars. On CUDA Triton takes one model's batch in
-one program, in float32, in an order that depends on the batch alone. There is no second derivative on CUDA, and none with
-respect to the correlation. Elsewhere, in float64 and with more than 64 latents PyTorch does it.
+The part in brackets, the mean of the posteriors' own covariances, is added if logvars are given. On CUDA one Triton
+program handles one model's batch, in float32, in an order that depends on the batch alone. There is no second
+derivative on CUDA, and none with respect to the correlation. Elsewhere, in float64 and with more than 64 latents,
+PyTorch is used.
 """
 
 # Triton reads annotations as values.
@@ -82,7 +83,7 @@ def _gradient_kernel(
     same = latent[:, None] == latent[None, :]
     real = (latent < L)[:, None] & (latent < L)[None, :]
     matrix = tl.load(matrices + model * L * L + latent[:, None] * L + latent[None, :], mask=real, other=0.0)
-    # The penalties' derivative by C, twice: C is symmetric, and each row of the batch is on both sides of its product.
+    # Twice the penalties' derivative in C: C is symmetric, and each row of the batch is on both sides of its product.
     slope = (
         4.0 / B * tl.where(same, tl.load(diagonal_grad + model) * (matrix - 1.0), tl.load(off_grad + model) * matrix)
     )
@@ -123,7 +124,7 @@ class _Deviations(Stackable):
         *tensors, ctx.within = inputs
         ctx.save_for_backward(*tensors, output[2])
         ctx.mark_non_differentiable(output[2])
-        # Zeros would be made for what has no gradient.
+        # Otherwise zeros would be allocated for missing gradients.
         ctx.set_materialize_grads(False)
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""The log density of correlated Gaussians and its gradient in one kernel launch each: PyTorch needs some ninety small ones.
+"""The log density of correlated Gaussians and its gradient in one kernel launch each, where PyTorch needs about ninety.
 
 With u = (z − mean) exp(−logvar / 2), s = Σ u², t = Σ u over l latents, and the two eigenvalues' inverses a = 1 / (1 − σ) and
 b = 1 / (1 − σ + lσ), as in `hackle.core.gaussian.log_densities`,
@@ -77,7 +77,7 @@ def _gradient_kernel(
 
 
 def _even_rows(values: Tensor) -> tuple[Tensor, int]:
-    """Values (…, b, l) whose rows are whole and follow one another at one distance, and that distance."""
+    """Values (…, b, l) with contiguous rows at a constant stride, and that stride."""
     step = values.stride(-2)
     if values.stride(-1) != 1 or (values.dim() == 3 and values.stride(0) != values.shape[1] * step):
         values, step = values.contiguous(), values.shape[-1]

@@ -1,4 +1,4 @@
-"""Layer normalisation with the leaky ReLU behind it, twice differentiable: a kernel for each derivative on CUDA.
+"""Layer normalisation with the leaky ReLU that follows, twice differentiable: a kernel for each derivative on CUDA.
 
 Each row of f features has mean μ and scale r = 1 / √(variance + ε). With x̂ = (x − μ) r, m the mean over features, gates
 a = leaky′(w x̂ + b), h = a w ∂y and the symmetric P(v) = r (v − m(v) − x̂ m(v x̂)),
@@ -8,8 +8,9 @@ a = leaky′(w x̂ + b), h = a w ∂y and the symmetric P(v) = r (v − m(v) −
     back through ∂x     for t: ∂(∂y) = a w P(t),   ∂w = Σ a ∂y P(t) over rows,
                         ∂x = −r² x̂ (m(t h) − m(t) m(h) − m(t x̂) m(h x̂)) − r (m(t x̂) P(h) + m(h x̂) P(t))
 
-The last chain is for gradient penalties; the gradients of w and b are not differentiated again. Rows are whole in one
-program, in float32, and sums over rows run in an order that depends on the layer alone. Elsewhere PyTorch does it all.
+The last chain is for gradient penalties; the gradients of w and b are not differentiated again. One program
+handles whole rows, in float32, and sums over rows run in an order that depends on the layer alone. Elsewhere PyTorch is
+used.
 """
 
 # Triton reads annotations as values.
@@ -30,7 +31,7 @@ from hackle.kernels.mapping import Stackable
 from hackle.kernels.triton_sums import add_parts
 
 EPSILON = 1e-5
-"""Added to variances; the value of PyTorch's layer."""
+"""Added to variances; the default of PyTorch's layer."""
 _TILE = 2048
 
 
@@ -139,7 +140,7 @@ def _programs(x: Tensor) -> int:
 
 
 def _stacks(*values: Tensor) -> tuple[Tensor, ...]:
-    """Rows (m, n, f) and parameters (m, f), also for one model without its axis."""
+    """Rows (m, n, f) and parameters (m, f), with the model axis added where there is one model without it."""
     return tuple(value[None] for value in values) if values[0].dim() == 2 else values
 
 

@@ -1,11 +1,12 @@
 """The Bernoulli error of images: one pass over the pixels for the error and one for its gradient, for stacks of models; and
-bytes read as numbers, in one pass as well.
+the conversion of bytes to numbers, also in one pass.
 
     error(l, x) = Σ max(l, 0) − l x + log(1 + e^−|l|)        over the pixels of an image, logits l, soft targets x
     its gradient in l is sigmoid(l) − x
 
-On CUDA a Triton kernel reads logits in the networks' dtype and sums in float32; elsewhere, and in float64, PyTorch does it.
-The order of the sum depends on the image alone. There is no second derivative on CUDA, and none with respect to the targets.
+On CUDA a Triton kernel reads logits in the networks' dtype and sums in float32; elsewhere, and in float64, PyTorch is
+used. The order of the sum depends on the image alone. There is no second derivative on CUDA, and none with respect to
+the targets.
 """
 
 # Triton reads annotations as values.
@@ -106,8 +107,8 @@ class _BernoulliError(Stackable):
 
 
 def unit_interval(images: Tensor, dtype: torch.dtype | None = None) -> Tensor:
-    """Images in [0, 1]: bytes are divided by 255 and rounded once, to float32 if nothing is said; numbers stay as they are,
-    but for the dtype that is asked for."""
+    """Images in [0, 1]: bytes are divided by 255 and rounded once, to float32 by default; floats are only converted to
+    the dtype, if one is given."""
     if images.dtype == torch.uint8:
         wanted = dtype or torch.float32
         if wanted in KERNEL_DTYPES and on_triton(images, dtypes=(torch.uint8,)):

@@ -1,13 +1,14 @@
-"""Fully connected layers for stacks of models: batched matrix products whose weight gradient lies in memory as the weight does.
+"""Fully connected layers for stacks of models: batched matrix products whose weight gradient is laid out like the weight.
 
     y = x Wᵀ + b        x (…, b, i), W (…, o, i), b (…, o)
 
-A leaky ReLU may follow: slope 0 is ReLU, 1 none. PyTorch's own mapping of its linear layer leaves the weight's gradient
-transposed, and whoever reads it next pays for a copy.
+A leaky ReLU may follow: slope 0 is ReLU, 1 none. Under `vmap` PyTorch's own linear layer leaves the weight's gradient
+transposed, which costs the next reader a copy.
 
-Without the leaky ReLU gradients are products of the same kind, so they can be differentiated again. With it a Triton kernel on
-CUDA adds the bias and applies the leaky ReLU in one pass, and another, going back, takes the gradient through it and sums it
-into the bias's, in an order that depends on the layer alone; there is no second derivative then. Elsewhere PyTorch does it.
+Without the leaky ReLU, gradients are products of the same kind, so they can be differentiated again. With it, a Triton
+kernel on CUDA adds the bias and applies the leaky ReLU in one pass, and another, in the backward pass, takes the
+gradient through it and sums it for the bias, in an order that depends on the layer alone; there is no second derivative
+then. Elsewhere PyTorch is used.
 """
 
 # Triton reads annotations as values, and its kernels name sizes as the formulas do.
@@ -48,7 +49,8 @@ def _leaky_kernel(values, bias, batch, stride, slope, O: tl.constexpr, BB: tl.co
 def _gradient_kernel(
     grad, output, out, sums, slope, B: tl.constexpr, O: tl.constexpr, BB: tl.constexpr, BO: tl.constexpr
 ):
-    """The gradient before the leaky ReLU, from the one behind it, and its sum over rows, for a block of columns."""
+    """The gradient in the leaky ReLU's input, from the one in its output, and its sum over rows, for a block of
+    columns."""
     model = tl.program_id(0).to(tl.int64)
     column = tl.program_id(1) * BO + tl.arange(0, BO)
     total = tl.zeros((BO,), tl.float32)
@@ -97,15 +99,15 @@ class _Linear(Stackable):
 
 
 class _LeakyLinear(Stackable):
-    """A layer with its leaky ReLU, on CUDA; the output is kept, since it tells where the leaky ReLU was active."""
+    """A layer with its leaky ReLU, on CUDA; the output is kept, since it shows where the leaky ReLU was active."""
 
     @staticmethod
     def forward(values: Tensor, weight: Tensor, bias: Tensor, slope: float) -> Tensor:
         output = (values @ _transposed(weight)).contiguous()
-        # The models of a bias may lie apart, but each one's is whole.
+        # The biases of different models may lie apart in memory, but each one is contiguous.
         bias = bias if bias.stride(-1) == 1 else bias.contiguous()
         sizes = _sizes(output)
-        # Not a constant of the kernel, as going back: encoding a data set ends with a batch of another size.
+        # Not a constant of the kernel, as in the backward pass: encoding a data set ends with a batch of another size.
         batch = sizes.pop("B")
         models = output.numel() // (batch * sizes["O"])
         grid = (models, triton.cdiv(sizes["O"], sizes["BO"]), triton.cdiv(batch, sizes["BB"]))

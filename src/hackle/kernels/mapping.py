@@ -1,4 +1,4 @@
-"""What the operators share: mapping over models gives their tensors a leading axis of models."""
+"""What the operators share: under `vmap` their tensors get a leading axis of models."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from torch import Tensor
 
 
 def stacked(size: int, dims: tuple[int | None, ...], arguments: tuple[Any, ...]) -> list[Any]:
-    """Tensors with their models first, each repeated where all models share it; other arguments as they are."""
+    """Tensors with the model axis first, each repeated where all models share it; other arguments as they are."""
     given = []
     for argument, dim in zip(arguments, dims, strict=True):
         if isinstance(argument, Tensor):
@@ -19,7 +19,7 @@ def stacked(size: int, dims: tuple[int | None, ...], arguments: tuple[Any, ...])
 
 
 class Stackable(torch.autograd.Function):
-    """An operator on the tensors of one model or of a stack. Its gradient needs what it was given, if it says nothing else."""
+    """An operator on the tensors of one model or of a stack. By default its inputs are saved for the gradient."""
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:

@@ -1,12 +1,13 @@
-"""Log densities of a batch's posteriors mixed with weights, for stacks of models, each pair of sample and posterior seen once.
+"""Log densities of a weighted mixture of a batch's posteriors, for stacks of models, in one pass over all pairs.
 
     log q(z_i)  = log Σ_j w_ij q(z_i|x_j),      log q(z_ik) = log Σ_j w_ij q(z_ik|x_jk)
 
 with one weight for a sample's own posterior, w_ii, and one for all others. The densities q(z|x) are those of
-`hackle.core.gaussian`, correlation included. On CUDA one Triton program takes one sample against every posterior and keeps
-running sums, so that nothing of size b² reaches memory; going back, one program takes one row, first as a sample and then as
-a posterior. All is computed in float32, in an order that depends on the batch alone. There is no second derivative on CUDA, and
-none with respect to the correlation. Elsewhere, and in float64, PyTorch does it.
+`hackle.core.gaussian`, correlation included. On CUDA one Triton program evaluates one sample under every posterior and
+keeps running sums, so that nothing of size b² reaches memory; in the backward pass one program handles one row, first
+as a sample and then as a posterior. Everything is computed in float32, in an order that depends on the batch alone.
+There is no second derivative on CUDA, and none with respect to the correlation. Elsewhere, and in float64, PyTorch is
+used.
 """
 
 # Triton reads annotations as values.
@@ -29,7 +30,7 @@ _TILE = 1024
 
 @jit
 def _correlation(at, L: tl.constexpr):
-    """The inverse eigenvalues of Σ across and along the ones, and ½ log(1 / det Σ)."""
+    """The inverse eigenvalues of Σ across and along the vector of ones, and ½ log(1 / det Σ)."""
     sigma = tl.load(at).to(tl.float32)
     across = 1.0 / (1.0 - sigma)
     along = 1.0 / (1.0 - sigma + L * sigma)
@@ -44,7 +45,7 @@ def _rows(values, row, k, mask, L: tl.constexpr):
 
 @jit
 def _columns(joint, marginals, row, k, mask, L: tl.constexpr):
-    """What belongs to each latent, and in the column after them what belongs to the whole vector."""
+    """The values of each latent and, in the column after them, of the whole vector."""
     whole = tl.load(joint + row + 0 * k, mask=mask & (k == L), other=0.0)
     return _rows(marginals, row, k, mask, L) + whole
 
@@ -62,7 +63,7 @@ def _densities(z, mean, logvar, k, across, along, constant, L: tl.constexpr):
 
 @jit
 def _slopes(u, middle, shares, own, k, across, along, L: tl.constexpr):
-    """Derivatives of the loss by u and by each latent's log density, from those by the mixed densities' terms and by the
+    """Derivatives of the loss in u and in each latent's log density, from those in the terms of the mixture and in the
     sample's own density."""
     joint = tl.sum(tl.where(k == L, shares, 0.0), 1) + own
     each = tl.where(k < L, shares, 0.0) + joint[:, None]
@@ -81,7 +82,7 @@ def _mixture_kernel(
     k = latent[None, :]
     across, along, constant = _correlation(correlation + row // B, L)
     sample = _rows(z, row, k, k < L, L)
-    # Lower than any log density that a model which still trains can have; −∞ would make ∞ − ∞ of a block without weight.
+    # Lower than any log density of a model that still trains; −∞ would give ∞ − ∞ in a block without weight.
     best = tl.full((BL,), -1e30, tl.float32)
     total = tl.zeros((BL,), tl.float32)
     for start in range(0, B, BB):

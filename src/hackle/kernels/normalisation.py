@@ -1,4 +1,4 @@
-"""Batch normalisation with the leaky ReLU behind it: two passes over the values each way on CUDA, PyTorch elsewhere.
+"""Batch normalisation with the leaky ReLU that follows: two passes over the values each way on CUDA, PyTorch elsewhere.
 
     x̂ = (x − mean) / √(variance + ε),   y = leaky(w x̂ + b)         mean and variance of each feature over all rows
     g = leaky′(w x̂ + b) ⊙ ∂y,   ∂b = Σ g,   ∂w = Σ g x̂,   ∂x = w / √(variance + ε) · (g − ∂b / n − x̂ ∂w / n)
@@ -24,7 +24,8 @@ EPSILON = 1e-5
 
 
 class _BatchNormalise(Stackable):
-    """Rows (…, n, f) with weights and biases (…, f). The second answer is what the statistics were made of."""
+    """Rows (…, n, f) with weights and biases (…, f). The second output is the sums from which the statistics were
+    computed."""
 
     @staticmethod
     def forward(values: Tensor, weight: Tensor, bias: Tensor, slope: float) -> tuple[Tensor, Tensor]:

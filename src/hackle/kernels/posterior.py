@@ -2,10 +2,10 @@
 
     z = mean + s ε,   s = exp(logvar / 2),   ε ~ N(0, Σ) made from independent noise,   KL = ½ (mean² + s² − logvar − 1)
 
-as `hackle.core.gaussian` defines them. Each term is a few numbers for each image, so that on CUDA starting a kernel takes
-longer than its work, and Triton does them all at once, in float32, the KL's mean over the batch in an order that depends on
-the batch alone. There is no second derivative on CUDA, and none with respect to noise or correlation. Elsewhere, and in
-float64, PyTorch does it.
+as `hackle.core.gaussian` defines them. Each term is a few numbers per image, and on CUDA launching a kernel takes
+longer than its work; so one Triton kernel does them all, in float32, with the KL's mean over the batch in an order that
+depends on the batch alone. There is no second derivative on CUDA, and none with respect to noise or correlation.
+Elsewhere, and in float64, PyTorch is used.
 """
 
 # Triton reads annotations as values.
@@ -28,7 +28,7 @@ _TILE = 1024
 
 @jit
 def _correlated(noise, correlation, L: tl.constexpr):
-    """Independent noise to N(0, Σ), as `hackle.core.gaussian.correlate` does it."""
+    """Independent noise to N(0, Σ), as in `hackle.core.gaussian.correlate`."""
     sigma = tl.load(correlation).to(tl.float32)
     across = tl.sqrt(1.0 - sigma)
     along = tl.sqrt(1.0 - sigma + L * sigma)
@@ -52,7 +52,7 @@ def _sample_kernel(
         drawn = tl.load(noise + at, mask=mask, other=0.0).to(tl.float32)
         sample = mean + tl.exp(0.5 * logvar) * _correlated(drawn, correlation + model, L)
         tl.store(z + at, sample, mask=mask)
-        # Outside the batch mean and logvar are 0, and so is this.
+        # Outside the batch, mean and logvar are 0, and so is this.
         total += tl.sum(0.5 * (mean * mean + tl.exp(logvar) - logvar - 1.0), 0)
     tl.store(divergences + model * L + latent, total / B, mask=latent < L)
 
@@ -109,7 +109,8 @@ class _Sample(Stackable):
 
 
 def posterior_sample(means: Tensor, logvars: Tensor, noise: Tensor, correlation: Scalar) -> tuple[Tensor, Tensor]:
-    """A sample (b, l) of each of a batch's posteriors, and their KL to the prior, latent by latent (l,), the batch's mean."""
+    """A sample (b, l) of each of a batch's posteriors, and their KL to the prior per latent (l,), averaged over the
+    batch."""
     if on_triton(means):
         shared = correlation if isinstance(correlation, Tensor) else means.new_full((), correlation)
         return _Sample.apply(means, logvars, noise, shared)  # type: ignore[no-any-return]

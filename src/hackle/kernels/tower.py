@@ -1,5 +1,5 @@
-"""Convolution layers in a row. On CUDA bias, leaky ReLU and its derivative are part of the kernels, which saves most of the
-memory traffic; off CUDA the layers follow one another.
+"""Convolution layers in a row. On CUDA, bias, leaky ReLU and its derivative are part of the kernels, which saves most
+of the memory traffic; elsewhere the layers run one after another.
 
 Written for the downward tower, with values x₀ … x_L, weights w_l and gates a_l, 1 or the slope by the sign of x_l:
 
@@ -8,9 +8,9 @@ Written for the downward tower, with values x₀ … x_L, weights w_l and gates 
                          ∂w_l = taps(x_{l−1}, g_l),   ∂b_l = Σ g_l over positions
     back through ∂x₀     t₀ is given,   t_l = a_l ⊙ down(t_{l−1}, w_l),   ∂w_l = taps(t_{l−1}, g_l),   ∂(∂x_L) = t_L
 
-The third chain is for gradient penalties. A leaky ReLU has no second derivative, so with the gates as they are the second
-chain is linear in what it starts from and in each weight. On CUDA nothing but a gradient in x₀ taken alone, as
-`torch.func.grad` does, can be differentiated again. In the upward tower `up` and `down` change places.
+The third chain is for gradient penalties. A leaky ReLU has no second derivative, so with the gates fixed the second
+chain is linear in its starting value and in each weight. On CUDA only a gradient in x₀ taken alone, as by
+`torch.func.grad`, can be differentiated again. In the upward tower `up` and `down` are swapped.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from hackle.kernels.mapping import Stackable
 
 @dataclass(frozen=True)
 class _Kind:
-    """What a tower is but for its tensors."""
+    """A tower without its tensors: its direction and slopes."""
 
     upward: bool
     slopes: tuple[float, ...]
@@ -40,7 +40,7 @@ class _Kind:
         return len(self.slopes)
 
     def split(self, tensors: Sequence[Tensor]) -> tuple[Sequence[Tensor], Sequence[Tensor]]:
-        """Images and every layer's result, and the weights: the rounded ones where there are any."""
+        """Images and every layer's output, and the weights: the rounded ones where there are any."""
         return tensors[: self.layers + 1], tensors[-self.layers :]
 
     @property
@@ -52,19 +52,19 @@ class _Kind:
         return triton_convolution.down if self.upward else triton_convolution.up
 
     def taps(self, before: Tensor, behind: Tensor) -> Tensor:
-        """A layer's weight gradient from what stands before the layer and behind it."""
+        """A layer's weight gradient from the values before the layer and after it."""
         return triton_convolution.taps(*((behind, before) if self.upward else (before, behind)))
 
 
 def _alone(function: Any, kind: _Kind, *arguments: Any) -> tuple[Any, ...]:
-    """What a function of stacks gives for one model."""
+    """Apply a function of stacks to one model."""
     answers = function(kind, *(value[None] if isinstance(value, Tensor) else value for value in arguments))
     return tuple(answer[0] for answer in answers)
 
 
 class _Tower(Stackable):
-    """The answers are every layer's result, the last one being that of the tower, and where images have another
-    dtype every layer's weight in it: rounded once, not by every program that loads it."""
+    """Returns every layer's output, the last one being the tower's, and, where images have another dtype, every layer's
+    weight in that dtype: rounded once, not by every program that loads it."""
 
     @staticmethod
     def forward(kind: _Kind, x: Tensor, *parameters: Tensor) -> tuple[Tensor, ...]:
@@ -83,7 +83,7 @@ class _Tower(Stackable):
         results, rounded = output[: ctx.kind.layers], output[ctx.kind.layers :]
         ctx.save_for_backward(x, *results, *parameters[: ctx.kind.layers], *rounded)
         ctx.mark_non_differentiable(*results[:-1], *rounded)
-        # Zeros would be made for what has no gradient.
+        # Otherwise zeros would be allocated for missing gradients.
         ctx.set_materialize_grads(False)
 
     @staticmethod
@@ -98,8 +98,8 @@ class _Tower(Stackable):
 
 
 class _AllGradients(Stackable):
-    """The second chain, from the last result's gradient, for images if asked, weights and biases. The kernel that makes g_l
-    also sums it for the bias."""
+    """The second chain, from the last output's gradient, for images if requested, weights and biases. The kernel that
+    computes g_l also sums it for the bias."""
 
     @staticmethod
     def forward(kind: _Kind, needs_x: bool, grad: Tensor, *tensors: Tensor) -> tuple[Tensor, ...]:
@@ -129,7 +129,7 @@ class _AllGradients(Stackable):
 
 
 class _ImageGradient(Stackable):
-    """The second chain for images alone. The answers are ∂x₀ and, for the third chain, g₁ … g_L."""
+    """The second chain for images alone. Returns ∂x₀ and, for the third chain, g₁ … g_L."""
 
     @staticmethod
     def forward(kind: _Kind, grad: Tensor, *tensors: Tensor) -> tuple[Tensor, ...]:
@@ -173,7 +173,7 @@ def _back_through(kind: _Kind, t: Tensor, *tensors: Tensor) -> tuple[Tensor, ...
 def tower(
     x: Tensor, parameters: Sequence[tuple[Tensor, Tensor]], *, upward: bool, slope: float = 0.0, last_slope: float = 0.0
 ) -> Tensor:
-    """Layers in a row, each a weight and a bias: `down_layer`s, or upward `up_layer`s. The last has a slope of its own."""
+    """Layers in a row, each a weight and a bias: `down_layer`s, or upward `up_layer`s. The last has its own slope."""
     slopes = (slope,) * (len(parameters) - 1) + (last_slope,)
     if on_triton(x):
         weights, biases = zip(*parameters, strict=True)

@@ -1,13 +1,14 @@
-"""The convolution triad for stacks of models, in Triton. The contract is that of `hackle.kernels.convolution`.
+"""The three convolution operators for stacks of models, in Triton, as specified in `hackle.kernels.convolution`.
 
 Every tensor has a leading model axis and channels last. Products are taken in the images' dtype and summed in
-float32; weights stay float32 in memory and are rounded as they are loaded. What follows a product is done as its result is
-stored: bias and leaky ReLU going forward, and going back the derivative of the leaky ReLU before it, whose own stored result
-is the `gate`, with the sums over positions that are the bias's gradient.
+float32; weights stay float32 in memory and are rounded as they are loaded. What follows a product is applied as its
+result is stored: bias and leaky ReLU in the forward pass, and in the backward pass the derivative of the previous leaky
+ReLU, whose stored output is the `gate`, with the sums over positions that are the bias's gradient.
 
-Sums run in an order that depends on the layer alone, never on how many models are stacked: a model's numbers are the same
-bits in any fleet. Matrix units want at least 16 channels. With fewer on the image side `down` folds the 16 taps into the
-summed axis, and `up` takes two passes: what each position gives to each tap, then the four taps that meet at each pixel.
+Sums run in an order that depends on the layer alone, never on the number of stacked models: a model's numbers are
+bit-identical in any fleet. Matrix units need at least 16 channels. With fewer on the image side, `down` folds the 16
+taps into the summed axis, and `up` takes two passes: each position's contribution to each tap, then the four taps that
+meet at a pixel.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ from hackle.kernels.triton_convolution_kernels import down_kernel, gather_kernel
 from hackle.kernels.triton_sums import add_parts
 
 POSITIONS_PER_SPLIT = 1024
-"""Positions that one program of the weight gradient sums; parts are then added in order."""
+"""Positions that one program of the weight gradient sums; the partial sums are then added in order."""
 
 
 class Tiling(NamedTuple):
-    """How a kernel is cut: positions in a block, warps that work on it, loads in flight."""
+    """How a kernel is tiled: positions in a block, warps per block, pipeline stages."""
 
     positions: int
     warps: int
@@ -50,7 +51,7 @@ TILINGS: dict[tuple[str, int, int], Tiling] = {
     ("up", 64, 64): Tiling(128, 4, 3),
     ("taps", 64, 64): Tiling(32, 4, 4),
 }
-"""Measured choices for bfloat16 by operator and the channels on its image and feature side; others take the default."""
+"""Measured tilings for bfloat16 by operator and the channels on its image and feature side; others take the default."""
 
 
 def _tiling(operator: str, c: int, o: int, images: Tensor) -> Tiling:
@@ -63,12 +64,13 @@ def _power(count: int) -> int:
 
 
 def _precision(images: Tensor) -> str:
-    """How products are taken: float32 as three products of halves on the tensor cores, which keeps its precision."""
+    """How products are computed: float32 as three lower-precision products on the tensor cores, which keeps its
+    precision."""
     return "tf32x3" if images.dtype == torch.float32 else "tf32"
 
 
 def _rows(stacked: Tensor) -> Tensor:
-    """Parameters (m, …) whose models may lie apart but each of which is whole."""
+    """Parameters (m, …) whose models may lie apart in memory but are contiguous each."""
     return stacked if stacked[0].is_contiguous() else stacked.contiguous()
 
 
@@ -79,7 +81,7 @@ def down(
     """The convolution (m, b, h, w, c), (m, 4, 4, c, o) to (m, b, h/2, w/2, o).
 
     With a bias (m, o) a leaky ReLU follows. With a gate, shaped like the result, the result is scaled by the leaky ReLU's
-    derivative where the gate is its output; with `sums` the second answer is then the result's sum over positions, (m, o).
+    derivative where the gate is its output; with `sums` the second output is the result's sum over positions, (m, o).
     """
     models, batch, height, width, c = x.shape
     o = weight.shape[-1]
@@ -124,7 +126,7 @@ def up(
     flags = {"BIAS": bias is not None, "GATE": gate is not None, "SUMS": sums}
     settings = {"PRECISION": _precision(y), "num_warps": warps, "num_stages": stages}
     if c < 16:
-        # Half precision: a rounding finer than that of the result, in as many bytes.
+        # float16 rounds more finely than the result's dtype, in as many bytes.
         between = torch.float32 if y.dtype == torch.float32 else torch.float16
         spread = torch.empty(models, 16 * c, total, dtype=between, device=y.device)
         launch(

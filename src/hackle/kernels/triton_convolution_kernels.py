@@ -1,4 +1,4 @@
-"""The programs of the convolution triad, which `hackle.kernels.triton_convolution` cuts and starts.
+"""The kernels of the three convolution operators, which `hackle.kernels.triton_convolution` tiles and launches.
 
 Each works on one model of the stack, `program_id(1)`. C are the channels of the image side, O those of the feature side; H and
 W are the sides of the operator's first argument, and t counts the taps of the 4×4 kernel row by row.
@@ -135,7 +135,7 @@ def spread_kernel(
     y, w, spread, total, w_stride,
     K: tl.constexpr, O: tl.constexpr, BK: tl.constexpr, BO: tl.constexpr, BM: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """spread[k, p] = Σ_o y[p, o] w[k, o]: what each position gives to each of K taps and channels."""
+    """spread[k, p] = Σ_o y[p, o] w[k, o]: each position's contribution to each of K taps and channels."""
     model = tl.program_id(1).to(tl.int64)
     m = tl.program_id(0) * BM + tl.arange(0, BM)
     k = tl.arange(0, BK)
@@ -162,7 +162,7 @@ def gather_kernel(
 ):  # fmt: skip
     """x[q, c] = Σ over the four positions and taps that meet at pixel q of what was spread; (H, W) is y's size.
 
-    Channels are taken one after another: neighbouring pixels of one channel lie side by side in what was spread.
+    Channels are processed one after another: neighbouring pixels of one channel are adjacent in what was spread.
     """
     model = tl.program_id(1).to(tl.int64)
     q = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)

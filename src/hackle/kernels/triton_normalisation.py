@@ -1,10 +1,11 @@
-"""Batch normalisation with the leaky ReLU behind it, for stacks of models, in Triton: see `hackle.kernels.normalisation`.
+"""Batch normalisation with the leaky ReLU that follows, for stacks of models, in Triton: see
+`hackle.kernels.normalisation`.
 
-Values are read in the networks' dtype, (m, n, f) with features last, and computed with in float32. Going either way
-one pass sums and the other applies what was summed. The normalised values are computed again where they are needed, so
-that nothing but the layer's input is kept. Variances are sums of squares around a feature's first value: it lies near the
-mean, and no digits are lost. Sums run in an order that depends on the layer alone: a model's numbers are the same bits in
-any fleet.
+Values are read in the networks' dtype, (m, n, f) with features last, and computed with in float32. In either direction
+one pass sums and the other applies the sums. The normalised values are recomputed where they are needed, so
+that only the layer's input is kept. Variances are sums of squares around a feature's first value, which lies near the
+mean, so that no precision is lost. Sums run in an order that depends on the layer alone: a model's numbers are
+bit-identical in any fleet.
 """
 
 # Triton reads annotations as values.
@@ -20,7 +21,7 @@ from hackle.kernels.triton_sums import add_parts
 
 _TILE = 4096
 _ROWS_PER_SPLIT = 1024
-"""Rows that one program sums; parts are then added in order."""
+"""Rows that one program sums; the partial sums are then added in order."""
 
 
 @jit
@@ -133,12 +134,12 @@ def _cut(rows: int, features: int) -> tuple[int, int, int, int]:
 
 
 def _whole_rows(stacked: Tensor) -> Tensor:
-    """Parameters (m, f) whose models may lie apart but each of which is whole."""
+    """Parameters (m, f) whose models may lie apart in memory but are contiguous each."""
     return stacked if stacked.stride(1) == 1 else stacked.contiguous()
 
 
 def forward(x: Tensor, weight: Tensor, bias: Tensor, slope: float, epsilon: float) -> tuple[Tensor, Tensor]:
-    """Values (m, n, f) normalised, and the sums (m, 2, f) that tell their moments."""
+    """Values (m, n, f) normalised, and the sums (m, 2, f) that give their moments."""
     models, rows, features = x.shape
     x, weight, bias = x.contiguous(), _whole_rows(weight), _whole_rows(bias)
     wide, tall, per_split, splits = _cut(rows, features)

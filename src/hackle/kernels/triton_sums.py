@@ -1,4 +1,4 @@
-"""Sums over many parts in an order that does not depend on how many models are stacked, in Triton."""
+"""Sums over many parts in an order that does not depend on the number of stacked models, in Triton."""
 
 # Triton reads annotations as values.
 # pyright: reportInvalidTypeForm=false
@@ -36,7 +36,7 @@ def add_parts(parts: Tensor) -> Tensor:
     width = parts[0, 0].numel()
     together = 128 // math.gcd(width, 128)
     if width < 128 and together > 1 and count > together and count % together == 0:
-        # Narrow parts are summed some hundred numbers wide first, as memory is read.
+        # Narrow parts are first summed a few hundred numbers wide, as memory is read.
         wide_rows = add_parts(parts.view(models, count // together, together * width))
         return add_parts(wide_rows.view(models, together, *parts.shape[2:]))
     at_once = min(triton.next_power_of_2(count), 32)

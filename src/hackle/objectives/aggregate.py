@@ -1,5 +1,4 @@
-"""Estimates of the log densities of the aggregate posterior from one batch (Chen et al. 2018; Kim & Mnih 2018, appendix
-D).
+"""Log densities of the aggregate posterior, estimated from a batch (Chen et al. 2018; Kim & Mnih 2018, appendix D).
 
 q(z) = 1/N Σ_n q(z|x_n) runs over all N images; a batch of b gives b of its terms. With weights w,
 
