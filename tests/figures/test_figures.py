@@ -395,7 +395,7 @@ def test_a_figure_tells_of_notes_on_its_scores_in_one_line() -> None:
 
 def test_how_continuous_factors_were_read_casts_no_doubt_on_scores() -> None:
     tables = made.tables(made.yang2020(2, ("dsprites",)), protocols=("yang2020",))
-    note = "taken as continuous, which nobody said: x [guessed]\ncontinuous factors (x) are cut into 20 bins [bins]"
+    note = "guessed to be continuous: x [guessed]\ncontinuous factors (x) are cut into 20 bins [bins]"
     assert doubts(tables.scores.assign(note=note)) == []
     assert "a warning" in doubts(tables.scores.assign(note="what nobody knows"))[0]
 

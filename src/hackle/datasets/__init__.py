@@ -237,5 +237,5 @@ def _load_published(known: Source, root: Path) -> Dataset:
     except DamagedError as error:
         raise DamagedError(
             f"{error}. `hackle data check {known.name}` compares its files with what was published; "
-            f"`hackle data fetch {known.name} --force` fetches them anew"
+            f"`hackle data fetch {known.name} --force` fetches them again"
         ) from error

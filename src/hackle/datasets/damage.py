@@ -41,7 +41,7 @@ class DamagedError(DataError):
 
 
 def check_room(where: object, size: int) -> None:
-    """Refuse to read or make so many bytes where they do not fit into memory: a small file may announce any number of them."""
+    """Refuse to read or allocate this many bytes if they do not fit in memory: a small file may claim any size."""
     if size > (free := available_memory()):
         raise DataError(
             f"{where} takes {human_size(size)} in memory, of which {human_size(free)} are free; take fewer or smaller images, "

@@ -117,7 +117,7 @@ def _variances(codes: Table, gini: NDArray) -> Table:
     """The variance of every code within each group, (n, c)."""
     n, size, _ = codes.shape
     if size < 2:
-        raise MetricError(f"groups hold {size} sample; expected two or more, of which a variance can be taken")
+        raise MetricError(f"groups hold {size} sample; expected two or more, as a variance needs")
     variances = codes.var(axis=1, ddof=1)
     for column in np.flatnonzero(gini):
         names, values = np.unique(codes[:, :, column], return_inverse=True)

@@ -106,7 +106,7 @@ def _of_continuous(metric: Metric, evaluation: EncodedPlan) -> list[str]:
     if not factors or not metric.has_reference:
         return []
     names, guessed = (", ".join(f.name for f in factors if f.guessed or not only) for only in (False, True))
-    said = [with_code(f"taken as continuous, which nobody said: {guessed}", "guessed")] if guessed else []
+    said = [with_code(f"guessed to be continuous: {guessed}", "guessed")] if guessed else []
     if metric.continuous == "values":
         return said
     held = "images that share a bin count as sharing a value: " if metric.parts else ""
