@@ -44,8 +44,7 @@ def file_inside(folder: Path, name: str, *, follow: bool = False) -> Path | None
 
 def place_inside(folder: Path, name: str) -> Path:
     """Where to write the file or folder of this name in a folder. A link there, or inside it, that leads out of the
-    folder is
-    refused: something else would be overwritten through it."""
+    folder is refused: something else would be overwritten through it."""
     path, home = folder / name, os.path.realpath(folder)
     for place in (path, *(path.iterdir() if path.is_dir() else ())):
         if not Path(os.path.realpath(place)).is_relative_to(home):

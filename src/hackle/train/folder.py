@@ -39,8 +39,7 @@ class RunFolder:
 
     def claim(self, resume: bool) -> Run | None:
         """Take the folder for this run, or say why that is impossible. If it holds this run with fewer steps, that run
-        is
-        returned: it can be continued."""
+        is returned: it can be continued."""
         with usable(self.path):
             return self._claim(resume)
 
