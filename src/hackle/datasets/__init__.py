@@ -142,13 +142,14 @@ def sized(name: str, *, resize: int | None = None, pad: int | None = None) -> st
 
 def without_size(name: str) -> tuple[str, Reading]:
     """A data set's name or path alone, and how its images are resized."""
-    parts, sizes = name.split("+"), {}
+    parts = name.split("+")
+    sizes: dict[str, int] = {}
     while len(parts) > 1 and (size := _SIZE.fullmatch(parts[-1])):
         sizes = {size[1]: int(size[2])} | sizes
         parts.pop()
     if not sizes or parts == [""] or os.path.exists(os.path.expanduser(name)):
         return name, AS_THEY_ARE
-    return "+".join(parts), Reading(**sizes)
+    return "+".join(parts), Reading(sizes.get("resize"), sizes.get("pad"))
 
 
 def _fitted(dataset: Dataset, how: Reading) -> Dataset:

@@ -78,9 +78,10 @@ def _plain(path: Path, item: h5py.Dataset) -> NDArray:
     """An array of numbers, or of strings if the file has bytes or objects."""
     import h5py
 
+    name = str(item.name)[1:]
     if item.dtype.kind == "O" and h5py.check_string_dtype(item.dtype) is None:
-        raise DataError(f"{path}: its {item.name[1:]} are neither numbers nor texts")
-    check_room(f"{path}: {item.name[1:]}", item.nbytes)
+        raise DataError(f"{path}: its {name} are neither numbers nor texts")
+    check_room(f"{path}: {name}", item.nbytes)
     values = np.asarray(item.asstr()[()] if item.dtype.kind in "OS" else item[()])
     return values.astype(str) if values.dtype.kind == "O" else values
 
