@@ -175,7 +175,7 @@ def test_without_factors_training_works_and_scoring_says_what_it_cannot_do() -> 
 def test_a_function_in_a_file_may_return_either(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The record then names the function; resizing joins its name."""
     monkeypatch.chdir(tmp_path)
-    Path("mine.py").write_text(
+    Path("arrays_of_mine.py").write_text(
         """
 import numpy as np
 import torch
@@ -193,8 +193,8 @@ def items():
     )
     words = "--architecture mlp --steps 1 --batch-size 2 --latents 2 --device cpu --resize 16 --out"
     for name in ("arrays", "items"):
-        main(["train", "vae", "--dataset", f"mine.py:{name}", *words.split(), f"runs/{name}"])
+        main(["train", "vae", "--dataset", f"arrays_of_mine.py:{name}", *words.split(), f"runs/{name}"])
         model = hackle.Model.load(f"runs/{name}")
-        assert model.run.dataset == f"mine.py:{name}+resize=16"
+        assert model.run.dataset == f"arrays_of_mine.py:{name}+resize=16"
         assert model.shape == (16, 16, 1)
         main(["show", f"runs/{name}"])

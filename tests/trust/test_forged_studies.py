@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import struct
 from pathlib import Path
 
+import numpy as np
 import pytest
+from hostile_folders import SHAPE, small
+from safetensors.torch import save
 
+from hackle.core.records import record_hash
+from hackle.core.types import Run
+from hackle.engine.folder import StudyFolder
+from hackle.engine.tasks import TrainedRun
 from hackle.store import Store, StoreError
 from hackle.store.merging import repair
 from hackle.studies.folder import read_wanted
 from hackle.studies.study import StudyError
+from hackle.train import DamagedCheckpoint
+from hackle.train.model import Model
 
 MAGIC = bytes.fromhex("d9d505f920a163d7")
 
@@ -55,3 +65,35 @@ def test_a_study_json_elsewhere_is_not_read(tmp_path: Path) -> None:
     (tmp_path / "theirs" / "study.json").symlink_to(tmp_path / "secret")
     with pytest.raises(StudyError, match="leaves its folder"):
         read_wanted(tmp_path / "theirs")
+
+
+@pytest.mark.parametrize("read", [Store.open, Store.create_or_open], ids=["read", "written"])
+def test_a_store_elsewhere_is_not_read(tmp_path: Path, read: object) -> None:
+    Store.create_or_open(tmp_path / "mine", "mine").connection.close()
+    (tmp_path / "theirs").mkdir()
+    (tmp_path / "theirs" / "results.sqlite").symlink_to(tmp_path / "mine" / "results.sqlite")
+    with pytest.raises(StoreError, match="link that leaves its folder"):
+        read(tmp_path / "theirs")  # type: ignore[operator]
+
+
+def trained_in(study: Path, run: Run) -> Path:
+    """A study's folder with weights for a run that waits to be scored; the file of weights."""
+    metadata = {"shape": json.dumps(SHAPE), "seconds": "1.0", "device": "cpu"}
+    weights = save(Model(run, SHAPE).weights(), metadata)
+    StudyFolder(study).put(TrainedRun(small(), SHAPE, weights, "", {"step": np.arange(1)}, 1.0, "cpu"))
+    return study / "runs" / record_hash(small()) / "weights.safetensors"
+
+
+def test_weights_elsewhere_are_not_scored(tmp_path: Path) -> None:
+    weights = trained_in(tmp_path / "theirs", small())
+    assert StudyFolder(tmp_path / "theirs").take(small()).task.shape == SHAPE
+    weights.rename(tmp_path / "mine")
+    weights.symlink_to(tmp_path / "mine")
+    with pytest.raises(DamagedCheckpoint, match="leaves its folder"):
+        StudyFolder(tmp_path / "theirs").take(small())
+
+
+def test_weights_of_other_networks_are_not_scored(tmp_path: Path) -> None:
+    trained_in(tmp_path, small(latents=3))
+    with pytest.raises(DamagedCheckpoint, match=r"has the shape .*, expected the shape"):
+        StudyFolder(tmp_path).take(small())

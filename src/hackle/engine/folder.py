@@ -25,6 +25,7 @@ from hackle.core.files import LOCK
 from hackle.core.notes import raised
 from hackle.core.records import record_hash
 from hackle.core.types import HackleError, Run
+from hackle.core.untrusted import file_inside
 from hackle.engine.errors import EngineError
 from hackle.engine.tasks import ScoreRun, TrainedRun
 from hackle.store import FILE as RESULTS
@@ -35,6 +36,7 @@ from hackle.train.curves import read_curves
 from hackle.train.fleet import stacking_key
 from hackle.train.folder import RunFolder
 from hackle.train.model import WEIGHTS
+from hackle.train.weights import difference, shapes_in, shapes_of
 
 Keep = Literal["all", "best", "none"]
 Row = Mapping[str, Any]
@@ -87,9 +89,14 @@ class StudyFolder:
         """Read a trained run; `DamagedCheckpoint` if its files are not as written."""
         folder = self.runs / record_hash(run)
         try:
-            _, known = read_whole(folder / WEIGHTS)
+            path = file_inside(folder, WEIGHTS)
+            if path is None:
+                raise DamagedCheckpoint(f"there is no {WEIGHTS}")
+            _, known = read_whole(path)
             height, width, channels = json.loads(known["shape"])
-            task = ScoreRun(run, (height, width, channels), (folder / WEIGHTS).read_bytes())
+            if wrong := difference(shapes_in(path), shapes_of(run, (height, width, channels))):
+                raise DamagedCheckpoint(f"{wrong[0]} has {wrong[1]}, expected {wrong[2]}")
+            task = ScoreRun(run, (height, width, channels), path.read_bytes())
             return Waiting(task, read_curves(folder), float(known["seconds"]), known["device"])
         except (OSError, KeyError, ValueError, HackleError) as error:
             raise DamagedCheckpoint(f"{folder} is damaged ({error})") from error

@@ -49,7 +49,7 @@ def neighbour_gap_score(
 
     >>> x = np.random.default_rng(0).random((1000, 2))
     >>> round(neighbour_gap_score(np.cos(3 * x), x), 2)
-    0.99
+    0.96
     """
     return _gap(neighbour_matrix(codes, factors, kinds=kinds, neighbours=neighbours), nats)
 

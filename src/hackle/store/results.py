@@ -21,6 +21,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from hackle.core.notes import raised
+from hackle.core.untrusted import UntrustedError, place_inside
 from hackle.store.blobs import Blob
 from hackle.store.entries import (
     cached_score_array,
@@ -65,11 +66,11 @@ class Store:
     def create_or_open(cls, folder: str | Path, study: str = "") -> Store:
         """Open the store of a folder for writing, creating it if needed. `study` is stored with the runs added."""
         folder = Path(folder)
-        path = folder / FILE
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise StoreError(f"cannot make the folder {folder}: {error}; choose another") from error
+        path = _place(folder)
         with undamaged(path):
             connection = connect(path)
             try:
@@ -89,7 +90,7 @@ class Store:
         folder = Path(folder)
         if folder.name == FILE and folder.is_file():
             folder = folder.parent
-        path = folder / FILE
+        path = _place(folder)
         if not path.is_file():
             raise StoreError(f"{folder} holds no results: there is no {FILE} in it. `hackle study run` makes them")
         with undamaged(path):
@@ -252,6 +253,16 @@ class Store:
         kinds = dict.fromkeys(("strength", "training_seconds", "scoring_seconds"), "float64")
         runs = runs.astype(kinds).sort_values(["dataset", "method", "strength", "seed", "run"], ignore_index=True)
         return runs.astype(dict.fromkeys(_WORDS, "category"))
+
+
+def _place(folder: Path) -> Path:
+    """The store's file in a folder; a link must not lead elsewhere."""
+    try:
+        return place_inside(folder, FILE)
+    except UntrustedError as error:
+        raise StoreError(
+            f"{folder / FILE} is a link that leaves its folder; put the file itself in its place"
+        ) from error
 
 
 def _frame(query: str, connection: sqlite3.Connection) -> pd.DataFrame:
