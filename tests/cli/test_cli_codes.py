@@ -136,6 +136,15 @@ def test_factors_that_are_row_numbers_are_left_out_and_others_stay(
     assert "factors: x (continuous, guessed), a (ordinal, 3 values, guessed); column 'id' of the factors" in said
 
 
+def test_a_table_of_factors_that_pandas_wrote_with_its_index_is_read_without_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    factors = tmp_path / "factors.csv"
+    pd.DataFrame(FACTORS, columns=["a", "b"]).to_csv(factors)
+    said = run(tmp_path, capsys, pd.DataFrame(CODES, columns=["z0", "z1"]), "--factors", str(factors))
+    assert "column 'Unnamed: 0' of the factors, which numbers or names the rows, left out" in said
+
+
 @pytest.mark.parametrize("hole", ["", "nan", "None", None, np.nan])
 def test_missing_values_are_refused_with_row_and_column_or_dropped(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], hole: object

@@ -137,12 +137,14 @@ def refuse_absent(columns: Mapping[str, NDArray], what: str, remedy: str) -> Non
 
 
 def told_in_heads(heads: Iterable[str]) -> tuple[list[str], list[str]]:
-    """Names and kinds from column headers such as `angle:cyclic`; the kind is "" where none is given.
+    """Names and kinds from column headers such as `angle:cyclic`; the kind is "" where none is given, and in the name that
+    pandas gives an unnamed index.
 
-    >>> told_in_heads(["x", "angle:cyclic"])
-    (['x', 'angle'], ['', 'cyclic'])
+    >>> told_in_heads(["Unnamed: 0", "x", "angle:cyclic"])
+    (['Unnamed: 0', 'x', 'angle'], ['', '', 'cyclic'])
     """
-    pairs = [(name.strip(), kind.strip()) for name, _, kind in (str(head).partition(":") for head in heads)]
+    parts = ((head, "", "") if head.startswith("Unnamed:") else head.partition(":") for head in map(str, heads))
+    pairs = [(name.strip(), kind.strip()) for name, _, kind in parts]
     return [name for name, _ in pairs], [kind for _, kind in pairs]
 
 
