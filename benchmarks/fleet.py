@@ -29,7 +29,7 @@ STACKS = [(case, 64) for case in CASES] + [
 
 def profile(dataset: Dataset) -> None:
     runs = [Run(OBJECTIVES["beta-vae"](), Convolutional(), seed=seed, precision="bfloat16") for seed in range(64)]
-    fleet = Fleet(runs, dataset.images_on("cuda"), len(dataset.factors), dataset.shape, "cuda")
+    fleet = Fleet(runs, dataset.images_on("cuda"), dataset.factors, dataset.shape, "cuda")
     for _ in range(2):
         fleet.step()
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as found:

@@ -58,7 +58,7 @@ def main() -> None:
         for seed, beta in enumerate(np.geomspace(1, 16, options.models))
     ]
     started = time.perf_counter()
-    fleet = Fleet(runs, dataset.images_on(device), len(dataset.factors), dataset.shape, device)
+    fleet = Fleet(runs, dataset.images_on(device), dataset.factors, dataset.shape, device)
     for _ in range(options.steps):
         fleet.step()
     models = [Model(run, dataset.shape, fleet.weights(row)).to(device) for row, run in enumerate(runs)]

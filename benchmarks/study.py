@@ -157,7 +157,7 @@ def bare(data: str, runs: list[Run]) -> None:
     """Train a fleet and do nothing else."""
     torch.set_num_threads(1)
     dataset = load(data)
-    fleet = Fleet(runs, dataset.images_on("cpu"), len(dataset.factors), dataset.shape, "cpu")
+    fleet = Fleet(runs, dataset.images_on("cpu"), dataset.factors, dataset.shape, "cpu")
     for _ in range(runs[0].steps):
         fleet.step()
 

@@ -76,7 +76,7 @@ def measure(runs: Sequence[Run], dataset: Dataset, device: str, seconds: float =
         torch.cuda.empty_cache()
         torch.cuda.reset_peak_memory_stats()
         before = torch.cuda.memory_allocated()
-    fleet = Fleet(runs, dataset.images_on(device), len(dataset.factors), dataset.shape, device)
+    fleet = Fleet(runs, dataset.images_on(device), dataset.factors, dataset.shape, device)
     for _ in range(6 if device == "cuda" else 1):
         fleet.step()
     _synchronise(device)
@@ -107,7 +107,7 @@ def compare(dataset: Dataset, device: str, steps: int) -> dict[str, float]:
     """Steps per second of one β-VAE and of the plain loop, their ratio, and the largest relative difference in loss."""
     # What `hackle train` chooses: bfloat16 on CUDA, float32 elsewhere.
     run = plain_run(steps, "bfloat16" if device == "cuda" else "float32")
-    fleet = Fleet([run], dataset.images_on(device), len(dataset.factors), dataset.shape, device)
+    fleet = Fleet([run], dataset.images_on(device), dataset.factors, dataset.shape, device)
     plain = PlainLoop(run, dataset, device)
     differences = []
     for number in range(5):
@@ -123,9 +123,9 @@ def compare(dataset: Dataset, device: str, steps: int) -> dict[str, float]:
 def together_or_apart(dataset: Dataset, device: str, models: int = 8, steps: int = 3) -> dict[str, float]:
     """Model-steps per second of a stack, and of the same runs one after another."""
     runs = Case("beta-vae", dataset.name).runs(models, "bfloat16" if device == "cuda" else "float32")
-    images, size = dataset.images_on(device), len(dataset.factors)
-    stack = Fleet(runs, images, size, dataset.shape, device)
-    singles = [Fleet([run], images, size, dataset.shape, device) for run in runs]
+    images, factors = dataset.images_on(device), dataset.factors
+    stack = Fleet(runs, images, factors, dataset.shape, device)
+    singles = [Fleet([run], images, factors, dataset.shape, device) for run in runs]
     stack.step()
     for single in singles:
         single.step()

@@ -48,6 +48,8 @@ class Method:
     """Whether images have a likelihood under its models: there is a network `decoder` whose output is the likelihood's."""
     warms_up: ClassVar[bool] = False
     """Whether its loss has a KL term of each image's posterior whose weight may rise from 0 to 1 (`Run.kl_warmup`)."""
+    supervision: ClassVar[Literal["none", "pairs", "labels"]] = "none"
+    """What its loss needs beside images: the second images of `Run.pairs`, the labels of `Run.labels`, or neither."""
     takes_bfloat16: ClassVar[bool] = True
     """Whether its networks may compute in bfloat16. Adversarial methods train in float32."""
 

@@ -20,6 +20,7 @@ from hackle.core.errors import HackleError
 from hackle.core.method import Method, about, is_method
 from hackle.core.randomness import check_seed
 from hackle.core.records import float_fields, is_record
+from hackle.core.regimes import Drawing, Labels, Pairs
 
 if TYPE_CHECKING:
     from hackle.core.factors import FactorGrid
@@ -118,9 +119,13 @@ class Dataset(Protocol):
     def images_on(self, device: torch.device | str) -> Images: ...
 
 
+LATER = {"later": True}
+"""Of a field that is newer than some stored records: it is left out at its default, so that their hashes stay."""
+
+
 def later(default: Any) -> Any:
-    """A field that is newer than some stored records: it is left out at its default, so that their hashes stay."""
-    return field(default=default, metadata={"later": True})
+    """A field with `LATER`."""
+    return field(default=default, metadata=LATER)
 
 
 @dataclass(frozen=True)
@@ -208,6 +213,16 @@ class Step:
     carry: Mapping[str, Tensor] = field(default_factory=dict)
     kl_weight: Tensor | None = None
     """The weight of the KL term while it warms up; None where no run of the fleet has a warm-up."""
+    partners: Tensor | None = None
+    """The second image of each pair, like `images`; None where the run has no `pairs`."""
+    changed: Tensor | None = None
+    """Which factors were allowed to change in each pair, bool (b, f): the scored factors, in the grid's order."""
+    labelled: Tensor | None = None
+    """A batch of labelled images, like `images`; None where the run has no `labels`."""
+    labels: Tensor | None = None
+    """The class numbers of the labelled factors of `labelled`, int64 (b, f)."""
+    label_sizes: tuple[int, ...] = ()
+    """The number of classes of each labelled factor."""
 
 
 @dataclass(frozen=True)
@@ -229,6 +244,8 @@ class Phase:
     draws: Mapping[str, Draw]
     optimiser: Callable[[Any], Adam]
     needs_images: bool = True
+    needs_supervision: bool = True
+    """Whether it takes the partners and labels that the run has; a phase that does without saves drawing them."""
 
 
 @dataclass(frozen=True)
@@ -301,6 +318,9 @@ class Run:
         word="start from",
         later=True,
     )
+    drawing: Drawing = field(default=Drawing(), metadata=LATER)
+    pairs: Pairs = field(default=Pairs(), metadata=LATER)
+    labels: Labels = field(default=Labels(), metadata=LATER)
     optimiser: Adam = Adam()
 
     def __post_init__(self) -> None:
@@ -343,6 +363,22 @@ class Run:
                 f"kl_warmup is {self.kl_warmup:g}, but the loss of {type(self.method).__name__} has no KL term of posteriors "
                 "whose weight could rise from 0 to 1, or has a schedule of its own for it; leave it at 0"
             )
+        _check_supervision(self)
+
+
+def _check_supervision(run: Run) -> None:
+    """Refuse a method that needs pairs or labels in a run that has none."""
+    needed = about(run.method).supervision if is_method(type(run.method)) else "none"
+    if needed == "pairs" and run.pairs.rule == "none":
+        raise RunError(
+            f"{type(run.method).__name__} learns from pairs of images, and this run has none; set pairs, such as "
+            'hackle.core.regimes.Pairs("resample", changed=1), or --pairs.rule resample --pairs.changed 1'
+        )
+    if needed == "labels" and not run.labels.images:
+        raise RunError(
+            f"{type(run.method).__name__} learns from labels, and this run has none; set labels, such as "
+            "hackle.core.regimes.Labels(100), or --labels.images 100"
+        )
 
 
 _OF_TRAINING = ("kl_warmup", "optimiser.warmup", "optimiser.decay_to", "optimiser.decay_steps", "optimiser.clip_norm")

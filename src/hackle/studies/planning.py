@@ -119,7 +119,7 @@ def _measure(
     if device.type == "cuda":
         torch.cuda.reset_peak_memory_stats(device)
     before = _memory(device)
-    fleet = Fleet(runs[:tried], data.images_on(device), len(data.factors), data.shape, device)
+    fleet = Fleet(runs[:tried], data.images_on(device), data.factors, data.shape, device)
     for _ in range(_WARM_UP.get(device.type, 1)):
         fleet.step()
     _wait(device)

@@ -239,7 +239,7 @@ def _fit_group(
     for folder in folders.values():
         before = folder.claim(resume)
         if before is not None and checkpoints is not None:
-            stands = state_to_continue(folder.path, before, folder.run, folder.shape, checkpoints)
+            stands = state_to_continue(folder.path, before, folder.run, data, checkpoints)
             watch.say(f"{folder.path} holds this run with {before.steps:,} steps: going on from step {stands.step:,}")
             folder.lengthen(before)
     done = {

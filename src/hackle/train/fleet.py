@@ -22,13 +22,15 @@ from torch.func import functional_call, vmap
 from torch.utils._pytree import tree_map
 
 from hackle.core.allocator import keep_freed_memory
+from hackle.core.factors import FactorGrid
 from hackle.core.randomness import Stream
 from hackle.core.records import float_fields, record_hash, with_fields
 from hackle.core.types import Images, Phase, Run, RunError, Step
 from hackle.kernels import Rows, adam_step, clip_factors, unit_interval
 from hackle.nets.layers import Blocks, Linear
-from hackle.train.held_out import Remaining, remaining
+from hackle.train.held_out import Remaining
 from hackle.train.method_errors import check_losses, check_phases, explained, without_gradient
+from hackle.train.sampling import Sampler
 from hackle.train.schedules import is_scheduled, kl_weight, learning_rate
 
 State = dict[str, Tensor]
@@ -129,19 +131,20 @@ class Fleet:
         self,
         runs: Sequence[Run],
         images: Images,
-        data_size: int,
+        factors: FactorGrid | int,
         shape: tuple[int, int, int],
         device: torch.device | str = "cpu",
     ) -> None:
+        """factors: the grid that the images belong to, or their number where the runs have neither pairs nor labels and
+        draw all images alike."""
         if len({stacking_key(run) for run in runs}) != 1:
             raise ValueError(
                 "these runs do not stack: they differ in more than seeds and float fields; use group(runs)"
             )
         keep_freed_memory()
         self.runs, self.shape, self.device = list(runs), shape, torch.device(device)
-        self.images, self.data_size = images, data_size - runs[0].held_out
-        if runs[0].held_out:
-            self.images = remaining(images, runs, data_size, self.device)
+        self.sampler = Sampler(runs, images, factors, self.device)
+        self.images, self.data_size = self.sampler.images, self.sampler.data_size
         self._template, self._steps = runs[0], runs[0].steps
         self.phases = check_phases(self._template)
         # What no run uses costs no time.
@@ -214,11 +217,7 @@ class Fleet:
 
     def _take(self, position: int, phase: Phase, carry: dict[str, Tensor]) -> dict[str, Tensor]:
         stream = Stream(self.seeds, self.state["step"], f"{position}/{phase.name}")
-        batch = self._template.batch_size
-        images = torch.empty((len(self), 0), device=self.device)
-        if phase.needs_images:
-            index = stream.integers("index", (batch,), self.data_size)
-            images = self.images(index, stream)
+        seen = self.sampler.batch(stream, phase)
         noise = {name: draw.sample(stream, name) for name, draw in phase.draws.items()}
         parameters = self._parameters()
         for name in phase.trains:
@@ -228,7 +227,7 @@ class Fleet:
         def compute(randomness: str) -> dict[str, Any]:
             mapped = vmap(self._one_model(phase), randomness=randomness)
             # A copy for each model, so that a loss that branches on it fails on every device alike.
-            return mapped(self.state["step"].repeat(len(self)), parameters, images, noise, carry, self._fields)
+            return mapped(self.state["step"].repeat(len(self)), parameters, seen, noise, carry, self._fields)
 
         try:
             losses = compute("error")
@@ -278,12 +277,20 @@ class Fleet:
 
     def _one_model(self, phase: Phase) -> Callable[..., dict[str, Any]]:
         def loss(
-            number: Tensor, parameters: Any, images: Tensor, noise: Any, carry: Any, fields: Any
+            number: Tensor, parameters: Any, seen: dict[str, Tensor], noise: Any, carry: Any, fields: Any
         ) -> dict[str, Any]:
             nets = _BoundNets(self._modules, parameters, self._dtype)
             run = with_fields(self._template, fields)
             weight = kl_weight(fields["kl_warmup"], number) if self._warms_up else None
-            step = Step(images, noise, number, self.data_size, carry, weight)
+            step = Step(
+                noise=noise,
+                number=number,
+                data_size=self.data_size,
+                carry=carry,
+                kl_weight=weight,
+                label_sizes=self.sampler.label_sizes,
+                **seen,
+            )
             losses = check_losses(phase.loss(nets, step, run), self._template)
             return {"total": losses.total, "terms": dict(losses.terms), "carry": dict(losses.carry)}
 

@@ -14,9 +14,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from hackle.core.factors import FactorGrid
 from hackle.core.randomness import Stream
 from hackle.core.records import record_hash
-from hackle.core.types import Run
+from hackle.core.types import Dataset, Run
 from hackle.train.checkpoints import Checkpoints, Snapshot
 from hackle.train.errors import TrainingError
 from hackle.train.fleet import Fleet
@@ -44,29 +45,29 @@ class _Watched(Run):
         return vars(self).setdefault("asked", [])
 
 
-def depends_on_steps(run: Run, shape: tuple[int, int, int]) -> str:
-    """What in a run's training depends on the total number of steps, in words; "" if nothing does. One step is
-    tried."""
+def depends_on_steps(run: Run, shape: tuple[int, int, int], factors: FactorGrid | int = 1) -> str:
+    """What in a run's training depends on the total number of steps, in words; "" if nothing does. One step is tried.
+    factors: the grid of its data, which runs with pairs or labels need."""
     if any(ends_with_the_run(phase.optimiser(run)) for phase in check_phases(run)):
         return "its learning rate falls until the last step"
     values: dict[str, Any] = {each.name: getattr(run, each.name) for each in fields(Run)}
     values |= _PLAIN
     watched = _Watched(**values)
 
-    fleet = _blank_fleet(watched, shape)
+    fleet = _blank_fleet(watched, shape, factors)
     watched.asked.clear()
     watched.method.phases(watched)
     fleet.step()
     return f"{type(run.method).__name__} asks for run.steps" if watched.asked else ""
 
 
-def _blank_fleet(run: Run, shape: tuple[int, int, int]) -> Fleet:
+def _blank_fleet(run: Run, shape: tuple[int, int, int], factors: FactorGrid | int) -> Fleet:
     """A fleet of one run that trains on black images."""
 
     def blank(index: Tensor, stream: Stream) -> Tensor:
         return torch.zeros((*index.shape, *shape), dtype=torch.uint8)
 
-    return Fleet([run], blank, 1, shape)
+    return Fleet([run], blank, factors, shape)
 
 
 def longer(before: Run, run: Run) -> bool:
@@ -74,12 +75,10 @@ def longer(before: Run, run: Run) -> bool:
     return before.steps < run.steps and record_hash(replace(before, steps=run.steps)) == record_hash(run)
 
 
-def state_to_continue(
-    place: Path, before: Run, run: Run, shape: tuple[int, int, int], checkpoints: Checkpoints
-) -> Snapshot:
+def state_to_continue(place: Path, before: Run, run: Run, data: Dataset, checkpoints: Checkpoints) -> Snapshot:
     """The state of the shorter run in a folder as a snapshot of the longer one; from now on it is the newest
     checkpoint."""
-    if reason := depends_on_steps(run, shape):
+    if reason := depends_on_steps(run, data.shape, data.factors):
         raise TrainingError(
             f"{place} holds this run with {before.steps:,} steps, and it cannot be lengthened: {reason}, so in a run of "
             f"{run.steps:,} the first {before.steps:,} would have been different. Train it in another folder (--out), or begin "
@@ -94,7 +93,7 @@ def state_to_continue(
             f"another folder (--out), or begin a new run with its weights: --from {place}, or start= in Python"
         )
     newest = max(found, key=lambda snapshot: snapshot.step)
-    state = newest.of_fleet(_blank_fleet(replace(run, **_PLAIN), shape).state)
+    state = newest.of_fleet(_blank_fleet(replace(run, **_PLAIN), data.shape, data.factors).state)
     snapshot = Snapshot((key,), {**state, **newest.curves.tensors()}, newest.seconds)
     checkpoints.save(snapshot)
     checkpoints.wait()

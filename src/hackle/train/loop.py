@@ -167,7 +167,7 @@ class _FleetTraining:
         scores: Scores | None,
         start: Mapping[str, Tensor] | None,
     ) -> None:
-        self.fleet = Fleet(runs, images, len(data.factors), data.shape, device)
+        self.fleet = Fleet(runs, images, data.factors, data.shape, device)
         self.hashes = tuple(record_hash(run) for run in runs)
         self.folders = [folders.get(key) for key in self.hashes]
         self.curves = snapshot.curves if snapshot is not None else Curves()

@@ -20,6 +20,7 @@ from hackle.core.files import replacing
 from hackle.core.method import about
 from hackle.core.reading import ALLOW, from_json
 from hackle.core.records import record_hash, to_json, type_name
+from hackle.core.regimes import Drawing, Labels, Pairs
 from hackle.core.sources import source_hashes, warn_of_changes
 from hackle.core.types import Adam, HackleError, Run
 from hackle.core.untrusted import file_inside, is_text, read_json
@@ -32,7 +33,9 @@ from hackle.train.weights import difference, load_tensors, save_tensors, shapes_
 
 RECORD, WEIGHTS = "run.json", "weights.safetensors"
 _CLASSES: dict[str, type] = {
-    type_name(cls): cls for cls in (Run, Adam, *OBJECTIVES.values(), *ARCHITECTURES.values()) if isinstance(cls, type)
+    type_name(cls): cls
+    for cls in (Run, Adam, Drawing, Pairs, Labels, *OBJECTIVES.values(), *ARCHITECTURES.values())
+    if isinstance(cls, type)
 }
 _MOST_RECORD = 2**20
 """The most bytes of a run.json."""

@@ -58,7 +58,7 @@ def _measure(runs: Sequence[Run], images: Images, data: Dataset, device: torch.d
         release_memory(device)
         before = torch.cuda.memory_reserved(device), torch.cuda.memory_allocated(device)
         torch.cuda.reset_peak_memory_stats(device)
-        fleet = Fleet(runs[:size], images, len(data.factors), data.shape, device)
+        fleet = Fleet(runs[:size], images, data.factors, data.shape, device)
         for _ in range(5):
             fleet.step()
         torch.cuda.synchronize(device)
