@@ -150,13 +150,17 @@ def test_every_method_with_a_weight_takes_a_strength() -> None:
         "annealed-vae": "c_max",
         "beta-tcvae": "beta",
         "beta-vae": "beta",
+        "control-vae": "c_max",
         "dip-vae-i": "off_diagonal",
         "dip-vae-ii": "off_diagonal",
         "factor-vae": "gamma",
         "factor-vae-prior": "gamma",
+        "hfs": "gamma",
+        "info-vae": "discrepancy",
         "infogan": "information",
         "information-dropout": "beta",
         "infowgan-gp": "information",
+        "wae-mmd": "discrepancy",
     }
     for name, fields in swept.items():
         if fields:

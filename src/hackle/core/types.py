@@ -227,11 +227,14 @@ class Step:
 
 @dataclass(frozen=True)
 class Losses:
-    """What a phase minimises, the named terms to log (scalars or one value per latent), and what later phases need."""
+    """What a phase minimises, the named terms to log (scalars or one value per latent), what later phases need, and what
+    later steps do."""
 
     total: Tensor
     terms: Mapping[str, Tensor]
     carry: Mapping[str, Tensor] = field(default_factory=dict)
+    kept: Mapping[str, Tensor] = field(default_factory=dict)
+    """New values of parameters that no gradient trains, by network and name: {"controller.integral": …}."""
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,15 @@ from hackle.objectives.adversarial_autoencoder import AdversarialAutoencoder
 from hackle.objectives.annealed_vae import AnnealedVAE
 from hackle.objectives.beta_tcvae import BetaTCVAE
 from hackle.objectives.beta_vae import BetaVAE
+from hackle.objectives.control_vae import ControlVAE
 from hackle.objectives.dip_vae import DIPVAEI, DIPVAEII
 from hackle.objectives.factor_vae import FactorVAE
 from hackle.objectives.factor_vae_prior import FactorVAEPrior
+from hackle.objectives.hfs import HFS
 from hackle.objectives.infogan import InfoGAN
 from hackle.objectives.information_dropout import InformationDropout
 from hackle.objectives.infowgan_gp import InfoWGANGP
+from hackle.objectives.mmd import WAEMMD, InfoVAE
 from hackle.objectives.vae import VAE
 
 OBJECTIVES: Parts[type[Method]] = Parts(
@@ -30,15 +33,19 @@ OBJECTIVES: Parts[type[Method]] = Parts(
 __all__ = [
     "DIPVAEI",
     "DIPVAEII",
+    "HFS",
     "OBJECTIVES",
     "VAE",
+    "WAEMMD",
     "AdversarialAutoencoder",
     "AnnealedVAE",
     "BetaTCVAE",
     "BetaVAE",
+    "ControlVAE",
     "FactorVAE",
     "FactorVAEPrior",
     "InfoGAN",
+    "InfoVAE",
     "InfoWGANGP",
     "InformationDropout",
 ]

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from hackle.core.gaussian import reparameterise
+from hackle.core.gaussian import NOISELESS, reparameterise
 from hackle.core.randomness import Stream
 from hackle.core.types import Architecture, Draw, HackleError, Images, Losses, Method, Nets, Phase, Run, Step
 from hackle.kernels import bernoulli_error, posterior_sample, unit_interval
@@ -105,6 +105,16 @@ class Autoencoder(Method):
             means, logvars = self.encode(nets, run, pixels)
         z = reparameterise(means, logvars, stream.normal("z", tuple(means.shape))[0], run.correlation)
         calibrate(networks["decoder"], z)
+
+
+class DeterministicAutoencoder(Autoencoder):
+    """An autoencoder whose codes are the encoder's means, without noise, and which so has no KL term."""
+
+    warms_up = False
+
+    def encode(self, nets: Nets, run: Run, images: Tensor) -> tuple[Tensor, Tensor]:
+        means, logvars = nets("encoder", images)
+        return means, torch.full_like(logvars, NOISELESS)
 
 
 def posterior_noise(run: Run) -> dict[str, Draw]:

@@ -29,7 +29,7 @@ from hackle.core.types import Images, Phase, Run, RunError, Step
 from hackle.kernels import Rows, adam_step, clip_factors, unit_interval
 from hackle.nets.layers import Blocks, Linear
 from hackle.train.held_out import Remaining
-from hackle.train.method_errors import check_losses, check_phases, explained, without_gradient
+from hackle.train.method_errors import check_losses, check_phases, explained, unkept, without_gradient
 from hackle.train.sampling import Sampler
 from hackle.train.schedules import is_scheduled, kl_weight, learning_rate
 
@@ -240,6 +240,8 @@ class Fleet:
             raise told from error
         with torch.no_grad():
             alive = self._note(position, losses["total"], losses["terms"])
+            for path, value in losses["kept"].items():
+                self._keep(phase, path, value.detach().reshape(len(self), -1), alive)
             settings = phase.optimiser(self._template_with_paths())
             if self._scheduled[position]:
                 rate = learning_rate(settings, self.state["step"], self._steps)
@@ -292,7 +294,12 @@ class Fleet:
                 **seen,
             )
             losses = check_losses(phase.loss(nets, step, run), self._template)
-            return {"total": losses.total, "terms": dict(losses.terms), "carry": dict(losses.carry)}
+            return {
+                "total": losses.total,
+                "terms": dict(losses.terms),
+                "carry": dict(losses.carry),
+                "kept": dict(losses.kept),
+            }
 
         return loss
 
@@ -325,6 +332,16 @@ class Fleet:
         )
         updates += 1
         adam_step(Rows(weights, first, second, self._rounded.get(name)), gradients, updates, settings, alive, factors)
+
+    def _keep(self, phase: Phase, path: str, values: Tensor, alive: Tensor) -> None:
+        """Put values (m, p) in place of a parameter, by network and name, of the models that have not failed."""
+        network, _, name = path.partition(".")
+        layout = self.layouts.get(network)
+        sizes = dict(zip(layout.names, layout.shapes, strict=True)) if layout and network not in phase.trains else {}
+        if layout is None or name not in sizes or sizes[name].numel() != values.shape[1]:
+            raise unkept(self._template, phase, path)
+        rows = self.state[f"weights/{network}"].narrow(1, layout.starts[name], values.shape[1])
+        rows.copy_(torch.where(alive, values, rows))
 
     def begin_with(self, weights: Mapping[str, Tensor]) -> None:
         """Put these weights, by network and name, into every run; networks without any here stay as they are."""

@@ -66,15 +66,15 @@ def check_losses(found: Any, run: Run) -> Losses:
             "over its images"
         )
     per_latent = {run.latents, len(about(run.method).codes(run.method, run))}
-    for what, values in (("terms", found.terms), ("carry", found.carry)):
+    for what, values in (("terms", found.terms), ("carry", found.carry), ("kept", found.kept)):
         if not isinstance(values, Mapping):
             raise WrongLosses(f"returned as {what} {_described(values)}; expected tensors by name")
         for name, value in values.items():
             fits = isinstance(value, Tensor) and (
-                what == "carry" or value.dim() == 0 or (value.dim() == 1 and len(value) in per_latent)
+                what != "terms" or value.dim() == 0 or (value.dim() == 1 and len(value) in per_latent)
             )
             if not fits:
-                shape = "" if what == "carry" else f" with one number, or with one for each of {run.latents} latents"
+                shape = "" if what != "terms" else f" with one number, or with one for each of {run.latents} latents"
                 raise WrongLosses(f"returned among its {what} {name!r}, {_described(value)}; expected a tensor{shape}")
     return found
 
@@ -113,6 +113,15 @@ def without_gradient(run: Run, phase: Phase, compute: Callable[[str], Any]) -> M
         f"the loss of {type(run.method).__name__} in its phase {phase.name} returned a total that depends on no parameter of "
         f"{', '.join(phase.trains)}; expected one that is computed from them: look for detach(), .data and torch.no_grad() "
         f"({_line_of_return(phase.loss, compute)})"
+    )
+
+
+def unkept(run: Run, phase: Phase, path: str) -> MethodError:
+    """The error for a value to be kept where no parameter is, one of another size, or one that the phase trains."""
+    return MethodError(
+        f"the loss of {type(run.method).__name__} in its phase {phase.name} returned in kept {path!r}; expected a value for a "
+        "parameter of its networks that the phase does not train, of the same size, by network and name, such as "
+        "'controller.integral'"
     )
 
 
