@@ -1,11 +1,11 @@
-"""Kraskov's estimate against the closed form of Gaussians, scikit-learn's estimate, and the definition by brute force."""
+"""Kraskov's and Ross's estimates against closed forms, scikit-learn's estimates, and the definitions by brute force."""
 
 import numpy as np
 import pytest
 from scipy.special import digamma
-from sklearn.feature_selection import mutual_info_regression
+from sklearn.feature_selection import mutual_info_classif, mutual_info_regression
 
-from hackle.information.nearest_neighbours import neighbour_information
+from hackle.information.nearest_neighbours import neighbour_information, ross_information
 
 RNG = np.random.default_rng(0)
 
@@ -65,3 +65,50 @@ def test_wrong_arguments_are_refused() -> None:
     ):
         with pytest.raises(ValueError, match=words):
             neighbour_information(codes, factors, neighbours=neighbours)
+
+
+def test_rosss_estimate_is_scikit_learns() -> None:
+    """Exactly, where classes are large: for small ones scikit-learn's distances are rounded."""
+    classes = RNG.integers(0, (2, 5, 9), size=(900, 3))
+    codes = classes @ RNG.normal(size=(3, 4)) + RNG.normal(size=(900, 4))
+    found = ross_information(codes, classes, neighbours=10)
+    for column in range(3):
+        other = mutual_info_classif(codes, classes[:, column], n_neighbors=10, random_state=0)
+        np.testing.assert_allclose(found[:, column], other, atol=1e-9)
+
+
+def by_all_distances(x: np.ndarray, y: np.ndarray, k: int) -> float:
+    counts = np.array([(y == value).sum() for value in y])
+    x, y, counts = x[counts > 1], y[counts > 1], counts[counts > 1]
+    total = digamma(len(x))
+    for i in range(len(x)):
+        others = np.sort(np.abs(x - x[i])[(y == y[i]) & (np.arange(len(x)) != i)])
+        own = min(k, len(others))
+        total += (digamma(own) - digamma(counts[i]) - digamma(np.sum(np.abs(x - x[i]) < others[own - 1]))) / len(x)
+    return max(0.0, total)
+
+
+@pytest.mark.parametrize("rows", [12, 60, 200])
+def test_rosss_estimate_is_the_definition(rows: int) -> None:
+    """Classes of one point are left out, and small ones have fewer neighbours."""
+    classes = RNG.integers(0, (3, 20), size=(rows, 2))
+    x = RNG.normal(size=rows) + classes[:, 0] + classes[:, 1] / 5
+    found = ross_information(x[:, None], classes, neighbours=10)[0]
+    np.testing.assert_allclose(found, [by_all_distances(x, y, 10) for y in classes.T], atol=1e-9)
+
+
+def test_rosss_estimate_at_its_ends() -> None:
+    """Separated classes give ψ(N) − ψ(N / 10), a little above ln 10; independent codes little, and constant ones nothing."""
+    for rows, share in ((1000, 1.0020), (10_000, 1.0002)):
+        classes = np.repeat(np.arange(10), rows // 10)[:, None]
+        assert ross_information(classes, classes)[0, 0] / np.log(10) == pytest.approx(share, abs=5e-5)
+    null = [ross_information(RNG.normal(size=(1000, 1)), RNG.integers(10, size=(1000, 1)))[0, 0] for _ in range(30)]
+    assert np.mean(null) == pytest.approx(0.005, abs=0.003)
+    assert ross_information(np.ones((20, 1)), np.arange(20)[:, None] % 2)[0, 0] == 0
+    assert ross_information(RNG.normal(size=(20, 1)), np.arange(20)[:, None])[0, 0] == 0
+
+
+@pytest.mark.parametrize(("classes", "neighbours"), [(np.zeros((5, 1)), 3), (np.zeros(6), 3), (np.zeros((6, 1)), 0)])
+def test_rosss_estimate_refuses_other_arrays(classes: np.ndarray, neighbours: int) -> None:
+    with pytest.raises(ValueError, match="expected"):
+        ross_information(np.zeros((6, 2)), classes, neighbours=neighbours)

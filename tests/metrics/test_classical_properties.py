@@ -7,13 +7,30 @@ import numpy as np
 import pytest
 from samples import Sample, disentangled, imperfect, make_sample
 
-from hackle.metrics import beta_vae, dci, downstream, explicitness, factor_vae, mig, modularity, sap, trees
+from hackle.metrics import (
+    beta_vae,
+    dci,
+    dcimig,
+    downstream,
+    explicitness,
+    factor_vae,
+    infomec,
+    mig,
+    mig_sup,
+    modularity,
+    sap,
+    trees,
+)
 from hackle.metrics.checks import MetricError
 from hackle.metrics.entangle import entangle, householder_rotation
 
 
 def _dci(predictor, field):
     return lambda s: getattr(dci.dci_scores(s.codes, s.factors, test=s.test, predictor=predictor), field)
+
+
+def _infomec(field):
+    return lambda s: getattr(infomec.infomec_scores(s.codes, s.factors), field)
 
 
 SCORES = {
@@ -30,6 +47,11 @@ SCORES = {
     "dci_scores gbt disentanglement": _dci("gbt", "disentanglement"),
     "dci_scores lasso disentanglement": _dci("lasso", "disentanglement"),
     "dci_scores lasso informativeness": _dci("lasso", "informativeness"),
+    "mig_sup_score": lambda s: mig_sup.mig_sup_score(s.codes, s.factors, active=True),
+    "dcimig_score": lambda s: dcimig.dcimig_score(s.codes, s.factors),
+    "infomec_scores modularity": _infomec("modularity"),
+    "infomec_scores compactness": _infomec("compactness"),
+    "infomec_scores explicitness": _infomec("explicitness"),
     "modularity_score": lambda s: modularity.modularity_score(s.codes, s.factors),
     "explicitness_score": lambda s: explicitness.explicitness_score(s.codes, s.factors, test=s.test),
     "downstream_accuracy": lambda s: downstream.downstream_accuracy(s.codes, s.factors, *s.test, classifier="gbt"),
@@ -48,12 +70,17 @@ TOLERANCE = {
     "dci_scores gbt disentanglement": 0.02,
     "dci_scores lasso disentanglement": 1e-4,
     "dci_scores lasso informativeness": 1e-4,
+    # The noise that breaks ties belongs to rows and columns.
+    "infomec_scores modularity": 1e-6,
+    "infomec_scores compactness": 1e-6,
+    "infomec_scores explicitness": 1e-4,
     "explicitness_score": 1e-3,
     "downstream_accuracy": 0.03,
     "statistical_efficiency": 0.03,
 }
 NUMERIC = {"sap_score continuous", "dci_scores lasso disentanglement", "dci_scores lasso informativeness"}
 INFORMATIVENESS = {
+    "infomec_scores explicitness",
     "dci_scores informativeness",
     "dci_scores lasso informativeness",
     "explicitness_score",
@@ -90,7 +117,10 @@ def score(sample):
 
 
 def test_the_list_names_every_score():
-    modules = (beta_vae, dci, downstream, explicitness, factor_vae, mig, modularity, sap)
+    modules = (
+        *(beta_vae, dci, dcimig, downstream, explicitness, factor_vae),
+        *(infomec, mig, mig_sup, modularity, sap),
+    )
     endings = ("_score", "_scores", "_accuracy", "_efficiency")
     public = {
         name

@@ -26,6 +26,9 @@ FEWER_GROUPS = replace(
 PROTOCOL = replace(LARGE, sizes=FEWER_GROUPS, posterior_bins=50)
 TREES = replace(PROTOCOL, dci_predictor="gbt")
 OF_FACTORS = "beta_vae,dci,explicitness,factor_vae,mig,modularity,sap,interpretability,jemmig,posterior_mig"
+OF_FACTORS += ",dcimig,mig_sup"
+# Ratios of informations: by chance, noise may have one piece of information alone and the ratio of perfect codes.
+RATIOS = "infomec"
 
 
 def factors_of(kind: str, rows: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
@@ -56,11 +59,11 @@ def noise_table(kind: str, rows: int) -> Any:
     """The scores of noise and, in a column each, of its codes dealt out at random several times."""
     rng = np.random.default_rng([rows, KINDS.index(kind)])
     data, codes = numbered(factors_of(kind, rows, rng), kind), rng.normal(size=(rows, 5))
-    table = hackle.score(knowing(codes), data, OF_FACTORS, PROTOCOL, representations="mean")
+    table = hackle.score(knowing(codes), data, f"{OF_FACTORS},{RATIOS}", PROTOCOL, representations="mean")
     for shuffle in range(1, SHUFFLES):
         dealt = knowing(rng.permutation(codes))
-        scores = hackle.score(dealt, data, OF_FACTORS, PROTOCOL, representations="mean", references=False)["score"]
-        table[f"chance {shuffle}"] = scores
+        scores = hackle.score(dealt, data, f"{OF_FACTORS},{RATIOS}", PROTOCOL, representations="mean", references=False)
+        table[f"chance {shuffle}"] = scores["score"]
     return table.set_index("metric")
 
 

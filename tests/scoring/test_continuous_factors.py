@@ -127,6 +127,9 @@ def test_the_table_is_what_the_functions_say() -> None:
 FUNCTIONS = [
     metrics.mig_score,
     metrics.modularity_score,
+    metrics.mig_sup_score,
+    metrics.dcimig_score,
+    metrics.infomec_scores,
     metrics.sap_score,
     metrics.dci_scores,
     metrics.explicitness_score,

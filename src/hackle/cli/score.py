@@ -37,8 +37,8 @@ def score_command(
 
     Args:
         directory: The run's folder.
-        metrics: Names separated by commas; "all" is every metric that takes seconds: beta_vae, dci, explicitness, factor_vae,
-            gaussian_tc, mig, modularity, neighbour_gap, sap, interpretability, jemmig, kl, misjed,
+        metrics: Names separated by commas; "all" is every metric that takes seconds: beta_vae, dci, dcimig, explicitness,
+            factor_vae, gaussian_tc, infomec, mig, mig_sup, modularity, neighbour_gap, sap, interpretability, jemmig, kl, misjed,
             monte_carlo_tc, posterior_mig, reconstruction, separability. Those that take minutes are downstream_gbt,
             downstream_logistic_cv, batch_tc, iwae, sampled_interpretability, sampled_jemmig, true_tc, whole_misjed,
             whole_separability. Your own is path.py:function or module:function.

@@ -2,7 +2,7 @@
 
 from hackle.information.discrete import bin_codes, discrete_entropy, discrete_mutual_information
 from hackle.information.factor_information import FactorInformation, factor_information, posterior_information
-from hackle.information.nearest_neighbours import neighbour_information
+from hackle.information.nearest_neighbours import neighbour_information, ross_information
 from hackle.information.posterior import PosteriorError, Posteriors
 from hackle.information.quantised import Bins, OutOfRangeWarning, Quantised, quantise
 from hackle.information.sampled import Draws, SaturatedEstimateWarning, draw
@@ -36,4 +36,5 @@ __all__ = [
     "neighbour_information",
     "posterior_information",
     "quantise",
+    "ross_information",
 ]

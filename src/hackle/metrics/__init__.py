@@ -13,16 +13,19 @@ from hackle.information import (
     monte_carlo_total_correlation,
     neighbour_information,
     posterior_information,
+    ross_information,
 )
 from hackle.metrics.beta_vae import beta_vae_score
 from hackle.metrics.checks import MetricError
 from hackle.metrics.consistency import Consistency, consistency
 from hackle.metrics.correlation import correlation_matrix, sampled_correlation_matrix
 from hackle.metrics.dci import DCIScores, dci_from_importance, dci_importance, dci_scores
+from hackle.metrics.dcimig import dcimig_from_information, dcimig_score
 from hackle.metrics.downstream import downstream_accuracy, statistical_efficiency
 from hackle.metrics.entangle import cosine_rotation, entangle, householder_rotation
 from hackle.metrics.explicitness import explicitness_per_factor, explicitness_score
 from hackle.metrics.factor_vae import code_scale, factor_vae_score
+from hackle.metrics.infomec import InfoMEC, infomec_from_information, infomec_scores
 from hackle.metrics.informativeness import informativeness, total_information
 from hackle.metrics.isolation_gap import IsolationGap, isolation_gap
 from hackle.metrics.jemmig import jemmig, jemmig_from_information, jemmig_per_factor
@@ -37,6 +40,7 @@ from hackle.metrics.likelihood import (
 )
 from hackle.metrics.metric import METRICS, Evaluation, Metric, Row
 from hackle.metrics.mig import mig_from_information, mig_per_factor, mig_score
+from hackle.metrics.mig_sup import mig_sup_from_information, mig_sup_per_code, mig_sup_score
 from hackle.metrics.misjed import misjed
 from hackle.metrics.modularity import modularity_from_information, modularity_per_code, modularity_score
 from hackle.metrics.neighbours import neighbour_gap_score, neighbour_matrix
@@ -59,6 +63,7 @@ __all__ = [
     "DCIScores",
     "Evaluation",
     "FactorInformation",
+    "InfoMEC",
     "IsolationGap",
     "KLDivergence",
     "Metric",
@@ -79,6 +84,8 @@ __all__ = [
     "dci_from_importance",
     "dci_importance",
     "dci_scores",
+    "dcimig_from_information",
+    "dcimig_score",
     "density_ratio_total_correlation",
     "downstream_accuracy",
     "elbo",
@@ -91,6 +98,8 @@ __all__ = [
     "householder_rotation",
     "importance_weighted_bound",
     "indin_score",
+    "infomec_from_information",
+    "infomec_scores",
     "informativeness",
     "isolation_gap",
     "jemmig",
@@ -100,6 +109,9 @@ __all__ = [
     "mig_from_information",
     "mig_per_factor",
     "mig_score",
+    "mig_sup_from_information",
+    "mig_sup_per_code",
+    "mig_sup_score",
     "misjed",
     "modularity_from_information",
     "modularity_per_code",
@@ -114,6 +126,7 @@ __all__ = [
     "rmig_from_information",
     "rmig_per_factor",
     "rmig_score",
+    "ross_information",
     "sampled_correlation_matrix",
     "sap_matrix",
     "sap_score",

@@ -12,12 +12,14 @@ ln 20 / ln(values).
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hackle.core.columns import Kinds, TableLike, as_array
 from hackle.information.discrete import bin_codes, discrete_entropy, discrete_mutual_information, warn_of_crowded_bins
-from hackle.metrics.checks import MetricError, check_bins, check_matrix, check_split, varying
+from hackle.metrics.checks import MetricError, Table, check_bins, check_matrix, check_split, varying
 from hackle.metrics.metric import Metric, Row
 
 
@@ -35,13 +37,32 @@ def mig_score(
     >>> round(mig_score(duplicated, grid, bins=4), 6)
     0.5
     """
+    found = binned_information(codes, factors, bins=bins, kinds=kinds, factor_bins=factor_bins)
+    return mig_from_information(found.information, found.entropies)
+
+
+class BinnedInformation(NamedTuple):
+    """What codes cut into bins say about factors: the basis of MIG, MIG-sup, DCIMIG and modularity."""
+
+    information: NDArray[np.float64]
+    """I(z_j; v_k) in nats, (c, f); 0 for a constant code."""
+    entropies: NDArray[np.float64]
+    """H(v_k), (f,), of the factors with more than one value."""
+    codes: Table
+    """The codes themselves, (n, c)."""
+
+
+def binned_information(
+    codes: TableLike, factors: TableLike, *, bins: int = 20, kinds: Kinds | None = None, factor_bins: int = 20
+) -> BinnedInformation:
+    """The mutual information of codes (n, c), in bins, and factors (n, f); arguments as for `mig_score`."""
     found = check_split(codes, factors, None, kinds, factor_bins)
     binned = bin_codes(found.codes, check_bins(bins, len(found.codes)))
     information = discrete_mutual_information(binned, found.factors)
     warn_of_crowded_bins(found.codes, binned, found.factors, bins)
     # Bins from minimum to maximum would pick up the rounding error of a constant code.
     information[~varying(found.codes)] = 0.0
-    return mig_from_information(information, discrete_entropy(found.factors))
+    return BinnedInformation(information, discrete_entropy(found.factors), found.codes)
 
 
 def mig_from_information(information: ArrayLike, entropies: ArrayLike) -> float:
@@ -59,6 +80,11 @@ def mig_per_factor(information: ArrayLike, entropies: ArrayLike) -> NDArray[np.f
     >>> mig_per_factor([[0.6, 0.0], [0.2, 0.3]], [0.8, 1.2])
     array([0.5 , 0.25])
     """
+    return top_two_gap(normalised_information(information, entropies))
+
+
+def normalised_information(information: ArrayLike, entropies: ArrayLike) -> NDArray[np.float64]:
+    """Mutual information (c, f) divided by the factors' entropies (f,), both checked."""
     information = check_matrix(information, "mutual information values")
     entropies = as_array(entropies).astype(np.float64)
     if entropies.shape != information.shape[1:] or not (np.isfinite(entropies) & (entropies > 0)).all():
@@ -66,7 +92,7 @@ def mig_per_factor(information: ArrayLike, entropies: ArrayLike) -> NDArray[np.f
             f"entropies are {entropies}; expected {information.shape[1]} positive numbers, one for each column of the "
             "mutual information matrix: leave out factors that have a single value"
         )
-    return top_two_gap(information) / entropies
+    return information / entropies
 
 
 def top_two_gap(matrix: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hackle.core.columns import Kinds, TableLike
-from hackle.information.discrete import bin_codes, discrete_mutual_information, warn_of_crowded_bins
-from hackle.metrics.checks import check_bins, check_matrix, check_split, varying
+from hackle.metrics.checks import check_matrix, varying
 from hackle.metrics.metric import Metric, Row
+from hackle.metrics.mig import binned_information
 
 
 def modularity_score(
@@ -31,15 +31,9 @@ def modularity_score(
     >>> round(modularity_score(grid * 1.0, grid, bins=4), 6)
     1.0
     """
-    found = check_split(codes, factors, None, kinds, factor_bins)
-    bins = check_bins(bins, len(found.codes))
+    found = binned_information(codes, factors, bins=bins, kinds=kinds, factor_bins=factor_bins)
     kept = varying(found.codes)
-    if not kept.any():
-        return 0.0
-    binned = bin_codes(found.codes[:, kept], bins)
-    warn_of_crowded_bins(found.codes[:, kept], binned, found.factors, bins)
-    information = discrete_mutual_information(binned, found.factors)
-    return modularity_from_information(information)
+    return modularity_from_information(found.information[kept]) if kept.any() else 0.0
 
 
 def modularity_from_information(information: ArrayLike) -> float:
