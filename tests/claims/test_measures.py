@@ -6,7 +6,16 @@ import numpy as np
 import pytest
 
 from claims.synthetic import sweep, tables
-from hackle.claims.measures import agreement, best_difference, difference, gap, relative_change, trend
+from hackle.claims.measures import (
+    agreement,
+    best_difference,
+    difference,
+    gap,
+    least_best_difference,
+    least_difference,
+    relative_change,
+    trend,
+)
 from hackle.claims.statistics import mean_of
 from hackle.claims.view import View
 from hackle.metrics import consistency, informativeness
@@ -134,3 +143,40 @@ def test_likeness_is_the_consistency_of_the_metrics() -> None:
     expected = consistency((means, logvars[0]), (other, logvars[1])).score
     assert alike(*models) == pytest.approx(expected)
     assert alike(models[0], models[0]) == pytest.approx(1.0)
+
+
+def test_the_least_difference_is_at_the_weight_where_the_first_is_nearest() -> None:
+    """By β the second is ahead by 0.1, 0.3 and 0.2; at β = 9 there is no second."""
+    ahead = {1.0: 0.1, 2.0: 0.3, 4.0: 0.2}
+    designs = [
+        *sweep(method="beta-vae", strength=[*ahead, 9.0], seed=range(4)),
+        *sweep(method="factor-vae", strength=list(ahead), seed=range(1, 4)),
+    ]
+    score = lambda run, noise: {"mig": run["seed"] + (run["method"] == "factor-vae") * ahead.get(run["strength"], 0)}  # noqa: E731
+    data = View(tables(designs, score)).of("")
+    found = least_difference("mig").compute(data, ({"method": "beta-vae"}, {"method": "factor-vae"}))
+    assert found is not None
+    assert found.values == pytest.approx([0.1] * 3)
+    assert (found.runs_per_seed, found.widened) == (6, True)
+    assert least_difference("mig").compute(data, ({"method": "beta-vae"}, {"method": "vae"})) is None
+
+
+def test_the_nearest_rival_decides_and_may_be_of_another_study() -> None:
+    """Ahead of one rival by 0.3, of the other, whose runs another study has, by 0.1, each at its best weight."""
+    designs = [
+        *sweep(study="one", method="beta-vae", strength=[1.0, 2.0], seed=range(4)),
+        *sweep(study="two", method="factor-vae", strength=[1.0, 2.0], seed=range(4)),
+        *sweep(study="one", method="beta-tcvae", strength=[1.0, 2.0], seed=range(4)),
+    ]
+    best = {"beta-vae": 0.2, "factor-vae": 0.4, "beta-tcvae": 0.5}
+    data = View(tables(designs, lambda run, noise: {"mig": best[run["method"]] - 0.1 * (run["strength"] == 1)})).of(
+        "one"
+    )
+    rivals = {"method": ("beta-vae", "factor-vae", "dip-vae-i")}
+    found = least_best_difference("mig").compute(data, (rivals, {"method": "beta-tcvae"}))
+    assert found is not None
+    assert found.values == pytest.approx([0.1] * 4)
+    assert found.runs_per_seed == 6
+    one = best_difference("mig").compute(data, ({"method": "beta-vae"}, {"method": "beta-tcvae"}))
+    assert one is not None
+    assert one.values == pytest.approx([0.3] * 4)

@@ -9,8 +9,9 @@ import sys
 from pathlib import Path
 
 import hackle
-from hackle.core.design import CONFIGURATION, DEFAULTS, DESIGN, USUAL, design_of, heading
+from hackle.core.design import CONFIGURATION, DEFAULTS, DESIGN, REGIMES, USUAL, design_of, heading
 from hackle.core.records import record_hash
+from hackle.core.regimes import Drawing, Labels, Pairs
 from hackle.core.types import shown_fields
 from made_up_outcomes import made_up_run
 
@@ -30,6 +31,7 @@ import hackle
 from hackle.cli.main import main
 from hackle.claims.view import complete
 from hackle.core.records import record_hash
+from hackle.core.regimes import Drawing, Labels, Pairs
 from hackle.explorer.catalogue import Catalogue
 from hackle.explorer.listing import Listing, facts_of
 from hackle.report.study_scores import score_data
@@ -109,7 +111,20 @@ def test_what_people_know_a_run_by() -> None:
     run = made_up_run(3, "factor-vae", 7.0, correlation=0.5)
     assert list(design_of(run)) == list(DESIGN)
     assert design_of(run)["strength"] == 7.0
-    assert set(shown_fields()) == {*DEFAULTS, "dataset"}
+    assert {*shown_fields(), *REGIMES} == {*DEFAULTS, "dataset"}
     assert set(DESIGN) - set(CONFIGURATION) == {"seed", "steps", "batch_size", "precision"}
-    assert USUAL == {"correlation": 0.0, "kl_warmup": 0.0, "held_out": 0, "start_from": ""}
+    plain = {"correlation": 0.0, "kl_warmup": 0.0, "held_out": 0, "start_from": ""}
+    assert plain | {"drawing": "", "pairs": "", "labels": ""} == USUAL
     assert (heading("correlation"), heading("dataset"), heading("batch_size")) == ("σ", "data set", "batch size")
+
+
+def test_a_regime_is_a_column_of_words() -> None:
+    run = made_up_run(
+        drawing=Drawing("x~y", 0.4, "extrapolation"), pairs=Pairs("resample", 1), labels=Labels(100, "noisy")
+    )
+    assert [design_of(run)[name] for name in REGIMES] == [
+        "correlated x~y, sigma 0.4, left out extrapolation",
+        "rule resample, changed 1",
+        "images 100, kind noisy",
+    ]
+    assert [design_of(made_up_run())[name] for name in REGIMES] == ["", "", ""]

@@ -17,6 +17,7 @@ import pytest
 
 import hackle
 from hackle.core.design import DEFAULTS, DESIGN, design_of
+from hackle.core.regimes import Drawing, Labels, Pairs
 from hackle.core.types import Adam
 from hackle.nets import MLP
 from hackle.objectives import VAE, BetaVAE, FactorVAE
@@ -157,3 +158,16 @@ def test_sources_of_hackles_own_records_are_empty(tmp_path: Path) -> None:
     with Store.create_or_open(tmp_path) as store:
         store.add(Outcome(replace(made_up_run(0), architecture=MLP()), "done"))
         assert store.runs()["sources"].tolist() == [""]
+
+
+def test_regimes_are_columns_of_words_in_every_table(tmp_path: Path) -> None:
+    regimes = {"drawing": Drawing("x~y", 0.4), "pairs": Pairs("resample", 1), "labels": Labels(100, seed=3)}
+    with Store.create_or_open(tmp_path) as store:
+        store.add(replace(made_up(0), run=made_up_run(0, **regimes)))
+        store.add(replace(made_up(1), run=made_up_run(1)))
+    runs: Any = read(tmp_path).runs.sort_values("seed")
+    assert list(runs["drawing"]) == ["correlated x~y, sigma 0.4", ""]
+    assert list(runs["pairs"]) == ["rule resample, changed 1", ""]
+    assert list(runs["labels"]) == ["images 100, seed 3", ""]
+    results: Any = hackle.results(tmp_path)
+    assert set(results.loc[results["seed"] == 0, "pairs"]) == {"rule resample, changed 1"}

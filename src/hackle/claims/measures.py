@@ -229,6 +229,56 @@ def best_difference(score: str, chosen_by: str | None = None, relative: bool = F
     return Measure(compute, tuple(columns))
 
 
+def least_best_difference(score: str) -> Measure:
+    """`best_difference` from that of the first condition's methods, each judged apart, from which it is least.
+
+    Each method's runs are the study's own, or others' where it has none, so that a study of one method can be compared with
+    another study's methods.
+    """
+
+    def compute(data: Data, conditions: Sequence[Condition]) -> Units | None:
+        rivals, mine = conditions
+        names = rivals["method"] if isinstance(rivals["method"], tuple) else (rivals["method"],)
+        pairs = [data.matched(({**rivals, "method": name}, mine), [score]) for name in names]
+        pairs = [frames for frames in pairs if _common_seeds(frames)]
+        seeds = _common_seeds([rows for frames in pairs for rows in frames]) if pairs else []
+        if len(seeds) < 2:
+            return None
+        sides = [[_by_setting(rows[rows["seed"].isin(seeds)], score, score) for rows in frames] for frames in pairs]
+
+        def statistic(kept: NDArray[np.intp]) -> float:
+            best = [[_score_of_best(*(part[kept] for part in side)) for side in pair] for pair in sides]
+            return min(after - before for before, after in best)
+
+        runs = {run for frames in pairs for rows in frames for run in rows.index}
+        return Units(jackknife(statistic, len(seeds)), round(len(runs) / len(seeds)), widened=True)
+
+    return Measure(compute, (score,), least="two seeds of a rival and of the method itself")
+
+
+def _common_seeds(frames: Sequence[Frame]) -> list[int]:
+    return sorted(set.intersection(*(set(rows["seed"]) for rows in frames)))
+
+
+def least_difference(score: str, along: str = "strength") -> Measure:
+    """The score under the second condition minus the first at that strength which both have where it is least.
+
+    Jackknifed over seeds and widened, since the same seeds choose the strength and judge it.
+    """
+
+    def compute(data: Data, conditions: Sequence[Condition]) -> Units | None:
+        frames = data.matched(conditions, [score])
+        before, after = (rows.groupby(["seed", along])[score].mean().unstack(along) for rows in frames)
+        differences = (after - before).dropna(axis=1, how="all").dropna(axis=0)
+        if len(differences) < 2 or not differences.shape[1]:
+            return None
+        values = differences.to_numpy(float)
+        found = jackknife(lambda kept: float(values[kept].mean(axis=0).min()), len(values))
+        return Units(found, 2 * values.shape[1], widened=values.shape[1] > 1)
+
+    return Measure(compute, (score,), least="two seeds at a weight that both have")
+
+
 def _by_setting(rows: Frame, score: str, judge: str) -> tuple[Floats, Floats]:
     """The score and the score to choose by, as arrays (seeds, settings), NaN where a run is missing."""
     table = rows.groupby(["seed", "setting"])[list(dict.fromkeys((score, judge)))].mean()

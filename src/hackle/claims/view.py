@@ -16,7 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from hackle.claims.statistics import Floats
-from hackle.core.design import CONFIGURATION, DEFAULTS, DESIGN, USUAL
+from hackle.core.design import CONFIGURATION, DEFAULTS, DESIGN, REGIMES, USUAL, as_column
 from hackle.core.method import Method, about
 from hackle.core.parts import parts_of
 from hackle.store.records import setting_numbers
@@ -39,9 +39,16 @@ def final_values(curve: Frame) -> Column:
 
 
 def complete(condition: Condition) -> dict[str, Any]:
-    """The condition with its defaults filled in, such as uncorrelated noise and the method's usual networks."""
-    method = parts_of("method").get(condition.get("method", ""))
-    return {**USUAL, "architecture": about(method or Method).architecture, **condition}
+    """The condition with its defaults filled in, such as uncorrelated noise and the method's usual networks and pairs."""
+    usual = about(parts_of("method").get(condition.get("method", "")) or Method)
+    regimes = {name: value for name, value in usual.run_fields.items() if name in REGIMES}
+    return _columns({**USUAL, "architecture": usual.architecture, **regimes, **condition})
+
+
+def _columns(condition: Condition) -> dict[str, Any]:
+    """The condition with regimes in the words of the table."""
+    several = lambda value: tuple(map(as_column, value)) if isinstance(value, tuple) else as_column(value)  # noqa: E731
+    return {key: several(value) for key, value in condition.items()}
 
 
 def describe(condition: Condition) -> str:
@@ -50,8 +57,10 @@ def describe(condition: Condition) -> str:
     >>> describe({"method": "vae", "dataset": "dsprites", "correlation": 0.9})
     'vae on dsprites, correlation 0.9'
     """
-    words = lambda value: " or ".join(map(str, value)) if isinstance(value, tuple) else str(value)  # noqa: E731
-    rest = [f"{key} {words(value)}" for key, value in condition.items() if key not in ("method", "dataset")]
+    several = lambda value: value if isinstance(value, tuple) else (value,)  # noqa: E731
+    words = lambda value: " or ".join(str(one) or "none" for one in several(value))  # noqa: E731
+    shown = _columns({key: value for key, value in condition.items() if key not in ("method", "dataset")})
+    rest = [f"{key} {words(value)}" for key, value in shown.items()]
     start = words(condition.get("method", "any method"))
     if "dataset" in condition:
         start += f" on {words(condition['dataset'])}"

@@ -5,24 +5,36 @@ All of it follows from `Run`: a field that is declared there with `shown` is her
 
 from __future__ import annotations
 
-from dataclasses import fields
+from collections.abc import Mapping
+from dataclasses import asdict, fields
 from typing import Any
 
 from hackle.core.method import strength_of
 from hackle.core.parts import name_of
+from hackle.core.records import is_record
+from hackle.core.regimes import Drawing, Labels, Pairs
 from hackle.core.types import Run, shown_fields
 
 _SHOWN = shown_fields()
 _NAMED = ("dataset", "method", "strength", "architecture")
 _OTHERS = tuple(name for name in _SHOWN if name not in _NAMED)
-DEFAULTS: dict[str, Any] = {each.name: each.default for each in fields(Run) if each.name in _OTHERS}
+REGIMES: dict[str, type] = {"drawing": Drawing, "pairs": Pairs, "labels": Labels}
+"""What a run's data give beside single images, which tables show in words, such as `rule resample, changed 1`."""
+DEFAULTS: dict[str, Any] = {
+    **{each.name: each.default for each in fields(Run) if each.name in _OTHERS},
+    **dict.fromkeys(REGIMES, ""),
+}
 """The fields' defaults, by name; data set, method, strength and architecture have none."""
-DESIGN = (*_NAMED, *_OTHERS)
+DESIGN = (*_NAMED, *_OTHERS, *REGIMES)
 """The columns that identify a run. `method` and `architecture` are the names on the command line; `strength` is the one
 weight that studies sweep, NaN where the method has none."""
-CONFIGURATION = (*_NAMED, *(name for name in _OTHERS if _SHOWN[name].compared))
+CONFIGURATION = (*_NAMED, *(name for name in _OTHERS if _SHOWN[name].compared), *REGIMES)
 """The columns in which two runs of the same experiment agree: all but the seed, the length and the like."""
-USUAL = {name: default for name, default in DEFAULTS.items() if _SHOWN[name].compared and _SHOWN[name].usual}
+USUAL = {
+    name: default
+    for name, default in DEFAULTS.items()
+    if name in REGIMES or (_SHOWN[name].compared and _SHOWN[name].usual)
+}
 """Values assumed where a claim's condition or a figure's choice of runs does not mention the field."""
 
 
@@ -35,10 +47,31 @@ def design_of(run: Run) -> dict[str, Any]:
         "architecture": name_of(run.architecture),
         # In a float field, 4 and 4.0 are the same value.
         **{
-            name: float(getattr(run, name)) if isinstance(default, float) else getattr(run, name)
+            name: float(getattr(run, name)) if isinstance(default, float) else as_column(getattr(run, name))
             for name, default in DEFAULTS.items()
         },
     }
+
+
+def as_column(value: Any) -> Any:
+    """A value of a field of `Run` as tables have it: a regime in words, everything else as it is.
+
+    >>> as_column(Pairs("resample", changed=1)), as_column(Pairs()), as_column(10)
+    ('rule resample, changed 1', '', 10)
+    """
+    return regime_in_words(type(value), asdict(value)) if is_record(value) else value
+
+
+def regime_in_words(regime: type, values: Mapping[str, Any]) -> str:
+    """The fields of a regime that differ from its defaults, in words; empty if none does.
+
+    >>> regime_in_words(Drawing, {"correlated": "x~y", "sigma": 0.4, "left_out": ""})
+    'correlated x~y, sigma 0.4'
+    """
+    found = {each.name: values.get(each.name, each.default) for each in fields(regime)}
+    other = [(each.name, found[each.name]) for each in fields(regime) if found[each.name] != each.default]
+    shown = (f"{value:g}" if isinstance(value, float) else value for _, value in other)
+    return ", ".join(f"{name.replace('_', ' ')} {text}" for (name, _), text in zip(other, shown, strict=True))
 
 
 def heading(column: str) -> str:

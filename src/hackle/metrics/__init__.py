@@ -44,6 +44,7 @@ from hackle.metrics.mig_sup import mig_sup_from_information, mig_sup_per_code, m
 from hackle.metrics.misjed import misjed
 from hackle.metrics.modularity import modularity_from_information, modularity_per_code, modularity_score
 from hackle.metrics.neighbours import neighbour_gap_score, neighbour_matrix
+from hackle.metrics.pairwise_entanglement import excess_entanglement, pairwise_entanglement
 from hackle.metrics.posterior_mig import posterior_mig_score
 from hackle.metrics.rmig import rmig_from_information, rmig_per_factor, rmig_score
 from hackle.metrics.sap import sap_matrix, sap_score
@@ -90,6 +91,7 @@ __all__ = [
     "downstream_accuracy",
     "elbo",
     "entangle",
+    "excess_entanglement",
     "explicitness_per_factor",
     "explicitness_score",
     "factor_information",
@@ -120,6 +122,7 @@ __all__ = [
     "neighbour_gap_score",
     "neighbour_information",
     "neighbour_matrix",
+    "pairwise_entanglement",
     "posterior_information",
     "posterior_mig_score",
     "reconstruction_error",

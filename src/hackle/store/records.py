@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from hackle.core.design import DEFAULTS, DESIGN
+from hackle.core.design import DEFAULTS, DESIGN, REGIMES, regime_in_words
 from hackle.core.types import Adam
 
 _SEED = re.compile(r'"seed": ?(\d+)')
@@ -65,10 +65,18 @@ def field_columns(records: Iterable[str]) -> dict[str, Any]:
     columns: dict[str, Any] = {"seed": np.array(seeds, np.int64)}
     for name, default in DEFAULTS.items():
         if name != "seed":
-            values: Any = np.array([setting.get(name, default) for setting in settings], type(default))
+            values: Any = np.array([_value(setting, name, default) for setting in settings], type(default))
             values = pd.Categorical(values) if isinstance(default, str) else values
             columns[name] = values.take(numbers)
     return {name: columns[name] for name in DEFAULTS}
+
+
+def _value(setting: Mapping[str, Any], name: str, default: Any) -> Any:
+    """A field of a setting as tables have it."""
+    if name not in REGIMES:
+        return setting.get(name, default)
+    own = {path.partition(".")[2]: value for path, value in setting.items() if path.startswith(f"{name}.")}
+    return regime_in_words(REGIMES[name], own)
 
 
 def setting_numbers(runs: pd.DataFrame) -> NDArray[np.int64]:
