@@ -22,6 +22,6 @@ def test_the_hash_is_that_of_the_file_that_defines_it(tmp_path: Path) -> None:
 
 def test_paths_become_absolute_and_modules_stay(tmp_path: Path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
     monkeypatch.chdir(tmp_path)
-    assert absolute_reference("my.py:mcc") == f"{tmp_path.resolve()}/my.py:mcc"
-    assert absolute_reference("package.module:mcc") == "package.module:mcc"
+    assert absolute_reference("my.py:strongest") == f"{tmp_path.resolve()}/my.py:strongest"
+    assert absolute_reference("package.module:strongest") == "package.module:strongest"
     assert absolute_reference("mig") == "mig"

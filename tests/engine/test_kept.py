@@ -86,10 +86,10 @@ def test_a_metric_that_only_the_driver_finds_is_refused_before_the_first_step(
 ) -> None:
     """Here a module without a file, as one is that was typed at a prompt; in a cluster, one that other machines lack."""
     module = ModuleType("only_here")
-    exec("def mcc(codes, factors):\n    return 0.5\n", vars(module))
+    exec("def strongest(codes, factors):\n    return 0.5\n", vars(module))
     monkeypatch.setitem(sys.modules, "only_here", module)
     with pytest.raises(EngineError, match=r"a worker does not find .*only_here.*on PYTHONPATH"):
-        study(some_runs(data), tmp_path / "study", workers=1, metrics="mig, only_here:mcc")
+        study(some_runs(data), tmp_path / "study", workers=1, metrics="mig, only_here:strongest")
     assert not with_weights(tmp_path / "study")
     assert len(read(tmp_path / "study").runs) == 0
 
@@ -115,10 +115,10 @@ def test_a_method_that_workers_cannot_import_is_refused_before_the_first_step(
 
 
 def test_metrics_are_refused_before_the_folder_is_made(data: Path, tmp_path: Path) -> None:
-    (tmp_path / "my.py").write_text("def mcc(codes, factors):\n    return 0.5\n")
+    (tmp_path / "my.py").write_text("def strongest(codes, factors):\n    return 0.5\n")
     for metrics, words in (
-        (f"mig,{tmp_path / 'my.py'}:mmc", "has no 'mmc'; did you mean mcc"),
-        (f"{tmp_path / 'your.py'}:mcc", "there is no file"),
+        (f"mig,{tmp_path / 'my.py'}:strongets", "has no 'strongets'; did you mean strongest"),
+        (f"{tmp_path / 'your.py'}:strongest", "there is no file"),
         ("unknown", "no metric 'unknown'"),
         ([lambda codes, factors: 0.5], "is not given by its name.*path.py:name"),
     ):

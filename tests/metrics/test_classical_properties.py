@@ -15,6 +15,8 @@ from hackle.metrics import (
     explicitness,
     factor_vae,
     infomec,
+    irs,
+    mcc,
     mig,
     mig_sup,
     modularity,
@@ -52,6 +54,9 @@ SCORES = {
     "infomec_scores modularity": _infomec("modularity"),
     "infomec_scores compactness": _infomec("compactness"),
     "infomec_scores explicitness": _infomec("explicitness"),
+    "irs_score": lambda s: irs.irs_score(s.codes, s.factors),
+    "mcc_score": lambda s: mcc.mcc_score(s.codes, s.factors),
+    "mcc_score spearman": lambda s: mcc.mcc_score(s.codes, s.factors, correlation="spearman"),
     "modularity_score": lambda s: modularity.modularity_score(s.codes, s.factors),
     "explicitness_score": lambda s: explicitness.explicitness_score(s.codes, s.factors, test=s.test),
     "downstream_accuracy": lambda s: downstream.downstream_accuracy(s.codes, s.factors, *s.test, classifier="gbt"),
@@ -78,7 +83,13 @@ TOLERANCE = {
     "downstream_accuracy": 0.03,
     "statistical_efficiency": 0.03,
 }
-NUMERIC = {"sap_score continuous", "dci_scores lasso disentanglement", "dci_scores lasso informativeness"}
+NUMERIC = {
+    "sap_score continuous",
+    "dci_scores lasso disentanglement",
+    "dci_scores lasso informativeness",
+    "mcc_score",
+    "mcc_score spearman",
+}
 INFORMATIVENESS = {
     "infomec_scores explicitness",
     "dci_scores informativeness",
@@ -119,7 +130,7 @@ def score(sample):
 def test_the_list_names_every_score():
     modules = (
         *(beta_vae, dci, dcimig, downstream, explicitness, factor_vae),
-        *(infomec, mig, mig_sup, modularity, sap),
+        *(infomec, irs, mcc, mig, mig_sup, modularity, sap),
     )
     endings = ("_score", "_scores", "_accuracy", "_efficiency")
     public = {

@@ -25,7 +25,7 @@ FEWER_GROUPS = replace(
 )
 PROTOCOL = replace(LARGE, sizes=FEWER_GROUPS, posterior_bins=50)
 TREES = replace(PROTOCOL, dci_predictor="gbt")
-OF_FACTORS = "beta_vae,dci,explicitness,factor_vae,mig,modularity,sap,interpretability,jemmig,posterior_mig"
+OF_FACTORS = "beta_vae,dci,explicitness,factor_vae,irs,mig,modularity,sap,interpretability,jemmig,posterior_mig"
 OF_FACTORS += ",dcimig,mig_sup"
 # Ratios of informations: by chance, noise may have one piece of information alone and the ratio of perfect codes.
 RATIOS = "infomec"

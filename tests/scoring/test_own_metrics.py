@@ -24,7 +24,7 @@ SOURCE = """
 import numpy as np
 
 
-def mcc(codes, factors):
+def strongest(codes, factors):
     count = codes.shape[1]
     table = np.abs(np.corrcoef(codes, factors, rowvar=False)[:count, count:])
     return float(np.nan_to_num(table).max(axis=0).mean())
@@ -61,17 +61,17 @@ def scored(arrays: Any, metrics: Any, **options: Any) -> Any:
 
 
 def test_a_file_is_named_and_its_note_says_where_it_comes_from(own: Path, arrays: Any) -> None:
-    table = scored(arrays, f"mig,{own}:mcc", bootstrap=3)
-    assert list(table["metric"]) == ["mig", "mcc"]
+    table = scored(arrays, f"mig,{own}:strongest", bootstrap=3)
+    assert list(table["metric"]) == ["mig", "strongest"]
     assert table["score"][1] > 0.99
     assert table["reference"][1] == pytest.approx(1.0)
     assert table["low"][1] <= table["high"][1]
     digest = hashlib.sha256(own.read_bytes()).hexdigest()[:16]
-    assert table["note"][1] == f"mcc is a metric of {own}, source {digest} [own]"
+    assert table["note"][1] == f"strongest is a metric of {own}, source {digest} [own]"
 
 
 def test_an_error_costs_its_own_row_alone(own: Path, arrays: Any) -> None:
-    table = scored(arrays, f"mig,{own}:broken,{own}:mcc")
+    table = scored(arrays, f"mig,{own}:broken,{own}:strongest")
     assert np.isfinite(table["score"]).tolist() == [True, False, True]
     assert note_codes(table["note"][1]) == ("own", "raised")
     line = SOURCE.splitlines().index("    return codes.shape[0] / 0") + 1
@@ -137,12 +137,12 @@ def test_functions_and_records_join_names(arrays: Any) -> None:
 @pytest.mark.parametrize(
     ("wanted", "expected"),
     [
-        ("{own}:mcd", "has no 'mcd'; did you mean mcc"),
-        ("nowhere.py:mcc", "there is no file nowhere.py"),
-        ("no_such_module:mcc", "the module no_such_module cannot be imported"),
+        ("{own}:strongets", "has no 'strongets'; did you mean strongest"),
+        ("nowhere.py:strongest", "there is no file nowhere.py"),
+        ("no_such_module:strongest", "the module no_such_module cannot be imported"),
         ("{own}:mig", "would be called mig, as is a metric of hackle's"),
         ("{own}:NUMBER", "is of type int; expected a metric"),
-        ("mcc", "no metric 'mcc'"),
+        ("strongest", "no metric 'strongest'"),
     ],
 )
 def test_names_that_are_no_metrics(own: Path, arrays: Any, wanted: str, expected: str) -> None:
@@ -153,20 +153,20 @@ def test_names_that_are_no_metrics(own: Path, arrays: Any, wanted: str, expected
 def test_two_of_one_name_are_refused_and_one_twice_is_one(own: Path, tmp_path: Path, arrays: Any) -> None:
     other = tmp_path / "other_metrics.py"
     other.write_text(SOURCE)
-    with pytest.raises(ScoreError, match="two metrics are called mcc"):
-        scored(arrays, f"{own}:mcc,{other}:mcc")
-    assert list(scored(arrays, f"{own}:mcc,{own}:mcc")["metric"]) == ["mcc"]
+    with pytest.raises(ScoreError, match="two metrics are called strongest"):
+        scored(arrays, f"{own}:strongest,{other}:strongest")
+    assert list(scored(arrays, f"{own}:strongest,{own}:strongest")["metric"]) == ["strongest"]
 
 
 def test_the_quick_protocol_gives_them_and_ablations_in_studies_do_not(own: Path, squares: Any) -> None:
     def encoder(images: np.ndarray) -> np.ndarray:
         return images.reshape(len(images), -1)[:, ::17].astype(np.float32)
 
-    found = quick_scores(encoder, squares, metrics=f"mig,{own}:mcc")
-    assert found.keys() == {"mig", "mcc"}
+    found = quick_scores(encoder, squares, metrics=f"mig,{own}:strongest")
+    assert found.keys() == {"mig", "strongest"}
     bins = PROTOCOLS["do2020-bins-50"]
-    assert list(choose_metrics(f"all,{own}:mcc", bins)) == ["interpretability", "jemmig"]
-    assert "mcc" in choose_metrics(f"all,{own}:mcc", bins, strictly=True)
+    assert list(choose_metrics(f"all,{own}:strongest", bins)) == ["interpretability", "jemmig"]
+    assert "strongest" in choose_metrics(f"all,{own}:strongest", bins, strictly=True)
     assert score(encoder, squares, {"one": lambda codes: 1.0}, SMALL)["score"].tolist() == [1.0]
 
 
@@ -182,17 +182,17 @@ def test_through_the_command_line_into_scores_and_curves(
 ) -> None:
     run = tmp_path / "run"
     main(f"train vae --dataset {squares_file} --steps 2 --latents 2 --out {run} --device cpu".split())
-    main(f"score {run} --metrics mig,{own}:mcc --fraction 0.02 --device cpu".split())
+    main(f"score {run} --metrics mig,{own}:strongest --fraction 0.02 --device cpu".split())
     rows = json.loads((run / "scores.json").read_text())
     assert {(row["metric"], row["representation"]) for row in rows} == {
-        (name, kind) for name in ("mig", "mcc") for kind in ("mean", "sampled")
+        (name, kind) for name in ("mig", "strongest") for kind in ("mean", "sampled")
     }
     words = f"train vae --dataset {squares_file} --steps 2 --latents 2 --device cpu --score-every 1 --log-every 1 --out"
-    main([*words.split(), str(tmp_path / "curves"), "--score-metrics", f"mig,{own}:mcc"])
-    assert "score_mcc" in (tmp_path / "curves" / "curves.csv").read_text().splitlines()[0]
+    main([*words.split(), str(tmp_path / "curves"), "--score-metrics", f"mig,{own}:strongest"])
+    assert "score_strongest" in (tmp_path / "curves" / "curves.csv").read_text().splitlines()[0]
     with pytest.raises(SystemExit):
-        main([*words.split(), str(tmp_path / "never"), "--score-metrics", f"{own}:mmc"])
-    assert "did you mean mcc" in capsys.readouterr().err
+        main([*words.split(), str(tmp_path / "never"), "--score-metrics", f"{own}:strongets"])
+    assert "did you mean strongest" in capsys.readouterr().err
     assert not (tmp_path / "never").exists()
 
 
@@ -213,14 +213,14 @@ CLAIM = """
 from hackle.claims import Claim, Region, Stratum
 from hackle.claims.measures import value
 
-about_mcc = Claim(
-    name="mcc-is-high",
+about_strongest = Claim(
+    name="strongest-is-high",
     paper="lab-notes",
     where="Monday",
     statement="The mean correlation coefficient of a β-VAE is above -1.",
     effect="MCC",
     region=Region(low=-1.0),
-    measure=value("mcc"),
+    measure=value("strongest"),
     strata=(Stratum("squares", ({{"method": "beta-vae", "dataset": {data!r}, "architecture": "mlp", "latents": 2}},)),),
     study={study!r},
 )
@@ -238,26 +238,26 @@ def test_through_the_command_line_into_a_study_and_its_claims(
         f"study run {study}:runs --out {out} --device cpu --workers {workers} --fraction 0.02 --protocols locatello2019"
     )
     with pytest.raises(SystemExit):
-        main([*words.split(), "--metrics", f"mig,{own.name}:mmc"])
-    assert "did you mean mcc" in capsys.readouterr().err
+        main([*words.split(), "--metrics", f"mig,{own.name}:strongets"])
+    assert "did you mean strongest" in capsys.readouterr().err
     assert not (out / "results.sqlite").exists()
-    main([*words.split(), "--metrics", f"mig,{own.name}:mcc,{own.name}:broken"])
+    main([*words.split(), "--metrics", f"mig,{own.name}:strongest,{own.name}:broken"])
     results: Any = hackle.results(out)
-    found = results[results["metric"] == "mcc"]
+    found = results[results["metric"] == "strongest"]
     assert len(found) == 2 * 3 * 2
     assert np.isfinite(found["score"]).all()
     assert results.loc[results["metric"] == "broken", "score"].isna().all()
     capsys.readouterr()
-    main([*words.split(), "--metrics", f"mig,{own.name}:mcc,{own.name}:broken"])
+    main([*words.split(), "--metrics", f"mig,{own.name}:strongest,{own.name}:broken"])
     assert "lack" not in capsys.readouterr().out
     if not workers:
         return
     page = tmp_path / "page.html"
     main(["report", str(out), "--out", str(page)])
-    assert "mcc" in page.read_text(encoding="utf-8")
+    assert "strongest" in page.read_text(encoding="utf-8")
     claims = tmp_path / "claims_of_ones_own.py"
     claims.write_text(CLAIM.format(data=str(squares_file), study=f"{study}:runs"))
     main(["claims", str(out), "--claims", str(claims), "--paper", "lab-notes"])
     said = capsys.readouterr().out
-    assert "mcc-is-high" in said
+    assert "strongest-is-high" in said
     assert "1 holds" in said

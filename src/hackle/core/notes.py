@@ -45,9 +45,9 @@ def _hyphenated(name: str) -> str:
 def raised(score: float | None, note: str | None) -> str:
     """The note that a metric raised an error in place of this score, "" where none did.
 
-    >>> raised(float("nan"), "cut into 20 bins [bins]\\nno score: mcc raised ValueError: far [raised]")
-    'no score: mcc raised ValueError: far [raised]'
-    >>> raised(0.5, "no reference: mcc raised ValueError: far [raised]")
+    >>> raised(float("nan"), "cut into 20 bins [bins]\\nno score: strongest raised ValueError: far [raised]")
+    'no score: strongest raised ValueError: far [raised]'
+    >>> raised(0.5, "no reference: strongest raised ValueError: far [raised]")
     ''
     """
     there = score is not None and score == score

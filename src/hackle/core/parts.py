@@ -239,7 +239,7 @@ def _is_of(value: Any, module: ModuleType) -> bool:
 def is_reference(name: str) -> bool:
     """Whether a name is `path.py:name` or `module:name`.
 
-    >>> is_reference("my.py:mcc"), is_reference("package.module:mcc"), is_reference("mig")
+    >>> is_reference("my.py:strongest"), is_reference("package.module:strongest"), is_reference("mig")
     (True, True, False)
     """
     place, colon, what = name.rpartition(":")

@@ -27,6 +27,7 @@ from hackle.metrics.explicitness import explicitness_per_factor, explicitness_sc
 from hackle.metrics.factor_vae import code_scale, factor_vae_score
 from hackle.metrics.infomec import InfoMEC, infomec_from_information, infomec_scores
 from hackle.metrics.informativeness import informativeness, total_information
+from hackle.metrics.irs import irs_score
 from hackle.metrics.isolation_gap import IsolationGap, isolation_gap
 from hackle.metrics.jemmig import jemmig, jemmig_from_information, jemmig_per_factor
 from hackle.metrics.likelihood import (
@@ -38,6 +39,7 @@ from hackle.metrics.likelihood import (
     kl_divergence,
     reconstruction_error,
 )
+from hackle.metrics.mcc import mcc_from_correlations, mcc_matrix, mcc_score
 from hackle.metrics.metric import METRICS, Evaluation, Metric, Row
 from hackle.metrics.mig import mig_from_information, mig_per_factor, mig_score
 from hackle.metrics.mig_sup import mig_sup_from_information, mig_sup_per_code, mig_sup_score
@@ -56,6 +58,7 @@ from hackle.metrics.separability import (
     windin_score,
     wsepin_score,
 )
+from hackle.metrics.similarity import cca, cka, similarity_matrix
 
 __all__ = [
     "METRICS",
@@ -77,6 +80,8 @@ __all__ = [
     "active_units",
     "batch_total_correlation",
     "beta_vae_score",
+    "cca",
+    "cka",
     "code_scale",
     "consistency",
     "correlation_matrix",
@@ -103,11 +108,15 @@ __all__ = [
     "infomec_from_information",
     "infomec_scores",
     "informativeness",
+    "irs_score",
     "isolation_gap",
     "jemmig",
     "jemmig_from_information",
     "jemmig_per_factor",
     "kl_divergence",
+    "mcc_from_correlations",
+    "mcc_matrix",
+    "mcc_score",
     "mig_from_information",
     "mig_per_factor",
     "mig_score",
@@ -135,6 +144,7 @@ __all__ = [
     "sap_score",
     "separable_information",
     "sepin_score",
+    "similarity_matrix",
     "statistical_efficiency",
     "total_information",
     "windin_score",

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hackle.core.columns import Column, Kinds, TableLike, as_array, columns_of, read_columns, read_numbers
-from hackle.core.factors import FactorError
+from hackle.core.factors import FactorError, Kind
 
 Table = NDArray[np.float64]
 Classes = NDArray[np.int64]
@@ -48,6 +48,8 @@ class Split(NamedTuple):
     test_numbers: Table
     continuous: NDArray[np.bool_]
     """Which factors, (f,), are continuous."""
+    names: tuple[str, ...]
+    kinds: tuple[Kind, ...]
 
 
 def check_codes(codes: TableLike, name: str = "codes", axes: str = "n c") -> Table:
@@ -166,8 +168,18 @@ def check_split(
     ]
     numbers, test_numbers = (np.stack(columns, axis=1).astype(np.float64) for columns in zip(*pairs, strict=True))
     least = numbers.min(axis=0)
-    continuous = np.array([one.kind == "continuous" for one, _ in scored])
-    return Split(train_codes, classes, test_codes, test_classes, numbers - least, test_numbers - least, continuous)
+    names, kinds = (tuple(getattr(one, what) for one, _ in scored) for what in ("name", "kind"))
+    return Split(
+        train_codes,
+        classes,
+        test_codes,
+        test_classes,
+        numbers - least,
+        test_numbers - least,
+        np.array([kind == "continuous" for kind in kinds]),
+        names,
+        kinds,
+    )
 
 
 def name_classes(values: NDArray, test_values: NDArray) -> tuple[Classes, Classes]:

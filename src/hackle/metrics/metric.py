@@ -1,7 +1,7 @@
 """What a metric is: one record that says what it computes, which scores it gives, what it needs and how to read it.
 
 Each module of this folder that computes a score declares its `Metric`; `METRICS` collects them all. Your own metric is
-a `Metric`, or a function of arrays such as `def mcc(codes, factors)`, in a file or module of yours.
+a `Metric`, or a function of arrays such as `def strongest(codes, factors)`, in a file or module of yours.
 
 A metric sees an `Evaluation`: the arrays of one representation, by name. `hackle.scoring` builds one from a model.
 """
@@ -113,7 +113,14 @@ class Subject:
 
 
 Need = Literal[
-    "factors", "two factors", "a numeric factor", "a continuous factor", "two codes", "posteriors", "a likelihood"
+    "factors",
+    "two factors",
+    "a numeric factor",
+    "an ordered factor",
+    "a continuous factor",
+    "two codes",
+    "posteriors",
+    "a likelihood",
 ]
 
 
@@ -124,6 +131,12 @@ def numeric_factors(grid: FactorGrid, protocol: Any) -> list[int]:
         for position, column in enumerate(scored_factors(grid))
         if not (protocol.dci_skips_categorical and grid.kinds[column] == "categorical")
     ]
+
+
+def ordered_factors(grid: FactorGrid) -> list[bool]:
+    """Which of the scored factors have numbers to correlate with: those that are not categorical, or have two values."""
+    factors = [grid.factors[column] for column in scored_factors(grid)]
+    return [factor.kind != "categorical" or factor.size == 2 for factor in factors]
 
 
 def _lacks(need: Need, subject: Subject) -> str:
@@ -150,6 +163,8 @@ def _lacks(need: Need, subject: Subject) -> str:
             "a factor that is not categorical (the data set has none), because the protocol "
             f"{subject.protocol.name} skips categorical ones"
         )
+    if need == "an ordered factor" and not any(ordered_factors(grid)):
+        return "a factor with an order or with two values (the data set has only categorical ones of more)"
     return ""
 
 
@@ -200,7 +215,7 @@ class Metric:
     @property
     def has_reference(self) -> bool:
         """Whether it compares codes with factors, so that perfect codes show how high it can get."""
-        return bool({"factors", "two factors", "a numeric factor", "a continuous factor"} & set(self.needs))
+        return any("factor" in need for need in self.needs)
 
     def gives(self, score: str) -> bool:
         """Whether one of its rows has this name."""

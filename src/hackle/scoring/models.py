@@ -47,7 +47,7 @@ def score(
     or anything that `hackle.load` takes. metrics: "all", which leaves out those that do not apply, or names from
     `METRICS` as a list or separated by commas; a named metric that does not apply raises `ScoreError`. Your own metrics
     are named `path.py:name` or `module:name`, or are functions of codes and factors, in the list or by row name:
-    `{"mcc": function}`. protocol: a name from `PROTOCOLS` or your own. factor_bins: the number of equal-width bins into
+    `{"strongest": function}`. protocol: a name from `PROTOCOLS` or your own. factor_bins: the number of equal-width bins into
     which continuous factors are cut where a metric needs classes; by default the protocol's (20). Each image of the
     plan is encoded once. representations: codes are posterior means, samples of the posterior, or both. references:
     also score perfect codes on the same plan and, for small data sets, the codes permuted among the images. bootstrap:

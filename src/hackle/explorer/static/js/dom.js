@@ -73,6 +73,10 @@ export const factorName = (name) => name.replaceAll("_", " ");
 const SHORT = {
   mig: "MIG",
   sap: "SAP",
+  mcc: "MCC",
+  mcc_spearman: "MCC by ranks",
+  irs: "IRS",
+  irs_ranked: "IRS of ranks",
   rmig: "RMIG",
   jemmig: "JEMMIG",
   misjed: "MISJED",
