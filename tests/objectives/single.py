@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from hackle.core.method import about
 from hackle.core.randomness import Stream
 from hackle.core.records import float_fields, with_fields
 from hackle.core.types import Losses, Run, Step
@@ -18,7 +19,8 @@ SMALL = Convolutional(hidden=8, channels=(3, 4))
 
 
 def small_run(method: Any, **fields: Any) -> Run:
-    return Run(method, **{"architecture": SMALL, "batch_size": 6, "latents": 3, **fields})
+    usual = about(method).run_fields
+    return Run(method, **{**usual, "architecture": SMALL, "batch_size": 6, "latents": 3, **fields})
 
 
 class Single:
@@ -31,6 +33,11 @@ class Single:
         }
         generator = torch.Generator().manual_seed(5)
         self.images = torch.rand(run.batch_size, *SHAPE, generator=generator).to(dtype)
+        self.given: dict[str, Any] = {}
+        if about(run.method).supervision == "pairs":
+            partners = torch.rand(run.batch_size, *SHAPE, generator=generator).to(dtype)
+            changed = torch.rand(run.batch_size, 2, generator=generator) < 0.5
+            self.given = {"partners": partners, "changed": changed}
 
     def nets(self, name: str, *inputs: Tensor) -> Any:
         return self.networks[name](*inputs)
@@ -50,7 +57,9 @@ class Single:
     ) -> Losses:
         """The phase's loss with every float field a tensor, as a fleet has them."""
         fields = {path: torch.tensor(value, dtype=self.dtype) for path, value in float_fields(self.run).items()}
-        step = Step(self.images, self.noise(phase), torch.tensor(number), self.data_size, carry or {}, kl_weight)
+        step = Step(
+            self.images, self.noise(phase), torch.tensor(number), self.data_size, carry or {}, kl_weight, **self.given
+        )
         return self.run.method.phases(self.run)[phase].loss(self.nets, step, with_fields(self.run, fields))
 
     def gradients(self, phase: int = 0, **more: Any) -> dict[str, Tensor]:

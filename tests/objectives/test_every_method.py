@@ -10,19 +10,26 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from hackle.core.factors import Factor, FactorGrid
+from hackle.core.method import about
 from hackle.core.randomness import Stream
 from hackle.core.reading import from_json
 from hackle.core.records import record_hash, to_json
+from hackle.core.regimes import Pairs
 from hackle.core.types import Adam, Run
 from hackle.datasets.dsprites_variants import colour, noise, scream
 from hackle.nets import Adversarial, Convolutional
 from hackle.objectives import (
     DIPVAEI,
     DIPVAEII,
+    GVAE,
     HFS,
+    MLVAE,
     OBJECTIVES,
     VAE,
     WAEMMD,
+    AdaGVAE,
+    AdaMLVAE,
     AdversarialAutoencoder,
     AnnealedVAE,
     BetaTCVAE,
@@ -34,12 +41,15 @@ from hackle.objectives import (
     InformationDropout,
     InfoVAE,
     InfoWGANGP,
+    SlowVAE,
 )
 from hackle.train.fleet import Fleet, build_networks
 
 DISCRIMINATOR: dict[str, Any] = {"discriminator_layers": 2, "discriminator_width": 16}
 CODES: dict[str, Any] = {"categories": (3,), "noise": 2}
 METHODS: dict[str, Any] = {
+    "ada-gvae": AdaGVAE(),
+    "ada-ml-vae": AdaMLVAE(tempered=True, known_k=True),
     "adversarial-autoencoder": AdversarialAutoencoder(**DISCRIMINATOR),
     "annealed-vae": AnnealedVAE(gamma=10.0, iteration_threshold=50),
     "beta-tcvae": BetaTCVAE(),
@@ -51,9 +61,12 @@ METHODS: dict[str, Any] = {
     "factor-vae-prior": FactorVAEPrior(gamma=5.0, **DISCRIMINATOR),
     "hfs": HFS(gamma=5.0),
     "info-vae": InfoVAE(),
+    "gvae": GVAE(),
     "infogan": InfoGAN(**CODES),
     "information-dropout": InformationDropout(),
     "infowgan-gp": InfoWGANGP(critic_updates=2, **CODES),
+    "ml-vae": MLVAE(),
+    "slow-vae": SlowVAE(),
     "vae": VAE(),
     "wae-mmd": WAEMMD(),
 }
@@ -61,6 +74,7 @@ UNTRAINED = {"control-vae": {"controller"}}
 """Networks whose parameters a rule of the method's own sets, not a gradient."""
 OF_LATENTS = {"hfs": {"pairs"}}
 """Draws that are for latents, not for the images of a batch."""
+TWENTY = FactorGrid([Factor("first", 4), Factor("second", 5)])
 GANS = {"infogan", "infowgan-gp"}
 every_method = pytest.mark.parametrize("name", sorted(OBJECTIVES))
 
@@ -71,20 +85,18 @@ def run_of(name: str, seed: int = 0) -> Run:
         if name in GANS
         else Convolutional(hidden=16, channels=(4, 8))
     )
-    return Run(
-        METHODS[name],
-        architecture,
-        "squares",
-        seed,
-        batch_size=9,
-        latents=4,
-        correlation=0.3,
-        optimiser=Adam(learning_rate=3e-3),
-    )
+    settings: dict[str, Any] = {
+        "batch_size": 9,
+        "latents": 4,
+        "correlation": 0.3,
+        "optimiser": Adam(learning_rate=3e-3),
+    }
+    usual = about(METHODS[name]).run_fields
+    return Run(METHODS[name], architecture, "squares", seed, **{**usual, **settings})
 
 
-def fleet_of(runs: list[Run], images: Any, size: int, shape: tuple[int, int, int], steps: int) -> Fleet:
-    fleet = Fleet(runs, images, size, shape)
+def fleet_of(runs: list[Run], images: Any, grid: FactorGrid, shape: tuple[int, int, int], steps: int) -> Fleet:
+    fleet = Fleet(runs, images, grid, shape)
     for _ in range(steps):
         fleet.step()
     return fleet
@@ -94,8 +106,7 @@ def fleet_of(runs: list[Run], images: Any, size: int, shape: tuple[int, int, int
 def test_bfloat16_arithmetic_stays_near_float32(name: str, squares: Any) -> None:
     runs = [replace(run_of(name), precision=precision) for precision in ("float32", "bfloat16")]
     exact, rounded = (
-        fleet_of([run], squares.images_on("cpu"), len(squares.factors), squares.shape, steps=2).averages()[0]
-        for run in runs
+        fleet_of([run], squares.images_on("cpu"), squares.factors, squares.shape, steps=2).averages()[0] for run in runs
     )
     assert exact.keys() == rounded.keys()
     for term in exact:
@@ -132,7 +143,7 @@ def test_it_has_a_page(name: str) -> None:
 @every_method
 def test_a_record_survives_being_written(name: str) -> None:
     run = run_of(name)
-    classes = {cls.__name__: cls for cls in (Run, Adam, Convolutional, Adversarial, *OBJECTIVES.values())}
+    classes = {cls.__name__: cls for cls in (Run, Adam, Pairs, Convolutional, Adversarial, *OBJECTIVES.values())}
     again = from_json(to_json(run), classes)
     assert again == run
     assert record_hash(again) == record_hash(run)
@@ -166,7 +177,7 @@ def test_no_two_draws_of_an_update_share_their_bits(name: str, monkeypatch: pyte
         return noise(sprites, stream)
 
     monkeypatch.setattr(Stream, "words", heard)
-    fleet_of([run_of(name)], images, 20, (64, 64, 3), 1)
+    fleet_of([run_of(name)], images, TWENTY, (64, 64, 3), 1)
     assert len(seen) >= 4
     assert len(set(seen)) == len(seen), [each for each in seen if seen.count(each) > 1]
 
@@ -175,9 +186,9 @@ def test_no_two_draws_of_an_update_share_their_bits(name: str, monkeypatch: pyte
 def test_among_others_as_alone_at_16_pixels(name: str, squares: Any) -> None:
     runs = [run_of(name, seed) for seed in range(3)]
     runs[2] = replace(runs[2], correlation=0.0, optimiser=Adam(learning_rate=1e-4))
-    size, images = len(squares.factors), squares.images_on("cpu")
-    together = fleet_of(runs, images, size, squares.shape, 2)
-    alone = fleet_of(runs[1:2], images, size, squares.shape, 2)
+    grid, images = squares.factors, squares.images_on("cpu")
+    together = fleet_of(runs, images, grid, squares.shape, 2)
+    alone = fleet_of(runs[1:2], images, grid, squares.shape, 2)
     for key, value in alone.weights(0).items():
         # Stacked matrix products may sum in another order than single ones: a few units in the last place.
         torch.testing.assert_close(together.weights(1)[key], value, rtol=1e-5, atol=1e-6, msg=key)
@@ -189,7 +200,7 @@ def test_among_others_as_alone_at_16_pixels(name: str, squares: Any) -> None:
 
 @every_method
 def test_28_pixels_in_colour(name: str) -> None:
-    fleet = fleet_of([run_of(name), run_of(name, 1)], digits, 20, (28, 28, 3), 1)
+    fleet = fleet_of([run_of(name), run_of(name, 1)], digits, TWENTY, (28, 28, 3), 1)
     for terms in fleet.averages():
         assert all(torch.isfinite(torch.tensor(value)).all() for value in terms.values())
     assert (fleet.state["failed_at"] < 0).all()
@@ -198,7 +209,7 @@ def test_28_pixels_in_colour(name: str) -> None:
 @every_method
 def test_training_improves_what_it_should(name: str, squares: Any) -> None:
     """Reconstructions get better; a generative adversary's codes become readable."""
-    fleet = Fleet([run_of(name)], squares.images_on("cpu"), len(squares.factors), squares.shape)
+    fleet = Fleet([run_of(name)], squares.images_on("cpu"), squares.factors, squares.shape)
     term, sign = ("information", -1) if name in GANS else ("reconstruction", 1)
     history: list[float] = []
     for _ in range(3):
@@ -244,9 +255,9 @@ def test_codes_and_images_have_their_shapes(name: str, squares: Any) -> None:
     ids=lambda method: type(method).__name__,
 )
 def test_without_its_weight_a_method_trains_exactly_as_the_vae(method: Any, squares: Any) -> None:
-    images, size = squares.images_on("cpu"), len(squares.factors)
-    plain = fleet_of([replace(run_of("vae"), correlation=0.0)], images, size, squares.shape, 3).weights(0)
-    same = fleet_of([replace(run_of("vae"), method=method, correlation=0.0)], images, size, squares.shape, 3).weights(0)
+    images, grid = squares.images_on("cpu"), squares.factors
+    plain = fleet_of([replace(run_of("vae"), correlation=0.0)], images, grid, squares.shape, 3).weights(0)
+    same = fleet_of([replace(run_of("vae"), method=method, correlation=0.0)], images, grid, squares.shape, 3).weights(0)
     for key, value in plain.items():
         assert torch.equal(same[key], value), key
 
@@ -263,8 +274,8 @@ def test_cuda_follows_the_cpu(name: str, squares: Any, monkeypatch: pytest.Monke
     """Through whatever a fleet makes of its steps there, such as one graph that it replays."""
     monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
     runs = [run_of(name, seed) for seed in range(2)]
-    here = fleet_of(runs, squares.images_on("cpu"), len(squares.factors), squares.shape, 6)
-    there = Fleet(runs, squares.images_on("cuda"), len(squares.factors), squares.shape, "cuda")
+    here = fleet_of(runs, squares.images_on("cpu"), squares.factors, squares.shape, 6)
+    there = Fleet(runs, squares.images_on("cuda"), squares.factors, squares.shape, "cuda")
     for _ in range(6):
         there.step()
     for expected, found in zip(here.averages(), there.averages(), strict=True):

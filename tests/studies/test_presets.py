@@ -146,6 +146,8 @@ def test_every_method_with_a_weight_takes_a_strength() -> None:
     swept = {name: cls.at_strength(3.0) for name, cls in OBJECTIVES.items()}
     assert {name for name, fields in swept.items() if not fields} == {"vae"}
     assert {name: next(iter(fields)) for name, fields in swept.items() if fields} == {
+        "ada-gvae": "beta",
+        "ada-ml-vae": "beta",
         "adversarial-autoencoder": "gamma",
         "annealed-vae": "c_max",
         "beta-tcvae": "beta",
@@ -155,11 +157,14 @@ def test_every_method_with_a_weight_takes_a_strength() -> None:
         "dip-vae-ii": "off_diagonal",
         "factor-vae": "gamma",
         "factor-vae-prior": "gamma",
+        "gvae": "beta",
         "hfs": "gamma",
         "info-vae": "discrepancy",
         "infogan": "information",
         "information-dropout": "beta",
         "infowgan-gp": "information",
+        "ml-vae": "beta",
+        "slow-vae": "gamma",
         "wae-mmd": "discrepancy",
     }
     for name, fields in swept.items():

@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch import nn
 
+from hackle.core.method import about
 from hackle.core.types import Adam, Losses, Nets, Phase, Run, RunError, Step
 from hackle.nets import Convolutional
 from hackle.objectives import DIPVAEI, DIPVAEII, VAE, BetaTCVAE, BetaVAE, FactorVAE
@@ -19,7 +20,8 @@ SMALL = Convolutional(hidden=16, channels=(8, 8))
 
 
 def small_run(method: Any, seed: int = 0, **changes: Any) -> Run:
-    run = Run(method, SMALL, dataset="squares", seed=seed, steps=5, batch_size=7, latents=3)
+    sizes = {"steps": 5, "batch_size": 7, "latents": 3}
+    run = Run(method, SMALL, dataset="squares", seed=seed, **{**about(method).run_fields, **sizes})
     return replace(run, **{"optimiser": Adam(learning_rate=1e-3), **changes})
 
 

@@ -91,10 +91,14 @@ def test_every_method_weighs_its_kl_term_alone_or_refuses_to(name: str) -> None:
     none, half, whole = (single.loss(kl_weight=torch.tensor(weight, dtype=torch.float64)) for weight in (0.0, 0.5, 1.0))
     plain = single.loss()
     assert torch.equal(whole.total, plain.total)
-    own = {"beta-vae": method.beta * plain.terms["kl"]} if name == "beta-vae" else {}
-    if name == "information-dropout":
-        own = {name: method.beta * plain.terms["information"]}
-    torch.testing.assert_close(whole.total - none.total, own.get(name, plain.terms["kl"]))
+    weighed = plain.terms["kl"]
+    if name in ("beta-vae", "gvae", "ml-vae", "ada-gvae", "ada-ml-vae"):
+        weighed = method.beta * plain.terms["kl"]
+    elif name == "information-dropout":
+        weighed = method.beta * plain.terms["information"]
+    elif name == "slow-vae":
+        weighed = (method.beta * plain.terms["kl"] + method.gamma * plain.terms["transition"]) / 2
+    torch.testing.assert_close(whole.total - none.total, weighed)
     torch.testing.assert_close(half.total, 0.5 * (none.total + whole.total))
     for term, value in plain.terms.items():
         assert torch.equal(value, none.terms[term]), term

@@ -1,6 +1,7 @@
 """Model-steps per second: of stacked models, of one model, of the plain loop.
 
-One model-step is one step of one model: batch 64, every phase of the method, data drawn on the device.
+One model-step is one step of one model: batch 64, or 64 pairs where a method learns from them, every phase of the
+method, data drawn on the device.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -16,7 +17,6 @@ import torch
 from hackle.bench.plain import BETA, PlainLoop, plain_run
 from hackle.core.types import Dataset, Run
 from hackle.nets import Split
-from hackle.objectives import OBJECTIVES
 from hackle.studies.presets import default_run
 from hackle.train.fleet import Fleet
 
@@ -34,11 +34,12 @@ class Case:
 
     def runs(self, models: int, precision: str) -> list[Run]:
         default = default_run(self.method, self.dataset)
-        networks = Split() if self.split else default.architecture
-        settings: dict[str, Any] = {"latents": default.latents, "precision": precision}
-        updates = {} if self.critic_updates is None else {"critic_updates": self.critic_updates}
-        method = OBJECTIVES[self.method](**updates)
-        return [Run(method, networks, self.dataset, seed=seed, **settings) for seed in range(models)]
+        changes: dict[str, Any] = {"precision": precision, "batch_size": 64}
+        if self.split:
+            changes["architecture"] = Split()
+        if self.critic_updates is not None:
+            changes["method"] = replace(default.method, critic_updates=self.critic_updates)  # type: ignore[call-arg]
+        return [replace(default, seed=seed, **changes) for seed in range(models)]
 
     def __str__(self) -> str:
         updates = "" if self.critic_updates is None else f", critic updates {self.critic_updates}"
@@ -47,6 +48,7 @@ class Case:
 
 CASES = (
     *(Case(method) for method in ("beta-vae", "annealed-vae", "dip-vae-i", "dip-vae-ii", "beta-tcvae", "factor-vae")),
+    *(Case(method) for method in ("ada-gvae", "ada-ml-vae", "slow-vae")),
     Case("beta-vae", "rooms3d"),
     Case("beta-vae", split=True),
     *(Case("infowgan-gp", critic_updates=updates) for updates in (1, 5)),

@@ -6,6 +6,7 @@ Any module of this package that defines a method is found; the classes imported 
 from hackle.core.method import is_method
 from hackle.core.parts import Parts, name_of
 from hackle.core.types import Method
+from hackle.objectives.ada_gvae import AdaGVAE, AdaMLVAE
 from hackle.objectives.adversarial_autoencoder import AdversarialAutoencoder
 from hackle.objectives.annealed_vae import AnnealedVAE
 from hackle.objectives.beta_tcvae import BetaTCVAE
@@ -14,11 +15,13 @@ from hackle.objectives.control_vae import ControlVAE
 from hackle.objectives.dip_vae import DIPVAEI, DIPVAEII
 from hackle.objectives.factor_vae import FactorVAE
 from hackle.objectives.factor_vae_prior import FactorVAEPrior
+from hackle.objectives.gvae import GVAE, MLVAE
 from hackle.objectives.hfs import HFS
 from hackle.objectives.infogan import InfoGAN
 from hackle.objectives.information_dropout import InformationDropout
 from hackle.objectives.infowgan_gp import InfoWGANGP
 from hackle.objectives.mmd import WAEMMD, InfoVAE
+from hackle.objectives.slow_vae import SlowVAE
 from hackle.objectives.vae import VAE
 
 OBJECTIVES: Parts[type[Method]] = Parts(
@@ -33,10 +36,14 @@ OBJECTIVES: Parts[type[Method]] = Parts(
 __all__ = [
     "DIPVAEI",
     "DIPVAEII",
+    "GVAE",
     "HFS",
+    "MLVAE",
     "OBJECTIVES",
     "VAE",
     "WAEMMD",
+    "AdaGVAE",
+    "AdaMLVAE",
     "AdversarialAutoencoder",
     "AnnealedVAE",
     "BetaTCVAE",
@@ -48,4 +55,5 @@ __all__ = [
     "InfoVAE",
     "InfoWGANGP",
     "InformationDropout",
+    "SlowVAE",
 ]

@@ -57,8 +57,15 @@ def negative_log_likelihood(output: Tensor, images: Tensor, likelihood: str) -> 
 def evidence(nets: Nets, step: Step, run: Run) -> Evidence:
     """Encode, sample, decode one batch."""
     means, logvars = nets("encoder", step.images)
-    z, per_latent = posterior_sample(means, logvars, step.noise["z"], run.correlation)
-    reconstruction = negative_log_likelihood(nets("decoder", z), step.images, run.likelihood).mean()
+    return evidence_of(nets, step, run, step.images, means, logvars, step.noise["z"])
+
+
+def evidence_of(
+    nets: Nets, step: Step, run: Run, images: Tensor, means: Tensor, logvars: Tensor, noise: Tensor
+) -> Evidence:
+    """Sample and decode these posteriors of these images, each (n, l)."""
+    z, per_latent = posterior_sample(means, logvars, noise, run.correlation)
+    reconstruction = negative_log_likelihood(nets("decoder", z), images, run.likelihood).mean()
     kl = per_latent.sum()
     return Evidence(reconstruction, warmed(kl, step), per_latent, z, means, logvars, kl)
 
