@@ -59,9 +59,11 @@ from hackle.metrics.separability import (
     wsepin_score,
 )
 from hackle.metrics.similarity import cca, cka, similarity_matrix
+from hackle.metrics.udr import UDR, udr_from_similarity, udr_pair, udr_scores
 
 __all__ = [
     "METRICS",
+    "UDR",
     "Autoencoder",
     "Consistency",
     "DCIScores",
@@ -147,6 +149,9 @@ __all__ = [
     "similarity_matrix",
     "statistical_efficiency",
     "total_information",
+    "udr_from_similarity",
+    "udr_pair",
+    "udr_scores",
     "windin_score",
     "wsepin_score",
 ]
