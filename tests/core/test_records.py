@@ -186,7 +186,7 @@ def test_whole_numbers_in_float_fields_are_the_same_record() -> None:
 
 def test_float_fields_are_found_in_nested_records_by_their_path() -> None:
     assert float_fields(JOB) == {"net.rate.value": 0.25, "weight": 4.0}
-    later = dict.fromkeys(("warmup", "decay_to", "decay_steps", "clip_norm"), 0.0)
+    later = dict.fromkeys(("warmup", "decay_to", "decay_steps", "clip_norm", "clip_value", "weight_decay"), 0.0)
     assert float_fields(Adam()) == {"learning_rate": 1e-4, "beta1": 0.9, "beta2": 0.999, "epsilon": 1e-8, **later}
     found = float_fields(Job("a", Net((1,)), weight=4))
     assert isinstance(found["weight"], float)

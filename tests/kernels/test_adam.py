@@ -60,12 +60,54 @@ def test_each_row_follows_pytorchs_adam(device: str, dtype: torch.dtype) -> None
 
 
 @pytest.mark.parametrize("device", DEVICES)
+def test_weights_decay_and_gradients_are_clipped_as_by_pytorchs_adamw_in_float64(device: str) -> None:
+    """Each row has its own decay and limit, of which the second has none; of the parameters, only the marked ones decay."""
+    decays, limits = (0.3, 0.0), (0.5, 0.0)
+    generator = torch.Generator().manual_seed(0)
+    weights = torch.randn(2, WIDTH, generator=generator)
+    references: list[dict[int, torch.Tensor]] = []
+    optimisers = []
+    for row, (rate, beta1, beta2, epsilon) in enumerate(SETTINGS):
+        flat = weights[row].double()
+        parts = {at: flat[at : at + torch.Size(shape).numel()].clone() for at, shape in SHAPES.items()}
+        groups = [{"params": [part], "weight_decay": decays[row] if at else 0.0} for at, part in parts.items()]
+        optimisers.append(torch.optim.AdamW(groups, lr=rate, betas=(beta1, beta2), eps=epsilon))
+        references.append(parts)
+    start = weights.to(device)
+    rows = Rows(start.clone(), torch.zeros_like(start), torch.zeros_like(start), start.to(torch.bfloat16))
+    settings: Any = on(device, stacked())
+    for name, values in (("weight_decay", decays), ("clip_value", limits)):
+        object.__setattr__(settings, name, torch.tensor(values, device=device)[:, None])
+    updates = torch.zeros((), dtype=torch.int64, device=device)
+    alive = torch.ones(2, 1, dtype=torch.bool, device=device)
+    for _ in range(10):
+        gradients = {at: torch.randn(2, *shape, generator=generator) for at, shape in SHAPES.items()}
+        updates += 1
+        given = [(at, gradient.to(device)) for at, gradient in gradients.items()]
+        adam_step(rows, given, updates, settings, alive, limited=True, decayed={336, 352})
+        for row, parts in enumerate(references):
+            for at, part in parts.items():
+                part.grad = gradients[at][row].flatten().double()
+            if limits[row]:
+                torch.nn.utils.clip_grad_value_(parts.values(), limits[row])
+            optimisers[row].step()
+    for row, parts in enumerate(references):
+        for at, part in parts.items():
+            columns = slice(at, at + len(part))
+            torch.testing.assert_close(rows.weights[row, columns].cpu().double(), part, rtol=1e-5, atol=1e-6)
+            assert rows.rounded is not None
+            assert torch.equal(rows.rounded[row, columns], rows.weights[row, columns].to(torch.bfloat16))
+
+
+@pytest.mark.parametrize("device", DEVICES)
 def test_a_row_that_is_not_alive_keeps_its_weights_whatever_its_gradient(device: str) -> None:
     start = torch.randn(2, 64, generator=torch.Generator().manual_seed(1)).to(device)
     rows = Rows(start.clone(), torch.zeros_like(start), torch.zeros_like(start))
     gradient = torch.full((2, 64), torch.nan, device=device)
     gradient[1] = 1.0
     alive = torch.tensor([[False], [True]], device=device)
-    adam_step(rows, [(0, gradient)], torch.ones((), dtype=torch.int64, device=device), on(device, stacked()), alive)
+    settings: Any = on(device, stacked())
+    object.__setattr__(settings, "weight_decay", torch.full((2, 1), 0.5, device=device))
+    adam_step(rows, [(0, gradient)], torch.ones((), dtype=torch.int64, device=device), settings, alive, decayed={0})
     assert torch.equal(rows.weights[0], start[0])
     assert not torch.equal(rows.weights[1], start[1])

@@ -26,6 +26,7 @@ from hackle.objectives import (
     HFS,
     MLVAE,
     OBJECTIVES,
+    QLAE,
     VAE,
     WAEMMD,
     AdaGVAE,
@@ -67,6 +68,7 @@ METHODS: dict[str, Any] = {
     "infowgan-gp": InfoWGANGP(critic_updates=2, **CODES),
     "ml-vae": MLVAE(),
     "slow-vae": SlowVAE(),
+    "qlae": QLAE(levels=6),
     "vae": VAE(),
     "wae-mmd": WAEMMD(),
 }

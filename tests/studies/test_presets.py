@@ -166,6 +166,7 @@ def test_every_method_with_a_weight_takes_a_strength() -> None:
         "ml-vae": "beta",
         "slow-vae": "gamma",
         "wae-mmd": "discrepancy",
+        "qlae": "quantisation",
     }
     for name, fields in swept.items():
         if fields:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -27,6 +27,17 @@ class Code:
 
     prior: Literal["normal", "uniform", "categorical"] = "normal"
     classes: int = 0
+
+
+def real_codes(codes: Sequence[Code]) -> tuple[list[int], float]:
+    """The positions of the codes that are real numbers, and the KL of the others to their priors: ln k for each that is,
+    without noise, one of k classes.
+
+    >>> real_codes([Code(), Code("categorical", 1), Code()])
+    ([0, 2], 0.0)
+    """
+    real = [position for position, code in enumerate(codes) if code.prior != "categorical"]
+    return real, sum(math.log(code.classes) for code in codes if code.prior == "categorical")
 
 
 class Method:
@@ -68,6 +79,10 @@ class Method:
     @abstractmethod
     def decode(self, nets: Nets, run: Run, z: Tensor) -> Tensor:
         """Mean images in [0, 1], (b, h, w, c), for latents (b, c)."""
+
+    def decoder_input(self, nets: Nets, run: Run, codes: Tensor) -> Tensor:
+        """What the network `decoder` is given for codes (b, c): the codes, unless some are class numbers."""
+        return codes
 
     def codes(self, run: Run) -> tuple[Code, ...]:
         """The codes that `encode` gives and `decode` takes, in order."""

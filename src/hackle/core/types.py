@@ -151,6 +151,11 @@ class Adam:
     """Step at which a linear or cosine decay ends, 0 for the run's last; with `step`, the steps between two drops."""
     clip_norm: float = later(0.0)
     """Largest norm of a model's gradient in one update, over all networks that it trains; 0 leaves gradients as they are."""
+    clip_value: float = later(0.0)
+    """Largest absolute value of each number of the gradient, after its norm is clipped; 0 leaves them as they are."""
+    weight_decay: float = later(0.0)
+    """Decay λ of the weights, decoupled from the gradient (AdamW): each step also subtracts learning rate · λ · weight.
+    Biases, gains of normalisations and codebooks do not decay."""
 
 
 @runtime_checkable
@@ -384,7 +389,15 @@ def _check_supervision(run: Run) -> None:
         )
 
 
-_OF_TRAINING = ("kl_warmup", "optimiser.warmup", "optimiser.decay_to", "optimiser.decay_steps", "optimiser.clip_norm")
+_OF_TRAINING = (
+    "kl_warmup",
+    "optimiser.warmup",
+    "optimiser.decay_to",
+    "optimiser.decay_steps",
+    "optimiser.clip_norm",
+    "optimiser.clip_value",
+    "optimiser.weight_decay",
+)
 
 
 def _check_drops(record: Any, path: str = "") -> None:

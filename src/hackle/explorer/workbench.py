@@ -161,9 +161,10 @@ class Bench:
 
     @cached_property
     def active(self) -> NDArray[np.bool_]:
-        """Which latents have not collapsed to the prior."""
-        found = active_units(self.look.means, self.look.logvars)
-        return np.array([axis.prior != "normal" or found[code] for code, axis in enumerate(self.axes)])
+        """Which latents have not collapsed to the prior, or, of class numbers, take more than one value."""
+        classes = [axis.prior == "categorical" for axis in self.axes]
+        found = active_units(self.look.means, self.look.logvars, discrete=classes)
+        return np.array([axis.prior == "uniform" or found[code] for code, axis in enumerate(self.axes)])
 
     @property
     def has_factors(self) -> bool:

@@ -1,4 +1,5 @@
-"""Adam for a stack of models: one row of parameters for each, with its own settings (Kingma & Ba 2015, algorithm 1).
+"""Adam for a stack of models: one row of parameters for each, with its own settings (Kingma & Ba 2015, algorithm 1),
+and its variant AdamW, in which weights also decay (Loshchilov & Hutter 2019): w ← w − η (Adam's step + λ w).
 
 On CUDA a Triton kernel reads gradient, weights and moments once and writes them once; elsewhere PyTorch's operations do the
 same. Gradients come parameter by parameter, as they were computed, each in its own dtype. Where networks compute with
@@ -10,7 +11,7 @@ rounded weights, the same pass writes these. A row that is not alive keeps its w
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -30,8 +31,8 @@ class Rows(NamedTuple):
 
 @jit
 def _adam_kernel(
-    weights, gradient, first, second, rounded, settings, factors, row, offset, width,
-    ROUND: tl.constexpr, CLIP: tl.constexpr, BLOCK: tl.constexpr,
+    weights, gradient, first, second, rounded, settings, factors, limits, kept, row, offset, width,
+    ROUND: tl.constexpr, CLIP: tl.constexpr, LIMIT: tl.constexpr, DECAY: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     model = tl.program_id(1).to(tl.int64)
     column = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -47,12 +48,17 @@ def _adam_kernel(
     g = tl.load(gradient + model * width + column, mask=inside, other=0.0).to(tl.float32)
     if CLIP:
         g *= tl.load(factors + model)
+    if LIMIT:
+        most = tl.load(limits + model)
+        g = tl.minimum(tl.maximum(g, -most), most)
     g = tl.where(alive > 0, g, 0.0)
     m = tl.load(first + at, mask=inside, other=0.0)
     v = tl.load(second + at, mask=inside, other=0.0)
     m += (1 - beta1) * (g - m)
     v += (1 - beta2) * (g * g - v)
     w = tl.load(weights + at, mask=inside, other=0.0)
+    if DECAY:
+        w *= tl.load(kept + model)
     w -= rate * m / (tl.sqrt(v * scale) + epsilon)
     tl.store(first + at, m, mask=inside)
     tl.store(second + at, v, mask=inside)
@@ -88,14 +94,20 @@ def adam_step(
     settings: Any,
     alive: Tensor,
     factors: Tensor | None = None,
+    *,
+    limited: bool = False,
+    decayed: Collection[int] = (),
 ) -> None:
     """Update weights and moments in place. Each gradient (m, …) comes with the column at which its parameter starts.
 
     `settings` has the fields of `Adam` as (m, 1) tensors; `updates` already counts this one; `alive` is (m, 1).
-    `factors` (m, 1), if given, multiply each model's gradient.
+    `factors` (m, 1), if given, multiply each model's gradient. `limited`: the numbers of the gradient are then clipped
+    at `clip_value`. `decayed`: the columns at which the parameters start that decay by `weight_decay`.
     """
+    limits = torch.where(settings.clip_value > 0, settings.clip_value, torch.inf) if limited else None
+    kept = 1 - settings.learning_rate * settings.weight_decay * alive if decayed else None
     if on_triton(rows.weights):
-        _update(rows, gradients, _packed(settings, updates, alive), factors)
+        _update(rows, gradients, _packed(settings, updates, alive), factors, limits, kept, decayed)
         return
     correction1 = 1 - settings.beta1**updates
     correction2 = 1 - settings.beta2**updates
@@ -103,10 +115,14 @@ def adam_step(
     for offset, gradient in gradients:
         gradient = gradient.flatten(1).to(torch.float32)
         gradient = torch.where(alive, gradient if factors is None else factors * gradient, 0.0)
+        if limits is not None:
+            gradient = gradient.clamp(-limits, limits)
         columns = slice(offset, offset + gradient.shape[1])
         weights, first, second = (values[:, columns] for values in rows[:3])
         first.lerp_(gradient, (1 - settings.beta1).expand_as(first))
         second.lerp_(gradient.square(), (1 - settings.beta2).expand_as(second))
+        if kept is not None and offset in decayed:
+            weights.mul_(kept)
         weights.sub_(rate * first / (second.div(correction2).sqrt_() + settings.epsilon))
         if rows.rounded is not None:
             rows.rounded[:, columns] = weights
@@ -122,7 +138,15 @@ def _packed(settings: Any, updates: Tensor, alive: Tensor) -> Tensor:
     return packed
 
 
-def _update(rows: Rows, gradients: Sequence[tuple[int, Tensor]], packed: Tensor, factors: Tensor | None) -> None:
+def _update(
+    rows: Rows,
+    gradients: Sequence[tuple[int, Tensor]],
+    packed: Tensor,
+    factors: Tensor | None,
+    limits: Tensor | None,
+    kept: Tensor | None,
+    decayed: Collection[int],
+) -> None:
     models, row = rows.weights.shape
     rounded = rows.weights if rows.rounded is None else rows.rounded
     for offset, gradient in gradients:
@@ -131,6 +155,8 @@ def _update(rows: Rows, gradients: Sequence[tuple[int, Tensor]], packed: Tensor,
         launch(
             _adam_kernel, (triton.cdiv(width, block), models),
             rows.weights, gradient.contiguous(), rows.first, rows.second, rounded, packed,
-            packed if factors is None else factors, row, offset, width,
-            ROUND=rows.rounded is not None, CLIP=factors is not None, BLOCK=block,
+            packed if factors is None else factors, packed if limits is None else limits,
+            packed if kept is None else kept, row, offset, width,
+            ROUND=rows.rounded is not None, CLIP=factors is not None, LIMIT=limits is not None,
+            DECAY=kept is not None and offset in decayed, BLOCK=block,
         )  # fmt: skip

@@ -74,6 +74,16 @@ def check_codes(codes: TableLike, name: str = "codes", axes: str = "n c") -> Tab
     return array
 
 
+def check_mask(mask: ArrayLike | bool, count: int, name: str) -> NDArray[np.bool_]:
+    """One bool for each of so many codes, (c,), from that many or from one for all."""
+    array = as_array(mask)
+    if array.dtype != bool or array.shape not in ((), (count,)):
+        raise MetricError(
+            f"{name} has shape {array.shape} and type {array.dtype}; expected {count} bools, one for each code"
+        )
+    return np.broadcast_to(array, (count,))
+
+
 def check_factors(factors: TableLike, rows: int, kinds: Kinds | None = None, name: str = "factors") -> list[Column]:
     """The factors, one per column, with one value for each row of codes."""
     try:

@@ -24,8 +24,7 @@ import warnings
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hackle.core.columns import as_array
-from hackle.metrics.checks import Classes, MetricError, Table, TestPair, check_codes, check_groups, varying
+from hackle.metrics.checks import Classes, MetricError, Table, TestPair, check_codes, check_groups, check_mask, varying
 from hackle.metrics.likelihood import active_units
 from hackle.metrics.metric import Evaluation, Metric, Row
 
@@ -66,11 +65,11 @@ def factor_vae_score(
     count = codes.shape[2]
     if minimum_variance is not None and not minimum_variance >= 0:
         raise MetricError(f"minimum_variance is {minimum_variance}; expected zero or more, the usual protocol has 0.05")
-    gini = _mask(discrete, count, "discrete")
+    gini = check_mask(discrete, count, "discrete")
     deviation = _check_scale(scale, count)
     least = own_scale(deviation) if minimum_variance is None else minimum_variance
     voting = (deviation >= np.sqrt(least)) & (deviation > 0) & varying(codes.reshape(-1, count))
-    voting &= _mask(True if active is None else active, count, "active")
+    voting &= check_mask(True if active is None else active, count, "active")
     if not voting.any():
         return 0.0
     columns = np.flatnonzero(voting)
@@ -98,7 +97,7 @@ def code_scale(codes: ArrayLike, *, discrete: ArrayLike | bool = False) -> NDArr
     array([1.41421356, 0.        ])
     """
     table = check_codes(codes)
-    gini = _mask(discrete, table.shape[1], "discrete")
+    gini = check_mask(discrete, table.shape[1], "discrete")
     kept = varying(table)
     # In units of the range, because the squares of very large codes would overflow float64.
     spread = np.where(kept, np.ptp(table, axis=0), 1.0)
@@ -127,15 +126,6 @@ def _variances(codes: Table, gini: NDArray) -> Table:
     return variances
 
 
-def _mask(mask: ArrayLike | bool, count: int, name: str) -> NDArray[np.bool_]:
-    array = as_array(mask)
-    if array.dtype != bool or array.shape not in ((), (count,)):
-        raise MetricError(
-            f"{name} has shape {array.shape} and type {array.dtype}; expected {count} bools, one for each code"
-        )
-    return np.broadcast_to(array, (count,))
-
-
 def _check_scale(scale: ArrayLike, count: int) -> Table:
     array = check_codes(scale, "scales", "c")
     if array.shape != (count,) or (array < 0).any():
@@ -148,7 +138,7 @@ def _check_scale(scale: ArrayLike, count: int) -> Table:
 def _compute(e: Evaluation) -> float:
     scale = code_scale(e.codes, discrete=e.discrete)
     collapsed = e.protocol.prune_collapsed and e.has_posteriors
-    active = active_units(*e.posteriors) if collapsed else np.ones(len(scale), dtype=bool)
+    active = active_units(*e.posteriors, discrete=e.discrete) if collapsed else np.ones(len(scale), dtype=bool)
     least = e.protocol.minimum_variance if e.has_posteriors else own_scale(scale, e.protocol.minimum_variance)
     if pruned := int(np.sum(~active | (scale < np.sqrt(least)) | (scale == 0))):
         reason = "their posteriors equal the prior" if collapsed else f"their variance is below {least:.3g}"

@@ -8,6 +8,9 @@ which rises to log p(x) with K and for K = 1 is the ELBO. Everything is in nats,
 image; the papers report the mean over images. Weights are averaged in float64. Each image has its own random stream, so
 its value does not depend on the chunk size or on the images that follow. `correlation` is the σ of the posterior's
 noise.
+
+A code that is a class number, of k classes, has no noise: its posterior is all on one class, its prior is uniform, and
+its KL ln k.
 """
 
 from __future__ import annotations
@@ -23,9 +26,10 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from hackle.core.gaussian import correlation_divergence, kl_per_latent, log_density, reparameterise
+from hackle.core.method import Code, real_codes
 from hackle.core.randomness import Stream
 from hackle.information.posterior import Floats, Posteriors
-from hackle.metrics.checks import MetricError, check_choice
+from hackle.metrics.checks import MetricError, check_choice, check_mask
 from hackle.metrics.metric import Evaluation, Metric, Row
 
 
@@ -42,7 +46,8 @@ class Autoencoder(Protocol):
         ...
 
     def output(self, z: Tensor) -> Tensor:
-        """Logits or means of the pixels, (b, …), for z (b, l)."""
+        """Logits or means of the pixels, (b, …), for z (b, l). A model some of whose codes are class numbers has, beside,
+        `codes`, one `hackle.core.method.Code` for each."""
         ...
 
 
@@ -55,24 +60,35 @@ class KLDivergence(NamedTuple):
     """Of all codes jointly: the sum, plus −½ ln det Σ if the noise is correlated (Yang et al. 2020, appendix B)."""
 
 
-def kl_divergence(means: ArrayLike, logvars: ArrayLike, *, correlation: float = 0.0) -> KLDivergence:
+def kl_divergence(
+    means: ArrayLike, logvars: ArrayLike, *, correlation: float = 0.0, discrete: ArrayLike | bool = False
+) -> KLDivergence:
     """The KL divergence from the prior of posteriors with `means` and `logvars` (n, c).
+
+    `discrete` (c,) or one bool marks codes that are class numbers: theirs is ln k for the k classes that occur.
 
     >>> round(kl_divergence([[1.0] * 10] * 2, [[0.0] * 10] * 2).total, 6)
     5.0
     """
     points = Posteriors(means, logvars, correlation)
     per_code = kl_per_latent(torch.from_numpy(points.means), torch.from_numpy(points.logvars)).mean(0).numpy()
-    return KLDivergence(per_code, float(per_code.sum()) + points.total_correlation)
+    classes = check_mask(discrete, len(per_code), "discrete")
+    for code in np.flatnonzero(classes):
+        per_code[code] = math.log(len(np.unique(points.means[:, code])))
+    constant = float(correlation_divergence(correlation, int((~classes).sum())))
+    return KLDivergence(per_code, float(per_code.sum()) + constant)
 
 
-def active_units(means: ArrayLike, logvars: ArrayLike, *, threshold: float = 0.01) -> NDArray[np.bool_]:
+def active_units(
+    means: ArrayLike, logvars: ArrayLike, *, threshold: float = 0.01, discrete: ArrayLike | bool = False
+) -> NDArray[np.bool_]:
     """Which codes, (c,), have not collapsed to the prior: their mean KL(q(z_j|x) ‖ p(z_j)) exceeds `threshold` nats.
+    Of codes that are class numbers, marked by `discrete`, those that take more than one value.
 
     >>> active_units([[0.0, 2.0], [0.0, -2.0]], [[0.0, -4.0], [0.0, -4.0]])
     array([False,  True])
     """
-    return kl_divergence(means, logvars).per_code > threshold
+    return kl_divergence(means, logvars, discrete=discrete).per_code > threshold
 
 
 def importance_weighted_bound(
@@ -87,9 +103,10 @@ def importance_weighted_bound(
     """The bound on log p(x) of each image, (n,), from `particles` draws of z; `chunk` are decoded at a time."""
     bounds = []
     for part in _decoded(model, images, particles, seed, correlation, chunk):
-        prior = log_density(part.z, torch.zeros_like(part.z), torch.zeros_like(part.z))
-        posterior = log_density(part.z, part.means[:, None], part.logvars[:, None], correlation)
-        weights = part.log_likelihood + prior - posterior
+        real, of_classes = _kinds(model, part)
+        z, means, logvars = part.z[..., real], part.means[:, None, real], part.logvars[:, None, real]
+        prior = log_density(z, torch.zeros_like(z), torch.zeros_like(z))
+        weights = part.log_likelihood + prior - log_density(z, means, logvars, correlation) - of_classes
         bounds.append(torch.logsumexp(weights, dim=1) - math.log(particles))
     return torch.cat(bounds).cpu().numpy()
 
@@ -120,8 +137,10 @@ def elbo(
     """The evidence lower bound of each image, (n,): E[log p(x|z)] over `samples` draws minus the exact KL."""
     bounds = []
     for part in _decoded(model, images, samples, seed, correlation, chunk):
-        constant = float(correlation_divergence(correlation, part.means.shape[1]))
-        bounds.append(part.log_likelihood.mean(1) - kl_per_latent(part.means, part.logvars).sum(1) - constant)
+        real, of_classes = _kinds(model, part)
+        constant = float(correlation_divergence(correlation, len(real))) + of_classes
+        kl = kl_per_latent(part.means[:, real], part.logvars[:, real]).sum(1)
+        bounds.append(part.log_likelihood.mean(1) - kl - constant)
     return torch.cat(bounds).cpu().numpy()
 
 
@@ -132,6 +151,11 @@ class _Decoded(NamedTuple):
     logvars: Tensor
     z: Tensor
     log_likelihood: Tensor
+
+
+def _kinds(model: Autoencoder, part: _Decoded) -> tuple[list[int], float]:
+    """Which codes are real numbers, and the KL of those that are class numbers."""
+    return real_codes(getattr(model, "codes", (Code(),) * part.means.shape[1]))
 
 
 @torch.no_grad()
@@ -189,8 +213,8 @@ def _pixels(images: ArrayLike | Tensor) -> Tensor:
 
 def _kl(e: Evaluation) -> dict[str, float]:
     return {
-        "kl": kl_divergence(*e.posteriors, correlation=e.correlation).total,
-        "active_units": float(active_units(*e.posteriors).sum()),
+        "kl": kl_divergence(*e.posteriors, correlation=e.correlation, discrete=e.discrete).total,
+        "active_units": float(active_units(*e.posteriors, discrete=e.discrete).sum()),
     }
 
 

@@ -56,12 +56,15 @@ class ChannelsLast(nn.Module):
 
 @torch.no_grad()
 def plain_network(network: nn.Module, shape: Shape) -> nn.Module:
-    """A copy of a network for inputs of this shape, (h, w, c) or (l,), made of PyTorch's own layers.
+    """A copy of a network for inputs of this shape, (h, w, c) or (l,), made of PyTorch's own layers; of one without
+    inputs, (), a plain copy.
 
     A network with two outputs, means and logvars, returns them as one tensor, means first.
     """
     if isinstance(network, ChannelsFirstEncoder | ChannelsFirstDecoder):
         return copy.deepcopy(network.module).eval().requires_grad_(True)
+    if not shape:
+        return copy.deepcopy(network).eval().requires_grad_(True)
     try:
         translation = Translation(shape)
         for layer in _flat(network):

@@ -21,6 +21,7 @@ from hackle.objectives.infogan import InfoGAN
 from hackle.objectives.information_dropout import InformationDropout
 from hackle.objectives.infowgan_gp import InfoWGANGP
 from hackle.objectives.mmd import WAEMMD, InfoVAE
+from hackle.objectives.qlae import QLAE
 from hackle.objectives.slow_vae import SlowVAE
 from hackle.objectives.vae import VAE
 
@@ -40,6 +41,7 @@ __all__ = [
     "HFS",
     "MLVAE",
     "OBJECTIVES",
+    "QLAE",
     "VAE",
     "WAEMMD",
     "AdaGVAE",

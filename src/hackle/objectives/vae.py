@@ -91,7 +91,7 @@ class Autoencoder(Method):
         return means, logvars
 
     def decode(self, nets: Nets, run: Run, z: Tensor) -> Tensor:
-        output = nets("decoder", z)
+        output = nets("decoder", self.decoder_input(nets, run, z))
         return torch.sigmoid(output) if run.likelihood == "bernoulli" else output.clamp(0, 1)
 
     def calibrate(self, networks: Mapping[str, nn.Module], run: Run, images: Images, data_size: int) -> None:
@@ -111,7 +111,8 @@ class Autoencoder(Method):
         with torch.no_grad():
             means, logvars = self.encode(nets, run, pixels)
         z = reparameterise(means, logvars, stream.normal("z", tuple(means.shape))[0], run.correlation)
-        calibrate(networks["decoder"], z)
+        with torch.no_grad():
+            calibrate(networks["decoder"], self.decoder_input(nets, run, z))
 
 
 class DeterministicAutoencoder(Autoencoder):

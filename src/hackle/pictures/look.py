@@ -1,9 +1,9 @@
 """What the pictures of a model are made from: its codes' priors, some images and their posteriors.
 
-A code's prior is N(0, 1), or, for an InfoGAN, U[−1, 1] or uniform over classes (Chen et al. 2016). Codes are ordered by
-the KL of their posterior to the prior: ln 2 − H(q) for U[−1, 1], ln k − H(q) for k classes, where q is the output of
-the recognition network; the former counts a posterior's mass outside the interval as if it lay inside, so it is clipped
-at 0.
+A code's prior is N(0, 1), or, for an InfoGAN, U[−1, 1], or uniform over classes. Codes are ordered by the KL of their
+posterior to the prior: ln 2 − H(q) for U[−1, 1], where q is the output of the recognition network; it counts a
+posterior's mass outside the interval as if it lay inside, so it is clipped at 0. A class number has no noise: ln k for
+the k classes that occur.
 
 Traversals span two standard deviations of a normal prior on either side, extended to the range of the images' means
 without the outermost 1% at each end. A posterior that has drifted from its prior is thus shown where it lies.
@@ -20,7 +20,7 @@ import torch
 from numpy.typing import NDArray
 
 from hackle.core.gaussian import kl_per_latent
-from hackle.core.method import Code, about
+from hackle.core.method import Code
 from hackle.core.types import Dataset, HackleError
 from hackle.pictures.tiles import Picture
 from hackle.train.model import Model
@@ -97,8 +97,7 @@ class Axis(Code):
 
 def axes_of(model: Model) -> tuple[Axis, ...]:
     """The model's codes, in order."""
-    method = model.run.method
-    return tuple(Axis(code.prior, code.classes) for code in about(method).codes(method, model.run))
+    return tuple(Axis(code.prior, code.classes) for code in model.codes)
 
 
 def _kl(axes: tuple[Axis, ...], means: NDArray[np.float32], logvars: NDArray[np.float32]) -> NDArray[np.float64]:
@@ -106,7 +105,7 @@ def _kl(axes: tuple[Axis, ...], means: NDArray[np.float32], logvars: NDArray[np.
     kl = kl_per_latent(torch.from_numpy(means).double(), torch.from_numpy(logvars).double()).mean(0).numpy()
     for code, axis in enumerate(axes):
         if axis.prior == "categorical":
-            kl[code] = math.log(axis.classes)
+            kl[code] = math.log(len(np.unique(means[:, code])))
         elif axis.prior == "uniform":
             entropies = 0.5 * (math.log(2 * math.pi * math.e) + logvars[:, code].astype(np.float64))
             kl[code] = max(0.0, float(math.log(2) - entropies.mean()))

@@ -138,13 +138,19 @@ class Codebook:
         other = np.random.default_rng([seed, 6]).permutation(len(self.index))
         return Codebook(self.index, self._means[other], None if self._logvars is None else self._logvars[other])
 
-    def sampled(self, correlation: float, seed: int) -> Codebook:
-        """One sample of each image's posterior in place of its mean. The noise depends only on the image and the seed."""
+    def levels(self, code: int) -> NDArray[np.float32]:
+        """The values that a code takes, in order."""
+        return np.unique(self._means[:, code])
+
+    def sampled(self, correlation: float, seed: int, discrete: bool | Sequence[bool] = False) -> Codebook:
+        """One sample of each image's posterior in place of its mean. The noise depends only on the image and the seed.
+        discrete: the codes that are class numbers, which have no noise."""
         if self._logvars is None:
             raise EncodingError("codes without posteriors cannot be sampled: return (means, logvars) to sample them")
         noise = _stream_of_images(torch.from_numpy(self.index), seed, "sample").normal("posterior", (self.width,))
         means, logvars = torch.from_numpy(self._means), torch.from_numpy(self._logvars)
-        return Codebook(self.index, reparameterise(means, logvars, noise, correlation).numpy(), None)
+        drawn = reparameterise(means, logvars, noise, correlation).numpy()
+        return Codebook(self.index, np.where(discrete, self._means, drawn), None)
 
 
 def _stream_of_images(index: Tensor, seed: int, purpose: str) -> Stream:

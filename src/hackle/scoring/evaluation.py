@@ -20,6 +20,7 @@ from hackle.information import (
     discrete_mutual_information,
     factor_information,
 )
+from hackle.information.quantised import Bins
 from hackle.metrics.informativeness import informativeness
 from hackle.metrics.metric import Codes, Labels, Part, Posterior, Subject, Values
 from hackle.scoring.encode import Codebook
@@ -84,7 +85,15 @@ class EncodedPlan:
         return self.posterior.has_posterior
 
     def _posteriors_of(self, index: NDArray[np.int64]) -> Posterior:
-        return self.posterior.means(index), self.posterior.logvars(index)
+        """Means and logvars. Class numbers are spread evenly over the range that metrics of posteriors cut into bins, so
+        that each class has a bin of its own."""
+        means, logvars = self.posterior.means(index), self.posterior.logvars(index)
+        low, high = Bins().bounds
+        for code in np.flatnonzero(np.broadcast_to(self.discrete, means.shape[-1:])):
+            levels = self.posterior.levels(int(code))
+            place = (np.searchsorted(levels, means[..., code]) + 0.5) / len(levels)
+            means[..., code] = low + (high - low) * place
+        return means, logvars
 
     @cached_property
     def posteriors(self) -> Posterior:
@@ -149,7 +158,7 @@ class EncodedPlan:
 
     def sampled(self) -> EncodedPlan:
         """The same with a sample from each image's posterior as its code."""
-        return replace(self, codebook=self.posterior.sampled(self.correlation, self.seed))
+        return replace(self, codebook=self.posterior.sampled(self.correlation, self.seed, self.discrete))
 
     def shuffled(self) -> EncodedPlan:
         """The same with codes and posteriors permuted among the images."""

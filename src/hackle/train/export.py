@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from hackle.core.files import replacing
-from hackle.core.method import about
 from hackle.core.types import HackleError, Run
 from hackle.nets.plain import plain_network
 
@@ -78,9 +77,8 @@ def plain_part(model: Model, part: Part) -> _Part:
     pairs: set[str] = set()
 
     def nets(name: str, *inputs: Tensor) -> Any:
-        (values,) = inputs
-        used[name] = tuple(values.shape[1:])
-        found = model.networks[name](values)
+        used[name] = tuple(inputs[0].shape[1:]) if inputs else ()
+        found = model.networks[name](*inputs)
         if not isinstance(found, Tensor):
             pairs.add(name)
         return found
@@ -107,8 +105,7 @@ def _inputs(model: Model, part: Part, count: int) -> NDArray[np.float32]:
         "uniform": lambda code: rng.uniform(-1, 1, count),
         "categorical": lambda code: rng.integers(code.classes, size=count),
     }
-    codes = about(model.run.method).codes(model.run.method, model.run)
-    return np.stack([draws[code.prior](code) for code in codes], axis=1).astype(np.float32)
+    return np.stack([draws[code.prior](code) for code in model.codes], axis=1).astype(np.float32)
 
 
 @dataclass(frozen=True)

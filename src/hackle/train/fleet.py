@@ -66,12 +66,14 @@ class Layout:
     """The position of each parameter of one network in a flat row.
 
     Each starts at a multiple of 16 numbers, so that kernels can load it in wide words; the gaps hold zeros. `rounded` names
-    the parameters that layers use in the dtype of their inputs.
+    the parameters that layers use in the dtype of their inputs, `decayed` those that weight decay applies to: a layer's
+    parameters that are called weights and have two axes or more, except a normalisation's.
     """
 
     names: tuple[str, ...]
     shapes: tuple[torch.Size, ...]
     rounded: frozenset[str]
+    decayed: frozenset[str]
 
     @classmethod
     def of(cls, network: nn.Module) -> Layout:
@@ -88,7 +90,13 @@ class Layout:
             if isinstance(module, ROUNDING)
             for name, _ in module.named_parameters(recurse=False)
         ]
-        return cls(tuple(named), tuple(value.shape for value in named.values()), frozenset(rounding))
+        gains = {
+            f"{prefix}.weight".lstrip(".") for prefix, part in network.named_modules() if isinstance(part, nn.LayerNorm)
+        }
+        decayed = {name for name, value in named.items() if name.endswith("weight") and value.dim() > 1} - gains
+        return cls(
+            tuple(named), tuple(value.shape for value in named.values()), frozenset(rounding), frozenset(decayed)
+        )
 
     @property
     def starts(self) -> dict[str, int]:
@@ -151,6 +159,8 @@ class Fleet:
         optimisers = [[phase.optimiser(run) for run in runs] for phase in self.phases]
         self._scheduled = [any(map(is_scheduled, each)) for each in optimisers]
         self._clipped = [any(settings.clip_norm > 0 for settings in each) for each in optimisers]
+        self._limited = [any(settings.clip_value > 0 for settings in each) for each in optimisers]
+        self._decays = [any(settings.weight_decay > 0 for settings in each) for each in optimisers]
         self._warms_up = any(run.kl_warmup > 0 for run in runs)
         self._modules: dict[str, nn.Module] = {}
         rows: dict[str, list[Tensor]] = {}
@@ -249,8 +259,11 @@ class Fleet:
             factors = clip_factors(gradients, settings.clip_norm) if self._clipped[position] else None  # type: ignore[arg-type]
             left = iter(gradients)
             for name in phase.trains:
-                starts = self.layouts[name].starts.values()
-                self._adam(name, [(start, next(left)) for start in starts], settings, alive, factors)
+                starts = self.layouts[name].starts
+                decayed = self.layouts[name].decayed if self._decays[position] else ()
+                options = {"limited": self._limited[position], "decayed": {starts[key] for key in decayed}}
+                given = [(start, next(left)) for start in starts.values()]
+                self._adam(name, given, settings, alive, factors, **options)
         return losses["carry"]
 
     def _parameters(self) -> dict[str, dict[str, Tensor]]:
@@ -325,13 +338,20 @@ class Fleet:
         return (failed_at < 0)[:, None]
 
     def _adam(
-        self, name: str, gradients: list[tuple[int, Tensor]], settings: Any, alive: Tensor, factors: Tensor | None
+        self,
+        name: str,
+        gradients: list[tuple[int, Tensor]],
+        settings: Any,
+        alive: Tensor,
+        factors: Tensor | None,
+        **options: Any,
     ) -> None:
         weights, first, second, updates = (
             self.state[f"{kind}/{name}"] for kind in ("weights", "first", "second", "updates")
         )
         updates += 1
-        adam_step(Rows(weights, first, second, self._rounded.get(name)), gradients, updates, settings, alive, factors)
+        rows = Rows(weights, first, second, self._rounded.get(name))
+        adam_step(rows, gradients, updates, settings, alive, factors, **options)
 
     def _keep(self, phase: Phase, path: str, values: Tensor, alive: Tensor) -> None:
         """Put values (m, p) in place of a parameter, by network and name, of the models that have not failed."""

@@ -3,7 +3,7 @@
 The run's seed determines which: the first of a random permutation of all flat indices. Training draws from the others.
 The bound is that of the plain VAE, E_q[log p(x|z)] − KL(q(z|x) ‖ p(z)), whatever the method's weights are, with one
 sample of z for each image: always the same images and the same noise, so that changes of a run's bound come from its
-weights alone.
+weights alone. A code that is one of k classes has no noise, a uniform prior, and the KL ln k.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from hackle.core.gaussian import correlation_divergence
+from hackle.core.method import about, real_codes
 from hackle.core.randomness import Stream
 from hackle.core.types import Images, Run, RunError
 from hackle.kernels import posterior_sample, unit_interval
@@ -81,10 +82,13 @@ def remaining(images: Images, runs: Sequence[Run], data_size: int, device: torch
 
 def _errors(nets: Any, run: Any, images: Tensor, noise: Tensor) -> Tensor:
     """The sums over a batch of the reconstruction error and of the KL, (2,)."""
-    means, logvars = run.method.encode(nets, run, unit_interval(images, torch.float32))
+    method = run.method
+    means, logvars = method.encode(nets, run, unit_interval(images, torch.float32))
     z, per_latent = posterior_sample(means, logvars, noise, run.correlation)
-    errors = negative_log_likelihood(nets("decoder", z), images, run.likelihood)
-    return torch.stack([errors.sum(), len(images) * per_latent.sum()])
+    output = nets("decoder", about(method).decoder_input(method, nets, run, z))
+    errors = negative_log_likelihood(output, images, run.likelihood)
+    real, of_classes = real_codes(about(method).codes(method, run))
+    return torch.stack([errors.sum(), len(images) * (per_latent[real].sum() + of_classes)])
 
 
 @torch.no_grad()
@@ -95,14 +99,16 @@ def held_out_terms(fleet: Fleet) -> list[dict[str, float]]:
     if not isinstance(images, Remaining):
         return [{} for _ in fleet.runs]
     run, count = fleet.runs[0], min(images.held.shape[1], MOST)
+    codes = about(run.method).codes(run.method, run)
     sums = torch.zeros(len(fleet), 2, dtype=torch.float64, device=fleet.device)
     for part, start in enumerate(range(0, count, run.batch_size)):
         stop = min(count, start + run.batch_size)
         stream = Stream(fleet.seeds, torch.tensor(part, device=fleet.device), "held-out")
-        noise = stream.normal("z", (stop - start, run.latents))
+        noise = stream.normal("z", (stop - start, len(codes)))
         sums += fleet.each(_errors, images.held_images(start, stop, stream), noise)
     means = (sums / count).tolist()
-    constants = [float(correlation_divergence(run.correlation, run.latents)) for run in fleet.runs]
+    real, _ = real_codes(codes)
+    constants = [float(correlation_divergence(run.correlation, len(real))) for run in fleet.runs]
     return [
         {
             "held_out_elbo": -(error + kl + constant),

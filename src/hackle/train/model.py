@@ -17,7 +17,7 @@ from torch.utils._pytree import tree_map
 
 from hackle import __version__
 from hackle.core.files import replacing
-from hackle.core.method import about
+from hackle.core.method import Code, about
 from hackle.core.reading import ALLOW, from_json
 from hackle.core.records import record_hash, to_json, type_name
 from hackle.core.regimes import Drawing, Labels, Pairs
@@ -266,12 +266,17 @@ class Model:
     def decode(self, z: ArrayLike, *, chunk: int | None = None) -> NDArray[np.float32]:
         """The mean image in [0, 1] of each latent row, (n, h, w, c), `chunk` at a time."""
         rows = torch.tensor(np.asarray(z, dtype=np.float32), device=self.device)
-        width = len(self.run.method.discrete(self.run))
+        width = len(self.codes)
         # A GAN's generator may take noise in addition to the codes.
         if rows.dim() != 2 or (self.has_likelihood and rows.shape[1] != width):
             raise ValueError(f"latents have shape {tuple(rows.shape)}; this model takes (n, {width})")
         parts = [self.run.method.decode(self._nets, self.run, part) for part in rows.split(chunk or self._chunk)]
         return torch.cat(parts).cpu().numpy()
+
+    @property
+    def codes(self) -> tuple[Code, ...]:
+        """What each code is, in order: its prior and, if it is a class number, the number of classes."""
+        return about(self.run.method).codes(self.run.method, self.run)
 
     @property
     def likelihood(self) -> str:
@@ -290,10 +295,11 @@ class Model:
 
     @torch.no_grad()
     def output(self, z: Tensor) -> Tensor:
-        """The decoder's output, logits or means of the pixels, for latents (b, l)."""
+        """The decoder's output, logits or means of the pixels, for codes (b, c)."""
         if not self.has_likelihood:
             raise ModelError(f"{type(self.run.method).__name__} has no decoder: images have no likelihood under it")
-        return self._nets("decoder", z.to(self.device, torch.float32))
+        method, codes = self.run.method, z.to(self.device, torch.float32)
+        return self._nets("decoder", about(method).decoder_input(method, self._nets, self.run, codes))
 
     def reconstruct(self, images: ArrayLike | Tensor) -> NDArray[np.float32]:
         """Decode each image's posterior mean."""
