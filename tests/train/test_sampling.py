@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import math
+import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -13,13 +17,15 @@ from torch import Tensor
 
 from hackle.core.factors import Factor, FactorGrid, scored_factors
 from hackle.core.randomness import Stream
-from hackle.core.regimes import Labels, Pairs
-from hackle.core.types import Losses, Nets, Phase, Run, RunError, Step
+from hackle.core.regimes import Drawing, Labels, Pairs, labelled_images, row_weights, training_rows
+from hackle.core.types import HackleError, Losses, Nets, Phase, Run, RunError, Step
 from hackle.nets import Convolutional
 from hackle.objectives.beta_vae import BetaVAE
 from hackle.objectives.vae import autoencoder_phase, evidence
-from hackle.train.fleet import Fleet
-from hackle.train.sampling import Sampler
+from hackle.train import sampling
+from hackle.train.fleet import Fleet, group
+from hackle.train.held_out import Remaining
+from hackle.train.sampling import Sampler, check_data
 
 SPRITES = FactorGrid([Factor(name, size) for name, size in zip("abcde", (3, 6, 40, 32, 32), strict=True)])
 """The sizes of dSprites."""
@@ -61,11 +67,311 @@ def differing(seen: dict[str, Tensor], grid: FactorGrid) -> tuple[np.ndarray, np
     ],
 )
 def test_pairs_change_as_many_factors_as_their_rule_says(pairs: Pairs, mean: float, none: float, one: float) -> None:
-    differ, allowed = differing(drawn([run_with(pairs=pairs, batch_size=200_000)], SPRITES), SPRITES)
+    differ, allowed = differing(drawn([run_with(pairs=pairs, batch_size=50_000)], SPRITES), SPRITES)
     counts = differ.sum(axis=1)
     assert not (differ & ~allowed).any()
     found = [counts.mean(), (counts == 0).mean(), (counts == 1).mean()]
     np.testing.assert_allclose(found, [mean, none, one], atol=0.01)
+
+
+# A grid with holes, two of whose rows have no other image in any line of the grid, and with images that are told apart by
+# a factor that is not observed.
+_ROWS = [
+    [a, b, c, i] for a in range(2) for b in range(3) for c in range(3) for i in range(2) if (a * 5 + b * 3 + c + i) % 4
+]
+HOLES = FactorGrid(
+    [Factor("a", 2, "categorical"), Factor("b", 3), Factor("c", 3), Factor("i", 2, observed=False)], present=_ROWS
+)
+WHOLE = FactorGrid([Factor("a", 2, "categorical"), Factor("b", 3), Factor("c", 4)])
+LAWS = {
+    "holes": (HOLES, Drawing()),
+    "holes, correlated": (HOLES, Drawing("b~c", 0.3)),
+    "correlated": (WHOLE, Drawing("b~c", 0.25)),
+    "confounded": (WHOLE, Drawing("c~*", 0.5)),
+    "left out": (WHOLE, Drawing(left_out="b=1 & c>1 | a=0 & b=2 & c<2")),
+    "correlated, left out": (WHOLE, Drawing("a~-c", 0.4, "b=1 & c>0")),
+}
+
+
+def pair_law(grid: FactorGrid, drawing: Drawing, pairs: Pairs) -> dict[tuple[int, int, tuple[bool, ...]], float]:
+    """The probability of each first image, second image and set of factors, by enumeration of all of them."""
+    weights, rows = row_weights(grid, drawing), grid.rows(np.arange(len(grid)))
+    columns = list(scored_factors(grid))
+    values, f = rows[:, columns], len(columns)
+    sizes = [pairs.changed] if pairs.changed else list(range(1, f))
+    law: dict[tuple[bool, ...], float] = {}
+    for size in sizes:
+        for redrawn, share in [(1, 0.5), (size, 0.5)] if pairs.rule == "lib" else [(size, 1.0)]:
+            sets = list(combinations(range(f), redrawn))
+            for each in sets:
+                key = tuple(place in each for place in range(f))
+                law[key] = law.get(key, 0.0) + share / len(sets) / len(sizes)
+    firsts: dict[int, list[tuple[int, tuple[bool, ...], float]]] = {}
+    for first in np.flatnonzero(weights):
+        found, mass = [], 0.0
+        for chosen, probability in law.items():
+            mask = np.array(chosen)
+            fits = (values[:, ~mask] == values[first, ~mask]).all(axis=1)
+            if pairs.rule == "differ":
+                fits &= (values[:, mask] != values[first, mask]).all(axis=1)
+            partners = np.where(fits, weights, 0.0)
+            if partners.sum():
+                mass += probability
+                found += [
+                    (second, chosen, probability * partners[second] / partners.sum())
+                    for second in np.flatnonzero(partners)
+                ]
+        if found:
+            firsts[int(first)] = [(int(second), chosen, share / mass) for second, chosen, share in found]
+    total = sum(weights[first] for first in firsts)
+    return {
+        (first, second, chosen): weights[first] / total * share
+        for first, found in firsts.items()
+        for second, chosen, share in found
+    }
+
+
+def assert_drawn(counts: Counter[Any], law: dict[Any, float]) -> None:
+    """Counts within six standard deviations of what the law expects, and none where it forbids."""
+    n = sum(counts.values())
+    assert sum(law.values()) == pytest.approx(1)
+    assert not set(counts) - {key for key, share in law.items() if share > 0}
+    for key, share in law.items():
+        assert abs(counts[key] - n * share) <= 6 * np.sqrt(n * share) + 3, key
+
+
+def drawn_pairs(run: Run, grid: FactorGrid) -> Counter[Any]:
+    seen = drawn([run], grid)
+    sets = [tuple(map(bool, row)) for row in seen["changed"][0].tolist()]
+    return Counter(zip(number(seen["images"])[0].tolist(), number(seen["partners"])[0].tolist(), sets, strict=True))
+
+
+@pytest.mark.parametrize(
+    "pairs", [Pairs("resample"), Pairs("resample", 2), Pairs("differ"), Pairs("differ", 1), Pairs("lib", 2)]
+)
+@pytest.mark.parametrize("listed", [False, True], ids=["cube", "listed"])
+@pytest.mark.parametrize("law", ["holes, correlated", "confounded", "left out", "correlated, left out"])
+def test_pairs_follow_their_law_under_weights_and_with_holes(
+    law: str, listed: bool, pairs: Pairs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    grid, drawing = LAWS[law]
+    monkeypatch.setattr(sampling, "MOST_CELLS", 0 if listed else 2**26)
+    run = run_with(pairs=pairs, drawing=drawing, batch_size=8_000)
+    assert_drawn(drawn_pairs(run, grid), pair_law(grid, drawing, pairs))
+
+
+def laplace_law(grid: FactorGrid, drawing: Drawing, rate: float) -> dict[tuple[int, int], float]:
+    """The law of pairs whose ordered factors move in turn, by enumeration; images of one combination share its mass."""
+    weights, rows = row_weights(grid, drawing), grid.rows(np.arange(len(grid)))
+    columns = list(scored_factors(grid))
+    moving = [place for place, column in enumerate(columns) if grid.kinds[column] != "categorical"]
+    mass: dict[tuple[int, ...], float] = {}
+    for row, weight in zip(map(tuple, rows[:, columns]), weights, strict=True):
+        mass[row] = mass.get(row, 0.0) + weight
+
+    def moves(row: tuple[int, ...], place: int, elsewhere: bool = False) -> dict[tuple[int, ...], float]:
+        size = grid.sizes[columns[place]]
+        found = {}
+        for value in range(size):
+            there = (*row[:place], value, *row[place + 1 :])
+            if mass.get(there) and not (elsewhere and value == row[place]):
+                found[there] = math.exp(-abs(value - row[place]) * rate / math.log(size)) * mass[there]
+        total = sum(found.values())
+        return {there: share / total for there, share in found.items()}
+
+    law: dict[tuple[int, int], float] = {}
+    able = {row for row in mass if mass[row] and any(moves(row, place, True) for place in moving)}
+    total = sum(mass[row] for row in able)
+    for row in able:
+        now = {row: 1.0}
+        for place in moving:
+            after: dict[tuple[int, ...], float] = {}
+            for here, share in now.items():
+                for there, part in moves(here, place).items():
+                    after[there] = after.get(there, 0.0) + share * part
+            now = after
+        still = now.pop(row)
+        ways = [found for place in moving if (found := moves(row, place, True))]
+        for found in ways:
+            for there, part in found.items():
+                now[there] = now.get(there, 0.0) + still / len(ways) * part
+        for there, share in now.items():
+            for first in np.flatnonzero((rows[:, columns] == row).all(axis=1)):
+                for second in np.flatnonzero((rows[:, columns] == there).all(axis=1)):
+                    if weights[first] and weights[second]:
+                        law[int(first), int(second)] = weights[first] / total * share * weights[second] / mass[there]
+    return law
+
+
+@pytest.mark.parametrize("law", ["whole", *LAWS])
+def test_laplace_pairs_move_every_ordered_factor_by_its_law(law: str) -> None:
+    grid, drawing = LAWS.get(law, (WHOLE, Drawing()))
+    seen = drawn([run_with(pairs=Pairs("laplace", rate=1.5), drawing=drawing, batch_size=8_000)], grid)
+    first, second = number(seen["images"])[0], number(seen["partners"])[0]
+    assert_drawn(Counter(zip(first.tolist(), second.tolist(), strict=True)), laplace_law(grid, drawing, 1.5))
+    differ, changed = differing(seen, grid)
+    np.testing.assert_array_equal(differ, changed)
+    assert not changed[:, 0].any(), "a categorical factor stays"
+    assert changed.any(axis=1).all()
+
+
+def test_a_drawn_rate_of_laplace_lies_from_one_to_ten() -> None:
+    """Of one factor of K values the first move is to another value with probability 1 − 1/Σ exp(−|w − v| rate/ln K)."""
+    grid = FactorGrid([Factor("x", 40), Factor("y", 40)])
+
+    def distance(rate: float) -> float:
+        seen = drawn([run_with(pairs=Pairs("laplace", rate=rate), batch_size=4_000)], grid)
+        first, second = (grid.rows(number(seen[name])[0]) for name in ("images", "partners"))
+        return float(np.abs(first - second).mean())
+
+    assert distance(10.0) < distance(-1.0) < distance(1.0)
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_images_are_drawn_by_their_weights(law: str) -> None:
+    grid, drawing = LAWS[law]
+    seen = drawn([run_with(drawing=drawing, batch_size=8_000)], grid)
+    weights = row_weights(grid, drawing)
+    assert_drawn(Counter(number(seen["images"])[0].tolist()), dict(enumerate(weights.tolist())))
+
+
+REGIMES: dict[str, tuple[FactorGrid, dict[str, Any]]] = {
+    "correlated": (WHOLE, {"drawing": Drawing("b~c", 0.2)}),
+    "left out": (WHOLE, {"drawing": Drawing(left_out="random")}),
+    "pairs": (WHOLE, {"pairs": Pairs("lib")}),
+    "differ, correlated": (WHOLE, {"drawing": Drawing("a~*", 0.2), "pairs": Pairs("differ")}),
+    "laplace": (WHOLE, {"pairs": Pairs("laplace", rate=2.0)}),
+    "laplace, correlated": (WHOLE, {"drawing": Drawing("b~c"), "pairs": Pairs("laplace", rate=-1.0)}),
+    "holes": (HOLES, {"pairs": Pairs("resample", 2), "drawing": Drawing("b~c", 0.2)}),
+    "labels": (HOLES, {"labels": Labels(10, "noisy", noise=0.5)}),
+    "all": (
+        WHOLE,
+        {"drawing": Drawing("b~c", 0.2, "element"), "pairs": Pairs("differ", 1), "labels": Labels(4), "held_out": 5},
+    ),
+}
+
+
+@pytest.mark.parametrize("listed", [False, True], ids=["cube", "listed"])
+@pytest.mark.parametrize("regime", REGIMES)
+def test_draws_are_the_same_alone_and_in_any_stack(regime: str, listed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    grid, fields = REGIMES[regime]
+    if listed and fields.get("pairs", Pairs()).rule == "laplace":
+        return
+    monkeypatch.setattr(sampling, "MOST_CELLS", 0 if listed else 2**26)
+    runs = [run_with(**fields, seed=seed) for seed in range(3)]
+    # What stacks: each run its own strength, rate and noise.
+    if runs[0].drawing.correlated:
+        runs = [replace(run, drawing=replace(run.drawing, sigma=0.1 + 0.2 * run.seed)) for run in runs]
+    if runs[0].pairs.rate == 2.0:
+        runs = [replace(run, pairs=replace(run.pairs, rate=1.0 + run.seed)) for run in runs]
+    if runs[0].labels.kind == "noisy":
+        runs = [replace(run, labels=replace(run.labels, noise=0.4 * run.seed)) for run in runs]
+    assert len(group(runs)) == 1
+    for step in (0, 7):
+        together = drawn(runs, grid, step)
+        for place, run in enumerate(runs):
+            alone = drawn([run], grid, step)
+            assert alone.keys() == together.keys()
+            for name, value in alone.items():
+                assert torch.equal(value[0], together[name][place]), name
+        assert not torch.equal(together["images"][0], together["images"][1])
+
+
+def test_neither_images_nor_partners_nor_labels_are_held_out() -> None:
+    grid, fields = REGIMES["all"]
+    run = run_with(**fields, seed=3, batch_size=4_000)
+    sampler = Sampler([run], numbered, grid, torch.device("cpu"))
+    assert isinstance(sampler.images, Remaining)
+    held = set(number(sampler.images.held_images(0, 5, Stream.of([0])))[0].tolist())
+    seen = drawn([run], grid)
+    trained = set(np.flatnonzero(training_rows(grid, "element")).tolist()) - held
+    assert len(held) == 5
+    assert set(number(seen["images"])[0].tolist()) <= trained
+    assert set(number(seen["partners"])[0].tolist()) <= trained
+    assert set(number(seen["labelled"])[0].tolist()) <= trained
+    assert sampler.data_size == len(trained)
+
+
+def test_labels_are_those_of_the_images_and_of_the_first_nine_tenths() -> None:
+    run = run_with(labels=Labels(11, seed=4), batch_size=500)
+    seen = drawn([run, replace(run, seed=1)], WHOLE)
+    known = labelled_images(WHOLE, run.labels)
+    index = number(seen["labelled"])
+    assert set(index.reshape(-1).tolist()) == set(known.index[:10].tolist())
+    np.testing.assert_array_equal(WHOLE.rows(index.reshape(-1)), seen["labels"].reshape(-1, 3).numpy())
+    assert not np.array_equal(index[0], index[1])
+
+
+@pytest.mark.parametrize(
+    ("grid", "fields", "words"),
+    [
+        (
+            WHOLE,
+            {"pairs": Pairs("resample", 4)},
+            "pairs.changed is 4, but this data set has 3 factors that vary: a, b, c",
+        ),
+        (FactorGrid([Factor("a", 3)]), {"pairs": Pairs("differ")}, "set pairs.changed to 1"),
+        (
+            FactorGrid([Factor("a", 3, "categorical")]),
+            {"pairs": Pairs("laplace")},
+            "all factors here are categorical: a",
+        ),
+        (FactorGrid([Factor("i", 3, observed=False)]), {"pairs": Pairs("resample")}, "none that are observed and vary"),
+        (FactorGrid([Factor("i", 3, observed=False)]), {"labels": Labels(2)}, "labels are values of factors"),
+        (WHOLE, {"labels": Labels(25)}, "labels.images is 25, but training has 24 images"),
+        (WHOLE, {"labels": Labels(25), "drawing": Drawing(left_out="a=1")}, "training has 12 images"),
+        (WHOLE, {"labels": Labels(9, "partial", factors=4)}, "labels.factors is 4, but this data set has 3 factors"),
+        (WHOLE, {"drawing": Drawing("a~d")}, "drawing.correlated is 'a~d': no factor 'd'; this grid has a, b, c"),
+        (HOLES, {"drawing": Drawing("a~i")}, "i is not observed or has one value only; expected among a, b, c"),
+        (WHOLE, {"drawing": Drawing("a~a")}, "pairs a factor with itself"),
+        (WHOLE, {"drawing": Drawing("a~b,b~a")}, "which has a~b twice"),
+        (WHOLE, {"drawing": Drawing("a,b")}, "'a' is no pair; expected two factors as x~y"),
+        (WHOLE, {"drawing": Drawing(left_out="a>=0")}, "leaves out every image, so that none is left to train on"),
+        (
+            WHOLE,
+            {"drawing": Drawing(left_out="c<=2 | c=3 & b>0 | a=0 & b=0"), "pairs": Pairs("resample", 1)},
+            "no pair can be drawn",
+        ),
+        (
+            FactorGrid([Factor("a", 3), Factor("b", 3)], present=[[0, 0], [1, 1]]),
+            {"pairs": Pairs("differ", 1)},
+            "no pair can",
+        ),
+        (WHOLE, {"held_out": 20, "labels": Labels(5)}, "held_out is 20, but the data set has 19 images"),
+    ],
+)
+def test_what_a_data_set_cannot_serve_is_named_before_training(
+    grid: FactorGrid, fields: dict[str, Any], words: str
+) -> None:
+    run = run_with(**fields)
+    for refuse in (check_data, lambda run, grid: Sampler([run], numbered, grid, torch.device("cpu"))):
+        with pytest.raises(HackleError, match=re.escape(words)):
+            refuse(run, grid)
+
+
+def test_pairs_of_many_factors_are_refused_where_there_are_too_many_sets() -> None:
+    rows = np.random.default_rng(0).integers(2, size=(300, 40))
+    grid = FactorGrid([Factor(f"f{place}", 2) for place in range(40)], present=np.unique(rows, axis=0))
+    with pytest.raises(HackleError, match=r"sets of the 40 factors.*set pairs.changed to 1"):
+        check_data(run_with(pairs=Pairs("resample")), grid)
+    with pytest.raises(HackleError, match="choose resample or differ"):
+        check_data(run_with(pairs=Pairs("laplace")), grid)
+
+
+def test_pairs_of_forty_attributes_are_listed() -> None:
+    rng = np.random.default_rng(1)
+    rows = np.repeat(rng.integers(2, size=(50, 40)), 2, axis=0)
+    rows[1::2, 7] ^= 1
+    grid = FactorGrid([Factor(f"f{place}", 2) for place in range(40)], present=np.unique(rows, axis=0))
+    differ, allowed = differing(drawn([run_with(pairs=Pairs("differ", 1))], grid), grid)
+    np.testing.assert_array_equal(differ, allowed)
+    assert differ[:, 7].all()
+    assert differ.sum() == 64
+
+
+def test_a_fleet_of_images_without_known_factors_has_no_regime() -> None:
+    with pytest.raises(HackleError, match=r"pairs.rule is 'resample', and the factors .* are not known"):
+        Sampler([run_with(pairs=Pairs("resample"))], numbered, 8, torch.device("cpu"))
 
 
 @dataclass(frozen=True)

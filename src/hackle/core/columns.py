@@ -56,8 +56,10 @@ class Column(NamedTuple):
     def factor(self) -> tuple[Factor, NDArray[np.int64]]:
         """The factor of a grid, and the number 0 … size − 1 of each row's value among its sorted values."""
         values, codes = np.unique(self.values, return_inverse=True)
-        numbers = None if self.values.dtype.kind == "U" else tuple(float(value) for value in values)
-        factor = Factor(self.name, len(values), self.kind, values=numbers, guessed=self.guessed)
+        is_text = self.values.dtype.kind == "U"
+        numbers = None if is_text else tuple(float(value) for value in values)
+        words = tuple(values.tolist()) if is_text else None
+        factor = Factor(self.name, len(values), self.kind, values=numbers, guessed=self.guessed, words=words)
         return factor, codes.reshape(-1).astype(np.int64)
 
 

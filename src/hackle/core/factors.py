@@ -32,7 +32,7 @@ class Factor:
     `kind` says how the values relate: categorical (no order), ordinal, cyclic (the last value is next to the first) or
     continuous (`values` then holds the real numbers behind the integers). An unobserved factor, such as the instance
     that tells two photographs of the same class apart, selects an image but is never scored. `guessed` says that
-    the kind was not given.
+    the kind was not given. `words` are the names of the values, where they have some.
     """
 
     name: str
@@ -41,6 +41,7 @@ class Factor:
     observed: bool = True
     values: tuple[float, ...] | None = None
     guessed: bool = False
+    words: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         if not 1 <= self.size <= 2**31:
@@ -53,6 +54,8 @@ class Factor:
             raise FactorError(
                 f"factor {self.name!r} has {self.size} values but {len(self.values)} real numbers for them"
             )
+        if self.words is not None and len(self.words) != self.size:
+            raise FactorError(f"factor {self.name!r} has {self.size} values but {len(self.words)} names for them")
 
     @cached_property
     def numbers(self) -> NDArray[np.float64]:

@@ -34,7 +34,7 @@ from hackle.datasets.sprite_raster import ORIENTATIONS, POSITIONS, SCALES, raste
 
 FACTORS = FactorGrid(
     [
-        Factor("shape", 3, "categorical"),
+        Factor("shape", 3, "categorical", words=("square", "ellipse", "heart")),
         Factor("scale", 6, "ordinal", values=tuple(SCALES.tolist())),
         # The archive's 40 angles include both 0 and 2π, so the first and the last show the same image.
         Factor("orientation", 40, "cyclic", values=tuple(ORIENTATIONS.tolist())),

@@ -22,11 +22,11 @@ from hackle.datasets.source import RemoteFile, Source
 
 _ADDRESS = "https://storage.googleapis.com/disentanglement_dataset/Final_Dataset/"
 _FACTORS = (
-    Factor("color", 6, "categorical"),
-    Factor("shape", 6, "categorical"),
-    Factor("size", 2, "ordinal"),
-    Factor("camera_height", 3, "ordinal"),
-    Factor("background", 3, "categorical"),
+    Factor("color", 6, "categorical", words=("white", "green", "red", "blue", "brown", "olive")),
+    Factor("shape", 6, "categorical", words=("cone", "cube", "cylinder", "hexagonal", "pyramid", "sphere")),
+    Factor("size", 2, "ordinal", words=("small", "large")),
+    Factor("camera_height", 3, "ordinal", words=("top", "center", "bottom")),
+    Factor("background", 3, "categorical", words=("purple", "sea green", "salmon")),
     Factor("horizontal", 40, "ordinal"),
     Factor("vertical", 40, "ordinal"),
 )

@@ -71,7 +71,7 @@ class Rooms3D:
             Factor("wall_hue", HUES, "cyclic"),
             Factor("object_hue", HUES, "cyclic"),
             Factor("scale", len(SCALES), "ordinal", values=SCALES),
-            Factor("shape", len(SHAPES), "categorical"),
+            Factor("shape", len(SHAPES), "categorical", words=tuple(SHAPES)),
             Factor("orientation", len(ORIENTATIONS), "ordinal", values=ORIENTATIONS),
         ]
     )

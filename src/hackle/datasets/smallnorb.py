@@ -30,7 +30,7 @@ _TRAIN, _TEST = "smallnorb-5x46789x9x18x6x2x96x96-training", "smallnorb-5x01235x
 _MAGIC = {0x1E3D4C55: np.dtype("u1"), 0x1E3D4C54: np.dtype("<i4")}
 _SIZE = 64
 _FACTORS = (
-    Factor("category", 5, "categorical"),
+    Factor("category", 5, "categorical", words=("animal", "human", "airplane", "truck", "car")),
     Factor("elevation", 9, "ordinal", values=tuple(30.0 + 5 * step for step in range(9))),
     Factor("azimuth", 18, "cyclic", values=tuple(20.0 * step for step in range(18))),
     Factor("lighting", 6, "categorical"),

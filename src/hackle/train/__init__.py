@@ -27,10 +27,10 @@ from hackle.train.display import shown
 from hackle.train.errors import DamagedCheckpoint, Diverged, MethodError, Stopped, TrainingError, WriteError
 from hackle.train.fleet import build_networks, group
 from hackle.train.folder import RunFolder, usable
-from hackle.train.held_out import check_held_out
 from hackle.train.lengthening import state_to_continue
 from hackle.train.loop import Pace, Scores, Trained, Watch, last_good_step, train_runs
 from hackle.train.model import Model, load_weights
+from hackle.train.sampling import check_data
 from hackle.train.size import choose_fleet_size, cut
 from hackle.train.start import Start, check_images, find_start
 
@@ -159,7 +159,7 @@ def fit(
                 data = dataset if dataset is not None else find(together[0].dataset, root)
                 # Runs that cannot be trained on these images are refused before a folder is claimed for them.
                 build_networks(together[0], data.shape)
-                check_held_out(together[0].held_out, len(data.factors))
+                check_data(together[0], data.factors)
                 if first is not None:
                     check_images(first, data.shape)
                 if place is not None and number == 0:

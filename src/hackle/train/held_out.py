@@ -37,15 +37,18 @@ def check_held_out(count: int, data_size: int) -> None:
         )
 
 
-def held_out_images(seed: int, data_size: int, count: int, device: torch.device | str = "cpu") -> Tensor:
+def held_out_images(
+    seed: int, data_size: int, count: int, device: torch.device | str = "cpu", beside: Tensor | None = None
+) -> Tensor:
     """Flat indices (count,) of the images that a run with this seed keeps from its training, in the permutation's order.
+    beside: images that are not among them, since their labels train.
 
     >>> held_out_images(seed=3, data_size=8, count=2).tolist()
     [7, 3]
     """
-    check_held_out(count, data_size)
-    order = Stream.of([seed], purpose="held-out", device=device).permutations("images", data_size, 1)
-    return order[0, :count, 0]
+    check_held_out(count, data_size - (0 if beside is None else len(beside)))
+    order = Stream.of([seed], purpose="held-out", device=device).permutations("images", data_size, 1)[0, :, 0]
+    return (order if beside is None or not len(beside) else order[~torch.isin(order, beside)])[:count]
 
 
 class Remaining:
@@ -73,10 +76,12 @@ class Remaining:
         return Remaining(self._images, self.held[row : row + 1])
 
 
-def remaining(images: Images, runs: Sequence[Run], data_size: int, device: torch.device) -> Remaining:
-    """The images on which runs train that hold out the same number of images, each its own."""
+def remaining(
+    images: Images, runs: Sequence[Run], data_size: int, device: torch.device, beside: Tensor | None = None
+) -> Remaining:
+    """The images on which runs train that hold out the same number of images, each its own, and none of those beside."""
     count = runs[0].held_out
-    found = {run.seed: held_out_images(run.seed, data_size, count, device) for run in runs}
+    found = {run.seed: held_out_images(run.seed, data_size, count, device, beside) for run in runs}
     return Remaining(images, torch.stack([found[run.seed] for run in runs]))
 
 

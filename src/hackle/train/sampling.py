@@ -1,37 +1,94 @@
 """What a fleet's models see in a step: images, and their partners and labels where a run has them.
 
-Every draw is a function of a run's seed and of the step, through `Stream`: the same alone and in any stack.
+Every draw is a function of a run's seed and of the step, through `Stream`: the same alone and in any stack. Without a
+regime (`hackle.core.regimes`) images are drawn uniformly from all, or from those that a run does not hold out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
-from hackle.core.factors import FactorGrid, scored_factors
+from hackle.core.factors import FactorGrid
 from hackle.core.randomness import Stream
-from hackle.core.regimes import Labels, Pairs, RegimeError, labelled_images
+from hackle.core.regimes import RegimeError, check_pairs, labelled_images, row_weights, training_rows
 from hackle.core.types import Images, Phase, Run
-from hackle.train.held_out import remaining
+from hackle.train.held_out import check_held_out, remaining
+from hackle.train.partner_lists import Listed
+from hackle.train.partners import MOST_CELLS, SCALE, Complete, Cube, below, uniform
+
+
+def regime_of(run: Run) -> str:
+    """The first field of a run that needs the factors of its images; "" if none does."""
+    names = {
+        "drawing.correlated": run.drawing.correlated,
+        "drawing.left_out": run.drawing.left_out,
+        "pairs.rule": "" if run.pairs.rule == "none" else run.pairs.rule,
+        "labels.images": run.labels.images,
+    }
+    return next((f"{name} is {value!r}" for name, value in names.items() if value), "")
+
+
+def check_data(run: Run, grid: FactorGrid) -> None:
+    """Refuse a run that cannot be trained on images of these factors, before anything is written."""
+    size = len(grid)
+    if run.drawing.left_out:
+        size = int(training_rows(grid, run.drawing.left_out).sum())
+    if run.drawing.correlated:
+        row_weights(grid, run.drawing)
+    if run.labels.images:
+        labelled = labelled_images(grid, run.labels, run.drawing.left_out)
+        size -= len(labelled.index)
+    check_held_out(run.held_out, size)
+    if run.pairs.rule != "none":
+        check_pairs(grid, run.pairs)
+        _law([run], grid, None, torch.device("cpu"))
+
+
+class Kept:
+    """The images of some flat indices: index i is the i-th of them."""
+
+    def __init__(self, images: Images, index: Tensor) -> None:
+        self._images, self.index = images, index
+        self.on_host = getattr(images, "on_host", False)
+
+    def __call__(self, index: Tensor, stream: Stream) -> Tensor:
+        return self._images(self.index[index], stream)
 
 
 class Sampler:
     """Draws the batches of runs that stack. `images` and `data_size` are what they train on: index i is its i-th image."""
 
     def __init__(self, runs: Sequence[Run], images: Images, factors: FactorGrid | int, device: torch.device) -> None:
-        run = runs[0]
-        size = factors if isinstance(factors, int) else len(factors)
-        self._batch = run.batch_size
-        self.images, self.data_size = images, size - run.held_out
+        run, self._whole = runs[0], images
+        self._batch, self.images = run.batch_size, images
+        self._labels: _Labels | None = None
+        self._first: _Weighted | None = None
+        self._partners: Complete | Listed | None = None
+        if isinstance(factors, int):
+            if asks := regime_of(run):
+                raise RegimeError(f"{asks}, and the factors of these images are not known; give the fleet their grid")
+            self.data_size, kept, labelled = factors, None, np.zeros(0, np.int64)
+        else:
+            kept = np.flatnonzero(training_rows(factors, run.drawing.left_out)) if run.drawing.left_out else None
+            self.data_size = len(factors) if kept is None else len(kept)
+            self._labels = _Labels(runs, images, factors, device) if run.labels.images else None
+            labelled = np.zeros(0, np.int64) if self._labels is None else self._labels.index
+        if kept is not None:
+            self.images = Kept(images, torch.from_numpy(kept).to(device))
+        held = None
         if run.held_out:
-            self.images = remaining(images, runs, size, device)
-        grid = None if isinstance(factors, int) else factors
-        if run.pairs.rule != "none" and run.held_out:
-            raise RegimeError("pairs and held_out are not drawn together; leave held_out at 0")
-        self._pairs = _Complete(run.pairs, _known(grid, "pairs"), device) if run.pairs.rule != "none" else None
-        self._labels = _Labelled(run.labels, images, _known(grid, "labels"), device) if run.labels.images else None
+            beside = torch.from_numpy(labelled if kept is None else np.searchsorted(kept, labelled)).to(device)
+            self.images = remaining(self.images, runs, self.data_size, device, beside)
+            held = self.images.held.cpu().numpy() if kept is None else kept[self.images.held.cpu().numpy()]
+            self.data_size -= run.held_out
+        if not isinstance(factors, int):
+            self._first, self._partners = _law(runs, factors, held, device)
 
     @property
     def label_sizes(self) -> tuple[int, ...]:
@@ -42,69 +99,90 @@ class Sampler:
         """What a phase's loss sees, by the name that it has in `Step`; each (m, b, …)."""
         if not phase.needs_images:
             return {"images": torch.empty((len(stream.seeds), 0), device=stream.seeds.device)}
-        index = stream.integers("index", (self._batch,), self.data_size)
-        seen = {"images": self.images(index, stream)}
+        if self._first is None:
+            index = stream.integers("index", (self._batch,), self.data_size)
+            seen = {"images": self.images(index, stream)}
+        else:
+            index = self._first.draw(stream, self._batch)
+            seen = {"images": self._whole(index, stream)}
         if not phase.needs_supervision:
             return seen
-        if self._pairs is not None:
+        if self._partners is not None:
+            # Images that are random themselves get noise of their own.
             apart = Stream(stream.seeds, stream.step, f"{stream.purpose}/partners")
-            second, seen["changed"] = self._pairs.draw(apart, index)
-            seen["partners"] = self.images(second, apart)
+            second, seen["changed"] = self._partners.draw(apart, index)
+            seen["partners"] = self._whole(second, apart)
         if self._labels is not None:
             seen["labelled"], seen["labels"] = self._labels.draw(stream, self._batch)
         return seen
 
 
-def _known(grid: FactorGrid | None, what: str) -> FactorGrid:
-    if grid is None:
-        raise RegimeError(f"{what} are drawn by factors, and of these images none are known; give the fleet their grid")
-    return grid
+def _law(
+    runs: Sequence[Run], grid: FactorGrid, held: NDArray[np.int64] | None, device: torch.device
+) -> tuple[_Weighted | None, Complete | Listed | None]:
+    """How first images and their partners are drawn; None where images are drawn uniformly, or have no partners.
+
+    held: flat indices of the images that each run holds out, (m, h)."""
+    run = runs[0]
+    pairs, rates = run.pairs, [each.pairs.rate for each in runs]
+    if pairs.rule == "none" and not run.drawing.correlated:
+        return None, None
+    if grid.complete and not run.drawing.correlated and not run.drawing.left_out and held is None:
+        return None, Complete(pairs, grid, rates, device)
+    # Runs that draw by the same weights share a table of them.
+    keys = [(each.drawing.sigma, 0 if held is None else each.seed) for each in runs]
+    number = {key: place for place, key in enumerate(dict.fromkeys(keys))}
+    table = torch.tensor([number[key] for key in keys], device=device)
+
+    def tables() -> Iterator[NDArray[np.int64]]:
+        for key in number:
+            row = keys.index(key)
+            weights = row_weights(grid, runs[row].drawing)
+            if held is not None:
+                weights[held[row]] = 0
+            yield np.round(weights / weights.sum() * SCALE).astype(np.int64)
+
+    if pairs.rule == "none":
+        return _Weighted(list(tables()), table, device), None
+    if math.prod(size + 1 for size in grid.sizes) <= MOST_CELLS:
+        partners: Cube | Listed = Cube(pairs, grid, rates, tables(), table, device)
+    else:
+        partners = Listed(pairs, grid, tables(), table, device)
+    return _Weighted(partners.firsts, table, device), partners
 
 
-class _Complete:
-    """Partners in a complete grid whose rows are all equally likely: arithmetic on the values of factors."""
+class _Weighted:
+    """Draws images by weights: whole numbers (n,) of each table, of which each model has one."""
 
-    def __init__(self, pairs: Pairs, grid: FactorGrid, device: torch.device) -> None:
-        self._pairs, self._scored = pairs, torch.tensor(scored_factors(grid), device=device)
-        self._sizes = torch.tensor(grid.sizes, device=device)
-        self._strides = torch.tensor(grid.index(torch.eye(len(grid.sizes), dtype=torch.int64).numpy()), device=device)
+    def __init__(self, tables: Sequence[NDArray[np.int64]], table: Tensor, device: torch.device) -> None:
+        sums = np.cumsum(np.concatenate(tables))
+        edges = np.concatenate([[0], sums[len(tables[0]) - 1 :: len(tables[0])]])
+        self._sums, bounds = torch.from_numpy(sums).to(device), torch.from_numpy(edges).to(device)
+        self._low, self._total = bounds[table][:, None], (bounds[table + 1] - bounds[table])[:, None]
+        self._before = (table * len(tables[0]))[:, None]
 
-    def draw(self, stream: Stream, index: Tensor) -> tuple[Tensor, Tensor]:
-        """Flat indices of the second images (m, b), and which scored factors may have changed (m, b, f)."""
-        allowed = allowed_to_change(stream, self._pairs, index.shape[1], len(self._scored))
-        values = index[..., None] // self._strides % self._sizes
-        words = stream.words("values", values[0].numel()).view(values.shape)
-        fresh = words * self._sizes >> 32
-        if self._pairs.rule == "differ":
-            others = (values + 1 + (words * (self._sizes - 1) >> 32)) % self._sizes
-            fresh[..., self._scored] = others[..., self._scored]
-        redrawn = torch.ones_like(values, dtype=torch.bool)
-        redrawn[..., self._scored] = allowed
-        return (torch.where(redrawn, fresh, values) * self._strides).sum(-1), allowed
+    def draw(self, stream: Stream, batch: int) -> Tensor:
+        """Flat indices (m, b)."""
+        target = self._low + below(uniform(stream, "index", batch), self._total)
+        return torch.searchsorted(self._sums, target, right=True) - self._before
 
 
-def allowed_to_change(stream: Stream, pairs: Pairs, batch: int, factors: int) -> Tensor:
-    """Which of so many factors may change in each pair, bool (m, b, f): a random set of k."""
-    count = torch.full((len(stream.seeds), batch), pairs.changed, device=stream.seeds.device)
-    if not pairs.changed:
-        count = 1 + stream.integers("count", (batch,), factors - 1)
-    if pairs.rule == "lib":
-        count = torch.where(stream.integers("one", (batch,), 2) == 0, 1, count)
-    order = torch.argsort(stream.words("factors", batch * factors).view(*count.shape, factors), dim=-1, stable=True)
-    return order.argsort(dim=-1) < count[..., None]
+class _Labels:
+    """The labelled images on a device: fixed ones, the same for all runs, of which each run draws with replacement."""
 
-
-class _Labelled:
-    """The labelled images on a device: fixed ones, of which each run draws with replacement."""
-
-    def __init__(self, labels: Labels, images: Images, grid: FactorGrid, device: torch.device) -> None:
-        found = labelled_images(grid, labels)
-        self.sizes = found.sizes
-        index = torch.from_numpy(found.index[: found.training]).to(device)
-        self._images = images(index[None], Stream.of([labels.seed], purpose="labelled", device=device))[0]
-        self._classes = torch.from_numpy(found.classes[: found.training]).to(device)
+    def __init__(self, runs: Sequence[Run], images: Images, grid: FactorGrid, device: torch.device) -> None:
+        # The share of noisy labels stacks; whatever it is, the images are the same.
+        left_out = runs[0].drawing.left_out
+        known = {labels: labelled_images(grid, labels, left_out) for labels in {run.labels for run in runs}}
+        found = [known[run.labels] for run in runs]
+        self.sizes, self.index, seed = found[0].sizes, found[0].index, runs[0].labels.seed
+        count = found[0].training
+        chosen = torch.from_numpy(self.index[:count]).to(device)
+        self._images = images(chosen[None], Stream.of([seed], purpose="labelled", device=device))[0]
+        self._classes = torch.from_numpy(np.stack([each.classes[:count] for each in found])).to(device)
+        self._model = torch.arange(len(runs), device=device)[:, None]
 
     def draw(self, stream: Stream, batch: int) -> tuple[Tensor, Tensor]:
         """Images (m, b, h, w, c) and labels (m, b, f)."""
-        chosen = stream.integers("labelled", (batch,), len(self._classes))
-        return self._images[chosen], self._classes[chosen]
+        chosen = stream.integers("labelled", (batch,), len(self._images))
+        return self._images[chosen], self._classes[self._model, chosen]
