@@ -28,7 +28,7 @@ def write_data(folder: Path, squares: Any) -> Path:
 
 
 def train(run: Run, squares: Any, steps: int) -> Model:
-    fleet = Fleet([run], squares.images_on("cpu"), len(squares.factors), squares.shape)
+    fleet = Fleet([run], squares.images_on("cpu"), squares.factors, squares.shape)
     for _ in range(steps):
         fleet.step()
     model = Model(run, squares.shape, fleet.weights(0))

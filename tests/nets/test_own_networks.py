@@ -67,8 +67,8 @@ def test_own_networks_train_stacked_as_alone(squares: Any) -> None:
         Run(VAE(), Own(Encoder, decoder), "squares", seed, batch_size=5, latents=2, optimiser=Adam(1e-3))
         for seed in range(2)
     ]
-    together = Fleet(runs, squares.images_on("cpu"), len(squares.factors), squares.shape)
-    alone = Fleet(runs[1:], squares.images_on("cpu"), len(squares.factors), squares.shape)
+    together = Fleet(runs, squares.images_on("cpu"), squares.factors, squares.shape)
+    alone = Fleet(runs[1:], squares.images_on("cpu"), squares.factors, squares.shape)
     for fleet in (together, alone):
         for _ in range(3):
             fleet.step()

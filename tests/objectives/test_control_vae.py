@@ -117,7 +117,7 @@ def steps_of(fleet: Fleet, count: int) -> list[list[dict[str, Any]]]:
 def test_beta_follows_the_kl_of_each_run_of_a_fleet(squares: Any) -> None:
     """The fleet's β, step by step, is what the rule in plain Python makes of the KL that it logs."""
     several = runs(squares)
-    fleet = Fleet(several, squares.images_on("cpu"), len(squares.factors), squares.shape)
+    fleet = Fleet(several, squares.images_on("cpu"), squares.factors, squares.shape)
     history = steps_of(fleet, 12)
     for row, run in enumerate(several):
         terms = [step[row] for step in history]
@@ -125,13 +125,13 @@ def test_beta_follows_the_kl_of_each_run_of_a_fleet(squares: Any) -> None:
         assert [term["beta"] for term in terms] == pytest.approx([beta for beta, _ in expected], rel=1e-5)
         assert fleet.weights(row)["controller.integral"].item() == pytest.approx(expected[-1][1], rel=1e-4)
         assert len({round(term["beta"], 6) for term in terms}) > 3
-        alone = Fleet([run], squares.images_on("cpu"), len(squares.factors), squares.shape)
+        alone = Fleet([run], squares.images_on("cpu"), squares.factors, squares.shape)
         assert [step[0]["beta"] for step in steps_of(alone, 12)] == pytest.approx([t["beta"] for t in terms], rel=1e-5)
 
 
 def test_a_failed_run_keeps_its_last_state_and_others_go_on(squares: Any) -> None:
     several = runs(squares)[:2]
-    fleet = Fleet(several, squares.images_on("cpu"), len(squares.factors), squares.shape)
+    fleet = Fleet(several, squares.images_on("cpu"), squares.factors, squares.shape)
     steps_of(fleet, 2)
     before = [fleet.weights(row)["controller.integral"] for row in range(2)]
     fleet.state["weights/encoder"][0] = torch.nan
@@ -189,7 +189,7 @@ class Forgetful(Autoencoder):
 
 def test_a_method_of_ones_own_keeps_what_it_names(squares: Any) -> None:
     def trained(method: Forgetful) -> Fleet:
-        fleet = Fleet([small_run(method)], squares.images_on("cpu"), len(squares.factors), squares.shape)
+        fleet = Fleet([small_run(method)], squares.images_on("cpu"), squares.factors, squares.shape)
         steps_of(fleet, 3)
         return fleet
 

@@ -171,7 +171,7 @@ def test_a_step_has_as_many_critic_updates_as_asked() -> None:
 
 
 def trained(run: Run, squares: Any, steps: int = 2) -> Fleet:
-    fleet = Fleet([run], squares.images_on("cpu"), len(squares.factors), squares.shape)
+    fleet = Fleet([run], squares.images_on("cpu"), squares.factors, squares.shape)
     for _ in range(steps):
         fleet.step()
     return fleet

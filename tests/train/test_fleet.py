@@ -26,7 +26,7 @@ def small_run(method: Any, seed: int = 0, **changes: Any) -> Run:
 
 
 def trained(runs: list[Run], squares: Any, steps: int = 5) -> Fleet:
-    fleet = Fleet(runs, squares.images_on("cpu"), len(squares.factors), squares.shape)
+    fleet = Fleet(runs, squares.images_on("cpu"), squares.factors, squares.shape)
     for _ in range(steps):
         fleet.step()
     return fleet
@@ -149,7 +149,7 @@ def test_cuda_follows_the_cpu_through_graph_replays(method: Any, squares: Any, m
     runs = [small_run(method, seed=seed) for seed in range(2)]
     # Some steps later one rounding flips a ReLU and the two part; until then they agree to a few millionths.
     here = trained(runs, squares, steps=6)
-    there = Fleet(runs, squares.images_on("cuda"), len(squares.factors), squares.shape, "cuda")
+    there = Fleet(runs, squares.images_on("cuda"), squares.factors, squares.shape, "cuda")
     for _ in range(6):
         there.step()
     assert there._graph is not None

@@ -58,7 +58,7 @@ def test_it_is_chosen_shown_and_listed_by_name(tmp_path: Path) -> None:
 
 
 def on_cuda(members: list[Any], squares: Any, steps: int) -> Fleet:
-    fleet = Fleet(members, squares.images_on("cuda"), len(squares.factors), squares.shape, "cuda")
+    fleet = Fleet(members, squares.images_on("cuda"), squares.factors, squares.shape, "cuda")
     for _ in range(steps):
         fleet.step()
     assert fleet._graph is not None

@@ -202,7 +202,7 @@ GAN = InfoWGANGP(categories=(3,), noise=5, critic_updates=2, discriminator_optim
 
 
 def on_cuda(runs: list[Run], squares: Any, steps: int) -> Fleet:
-    fleet = Fleet(runs, squares.images_on("cuda"), len(squares.factors), squares.shape, "cuda")
+    fleet = Fleet(runs, squares.images_on("cuda"), squares.factors, squares.shape, "cuda")
     for _ in range(steps):
         fleet.step()
     assert fleet._graph is not None
