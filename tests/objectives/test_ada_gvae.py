@@ -8,13 +8,21 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from numpy.typing import NDArray
 from single import Single, small_run
 from test_gvae import Array, assert_is, assert_slopes, encoded, expected, posteriors
 from torch.distributions import Normal, kl_divergence
 
-from hackle.core.types import RunError
-from hackle.objectives import AdaGVAE, AdaMLVAE
+from hackle.core.factors import Factor, FactorGrid
+from hackle.core.method import about
+from hackle.core.regimes import Pairs
+from hackle.core.types import Adam, Run, RunError
+from hackle.metrics import mig_score
+from hackle.nets import MLP
+from hackle.objectives import GVAE, AdaGVAE, AdaMLVAE, BetaVAE
 from hackle.objectives.ada_gvae import all_but_largest, below_threshold, divergences
+from hackle.train.fleet import Fleet
+from hackle.train.model import Model
 
 
 def test_divergences_are_those_of_normals() -> None:
@@ -114,3 +122,39 @@ def test_fields_are_checked() -> None:
         AdaGVAE(direction="backward")  # type: ignore[arg-type]
     with pytest.raises(RunError, match="known_k is 1; expected True or False"):
         AdaMLVAE(known_k=1)  # type: ignore[arg-type]
+
+
+BLOBS = FactorGrid([Factor("x", 8), Factor("y", 8)])
+
+
+def trained(method: Any, batch: int, steps: int, seeds: int) -> list[NDArray[np.float32]]:
+    """The means (64, 3) of all images of a blob on 8×8 pixels, for each of some trained models."""
+    line = np.arange(8)
+    bump = np.exp(-((line[:, None] - line) ** 2) / 4.5)
+    pixels = torch.from_numpy(np.rint(255 * bump[:, None, None, :] * bump[None, :, :, None]).astype(np.uint8))
+    images = pixels.reshape(64, 8, 8, 1)
+    usual: dict[str, Any] = {"batch_size": batch, "latents": 3, "optimiser": Adam(learning_rate=1e-2)}
+    if about(method).supervision == "pairs":
+        usual["pairs"] = Pairs("differ", changed=1)
+    runs = [Run(method, MLP((48,)), "blobs", seed, **usual) for seed in range(seeds)]
+    fleet = Fleet(runs, lambda index, stream: images[index], BLOBS, (8, 8, 1))
+    for _ in range(steps):
+        fleet.step()
+    models = [Model(run, (8, 8, 1), fleet.weights(row)) for row, run in enumerate(runs)]
+    return [model.encode(images.numpy())[0] for model in models]
+
+
+def test_pairs_find_the_axes_that_single_images_leave_open() -> None:
+    """Of a blob's position a β-VAE learns any two directions; pairs that differ in one factor single out its axes."""
+    factors = BLOBS.rows(np.arange(64))
+    plain, paired = (
+        [mig_score(codes, factors) for codes in trained(method, batch, 200, 3)]
+        for method, batch in ((BetaVAE(0.2), 32), (AdaGVAE(0.2), 16))
+    )
+    assert min(paired) > max(plain)
+    assert np.mean(paired) > np.mean(plain) + 0.15
+    # Known factors also have their own coordinates.
+    codes = trained(GVAE(0.2), 16, 100, 1)[0]
+    correlations = abs(np.corrcoef(codes.T, factors.T)[:3, 3:])
+    assert correlations.argmax(0).tolist() == [0, 1]
+    assert correlations.max(0).min() > 0.9
