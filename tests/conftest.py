@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import os
 
+# Test workers share the machine's cores; threads beyond one each spend more time on waiting for each other than on work.
+# Libraries read this when they are loaded, those of processes that tests start as well.
+os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
+os.environ["MPLBACKEND"] = "agg"
+
 import pytest
 import torch
 
 from squares import CopiedSquares, Squares
 
-# Two test workers share the machine's cores; more threads than that only wait for each other.
 torch.set_num_threads(1)
-os.environ.setdefault("MPLBACKEND", "agg")
 
 
 @pytest.fixture(scope="session")
