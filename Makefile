@@ -20,10 +20,10 @@ demo: $(READY)
 	$(BIN)/hackle demo
 
 test: $(READY)
-	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow and not gpu"
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not slow and not gpu"
 
 test-all: $(READY)
-	$(BIN)/python -m pytest -n $(WORKERS) -m "not gpu"
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not gpu"
 
 check: $(READY)
 	$(BIN)/ruff check .

@@ -12,6 +12,7 @@ os.environ["MPLBACKEND"] = "agg"
 import pytest
 import torch
 
+import forked
 from squares import CopiedSquares, Squares
 
 torch.set_num_threads(1)
@@ -25,6 +26,13 @@ def squares() -> Squares:
 @pytest.fixture(scope="session")
 def copied_squares() -> Squares:
     return CopiedSquares()
+
+
+@pytest.fixture
+def forked_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers of studies and of drawing are forks; studies that other tests begin by the command line start them anew."""
+    for module in ("hackle.engine.local", "hackle.report.study_page"):
+        monkeypatch.setattr(f"{module}.get_context", lambda method: forked.FORKS)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -7,12 +7,11 @@ stored, judged, drawn and listed.
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+import forked
 
 PARTS = '''
 from dataclasses import dataclass, replace
@@ -120,15 +119,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def hackle(place: Path, *words: str, code: int = 0) -> str:
     """What a command prints, run where the file lies."""
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "HACKLE_DATA": str(place / "data"), "COLUMNS": "200"}
-    done = subprocess.run(
-        [sys.executable, "-m", "hackle", *words],
-        cwd=place,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = forked.hackle(*words, folder=place, HACKLE_DATA=str(place / "data"), COLUMNS="200")
     assert done.returncode == code, done.stdout + done.stderr
     return done.stdout
 

@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import forked
 from hackle.cli.main import main
 from hackle.cli.words import print_scores
 from hackle.core.types import HackleError
@@ -309,10 +310,14 @@ def test_help_and_version(capsys: Any) -> None:
 
 def test_a_terminal_without_unicode_gets_question_marks(tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONIOENCODING": "ascii", "LC_ALL": "C"}
-    for words in ([], ["train", "vae", "--help"], ["data", "list"], ["train", "vae", "--seed", "-1"]):
-        done = subprocess.run(
-            [sys.executable, "-m", "hackle", *words], env=environment, capture_output=True, text=True, check=False
-        )
+    command = [sys.executable, "-m", "hackle"]
+    started = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    for done in (
+        started,
+        forked.hackle("train", "vae", "--help", **environment),
+        forked.hackle("data", "list", **environment),
+        forked.hackle("train", "vae", "--seed", "-1", **environment),
+    ):
         assert "codec" not in done.stderr
         assert "?" in done.stdout + done.stderr
 

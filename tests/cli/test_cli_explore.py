@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import socket
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ from urllib.request import Request, urlopen
 
 import pytest
 
+import forked
 from hackle.cli.main import main
 from hackle.objectives import VAE
 from hackle.train.model import Model
@@ -31,20 +31,26 @@ def run(tmp_path: Path, squares: Any) -> Path:
 
 
 @contextmanager
-def started(*words: str) -> Iterator[str]:
+def started(run: Path, *words: str) -> Iterator[str]:
     """The command in a process of its own, interrupted in the end; the address that it prints."""
-    code = f"from hackle.cli.main import main; main({['explore', *words]!r})"
-    command = [sys.executable, "-u", "-c", code]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
-        assert process.stdout is not None
-        line = process.stdout.readline()
-        try:
-            found = re.search(r"http://\S+", line)
-            assert found is not None, line
-            yield found.group()
-        finally:
-            process.send_signal(signal.SIGINT)
-            assert process.wait(20) in (0, -signal.SIGINT, 130)
+    code = "from hackle.cli.main import main; main()"
+    out, error = run.parent / "out", run.parent / "error"
+    process = forked.start(code, "explore", run, *words, said=(out, error))
+    assert process.pid is not None
+    try:
+        deadline = time.monotonic() + 120
+        while not (out.exists() and "\n" in out.read_text()):
+            assert process.is_alive(), error.read_text()
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        (line, *_) = out.read_text().splitlines()
+        found = re.search(r"http://\S+", line)
+        assert found is not None, line
+        yield found.group()
+    finally:
+        os.kill(process.pid, signal.SIGINT)
+        process.join(20)
+        assert process.exitcode in (0, -signal.SIGINT, 130)
 
 
 def answer(address: str, **headers: str) -> bytes:
@@ -59,14 +65,14 @@ def answer(address: str, **headers: str) -> bytes:
 
 
 def test_it_serves_on_loopback_and_ends_with_an_interrupt(run: Path) -> None:
-    with started(str(run), "--port", "0", "--no-browser") as address:
+    with started(run, "--port", "0", "--no-browser") as address:
         assert address.startswith("http://127.0.0.1:")
         assert b"hackle explorer" in answer(address)
         assert b'"count":1' in answer(f"{address}api/runs")
 
 
 def test_other_hosts_need_the_token_in_the_address(run: Path) -> None:
-    with started(str(run), "--host", "0.0.0.0", "--port", "0", "--no-browser") as address:
+    with started(run, "--host", "0.0.0.0", "--port", "0", "--no-browser") as address:
         port, token = re.search(r":(\d+)/\?token=(\S+)", address).groups()  # type: ignore[union-attr]
         assert len(token) >= 24
         assert b"hackle explorer" in answer(f"http://127.0.0.1:{port}/", Authorization=f"Bearer {token}")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import pytest
 
+import forked
 from cli.test_cli_results import store
 
 CLAIM = """
@@ -22,11 +22,9 @@ noise_hurts = Claim(
 """
 
 
-def claims(*words: str) -> subprocess.CompletedProcess[str]:
+def claims(*words: str) -> CompletedProcess[str]:
     """In a process of its own: a claim that was included stays for the life of a process."""
-    return subprocess.run(
-        [sys.executable, "-m", "hackle", "claims", *words], capture_output=True, text=True, check=False
-    )
+    return forked.hackle("claims", *words)
 
 
 def test_a_claim_from_a_file_is_judged_with_all_others(tmp_path: Path) -> None:

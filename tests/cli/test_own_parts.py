@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import forked
 import hackle.objectives
 from hackle.core.method import is_method
 from hackle.core.parts import KINDS, Parts, name_of
@@ -90,18 +90,9 @@ def quiet_and_quieter(seeds=1):
 '''
 
 
-def hackle_command(*words: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """In a process of its own, which knows nothing of the file but what the words say."""
-    command = [
-        sys.executable,
-        "-c",
-        "import sys; sys.path.pop(0); from hackle.cli.main import main; main(sys.argv[1:])",
-    ]
-    return subprocess.run([*command, *words], capture_output=True, text=True, check=False, cwd=folder)
-
-
 def done(*words: str, folder: Path) -> str:
-    answer = hackle_command(*words, folder=folder)
+    """What a process of its own says, which knows nothing of the file but what the words say."""
+    answer = forked.hackle(*words, folder=folder)
     assert answer.returncode == 0, answer.stderr
     return answer.stdout
 
@@ -122,7 +113,7 @@ def test_one_of_each_from_a_file_trains_and_is_read_again(folder: Path, monkeypa
     assert content["record"]["dataset"] == "mine.py:dots"
     assert content["sources"].keys() == {"mine:QuietVAE", "mine:Small", "mine.py:dots"}
 
-    refused = hackle_command("score", "run", "--metrics", "mig", folder=folder)
+    refused = forked.hackle("score", "run", "--metrics", "mig", folder=folder)
     assert refused.returncode == 1
     assert "--trust" in refused.stderr
     assert "mig" in done("score", "run", "--metrics", "mig,kl", "--fraction", "0.02", "--trust", folder=folder)
@@ -131,7 +122,7 @@ def test_one_of_each_from_a_file_trains_and_is_read_again(folder: Path, monkeypa
     assert row["strength"] == 3.0
 
     (folder / "mine.py").write_text(PARTS + "\n# Changed.\n")
-    changed = hackle_command("show", "run", "--trust", folder=folder)
+    changed = forked.hackle("show", "run", "--trust", folder=folder)
     assert "traversals.gif" in changed.stdout
     # One line of ours, and not a warning of Python's with a place in the code and the code for programs.
     (told,) = [line for line in changed.stderr.splitlines() if "source of" in line]
@@ -199,7 +190,7 @@ def test_a_study_of_ones_own_parts_is_stored_and_reported(folder: Path) -> None:
     ],
 )
 def test_what_is_no_such_part_is_refused(folder: Path, words: tuple[str, ...], message: str) -> None:
-    answer = hackle_command("train", *words, "--steps", "1", folder=folder)
+    answer = forked.hackle("train", *words, "--steps", "1", folder=folder)
     assert answer.returncode == 1
     assert message in " ".join(answer.stderr.split())
 

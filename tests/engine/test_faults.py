@@ -6,13 +6,12 @@ import errno
 import os
 import signal
 import sqlite3
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, replace
 from multiprocessing import active_children
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -22,6 +21,7 @@ import pytest
 import torch
 from small_study import ACCIDENTS, Unlucky, assert_same, some_runs, study
 
+import forked
 from hackle.core.files import lock_holder
 from hackle.core.records import record_hash
 from hackle.core.types import HackleError, Phase, Run
@@ -33,23 +33,15 @@ from hackle.train.fleet import Fleet
 from hackle.train.model import WEIGHTS
 from train.test_fleet import small_run
 
-SEARCHED = [str(path) for path in Path(__file__).parents[:2]]
-
 
 class Killed(BaseException):
     """The end of the process at this very line, as far as the files can tell."""
 
 
-def start(code: str, *arguments: Any) -> subprocess.Popen[bytes]:
-    """Python in a process of its own that finds the modules of these tests."""
-    words = [sys.executable, "-c", f"import sys; sys.path[:0] = {SEARCHED}\n{code}", *map(str, arguments)]
-    return subprocess.Popen(words, stderr=subprocess.DEVNULL)
-
-
-def wait_for(condition: Callable[[], bool], process: subprocess.Popen[bytes] | None = None) -> None:
+def wait_for(condition: Callable[[], bool], process: BaseProcess | None = None) -> None:
     deadline = time.monotonic() + 120
     while not condition():
-        assert process is None or process.poll() is None, "the process ended too early"
+        assert process is None or process.is_alive(), "the process ended too early"
         assert time.monotonic() < deadline
         time.sleep(0.005)
 
@@ -66,11 +58,11 @@ def stored_so_far(out: Path) -> dict[str, str]:
 def test_the_driver_is_killed_at_any_moment(data: Path, undisturbed: Path, tmp_path: Path) -> None:
     out, rng, stored = tmp_path / "study", np.random.default_rng(0), set()
     for _ in range(2):
-        process = start("import small_study; small_study.main()", data, out, 0)
+        process = forked.start("from engine import small_study; small_study.main()", data, out, 0)
         wait_for(lambda: bool(lock_holder(out)), process)
         time.sleep(rng.uniform(0.1, 1.5))
         process.kill()
-        process.wait()
+        process.join()
         if (out / "results.sqlite").exists():
             now = set(stored_so_far(out))
             assert now >= stored
@@ -83,7 +75,8 @@ def test_a_second_driver_is_refused_until_the_first_is_killed_and_its_workers_en
     data: Path, undisturbed: Path, tmp_path: Path
 ) -> None:
     code = (
-        "import small_study, threading, time\n"
+        "import sys, threading, time\n"
+        "from engine import small_study\n"
         "from multiprocessing import active_children\n"
         "from pathlib import Path\n"
         "def note():\n"
@@ -94,13 +87,13 @@ def test_a_second_driver_is_refused_until_the_first_is_killed_and_its_workers_en
         "    small_study.main()\n"
     )
     out, note = tmp_path / "study", tmp_path / "pid"
-    process = start(code, data, out, 1, note)
+    process = forked.start(code, data, out, 1, note)
     wait_for(lambda: note.exists() and bool(note.read_text()), process)
     with pytest.raises(EngineError, match=rf"in use by process {process.pid} on .* since 20"):
         study(some_runs(data), out)
     wait_for(lambda: bool(list(out.glob("fleets/checkpoint*.safetensors"))), process)
     process.kill()
-    process.wait()
+    process.join()
     assert f"process {process.pid} " in lock_holder(out)
     worker = Path(f"/proc/{note.read_text()}/stat")
     wait_for(lambda: not worker.exists() or worker.read_text().rsplit(")", 1)[1].split()[0] == "Z")
@@ -108,6 +101,7 @@ def test_a_second_driver_is_refused_until_the_first_is_killed_and_its_workers_en
     assert_same(undisturbed, out)
 
 
+@pytest.mark.usefixtures("forked_workers")
 def test_a_worker_is_killed_in_training(data: Path, undisturbed: Path, tmp_path: Path) -> None:
     out, killed = tmp_path / "study", []
 
@@ -131,13 +125,14 @@ def unlucky_runs(data: Path, notes: Path, accident: str, times: int) -> list[Run
     return [small_run(Unlucky(str(notes), accident, times), seed, dataset=str(data), steps=12) for seed in range(2)]
 
 
+@pytest.mark.usefixtures("forked_workers")
 def test_tasks_whose_workers_die_hang_or_fail_are_tried_again(data: Path, tmp_path: Path, capfd: Any) -> None:
     runs = [run for accident in ACCIDENTS for run in unlucky_runs(data, tmp_path / accident, accident, times=1)]
-    summary = study(runs, tmp_path / "study", workers=1, patience=15.0, progress=True)
+    summary = study(runs, tmp_path / "study", workers=1, patience=6.0, progress=True)
     assert (summary.done, summary.failed) == (6, 0)
     said = " ".join(capfd.readouterr().err.split())
     assert "its worker died (exit code -9); trying again" in said
-    assert "no sign of life for 15 s; its worker is killed" in said
+    assert "no sign of life for 6 s; its worker is killed" in said
     assert "a cosmic ray; trying again" in said
     study([replace(run, method=Unlucky(str(tmp_path), "fail", 0)) for run in runs[:2]], tmp_path / "lucky")
     lucky = read(tmp_path / "lucky").scores.sort_values(["seed", "metric", "representation"])["score"].to_numpy()
@@ -230,7 +225,8 @@ def test_the_driver_dies_while_weights_of_a_fleet_are_written(
 
 def test_the_driver_is_killed_in_the_middle_of_a_write(data: Path, undisturbed: Path, tmp_path: Path) -> None:
     code = (
-        "import os, signal, small_study\n"
+        "import os, signal\n"
+        "from engine import small_study\n"
         "from hackle.store import entries\n"
         "original, count = entries.insert_details, []\n"
         "def insert_details(connection, run, entry):\n"
@@ -242,7 +238,9 @@ def test_the_driver_is_killed_in_the_middle_of_a_write(data: Path, undisturbed: 
         "small_study.main()\n"
     )
     out = tmp_path / "study"
-    assert start(code, data, out, 0).wait() == -signal.SIGKILL
+    process = forked.start(code, data, out, 0)
+    process.join()
+    assert process.exitcode == -signal.SIGKILL
     assert len(stored_so_far(out)) == 2
     tables = read(out)
     assert set(tables.scores["run"]) == set(tables.runs["run"]) == set(tables.array("codes"))

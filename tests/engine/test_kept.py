@@ -81,6 +81,7 @@ def test_beside_a_run_that_must_be_trained_again_one_that_was_not_scored_is_only
     assert trained == [runs[1]] * 2
 
 
+@pytest.mark.usefixtures("forked_workers")
 def test_a_metric_that_only_the_driver_finds_is_refused_before_the_first_step(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -102,6 +103,7 @@ class Homeless(Autoencoder):
         return VAE().phases(run)
 
 
+@pytest.mark.usefixtures("forked_workers")
 def test_a_method_that_workers_cannot_import_is_refused_before_the_first_step(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

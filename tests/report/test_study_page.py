@@ -289,6 +289,7 @@ def test_one_of_a_kind_is_singular(tmp_path: Path) -> None:
         assert f"<b>1</b><span>{name}</span>" in text
 
 
+@pytest.mark.usefixtures("forked_workers")
 def test_two_processes_draw_the_same(study: Tables) -> None:
     charts = {name: FIGURES[name](study) for name in ("yang2020-figure-1", "split-encoder-figure-3")}
     drawn = []

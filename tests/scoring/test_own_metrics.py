@@ -227,6 +227,7 @@ about_strongest = Claim(
 """
 
 
+@pytest.mark.usefixtures("forked_workers")
 @pytest.mark.parametrize("workers", [0, 1])
 def test_through_the_command_line_into_a_study_and_its_claims(
     own: Path, squares_file: Path, tmp_path: Path, workers: int, monkeypatch: pytest.MonkeyPatch, capsys: Any

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import sqlite3
 import subprocess
 import sys
@@ -16,12 +14,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import forked
 from hackle.core.records import record_hash
 from hackle.store import FILE, SCHEMA, Store, StoreError, merging, read, repair
 from hackle.store.tables import Outcome
 from made_up_outcomes import made_up, made_up_run
-
-TESTS = Path(__file__).parents[1]
 
 
 def filled(folder: Path, runs: int) -> None:
@@ -40,10 +37,8 @@ def test_kill_9_in_the_middle_of_writing_leaves_whole_runs_alone(tmp_path: Path)
     script = textwrap.dedent(
         """
         import sys
-        from made_up_outcomes import made_up
         from hackle.store import Store
-        sys.path.insert(0, sys.argv[2])
-        from test_store_faults import large
+        from store.test_store_faults import large
         with Store.create_or_open(sys.argv[1]) as store:
             seed = len(store.known())
             while True:
@@ -52,23 +47,18 @@ def test_kill_9_in_the_middle_of_writing_leaves_whole_runs_alone(tmp_path: Path)
                 seed += 1
         """
     )
-    said = -1
-    environment = {**os.environ, "PYTHONPATH": str(TESTS), "OMP_NUM_THREADS": "1"}
+    study = tmp_path / "study"
     for attempt in range(3):
-        child = subprocess.Popen(
-            [sys.executable, "-c", script, str(tmp_path), str(TESTS / "store")],
-            stdout=subprocess.PIPE,
-            text=True,
-            env=environment,
-        )
-        assert child.stdout is not None
-        for _ in range(2 + attempt):
-            said = int(child.stdout.readline())
+        out, error = tmp_path / f"out {attempt}", tmp_path / f"error {attempt}"
+        child = forked.start(script, study, said=(out, error))
+        while not out.exists() or out.read_text().count("\n") < 2 + attempt:
+            assert child.is_alive(), error.read_text()
+            time.sleep(0.0005)
         time.sleep(0.0007 * (attempt + 1))
-        child.send_signal(signal.SIGKILL)
-        rest = child.communicate()[0].split()
-        said = int(rest[-1]) if rest else said
-        with Store.open(tmp_path) as store:
+        child.kill()
+        child.join()
+        said = int(out.read_text().split()[-1])
+        with Store.open(study) as store:
             store.check()
             known = store.known()
             tables = store.tables()

@@ -5,8 +5,6 @@ from __future__ import annotations
 import csv
 import os
 import signal
-import subprocess
-import sys
 import threading
 import time
 from dataclasses import replace
@@ -18,6 +16,7 @@ import torch
 from safetensors.torch import load_file
 from torch import nn
 
+import forked
 from hackle.core.types import HackleError, Run
 from hackle.nets import Adversarial, Own
 from hackle.objectives import VAE, BetaVAE, FactorVAE
@@ -101,22 +100,26 @@ def test_stopping_and_resuming_changes_nothing(
 
 
 def test_a_killed_run_resumes_to_the_same_weights(tmp_path: Path, squares: Any) -> None:
-    run = small_run(FACTOR, steps=90)
+    run = small_run(FACTOR, steps=30)
+    # Steps that take their time leave time to be killed in.
     code = (
-        "import sys; sys.path[:0] = sys.argv[2:]\n"
+        "import sys, time\n"
         "from pathlib import Path\n"
         "from conftest import Squares\n"
-        "from test_train import FACTOR, quiet\n"
+        "from hackle.train.fleet import Fleet\n"
+        "from train.test_train import FACTOR, quiet\n"
         "from train.test_fleet import small_run\n"
-        "quiet(small_run(FACTOR, steps=90), Path(sys.argv[1]), Squares(), log_every=3, checkpoint_seconds=0.0)\n"
+        "step = Fleet.step\n"
+        "Fleet.step = lambda fleet: time.sleep(0.1) or step(fleet)\n"
+        "quiet(small_run(FACTOR, steps=30), Path(sys.argv[1]), Squares(), log_every=3, checkpoint_seconds=0.0)\n"
     )
     folder = tmp_path / "killed"
-    process = subprocess.Popen([sys.executable, "-c", code, str(folder), *map(str, Path(__file__).parents[:2])])
+    process = forked.start(code, folder)
     deadline = time.monotonic() + 120
-    while not (folder / "checkpoint.safetensors").exists() and process.poll() is None and time.monotonic() < deadline:
+    while not (folder / "checkpoint.safetensors").exists() and process.is_alive() and time.monotonic() < deadline:
         time.sleep(0.01)
     process.kill()
-    process.wait()
+    process.join()
     assert not (folder / "weights.safetensors").exists(), "the run ended before it could be killed"
     quiet(run, folder, squares, log_every=3, resume=True)
     quiet(run, tmp_path / "whole", squares, log_every=3)
@@ -127,26 +130,26 @@ def test_a_killed_run_resumes_to_the_same_weights(tmp_path: Path, squares: Any) 
 def test_a_folder_in_which_another_process_trains_is_left_to_it(tmp_path: Path, squares: Any) -> None:
     run, folder = small_run(VAE(), steps=3), tmp_path / "run"
     code = (
-        "import sys, time; sys.path[:0] = sys.argv[2:]\n"
+        "import sys, time\n"
         "from pathlib import Path\n"
         "from conftest import Squares\n"
         "from hackle.objectives import VAE\n"
-        "from test_train import quiet\n"
+        "from train.test_train import quiet\n"
         "from train.test_fleet import small_run\n"
         "scores = lambda model, data: time.sleep(600) or {}\n"
         "more = {'scores': scores, 'score_every': 1, 'checkpoint_seconds': 0.0}\n"
         "quiet(small_run(VAE(), steps=3), Path(sys.argv[1]), Squares(), log_every=1, **more)\n"
     )
-    process = subprocess.Popen([sys.executable, "-c", code, str(folder), *map(str, Path(__file__).parents[:2])])
+    process = forked.start(code, folder)
     deadline = time.monotonic() + 120
-    while not (folder / "run.json").exists() and process.poll() is None and time.monotonic() < deadline:
+    while not (folder / "run.json").exists() and process.is_alive() and time.monotonic() < deadline:
         time.sleep(0.01)
     try:
         with pytest.raises(TrainingError, match=rf"in use by process {process.pid} on .* since 20.*; wait until"):
             quiet(run, folder, squares, resume=True)
     finally:
         process.kill()
-        process.wait()
+        process.join()
     # The lock of a dead process holds nobody, and none is left behind.
     quiet(run, folder, squares, resume=True)
     assert (folder / "weights.safetensors").is_file()

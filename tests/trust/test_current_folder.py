@@ -7,8 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
+import forked
 from hackle.store import Store
 from made_up_outcomes import made_up
 
@@ -48,25 +47,47 @@ def study(folder: Path) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("script", [DRAW, WORK], ids=["drawing", "work"])
-def test_processes_start_without_modules_of_the_current_folder(tmp_path: Path, script: str) -> None:
-    folder, mark = study(tmp_path / "study"), tmp_path / "code has run"
+def put_module(folder: Path) -> Path:
+    """A module that Python starts processes with, and the mark that it leaves."""
+    mark = folder.parent / "module has run"
     (folder / "multiprocessing.py").write_text(f"open({str(mark)!r}, 'w').close()\nraise SystemExit\n")
-    done = run_there(folder, script)
-    assert not mark.exists()
-    assert done.returncode == 0, done.stderr
+    return mark
 
 
-@pytest.mark.parametrize("what", ["report", "drawing"])
-def test_settings_of_the_current_folder_run_no_latex(tmp_path: Path, what: str) -> None:
-    mark, tools = tmp_path / "code has run", tmp_path / "tools"
-    folder = study(tmp_path / "study")
+def put_settings(folder: Path) -> tuple[Path, str]:
+    """Settings of matplotlib's that have LaTeX run, the mark that it leaves, and the path on which it is found."""
+    mark, tools = folder.parent / "latex has run", folder.parent / "tools"
     (folder / "matplotlibrc").write_text("text.usetex: True\n")
     tools.mkdir()
     (tools / "latex").write_text(f"#!/bin/sh\ntouch '{mark}'\nexit 1\n")
     (tools / "latex").chmod(0o755)
-    path = f"{tools}{os.pathsep}{os.environ['PATH']}"
-    # The verb draws a table of few runs in its own process, the other script in processes that it starts.
-    done = run_there(folder, MAIN, "report", ".", PATH=path) if what == "report" else run_there(folder, DRAW, PATH=path)
+    return mark, f"{tools}{os.pathsep}{os.environ['PATH']}"
+
+
+def test_processes_that_draw_start_without_modules_and_settings_of_the_current_folder(tmp_path: Path) -> None:
+    folder = study(tmp_path / "study")
+    code_mark, (latex_mark, path) = put_module(folder), put_settings(folder)
+    # Whatever this one has imported, those that it starts begin with nothing.
+    process = forked.start(DRAW, folder=folder, said=("out", "error"), PATH=path)
+    process.join(120)
+    assert not code_mark.exists()
+    assert not latex_mark.exists()
+    assert process.exitcode == 0, (folder / "error").read_text()
+
+
+def test_processes_that_work_start_without_modules_of_the_current_folder(tmp_path: Path) -> None:
+    folder = study(tmp_path / "study")
+    mark = put_module(folder)
+    process = forked.start(WORK, folder=folder, said=("out", "error"))
+    process.join(120)
+    assert not mark.exists()
+    assert process.exitcode == 0, (folder / "error").read_text()
+
+
+def test_settings_of_the_current_folder_run_no_latex(tmp_path: Path) -> None:
+    """The verb draws a table of few runs in its own process."""
+    folder = study(tmp_path / "study")
+    mark, path = put_settings(folder)
+    done = run_there(folder, MAIN, "report", ".", PATH=path)
     assert not mark.exists()
     assert done.returncode == 0, done.stderr
