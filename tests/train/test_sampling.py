@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,12 +21,15 @@ from hackle.core.randomness import Stream
 from hackle.core.regimes import Drawing, Labels, Pairs, labelled_images, row_weights, training_rows
 from hackle.core.types import HackleError, Losses, Nets, Phase, Run, RunError, Step
 from hackle.nets import Convolutional
-from hackle.objectives.beta_vae import BetaVAE
+from hackle.objectives import AdaGVAE, BetaVAE
 from hackle.objectives.vae import autoencoder_phase, evidence
-from hackle.train import sampling
+from hackle.train import Stopped, fit, sampling
 from hackle.train.fleet import Fleet, group
 from hackle.train.held_out import Remaining
+from hackle.train.model import Model
 from hackle.train.sampling import Sampler, check_data
+from train.test_fleet import assert_same_weights, small_run, trained
+from train.test_train import assert_equal_weights, quiet, stop_after
 
 SPRITES = FactorGrid([Factor(name, size) for name, size in zip("abcde", (3, 6, 40, 32, 32), strict=True)])
 """The sizes of dSprites."""
@@ -398,6 +402,20 @@ def _loss(nets: Nets, step: Step, run: Any) -> Losses:
     return Losses(found.reconstruction, terms)
 
 
+@dataclass(frozen=True)
+class Logs(BetaVAE):
+    """A method that logs the mean of all that it is given."""
+
+    def phases(self, run: Run) -> tuple[Phase, ...]:
+        return (autoencoder_phase(_means, run),)
+
+
+def _means(nets: Nets, step: Step, run: Any) -> Losses:
+    given = {name: getattr(step, name) for name in ("images", "partners", "changed", "labelled", "labels")}
+    terms = {name: value.double().mean() for name, value in given.items() if value is not None}
+    return Losses(evidence(nets, step, run).reconstruction, terms)
+
+
 def test_a_loss_sees_partners_and_labels_the_same_alone_and_in_a_stack() -> None:
     grid = FactorGrid([Factor("a", 2), Factor("b", 2), Factor("c", 3), Factor("instance", 2, observed=False)])
     run = run_with(pairs=Pairs("differ", changed=2), labels=Labels(10), batch_size=8)
@@ -414,6 +432,78 @@ def test_a_loss_sees_partners_and_labels_the_same_alone_and_in_a_stack() -> None
     assert [each["changed"] for each in together] == [2.0] * 3
     assert together == [terms([each])[0] for each in runs]
     assert len({each["partners"] for each in together}) == 3
+
+
+EVERYTHING: dict[str, Any] = {
+    "drawing": Drawing("x~y", 0.3, "side=1 & x=3"),
+    "pairs": Pairs("resample", 1),
+    "labels": Labels(6, "noisy"),
+    "held_out": 4,
+}
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_a_run_with_every_regime_is_resumed_lengthened_and_begun_from_with_the_same_bits(
+    precision: Any, tmp_path: Path, squares: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = small_run(AdaGVAE(4.0), steps=12, precision=precision, **EVERYTHING)
+    quiet(run, tmp_path / "whole", squares, log_every=4)
+    with monkeypatch.context() as patched:
+        stop_after(patched, 7)
+        with pytest.raises(Stopped):
+            quiet(run, tmp_path / "resumed", squares, log_every=4)
+    quiet(run, tmp_path / "resumed", squares, log_every=4, resume=True)
+    quiet(replace(run, steps=5), tmp_path / "lengthened", squares, log_every=4)
+    quiet(run, tmp_path / "lengthened", squares, log_every=4)
+    for folder in ("resumed", "lengthened"):
+        assert_equal_weights(tmp_path / "whole", tmp_path / folder)
+    assert Model.load(tmp_path / "whole").run == run
+    begun = fit(replace(run, seed=1), dataset=squares, start=tmp_path / "whole", progress=False)
+    assert begun.run.start_from
+
+
+def test_runs_that_stack_train_to_the_weights_that_each_has_alone(squares: Any) -> None:
+    runs = [small_run(AdaGVAE(1.0 + seed), seed=seed, steps=4, **EVERYTHING) for seed in range(2)]
+    runs = [replace(run, drawing=replace(run.drawing, sigma=0.1 + run.seed)) for run in runs]
+    together = trained(runs, squares, steps=4)
+    for row, run in enumerate(runs):
+        assert_same_weights(trained([run], squares, steps=4), 0, together, row)
+
+
+def test_bad_input_is_named_before_a_folder_is_claimed(tmp_path: Path, squares: Any) -> None:
+    with pytest.raises(HackleError, match=r"pairs.changed is 4, but this data set has 3 factors"):
+        quiet(small_run(AdaGVAE(), pairs=Pairs("resample", 4)), tmp_path / "run", squares)
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("regime", REGIMES)
+def test_draws_on_cuda_are_those_on_the_cpu(regime: str) -> None:
+    grid, fields = REGIMES[regime]
+    runs = [run_with(**fields, seed=seed) for seed in range(3)]
+    here = drawn(runs, grid, 5)
+    sampler = Sampler(runs, numbered, grid, torch.device("cuda"))
+    there = sampler.batch(Stream.of([0, 1, 2], 5, "0/train", "cuda"), runs[0].method.phases(runs[0])[0])
+    for name, value in here.items():
+        assert torch.equal(value, there[name].cpu()), name
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("fields", [*(fields for _, fields in REGIMES.values()), {}])
+def test_a_captured_step_draws_afresh_as_the_steps_as_written_do(fields: dict[str, Any]) -> None:
+    """The terms of ten steps, of which all but three are replays of a graph, are those of the CPU."""
+    pixels = torch.arange(len(WHOLE), dtype=torch.uint8)[:, None, None, None].expand(-1, 16, 16, 1).contiguous()
+    runs = [replace(run_with(**fields, batch_size=8), method=Logs(), seed=seed) for seed in range(2)]
+
+    def terms(device: str) -> list[dict[str, Any]]:
+        there = pixels.to(device)
+        fleet = Fleet(runs, lambda index, stream: there[index], WHOLE, (16, 16, 1), device)
+        for _ in range(10):
+            fleet.step()
+        return fleet.averages()
+
+    for cpu, cuda in zip(terms("cpu"), terms("cuda"), strict=True):
+        assert cuda == pytest.approx(cpu, rel=1e-6)
 
 
 @pytest.mark.parametrize("needed", ["pairs", "labels"])

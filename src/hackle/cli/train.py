@@ -13,6 +13,7 @@ import torch
 import tyro
 
 from hackle.cli.words import run_command, take_option
+from hackle.core.design import REGIMES
 from hackle.core.method import about
 from hackle.core.parts import name_of
 from hackle.core.types import HackleError, Run, shown_fields
@@ -99,8 +100,10 @@ def main(words: list[str]) -> None:
     options = TrainOptions(architecture=name_of(default.architecture))
     usual = options.architecture
 
-    def command(method: Any, record: Any, optimiser: Any, options: Any) -> tuple[Any, Any, Any, TrainOptions]:
-        return method, record, optimiser, options
+    def command(
+        method: Any, record: Any, optimiser: Any, options: Any, drawing: Any, pairs: Any, labels: Any
+    ) -> tuple[Any, Any, Any, TrainOptions, dict[str, Any]]:
+        return method, record, optimiser, options, {"drawing": drawing, "pairs": pairs, "labels": labels}
 
     without_prefix = tyro.conf.arg(name="")
     command.__annotations__ = {
@@ -108,11 +111,13 @@ def main(words: list[str]) -> None:
         "record": Annotated[type(record), without_prefix],
         "optimiser": Annotated[type(default.optimiser), without_prefix],
         "options": Annotated[TrainOptions, without_prefix],
+        **REGIMES,
     }
-    command.__defaults__ = (default.method, record, default.optimiser, options)
+    regimes = [getattr(default, name) for name in REGIMES]
+    command.__defaults__ = (default.method, record, default.optimiser, options, *regimes)
     source = "hackle's own; --preset NAME takes a paper's" if preset == "none" else f"those of the preset {preset}"
     command.__doc__ = f"{type(default.method).__doc__}\n\nThe defaults shown are {source}."
-    chosen, record, optimiser, options = run_command(command, f"train {method}", rest)
+    chosen, record, optimiser, options, data = run_command(command, f"train {method}", rest)
     if options.architecture == Own.name:
         raise HackleError(
             "networks of your own are named by where they are, --architecture path.py:name: see docs/networks.md"
@@ -127,6 +132,7 @@ def main(words: list[str]) -> None:
         method=chosen,
         architecture=architecture,
         optimiser=optimiser,
+        **data,
         **vars(record) | {"dataset": sized(record.dataset, resize=options.resize, pad=options.pad), "start_from": ""},
     )
     _fit(run, device, options.out, options.resume, options, record.start_from)
