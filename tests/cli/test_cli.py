@@ -19,6 +19,7 @@ import pytest
 import forked
 from hackle.cli.main import main
 from hackle.cli.words import print_scores
+from hackle.core.regimes import Drawing, Labels, Pairs
 from hackle.core.types import HackleError
 from hackle.pictures import show
 from hackle.scoring.registry import METRICS
@@ -50,6 +51,19 @@ def test_schedules_clipping_and_held_out_images_are_options_of_train(own_data: P
         assert [bool(row["held_out_elbo"]) for row in csv.DictReader(file)] == [True, True]
     with pytest.raises(SystemExit):
         main(f"train infogan --dataset {own_data} --steps 2 --held-out 4 --device cpu".split())
+
+
+def test_data_regimes_are_options_of_train(own_data: Path, tmp_path: Path, capsys: Any) -> None:
+    run = tmp_path / "run"
+    words = f"train beta-vae --dataset {own_data} --steps 2 --latents 3 --batch-size 4 --device cpu --out {run}"
+    regimes = "--drawing.correlated x~y --drawing.sigma 0.4 --pairs.rule differ --pairs.changed 2 --labels.images 8"
+    main([*words.split(), *regimes.split(), "--drawing.left-out", "side=1 & x>2"])
+    record = read_record(run)[0]
+    assert record.drawing == Drawing("x~y", 0.4, "side=1 & x>2")
+    assert (record.pairs, record.labels) == (Pairs("differ", 2), Labels(8))
+    with pytest.raises(SystemExit):
+        main([*f"train beta-vae --dataset {own_data} --device cpu --drawing.correlated x~z".split()])
+    assert "drawing.correlated is 'x~z': no factor 'z'; this grid has x, y, side" in capsys.readouterr().err
 
 
 def test_train_score_show(own_data: Path, tmp_path: Path, capsys: Any) -> None:
