@@ -82,7 +82,7 @@ def pair_loss(model: Single, means: Array, variances: Array, beta: float) -> tup
 def averaged(means: Array, variances: Array, method: Any) -> tuple[Array, Array]:
     """What two posteriors (2, l) of a pair share, by the definitions."""
     (m1, m2), (s1, s2) = means, variances
-    if isinstance(method, GVAE):
+    if isinstance(method, GVAE | AdaGVAE):
         return (m1 + m2) / 2, (s1 + s2) / 2
     precision = 1 / s1 + 1 / s2
     return (m1 / s1 + m2 / s2) / precision, (2 if method.tempered else 1) / precision

@@ -21,8 +21,8 @@ import torch
 from torch import Tensor
 
 from hackle.core.types import Losses, Nets, Phase, Run, Step
-from hackle.objectives.gvae import GVAE, MLVAE, averaged_loss
-from hackle.objectives.paired import Posteriors, encode_pairs, pair_phase, pairs_of
+from hackle.objectives.gvae import Average, averaged_loss, mean_of_moments, product, tempered_product
+from hackle.objectives.paired import PairMethod, Posteriors, encode_pairs, pair_phase, pairs_of
 
 Direction = Literal["forward", "symmetric"]
 
@@ -57,31 +57,44 @@ def _loss(nets: Nets, step: Step, run: Any) -> Losses:
     return averaged_loss(nets, step, run, posteriors, images, shared)
 
 
+class AdaptiveMethod(PairMethod):
+    """What Ada-GVAE and Ada-ML-VAE share: the shared coordinates are found."""
+
+    def phases(self, run: Run) -> tuple[Phase, ...]:
+        return (pair_phase(_loss, run),)
+
+
 @dataclass(frozen=True)
-class AdaGVAE(GVAE):
+class AdaGVAE(AdaptiveMethod):
     """Ada-GVAE: pairs of images share the mean of their posteriors' moments where these differ little."""
 
-    name, title = "ada-gvae", "Ada-GVAE"
+    name, title, symbol = "ada-gvae", "Ada-GVAE", "β"
 
+    beta: float = 4.0
+    """Weight of the KL term."""
     direction: Direction = "forward"
     """Divergence between posteriors: of the first image's from the second's, or the mean of both directions."""
     known_k: bool = False
     """Whether the number of factors that were allowed to change is known, and as many coordinates are kept."""
 
-    def phases(self, run: Run) -> tuple[Phase, ...]:
-        return (pair_phase(_loss, run),)
+    def average(self) -> Average:
+        return mean_of_moments
 
 
 @dataclass(frozen=True)
-class AdaMLVAE(MLVAE):
+class AdaMLVAE(AdaptiveMethod):
     """Ada-ML-VAE: pairs of images share the product of their posteriors where these differ little."""
 
-    name, title = "ada-ml-vae", "Ada-ML-VAE"
+    name, title, symbol = "ada-ml-vae", "Ada-ML-VAE", "β"
 
+    beta: float = 4.0
+    """Weight of the KL term."""
+    tempered: bool = False
+    """Double the product's variance, as disentanglement_lib does."""
     direction: Direction = "forward"
     """Divergence between posteriors: of the first image's from the second's, or the mean of both directions."""
     known_k: bool = False
     """Whether the number of factors that were allowed to change is known, and as many coordinates are kept."""
 
-    def phases(self, run: Run) -> tuple[Phase, ...]:
-        return (pair_phase(_loss, run),)
+    def average(self) -> Average:
+        return tempered_product if self.tempered else product

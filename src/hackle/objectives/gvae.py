@@ -77,12 +77,17 @@ def averaged_loss(nets: Nets, step: Step, run: Any, posteriors: Posteriors, imag
 def unchanged(step: Step, latents: int) -> Tensor:
     """The coordinates (b, l) whose factor was not allowed to change, and those without a factor."""
     changed = pairs_of(step)[1]
-    if changed.shape[1] > latents:
-        raise RunError(
-            f"latents is {latents}, but the data set has {changed.shape[1]} factors, and coordinate j is tied to factor j; "
-            f"expected {changed.shape[1]} or more, or a method that finds the shared coordinates itself, such as ada-gvae"
-        )
+    check_coordinates(changed.shape[1], latents)
     return ~F.pad(changed, (0, latents - changed.shape[1]))
+
+
+def check_coordinates(factors: int, latents: int) -> None:
+    """Refuse to tie coordinates to more factors than there are latents."""
+    if factors > latents:
+        raise RunError(
+            f"latents is {latents}, but the data set has {factors} factors, and coordinate j is tied to factor j; expected "
+            f"{factors} or more, or a method that finds the shared coordinates itself, such as ada-gvae"
+        )
 
 
 def _loss(nets: Nets, step: Step, run: Any) -> Losses:
@@ -90,8 +95,15 @@ def _loss(nets: Nets, step: Step, run: Any) -> Losses:
     return averaged_loss(nets, step, run, posteriors, images, unchanged(step, run.latents))
 
 
+class TiedMethod(PairMethod):
+    """What GVAE and ML-VAE share: coordinate j is tied to factor j."""
+
+    def phases(self, run: Run) -> tuple[Phase, ...]:
+        return (pair_phase(_loss, run),)
+
+
 @dataclass(frozen=True)
-class GVAE(PairMethod):
+class GVAE(TiedMethod):
     """GVAE: pairs of images whose changed factors are known share the mean of their posteriors' moments."""
 
     name, title, symbol = "gvae", "GVAE", "β"
@@ -102,12 +114,9 @@ class GVAE(PairMethod):
     def average(self) -> Average:
         return mean_of_moments
 
-    def phases(self, run: Run) -> tuple[Phase, ...]:
-        return (pair_phase(_loss, run),)
-
 
 @dataclass(frozen=True)
-class MLVAE(PairMethod):
+class MLVAE(TiedMethod):
     """ML-VAE: pairs of images whose changed factors are known share the product of their posteriors."""
 
     name, title, symbol = "ml-vae", "ML-VAE", "β"
@@ -119,6 +128,3 @@ class MLVAE(PairMethod):
 
     def average(self) -> Average:
         return tempered_product if self.tempered else product
-
-    def phases(self, run: Run) -> tuple[Phase, ...]:
-        return (pair_phase(_loss, run),)
