@@ -10,6 +10,7 @@ from samples import Sample, disentangled, imperfect, make_sample
 from hackle.metrics import (
     beta_vae,
     dci,
+    dci_es,
     dcimig,
     downstream,
     explicitness,
@@ -35,6 +36,10 @@ def _infomec(field):
     return lambda s: getattr(infomec.infomec_scores(s.codes, s.factors), field)
 
 
+def _dci_es(field):
+    return lambda s: getattr(dci_es.dci_es_scores(s.codes, s.factors, test=s.test, features=(0, 16, 64, 256)), field)
+
+
 SCORES = {
     "beta_vae_score": lambda s: beta_vae.beta_vae_score(s.differences, s.held, test=(s.test_differences, s.test_held)),
     "factor_vae_score": lambda s: factor_vae.factor_vae_score(
@@ -54,6 +59,9 @@ SCORES = {
     "infomec_scores modularity": _infomec("modularity"),
     "infomec_scores compactness": _infomec("compactness"),
     "infomec_scores explicitness": _infomec("explicitness"),
+    "dci_es_scores explicitness": _dci_es("explicitness"),
+    "dci_es_scores informativeness": _dci_es("informativeness"),
+    "dci_es_scores disentanglement": _dci_es("disentanglement"),
     "irs_score": lambda s: irs.irs_score(s.codes, s.factors),
     "mcc_score": lambda s: mcc.mcc_score(s.codes, s.factors),
     "mcc_score spearman": lambda s: mcc.mcc_score(s.codes, s.factors, correlation="spearman"),
@@ -65,8 +73,12 @@ SCORES = {
     ),
 }
 
-# Solvers stop at a tolerance, histograms are cut at one side of an edge, and folds are consecutive rows.
+# Solvers stop at a tolerance, histograms are cut at one side of an edge, folds are consecutive rows, and random features
+# meet other codes.
 TOLERANCE = {
+    "dci_es_scores explicitness": 0.02,
+    "dci_es_scores informativeness": 0.03,
+    "dci_es_scores disentanglement": 0.05,
     "beta_vae_score": 0.02,
     "sap_score": 0.005,
     "dci_scores disentanglement": 0.002,
@@ -87,10 +99,15 @@ NUMERIC = {
     "sap_score continuous",
     "dci_scores lasso disentanglement",
     "dci_scores lasso informativeness",
+    "dci_es_scores explicitness",
+    "dci_es_scores informativeness",
+    "dci_es_scores disentanglement",
     "mcc_score",
     "mcc_score spearman",
 }
 INFORMATIVENESS = {
+    "dci_es_scores explicitness",
+    "dci_es_scores informativeness",
     "infomec_scores explicitness",
     "dci_scores informativeness",
     "dci_scores lasso informativeness",
@@ -129,7 +146,7 @@ def score(sample):
 
 def test_the_list_names_every_score():
     modules = (
-        *(beta_vae, dci, dcimig, downstream, explicitness, factor_vae),
+        *(beta_vae, dci, dci_es, dcimig, downstream, explicitness, factor_vae),
         *(infomec, irs, mcc, mig, mig_sup, modularity, sap),
     )
     endings = ("_score", "_scores", "_accuracy", "_efficiency")
@@ -219,6 +236,7 @@ def test_constant_codes_alone_have_a_documented_score(name, sample):
         "dci_scores informativeness": frequent,
         "downstream_accuracy": frequent,
         "explicitness_score": 0.5,
+        "dci_es_scores explicitness": 1.0,
     }
     value = SCORES[name](constant)
     if name == "statistical_efficiency":

@@ -20,6 +20,7 @@ from hackle.metrics.checks import MetricError
 from hackle.metrics.consistency import Consistency, consistency
 from hackle.metrics.correlation import correlation_matrix, sampled_correlation_matrix
 from hackle.metrics.dci import DCIScores, dci_from_importance, dci_importance, dci_scores
+from hackle.metrics.dci_es import DCIESScores, LossCurves, dci_es_scores, explicitness_from_losses, loss_curves
 from hackle.metrics.dcimig import dcimig_from_information, dcimig_score
 from hackle.metrics.downstream import downstream_accuracy, statistical_efficiency
 from hackle.metrics.entangle import cosine_rotation, entangle, householder_rotation
@@ -66,12 +67,14 @@ __all__ = [
     "UDR",
     "Autoencoder",
     "Consistency",
+    "DCIESScores",
     "DCIScores",
     "Evaluation",
     "FactorInformation",
     "InfoMEC",
     "IsolationGap",
     "KLDivergence",
+    "LossCurves",
     "Metric",
     "MetricError",
     "OutOfRangeWarning",
@@ -89,6 +92,7 @@ __all__ = [
     "correlation_matrix",
     "cosine_rotation",
     "covariance_total_correlation",
+    "dci_es_scores",
     "dci_from_importance",
     "dci_importance",
     "dci_scores",
@@ -99,6 +103,7 @@ __all__ = [
     "elbo",
     "entangle",
     "excess_entanglement",
+    "explicitness_from_losses",
     "explicitness_per_factor",
     "explicitness_score",
     "factor_information",
@@ -116,6 +121,7 @@ __all__ = [
     "jemmig_from_information",
     "jemmig_per_factor",
     "kl_divergence",
+    "loss_curves",
     "mcc_from_correlations",
     "mcc_matrix",
     "mcc_score",
