@@ -38,6 +38,10 @@ class Single:
             partners = torch.rand(run.batch_size, *SHAPE, generator=generator).to(dtype)
             changed = torch.rand(run.batch_size, 2, generator=generator) < 0.5
             self.given = {"partners": partners, "changed": changed}
+        if about(run.method).supervision == "labels":
+            labelled = torch.rand(run.batch_size, *SHAPE, generator=generator).to(dtype)
+            labels = torch.randint(12, (run.batch_size, 2), generator=generator) % torch.tensor([3, 4])
+            self.given = {"labelled": labelled, "labels": labels, "label_sizes": (3, 4)}
 
     def nets(self, name: str, *inputs: Tensor) -> Any:
         return self.networks[name](*inputs)

@@ -15,7 +15,7 @@ from hackle.core.method import about
 from hackle.core.randomness import Stream
 from hackle.core.reading import from_json
 from hackle.core.records import record_hash, to_json
-from hackle.core.regimes import Pairs
+from hackle.core.regimes import Labels, Pairs
 from hackle.core.types import Adam, Run
 from hackle.datasets.dsprites_variants import colour, noise, scream
 from hackle.nets import Adversarial, Convolutional
@@ -27,6 +27,8 @@ from hackle.objectives import (
     MLVAE,
     OBJECTIVES,
     QLAE,
+    S2DIPVAEI,
+    S2DIPVAEII,
     VAE,
     WAEMMD,
     AdaGVAE,
@@ -42,7 +44,11 @@ from hackle.objectives import (
     InformationDropout,
     InfoVAE,
     InfoWGANGP,
+    S2BetaTCVAE,
+    S2BetaVAE,
+    S2FactorVAE,
     SlowVAE,
+    Supervised,
 )
 from hackle.train.fleet import Fleet, build_networks
 
@@ -69,6 +75,12 @@ METHODS: dict[str, Any] = {
     "ml-vae": MLVAE(),
     "slow-vae": SlowVAE(),
     "qlae": QLAE(levels=6),
+    "s2-beta-tcvae": S2BetaTCVAE(),
+    "s2-beta-vae": S2BetaVAE(label_loss="l2"),
+    "s2-dip-vae-i": S2DIPVAEI(label_loss="cov"),
+    "s2-dip-vae-ii": S2DIPVAEII(label_loss="l2-sigmoid"),
+    "s2-factor-vae": S2FactorVAE(**DISCRIMINATOR, label_schedule="anneal", label_steps=5.0),
+    "supervised": Supervised(),
     "vae": VAE(),
     "wae-mmd": WAEMMD(),
 }
@@ -93,8 +105,10 @@ def run_of(name: str, seed: int = 0) -> Run:
         "correlation": 0.3,
         "optimiser": Adam(learning_rate=3e-3),
     }
-    usual = about(METHODS[name]).run_fields
-    return Run(METHODS[name], architecture, "squares", seed, **{**usual, **settings})
+    usual = about(METHODS[name])
+    if usual.supervision == "labels":
+        settings["labels"] = Labels(16)
+    return Run(METHODS[name], architecture, "squares", seed, **{**usual.run_fields, **settings})
 
 
 def fleet_of(runs: list[Run], images: Any, grid: FactorGrid, shape: tuple[int, int, int], steps: int) -> Fleet:
@@ -145,7 +159,9 @@ def test_it_has_a_page(name: str) -> None:
 @every_method
 def test_a_record_survives_being_written(name: str) -> None:
     run = run_of(name)
-    classes = {cls.__name__: cls for cls in (Run, Adam, Pairs, Convolutional, Adversarial, *OBJECTIVES.values())}
+    classes = {
+        cls.__name__: cls for cls in (Run, Adam, Labels, Pairs, Convolutional, Adversarial, *OBJECTIVES.values())
+    }
     again = from_json(to_json(run), classes)
     assert again == run
     assert record_hash(again) == record_hash(run)

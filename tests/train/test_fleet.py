@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 from hackle.core.method import about
+from hackle.core.regimes import Labels
 from hackle.core.types import Adam, Losses, Nets, Phase, Run, RunError, Step
 from hackle.nets import Convolutional
 from hackle.objectives import DIPVAEI, DIPVAEII, VAE, BetaTCVAE, BetaVAE, FactorVAE
@@ -21,7 +22,8 @@ SMALL = Convolutional(hidden=16, channels=(8, 8))
 
 def small_run(method: Any, seed: int = 0, **changes: Any) -> Run:
     sizes = {"steps": 5, "batch_size": 7, "latents": 3}
-    run = Run(method, SMALL, dataset="squares", seed=seed, **{**about(method).run_fields, **sizes})
+    few: dict[str, Any] = {"labels": Labels(10)} if about(method).supervision == "labels" else {}
+    run = Run(method, SMALL, dataset="squares", seed=seed, **{**about(method).run_fields, **sizes, **few})
     return replace(run, **{"optimiser": Adam(learning_rate=1e-3), **changes})
 
 

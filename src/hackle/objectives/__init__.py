@@ -22,6 +22,14 @@ from hackle.objectives.information_dropout import InformationDropout
 from hackle.objectives.infowgan_gp import InfoWGANGP
 from hackle.objectives.mmd import WAEMMD, InfoVAE
 from hackle.objectives.qlae import QLAE
+from hackle.objectives.semi_supervised import (
+    S2DIPVAEI,
+    S2DIPVAEII,
+    S2BetaTCVAE,
+    S2BetaVAE,
+    S2FactorVAE,
+    Supervised,
+)
 from hackle.objectives.slow_vae import SlowVAE
 from hackle.objectives.vae import VAE
 
@@ -42,6 +50,8 @@ __all__ = [
     "MLVAE",
     "OBJECTIVES",
     "QLAE",
+    "S2DIPVAEI",
+    "S2DIPVAEII",
     "VAE",
     "WAEMMD",
     "AdaGVAE",
@@ -57,5 +67,9 @@ __all__ = [
     "InfoVAE",
     "InfoWGANGP",
     "InformationDropout",
+    "S2BetaTCVAE",
+    "S2BetaVAE",
+    "S2FactorVAE",
     "SlowVAE",
+    "Supervised",
 ]

@@ -29,6 +29,7 @@ from hackle.train.fleet import build_networks, group
 from hackle.train.folder import RunFolder, usable
 from hackle.train.lengthening import state_to_continue
 from hackle.train.loop import Pace, Scores, Trained, Watch, last_good_step, train_runs
+from hackle.train.method_errors import check_phases
 from hackle.train.model import Model, load_weights
 from hackle.train.sampling import check_data
 from hackle.train.size import choose_fleet_size, cut
@@ -159,6 +160,7 @@ def fit(
                 data = dataset if dataset is not None else find(together[0].dataset, root)
                 # Runs that cannot be trained on these images are refused before a folder is claimed for them.
                 build_networks(together[0], data.shape)
+                check_phases(together[0])
                 check_data(together[0], data.factors)
                 if first is not None:
                     check_images(first, data.shape)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from hackle.core.factors import FactorGrid
+from hackle.core.method import about
 from hackle.core.randomness import Stream
 from hackle.core.regimes import RegimeError, check_pairs, labelled_images, row_weights, training_rows
 from hackle.core.types import Images, Phase, Run
@@ -43,6 +44,7 @@ def check_data(run: Run, grid: FactorGrid) -> None:
         row_weights(grid, run.drawing)
     if run.labels.images:
         labelled = labelled_images(grid, run.labels, run.drawing.left_out)
+        about(run.method).check_labels(run.method, run, labelled.sizes)
         size -= len(labelled.index)
     check_held_out(run.held_out, size)
     if run.pairs.rule != "none":
