@@ -148,13 +148,13 @@ def test_pairs_find_the_axes_that_single_images_leave_open() -> None:
     """Of a blob's position a β-VAE learns any two directions; pairs that differ in one factor single out its axes."""
     factors = BLOBS.rows(np.arange(64))
     plain, paired = (
-        [mig_score(codes, factors) for codes in trained(method, batch, 200, 3)]
+        [mig_score(codes, factors) for codes in trained(method, batch, 160, 3)]
         for method, batch in ((BetaVAE(0.2), 32), (AdaGVAE(0.2), 16))
     )
     assert min(paired) > max(plain)
     assert np.mean(paired) > np.mean(plain) + 0.15
     # Known factors also have their own coordinates.
-    codes = trained(GVAE(0.2), 16, 100, 1)[0]
+    codes = trained(GVAE(0.2), 16, 60, 1)[0]
     correlations = abs(np.corrcoef(codes.T, factors.T)[:3, 3:])
     assert correlations.argmax(0).tolist() == [0, 1]
     assert correlations.max(0).min() > 0.9

@@ -99,8 +99,9 @@ class Method:
     def calibrate(self, networks: Mapping[str, nn.Module], run: Run, images: Images, data_size: int) -> None:
         """Fix in place, after training, what the networks need to process each image independently; often nothing."""
 
-    def check_labels(self, run: Run, sizes: tuple[int, ...]) -> None:
-        """Refuse, before training, labels that its loss cannot use; sizes: the classes of each labelled factor."""
+    def check_factors(self, run: Run, count: int) -> None:
+        """Refuse, before training, so many factors if its loss cannot use them: the labelled ones, or those that vary
+        between the images of pairs, by its `supervision`."""
 
     def at_steps(self, steps: int, before: int) -> Any:
         """The method adapted to training for `steps` instead of the `before` steps that it was meant for."""

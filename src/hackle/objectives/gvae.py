@@ -85,8 +85,8 @@ def check_coordinates(factors: int, latents: int) -> None:
     """Refuse to tie coordinates to more factors than there are latents."""
     if factors > latents:
         raise RunError(
-            f"latents is {latents}, but the data set has {factors} factors, and coordinate j is tied to factor j; expected "
-            f"{factors} or more, or a method that finds the shared coordinates itself, such as ada-gvae"
+            f"latents is {latents}, but {factors} factors of the data set vary, and a coordinate is tied to each; expected "
+            f"latents={factors} or more, or a method that finds the shared coordinates itself, such as ada-gvae"
         )
 
 
@@ -97,6 +97,10 @@ def _loss(nets: Nets, step: Step, run: Any) -> Losses:
 
 class TiedMethod(PairMethod):
     """What GVAE and ML-VAE share: coordinate j is tied to factor j."""
+
+    def check_factors(self, run: Run, count: int) -> None:
+        """Refuse more factors than latents: each has a coordinate of its own."""
+        check_coordinates(count, run.latents)
 
     def phases(self, run: Run) -> tuple[Phase, ...]:
         return (pair_phase(_loss, run),)

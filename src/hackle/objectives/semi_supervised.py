@@ -122,9 +122,8 @@ class Labelled:
         scale = {"scale": Scale()} if self.label_loss == "l2" else {}
         return super().networks(run, shape) | scale  # type: ignore[misc]
 
-    def check_labels(self, run: Run, sizes: tuple[int, ...]) -> None:
+    def check_factors(self, run: Run, count: int) -> None:
         """Refuse more labelled factors than latents: each has a latent of its own."""
-        count = len(sizes)
         if run.latents < count:
             raise RunError(
                 f"latents is {run.latents}, and {count} factors have labels; {type(self).__name__} ties a latent to each: "

@@ -37,19 +37,21 @@ def regime_of(run: Run) -> str:
 
 def check_data(run: Run, grid: FactorGrid) -> None:
     """Refuse a run that cannot be trained on images of these factors, before anything is written."""
-    size = len(grid)
+    size, told = len(grid), {}
     if run.drawing.left_out:
         size = int(training_rows(grid, run.drawing.left_out).sum())
     if run.drawing.correlated:
         row_weights(grid, run.drawing)
     if run.labels.images:
         labelled = labelled_images(grid, run.labels, run.drawing.left_out)
-        about(run.method).check_labels(run.method, run, labelled.sizes)
+        told["labels"] = len(labelled.sizes)
         size -= len(labelled.index)
     check_held_out(run.held_out, size)
     if run.pairs.rule != "none":
-        check_pairs(grid, run.pairs)
+        told["pairs"] = len(check_pairs(grid, run.pairs))
         _law([run], grid, None, torch.device("cpu"))
+    if (count := told.get(about(run.method).supervision)) is not None:
+        about(run.method).check_factors(run.method, run, count)
 
 
 class Kept:
