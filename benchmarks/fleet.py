@@ -3,7 +3,7 @@
 One model-step is one step of one model: batch 64, dSprites 64×64×1 unless said otherwise, every phase of the method, data
 drawn on the device. Memory is the peak per stacked model.
 
-Run on CUDA: python benchmarks/fleet.py [--methods ada-gvae,slow-vae] [--tilings FILE] [--profile]
+Run on CUDA: python benchmarks/fleet.py [--methods ada-gvae,slow-vae --models 64 300] [--tilings FILE] [--profile]
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from hackle.bench import CASES, compare, measure
+from hackle.bench import CASES, Case, compare, measure
 from hackle.core.types import Dataset, Run
 from hackle.datasets import load
 from hackle.nets import Convolutional
@@ -42,6 +42,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tilings", type=Path, default=None, help="what tune_kernels.py wrote")
     parser.add_argument("--methods", default="", help="names separated by commas; all cases if not given")
+    parser.add_argument("--models", type=int, nargs="+", default=[64, 300], help="how many are stacked, with --methods")
     parser.add_argument("--precision", default="bfloat16")
     parser.add_argument("--seconds", type=float, default=3.0)
     parser.add_argument("--profile", action="store_true")
@@ -64,10 +65,8 @@ def main() -> None:
         f"plain loop {found['plain loop']['plain']:.0f} steps/s, hackle alone {found['plain loop']['hackle']:.0f}",
         flush=True,
     )
-    chosen = options.methods.split(",") if options.methods else [case.method for case, _ in STACKS]
-    for case, models in STACKS:
-        if case.method not in chosen:
-            continue
+    named = [Case(method) for method in options.methods.split(",") if method]
+    for case, models in [(case, models) for models in options.models for case in named] or STACKS:
         title = f"{case}, {models} models"
         try:
             rate = measure(case.runs(models, options.precision), datasets[case.dataset], "cuda", options.seconds)
