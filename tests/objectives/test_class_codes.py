@@ -18,7 +18,7 @@ from hackle.core.types import Adam, Run
 from hackle.information import discrete_mutual_information
 from hackle.metrics import active_units, elbo, importance_weighted_bound, kl_divergence
 from hackle.nets import Convolutional
-from hackle.objectives import QLAE
+from hackle.objectives import QLAE, Tripod
 from hackle.pictures import Captured, Look, overview, traversals
 from hackle.scoring.encode import encode_images
 from hackle.scoring.plan import PlanSizes
@@ -29,7 +29,7 @@ from hackle.train.held_out import held_out_terms
 from hackle.train.model import Model
 
 TINY = Protocol("tiny", PlanSizes(400, 200, 200, 100, 16, 200, 100, 16))
-METHODS: dict[str, Any] = {"qlae": QLAE(levels=6)}
+METHODS: dict[str, Any] = {"qlae": QLAE(levels=6), "tripod": Tripod(levels=5)}
 
 
 @pytest.fixture(scope="module", params=METHODS.values(), ids=list(METHODS))

@@ -172,6 +172,7 @@ def test_every_method_with_a_weight_takes_a_strength() -> None:
         "s2-factor-vae": "gamma",
         "wae-mmd": "discrepancy",
         "qlae": "quantisation",
+        "tripod": "multiinformation",
     }
     for name, fields in swept.items():
         if fields:

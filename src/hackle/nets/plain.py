@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Iterator
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.utils._pytree import tree_map
 
 from hackle.kernels.normalisation import EPSILON
 from hackle.nets.layers import Blocks, Down, GaussianHead, Linear, Reshape, Same, Three, Up
@@ -23,6 +23,7 @@ from hackle.nets.own import ChannelsFirstDecoder, ChannelsFirstEncoder
 from hackle.nets.resnet import Residual
 from hackle.nets.sharing import Flattened, PadToEven
 from hackle.nets.split import Branches
+from hackle.nets.stages import Stages, flat_layers
 
 Shape = tuple[int, ...]
 
@@ -51,7 +52,7 @@ class ChannelsLast(nn.Module):
 
     def forward(self, values: Tensor) -> Any:
         found = self.network(values.permute(0, 2, 3, 1) if values.dim() == 4 else values)
-        return found.permute(0, 3, 1, 2) if isinstance(found, Tensor) and found.dim() == 4 else found
+        return tree_map(lambda value: value.permute(0, 3, 1, 2) if value.dim() == 4 else value, found)
 
 
 @torch.no_grad()
@@ -67,22 +68,11 @@ def plain_network(network: nn.Module, shape: Shape) -> nn.Module:
         return copy.deepcopy(network).eval().requires_grad_(True)
     try:
         translation = Translation(shape)
-        for layer in _flat(network):
-            translation.add(layer)
-        if translation.flattened is not None:
-            raise Unknown("features of an image in no other order")
-        made: nn.Module = nn.Sequential(*translation.layers)
+        parts = [translation.part(part) for part in (network if isinstance(network, Stages) else [network])]
+        made: nn.Module = Stages(parts) if isinstance(network, Stages) else parts[0]
     except Unknown:
         made = ChannelsLast(copy.deepcopy(network))
     return made.eval().requires_grad_(True)
-
-
-def _flat(network: nn.Module) -> Iterator[nn.Module]:
-    if isinstance(network, nn.Sequential):
-        for layer in network:
-            yield from _flat(layer)
-    else:
-        yield network
 
 
 def _weighted(layer: Any, weight: Tensor, bias: Tensor) -> Any:
@@ -117,6 +107,15 @@ class Translation:
         self.layers: list[nn.Module] = []
         self.shape: Shape = shape
         self.flattened: Shape | None = None
+
+    def part(self, network: nn.Module) -> nn.Sequential:
+        """PyTorch's layers for the next part of the network."""
+        before = len(self.layers)
+        for layer in flat_layers(network):
+            self.add(layer)
+        if self.flattened is not None:
+            raise Unknown("features of an image in no other order")
+        return nn.Sequential(*self.layers[before:])
 
     def add(self, layer: nn.Module) -> None:
         """Append PyTorch's equivalent of this layer."""

@@ -31,6 +31,7 @@ from hackle.objectives.semi_supervised import (
     Supervised,
 )
 from hackle.objectives.slow_vae import SlowVAE
+from hackle.objectives.tripod import Tripod
 from hackle.objectives.vae import VAE
 
 OBJECTIVES: Parts[type[Method]] = Parts(
@@ -72,4 +73,5 @@ __all__ = [
     "S2FactorVAE",
     "SlowVAE",
     "Supervised",
+    "Tripod",
 ]
