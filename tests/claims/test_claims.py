@@ -20,7 +20,17 @@ from hackle.metrics.metric import row_of
 from hackle.nets import ARCHITECTURES
 from hackle.store.tables import RUN_COLUMNS, SCORE_COLUMNS, Tables
 from hackle.studies import STUDIES
-from papers import world_do, world_kim, world_locatello, worlds_encoders
+from papers import (
+    world_do,
+    world_duan,
+    world_hsu,
+    world_kim,
+    world_locatello,
+    world_locatello2020,
+    world_schott,
+    world_trauble,
+    worlds_encoders,
+)
 
 WORLDS: dict[str, Callable[..., Tables]] = {
     "do2020": world_do.do2020,
@@ -28,6 +38,11 @@ WORLDS: dict[str, Callable[..., Tables]] = {
     "locatello2019": world_locatello.locatello2019,
     "split-encoder": worlds_encoders.split_encoder,
     "yang2020": worlds_encoders.yang2020,
+    "duan2020": world_duan.duan2020,
+    "locatello2020": world_locatello2020.locatello2020,
+    "trauble2021": world_trauble.trauble2021,
+    "schott2022": world_schott.schott2022,
+    "hsu2023": world_hsu.hsu2023,
 }
 # Metrics that all follow one order agree, transfer and go with downstream tasks: these claims fail where each has its own.
 FALSE_APART = {

@@ -117,9 +117,9 @@ def test_nothing_can_be_held_where_no_observed_factor_varies() -> None:
 def test_a_plan_has_the_sizes_asked_for(grid: FactorGrid) -> None:
     plan = draw_plan(grid, SIZES, seed=0)
     assert (len(plan.train), len(plan.test)) == (50, 40)
-    shapes = [part.index.shape for part in plan[2:] if part is not None]
+    shapes = [part.index.shape for part in plan[2:6] if part is not None]
     assert shapes == [(30, 8), (20, 8), (25, 12), (15, 12)]
-    for part in plan[2:]:
+    for part in plan[2:6]:
         assert isinstance(part, Groups)
         assert len(part.held) == len(part.index)
 
@@ -128,7 +128,7 @@ def test_a_plan_has_the_sizes_asked_for(grid: FactorGrid) -> None:
 def test_the_images_of_a_plan_are_each_named_once_in_order(grid: FactorGrid) -> None:
     plan = draw_plan(grid, SIZES, seed=0)
     every: set[int] = set(plan.train.tolist()) | set(plan.test.tolist())
-    for part in plan[2:]:
+    for part in plan[2:6]:
         assert isinstance(part, Groups)
         every |= set(part.index.ravel().tolist())
     assert plan.images.tolist() == sorted(every)
@@ -149,7 +149,7 @@ def test_changing_one_size_leaves_the_other_parts_alone(grid: FactorGrid) -> Non
     }
     for name, touched in touches.items():
         after = draw_plan(grid, replace(SIZES, **{name: getattr(SIZES, name) + 7}), seed=3)
-        for part, (old, new) in enumerate(zip(before, after, strict=True)):
+        for part, (old, new) in enumerate(zip(before[:6], after[:6], strict=True)):
             same = len(old) == len(new) and all(np.array_equal(a, b) for a, b in zip(old, new, strict=True))  # type: ignore[arg-type]
             assert same == (part not in touched)
 
@@ -178,7 +178,7 @@ def test_large_seeds_do_not_stand_for_other_parts_of_small_ones() -> None:
 
 def test_sets_without_scored_factors_get_independent_draws_alone() -> None:
     plan = draw_plan(FactorGrid([Factor("instance", 90, observed=False)]), SIZES, seed=0)
-    assert plan[2:] == (None, None, None, None)
+    assert set(plan[2:]) == {None}
     assert plan.images.tolist() == sorted({*plan.train.tolist(), *plan.test.tolist()})
 
 

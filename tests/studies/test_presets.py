@@ -9,13 +9,16 @@ from typing import Any
 import pytest
 
 from hackle.core.method import strength_of
+from hackle.core.regimes import Pairs
 from hackle.core.types import Adam, Run
 from hackle.nets import Adversarial, Convolutional, Split
 from hackle.objectives import (
     DIPVAEI,
     DIPVAEII,
     OBJECTIVES,
+    QLAE,
     VAE,
+    AdaGVAE,
     AdversarialAutoencoder,
     AnnealedVAE,
     BetaTCVAE,
@@ -116,6 +119,33 @@ STATED: list[tuple[str, str, str, Run]] = [
         ),
     ),
     ("split-encoder", "factor-vae", "cars3d", Run(FactorVAE(35.0), Split(256), "cars3d")),
+    (
+        "locatello2020",
+        "ada-gvae",
+        "mpi3d-real",
+        Run(AdaGVAE(1.0), Convolutional(256), "mpi3d-real", pairs=Pairs("resample", changed=1)),
+    ),
+    (
+        "hsu2023",
+        "qlae",
+        "shapes3d",
+        Run(
+            QLAE(0.01, 0.01, levels=10),
+            Convolutional(256),
+            "shapes3d",
+            steps=200_000,
+            batch_size=128,
+            latents=12,
+            optimiser=Adam(1e-3, weight_decay=0.1),
+        ),
+    ),
+    ("trauble2021", "beta-vae", "mpi3d-real", Run(BetaVAE(4.0), Convolutional(256), "mpi3d-real")),
+    (
+        "schott2022",
+        "ada-gvae",
+        "shapes3d",
+        Run(AdaGVAE(1.0), Convolutional(256), "shapes3d", pairs=Pairs("resample", changed=1)),
+    ),
 ]
 
 

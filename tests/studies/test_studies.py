@@ -11,12 +11,15 @@ import pytest
 
 from hackle.core.method import strength_of
 from hackle.core.records import record_hash
+from hackle.core.regimes import Drawing, Pairs
 from hackle.core.types import HackleError, Run
 from hackle.nets import Adversarial, Convolutional, Sharing, Split
 from hackle.objectives import (
     DIPVAEI,
     DIPVAEII,
     VAE,
+    AdaGVAE,
+    AdaMLVAE,
     AdversarialAutoencoder,
     AnnealedVAE,
     BetaTCVAE,
@@ -27,10 +30,14 @@ from hackle.objectives import (
     InfoWGANGP,
 )
 from hackle.papers.do2020.study import do2020
+from hackle.papers.hsu2023.study import hsu2023
 from hackle.papers.kim2018.study import kim2018, kim2018_sensitivity
 from hackle.papers.locatello2019.settings import STRENGTHS
 from hackle.papers.locatello2019.study import locatello2019
+from hackle.papers.locatello2020.study import locatello2020, locatello2020_k
+from hackle.papers.schott2022.study import schott2022
 from hackle.papers.split_encoder.study import split_encoder
+from hackle.papers.trauble2021.study import trauble2021
 from hackle.papers.yang2020.study import yang2020
 from hackle.scoring.protocol import PROTOCOLS, protocol
 from hackle.scoring.registry import choose_metrics
@@ -134,6 +141,58 @@ def test_kim2018_is_section_6() -> None:
     assert len([run for run in grids if run.architecture != Adversarial()]) == 110
     # The grid over noise variables is six groups, each a fleet of everything else.
     assert len(group(small[::10])) == 6
+
+
+def test_locatello2020_is_ada_gvae_over_beta_beside_the_unsupervised_study() -> None:
+    runs = locatello2020()
+    assert len(runs) == 5 * 3 * 6 * 5
+    paired = [run for run in runs if run.pairs != Pairs()]
+    assert {type(run.method) for run in paired} == {AdaGVAE, AdaMLVAE}
+    assert {run.pairs for run in paired} == {Pairs("resample", changed=1)}
+    assert {strength_of(run.method) for run in paired} == {1, 2, 4, 6, 8, 16}
+    # What it has in common with the unsupervised study is the same to the record, so that stores can be merged.
+    known = {record_hash(run) for run in locatello2019(seeds=5, methods=["beta-vae"])}
+    plain = [
+        run for run in runs if isinstance(run.method, BetaVAE) and run.dataset != "mpi3d-real" and run not in paired
+    ]
+    assert {record_hash(run) for run in plain} <= known
+    others = locatello2020(seeds=1, datasets=["dsprites"], methods=["factor-vae", "dip-vae-i"])
+    assert {record_hash(run) for run in others} <= {record_hash(run) for run in locatello2019(seeds=1)}
+    assert len(group(locatello2020(datasets=["dsprites"], methods=["ada-gvae"]))) == 1
+
+
+def test_locatello2020_k_changes_more_factors_of_a_pair() -> None:
+    runs = locatello2020_k(seeds=1, datasets=["dsprites", "cars3d"])
+    changed = {name: [run.pairs.changed for run in runs if run.dataset == name] for name in ("dsprites", "cars3d")}
+    assert changed == {"dsprites": [1, 2, 4, 0], "cars3d": [1, 2, 0]}
+    assert record_hash(runs[0]) in {record_hash(run) for run in locatello2020(seeds=1)}
+
+
+def test_hsu2023_has_two_latents_for_each_factor() -> None:
+    runs = hsu2023(seeds=1, datasets=["dsprites", "shapes3d", "mpi3d-real"])
+    assert {(run.dataset, run.latents) for run in runs} == {("dsprites", 10), ("shapes3d", 12), ("mpi3d-real", 14)}
+    assert len(hsu2023()) == 3 * 5 * (1 + 1 + 6)
+    assert len(hsu2023(datasets=["dsprites"], methods=["qlae"])) == 5
+    beside = {record_hash(run) for run in hsu2023(datasets=["dsprites"], methods=["beta-vae"])}
+    assert beside == {record_hash(run) for run in locatello2019(seeds=5, datasets=["dsprites"], methods=["beta-vae"])}
+
+
+def test_trauble2021_correlates_two_factors_and_schott2022_leaves_combinations_out() -> None:
+    runs = trauble2021(datasets=["dsprites"])
+    assert len(runs) == 5 * (4 + 2)
+    assert Counter((type(run.method), run.drawing) for run in runs) == {
+        **{(BetaVAE, Drawing("x~y", sigma)): 5 for sigma in (0.2, 0.4, 0.7)},
+        **{(kind, Drawing()): 5 for kind in (BetaVAE, AdaGVAE)},
+        (AdaGVAE, Drawing("x~y", 0.2)): 5,
+    }
+    # Widths of the correlation stack: with and without it are a group of each method.
+    assert len(group(runs)) == 4
+    (pair,) = {run.drawing.correlated for run in trauble2021(seeds=1, datasets=["rooms3d"])} - {""}
+    assert pair == "scale~orientation"
+    runs = schott2022(datasets=["dsprites"])
+    rules = ("random", "composition", "interpolation", "extrapolation")
+    assert Counter(run.drawing.left_out for run in runs) == dict.fromkeys(rules, 10)
+    assert {(type(run.method), strength_of(run.method)) for run in runs} == {(BetaVAE, 4), (AdaGVAE, 1)}
 
 
 def test_rooms3d_takes_the_place_of_shapes3d() -> None:
@@ -309,7 +368,8 @@ def test_an_error_in_ones_own_function_names_its_line(tmp_path: Path) -> None:
 
 def test_studies_that_cannot_be_found_or_loaded(tmp_path: Path) -> None:
     with pytest.raises(
-        StudyError, match=r"no study 'locatelo2019'; did you mean locatello2019\? there are .*path.py:name"
+        StudyError,
+        match=r"no study 'locatelo2019'; did you mean locatello2019 or locatello2020\? there are .*path.py:name",
     ):
         find_study("locatelo2019")
     with pytest.raises(StudyError, match="there is no file"):

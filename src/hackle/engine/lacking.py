@@ -90,7 +90,8 @@ def lacking_scores(
 def _subject(run: Run, grid: FactorGrid | None, protocol: Protocol) -> Subject:
     """What is known about a run's model before it is loaded, from which metrics say whether they fit."""
     codes = len(run.method.discrete(run))
-    return Subject(grid, protocol, codes, likelihood=about(run.method).has_likelihood)
+    left_out = bool(run.drawing.left_out)
+    return Subject(grid, protocol, codes, likelihood=about(run.method).has_likelihood, left_out=left_out)
 
 
 def _grid_of(dataset: str, root: str | Path | None) -> FactorGrid | None:

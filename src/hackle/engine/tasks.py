@@ -51,10 +51,10 @@ class Settings:
     trainers: int = 1
     """Fleets that train at the same time on one CUDA device."""
 
-    def scorers(self, dataset: str) -> list[Scorer]:
-        """One for each protocol; none if no metric is wanted."""
+    def scorers(self, dataset: str, left_out: str = "") -> list[Scorer]:
+        """One for each protocol; none if no metric is wanted. left_out: the combinations that training left out."""
         protocols = self.protocols if self.metrics else ()
-        return [_scorer(dataset, self.root, protocol, self.metrics) for protocol in protocols]
+        return [_scorer(dataset, self.root, protocol, self.metrics, left_out) for protocol in protocols]
 
 
 class Task(Protocol):
@@ -94,8 +94,11 @@ def _data(name: str, root: str | None) -> Dataset:
 
 
 @lru_cache(maxsize=8)
-def _scorer(name: str, root: str | None, protocol: ScoringProtocol, metrics: tuple[str, ...]) -> Scorer:
-    return prepare_scorer(_data(name, root).factors, choose_metrics(metrics, protocol).values(), protocol)
+def _scorer(
+    name: str, root: str | None, protocol: ScoringProtocol, metrics: tuple[str, ...], left_out: str = ""
+) -> Scorer:
+    chosen = choose_metrics(metrics, protocol).values()
+    return prepare_scorer(_data(name, root).factors, chosen, protocol, left_out=left_out)
 
 
 @dataclass(frozen=True)
@@ -201,7 +204,7 @@ class ScoreRun:
     def _score(self, model: Model, settings: Settings, tell: Tell) -> ScoredRun:
         started = time.perf_counter()
         data = _data(self.run.dataset, settings.root)
-        scorers = settings.scorers(self.run.dataset)
+        scorers = settings.scorers(self.run.dataset, self.run.drawing.left_out)
         size = len(data.factors)
         shown = np.sort(np.random.default_rng(0).choice(size, min(SHOWN, size), replace=False))
         posterior = encode_images(model, data, np.concatenate([shown, *(scorer.images for scorer in scorers)]))

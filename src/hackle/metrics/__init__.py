@@ -26,6 +26,7 @@ from hackle.metrics.downstream import downstream_accuracy, statistical_efficienc
 from hackle.metrics.entangle import cosine_rotation, entangle, householder_rotation
 from hackle.metrics.explicitness import explicitness_per_factor, explicitness_score
 from hackle.metrics.factor_vae import code_scale, factor_vae_score
+from hackle.metrics.generalisation import Generalisation, generalisation_scores
 from hackle.metrics.infomec import InfoMEC, infomec_from_information, infomec_scores
 from hackle.metrics.informativeness import informativeness, total_information
 from hackle.metrics.irs import irs_score
@@ -71,6 +72,7 @@ __all__ = [
     "DCIScores",
     "Evaluation",
     "FactorInformation",
+    "Generalisation",
     "InfoMEC",
     "IsolationGap",
     "KLDivergence",
@@ -109,6 +111,7 @@ __all__ = [
     "factor_information",
     "factor_vae_score",
     "gaussian_total_correlation",
+    "generalisation_scores",
     "householder_rotation",
     "importance_weighted_bound",
     "indin_score",

@@ -35,7 +35,7 @@ Labels = NDArray[np.int64]
 Values = NDArray[np.float64]
 Posterior = tuple[Codes, Codes]
 """Means and logvars, each (n, c)."""
-Part = Literal["groups", "test_groups", "pairs", "test_pairs"]
+Part = Literal["groups", "test_groups", "pairs", "test_pairs", "exposure"]
 """The parts of a plan other than independent points."""
 
 
@@ -52,7 +52,9 @@ class Evaluation(Protocol):
     factor_information, sampled_factor_information: I(z_i; y_k), quantised and sampled. device: where heavy sums run:
     the model's, if that is an accelerator. groups: the codes (g, size, c) of "groups" or "test_groups" and the factor
     held in each. differences: the mean absolute difference (g, c) between the halves of "pairs" or "test_pairs" and the
-    factor held in each. decoding: the model and the given number of test images.
+    factor held in each. exposed: codes and values of points of combinations that were trained on, for fitting ("train") and
+    testing ("seen"), and of those left out; variances: of the factors over the whole grid, (f,). decoding: the model and the
+    given number of test images, or of images of combinations seen or left out.
     """
 
     seed: int
@@ -96,20 +98,27 @@ class Evaluation(Protocol):
 
     def groups(self, part: Part) -> tuple[Codes, Labels]: ...
     def differences(self, part: Part) -> tuple[Codes, Labels]: ...
-    def decoding(self, images: int = 1000) -> tuple[Autoencoder, NDArray[np.uint8]]: ...
+    @property
+    def variances(self) -> Values: ...
+
+    def exposed(self, part: Literal["train", "seen", "left_out"]) -> tuple[Codes, Values]: ...
+    def decoding(
+        self, images: int = 1000, of: Literal["test", "seen", "left_out"] = "test"
+    ) -> tuple[Autoencoder, NDArray[np.uint8]]: ...
 
 
 @dataclass(frozen=True)
 class Subject:
     """What decides which metrics apply. grid: the data set's factors; if None (not available), they are assumed to
     satisfy every need except "a continuous factor". codes: how many there are. posteriors, likelihood: whether the
-    model has posteriors and a likelihood of images."""
+    model has posteriors and a likelihood of images. left_out: whether its training left combinations of factors out."""
 
     grid: FactorGrid | None
     protocol: Any
     codes: int
     posteriors: bool = True
     likelihood: bool = True
+    left_out: bool = False
 
 
 Need = Literal[
@@ -121,6 +130,7 @@ Need = Literal[
     "two codes",
     "posteriors",
     "a likelihood",
+    "left-out combinations",
 ]
 
 
@@ -149,6 +159,8 @@ def _lacks(need: Need, subject: Subject) -> str:
         return "" if subject.posteriors else hint
     if need == "a likelihood":
         return "" if subject.likelihood else "a hackle model whose decoder gives images a likelihood"
+    if need == "left-out combinations":
+        return "" if subject.left_out else "a model whose training left combinations of factors out (drawing.left_out)"
     if need == "a continuous factor":
         kinds = [] if grid is None else [grid.kinds[column] for column in scored_factors(grid)]
         return "" if "continuous" in kinds else "a continuous factor (there is none)"

@@ -97,9 +97,10 @@ def _metrics(study: Study, protocols: list[str], rows: set[str]) -> list[str] | 
     have = [name for name in METRICS if METRICS[name].rows[0].name in rows]
 
     def chosen(wanted: str | Sequence[str]) -> set[str]:
-        """The metrics that would be computed; no paper's data set has a continuous factor."""
+        """The metrics that would be computed; no paper's data set has a continuous factor, and few runs leave any out."""
         found = {name: metric for one in known for name, metric in choose_metrics(wanted, one).items()}
-        return {name for name, metric in found.items() if name in have or "a continuous factor" not in metric.needs}
+        rare = {"a continuous factor", "left-out combinations"}
+        return {name for name, metric in found.items() if name in have or not rare & set(metric.needs)}
 
     if not have or chosen(study.metrics) == set(have):
         return None

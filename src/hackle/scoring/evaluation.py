@@ -6,6 +6,7 @@ import warnings
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 import torch
@@ -54,7 +55,8 @@ class EncodedPlan:
     def subject(self) -> Subject:
         """What decides which metrics apply."""
         likelihood = self.model is not None and self.model.has_likelihood
-        return Subject(self.grid, self.protocol, self.posterior.width, self.has_posteriors, likelihood)
+        left_out = self.plan.exposure is not None
+        return Subject(self.grid, self.protocol, self.posterior.width, self.has_posteriors, likelihood, left_out)
 
     @cached_property
     def codes(self) -> Codes:
@@ -138,10 +140,24 @@ class EncodedPlan:
     def device(self) -> torch.device | None:
         return self.model.device if self.model is not None and self.model.device.type != "cpu" else None
 
-    def decoding(self, images: int = 1000) -> tuple[Model, NDArray[np.uint8]]:
+    def decoding(
+        self, images: int = 1000, of: Literal["test", "seen", "left_out"] = "test"
+    ) -> tuple[Model, NDArray[np.uint8]]:
         assert self.model is not None
         assert self.dataset is not None
-        return self.model, self.dataset.render(self.grid.rows(self.plan.test[:images]), seed=self.seed)
+        index = self.plan.test if of == "test" else getattr(self.plan.exposure, of)
+        return self.model, self.dataset.render(self.grid.rows(index[:images]), seed=self.seed)
+
+    def exposed(self, part: Literal["train", "seen", "left_out"]) -> tuple[Codes, Values]:
+        index = getattr(self.plan.exposure, part)
+        return self.codebook.means(index), values_of(self.grid, index)
+
+    @cached_property
+    def variances(self) -> NDArray[np.float64]:
+        if not self.grid.complete:
+            return values_of(self.grid, np.arange(self.grid.size)).var(axis=0)
+        factors = [self.grid.factors[column] for column in scored_factors(self.grid)]
+        return np.array([(f.numbers if f.kind == "continuous" else np.arange(f.size)).var() for f in factors])
 
     def groups(self, part: Part) -> tuple[Codes, Labels]:
         groups: Groups = getattr(self.plan, part)

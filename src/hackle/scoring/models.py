@@ -68,7 +68,10 @@ def score(
     if isinstance(encoder, ModuleEncoder):
         say(type(encoder.module).__name__, [f"scored on {encoder.images(dataset.shape)}"])
     chosen = choose_metrics(metrics, settings, strictly=True).values()
-    scorer = prepare_scorer(dataset.factors, chosen, settings, seed, representations, bootstrap, whole_mixture)
+    left_out = encoder.run.drawing.left_out if isinstance(encoder, Model) else ""
+    scorer = prepare_scorer(
+        dataset.factors, chosen, settings, seed, representations, bootstrap, whole_mixture, left_out=left_out
+    )
     posterior = encode_images(encoder, dataset, scorer.images, seed=scorer.seed, progress=progress)
     evaluation = scorer.evaluation(encoder, dataset, posterior)
     return score_table(scorer, evaluation, names_of(metrics), references=references, progress=progress)

@@ -25,6 +25,8 @@ from hackle.core.randomness import check_seed
 _ROOM = 4
 """An incomplete grid is a sample of images; it is split if it has fewer than this many times the points. With more, at
 most 15% of test points drawn as in the papers were trained on: 10,000 draws from 60,000 images hit 1 − exp(−1/6)."""
+_EXPOSURE = 7
+"""The number, among those that the seed gives to parts of a plan, of the generator of seen and left-out images."""
 _SHARED = 0.25
 """If more than this fraction of the test points were trained on, a note beside the scores says so."""
 
@@ -114,6 +116,14 @@ class PlanSizes:
     pairs: int
 
 
+class Exposure(NamedTuple):
+    """Flat indices of images whose combinations of factors a model was trained on, in two parts, and of images left out."""
+
+    train: NDArray[np.int64]
+    seen: NDArray[np.int64]
+    left_out: NDArray[np.int64]
+
+
 class Plan(NamedTuple):
     """The flat indices of all images that scoring under a protocol uses."""
 
@@ -123,12 +133,13 @@ class Plan(NamedTuple):
     test_groups: Groups | None
     pairs: Groups | None
     test_pairs: Groups | None
+    exposure: Exposure | None = None
 
     @property
     def images(self) -> NDArray[np.int64]:
         """Each image of the plan once, sorted."""
-        parts = [self.train, self.test]
-        parts += [part.index.ravel() for part in self[2:] if part is not None]
+        parts = [self.train, self.test, *(self.exposure or ())]
+        parts += [part.index.ravel() for part in self if isinstance(part, Groups)]
         return np.unique(np.concatenate(parts))
 
 
@@ -193,6 +204,18 @@ def split_plan(grid: FactorGrid, sizes: PlanSizes, seed: int) -> Plan:
     )
 
 
+def draw_exposure(seen: NDArray[np.int64], left_out: NDArray[np.int64], sizes: PlanSizes, seed: int) -> Exposure:
+    """As many points of images that were trained on, and of images left out, as the protocol has; no image twice.
+
+    seen, left_out: flat indices of all of either kind. The generator is its own, so that no other part of a plan changes. Few
+    images are divided like the protocol's points.
+    """
+    rng = np.random.default_rng(np.random.SeedSequence(check_seed(seed), spawn_key=(_EXPOSURE,)))
+    mine = rng.permutation(seen)
+    cut = min(sizes.train, max(1, len(mine) * sizes.train // (sizes.train + sizes.test)))
+    return Exposure(mine[:cut], mine[cut : cut + sizes.test], rng.permutation(left_out)[: sizes.test])
+
+
 def plan_note(grid: FactorGrid, sizes: PlanSizes, plan: Plan) -> str:
     """A note on the points behind every score of a plan; empty if they are what the protocol asks for."""
     if len(plan.train) < sizes.train or len(plan.test) < sizes.test:
@@ -235,7 +258,8 @@ def half_of(grid: FactorGrid, plan: Plan, split: bool, rng: np.random.Generator)
         kept = rng.permutation(points[np.isin(points, images)]) if split else half(points)
         halves.append((kept, *(groups(part, images) for part in others)))
     train, test = halves
-    return Plan(train[0], test[0], train[1], test[1], train[2], test[2])
+    exposure = None if plan.exposure is None else Exposure(*map(half, plan.exposure))
+    return Plan(train[0], test[0], train[1], test[1], train[2], test[2], exposure)
 
 
 def rows_of(grid: FactorGrid, index: NDArray[np.int64]) -> Rows:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from hackle.core.factors import FactorGrid, scored_factors
+from hackle.core.left_out import training_rows
 from hackle.core.notes import warning_code, with_code
 from hackle.core.types import Dataset
 from hackle.information import PosteriorError
@@ -26,7 +27,7 @@ from hackle.metrics.checks import MetricError
 from hackle.metrics.metric import Metric, Subject, row_of
 from hackle.scoring.encode import Codebook, Encoder, ModuleEncoder
 from hackle.scoring.evaluation import EncodedPlan
-from hackle.scoring.plan import Plan, draw_plan, must_split, plan_note, split_plan, values_of
+from hackle.scoring.plan import Plan, draw_exposure, draw_plan, must_split, plan_note, split_plan, values_of
 from hackle.scoring.protocol import Protocol
 from hackle.scoring.registry import ScoreError
 from hackle.train.errors import is_out_of_memory
@@ -265,11 +266,13 @@ def prepare_scorer(
     bootstrap: int = 0,
     whole_mixture: bool = False,
     split: bool | None = None,
+    left_out: str = "",
 ) -> Scorer:
     """Draw the plan of a protocol and fix what is computed on it. The other arguments are those of `hackle.score`.
 
     split: whether no image may be used both for training and for testing; by default decided by the size of the data
-    set.
+    set. left_out: the combinations that the models' training left out, if any (`Drawing.left_out`): the plan then has points
+    of these and of the others.
 
     Groups and pairs, which are most of a plan's images, are dropped if no metric reads them, but only after everything
     is drawn, so that the other draws do not change. With `whole_mixture` they are kept.
@@ -281,6 +284,10 @@ def prepare_scorer(
     grid = grid.with_bins(protocol.factor_bins)
     split = must_split(grid, protocol.sizes) if split is None else split
     plan = (split_plan if split else draw_plan)(grid, protocol.sizes, seed)
+    if left_out:
+        trained = training_rows(grid, left_out)
+        parts = np.flatnonzero(trained), np.flatnonzero(~trained)
+        plan = plan._replace(exposure=draw_exposure(*parts, protocol.sizes, seed))
     if not whole_mixture:
         read = {"train", "test", *(part for metric in metrics for part in metric.parts)}
         plan = plan._replace(**{part: None for part in plan._fields if part not in read})

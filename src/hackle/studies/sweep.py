@@ -82,12 +82,18 @@ class Sweep:
 
 
 def swept(
-    paper: str, datasets: tuple[str, ...], methods: tuple[str, ...], *, seeds: int, usual: tuple[str, ...] | None = None
+    paper: str,
+    datasets: tuple[str, ...],
+    methods: tuple[str, ...],
+    *,
+    seeds: int,
+    usual: tuple[str, ...] | None = None,
+    usual_methods: tuple[str, ...] | None = None,
 ) -> Callable[[Callable[[Sweep], Iterable[Run]]], Callable[..., list[Run]]]:
     """Turns a function that yields settings into a study's function, with the keyword arguments that all studies take.
 
-    paper: whose preset it is. datasets, methods: the paper's. usual: the data sets that the study uses if
-    none are named. seeds: as many as the paper trained.
+    paper: whose preset it is. datasets, methods: the paper's. usual, usual_methods: the data sets and methods that the
+    study uses if none are named. seeds: as many as the paper trained.
     """
     count = seeds
 
@@ -97,7 +103,7 @@ def swept(
             seeds: int = count,
             steps: int | None = None,
             datasets: Sequence[str] | None = usual,
-            methods: Sequence[str] | None = None,
+            methods: Sequence[str] | None = usual_methods,
             precision: Precision = "float32",
         ) -> list[Run]:
             sweep = Sweep(paper, known, all_methods, seeds, steps, datasets, methods, precision)
