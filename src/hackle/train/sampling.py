@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -113,11 +114,12 @@ class Sampler:
             return seen
         if self._partners is not None:
             # Images that are random themselves get noise of their own.
-            apart = Stream(stream.seeds, stream.step, f"{stream.purpose}/partners")
+            apart = replace(stream, purpose=f"{stream.purpose}/partners")
             second, seen["changed"] = self._partners.draw(apart, index)
             seen["partners"] = self._whole(second, apart)
         if self._labels is not None:
-            seen["labelled"], seen["labels"] = self._labels.draw(stream, self._batch)
+            apart = replace(stream, purpose=f"{stream.purpose}/labelled")
+            seen["labelled"], seen["labels"] = self._labels.draw(apart, self._batch)
         return seen
 
 
@@ -188,5 +190,5 @@ class _Labels:
 
     def draw(self, stream: Stream, batch: int) -> tuple[Tensor, Tensor]:
         """Images (m, b, h, w, c) and labels (m, b, f)."""
-        chosen = stream.integers("labelled", (batch,), len(self._images))
+        chosen = stream.integers("index", (batch,), len(self._images))
         return self._images[chosen], self._classes[self._model, chosen]
