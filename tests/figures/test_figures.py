@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from figures import tables as made
+from hackle.claims import judge
 from hackle.core.papers import PAPERS
 from hackle.figures import FIGURES, Chart, draw
 from hackle.figures import words as figure_words
@@ -34,7 +35,8 @@ def everything() -> Tables:
 
 @pytest.fixture(scope="module")
 def charts(everything: Tables) -> dict[str, Chart]:
-    return {name: exhibit(everything) for name, exhibit in FIGURES.items()}
+    judged = {found.claim.id: found for found in judge(everything)}
+    return {name: exhibit(everything, judged) for name, exhibit in FIGURES.items()}
 
 
 def empty() -> Tables:
@@ -84,12 +86,17 @@ def test_a_figure_without_runs_says_what_it_lacks(name: str) -> None:
     assert not chart.comparisons
 
 
+@pytest.fixture(scope="module")
+def lone() -> Tables:
+    """No seed twice, no arrays, no curves."""
+    whole = made.tables(row for row in EVERYTHING if row["seed"] == 0 and row["dataset"] == "dsprites")
+    return Tables(whole.scores, whole.runs)
+
+
 @pytest.mark.parametrize("name", FIGURES)
-def test_a_figure_of_one_run_of_each_setting(name: str) -> None:
-    """No seed twice, no arrays, no curves: figures shrink and do not fail, and no interval is made up."""
-    runs = [row for row in EVERYTHING if row["seed"] == 0 and row["dataset"] == "dsprites"]
-    lone = made.tables(runs)
-    chart = FIGURES[name](Tables(lone.scores, lone.runs))
+def test_a_figure_of_one_run_of_each_setting(name: str, lone: Tables) -> None:
+    """Figures shrink and do not fail, and no interval is made up."""
+    chart = FIGURES[name](lone)
     assert chart.panels or chart.missing
     for panel in chart.panels:
         single = panel.summary[panel.summary["n"] == 1]

@@ -54,6 +54,17 @@ def page(study: Tables, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_study_page(study, tmp_path_factory.mktemp("page") / "report.html", folder="studies/first")
 
 
+@pytest.fixture(scope="module")
+def verdicts(study: Tables) -> pd.DataFrame:
+    return as_frame(judge(study))
+
+
+@pytest.fixture
+def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For tests of what a page says: its drawings, which take most of its time, are empty."""
+    monkeypatch.setattr("hackle.report.study_page.svg", lambda chart, name: "<svg></svg>")
+
+
 def written(page: Path) -> str:
     """What a page says, without the line breaks between its tags."""
     return re.sub(r">\s+<", "><", page.read_text(encoding="utf-8"))
@@ -101,7 +112,7 @@ def test_the_page_needs_nothing_but_itself(page: Path) -> None:
 def test_every_figure_is_drawn_or_listed_as_lacking(page: Path, study: Tables) -> None:
     text = written(page)
     for name, item in FIGURES.items():
-        if item(study).panels:
+        if item(study, judged={}).panels:
             assert f'<section class="exhibit" id="{name}">' in text
         else:
             assert f"{item.number}. {item.title}" in text.replace("&#39;", "'").replace("&amp;", "&")
@@ -112,9 +123,8 @@ def fate(row: Any) -> str:
     return row["verdict"] if row["runs"] else "no runs"
 
 
-def test_every_claim_has_its_verdict(page: Path, study: Tables) -> None:
+def test_every_claim_has_its_verdict(page: Path, verdicts: pd.DataFrame) -> None:
     text = written(page)
-    verdicts = as_frame(judge(study))
     for row in verdicts.to_dict("records"):
         assert f'<details id="claim-{row["claim"]}" data-verdict="{fate(row)}">' in text
     counts = Counter(fate(row) for row in verdicts.to_dict("records"))
@@ -123,12 +133,12 @@ def test_every_claim_has_its_verdict(page: Path, study: Tables) -> None:
         assert re.search(rf'data-verdict-filter="{name}">.*?</span> {counts.get(name, 0)}</button>', text)
 
 
-def test_a_claims_number_is_explained(page: Path, study: Tables) -> None:
+def test_a_claims_number_is_explained(page: Path, verdicts: pd.DataFrame) -> None:
     text = written(page)
     claims = text[text.index('id="claims"') : text.index('id="figures"')]
     assert 0 < claims.index("95% interval") < claims.index("<details id=")
     assert claims.index("p ≤ 0.05 after Holm") < claims.index("<details id=")
-    (row,) = [row for row in as_frame(judge(study)).to_dict("records") if row["claim"] == "yang2020.mig-vae-10"]
+    (row,) = [row for row in verdicts.to_dict("records") if row["claim"] == "yang2020.mig-vae-10"]
     line = re.findall(r'<details id="claim-yang2020.mig-vae-10".*?<summary>(.*?)</summary>', claims)[0]
     assert f"<small>{row['effect']}</small>" in line
     assert f"<small>claimed {row['claimed']}</small>" in line
@@ -141,9 +151,10 @@ def test_a_claim_shows_that_it_opens(opened: Any) -> None:
     assert opened.evaluate(marker) == '"▾"'
 
 
-def test_claims_without_runs_are_folded_and_own_papers_come_first(page: Path, study: Tables) -> None:
+def test_claims_without_runs_are_folded_and_own_papers_come_first(
+    page: Path, study: Tables, verdicts: pd.DataFrame
+) -> None:
     text = written(page)
-    verdicts = as_frame(judge(study))
     untested = set(verdicts.loc[verdicts["runs"] == 0, "claim"])
     assert 0 < len(untested) < len(verdicts)
     folds = re.findall(r'<details class="absent untested"><summary>(.*?)</summary>(.*?)</div></details>', text)
@@ -197,6 +208,7 @@ def own_runs() -> list[dict[str, Any]]:
     return rows
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_settings_are_told_apart_by_whole_records(tmp_path: Path) -> None:
     mine = made.tables(own_runs(), protocols=("locatello2019",), codes=("mig",), posterior=("kl",))
     data = score_data(mine)
@@ -212,6 +224,7 @@ def test_settings_are_told_apart_by_whole_records(tmp_path: Path) -> None:
     assert text.count(f"<td>{name.replace('rooms3d', 'Rooms3D')}</td>") == 2
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_study_of_ones_own_is_drawn_and_papers_without_runs_are_folded(tmp_path: Path) -> None:
     mine = made.tables(own_runs(), protocols=("locatello2019",), codes=("mig", "sap"), posterior=("kl", "elbo"))
     ((drawing_of_mine, chart),) = own_studies(mine)
@@ -224,7 +237,7 @@ def test_a_study_of_ones_own_is_drawn_and_papers_without_runs_are_folded(tmp_pat
     assert panel.summary["n"].tolist() == [2, 1, 2, 2, 2, 2]
     text = written(write_study_page(mine, tmp_path / "page.html"))
     assert f'<section class="exhibit" id="{drawing_of_mine.id}"><h3>Study mine.py:warm. Scores by setting</h3>' in text
-    drawn = {item.paper for item in FIGURES.values() if item(mine).panels}
+    drawn = {item.paper for item in FIGURES.values() if item(mine, judged={}).panels}
     places = {paper: text.index(f'id="{paper}"') for paper in PAPERS}
     fold = text.index(f"<summary>{len(PAPERS) - len(drawn)} papers without anything to draw</summary>")
     assert {paper for paper, place in places.items() if place < fold} == drawn
@@ -239,9 +252,10 @@ def test_a_study_of_ones_own_is_drawn_and_papers_without_runs_are_folded(tmp_pat
     }
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_what_several_figures_lack_is_said_once(tmp_path: Path) -> None:
     mine = made.tables(made.locatello2019(2, ("dsprites", "cars3d"))[:40])
-    charts = [item(mine) for item in FIGURES.values() if item.paper == "locatello2019"]
+    charts = [item(mine, judged={}) for item in FIGURES.values() if item.paper == "locatello2019"]
     lacking = Counter(line for chart in charts if chart.panels for line in chart.missing)
     shared = [line for line, count in lacking.items() if count > 1]
     assert shared
@@ -260,12 +274,14 @@ def test_a_comparison_with_nothing_is_left_out() -> None:
     assert "<table>" not in render("exhibit.html", figure=Figure(item, Chart(comparisons=rows[2:]), ""))
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_too_many_settings_are_not_drawn(tmp_path: Path) -> None:
     runs = made.settings(latents=range(1, MOST_SETTINGS + 2), study="mine.py:many")
     text = written(write_study_page(made.tables(runs, codes=("mig",)), tmp_path / "page.html"))
     assert f"{MOST_SETTINGS + 1} settings are too many to draw side by side" in text
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_page_of_one_paper(study: Tables, tmp_path: Path) -> None:
     text = written(write_study_page(study, tmp_path / "page.html", papers=["yang2020"]))
     assert 'id="yang2020-figure-1"' in text
@@ -283,6 +299,7 @@ def test_a_page_of_nothing(tmp_path: Path) -> None:
     assert json.loads(re.findall(r'id="score-data">(.*?)</script>', text)[0])["runs"] == []
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_one_of_a_kind_is_singular(tmp_path: Path) -> None:
     text = written(write_study_page(made.tables(own_runs()[:1]), tmp_path / "page.html"))
     for name in ("run done", "setting", "seed"):

@@ -225,6 +225,10 @@ def _scored(tables: Tables, runs: Runs) -> tuple[Frame, list[str]]:
         scores["metric"].isin(runs.metrics) & scores["representation"].isin([runs.representation, "posterior"])
     ]
     rows = rows[settings_mask(rows, runs.conditions) & np.isfinite(rows["score"].to_numpy(float))]
+    if not len(rows):
+        # As it is for most figures of most studies, which are of one paper: what follows would find it out slowly.
+        none = dict.fromkeys([*runs.metrics, *(f"reference {metric}" for metric in runs.metrics)], np.empty(0))
+        return rows[["run", *CONFIGURATION, "seed", "steps"]].astype(_TEXT).assign(**none), []
     rows, notes = _one_protocol(rows, runs.protocol)
     rows, shorter = _longest(rows)
     rows = rows.astype({"metric": object, **_TEXT})
