@@ -201,6 +201,7 @@ def test_every_method_with_a_weight_takes_a_strength() -> None:
         "s2-dip-vae-ii": "off_diagonal",
         "s2-factor-vae": "gamma",
         "wae-mmd": "discrepancy",
+        "joint-vae": "gamma",
         "qlae": "quantisation",
         "tripod": "multiinformation",
     }

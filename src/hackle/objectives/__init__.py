@@ -20,6 +20,7 @@ from hackle.objectives.hfs import HFS
 from hackle.objectives.infogan import InfoGAN
 from hackle.objectives.information_dropout import InformationDropout
 from hackle.objectives.infowgan_gp import InfoWGANGP
+from hackle.objectives.joint_vae import JointVAE
 from hackle.objectives.mmd import WAEMMD, InfoVAE
 from hackle.objectives.qlae import QLAE
 from hackle.objectives.semi_supervised import (
@@ -68,6 +69,7 @@ __all__ = [
     "InfoVAE",
     "InfoWGANGP",
     "InformationDropout",
+    "JointVAE",
     "S2BetaTCVAE",
     "S2BetaVAE",
     "S2FactorVAE",
