@@ -34,6 +34,7 @@ def test_codes_that_saturate_fail_on_values_beyond_training_alone() -> None:
     expected = 1 - (1 + 4 + 9) / 3 / ((64 - 1) / 12)
     np.testing.assert_allclose(found.left_out, [expected, 1, 1], atol=1e-12)
     np.testing.assert_allclose(found.unseen[0], expected, atol=1e-12)
+    assert found.loss == pytest.approx(1 - expected)
 
 
 def test_noise_reads_nothing_and_the_training_mean_is_not_the_grids() -> None:
@@ -47,6 +48,15 @@ def test_left_out_rows_of_seen_values_have_no_unseen_entry() -> None:
     composition = (ROWS[:, 0] > 5) & (ROWS[:, 1] > 3)
     found = generalisation_scores(*parts(ROWS * 1.0, composition))
     assert np.isnan(found.unseen).all()
+    assert found.loss == pytest.approx(0)
+
+
+def test_what_is_lost_is_taken_over_the_factors_with_unseen_values() -> None:
+    """The other factors are not read at all, seen or not: they neither hide nor add to the loss."""
+    codes = np.minimum(ROWS[:, :1], 4.0)
+    found = generalisation_scores(*parts(codes), variances=ROWS.var(axis=0))
+    assert found.seen[1:] == pytest.approx([0, 0], abs=0.05)
+    assert found.loss == pytest.approx(14 / 3 / (63 / 12))
 
 
 def test_scale_order_and_constant_codes_change_nothing() -> None:

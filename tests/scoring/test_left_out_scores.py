@@ -60,6 +60,7 @@ def test_few_images_are_divided_and_none_is_used_twice() -> None:
 
 def test_perfect_codes_generalise_and_saturated_ones_do_not(copied_squares: Any) -> None:
     perfect = scores(copied_squares, Oracle(copied_squares), RULE, "generalisation")
+    assert perfect.pop("generalisation_loss") == pytest.approx(0)
     assert list(perfect.values()) == pytest.approx([1] * 9)
     names = {"generalisation", "generalisation_seen", "generalisation_unseen"}
     names |= {f"generalisation{part}_{factor}" for part in ("", "_seen") for factor in ("x", "y", "side")}
