@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from hackle.core.randomness import Stream
 from hackle.core.types import RunError
 from hackle.objectives import BetaVAE, hfs
 from hackle.objectives.hfs import HFS, hausdorff_distances
+from hackle.train import fit
 
 ONE = torch.tensor([[0, 1]])
 
@@ -102,8 +104,9 @@ def test_without_its_weight_it_is_beta_vae_to_the_bit() -> None:
     assert any(not torch.equal(other[name], expected[name]) for name in expected)
 
 
-def test_one_latent_has_no_pair() -> None:
+def test_one_latent_has_no_pair_and_no_folder(tmp_path: Path, squares: Any) -> None:
     with pytest.raises(RunError, match="latents is 1; HFS compares pairs of latents: expected 2 or more"):
-        HFS().phases(small_run(HFS(), latents=1))
+        fit(small_run(HFS(), latents=1), out=tmp_path / "run", dataset=squares, progress=False)
+    assert not (tmp_path / "run").exists()
     with pytest.raises(RunError, match="pairs of HFS is 0"):
         HFS(pairs=0)
