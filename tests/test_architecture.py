@@ -22,7 +22,7 @@ LAYERS = {
     "parts": ("kernels", "datasets", "nets", "objectives", "information", "metrics"),
     "one model": ("train", "scoring", "pictures"),
     "many models": ("studies", "store", "engine"),
-    "reading results": ("claims", "figures", "report", "explorer"),
+    "reading results": ("claims", "selection", "figures", "report", "explorer"),
     "what papers say": ("papers",),
     "surface": ("bench", "cli", "__main__"),
 }
@@ -37,8 +37,9 @@ KEPT_APART = {
     # Anyone's codes can be scored: scores know arrays, not images or networks.
     "information": TRAINING,
     "metrics": TRAINING,
-    # A claim or a figure reads the table of results and nothing else, so that it can be drawn again without a model.
+    # A claim, a choice or a figure reads the table of results and nothing else, so that it can be drawn again without a model.
     "claims": TRAINING,
+    "selection": TRAINING,
     "figures": TRAINING,
 }
 

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 from tyro.conf import Positional, arg
 
+from hackle.cli.study_select import select_command
 from hackle.cli.words import count, duration, plain_table, run_one_of, say
 from hackle.core.types import HackleError, Run
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from hackle.studies import Study
 
 USAGE = """\
-{list, plan NAME, run NAME --out DIR, status DIR, export DIR, merge DIR OTHER, repair DIR} [options]
+{list, plan NAME, run NAME --out DIR, status DIR, select DIR, export DIR, merge DIR OTHER, repair DIR} [options]
 NAME is a study of the list, or path.py:function for a function of yours that returns runs."""
 
 
@@ -33,6 +34,7 @@ def main(words: list[str]) -> None:
         "plan": plan_command,
         "run": run_study_command,
         "status": status_command,
+        "select": select_command,
         "export": export_command,
         "merge": merge_command,
         "repair": repair_command,

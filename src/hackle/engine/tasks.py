@@ -23,6 +23,7 @@ from hackle.core.records import record_hash
 from hackle.core.types import Dataset, Run
 from hackle.datasets import load
 from hackle.scoring.encode import encode_images
+from hackle.scoring.plan import kept_images
 from hackle.scoring.protocol import Protocol as ScoringProtocol
 from hackle.scoring.registry import choose_metrics
 from hackle.scoring.scorer import ReferenceScores, Scorer, prepare_scorer
@@ -32,8 +33,6 @@ from hackle.train.errors import is_out_of_memory
 from hackle.train.model import Model
 from hackle.train.size import release_memory
 
-SHOWN = 512
-"""The number of images whose codes are kept for every model of a data set."""
 Tell = Callable[[Any], None]
 """Reports to the driver: `int` is the model-steps done, `str` a line for the user, None just a sign of life."""
 
@@ -205,8 +204,7 @@ class ScoreRun:
         started = time.perf_counter()
         data = _data(self.run.dataset, settings.root)
         scorers = settings.scorers(self.run.dataset, self.run.drawing.left_out)
-        size = len(data.factors)
-        shown = np.sort(np.random.default_rng(0).choice(size, min(SHOWN, size), replace=False))
+        shown = kept_images(data.factors)
         posterior = encode_images(model, data, np.concatenate([shown, *(scorer.images for scorer in scorers)]))
         tell(None)
         arrays: dict[str, NDArray] = {"codes": posterior.means(shown)}

@@ -23,6 +23,7 @@ from hackle.information import (
 )
 from hackle.information.quantised import Bins
 from hackle.metrics.informativeness import informativeness
+from hackle.metrics.likelihood import kl_divergence
 from hackle.metrics.metric import Codes, Labels, Part, Posterior, Subject, Values
 from hackle.scoring.encode import Codebook
 from hackle.scoring.plan import Groups, Plan, half_of, rows_of, values_of
@@ -188,7 +189,7 @@ class EncodedPlan:
         """What codes say about the data and about each factor, for figures.
 
         `mutual_information` (l, f): of each code's mean and each factor, with equal-width bins. `informativeness` (l,):
-        I(x; z_i) of each code's posterior.
+        I(x; z_i) of each code's posterior. `kl` (l,): the mean KL of each code's posterior to the prior.
         """
         found: dict[str, NDArray] = {}
         if scored_factors(self.grid):
@@ -198,5 +199,6 @@ class EncodedPlan:
             # Posteriors that are refused or lie beyond the bins are reported with the scores that they affect.
             with warnings.catch_warnings(), suppress(PosteriorError):
                 warnings.simplefilter("ignore")
+                found["kl"] = kl_divergence(*self.posteriors).per_code
                 found["informativeness"] = informativeness(*self.posteriors, bins=self.protocol.posterior_bins)
         return found

@@ -27,6 +27,8 @@ _ROOM = 4
 most 15% of test points drawn as in the papers were trained on: 10,000 draws from 60,000 images hit 1 − exp(−1/6)."""
 _EXPOSURE = 7
 """The number, among those that the seed gives to parts of a plan, of the generator of seen and left-out images."""
+_KEPT, _FIRST_KEPT = 1_000, 512
+"""How many images' codes studies keep, and how many they kept before: a thousand labels are what few labels go up to."""
 _SHARED = 0.25
 """If more than this fraction of the test points were trained on, a note beside the scores says so."""
 
@@ -36,6 +38,17 @@ class Groups(NamedTuple):
 
     index: NDArray[np.int64]
     held: NDArray[np.int64]
+
+
+def kept_images(grid: FactorGrid) -> NDArray[np.int64]:
+    """The images, as flat indices (at most 1,000), whose codes studies keep: the same for every model of a data set.
+
+    Stores written before version 0.3 have the first 512 of them.
+    """
+    drawn = np.random.default_rng(0).choice(grid.size, min(_FIRST_KEPT, grid.size), replace=False)
+    others = np.setdiff1d(np.arange(grid.size), drawn)
+    more = np.random.default_rng(1).choice(others, min(_KEPT - _FIRST_KEPT, len(others)), replace=False)
+    return np.concatenate([np.sort(drawn), np.sort(more)])
 
 
 def independent(grid: FactorGrid, n: int, rng: np.random.Generator) -> NDArray[np.int64]:

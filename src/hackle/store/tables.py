@@ -43,8 +43,8 @@ class Outcome:
     """Everything that is kept of one run.
 
     scores: the rows of `hackle.score`, for every protocol. curves: `step` and each logged term, of equal length.
-    arrays: by name, `codes` (posterior means of the same 512 images for every model of a data set), `informativeness`
-    (l,), `mutual_information` (l, f).
+    arrays: by name, `codes` (posterior means of the same images for every model of a data set, see
+    `hackle.scoring.plan.kept_images`), `informativeness` (l,), `kl` (l,), `mutual_information` (l, f).
     """
 
     run: Any

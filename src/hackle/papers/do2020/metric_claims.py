@@ -274,7 +274,9 @@ def alike(first: tuple[Floats, Floats], second: tuple[Floats, Floats]) -> float:
     """How alike two models' codes (points, codes) are, each with its informativeness: 1 where they are the same up to order,
     sign and monotone transformations. The score of `hackle.metrics.consistency`."""
     left, right = first[1], second[1]
-    agreement = np.abs(spearman_matrix(first[0], second[0], constant=0.0))
+    # Newer stores keep the codes of more images; the first ones are the same.
+    rows = min(len(first[0]), len(second[0]))
+    agreement = np.abs(spearman_matrix(first[0][:rows], second[0][:rows], constant=0.0))
     total = left.sum() + right.sum()
     if total <= 0:
         return 0.0

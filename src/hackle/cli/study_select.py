@@ -1,0 +1,148 @@
+"""The command `hackle study select`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from tyro.conf import Positional
+
+from hackle.cli.words import count, plain_table, say, table_console, writable
+from hackle.core.types import HackleError
+
+if TYPE_CHECKING:
+    from hackle.selection import Selection
+
+
+def select_command(
+    directory: Positional[Path],
+    scores: str = "mig,dci_disentanglement,factor_vae",
+    labels: str = "100,1000",
+    label_metrics: str = "mig,dci_disentanglement",
+    label_seed: int = 0,
+    by_method: bool = False,
+    cka: bool = False,
+    protocol: str | None = None,
+    rank: str = "udr",
+    top: int = 10,
+    csv: Path | None = None,
+    overwrite: bool = False,
+    root: Path | None = None,
+) -> None:
+    """Rank a study's runs without labels (UDR, ELBO, reconstruction, KL, total correlation) and with n labels, and show what
+    choosing by each would have cost against the best run. Nothing is trained, and the study is only read.
+
+    Args:
+        directory: The study's folder.
+        scores: What runs are judged by, names separated by commas.
+        labels: Numbers of labelled images, separated by commas; 0 for none. They are drawn from the images whose codes the
+            study keeps.
+        label_metrics: What is computed from them: mig, dci_disentanglement, sap.
+        label_seed: Which images are labelled.
+        by_method: Choose among the runs of each method, not among all of a data set.
+        cka: Also rank by linear CKA with other seeds, which does not see how codes are rotated.
+        protocol: Protocol of the scores; that of most scores if not given.
+        rank: The criterion of the list of best runs below the table.
+        top: How many runs that list has.
+        csv: Write every run's criteria and scores to this file.
+        overwrite: Replace that file if it is there.
+        root: The folder of data sets.
+    """
+    from hackle.claims.view import View
+    from hackle.selection import select
+    from hackle.store import read
+
+    numbers = _whole_numbers(labels)
+    if csv is not None:
+        writable(csv, overwrite)
+    tables = read(directory)
+    datasets = View(tables).runs["dataset"].astype(str).unique()
+    grids = {name: grid for name in datasets if numbers and (grid := _grid_of(name, root)) is not None}
+    columns = (TextColumn("scoring with labels"), BarColumn(bar_width=20), TextColumn("{task.completed}/{task.total}"))
+    with Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=None)
+        found = select(
+            tables,
+            {name: rows for name, (rows, _) in grids.items()},
+            kinds={name: kinds for name, (_, kinds) in grids.items()},
+            scores=_words(scores),
+            labels=numbers,
+            label_metrics=_words(label_metrics),
+            label_seed=label_seed,
+            by_method=by_method,
+            with_cka=cka,
+            protocol=protocol,
+            tell=lambda done, total: bar.update(task, completed=done, total=total),
+        )
+    ranking = found.ranking(rank)
+    runs = View(tables).runs
+    described = {run: _described(row) for run, row in zip(runs.index, runs.to_dict("records"), strict=True)}
+    _print_choices(found, described)
+    say(f"\nthe best {min(top, len(ranking))} of {count(len(ranking), 'run')} by {rank}:")
+    table = plain_table("run", "setting", *ranking, left=2)
+    for run, row in zip(ranking.index[:top], ranking.to_numpy(float)[:top], strict=True):
+        table.add_row(str(run), described[run], *(f"{value:.3f}" for value in row))
+    table_console().print(table)
+    for line in found.lines:
+        say(line, "yellow")
+    if csv is not None:
+        runs.join(found.criteria).join(found.scores.add_prefix("score_")).to_csv(csv)
+        print(csv)
+
+
+def _print_choices(found: Selection, described: dict[str, str]) -> None:
+    """A table for each data set, method and score: what each criterion chooses."""
+    columns = "criterion", "chooses", "its score", "regret", "rank correlation", "runs without"
+    groups: Any = found.table.groupby(["dataset", "method", "score"], sort=False)
+    for (dataset, method, score), part in groups:
+        rows = part.to_dict("records")
+        runs = count(max(row["runs"] + row["lacking"] for row in rows), "run")
+        best, median = max(rows, key=lambda row: row["runs"])["best"], max(rows, key=lambda row: row["runs"])["median"]
+        say(f"\n{score} of {runs} of {method or 'all methods'} on {dataset}: best {best:.3f}, median {median:.3f}")
+        table = plain_table(*columns, left=2)
+        for row in rows:
+            correlation = "" if row["correlation"] != row["correlation"] else f"{row['correlation']:.2f}"
+            values = f"{row['chosen_score']:.3f}", f"{row['regret']:.3f}", correlation, str(row["lacking"] or "")
+            table.add_row(row["criterion"], described[row["chosen"]], *values)
+        table_console().print(table)
+
+
+def _words(text: str) -> list[str]:
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
+def _whole_numbers(words: str) -> list[int]:
+    """Numbers separated by commas, without zeros."""
+    given = _words(words)
+    if wrong := [word for word in given if not word.isdigit()]:
+        raise HackleError(f"--labels has {wrong[0]!r}; expected whole numbers separated by commas, such as 100,1000")
+    return [int(word) for word in given if int(word)]
+
+
+def _described(row: dict[str, Any]) -> str:
+    """A run in a few words: method, strength and seed."""
+    strength = "" if row["strength"] != row["strength"] else f" {row['strength']:g}"
+    return f"{row['method']}{strength}, seed {row['seed']}"
+
+
+def _grid_of(name: str, root: Path | None) -> tuple[Any, Any] | None:
+    """The factors of the images of a data set whose codes studies keep, and their kinds; None, after a line that says why, if
+    they cannot be had."""
+    from hackle.core.factors import scored_factors
+    from hackle.datasets import load_of_run, needs_trust
+    from hackle.scoring.plan import kept_images, values_of
+
+    try:
+        if needs_trust(name):
+            raise HackleError("it is made by code that this command does not run")
+        grid = load_of_run(name, root).factors
+    except HackleError as error:
+        say(f"{name}: no criteria with labels, since its factors are not known here: {error}", "yellow")
+        return None
+    columns = scored_factors(grid)
+    if not columns:
+        say(f"{name}: no criteria with labels, since no factor is observed", "yellow")
+        return None
+    return values_of(grid, kept_images(grid)), tuple(grid.kinds[column] for column in columns)
