@@ -39,10 +39,10 @@ def score_command(
         directory: The run's folder.
         metrics: Names separated by commas; "all" is every metric that takes seconds: beta_vae, dci, dci_es, dcimig,
             explicitness, factor_vae, gaussian_tc, infomec, irs, mcc, mig, mig_sup, modularity, neighbour_gap, sap,
-            interpretability, jemmig, kl, misjed, monte_carlo_tc, posterior_mig, reconstruction, separability. Those
-            that take minutes are downstream_gbt, downstream_logistic_cv, batch_tc, iwae, sampled_interpretability,
-            sampled_jemmig, true_tc, whole_misjed, whole_separability. Your own is path.py:function or
-            module:function.
+            generalisation, generalisation_reconstruction, interpretability, jemmig, kl, misjed, monte_carlo_tc,
+            posterior_mig, reconstruction, separability. Those that take minutes are downstream_gbt,
+            downstream_logistic_cv, unfairness, batch_tc, iwae, sampled_interpretability, sampled_jemmig, true_tc,
+            whole_misjed, whole_separability. Your own is path.py:function or module:function.
         protocol: locatello2019, disentanglement_lib, kim2018, do2020, yang2020, or quick for a rough look.
         fraction: Score on this fraction of the protocol's points, above 0 and up to 1, for a quick look. No part of them
             gets smaller than 200 points.

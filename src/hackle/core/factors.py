@@ -243,6 +243,35 @@ class FactorGrid:
             raise FactorError(f"no row has {wanted}: a draw that holds these is impossible in this incomplete grid")
         return self._lookup.rows[rng.choice(matching, size=n)]
 
+    def levels(self, factor: str | int) -> NDArray[np.int64]:
+        """The values to which a factor can be set in turn: those that occur; of a continuous factor in a complete grid the
+        middle value of each bin.
+
+        >>> FactorGrid([Factor("a", 2), Factor("x", 60, "continuous")]).levels("x")[:3]
+        array([1, 4, 7])
+        """
+        column = self.column(factor)
+        if self._lookup is not None:
+            return np.unique(self._lookup.rows[:, column])
+        numbers, classes = self.factors[column].numbers, self.factors[column].classes(self.bins)
+        bins = [np.flatnonzero(classes == one) for one in np.unique(classes)]
+        return np.array([members[np.argsort(numbers[members])[len(members) // 2]] for members in bins])
+
+    def settable(self, factor: str | int) -> NDArray[np.int64]:
+        """The images, by flat index, for which there is one at every level of a factor with all other factors as they are.
+
+        In a complete grid that is every image. Where an unobserved factor numbers the images of an incomplete grid, no
+        image is another one with a factor set: there are none.
+        """
+        column = self.column(factor)
+        if self._lookup is None:
+            return np.arange(self.size)
+        if set(self.varying) - set(self.observed):
+            return np.empty(0, dtype=np.int64)
+        others = np.delete(np.arange(len(self.sizes)), column)
+        _, key = _fold(self._lookup.rows[:, others], [self.sizes[one] for one in others])
+        return np.flatnonzero(np.bincount(key)[key] == len(self.levels(column)))
+
     def draw_pairs(self, n: int, k: int, rng: np.random.Generator) -> tuple[Rows, Rows]:
         """n pairs of rows that differ in exactly k factors; which k is drawn anew for each pair.
 

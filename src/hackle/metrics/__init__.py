@@ -62,6 +62,7 @@ from hackle.metrics.separability import (
 )
 from hackle.metrics.similarity import cca, cka, similarity_matrix
 from hackle.metrics.udr import UDR, udr_from_similarity, udr_pair, udr_scores
+from hackle.metrics.unfairness import total_variations, unfairness, unfairness_from_counts, unfairness_matrix
 
 __all__ = [
     "METRICS",
@@ -158,9 +159,13 @@ __all__ = [
     "similarity_matrix",
     "statistical_efficiency",
     "total_information",
+    "total_variations",
     "udr_from_similarity",
     "udr_pair",
     "udr_scores",
+    "unfairness",
+    "unfairness_from_counts",
+    "unfairness_matrix",
     "windin_score",
     "wsepin_score",
 ]

@@ -59,7 +59,7 @@ def downstream_accuracy(
     >>> downstream_accuracy(grid * 1.0, grid, grid * 1.0, grid)
     1.0
     """
-    check_choice(classifier, _CLASSIFIERS, "classifier")
+    check_choice(classifier, CLASSIFIERS, "classifier")
     split = check_split(train_codes, train_factors, (test_codes, test_factors), kinds)
     train, test = standardise(split.codes, split.test_codes)
     found = []
@@ -68,7 +68,7 @@ def downstream_accuracy(
             fit = _REGRESSORS[classifier] if train.shape[1] else _mean
             found.append(_r2(fit(train, split.numbers[:, column], test), split.test_numbers[:, column]))
         else:
-            fit = _CLASSIFIERS[classifier] if train.shape[1] else _most_frequent
+            fit = CLASSIFIERS[classifier] if train.shape[1] else _most_frequent
             found.append(float(np.mean(fit(train, split.factors[:, column], test) == split.test_factors[:, column])))
     return float(np.mean(found))
 
@@ -161,7 +161,7 @@ def _r2(predicted: NDArray, values: NDArray) -> float:
     return max(0.0, 1.0 - float(np.sum((predicted - values) ** 2) / total)) if total > 0 else 0.0
 
 
-_CLASSIFIERS = {"logistic-cv": _logistic_cv, "gbt": _boosted_trees}
+CLASSIFIERS = {"logistic-cv": _logistic_cv, "gbt": _boosted_trees}
 _REGRESSORS = {"logistic-cv": _ridge_cv, "gbt": _regression_trees}
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +35,7 @@ Labels = NDArray[np.int64]
 Values = NDArray[np.float64]
 Posterior = tuple[Codes, Codes]
 """Means and logvars, each (n, c)."""
-Part = Literal["groups", "test_groups", "pairs", "test_pairs", "exposure"]
+Part = Literal["groups", "test_groups", "pairs", "test_pairs", "exposure", "interventions"]
 """The parts of a plan other than independent points."""
 
 
@@ -51,10 +51,11 @@ class Evaluation(Protocol):
     set's images that are in the plan. mixture: the posteriors that make up q(z), or None for those evaluated.
     factor_information, sampled_factor_information: I(z_i; y_k), quantised and sampled. device: where heavy sums run:
     the model's, if that is an accelerator. groups: the codes (g, size, c) of "groups" or "test_groups" and the factor
-    held in each. differences: the mean absolute difference (g, c) between the halves of "pairs" or "test_pairs" and the
-    factor held in each. exposed: codes and values of points of combinations that were trained on, for fitting ("train") and
-    testing ("seen"), and of those left out; variances: of the factors over the whole grid, (f,). decoding: the model and the
-    given number of test images, or of images of combinations seen or left out.
+    held in each; of "interventions", whose groups are the same images with one factor set to one value. differences:
+    the mean absolute difference (g, c) between the halves of "pairs" or "test_pairs" and the factor held in each.
+    exposed: codes and values of points of combinations that were trained on, for fitting ("train") and testing ("seen"),
+    and of those left out; variances: of the factors over the whole grid, (f,). decoding: the model and the given number
+    of test images, or of images of combinations seen or left out.
     """
 
     seed: int
@@ -131,6 +132,7 @@ Need = Literal[
     "posteriors",
     "a likelihood",
     "left-out combinations",
+    "interventions",
 ]
 
 
@@ -174,6 +176,12 @@ def _lacks(need: Need, subject: Subject) -> str:
         return (
             "a factor that is not categorical (the data set has none), because the protocol "
             f"{subject.protocol.name} skips categorical ones"
+        )
+    able = grid.complete or need != "interventions" or any(len(grid.settable(one)) for one in scored_factors(grid))
+    if not able:
+        return (
+            "images that differ in one factor alone, at each of its values (there are none); an encoder scored on a data set "
+            "that has every combination of its factors has them"
         )
     if need == "an ordered factor" and not any(ordered_factors(grid)):
         return "a factor with an order or with two values (the data set has only categorical ones of more)"
@@ -234,8 +242,8 @@ class Metric:
         return any(fnmatchcase(score, row.name) for row in self.rows)
 
 
-EVERY_PART: tuple[Part, ...] = get_args(Part)
-"""For metrics that read every image of a plan."""
+EVERY_PART: tuple[Part, ...] = ("groups", "test_groups", "pairs", "test_pairs")
+"""For metrics that read every image of a plan that is a draw of the data."""
 
 
 def _order(found: Found[Metric]) -> tuple[bool, int, str]:

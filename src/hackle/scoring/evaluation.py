@@ -106,13 +106,21 @@ class EncodedPlan:
     def test_posteriors(self) -> Posterior:
         return self._posteriors_of(self.plan.test)
 
+    @cached_property
+    def _mixed(self) -> NDArray[np.int64]:
+        """The images of q(z): all that were encoded, except those that serve interventions alone."""
+        if self.plan.interventions is None:
+            return self.posterior.index
+        others = self.plan._replace(interventions=None).images
+        return np.setdiff1d(self.posterior.index, np.setdiff1d(self.plan.interventions.index, others))
+
     @property
     def everything(self) -> Posterior:
-        return self._posteriors_of(self.posterior.index)
+        return self._posteriors_of(self._mixed)
 
     @property
     def coverage(self) -> float:
-        return len(self.posterior.index) / self.grid.size
+        return len(self._mixed) / self.grid.size
 
     @property
     def mixture(self) -> Posterior | None:

@@ -1,4 +1,4 @@
-"""Which factor rows a metric needs: independent draws, and groups and pairs that share one factor's value.
+"""Which factor rows a metric needs: independent draws, groups and pairs that share one factor's value, and interventions.
 
 For a continuous factor, whose exact values hardly two images share, groups and pairs share a bin.
 
@@ -25,8 +25,9 @@ from hackle.core.randomness import check_seed
 _ROOM = 4
 """An incomplete grid is a sample of images; it is split if it has fewer than this many times the points. With more, at
 most 15% of test points drawn as in the papers were trained on: 10,000 draws from 60,000 images hit 1 − exp(−1/6)."""
-_EXPOSURE = 7
-"""The number, among those that the seed gives to parts of a plan, of the generator of seen and left-out images."""
+_INTERVENTIONS, _EXPOSURE = 6, 7
+"""The numbers, among those that the seed gives to parts of a plan, of two generators: of images whose factors are set,
+and of seen and left-out images."""
 _KEPT, _FIRST_KEPT = 1_000, 512
 """How many images' codes studies keep, and how many they kept before: a thousand labels are what few labels go up to."""
 _SHARED = 0.25
@@ -115,9 +116,32 @@ def _holding_one_of_those_present(
     return Groups(index, held)
 
 
+def interventions(grid: FactorGrid, rows: int, seed: int) -> Groups | None:
+    """The same images in every group, with one factor set to one value: a group for each value of each scored factor.
+
+    In an incomplete grid the images are drawn for each factor from those of which there is one at every value; a factor
+    without any has no groups. None if no factor can be set. The generator is not that of any other part.
+    """
+    rng = np.random.default_rng(np.random.SeedSequence(check_seed(seed), spawn_key=(_INTERVENTIONS,)))
+    images = rng.integers(grid.size, size=rows)
+    index, held = [], []
+    for column in scored_factors(grid):
+        if not grid.complete:
+            able = grid.settable(column)
+            if not len(able):
+                continue
+            images = able[rng.integers(len(able), size=rows)]
+        for value in grid.levels(column):
+            changed = grid.rows(images).copy()
+            changed[:, column] = value
+            index.append(grid.index(changed))
+            held.append(column)
+    return Groups(np.stack(index), np.array(held)) if held else None
+
+
 @dataclass(frozen=True)
 class PlanSizes:
-    """How many points, groups and pairs a protocol asks for."""
+    """How many points, groups and pairs a protocol asks for, and how many images have their factors set in turn."""
 
     train: int
     test: int
@@ -127,6 +151,7 @@ class PlanSizes:
     pair_groups: int
     test_pair_groups: int
     pairs: int
+    interventions: int = 100
 
 
 class Exposure(NamedTuple):
@@ -147,6 +172,8 @@ class Plan(NamedTuple):
     pairs: Groups | None
     test_pairs: Groups | None
     exposure: Exposure | None = None
+    interventions: Groups | None = None
+    """Drawn only where a metric reads them, see `interventions`."""
 
     @property
     def images(self) -> NDArray[np.int64]:
@@ -270,9 +297,11 @@ def half_of(grid: FactorGrid, plan: Plan, split: bool, rng: np.random.Generator)
         images = half(np.unique(np.concatenate([points, *(part.index.ravel() for part in others if part is not None)])))
         kept = rng.permutation(points[np.isin(points, images)]) if split else half(points)
         halves.append((kept, *(groups(part, images) for part in others)))
-    train, test = halves
+    (train, test), set_images = halves, plan.interventions
     exposure = None if plan.exposure is None else Exposure(*map(half, plan.exposure))
-    return Plan(train[0], test[0], train[1], test[1], train[2], test[2], exposure)
+    if set_images is not None:
+        set_images = set_images._replace(index=set_images.index[:, half(np.arange(set_images.index.shape[1]))])
+    return Plan(train[0], test[0], train[1], test[1], train[2], test[2], exposure, set_images)
 
 
 def rows_of(grid: FactorGrid, index: NDArray[np.int64]) -> Rows:

@@ -27,7 +27,16 @@ from hackle.metrics.checks import MetricError
 from hackle.metrics.metric import Metric, Subject, row_of
 from hackle.scoring.encode import Codebook, Encoder, ModuleEncoder
 from hackle.scoring.evaluation import EncodedPlan
-from hackle.scoring.plan import Plan, draw_exposure, draw_plan, must_split, plan_note, split_plan, values_of
+from hackle.scoring.plan import (
+    Plan,
+    draw_exposure,
+    draw_plan,
+    interventions,
+    must_split,
+    plan_note,
+    split_plan,
+    values_of,
+)
 from hackle.scoring.protocol import Protocol
 from hackle.scoring.registry import ScoreError
 from hackle.train.errors import is_out_of_memory
@@ -275,7 +284,8 @@ def prepare_scorer(
     of these and of the others.
 
     Groups and pairs, which are most of a plan's images, are dropped if no metric reads them, but only after everything
-    is drawn, so that the other draws do not change. With `whole_mixture` they are kept.
+    is drawn, so that the other draws do not change. With `whole_mixture` they are kept. Interventions are drawn only if a
+    metric reads them.
     """
     wanted: tuple[Any, ...] = (representations,) if isinstance(representations, str) else tuple(representations)
     if unknown := [name for name in wanted if name not in get_args(Representation)]:
@@ -288,7 +298,9 @@ def prepare_scorer(
         trained = training_rows(grid, left_out)
         parts = np.flatnonzero(trained), np.flatnonzero(~trained)
         plan = plan._replace(exposure=draw_exposure(*parts, protocol.sizes, seed))
+    read = {"train", "test", *(part for metric in metrics for part in metric.parts)}
     if not whole_mixture:
-        read = {"train", "test", *(part for metric in metrics for part in metric.parts)}
         plan = plan._replace(**{part: None for part in plan._fields if part not in read})
+    if "interventions" in read:
+        plan = plan._replace(interventions=interventions(grid, protocol.sizes.interventions, seed))
     return Scorer(grid, plan, plan.images, protocol, metrics, seed, wanted, bootstrap, whole_mixture, split)
