@@ -14,9 +14,11 @@ import pytest
 from small_study import TINY, assert_same, diverging, some_runs, study
 
 from hackle.core.records import record_hash
+from hackle.core.regimes import Drawing, Pairs
 from hackle.core.types import HackleError
 from hackle.engine import EngineError, run_study
 from hackle.engine.tasks import References, ScoreRun, TrainFleet
+from hackle.objectives import AdaGVAE
 from hackle.scoring.models import score
 from hackle.scoring.plan import PlanSizes
 from hackle.scoring.registry import METRICS
@@ -24,10 +26,30 @@ from hackle.store import Store, read
 from hackle.train import Stopped, fit
 from hackle.train.fleet import stacking_key
 from hackle.train.model import Model
+from train.test_fleet import small_run
 
 
 def refuse(*_: Any) -> None:
     raise AssertionError("this must not happen")
+
+
+def test_a_study_varies_regimes_and_one_that_the_data_cannot_serve_is_named_before_training(
+    data: Path, tmp_path: Path
+) -> None:
+    base = small_run(AdaGVAE(), dataset=str(data), steps=2)
+    runs = [replace(base, pairs=Pairs("resample", changed)) for changed in (1, 2)]
+    runs += [replace(base, drawing=Drawing(left_out=rule)) for rule in ("random", "extrapolation")]
+    assert study(runs, tmp_path / "study").done == 4
+    found = read(tmp_path / "study").runs[["drawing", "pairs"]].astype(str)
+    assert set(found.itertuples(index=False, name=None)) == {
+        ("", "rule resample, changed 1"),
+        ("", "rule resample, changed 2"),
+        ("left out random", "rule resample, changed 1"),
+        ("left out extrapolation", "rule resample, changed 1"),
+    }
+    with pytest.raises(EngineError, match=r"ada-gvae on .*pairs.changed is 4, but .* 3 factors.*; nothing was trained"):
+        study([*runs, replace(base, pairs=Pairs("resample", 4))], tmp_path / "other")
+    assert not (tmp_path / "other").exists()
 
 
 def test_every_run_is_stored_with_the_scores_it_has_alone(data: Path, undisturbed: Path, squares: Any) -> None:

@@ -171,3 +171,18 @@ def test_regimes_are_columns_of_words_in_every_table(tmp_path: Path) -> None:
     assert list(runs["labels"]) == ["images 100, seed 3", ""]
     results: Any = hackle.results(tmp_path)
     assert set(results.loc[results["seed"] == 0, "pairs"]) == {"rule resample, changed 1"}
+
+
+def test_the_view_in_sql_names_a_regime_in_the_words_of_the_tables(tmp_path: Path) -> None:
+    regimes: list[dict[str, Any]] = [
+        {},
+        {"drawing": Drawing("x~y", 0.4, "shape=square & x>0.5"), "pairs": Pairs("laplace", rate=-1.0)},
+        {"pairs": Pairs("resample", 1), "labels": Labels(100, "noisy", noise=0.25, seed=3)},
+    ]
+    with Store.create_or_open(tmp_path) as store:
+        for seed, fields in enumerate(regimes):
+            store.add(replace(made_up(seed), run=made_up_run(seed, **fields)))
+        words = set(store.connection.execute("SELECT DISTINCT drawing, pairs, labels FROM results"))
+        table = store.runs()[["drawing", "pairs", "labels"]]
+    assert words == set(table.astype(str).itertuples(index=False, name=None))
+    assert ("correlated x~y, sigma 0.4, left out shape=square & x>0.5", "rule laplace, rate -1", "") in words

@@ -296,6 +296,21 @@ def test_neither_images_nor_partners_nor_labels_are_held_out() -> None:
     assert sampler.data_size == len(trained)
 
 
+def test_random_images_have_noise_of_their_own_in_partners_and_the_same_whenever_labelled() -> None:
+    def noisy(index: Tensor, stream: Stream) -> Tensor:
+        return index + 1000 * stream.integers("noise", (index.shape[1],), 1000)
+
+    run = run_with(pairs=Pairs("resample", 1), labels=Labels(5))
+    sampler = Sampler([run], noisy, WHOLE, torch.device("cpu"))
+    phase = run.method.phases(run)[0]
+    seen = [sampler.batch(Stream.of([0], step, "0/train"), phase) for step in range(5)]
+    assert (seen[0]["images"] // 1000 != seen[0]["partners"] // 1000).float().mean() > 0.9
+    assert len({int(one) for step in seen for one in step["labelled"].reshape(-1)}) == 5
+    bare = sampler.batch(Stream.of([0], 0, "0/train"), replace(phase, needs_supervision=False))
+    assert bare.keys() == {"images"}
+    assert torch.equal(bare["images"], seen[0]["images"])
+
+
 def test_labels_are_those_of_the_images_and_of_the_first_nine_tenths() -> None:
     run = run_with(labels=Labels(11, seed=4), batch_size=500)
     seen = drawn([run, replace(run, seed=1)], WHOLE)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,8 +63,13 @@ def training_rows(grid: FactorGrid, left_out: str) -> Mask:
     >>> training_rows(grid, "shape=heart & x>=1").tolist()
     [True, True, True, True, False, False]
     """
+    return _trained(grid, left_out)
+
+
+@lru_cache(maxsize=16)
+def _trained(grid: FactorGrid, left_out: str) -> Mask:
     if not left_out:
-        return np.ones(len(grid), dtype=bool)
+        return _fixed(np.ones(len(grid), dtype=bool))
     name, *arguments = left_out.strip().split(":")
     if name in RULES and arguments and name != "random":
         raise RegimeError(f"drawing.left_out is {left_out!r}, but the rule {name} takes nothing after its name")
@@ -74,7 +80,13 @@ def training_rows(grid: FactorGrid, left_out: str) -> Mask:
             f"drawing.left_out is {left_out!r}, which leaves out {found}; choose a condition that holds for some of the "
             f"{len(grid):,} images of these factors: {_described(grid)}"
         )
-    return ~out
+    return _fixed(~out)
+
+
+def _fixed(mask: Mask) -> Mask:
+    """The mask, which several callers share, as one that none can change."""
+    mask.setflags(write=False)
+    return mask
 
 
 def _described(grid: FactorGrid) -> str:

@@ -5,27 +5,30 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
 import torch
 
 from hackle.core.files import locked_folder
-from hackle.core.parts import absolute_reference
+from hackle.core.parts import absolute_reference, name_of
 from hackle.core.records import record_hash
-from hackle.core.types import Run
+from hackle.core.types import HackleError, Run
 from hackle.engine.display import Display
 from hackle.engine.driver import Driver, Summary
 from hackle.engine.errors import EngineError
 from hackle.engine.executor import Executor, Inline
 from hackle.engine.folder import Keep, Keeper, StudyFolder
-from hackle.engine.lacking import Lacking, lacking_scores
+from hackle.engine.lacking import Lacking, grid_of_data, lacking_scores
 from hackle.engine.local import Local
 from hackle.engine.tasks import Settings
 from hackle.scoring.protocol import Protocol, protocol
 from hackle.scoring.registry import choose_metrics
 from hackle.store import Store
 from hackle.train import find_device
+from hackle.train.fleet import group
+from hackle.train.sampling import check_data, regime_of
 
 __all__ = ["EngineError", "Summary", "run_study"]
 
@@ -97,6 +100,7 @@ def run_study(
     for one in chosen:
         choose_metrics(names, one)
     started = time.monotonic()
+    _check_regimes(runs, root)
     folder = StudyFolder(Path(out))
     folder.refuse_other_files()
     settings = Settings(
@@ -174,6 +178,18 @@ def _settle_weights(runs: Mapping[str, Run], keeper: Keeper, store: Store) -> No
     rows: list[dict[str, Any]] = wanted.to_dict("records")  # type: ignore[call-overload]
     for key in stored:
         keeper.stored(runs[key], [row for row in rows if row["run"] == key])
+
+
+def _check_regimes(runs: Sequence[Run], root: str | Path | None) -> None:
+    """Refuse runs whose data cannot give the pairs, labels or draws that they ask for, if the data are here."""
+    grid_of = cache(lambda dataset: grid_of_data(dataset, root))
+    for members in group(runs):
+        run = members[0]
+        if regime_of(run) and (grid := grid_of(run.dataset)) is not None:
+            try:
+                check_data(run, grid)
+            except HackleError as error:
+                raise EngineError(f"{name_of(run.method)} on {run.dataset}: {error}; nothing was trained") from error
 
 
 def _cannot_be_scored(lacking: Lacking, again: Lacking, folder: StudyFolder) -> str:

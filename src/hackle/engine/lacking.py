@@ -72,7 +72,7 @@ def lacking_scores(
         scores = scores[[not raised(*one) for one in zip(scores["score"], scores["note"], strict=True)]]
     groups = scores.groupby(["protocol", "scoring_seed", "metric"], observed=True)["run"]
     found: dict[Any, set[str]] = {key: set(scored) for key, scored in groups}
-    grid_of = cache(lambda dataset: _grid_of(dataset, root))
+    grid_of = cache(lambda dataset: grid_of_data(dataset, root))
     lacking: dict[str, dict[str, list[str]]] = {}
     for protocol in protocols:
         for metric in choose_metrics(metrics, protocol).values():
@@ -94,7 +94,7 @@ def _subject(run: Run, grid: FactorGrid | None, protocol: Protocol) -> Subject:
     return Subject(grid, protocol, codes, likelihood=about(run.method).has_likelihood, left_out=left_out)
 
 
-def _grid_of(dataset: str, root: str | Path | None) -> FactorGrid | None:
+def grid_of_data(dataset: str, root: str | Path | None) -> FactorGrid | None:
     """The factors of a data set; None if it is not on this machine."""
     try:
         return load(dataset, root).factors

@@ -12,12 +12,13 @@ import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from hackle.core.design import DEFAULTS
+from hackle.core.design import DEFAULTS, REGIMES
 from hackle.core.types import HackleError
 
 FILE = "results.sqlite"
@@ -104,8 +105,21 @@ def _literal(value: Any) -> str:
     return f"'{value}'" if isinstance(value, str) else repr(value)
 
 
+def _in_words(name: str) -> str:
+    """A regime as `regime_in_words` puts it, in SQL: the fields that differ from its defaults."""
+    parts = []
+    for each in fields(REGIMES[name]):
+        value = f"json_extract(r.record, '$.{name}.{each.name}')"
+        text = f"printf('%g', {value})" if isinstance(each.default, float) else value
+        parts.append(f"iif({value} <> {_literal(each.default)}, ', {each.name.replace('_', ' ')} ' || {text}, '')")
+    return f"ltrim({' || '.join(parts)}, ', ')"
+
+
 _FIELDS = ", ".join(
-    f"coalesce(json_extract(r.record, '$.{name}'), {_literal(default)}) AS {name}" for name, default in DEFAULTS.items()
+    f"{_in_words(name)} AS {name}"
+    if name in REGIMES
+    else f"coalesce(json_extract(r.record, '$.{name}'), {_literal(default)}) AS {name}"
+    for name, default in DEFAULTS.items()
 )
 _VIEW = f"""
 CREATE VIEW results AS

@@ -16,6 +16,7 @@ from pathlib import Path
 import torch
 
 from hackle.core.parts import name_of
+from hackle.core.regimes import Drawing
 from hackle.core.types import Dataset, Run
 from hackle.datasets import load
 from hackle.studies.study import StudyError
@@ -107,8 +108,9 @@ def plan_groups(
 
 
 def _kind(run: Run, shapes: dict[str, tuple[int, int, int]]) -> str:
-    """Runs of one kind take equally long per step: seeds, weights, the number of steps and the images do not matter."""
-    return stacking_key(replace(run, dataset=str(shapes[run.dataset]), steps=1))
+    """Runs of one kind take equally long per step: seeds, weights, the number of steps, the images and how these are
+    drawn do not matter."""
+    return stacking_key(replace(run, dataset=str(shapes[run.dataset]), steps=1, drawing=Drawing()))
 
 
 def _measure(

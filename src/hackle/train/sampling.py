@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import torch
@@ -140,10 +141,12 @@ def _law(
     number = {key: place for place, key in enumerate(dict.fromkeys(keys))}
     table = torch.tensor([number[key] for key in keys], device=device)
 
+    weights_of = cache(lambda drawing: row_weights(grid, drawing))
+
     def tables() -> Iterator[NDArray[np.int64]]:
         for key in number:
             row = keys.index(key)
-            weights = row_weights(grid, runs[row].drawing)
+            weights = weights_of(runs[row].drawing).copy()
             if held is not None:
                 weights[held[row]] = 0
             yield np.round(weights / weights.sum() * SCALE).astype(np.int64)
