@@ -12,6 +12,7 @@ import pandas as pd
 
 from hackle.core.types import Adam, Phase, Run
 from hackle.engine import Summary, run_study
+from hackle.nets import MLP
 from hackle.objectives import VAE, BetaVAE
 from hackle.objectives.vae import Autoencoder
 from hackle.scoring.plan import PlanSizes
@@ -36,8 +37,8 @@ def write_squares(folder: Path) -> Path:
 
 def some_runs(data: Path | str, seeds: int = 3, steps: int = 12) -> list[Run]:
     """Two groups: β-VAEs of two strengths, and VAEs."""
-    methods = [BetaVAE(1.0), BetaVAE(4.0), VAE()]
-    return [small_run(method, seed, dataset=str(data), steps=steps) for method in methods for seed in range(seeds)]
+    more = {"architecture": MLP((8,)), "dataset": str(data), "steps": steps}
+    return [small_run(method, seed, **more) for method in (BetaVAE(1.0), BetaVAE(4.0), VAE()) for seed in range(seeds)]
 
 
 def study(runs: list[Run], out: Path, **options: Any) -> Summary:

@@ -60,7 +60,7 @@ def test_the_driver_is_killed_at_any_moment(data: Path, undisturbed: Path, tmp_p
     for _ in range(2):
         process = forked.start("from engine import small_study; small_study.main()", data, out, 0)
         wait_for(lambda: bool(lock_holder(out)), process)
-        time.sleep(rng.uniform(0.1, 1.5))
+        time.sleep(rng.uniform(0.1, 0.7))
         process.kill()
         process.join()
         if (out / "results.sqlite").exists():

@@ -123,11 +123,11 @@ def test_a_studys_folder_runs_nothing(hostile: Make, mark: Path, tmp_path: Path,
     assert not mark.exists()
 
 
-@pytest.mark.parametrize("name", ["quick@hostile.py:x@3", "quick@hostile:x@3"])
-def test_a_stored_protocols_name_is_not_imported(mark: Path, tmp_path: Path, monkeypatch: Any, name: str) -> None:
+def test_a_stored_protocols_name_is_not_imported(mark: Path, tmp_path: Path, monkeypatch: Any) -> None:
     study = tmp_path / "study"
     with Store.create_or_open(study, "trial") as store:
-        store.add(made_up(0, scores=made_up_scores(protocol=name)))
+        for seed, name in enumerate(("quick@hostile.py:x@3", "quick@hostile:x@3")):
+            store.add(made_up(seed, scores=made_up_scores(protocol=name)))
     (study / "quick@hostile.py").write_text(f"open({str(mark)!r}, 'w').close()\n")
     monkeypatch.chdir(study)
     monkeypatch.syspath_prepend(study)
@@ -135,8 +135,8 @@ def test_a_stored_protocols_name_is_not_imported(mark: Path, tmp_path: Path, mon
     assert not mark.exists()
 
 
-@pytest.mark.parametrize("seed", ["\u00b2", "9" * 5_000, "x", ""])
-def test_a_stored_protocol_of_an_odd_number_is_reported(tmp_path: Path, seed: str) -> None:
+def test_a_stored_protocol_of_an_odd_number_is_reported(tmp_path: Path) -> None:
     with Store.create_or_open(tmp_path, "trial") as store:
-        store.add(made_up(0, scores=made_up_scores(protocol=f"quick@{seed}")))
+        for seed, odd in enumerate(("\u00b2", "9" * 5_000, "x", "")):
+            store.add(made_up(seed, scores=made_up_scores(protocol=f"quick@{odd}")))
     main(["report", str(tmp_path)])
