@@ -39,6 +39,6 @@ def duan2020(truth: int, seeds: int = 5, spread: float = 1.0, seed: int = 0) -> 
 
     def arrays(run: Run, noise: Any) -> dict[str, Any]:
         own = np.random.default_rng(zlib.crc32(repr(sorted(run.items(), key=str)).encode())).normal(size=(100, 3))
-        return {"codes": axes + (1.5 - quality(run)) * own, "informativeness": np.ones(3)}
+        return {"codes": axes + (1.5 - quality(run)) * own, "kl": np.ones(3)}
 
     return tables(designs, scores, arrays=arrays, seed=seed)

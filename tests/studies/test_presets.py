@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from hackle.core.method import strength_of
-from hackle.core.regimes import Pairs
+from hackle.core.regimes import Labels, Pairs
 from hackle.core.types import Adam, Run
 from hackle.nets import Adversarial, Convolutional, Split
 from hackle.objectives import (
@@ -26,6 +26,7 @@ from hackle.objectives import (
     FactorVAE,
     InfoGAN,
     InfoWGANGP,
+    S2BetaVAE,
 )
 from hackle.objectives.vae import Autoencoder
 from hackle.papers.locatello2019.settings import STRENGTHS
@@ -138,6 +139,12 @@ STATED: list[tuple[str, str, str, Run]] = [
             latents=12,
             optimiser=Adam(1e-3, weight_decay=0.1),
         ),
+    ),
+    (
+        "locatello2020-labels",
+        "s2-beta-vae",
+        "cars3d",
+        Run(S2BetaVAE(beta=4.0), Convolutional(256), "cars3d", labels=Labels(100)),
     ),
     ("trauble2021", "beta-vae", "mpi3d-real", Run(BetaVAE(4.0), Convolutional(256), "mpi3d-real")),
     (

@@ -28,6 +28,7 @@ from hackle.objectives import (
     FactorVAEPrior,
     InfoGAN,
     InfoWGANGP,
+    S2BetaVAE,
 )
 from hackle.papers.do2020.study import do2020
 from hackle.papers.hsu2023.study import hsu2023
@@ -35,6 +36,7 @@ from hackle.papers.kim2018.study import kim2018, kim2018_sensitivity
 from hackle.papers.locatello2019.settings import STRENGTHS
 from hackle.papers.locatello2019.study import locatello2019
 from hackle.papers.locatello2020.study import locatello2020, locatello2020_k
+from hackle.papers.locatello2020_labels.study import locatello2020_labels
 from hackle.papers.schott2022.study import schott2022
 from hackle.papers.split_encoder.study import split_encoder
 from hackle.papers.trauble2021.study import trauble2021
@@ -166,6 +168,16 @@ def test_locatello2020_k_changes_more_factors_of_a_pair() -> None:
     changed = {name: [run.pairs.changed for run in runs if run.dataset == name] for name in ("dsprites", "cars3d")}
     assert changed == {"dsprites": [1, 2, 4, 0], "cars3d": [1, 2, 0]}
     assert record_hash(runs[0]) in {record_hash(run) for run in locatello2020(seeds=1)}
+
+
+def test_the_labelled_runs_have_a_hundred_labels_or_a_thousand() -> None:
+    runs = locatello2020_labels(datasets=["dsprites"])
+    assert len(runs) == 5 * (6 * 2 * 2 + 6)
+    assert Counter(run.labels.images for run in runs) == {100: 60, 1000: 60, 0: 30}
+    weights = {run.method.gamma_sup for run in runs if isinstance(run.method, S2BetaVAE)}
+    assert weights == {1, 16}
+    # Weights stack: the labelled runs are a group for each number of labels.
+    assert len(group(runs)) == 3
 
 
 def test_hsu2023_has_two_latents_for_each_factor() -> None:

@@ -1,7 +1,7 @@
 """Claims of Duan et al. 2020: UDR, which needs no labels, ranks models as scores that need factors do.
 
-UDR is computed from the codes of 512 images that a study keeps of every run, among the runs that differ in their seed alone; a
-latent counts if its posterior has more than 0.01 nats about the image. Any study of several methods and strengths serves: the
+UDR is computed from the codes and KLs that a study keeps of every run (`hackle study select` ranks runs by it, too), among runs
+that differ in their seed alone. Any study of several methods and strengths serves: the
 runs are those of Locatello et al. 2019. The direction is the paper's; "correlates" means a rank correlation above 0.3, as in
 the claims of that study.
 """
@@ -18,8 +18,8 @@ from hackle.claims.measures import Measure
 from hackle.claims.statistics import Units, correlations
 from hackle.claims.view import Condition, Data
 from hackle.information.ranks import rank_correlations
-from hackle.metrics.udr import udr_scores
 from hackle.papers.locatello2019.settings import DATASETS, METHODS, STRENGTHS
+from hackle.selection import kl_of_runs, udr_of_runs
 
 PAPER = "duan2020"
 CORRELATED = 0.3
@@ -34,15 +34,15 @@ def _agreement(data: Data, conditions: Sequence[Condition]) -> Units | None:
     A seed's UDR depends on the other seeds, so that the numbers of seeds are not independent: their variance is widened.
     """
     (condition,) = conditions
-    codes, informations = data.array("codes"), data.array("informativeness")
+    codes, kls = data.array("codes"), kl_of_runs(data.view)
     rows = data.rows(condition, SCORES).dropna(subset=list(SCORES))
-    rows = rows[[run in codes and run in informations for run in rows.index]]
+    rows = rows[[run in codes and run in kls for run in rows.index]]
     rows = rows[rows.groupby("setting")["seed"].transform("nunique") >= SEEDS]
     if rows["setting"].nunique() < SETTINGS:
         return None
-    kept = [codes[run] for run in rows.index], [informations[run] for run in rows.index]
-    udr = udr_scores(*kept, groups=rows["setting"].to_numpy()).scores
-    table = rows.assign(udr=udr).pivot_table(index="seed", columns="setting", values=["udr", *SCORES])
+    table = rows.assign(udr=udr_of_runs(codes, kls, rows["setting"].to_dict())).pivot_table(
+        index="seed", columns="setting", values=["udr", *SCORES]
+    )
     # A seed is compared over the settings that it has.
     table = table[table["udr"].notna().sum(axis=1) >= SETTINGS]
     if table.empty:
@@ -63,9 +63,7 @@ CLAIMS: tuple[Claim, ...] = (
         "UDR, computed without labels, correlates with BetaVAE score, FactorVAE score, MIG and DCI disentanglement.",
         "rank correlation of UDR with a score over settings, mean over scores and data sets",
         Region(low=CORRELATED),
-        Measure(
-            _agreement, SCORES, arrays=("codes", "informativeness"), least=f"{SETTINGS} settings with {SEEDS} seeds"
-        ),
+        Measure(_agreement, SCORES, arrays=("codes",), least=f"{SETTINGS} settings with {SEEDS} seeds"),
         tuple(Stratum(name, ({"method": METHODS, "dataset": name, "latents": 10},)) for name in DATASETS),
         seeds=5,
         runs_per_seed=sum(map(len, STRENGTHS.values())),
