@@ -88,10 +88,14 @@ def in_words(column: str, value: Any) -> str:
 
     >>> in_words("correlation", 0.9), in_words("latents", 10), in_words("seed", 3), in_words("likelihood", "bernoulli")
     ('σ = 0.9', '10 latents', 'seed 3', 'bernoulli')
+    >>> in_words("labels", "images 100, kind noisy")
+    'labels (images 100, kind noisy)'
     """
     # A table's column holds floats where a value is missing.
     value = type(DEFAULTS.get(column, value))(value)
     word = heading(column)
+    if column in REGIMES and value:
+        return f"{word} ({value})"
     if isinstance(value, str):
         return value
     if not word.isascii():
