@@ -20,15 +20,17 @@ latents, and gradients pass through s. Its variance is at least 10⁻¹² here, 
 
 Departures: the networks are the run's; g are the stages of its decoder, for 64-pixel images the map that the fully
 connected layers make and the maps of the first three transposed convolutions, in place of the paper's style and first
-three blocks. Activations are ReLU there, so second differences see its kinks. Gradients are not clipped by default: the
-paper's 1 is a `clip_value` of D.
+three blocks. They are ReLU, not GELU, so second differences are those of the kinks that a step happens to cross, and
+both variances are averaged over the batch before they are divided: of single images, as in the paper (`ratio`), a few
+denominators near 0 outweigh everything else, and codes collapse. Gradients are not clipped by default: the paper's 1 is
+a `clip_value` of D.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
@@ -70,13 +72,15 @@ def perturbed(z: Tensor, scale: Tensor, directions: Tensor) -> Tensor:
     return torch.cat([centre, centre + steps, centre - steps], dim=1)
 
 
-def hessian_penalty(values: Tensor) -> Tensor:
+def hessian_penalty(values: Tensor, ratio: str = "batch") -> Tensor:
     """NHP of activations (b, 1 + 4k, …) at codes from `perturbed`, whose directions are k of signs, then k normal ones."""
     values = values.flatten(2).to(torch.promote_types(values.dtype, torch.float32))
     count = (values.shape[1] - 1) // 2
     centre, above, below = values.split([1, count, count], dim=1)
     across, whole = ((above - 2 * centre + below) / EPSILON**2).chunk(2, dim=1)
     mixed, total = (part.var(1, correction=0).mean(-1) for part in (across, whole))
+    if ratio == "batch":
+        mixed, total = mixed.mean(), total.mean()
     return (mixed / (total + _LEAST_CURVATURE)).mean()
 
 
@@ -90,7 +94,7 @@ def _loss(nets: Nets, step: Step, run: Any) -> Losses:
     output = nets("decoder", stages[-1][:, 0])
     reconstruction = negative_log_likelihood(output, step.images, run.likelihood).mean()
     information = multiinformation(z, scale)
-    penalty = torch.stack([hessian_penalty(values) for values in stages]).sum()
+    penalty = torch.stack([hessian_penalty(values, run.method.ratio) for values in stages]).sum()
     added = run.method.multiinformation * information + run.method.hessian * penalty
     terms = {"reconstruction": reconstruction, "multiinformation": information, "hessian_penalty": penalty}
     return Losses(reconstruction + pixels_of(step) * added, terms)
@@ -113,6 +117,8 @@ class Tripod(QuantisedAutoencoder):
     """Values of each latent, equally spaced from −1 to 1."""
     perturbations: int = 2
     """Draws of each kind of direction in the Hessian penalty."""
+    ratio: Literal["batch", "image"] = "batch"
+    """Whether the variances of the Hessian penalty are divided after averaging over the batch, or for each image."""
 
     def __post_init__(self) -> None:
         check_weights(self)
