@@ -4,7 +4,7 @@ The codes are those of benchmarks/metrics_locatello.py: clean position, scale an
 that turns on a circle, four collapsed latents. DCI-ES is tested on 5,000 further rows, as protocols do. Wall time depends on
 what else the machine does; processor time, summed over threads, much less.
 
-Run: OMP_NUM_THREADS=2 python -m benchmarks.later_metrics [--out FILE]
+Run: OMP_NUM_THREADS=1 python -m benchmarks.later_metrics [--out FILE]
 """
 
 from __future__ import annotations
