@@ -18,7 +18,7 @@ from hackle.core.records import record_hash, to_json
 from hackle.core.regimes import Labels, Pairs
 from hackle.core.types import Adam, Run
 from hackle.datasets.dsprites_variants import colour, noise, scream
-from hackle.nets import Adversarial, Convolutional
+from hackle.nets import MLP, Adversarial, Convolutional
 from hackle.objectives import (
     DIPVAEI,
     DIPVAEII,
@@ -232,8 +232,9 @@ def test_28_pixels_in_colour(name: str) -> None:
 
 @every_method
 def test_training_improves_what_it_should(name: str, squares: Any) -> None:
-    """Reconstructions get better; a generative adversary's codes become readable."""
-    fleet = Fleet([run_of(name)], squares.images_on("cpu"), squares.factors, squares.shape)
+    """Reconstructions get better; a generative adversary's codes become readable. Dense networks take half the time."""
+    run = run_of(name) if name in GANS else replace(run_of(name), architecture=MLP((16,)))
+    fleet = Fleet([run], squares.images_on("cpu"), squares.factors, squares.shape)
     term, sign = ("information", -1) if name in GANS else ("reconstruction", 1)
     history: list[float] = []
     for _ in range(3):
