@@ -61,7 +61,7 @@ def _choosing(data: Data, conditions: Sequence[Condition]) -> Units | None:
     (condition,) = conditions
     codes = data.array("codes")
     rows = data.rows(condition, ("mig",)).dropna(subset=["mig"])
-    rows = rows[[run in codes for run in rows.index]]
+    rows = rows[[run in codes and len(codes[run]) >= IMAGES[0] for run in rows.index]]
     if rows["setting"].nunique() < SETTINGS:
         return None
     grid = FactorGrid([Factor(name, size) for name, size in FACTORS[condition["dataset"]]])
@@ -83,7 +83,7 @@ CLAIMS: tuple[Claim, ...] = (
         "The labels of a hundred images suffice to choose among unsupervised models.",
         "rank correlation over settings of MIG on 100 labelled images with MIG on all points",
         Region(low=USEFUL),
-        Measure(_choosing, ("mig",), arrays=("codes",), least=f"{SETTINGS} settings"),
+        Measure(_choosing, ("mig",), arrays=("codes",), least=f"{SETTINGS} settings with the codes of {IMAGES[0]} images"),
         tuple(Stratum(name, ({"method": UNSUPERVISED, "dataset": name, "latents": 10},)) for name in COMPLETE),
         seeds=5,
         runs_per_seed=sum(map(len, STRENGTHS.values())),
