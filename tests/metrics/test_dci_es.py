@@ -110,6 +110,11 @@ def test_what_it_says_of_perfect_rotated_bent_and_useless_codes() -> None:
     assert dci_es_scores(**halves("noise"), above="zero").explicitness < -0.8
     assert dci_es_scores(**halves("perfect"), above="zero").explicitness > 0.95
     assert [found[kind].size for kind in CODES] == [1.0, 1.0, 0.5, 1.0]
+    # More factors than codes.
+    given = halves("perfect")
+    narrow = {**given, "codes": given["codes"][:, :2], "test": (given["test"][0][:, :2], given["test"][1])}
+    assert dci_es_scores(**narrow).size == 2.0
+    assert 0.4 < dci_es_scores(**narrow).informativeness < 0.7
 
 
 def test_a_permuted_code_of_a_single_linear_factor_costs_twice_its_variance() -> None:

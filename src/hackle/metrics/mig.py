@@ -80,11 +80,17 @@ def mig_per_factor(information: ArrayLike, entropies: ArrayLike) -> NDArray[np.f
     >>> mig_per_factor([[0.6, 0.0], [0.2, 0.3]], [0.8, 1.2])
     array([0.5 , 0.25])
     """
-    return top_two_gap(normalised_information(information, entropies))
+    information, entropies = _checked(information, entropies)
+    return top_two_gap(information) / entropies
 
 
 def normalised_information(information: ArrayLike, entropies: ArrayLike) -> NDArray[np.float64]:
     """Mutual information (c, f) divided by the factors' entropies (f,), both checked."""
+    information, entropies = _checked(information, entropies)
+    return information / entropies
+
+
+def _checked(information: ArrayLike, entropies: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     information = check_matrix(information, "mutual information values")
     entropies = as_array(entropies).astype(np.float64)
     if entropies.shape != information.shape[1:] or not (np.isfinite(entropies) & (entropies > 0)).all():
@@ -92,7 +98,7 @@ def normalised_information(information: ArrayLike, entropies: ArrayLike) -> NDAr
             f"entropies are {entropies}; expected {information.shape[1]} positive numbers, one for each column of the "
             "mutual information matrix: leave out factors that have a single value"
         )
-    return information / entropies
+    return information, entropies
 
 
 def top_two_gap(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
