@@ -83,30 +83,37 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "site"
 
 
-def hackle(site: Path, folder: Path, *words: str) -> str:
-    path = os.pathsep.join([str(site), os.environ.get("PYTHONPATH", "")])
-    command = [sys.executable, "-P", "-m", "hackle", *words]
-    answer = subprocess.run(
-        command, cwd=folder, capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": path}
-    )
+COMMANDS = """
+parts
+train patient-vae --dataset squares --architecture mlp --patience 3 --steps 3 --latents 2 --batch-size 8 --out run
+score run --metrics mig,reach --fraction 0.02 --json scores.json
+"""
+
+
+@pytest.fixture(scope="module")
+def used(installed: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the commands were given, with what they said; one after the other in one process, which takes long to start."""
+    folder = tmp_path_factory.mktemp("used")
+    path = os.pathsep.join([str(installed), os.environ.get("PYTHONPATH", "")])
+    code = f"from hackle.cli.main import main\nfor words in {COMMANDS.strip()!r}.splitlines(): main(words.split())"
+    command, environment = [sys.executable, "-P", "-c", code], {**os.environ, "PYTHONPATH": path}
+    answer = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, env=environment)
     assert answer.returncode == 0, answer.stderr
-    return answer.stdout
+    (folder / "said").write_text(answer.stdout)
+    return folder
 
 
-def test_parts_of_an_installed_package_are_listed_with_its_name(installed: Path, tmp_path: Path) -> None:
-    listed = [line.split() for line in hackle(installed, tmp_path, "parts").splitlines()]
+def test_parts_of_an_installed_package_are_listed_with_its_name(used: Path) -> None:
+    listed = [line.split() for line in (used / "said").read_text().splitlines()]
     theirs = [" ".join(words[:-1]) for words in listed if words[-1:] == ["a-package-of-parts"]]
     assert theirs == ["method patient-vae", "data set squares", "metric reach"]
 
 
-def test_parts_of_an_installed_package_train_and_score_by_name(installed: Path, tmp_path: Path) -> None:
-    words = ("--dataset", "squares", "--architecture", "mlp", "--patience", "3", "--steps", "3", "--latents", "2")
-    hackle(installed, tmp_path, "train", "patient-vae", *words, "--batch-size", "8", "--out", "run")
-    content = json.loads((tmp_path / "run" / "run.json").read_text())
+def test_parts_of_an_installed_package_train_and_score_by_name(used: Path) -> None:
+    content = json.loads((used / "run" / "run.json").read_text())
     assert content["record"]["method"] == {"type": "a_package_of_parts.parts:PatientVAE", "patience": 3.0}
     assert "a_package_of_parts.parts:PatientVAE" in content["sources"]
     # Whoever has installed a package trusts it: nothing needs --trust.
-    hackle(installed, tmp_path, "score", "run", "--metrics", "mig,reach", "--fraction", "0.02", "--json", "scores.json")
-    rows = json.loads((tmp_path / "scores.json").read_text())
+    rows = json.loads((used / "scores.json").read_text())
     assert {row["metric"] for row in rows} == {"mig", "reach"}
     assert all(row["score"] > 0 for row in rows if row["metric"] == "reach")
