@@ -14,7 +14,7 @@ from hackle.core.factors import Factor, FactorGrid
 from hackle.core.types import HackleError
 from hackle.metrics import MetricError, dci_scores, mig_score, sap_score, udr_scores
 from hackle.scoring.plan import kept_images
-from hackle.selection import kl_of_runs, label_scores, select
+from hackle.selection import kl_of_runs, label_scores, select, udr_of_runs
 from hackle.store import read
 
 
@@ -108,6 +108,13 @@ def test_kls_of_older_stores_come_from_their_curves(tmp_path: Path, study: Path)
     assert {"mig@100", "mig@512"} <= set(found.criteria)
     whole = select(read(study), scores=["mig"]).criteria["udr"]
     np.testing.assert_allclose(found.criteria["udr"], whole, atol=0.1)
+
+
+def test_runs_of_older_and_newer_stores_are_compared_on_the_images_that_both_have() -> None:
+    codes = {str(seed): codes_of(0.3, seed)[: 512 if seed else None] for seed in range(3)}
+    found = udr_of_runs(codes, dict.fromkeys(codes, np.ones(5)), dict.fromkeys(codes, "setting"))
+    expected = udr_scores([codes_of(0.3, seed)[:512] for seed in range(3)], [np.ones(5)] * 3).scores
+    np.testing.assert_allclose(found.to_numpy(), expected, atol=1e-9)
 
 
 def test_runs_without_codes_are_counted(tmp_path: Path) -> None:
