@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from tyro.conf import Positional
 
-from hackle.cli.words import count, plain_table, say, table_console, writable
+from hackle.cli.words import count, not_negative, plain_table, say, table_console, writable
 from hackle.core.types import HackleError
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def select_command(
         cka: Also rank by linear CKA with other seeds, which does not see how codes are rotated.
         protocol: Protocol of the scores; that of most scores if not given.
         rank: The criterion of the list of best runs below the table.
-        top: How many runs that list has.
+        top: How many runs that list has; 0 for no list.
         csv: Write every run's criteria and scores to this file.
         overwrite: Replace that file if it is there.
         root: The folder of data sets.
@@ -54,13 +54,14 @@ def select_command(
     from hackle.selection import select
     from hackle.store import read
 
+    not_negative(top=top)
     numbers = _whole_numbers(labels)
     if csv is not None:
         writable(csv, overwrite)
     tables = read(directory)
     datasets = View(tables).runs["dataset"].astype(str).unique()
     grids = {name: grid for name in datasets if numbers and (grid := _grid_of(name, root)) is not None}
-    columns = (TextColumn("scoring with labels"), BarColumn(bar_width=20), TextColumn("{task.completed}/{task.total}"))
+    columns = (TextColumn("ranking"), BarColumn(bar_width=20), TextColumn("{task.completed}/{task.total}"))
     with Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("", total=None)
         found = select(
@@ -80,11 +81,12 @@ def select_command(
     runs = View(tables).runs
     described = {run: _described(row) for run, row in zip(runs.index, runs.to_dict("records"), strict=True)}
     _print_choices(found, described)
-    say(f"\nthe best {min(top, len(ranking))} of {count(len(ranking), 'run')} by {rank}:")
-    table = plain_table("run", "setting", *ranking, left=2)
-    for run, row in zip(ranking.index[:top], ranking.to_numpy(float)[:top], strict=True):
-        table.add_row(str(run), described[run], *(f"{value:.3f}" for value in row))
-    table_console().print(table)
+    if top:
+        say(f"\nthe best {min(top, len(ranking))} of {count(len(ranking), 'run')} by {rank}:")
+        table = plain_table("run", "setting", *ranking, left=2)
+        for run, row in zip(ranking.index[:top], ranking.to_numpy(float)[:top], strict=True):
+            table.add_row(str(run), described[run], *(f"{value:.3f}" for value in row))
+        table_console().print(table)
     for line in found.lines:
         say(line, "yellow")
     if csv is not None:

@@ -16,7 +16,7 @@ once.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -81,12 +81,13 @@ def udr_scores(
     similarity: Similarity = "lasso",
     alpha: float = 0.1,
     threshold: float = 0.01,
+    tell: Callable[[], None] = lambda: None,
 ) -> UDR:
     """The scores of m models from their codes, each (n, c) for the same n images in the same order.
 
     kls: each model's mean KL per latent, (c,); codes with at most `threshold` nats are left out. Without them, all codes that
     vary are kept. groups: a label for each model; only models of the same group are compared, by default all (the paper's
-    "all-to-all"). similarity: "lasso", with penalty `alpha`, or "spearman".
+    "all-to-all"). similarity: "lasso", with penalty `alpha`, or "spearman". tell: called after each model.
 
     >>> codes = np.random.default_rng(0).normal(size=(1000, 3))
     >>> udr_scores([codes, codes[:, ::-1], -codes], similarity="lasso").scores.round(1)
@@ -116,6 +117,7 @@ def udr_scores(
         others = np.flatnonzero((labels == labels[number]) & (np.arange(len(tables)) != number))
         if len(others):
             pairs[number, others] = _pairs(scaled, kept, number, others, alpha if similarity == "lasso" else None)
+        tell()
     scores = [
         float(np.median(column[~np.isnan(column)])) if (~np.isnan(column)).any() else np.nan for column in pairs.T
     ]

@@ -60,12 +60,19 @@ def same_rows(codes: Arrays) -> dict[str, NDArray[np.float64]]:
 
 
 def udr_of_runs(
-    codes: Arrays, kls: Arrays, groups: Mapping[str, Any], *, similarity: Similarity = "lasso", agreement: str = "udr"
+    codes: Arrays,
+    kls: Arrays,
+    groups: Mapping[str, Any],
+    *,
+    similarity: Similarity = "lasso",
+    agreement: str = "udr",
+    tell: Callable[[], None] = lambda: None,
 ) -> Any:
     """UDR of each run that has codes and KLs, a series by run: how well runs of the same group agree with it.
 
     groups: a label for each run, such as its setting (`View.runs["setting"]`); runs with one label are compared. agreement:
-    "udr", or "cka", the median linear CKA with the others, which is blind to how codes are rotated.
+    "udr", or "cka", the median linear CKA with the others, which is blind to how codes are rotated. tell: called after
+    each run.
     """
     runs = [run for run in groups if run in codes and run in kls and len(kls[run]) == codes[run].shape[1]]
     labels = [groups[run] for run in runs]
@@ -73,16 +80,18 @@ def udr_of_runs(
         return pd.Series(dtype=float)
     tables = same_rows({run: codes[run] for run in runs})
     if agreement == "cka":
-        return pd.Series(_median_cka([tables[run] for run in runs], labels), index=runs)
-    found = udr_scores([tables[run] for run in runs], [kls[run] for run in runs], groups=labels, similarity=similarity)
+        return pd.Series(_median_cka([tables[run] for run in runs], labels, tell), index=runs)
+    kept = [tables[run] for run in runs], [kls[run] for run in runs]
+    found = udr_scores(*kept, groups=labels, similarity=similarity, tell=tell)
     return pd.Series(found.scores, index=runs)
 
 
-def _median_cka(tables: Sequence[NDArray], labels: Sequence[Any]) -> list[float]:
+def _median_cka(tables: Sequence[NDArray], labels: Sequence[Any], tell: Callable[[], None]) -> list[float]:
     medians = []
     for i, table in enumerate(tables):
         others = [other for j, other in enumerate(tables) if j != i and labels[j] == labels[i]]
         medians.append(float(np.median([cka(table, other) for other in others])) if others else math.nan)
+        tell()
     return medians
 
 

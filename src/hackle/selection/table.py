@@ -81,7 +81,8 @@ def select(
     (`hackle.scoring.plan.kept_images`), for criteria with labels; kinds: theirs. labels: how many images are labelled; a
     number above those stored becomes theirs. label_metrics: of `LABEL_METRICS`. label_seed: which images. by_method: runs of
     each method are compared among themselves, not with those of others. with_cka: also the median CKA with other seeds.
-    protocol: of the scores; by default that of most scores. tell: called with the label scores done and in all.
+    protocol: of the scores; by default that of most scores. tell: called with the runs done and in all, once for each of
+    the criteria that take time.
     """
     view = View(tables)
     data, runs = view.of(""), view.runs
@@ -95,12 +96,15 @@ def select(
     pools = [part for _, part in runs.groupby(["dataset", "method"] if by_method else ["dataset"], observed=True)]
     codes, kls = view.array("codes"), kl_of_runs(view)
     lines = _lacking(runs, codes, kls)
-    criteria: Frame = pd.concat([_agreements(part, codes, kls, pools, with_cka) for _, part in _by_dataset(runs)])
+    rounds = 3 + with_cka + (len(set(labels)) if factors else 0)
+    counted = _Count(tell, rounds * sum(run in codes for run in runs.index))
+    criteria: Frame = pd.concat(
+        [_agreements(part, codes, kls, pools, with_cka, counted.one) for _, part in _by_dataset(runs)]
+    )
     criteria = criteria.reindex(runs.index).assign(
         **{name: data.scored(one, protocol) for name, (one, _) in STORED.items()}
     )
     used = dict.fromkeys(criteria, 0)
-    counted = _Count(tell, len(set(labels)) * sum(run in codes for run in runs.index) if factors else 0)
     for dataset, part in _by_dataset(runs):
         here = same_rows({run: codes[run] for run in part.index if run in codes})
         if not here or dataset not in (factors or {}):
@@ -140,7 +144,7 @@ def select(
 
 @dataclass
 class _Count:
-    """Counts label scores for whoever watches."""
+    """Counts what is done for whoever watches."""
 
     tell: Callable[[int, int], None]
     total: int
@@ -155,17 +159,19 @@ def _by_dataset(runs: Frame) -> list[tuple[str, Frame]]:
     return [(str(name), part) for name, part in runs.groupby("dataset", observed=True)]
 
 
-def _agreements(runs: Frame, codes: Arrays, kls: Arrays, pools: Sequence[Frame], with_cka: bool) -> pd.DataFrame:
+def _agreements(
+    runs: Frame, codes: Arrays, kls: Arrays, pools: Sequence[Frame], with_cka: bool, tell: Callable[[], None]
+) -> pd.DataFrame:
     """How well the runs of one data set agree: with other seeds of their setting, and with all runs that they compete with."""
     settings = runs["setting"].to_dict()
     together = {run: number for number, part in enumerate(pools) for run in part.index if run in settings}
     found = {
-        "udr": udr_of_runs(codes, kls, settings),
-        "udr_spearman": udr_of_runs(codes, kls, settings, similarity="spearman"),
-        "udr_a2a": udr_of_runs(codes, kls, together),
+        "udr": udr_of_runs(codes, kls, settings, tell=tell),
+        "udr_spearman": udr_of_runs(codes, kls, settings, similarity="spearman", tell=tell),
+        "udr_a2a": udr_of_runs(codes, kls, together, tell=tell),
     }
     if with_cka:
-        found["cka"] = udr_of_runs(codes, kls, settings, agreement="cka")
+        found["cka"] = udr_of_runs(codes, kls, settings, agreement="cka", tell=tell)
     return pd.DataFrame(found, index=runs.index)
 
 
