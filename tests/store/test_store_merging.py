@@ -89,6 +89,15 @@ def test_a_conflicting_score_is_refused_with_its_run_and_nothing_changes(tmp_pat
         pd.testing.assert_frame_equal(one, other)
 
 
+def test_scores_that_differ_by_rounding_agree_and_the_folder_keeps_its_own(tmp_path: Path) -> None:
+    rows = made_up_scores(1)
+    rows[2] = {**rows[2], "score": rows[2]["score"] * (1 + 1e-15) + 1e-15}
+    first = store_of(tmp_path / "first", made_up(1))
+    before = read(first).scores
+    assert merge(first, store_of(tmp_path / "second", Outcome(made_up_run(1), "done", scores=rows))) == (0, 1)
+    pd.testing.assert_frame_equal(read(first).scores, before)
+
+
 def test_a_run_that_failed_in_one_store_alone_is_a_conflict(tmp_path: Path) -> None:
     first = store_of(tmp_path / "first", made_up(1))
     second = store_of(tmp_path / "second", Outcome(made_up_run(1), "failed", "diverged"))

@@ -29,14 +29,17 @@ from hackle.store.schema import (
 from hackle.store.tables import with_record_fields
 
 _REFERENCE_TOLERANCE = 1e-6
+_ROUNDING = 1e-9
+"""Scores that differ by less, relative or absolute, are the same computed by another version or on another machine."""
 _CURVE = ("run", "term", "step", "value")
 
 
 def merge(folder: str | Path, other: str | Path) -> tuple[int, int]:
     """Add the runs of another folder's store to a folder's own, in one transaction; the other is only read.
 
-    A run in both stores must agree in its status and in every score that both have; it then gains what only the other
-    has. If one does not agree, an error names it and nothing is changed. Timings, devices and versions may differ.
+    A run in both stores must agree in its status and, up to rounding, in every score that both have; it keeps its own and
+    gains what only the other has. If one does not agree, an error names it and nothing is changed. Timings, devices and
+    versions may differ.
     Returns how many runs were added and how many were in both.
     """
     if Path(folder).resolve() == Path(other).resolve():
@@ -68,11 +71,17 @@ def _refuse_conflict(own: Entry, entry: Entry, folder: Path, other: Path) -> Non
             f"{name} is {own.run['status']} in {folder} and {entry.run['status']} in {other}; nothing was merged"
         )
     for key in own.scores.keys() & entry.scores.keys():
-        if own.scores[key].score != entry.scores[key].score:
+        if not _same(own.scores[key].score, entry.scores[key].score):
             raise StoreError(
                 f"{name} has {key[0]} ({key[1]}, {key[2]}) {own.scores[key].score} in {folder} and "
                 f"{entry.scores[key].score} in {other}; nothing was merged. Keep one of the two, or read them apart"
             )
+
+
+def _same(score: float | None, other: float | None) -> bool:
+    if score is None or other is None:
+        return score is other
+    return math.isclose(score, other, rel_tol=_ROUNDING, abs_tol=_ROUNDING)
 
 
 def _merge_references(source: sqlite3.Connection, target: sqlite3.Connection) -> None:
