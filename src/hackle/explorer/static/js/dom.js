@@ -106,6 +106,7 @@ const SHORT = {
   informativeness_mean: "mean informativeness",
   active_units: "active latents",
   kl_per_latent: "KL per latent",
+  categorical_kl: "categorical KL",
 };
 export const metricName = (name) => (Object.hasOwn(SHORT, name) ? SHORT[name] : name.replaceAll("_", " "));
 
