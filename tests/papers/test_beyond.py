@@ -1,4 +1,4 @@
-"""Claims of the papers beyond the first five: runs of two studies in one store, and what their measures must not be fooled by."""
+"""Claims of the newer papers: runs of two studies in one store, and what their measures must not be fooled by."""
 
 from __future__ import annotations
 

@@ -12,6 +12,7 @@ import pytest
 import torch
 
 from hackle.core.records import record_hash
+from hackle.core.regimes import Drawing
 from hackle.core.types import Run
 from hackle.objectives import VAE, BetaVAE, FactorVAE
 from hackle.studies import StudyError
@@ -54,6 +55,13 @@ def test_groups_are_measured_once_for_each_kind(own_data: str) -> None:
     networks = VAE().networks(some_runs(own_data)[-1], (16, 16, 1)).values()
     parameters = sum(value.numel() for network in networks for value in network.parameters())
     assert groups[2].weights == 4 * parameters
+
+
+def test_groups_of_different_regimes_are_told_apart(own_data: str) -> None:
+    plain = small_run(BetaVAE(1.0), 0, dataset=own_data, steps=10)
+    runs = [plain, replace(plain, drawing=Drawing(left_out="factor_1>=#2"))]
+    groups = plan_groups(runs, torch.device("cpu"), seconds=0.5)
+    assert [one.regime for one in groups] == ["", "left out factor_1>=#2"]
 
 
 def test_what_there_is_no_time_for_is_estimated(own_data: str) -> None:

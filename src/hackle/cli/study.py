@@ -155,7 +155,7 @@ def plan_command(
     table = plain_table("group", "latents", "steps", "runs", "fleets", "rate/s", "hours")
     for one in groups:
         rate = f"{'' if one.measured else '~'}{one.rate:,.1f}"
-        name = f"{one.dataset} {one.method} {one.architecture}"
+        name = ", ".join(filter(None, (f"{one.dataset} {one.method} {one.architecture}", one.regime)))
         fleets = f"{one.fleets} × {one.fleet_size}"
         hours = f"{one.hours:,.1f}" if one.hours >= 0.05 else "< 0.1"
         table.add_row(name, str(one.latents), f"{one.steps:,}", f"{one.runs:,}", fleets, rate, hours)

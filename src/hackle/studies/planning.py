@@ -15,6 +15,7 @@ from pathlib import Path
 
 import torch
 
+from hackle.core.design import REGIMES, as_column
 from hackle.core.parts import name_of
 from hackle.core.regimes import Drawing
 from hackle.core.types import Dataset, Run
@@ -37,7 +38,8 @@ _TRIED = {"cpu": 2, "cuda": 64}
 class GroupPlan:
     """Runs that stack, cut into fleets.
 
-    `rate` is in model-steps per second, `memory` in bytes of a fleet, `weights` in bytes of a run.
+    `rate` is in model-steps per second, `memory` in bytes of a fleet, `weights` in bytes of a run. `regime` is what the
+    first run's data give beside single images, in words.
     """
 
     dataset: str
@@ -51,6 +53,7 @@ class GroupPlan:
     measured: bool
     memory: int
     weights: int
+    regime: str = ""
 
     @property
     def fleets(self) -> int:
@@ -176,4 +179,5 @@ def _planned(
         kind in found,
         max(value.memory for value in basis),
         sum(value.numel() * value.element_size() for network in networks for value in network.parameters()),
+        ", ".join(filter(None, (as_column(getattr(run, name)) for name in REGIMES))),
     )
