@@ -18,6 +18,13 @@ def hashes(folder: Path) -> dict[str, str]:
     return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.iterdir() if path.is_file()}
 
 
+@pytest.fixture(scope="module")
+def without_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A study whose data set is not here."""
+    folder = tmp_path_factory.mktemp("made")
+    return made_study(folder / "study", str(folder / "gone.npz"))
+
+
 def test_it_ranks_and_says_what_each_choice_costs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = made_study(tmp_path / "study", str(write_data(tmp_path)))
     before = hashes(folder)
@@ -43,16 +50,15 @@ def test_it_ranks_and_says_what_each_choice_costs(tmp_path: Path, capsys: pytest
 
 
 def test_without_labels_or_without_the_set_the_rest_is_ranked(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    without_data: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    folder = made_study(tmp_path / "study", str(tmp_path / "gone.npz"))
-    main(["study", "select", str(folder), "--scores", "mig,jemmig", "--by-method", "--rank", "elbo"])
+    main(["study", "select", str(without_data), "--scores", "mig,jemmig", "--by-method", "--rank", "elbo"])
     said = capsys.readouterr().out
     assert "no criteria with labels, since its factors are not known here" in said
     assert "mig of 12 runs of beta-vae" in said
     assert "jemmig of 8 runs of factor-vae" in said
     assert "@100" not in said
-    main(["study", "select", str(folder), "--scores", "mig", "--labels", "0"])
+    main(["study", "select", str(without_data), "--scores", "mig", "--labels", "0"])
     assert "not known here" not in capsys.readouterr().out
 
 
@@ -75,9 +81,8 @@ def test_a_set_made_by_code_is_not_loaded(tmp_path: Path, capsys: pytest.Capture
     ],
 )
 def test_wrong_options_are_named(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str], message: str
+    without_data: Path, capsys: pytest.CaptureFixture[str], words: list[str], message: str
 ) -> None:
-    folder = made_study(tmp_path / "study", str(tmp_path / "gone.npz"))
     with pytest.raises(SystemExit):
-        main(["study", "select", str(folder), "--scores", "mig", *words])
+        main(["study", "select", str(without_data), "--scores", "mig", *words])
     assert message in " ".join(capsys.readouterr().err.split())
