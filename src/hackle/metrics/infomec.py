@@ -26,6 +26,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize
+from threadpoolctl import threadpool_limits
 
 from hackle.core.columns import Kinds, TableLike
 from hackle.information.discrete import discrete_entropy, discrete_mutual_information
@@ -83,11 +84,14 @@ def infomec_scores(
         information[~counted] = ross_information(found.codes[:, active & ~flags], found.factors, neighbours=neighbours)
     entropies = discrete_entropy(found.factors)
     modularity, compactness = infomec_from_information(information, entropies) if active.any() else (0.0, 0.0)
-    inputs = _whitened(_inputs(found.codes, flags))
-    explicitness = [
-        _linear_share(inputs, numbers) if regressed else _logistic_share(inputs, classes, balanced)
-        for regressed, numbers, classes in zip(found.continuous, found.numbers.T, found.factors.T, strict=True)
-    ]
+    columns = zip(found.continuous, found.numbers.T, found.factors.T, strict=True)
+    # The products are small: on a machine that does other work, threads would wait for each other ten times as long.
+    with threadpool_limits(1, "blas"):
+        inputs = _whitened(_inputs(found.codes, flags))
+        explicitness = [
+            _linear_share(inputs, numbers) if regressed else _logistic_share(inputs, classes, balanced)
+            for regressed, numbers, classes in columns
+        ]
     return InfoMEC(modularity, compactness, float(np.mean(explicitness)))
 
 
