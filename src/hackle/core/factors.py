@@ -306,6 +306,21 @@ def _fold(rows: Rows, sizes: Sequence[int]) -> tuple[list[NDArray[np.int64]], ND
     return tables, key
 
 
+def row_numbers(rows: Rows) -> NDArray[np.int64]:
+    """A number for each row, (n,): equal rows have the same, and all from 0 to the number of distinct rows − 1 occur.
+
+    >>> row_numbers(np.array([[3, 0], [1, 1], [3, 0]])).tolist()
+    [1, 0, 1]
+    """
+    sizes = [int(column.max()) + 1 for column in rows.T]
+    if math.prod(sizes) >= 2**63:
+        return _fold(rows, sizes)[1].reshape(-1)
+    key = np.zeros(len(rows), dtype=np.int64)
+    for size, column in zip(sizes, rows.T, strict=True):
+        key = key * size + column
+    return np.unique(key, return_inverse=True)[1].reshape(-1)
+
+
 def scored_factors(grid: FactorGrid) -> tuple[int, ...]:
     """The observed factors that take more than one value: those that can be scored."""
     return tuple(column for column in grid.observed if column in grid.varying)

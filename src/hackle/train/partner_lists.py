@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from hackle.core.factors import FactorGrid, Rows
+from hackle.core.factors import FactorGrid, Rows, row_numbers
 from hackle.core.randomness import Stream
 from hackle.core.regimes import Pairs, RegimeError, check_pairs
 from hackle.train.partners import MOST_CELLS, MOST_LISTED, below, pick, sets_of, uniform, with_partners
@@ -81,25 +81,25 @@ class Listed:
 def _fibres(rows: Rows, chosen: NDArray[np.bool_], differ: bool) -> tuple[NDArray[np.int64], ...]:
     """Row numbers in an order in which the partners of each row lie together, and where they start and stop for it: the
     rows that share the factors not chosen; under differ, those of them that differ in all chosen ones."""
-    key = np.zeros(len(rows), np.int64)
-    for column in rows[:, ~chosen].T:
-        key = np.unique(key * (int(column.max()) + 1) + column, return_inverse=True)[1].reshape(-1)
+    key = row_numbers(rows[:, ~chosen])
     order = np.argsort(key, kind="stable")
     edges = np.concatenate([[0], np.cumsum(np.bincount(key))])
     if not differ:
         return order, edges[key], edges[key + 1]
-    sizes = np.diff(edges)[key[order]]
+    # Rows of one combination have one list.
+    _, some, combination = np.unique(row_numbers(rows), return_index=True, return_inverse=True)
+    sizes = np.diff(edges)[key[some]]
     if sizes.sum() > MOST_LISTED:
         raise RegimeError(
             f"pairs.rule is 'differ', for which up to {sizes.sum():,} partners would be listed; set pairs.changed to 1, or "
             "choose resample"
         )
-    # Each row beside every row of its fibre.
-    first = np.repeat(order, sizes)
-    within = np.arange(len(first)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    second = order[edges[key[first]] + within]
-    apart = (rows[first][:, chosen] != rows[second][:, chosen]).all(axis=1)
-    counts = np.bincount(first[apart], minlength=len(rows))
-    stop = np.empty(len(rows), np.int64)
-    stop[order] = np.cumsum(counts[order])
-    return second[apart], stop - counts, stop
+    number = np.repeat(np.arange(len(some)), sizes)
+    within = np.arange(len(number)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    partner = order[edges[key[some]][number] + within]
+    apart = np.ones(len(number), bool)
+    for column in rows[:, chosen].T:
+        apart &= column[some][number] != column[partner]
+    counts = np.bincount(number[apart], minlength=len(some))
+    stops = np.cumsum(counts)[combination.reshape(-1)]
+    return partner[apart], stops - counts[combination.reshape(-1)], stops

@@ -29,6 +29,8 @@ SCALE = 2**45
 """What the weights of all rows sum to, nearly: a probability has a resolution of 3·10⁻¹⁴."""
 MOST_CELLS = 2**26
 """The most sums of weights, 0.5 GiB, of a `Cube`."""
+MOST_VALUES = 1_024
+"""The most values of a factor of a `Cube`, since each draw looks at all of them; the rule laplace has no other way."""
 MOST_LISTED = 2**27
 """The most entries in the lists of partners of `Listed`; 16 times as many sets times combinations are tried by `Cube`."""
 _BITS = 62

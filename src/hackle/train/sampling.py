@@ -23,7 +23,7 @@ from hackle.core.regimes import RegimeError, check_pairs, labelled_images, row_w
 from hackle.core.types import Images, Phase, Run
 from hackle.train.held_out import check_held_out, remaining
 from hackle.train.partner_lists import Listed
-from hackle.train.partners import MOST_CELLS, SCALE, Complete, Cube, below, uniform
+from hackle.train.partners import MOST_CELLS, MOST_VALUES, SCALE, Complete, Cube, below, uniform
 
 
 def regime_of(run: Run) -> str:
@@ -153,7 +153,8 @@ def _law(
 
     if pairs.rule == "none":
         return _Weighted(list(tables()), table, device), None
-    if math.prod(size + 1 for size in grid.sizes) <= MOST_CELLS:
+    many = max(grid.sizes) > MOST_VALUES and pairs.rule != "laplace"
+    if math.prod(size + 1 for size in grid.sizes) <= MOST_CELLS and not many:
         partners: Cube | Listed = Cube(pairs, grid, rates, tables(), table, device)
     else:
         partners = Listed(pairs, grid, tables(), table, device)
