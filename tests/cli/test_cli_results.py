@@ -109,6 +109,6 @@ def test_a_paper_without_claims_and_a_folder_without_results(
 ) -> None:
     folder = str(store(tmp_path / "study", 0.1, 2))
     assert code(folder, "--paper", "yang2021") == 1
-    assert "did you mean yang2020?" in capsys.readouterr().err
+    assert "did you mean yang2020" in capsys.readouterr().err
     assert code(str(tmp_path / "nothing")) == 1
     assert "holds no results" in capsys.readouterr().err.replace("\n", " ")

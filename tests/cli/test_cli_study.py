@@ -255,7 +255,7 @@ def test_the_list_names_every_study(capsys: Any) -> None:
         ("study rnu", "no `study rnu`; did you mean run?"),
         (
             "study run locatelo2019 --out x",
-            "no study 'locatelo2019'; did you mean locatello2019? there are do2020, kim2018,",
+            "no study 'locatelo2019'; did you mean locatello2019 or locatello2020? there are do2020,",
         ),
         ("study plan yang2021", "no study 'yang2021'; did you mean yang2020?"),
         ("study plan locatello2019 --methods gan", "locatello2019 has no method 'gan'"),
