@@ -81,7 +81,10 @@ def models() -> list[Any]:
             for method, likelihood in (
                 [(InfoGAN(categories=(3,), noise=2), "bernoulli"), (InfoWGANGP(categories=(), noise=2), "bernoulli")]
                 if isinstance(record, Adversarial)
-                else [(VAE(), "bernoulli"), (AdversarialAutoencoder(), "gaussian")]
+                else [
+                    (VAE(), "bernoulli"),
+                    (AdversarialAutoencoder(discriminator_layers=1, discriminator_width=8), "gaussian"),
+                ]
             ):
                 run = Run(method, record, latents=4, likelihood=likelihood)
                 name = f"{type(record).__name__}-{type(method).__name__}-{shape[0]}"

@@ -17,7 +17,7 @@ from hackle.train.fleet import Fleet
 from hackle.train.size import LARGEST_ON_CPU, choose_fleet_size, cut
 from train.test_fleet import small_run
 
-FACTOR = FactorVAE(gamma=5.0, discriminator_width=16)
+FACTOR = FactorVAE(gamma=5.0, discriminator_layers=2, discriminator_width=16)
 
 
 def runs_of(count: int, steps: int = 9, method: Any = FACTOR) -> list[Any]:

@@ -22,7 +22,7 @@ from hackle.train.curves import Curves, read_curves
 from hackle.train.model import Model
 from train.test_fleet import Exploding, small_run
 
-FACTOR = FactorVAE(gamma=5.0, discriminator_width=16)
+FACTOR = FactorVAE(gamma=5.0, discriminator_layers=2, discriminator_width=16)
 QUICK = {"mig", "dci_disentanglement", "dci_completeness", "dci_informativeness", "factor_vae", "gaussian_tc"}
 OF_POSTERIORS = {"rmig", "posterior_modularity"}
 

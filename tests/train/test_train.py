@@ -26,7 +26,7 @@ from hackle.train.loop import Point
 from hackle.train.model import Model
 from train.test_fleet import Exploding, small_run
 
-FACTOR = FactorVAE(gamma=5.0, discriminator_width=16)
+FACTOR = FactorVAE(gamma=5.0, discriminator_layers=2, discriminator_width=16)
 
 
 def quiet(run: Any, out: Path | None, squares: Any, **options: Any) -> Any:
