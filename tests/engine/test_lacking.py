@@ -11,9 +11,11 @@ import pytest
 from small_study import TINY, some_runs
 
 from hackle.core.factors import Factor, FactorGrid
+from hackle.core.regimes import Drawing
 from hackle.engine import run_study
 from hackle.engine.tasks import TrainFleet
 from hackle.metrics.metric import METRICS, Subject
+from hackle.store import read
 
 
 @pytest.fixture
@@ -54,9 +56,30 @@ def test_what_a_metric_misses_is_said_in_words() -> None:
         ("neighbour_gap", Subject(None, TINY, 5), "a continuous factor (there is none)"),
         ("kl", Subject(one, TINY, 5, posteriors=False), "posteriors; this encoder gives codes only"),
         ("iwae", Subject(one, TINY, 5, likelihood=False), "a hackle model whose decoder"),
+        ("generalisation", Subject(one, TINY, 5), "a model whose training left combinations of factors out"),
+        ("generalisation", Subject(one, TINY, 5, left_out=True), ""),
         ("factor_vae", Subject(None, TINY, 5), ""),
         ("gaussian_tc", Subject(bare, TINY, 5, posteriors=False, likelihood=False), ""),
     ]
     for name, subject, words in expected:
         found = METRICS[name].missing(subject)
         assert found.startswith(words) if words else found == ""
+
+
+def test_runs_that_left_combinations_out_are_scored_on_these_and_others_lack_nothing(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Runs of one data set with different rules each get their own points, and the plain one no such score."""
+    plain = some_runs(data)[0]
+    runs = [plain, *(replace(plain, drawing=Drawing(left_out=rule)) for rule in ("factor_0>=2", "factor_1>=2"))]
+    given: dict[str, Any] = {"workers": 0, "device": "cpu", "metrics": "mig,generalisation", "progress": False}
+    first = run_study(runs, tmp_path / "study", protocols=[TINY], keep="all", **given)
+    assert (first.done, first.lacking) == (3, "")
+    scores: Any = read(tmp_path / "study").scores
+    found = scores[scores["metric"] == "generalisation_loss"].set_index("drawing")["score"]
+    assert set(found.index.astype(str)) == {"left out factor_0>=2", "left out factor_1>=2"}
+    assert found.nunique() == 2
+    assert set(scores.loc[scores["metric"] == "mig", "drawing"].astype(str)) == {"", *found.index.astype(str)}
+    monkeypatch.setattr(TrainFleet, "perform", lambda *_: pytest.fail("trained again"))
+    again = run_study(runs, tmp_path / "study", protocols=[TINY], **given)
+    assert (again.scored, again.lacking) == (0, "")
