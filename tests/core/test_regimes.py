@@ -154,6 +154,8 @@ def test_random_leaves_out_whole_combinations_by_its_seed() -> None:
     [
         ("d=1", "no factor 'd'; this grid has a, b, c"),
         ("c=pink", "'pink' is no value of c; expected a number, a class number such as #0 or one of red, green, blue"),
+        (">3", "'>3' cannot be read"),
+        ("a=1 & ", "'' cannot be read"),
         ("a>", "'a>' cannot be read; expected a rule (random, composition"),
         ("a>9", "leaves out no image at all"),
         ("a>=0", "leaves out every image, so that none is left to train on"),
@@ -240,6 +242,7 @@ def test_labels_of_continuous_factors_are_bins() -> None:
         (lambda: Drawing("x~y", 0.0), "drawing.sigma is 0.0; expected a positive number"),
         (lambda: Drawing("x~y", -1.0), "drawing.sigma is -1.0; expected a positive number"),
         (lambda: Drawing(sigma=0.4), "no factors are correlated"),
+        (lambda: Drawing(left_out="x=1 | " * 200), "drawing.left_out is 'x=1 | x=1 |"),
         (lambda: Pairs("resample", -1), "pairs.changed is -1; expected a number of factors"),
         (lambda: Pairs("none", 2), "takes no number of factors"),
         (lambda: Pairs("laplace", 2), "takes no number of factors"),

@@ -37,7 +37,7 @@ _MONTERO = {
     },
 }
 """The conditions of Montero et al. for the data sets with these factors. The angles are 2π/3 and 4π/3."""
-_CLAUSE = re.compile(r"\s*(.+?)\s*(<=|>=|!=|=|<|>)\s*(.+?)\s*")
+_SIGN = re.compile("<=|>=|!=|=|<|>")
 _COMPARED: dict[str, Callable[[NDArray, float], Mask]] = {
     "=": np.isclose,
     "!=": lambda values, number: ~np.isclose(values, number),
@@ -114,13 +114,14 @@ def _condition(grid: FactorGrid, text: str) -> Mask:
 
 def _clause(grid: FactorGrid, clause: str, text: str) -> tuple[int, Mask]:
     """A factor's column and which of its values a clause such as x>0.5 holds for."""
-    match = _CLAUSE.fullmatch(clause)
-    if match is None:
+    match = _SIGN.search(clause)
+    name, value = (clause[: match.start()].strip(), clause[match.end() :].strip()) if match is not None else ("", "")
+    if match is None or not name or not value:
         raise RegimeError(
             f"drawing.left_out is {text!r}, in which {clause.strip()!r} cannot be read; expected a rule ({', '.join(RULES)}) "
             "or comparisons such as shape=square & x>0.5, with =, !=, <, <=, > or >=, joined by & and |"
         )
-    name, sign, value = match.groups()
+    sign = match.group()
     try:
         column = grid.column(name)
     except FactorError as error:

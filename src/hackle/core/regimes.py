@@ -34,6 +34,8 @@ __all__ = [
 
 TRAINING_SHARE = 0.9
 """The share of the labelled images, the first, whose labels train; the rest validates (Locatello et al. 2020, ICLR)."""
+MOST_TEXT = 1_000
+"""The most characters of a condition, or of a list of correlated factors: records may come from anyone."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,9 @@ class Drawing:
     """Combinations never trained on: a rule's name or a condition such as shape=square & x>0.5."""
 
     def __post_init__(self) -> None:
+        for name in ("correlated", "left_out"):
+            if len(value := str(getattr(self, name))) > MOST_TEXT:
+                raise RegimeError(f"drawing.{name} is {value[:40]!r}…; expected at most {MOST_TEXT} characters")
         if not isinstance(self.sigma, int | float) or not 0 < self.sigma < math.inf:
             raise RegimeError(
                 f"drawing.sigma is {self.sigma!r}; expected a positive number, such as 0.2 (strong) or 0.7 (weak); without a "
