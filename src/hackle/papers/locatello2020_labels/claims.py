@@ -83,7 +83,9 @@ CLAIMS: tuple[Claim, ...] = (
         "The labels of a hundred images suffice to choose among unsupervised models.",
         "rank correlation over settings of MIG on 100 labelled images with MIG on all points",
         Region(low=USEFUL),
-        Measure(_choosing, ("mig",), arrays=("codes",), least=f"{SETTINGS} settings with the codes of {IMAGES[0]} images"),
+        Measure(
+            _choosing, ("mig",), arrays=("codes",), least=f"{SETTINGS} settings with the codes of {IMAGES[0]} images"
+        ),
         tuple(Stratum(name, ({"method": UNSUPERVISED, "dataset": name, "latents": 10},)) for name in COMPLETE),
         seeds=5,
         runs_per_seed=sum(map(len, STRENGTHS.values())),
