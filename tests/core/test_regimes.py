@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -241,6 +242,11 @@ def test_labels_of_continuous_factors_are_bins() -> None:
     [
         (lambda: Drawing("x~y", 0.0), "drawing.sigma is 0.0; expected a positive number"),
         (lambda: Drawing("x~y", -1.0), "drawing.sigma is -1.0; expected a positive number"),
+        *(
+            (lambda sigma=sigma: Drawing("x~y", sigma), "expected a positive number, 0.001 to 1000")
+            for sigma in (1e-300, 1e308)
+        ),
+        (lambda: training_rows(SMALL, "random:0.5:1:2"), "the rule random takes a share and a seed after its name"),
         (lambda: Drawing(sigma=0.4), "no factors are correlated"),
         (lambda: Drawing(left_out="x=1 | " * 200), "drawing.left_out is 'x=1 | x=1 |"),
         (lambda: Pairs("resample", -1), "pairs.changed is -1; expected a number of factors"),
@@ -266,3 +272,27 @@ def test_a_run_without_a_regime_is_written_as_before_there_were_any() -> None:
     assert not {"drawing", "pairs", "labels"} & to_json(run).keys()
     assert record_hash(run) == "cceba06c5f20cac5"
     assert to_json(Run(BetaVAE(), Convolutional(), pairs=Pairs("lib")))["pairs"]["rule"] == "lib"
+
+
+def test_long_and_many_names_of_values_are_cut_in_messages() -> None:
+    words = tuple(f"{number}" + "x" * 5_000 for number in range(100))
+    grid = FactorGrid([Factor("a", 100, "categorical", words=words), Factor("b", 2)])
+    for condition in ("a=red", "b>9"):
+        with pytest.raises(RegimeError) as error:
+            training_rows(grid, condition)
+        assert len(str(error.value)) < 2_000
+
+
+def test_correlated_factors_of_many_values_take_no_more_memory_than_images() -> None:
+    """A table of every value by every other would take 32 GB."""
+    count = 65_536
+    values = tuple(np.linspace(0, 1, count).tolist())
+    factors = [Factor(name, count, "continuous", values=values) for name in ("a", "b")]
+    grid = FactorGrid(factors, present=np.stack([np.arange(count), np.arange(count)[::-1]], axis=1))
+    tracemalloc.start()
+    weights = row_weights(grid, Drawing("a~b"))
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < 50 * 2**20
+    expected = np.exp(-((2 * np.linspace(0, 1, count) - 1) ** 2) / (2 * 0.2**2))
+    np.testing.assert_allclose(weights, expected / expected.sum())

@@ -37,6 +37,8 @@ _MONTERO = {
     },
 }
 """The conditions of Montero et al. for the data sets with these factors. The angles are 2π/3 and 4π/3."""
+_MOST_LISTED, _LONGEST = 20, 60
+"""The most names of values in a message, and the most letters of each."""
 _SIGN = re.compile("<=|>=|!=|=|<|>")
 _COMPARED: dict[str, Callable[[NDArray, float], Mask]] = {
     "=": np.isclose,
@@ -71,8 +73,9 @@ def _trained(grid: FactorGrid, left_out: str) -> Mask:
     if not left_out:
         return _fixed(np.ones(len(grid), dtype=bool))
     name, *arguments = left_out.strip().split(":")
-    if name in RULES and arguments and name != "random":
-        raise RegimeError(f"drawing.left_out is {left_out!r}, but the rule {name} takes nothing after its name")
+    if name in RULES and len(arguments) > (most := 2 if name == "random" else 0):
+        takes = "a share and a seed" if most else "nothing"
+        raise RegimeError(f"drawing.left_out is {left_out!r}, but the rule {name} takes {takes} after its name")
     out = RULES[name](grid, *arguments) if name in RULES else _condition(grid, left_out)
     if out.all() or not out.any():
         found = "every image, so that none is left to train on" if out.all() else "no image at all"
@@ -92,10 +95,16 @@ def _fixed(mask: Mask) -> Mask:
 def _described(grid: FactorGrid) -> str:
     def values(factor: Factor) -> str:
         if factor.words is not None:
-            return ", ".join(factor.words)
+            return _listed(factor.words)
         return f"{factor.numbers.min():g} to {factor.numbers.max():g}"
 
     return "; ".join(f"{factor.name} ({values(factor)})" for factor in grid.factors if factor.observed)
+
+
+def _listed(words: Sequence[str]) -> str:
+    """The first of these words, each as long as fits on a line: there may be as many as images."""
+    shown = [word if len(word) <= _LONGEST else f"{word[:_LONGEST]}…" for word in words[:_MOST_LISTED]]
+    return ", ".join(shown + ["…"] * (len(words) > _MOST_LISTED))
 
 
 def _condition(grid: FactorGrid, text: str) -> Mask:
@@ -134,7 +143,7 @@ def _clause(grid: FactorGrid, clause: str, text: str) -> tuple[int, Mask]:
     try:
         number = float(value.removeprefix("#"))
     except ValueError:
-        names = f" or one of {', '.join(factor.words)}" if factor.words is not None else ""
+        names = f" or one of {_listed(factor.words)}" if factor.words is not None else ""
         raise RegimeError(
             f"drawing.left_out is {text!r}: {value!r} is no value of {name}; expected a number, a class number such as #0"
             f"{names}"

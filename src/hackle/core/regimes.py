@@ -36,6 +36,8 @@ TRAINING_SHARE = 0.9
 """The share of the labelled images, the first, whose labels train; the rest validates (Locatello et al. 2020, ICLR)."""
 MOST_TEXT = 1_000
 """The most characters of a condition, or of a list of correlated factors: records may come from anyone."""
+SIGMAS = 1e-3, 1e3
+"""The widths of a correlation: at the first, factors of a thousand values are the same; at the last, independent."""
 
 
 @dataclass(frozen=True)
@@ -53,10 +55,10 @@ class Drawing:
         for name in ("correlated", "left_out"):
             if len(value := str(getattr(self, name))) > MOST_TEXT:
                 raise RegimeError(f"drawing.{name} is {value[:40]!r}…; expected at most {MOST_TEXT} characters")
-        if not isinstance(self.sigma, int | float) or not 0 < self.sigma < math.inf:
+        if not isinstance(self.sigma, int | float) or not SIGMAS[0] <= self.sigma <= SIGMAS[1]:
             raise RegimeError(
-                f"drawing.sigma is {self.sigma!r}; expected a positive number, such as 0.2 (strong) or 0.7 (weak); without a "
-                "correlation leave drawing.correlated empty"
+                f"drawing.sigma is {self.sigma!r}; expected a positive number, {SIGMAS[0]:g} to {SIGMAS[1]:g}, such as 0.2 "
+                "(strong) or 0.7 (weak); without a correlation leave drawing.correlated empty"
             )
         if not self.correlated and self.sigma != 0.2:
             raise RegimeError(
@@ -187,8 +189,8 @@ def row_weights(grid: FactorGrid, drawing: Drawing) -> NDArray[np.float64]:
     logs = np.where(training_rows(grid, drawing.left_out), 0.0, -np.inf)
     for first, second, inverse in correlated_columns(grid, drawing.correlated):
         a, b = _position(grid.factors[first]), _position(grid.factors[second])
-        table = -((a[:, None] - (1 - b if inverse else b)) ** 2) / (2 * drawing.sigma**2)
-        logs += table[rows[:, first], rows[:, second]]
+        apart = a[rows[:, first]] - (1 - b if inverse else b)[rows[:, second]]
+        logs -= apart**2 / (2 * drawing.sigma**2)
     weights = np.exp(logs - logs.max())
     return weights / weights.sum()
 
