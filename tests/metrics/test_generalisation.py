@@ -59,6 +59,22 @@ def test_what_is_lost_is_taken_over_the_factors_with_unseen_values() -> None:
     assert found.loss == pytest.approx(14 / 3 / (63 / 12))
 
 
+def test_a_value_that_training_had_is_not_unseen_because_the_readout_was_not_fitted_to_it() -> None:
+    """Real numbers hardly ever repeat, and few rows do not hold every value."""
+    rng = np.random.default_rng(3)
+    rows = rng.random((300, 2))
+    out = rows[:, 0] > 0.5
+    kept = rows[~out]
+    points = [(part, part) for part in (kept[::2], kept[1::2], rows[out])]
+    found = generalisation_scores(*points, unseen=np.repeat([[True, False]], out.sum(), axis=0))
+    assert np.isfinite(found.unseen).tolist() == [True, False]
+    few = ROWS[~END & (ROWS[:, 1] != 3)]
+    found = generalisation_scores((few, few), (ROWS[~END], ROWS[~END]), (ROWS[END], ROWS[END]))
+    assert np.isfinite(found.unseen).tolist() == [True, False, False]
+    with pytest.raises(MetricError, match="expected a truth value for each"):
+        generalisation_scores(*points, unseen=[True, False])
+
+
 def test_scale_order_and_constant_codes_change_nothing() -> None:
     rng = np.random.default_rng(0)
     codes = ROWS + rng.normal(size=ROWS.shape)

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
 from test_scoring import TINY, Oracle
 
+from hackle.core.factors import Factor, FactorGrid
 from hackle.core.regimes import Drawing
 from hackle.core.types import Run
 from hackle.metrics.metric import METRICS
 from hackle.nets import MLP
 from hackle.objectives import BetaVAE
 from hackle.scoring.encode import encode_images
+from hackle.scoring.evaluation import EncodedPlan
 from hackle.scoring.models import score
 from hackle.scoring.plan import Exposure, draw_exposure
 from hackle.scoring.registry import ScoreError
@@ -80,6 +82,20 @@ def test_perfect_codes_generalise_and_saturated_ones_do_not(copied_squares: Any)
     assert found["generalisation_x"] == pytest.approx(1 - ((x - 1) ** 2).mean() / 1.25)
     assert found["generalisation_unseen"] == pytest.approx(found["generalisation_x"])
     assert found["generalisation_seen_x"] == pytest.approx(1)
+
+
+def test_values_are_unseen_where_no_image_of_the_training_has_their_class() -> None:
+    """Of real numbers no two are equal, and of 900 values 800 points do not hold all: bins and all images decide."""
+    numbers = tuple(np.random.default_rng(0).permutation(np.linspace(0, 1, 900)))
+    grid = FactorGrid([Factor("x", 900, "continuous", values=numbers), Factor("y", 900), Factor("side", 2)])
+    made = prepare_scorer(grid, [METRICS["generalisation"]], PROTOCOL, left_out="x>0.52")
+    evaluation = EncodedPlan(made.grid, made.plan, PROTOCOL, cast("Any", None), cast("Any", None))
+    exposure: Any = made.plan.exposure
+    x = np.array(numbers)[grid.rows(exposure.left_out)[:, 0]]
+    np.testing.assert_array_equal(evaluation.unseen[:, 0], x >= 0.55)
+    assert not evaluation.unseen[:, 1:].any()
+    half = evaluation.halved(np.random.default_rng(0))
+    assert half.unseen.shape == (200, 3)
 
 
 def test_a_model_is_scored_on_what_its_record_left_out(squares: Any) -> None:

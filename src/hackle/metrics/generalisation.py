@@ -7,9 +7,10 @@ A linear readout is fitted on codes of combinations that the model was trained o
 
 on other seen combinations and on left-out ones, with Var_k the variance of the factor over the **whole** grid, the same on
 both sides: predicting the mean of the left-out rows does not give 0. R² may be negative. Class numbers of categorical
-factors are regressed like numbers, as in the paper. A value of a factor that occurs in no training row is **unseen**; left-out
-rows of a composition have none, those of an interpolation or extrapolation have some. R² over those entries alone is kept
-apart, and what is lost is taken over the factors that have such values: those that do not may be harder to read.
+factors are regressed like numbers, as in the paper. A value of a factor that occurs in no combination of the training, of a
+continuous factor a bin of them, is **unseen**; left-out rows of a composition have none, those of an interpolation or
+extrapolation have some. R² over those entries alone is kept apart, and what is lost is taken over the factors that have
+such values: those that do not may be harder to read.
 
 Departure: the paper's readouts are networks. This one is least squares on standardised codes: perfect codes then score 1 on
 both sides, whereas trees, which predict nothing beyond the values they have seen, would fail to extrapolate from perfect codes
@@ -53,11 +54,17 @@ class Generalisation(NamedTuple):
 
 
 def generalisation_scores(
-    train: Points, seen: Points, left_out: Points, *, variances: ArrayLike | None = None
+    train: Points,
+    seen: Points,
+    left_out: Points,
+    *,
+    variances: ArrayLike | None = None,
+    unseen: ArrayLike | None = None,
 ) -> Generalisation:
     """R² of a linear readout that is fitted on the codes and factors of `train`, on two other sets of rows.
 
-    variances: of the factors over the whole grid, (f,); by default over all rows given.
+    variances: of the factors over the whole grid, (f,); by default over all rows given. unseen: which values of the left-out
+    rows training never had, (n, f); by default those that neither `train` nor `seen` has.
 
     >>> rows = np.stack(np.meshgrid(np.arange(8), np.arange(6)), axis=-1).reshape(-1, 2)
     >>> seen, left_out = rows[rows[:, 0] < 4], rows[rows[:, 0] >= 4]
@@ -82,13 +89,19 @@ def generalisation_scores(
     weights = np.linalg.lstsq(fitted, factors[0] - centre)[0]
     errors = np.square(others @ weights + centre - np.concatenate(factors[1:]))
     known, new = errors[: len(codes[1])], errors[len(codes[1]) :]
-    unseen = [new[~np.isin(factors[2][:, k], factors[0][:, k]), k] for k in range(len(centre))]
-    missed = np.array([part.mean() if len(part) else np.nan for part in unseen])
+    if unseen is None:
+        trained = np.concatenate(factors[:2])
+        unseen = np.stack([~np.isin(*both) for both in zip(factors[2].T, trained.T, strict=True)], axis=1)
+    never = np.asarray(unseen)
+    if never.shape != new.shape or never.dtype != bool:
+        raise MetricError(f"unseen is {never.dtype} {never.shape}; expected a truth value for each of {new.shape}")
+    missed = np.array([part[mask].mean() if mask.any() else np.nan for part, mask in zip(new.T, never.T, strict=True)])
     return Generalisation(*(1 - error / spread for error in (known.mean(axis=0), new.mean(axis=0), missed)))
 
 
 def _generalisation(e: Evaluation) -> dict[str, float]:
-    found = generalisation_scores(e.exposed("train"), e.exposed("seen"), e.exposed("left_out"), variances=e.variances)
+    points = e.exposed("train"), e.exposed("seen"), e.exposed("left_out")
+    found = generalisation_scores(*points, variances=e.variances, unseen=e.unseen)
     scores = {"generalisation": float(found.left_out.mean()), "generalisation_seen": float(found.seen.mean())}
     if np.isfinite(found.unseen).any():
         scores["generalisation_unseen"] = float(np.nanmean(found.unseen))

@@ -54,8 +54,9 @@ class Evaluation(Protocol):
     held in each; of "interventions", whose groups are the same images with one factor set to one value. differences:
     the mean absolute difference (g, c) between the halves of "pairs" or "test_pairs" and the factor held in each.
     exposed: codes and values of points of combinations that were trained on, for fitting ("train") and testing ("seen"),
-    and of those left out; variances: of the factors over the whole grid, (f,). decoding: the model and the given number
-    of test images, or of images of combinations seen or left out.
+    and of those left out; unseen: which of the latter's values are of classes that no image of the training has, (n, f);
+    variances: of the factors over the whole grid, (f,). decoding: the model and the given number of test images, or of
+    images of combinations seen or left out.
     """
 
     seed: int
@@ -101,6 +102,8 @@ class Evaluation(Protocol):
     def differences(self, part: Part) -> tuple[Codes, Labels]: ...
     @property
     def variances(self) -> Values: ...
+    @property
+    def unseen(self) -> NDArray[np.bool_]: ...
 
     def exposed(self, part: Literal["train", "seen", "left_out"]) -> tuple[Codes, Values]: ...
     def decoding(

@@ -161,6 +161,13 @@ class EncodedPlan:
         index = getattr(self.plan.exposure, part)
         return self.codebook.means(index), values_of(self.grid, index)
 
+    @property
+    def unseen(self) -> NDArray[np.bool_]:
+        assert self.plan.exposure is not None
+        assert self.plan.trained is not None
+        classes = rows_of(self.grid, self.plan.exposure.left_out)
+        return np.stack([~np.isin(*both) for both in zip(classes.T, self.plan.trained, strict=True)], axis=1)
+
     @cached_property
     def variances(self) -> NDArray[np.float64]:
         if not self.grid.complete:

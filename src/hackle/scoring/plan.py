@@ -174,6 +174,8 @@ class Plan(NamedTuple):
     exposure: Exposure | None = None
     interventions: Groups | None = None
     """Drawn only where a metric reads them, see `interventions`."""
+    trained: tuple[NDArray[np.int64], ...] | None = None
+    """Beside `exposure`, the classes of each scored factor that occur among all images that training drew from."""
 
     @property
     def images(self) -> NDArray[np.int64]:
@@ -301,12 +303,17 @@ def half_of(grid: FactorGrid, plan: Plan, split: bool, rng: np.random.Generator)
     exposure = None if plan.exposure is None else Exposure(*map(half, plan.exposure))
     if set_images is not None:
         set_images = set_images._replace(index=set_images.index[:, half(np.arange(set_images.index.shape[1]))])
-    return Plan(train[0], test[0], train[1], test[1], train[2], test[2], exposure, set_images)
+    return Plan(train[0], test[0], train[1], test[1], train[2], test[2], exposure, set_images, plan.trained)
 
 
 def rows_of(grid: FactorGrid, index: NDArray[np.int64]) -> Rows:
     """The classes of the scored factors, (n, f), of images given by flat index: values, or bins of a continuous factor."""
     return grid.classes(grid.rows(index))[:, list(scored_factors(grid))]
+
+
+def classes_among(grid: FactorGrid, index: NDArray[np.int64]) -> tuple[NDArray[np.int64], ...]:
+    """The classes of each scored factor, ascending, that occur among images given by flat index."""
+    return tuple(np.flatnonzero(np.bincount(column)) for column in rows_of(grid, index).T)
 
 
 def values_of(grid: FactorGrid, index: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -29,6 +29,7 @@ from hackle.scoring.encode import Codebook, Encoder, ModuleEncoder
 from hackle.scoring.evaluation import EncodedPlan
 from hackle.scoring.plan import (
     Plan,
+    classes_among,
     draw_exposure,
     draw_plan,
     interventions,
@@ -297,8 +298,10 @@ def prepare_scorer(
     if left_out:
         trained = training_rows(grid, left_out)
         parts = np.flatnonzero(trained), np.flatnonzero(~trained)
-        plan = plan._replace(exposure=draw_exposure(*parts, protocol.sizes, seed))
-    read = {"train", "test", *(part for metric in metrics for part in metric.parts)}
+        plan = plan._replace(
+            exposure=draw_exposure(*parts, protocol.sizes, seed), trained=classes_among(grid, parts[0])
+        )
+    read = {"train", "test", "trained", *(part for metric in metrics for part in metric.parts)}
     if not whole_mixture:
         plan = plan._replace(**{part: None for part in plan._fields if part not in read})
     if "interventions" in read:
