@@ -17,7 +17,7 @@ from hackle.figures.words import FACTORS
 from hackle.papers.locatello2019.study import locatello2019
 from hackle.papers.locatello2020.settings import ONE
 from hackle.papers.locatello2020.study import locatello2020
-from hackle.papers.trauble2021.claims import excess
+from hackle.papers.trauble2021.claims import ARRAY, excess
 from hackle.store import Store, merge, read
 from hackle.store.tables import Outcome, Tables
 from made_up_outcomes import made_up_scores
@@ -111,6 +111,19 @@ def test_most_of_the_entanglement_means_more_than_half() -> None:
         found = judge(entangled({"beta-vae": 0.2, "ada-gvae": left}), [claim])[0]
         assert found.verdict == verdict, found.reason
         assert found.evidence.effect == pytest.approx(1 - left / 0.2, abs=0.05)
+
+
+def test_entanglement_that_the_beta_vae_does_not_have_is_not_taken_away() -> None:
+    """Its other factors are tied instead, so that its excess is negative; Ada-GVAE ties the pair. No share is lost."""
+    made = entangled({"beta-vae": 0.2, "ada-gvae": 0.2})
+    others = np.diag(np.log([size for _, size in FACTORS["dsprites"]])) * 0.1
+    others[0, :4] = 0.5 * np.log([size for _, size in FACTORS["dsprites"]])[:4]
+    assert excess("dsprites", others) == pytest.approx(-0.5)
+    methods = dict(zip(made.runs["run"], made.runs["method"], strict=True))
+    arrays = {run: others if methods[run] == "beta-vae" else own for run, own in made.array(ARRAY).items()}
+    found = judge(replace(made, array=lambda name: arrays), [CLAIMS["trauble2021.weak-supervision-resolves"]])[0]
+    assert found.verdict != "holds"
+    assert "entangles the pair more than the others" in " ".join(found.evidence.missing)
 
 
 def test_no_extrapolation_is_decided_by_the_method_that_loses_least() -> None:

@@ -39,7 +39,10 @@ def excess(dataset: str, information: Floats) -> float:
 
 
 def _of_excess(combine: str) -> Measure:
-    """The excess under the second condition minus that under the first, or the share of it that is lost."""
+    """The excess under the second condition minus that under the first, or the share of it that is lost.
+
+    Where there is no excess at first, none can be lost: of a negative one the share would have the wrong sign.
+    """
 
     def compute(data: Data, conditions: Sequence[Condition]) -> Units | None:
         sides = []
@@ -50,9 +53,12 @@ def _of_excess(combine: str) -> Measure:
         if seeds.empty:
             return None
         before, after = (side[seeds].to_numpy() for side in sides)
+        if combine == "loss" and before.mean() <= 0:
+            return None
         return Units(after - before if combine == "rise" else -ratio_numbers(before, after), 2)
 
-    return Measure(compute, arrays=(ARRAY,))
+    least = "a β-VAE that entangles the pair more than the others" if combine == "loss" else ""
+    return Measure(compute, arrays=(ARRAY,), least=least)
 
 
 def _runs(method: str, dataset: str, sigma: float | None) -> dict[str, object]:
