@@ -106,6 +106,9 @@ def test_a_model_is_scored_on_what_its_record_left_out(squares: Any) -> None:
     table = score(Model(run, squares.shape), squares, names, PROTOCOL)
     assert {"generalisation_side", "reconstruction_left_out", "reconstruction_seen"} <= set(table["metric"])
     assert np.isfinite(table["score"]).all()
+    better = dict(zip(table["metric"], table["better"], strict=True))
+    assert better["generalisation"] == better["generalisation_side"] == "higher"
+    assert better["generalisation_loss"] == "lower"
     assert set(table.loc[table["metric"] == "generalisation", "reference"].round(6)) == {1.0}
     plain = Model(replace(run, drawing=Drawing()), squares.shape)
     assert "generalisation" not in set(score(plain, squares, "all", PROTOCOL, references=False)["metric"])

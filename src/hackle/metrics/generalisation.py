@@ -127,7 +127,7 @@ GENERALISATION = Metric(
         Row("generalisation", "R² on left-out combinations", "R² left out", None),
         Row("generalisation_seen", "R² on seen combinations", "R² seen", None),
         Row("generalisation_unseen", "R² on values never seen", "R² unseen", None),
-        Row("generalisation_loss", "R² lost beyond what was seen", "R² lost", None, None),
+        Row("generalisation_loss", "R² lost beyond what was seen", "R² lost", None, None, "lower"),
         Row("generalisation_seen_*", "R² of * on seen combinations", "R² seen *", None),
         Row("generalisation_*", "R² of * on left-out combinations", "R² left out *", None),
     ),

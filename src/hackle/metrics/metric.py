@@ -191,11 +191,15 @@ def _lacks(need: Need, subject: Subject) -> str:
     return ""
 
 
+Better = Literal["higher", "lower", "neither"]
+
+
 @dataclass(frozen=True)
 class Row:
     """A score that a metric gives: its name in tables, its long and short label in figures, and its bounds, if any.
 
-    A star in the name stands for a number that the protocol chooses; a star in the labels is the same number.
+    A star in the name stands for a number that the protocol chooses; a star in the labels is the same number. better:
+    which direction is better, where it is not the metric's.
     """
 
     name: str
@@ -203,6 +207,7 @@ class Row:
     short: str
     low: float | None = 0.0
     high: float | None = 1.0
+    better: Better | None = None
 
 
 Compute = Callable[[Any], float | Mapping[str, float]]
@@ -222,7 +227,7 @@ class Metric:
     name: str
     compute: Compute
     rows: tuple[Row, ...]
-    better: Literal["higher", "lower", "neither"] = "higher"
+    better: Better = "higher"
     needs: tuple[Need, ...] = ("factors",)
     on: Literal["codes", "means", "posterior"] = "codes"
     continuous: Literal["bins", "values"] = "bins"
@@ -243,6 +248,11 @@ class Metric:
     def gives(self, score: str) -> bool:
         """Whether one of its rows has this name."""
         return any(fnmatchcase(score, row.name) for row in self.rows)
+
+    def better_of(self, score: str) -> Better:
+        """Which direction is better for the score of this name."""
+        row = next((row for row in self.rows if fnmatchcase(score, row.name)), None)
+        return (row and row.better) or self.better
 
 
 EVERY_PART: tuple[Part, ...] = ("groups", "test_groups", "pairs", "test_pairs")
@@ -342,7 +352,7 @@ def row_of(score: str) -> tuple[Metric, Row] | None:
             if fnmatchcase(score, row.name):
                 number = score[row.name.index("*") :] if "*" in row.name else ""
                 label, short = (text.replace("*", number) for text in (row.label, row.short))
-                return metric, Row(score, label, short, row.low, row.high)
+                return metric, Row(score, label, short, row.low, row.high, row.better)
     return None
 
 

@@ -235,7 +235,7 @@ class Scorer:
                     low, high = computed.intervals.get(key, (_NAN, _NAN))
                     row = {"metric": key, "representation": representation, "score": value, "low": low, "high": high}
                     row["chance"] = others.get(key, _NAN)
-                    found.append({**row, "better": metric.better, "seconds": computed.seconds, "note": note})
+                    found.append({**row, "better": metric.better_of(key), "seconds": computed.seconds, "note": note})
         return found
 
     def references(self, metrics: Iterable[Metric], watch: Watch = lambda _: None) -> ReferenceScores:
