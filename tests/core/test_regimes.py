@@ -155,6 +155,7 @@ def test_random_leaves_out_whole_combinations_by_its_seed() -> None:
     [
         ("d=1", "no factor 'd'; this grid has a, b, c"),
         ("c=pink", "'pink' is no value of c; expected a number, a class number such as #0 or one of red, green, blue"),
+        ("a==1", "'=1' is no value of a; expected a number or a class number such as #0"),
         (">3", "'>3' cannot be read"),
         ("a=1 & ", "'' cannot be read"),
         ("a>", "'a>' cannot be read; expected a rule (random, composition"),
@@ -174,6 +175,12 @@ def test_a_rule_that_needs_other_factors_says_so(rule: str) -> None:
     with pytest.raises(RegimeError, match=f"drawing.left_out is '{rule}', which needs"):
         training_rows(FactorGrid([Factor("kind", 4, "categorical")]), rule)
     assert rule in RULES
+
+
+@pytest.mark.parametrize("left_out", ["random", "element", "instance=3"])
+def test_images_without_factors_have_no_combinations_to_leave_out(left_out: str) -> None:
+    with pytest.raises(RegimeError, match="this data set has none that are observed and vary"):
+        training_rows(FactorGrid([Factor("instance", 9, observed=False)]), left_out)
 
 
 def test_labelled_images_depend_on_the_label_seed_alone() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import warnings
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -366,6 +367,26 @@ def test_what_a_data_set_cannot_serve_is_named_before_training(
     for refuse in (check_data, lambda run, grid: Sampler([run], numbered, grid, torch.device("cpu"))):
         with pytest.raises(HackleError, match=re.escape(words)):
             refuse(run, grid)
+
+
+def test_every_image_may_have_a_label() -> None:
+    run = run_with(labels=Labels(24))
+    check_data(run, WHOLE)
+    assert Sampler([run], numbered, WHOLE, torch.device("cpu")).data_size == 24
+
+
+@pytest.mark.parametrize(("rule", "alike"), [("resample", "5"), ("differ", "0%"), ("lib", "5")])
+def test_factors_that_no_pair_changes_are_named_before_training(rule: Any, alike: str) -> None:
+    numbers = tuple(np.linspace(0, 1, 40) ** 2)
+    present = [[place % 2, place] for place in range(40)]
+    grid = FactorGrid([Factor("kind", 2), Factor("x", 40, "continuous", values=numbers)], present)
+    words = f"trial kind never changed, and in {alike}.* nothing did, since no two images .*; give x few values"
+    with pytest.warns(UserWarning, match=words):
+        check_data(run_with(pairs=Pairs(rule, 1)), grid)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check_data(run_with(pairs=Pairs("resample", 2)), grid)
+        check_data(run_with(pairs=Pairs("laplace")), HOLES)
 
 
 def test_pairs_of_many_factors_are_refused_where_there_are_too_many_sets() -> None:

@@ -73,6 +73,11 @@ def _trained(grid: FactorGrid, left_out: str) -> Mask:
     if not left_out:
         return _fixed(np.ones(len(grid), dtype=bool))
     name, *arguments = left_out.strip().split(":")
+    if not scored_factors(grid):
+        raise RegimeError(
+            f"drawing.left_out is {left_out!r}, which chooses images by their factors, and this data set has none that are "
+            "observed and vary"
+        )
     if name in RULES and len(arguments) > (most := 2 if name == "random" else 0):
         takes = "a share and a seed" if most else "nothing"
         raise RegimeError(f"drawing.left_out is {left_out!r}, but the rule {name} takes {takes} after its name")
@@ -143,10 +148,10 @@ def _clause(grid: FactorGrid, clause: str, text: str) -> tuple[int, Mask]:
     try:
         number = float(value.removeprefix("#"))
     except ValueError:
-        names = f" or one of {_listed(factor.words)}" if factor.words is not None else ""
+        named = f", a class number such as #0 or one of {_listed(factor.words)}" if factor.words is not None else ""
         raise RegimeError(
-            f"drawing.left_out is {text!r}: {value!r} is no value of {name}; expected a number, a class number such as #0"
-            f"{names}"
+            f"drawing.left_out is {text!r}: {value!r} is no value of {name}; expected a number"
+            f"{named or ' or a class number such as #0'}"
         ) from None
     return column, _COMPARED[sign](np.arange(factor.size) if value.startswith("#") else factor.numbers, number)
 

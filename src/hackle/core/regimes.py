@@ -86,7 +86,7 @@ class Pairs:
             )
         if self.rule in ("none", "laplace") and self.changed:
             raise RegimeError(
-                f"pairs.changed is {self.changed}, but the rule {self.rule!r} takes no number of factors; leave it at 0, or "
+                f"pairs.changed is {self.changed}, but the rule {self.rule!r} takes no number of factors; set it to 0, or "
                 "choose resample, differ or lib"
             )
         if self.rule != "laplace" and self.rate != 1.0:
@@ -250,7 +250,8 @@ def labelled_images(grid: FactorGrid, labels: Labels, left_out: str = "") -> Lab
         raise RegimeError("labels are values of factors, and this data set has none that are observed and vary")
     if labels.images > len(eligible):
         raise RegimeError(
-            f"labels.images is {labels.images:,}, but training has {len(eligible):,} images to draw them from; expected fewer"
+            f"labels.images is {labels.images:,}, but training has {len(eligible):,} images to draw them from; expected at "
+            "most so many"
         )
     index = np.random.default_rng([labels.seed, 0]).permutation(eligible)[: labels.images]
     rng = np.random.default_rng([labels.seed, 1])

@@ -7,6 +7,7 @@ regime (`hackle.core.regimes`) images are drawn uniformly from all, or from thos
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache
@@ -16,7 +17,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from hackle.core.factors import FactorGrid
+from hackle.core.factors import FactorGrid, scored_factors
 from hackle.core.method import about
 from hackle.core.randomness import Stream
 from hackle.core.regimes import RegimeError, check_pairs, labelled_images, row_weights, training_rows
@@ -24,6 +25,9 @@ from hackle.core.types import Images, Phase, Run
 from hackle.train.held_out import check_held_out, remaining
 from hackle.train.partner_lists import Listed
 from hackle.train.partners import MOST_CELLS, MOST_VALUES, SCALE, Complete, Cube, below, uniform
+
+_TRIAL = 2_000
+"""Pairs that are drawn before training, to see which factors change in them."""
 
 
 def regime_of(run: Run) -> str:
@@ -48,12 +52,35 @@ def check_data(run: Run, grid: FactorGrid) -> None:
         labelled = labelled_images(grid, run.labels, run.drawing.left_out)
         told["labels"] = len(labelled.sizes)
         size -= len(labelled.index)
-    check_held_out(run.held_out, size)
+    if run.held_out:
+        check_held_out(run.held_out, size)
     if run.pairs.rule != "none":
         told["pairs"] = len(check_pairs(grid, run.pairs))
-        _law([run], grid, None, torch.device("cpu"))
+        _warn_of_still_factors(run, grid)
     if (count := told.get(about(run.method).supervision)) is not None:
         about(run.method).check_factors(run.method, run, count)
+
+
+def _warn_of_still_factors(run: Run, grid: FactorGrid) -> None:
+    """Draw some pairs, or refuse to; warn of factors that change in none of them, since no two images share the others."""
+    law, partners = _law([run], grid, None, torch.device("cpu"))
+    if law is None or partners is None:
+        return
+    stream, columns = Stream.of([run.seed], purpose="trial"), scored_factors(grid)
+    index = law.draw(stream, _TRIAL)
+    first, second = (grid.rows(each[0].numpy()) for each in (index, partners.draw(stream, index)[0]))
+    able = [column for column in columns if run.pairs.rule != "laplace" or grid.kinds[column] != "categorical"]
+    same = first == second
+    still = [grid.names[column] for column in able if same[:, column].all() and np.ptp(first[:, column])]
+    if still:
+        alike = same[:, list(columns)].all(axis=1).mean()
+        many = [factor.name for factor in grid.factors if factor.kind == "continuous" and factor.name not in still]
+        hint = f"; give {', '.join(many)} few values, such as rounded ones, if pairs are to share them" if many else ""
+        warnings.warn(
+            f"in {_TRIAL:,} pairs drawn as a trial {', '.join(still)} never changed, and in {alike:.0%} of them nothing did, "
+            f"since no two images share the values of enough other factors{hint}",
+            stacklevel=2,
+        )
 
 
 class Kept:
