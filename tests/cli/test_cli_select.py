@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,11 @@ import pandas as pd
 import pytest
 
 from hackle.cli.main import main
+from hackle.core.regimes import Drawing, Pairs
 from hackle.metrics import mig_score
+from hackle.store import Store
+from hackle.store.tables import Outcome
+from hackle.studies.presets import default_run
 from selection.made_study import FACTORS, SEEDS, codes_of, made_study, write_data
 
 
@@ -47,6 +52,32 @@ def test_it_ranks_and_says_what_each_choice_costs(tmp_path: Path, capsys: pytest
     assert own["mig@100"].item() == pytest.approx(expected)
     with pytest.raises(SystemExit):
         main(["study", "select", str(folder), "--csv", str(out)])
+
+
+def test_regimes_and_other_fields_that_differ_are_part_of_a_runs_words(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    base = replace(default_run("ada-gvae", "gone.npz"), latents=2)
+    runs = [
+        base,
+        replace(base, pairs=Pairs("resample", changed=2)),
+        replace(base, drawing=Drawing(left_out="random")),
+        replace(base, optimiser=replace(base.optimiser, learning_rate=0.5)),
+    ]
+    made = np.random.default_rng(0)
+    with Store.create_or_open(tmp_path / "study") as store:
+        for run in [replace(each, seed=seed) for each in runs for seed in range(2)]:
+            score = {"metric": "mig", "representation": "mean", "score": made.random(), "better": "higher"}
+            arrays = {"codes": made.normal(size=(20, 2)).astype(np.float32), "kl": np.ones(2)}
+            store.add(Outcome(run, "done", scores=[{**score, "protocol": "kim2018", "seed": 0}], arrays=arrays))
+    main(["study", "select", str(tmp_path / "study"), "--scores", "mig", "--labels", "0"])
+    said = " ".join(capsys.readouterr().out.partition("the best")[2].split())
+    for words in (
+        "changed 2), learning rate 0.0001, seed 1",
+        "drawing (left out random), pairs (rule resample, changed 1), learning rate 0.0001, seed 0",
+        "ada-gvae 4, pairs (rule resample, changed 1), learning rate 0.5, seed 0",
+    ):
+        assert words in said
 
 
 def test_without_labels_or_without_the_set_the_rest_is_ranked(

@@ -79,7 +79,7 @@ def select_command(
         )
     ranking = found.ranking(rank)
     runs = View(tables).runs
-    described = {run: _described(row) for run, row in zip(runs.index, runs.to_dict("records"), strict=True)}
+    described = _described(tables.runs.set_index("run").loc[runs.index])
     _print_choices(found, described)
     if top:
         say(f"\nthe best {min(top, len(ranking))} of {count(len(ranking), 'run')} by {rank}:")
@@ -123,10 +123,21 @@ def _whole_numbers(words: str) -> list[int]:
     return [int(word) for word in given if int(word)]
 
 
-def _described(row: dict[str, Any]) -> str:
-    """A run in a few words: method, strength and seed."""
-    strength = "" if row["strength"] != row["strength"] else f" {row['strength']:g}"
-    return f"{row['method']}{strength}, seed {row['seed']}"
+def _described(runs: Any) -> dict[str, str]:
+    """Each run in a few words: method, strength and seed, and whatever else differs between the runs."""
+    from hackle.core.design import CONFIGURATION, heading, in_words
+    from hackle.store.records import telling_fields
+
+    others = [name for name in CONFIGURATION if name not in ("dataset", "method", "strength")]
+    varied = [name for name in others if runs[name].astype(str).nunique() > 1]
+    more = telling_fields(runs, [*CONFIGURATION, "steps"])
+    described = {}
+    for row, extra in zip(runs.reset_index().to_dict("records"), more.to_dict("records"), strict=True):
+        strength = "" if row["strength"] != row["strength"] else f" {row['strength']:g}"
+        words = [in_words(name, row[name]) for name in varied]
+        words += [f"{heading(str(name))} {value}" for name, value in extra.items() if value is not None]
+        described[row["run"]] = ", ".join([f"{row['method']}{strength}", *filter(None, words), f"seed {row['seed']}"])
+    return described
 
 
 def _grid_of(name: str, root: Path | None) -> tuple[Any, Any] | None:

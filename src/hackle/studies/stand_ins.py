@@ -72,5 +72,6 @@ def available(runs: Sequence[Run], root: Path | str | None = None, *, offline: b
     ]
     once = len(runs) - sum(left_out.values()) - len(kept)
     if once:
-        lines.append(f"{once:,} runs are the same as others once data sets are replaced, and count once")
+        when = " once data sets are replaced" if replaced else ""
+        lines.append(f"{once:,} runs are the same as others{when}, and count once")
     return Available(list(kept.values()), lines)
