@@ -51,7 +51,7 @@ def _at_every_beta(name: str) -> Claim:
         PAPER,
         "Section 5",
         f"At every β Ada-GVAE has a higher {SCORES[name]} than the β-VAE.",
-        f"{SCORES[name]} of Ada-GVAE minus that of the β-VAE, at the β where it is least, mean over data sets",
+        f"{SCORES[name]} of Ada-GVAE minus that of the β-VAE, at the β where it is least certain, mean over data sets",
         Region(low=0.0),
         least_difference(_ROWS[name]),
         _against("beta-vae"),
