@@ -103,3 +103,9 @@ def test_silent_where_it_is_not_wanted(capsys: pytest.CaptureFixture[str]) -> No
         display.update()
         display.say("a word")
     assert capsys.readouterr().err == ""
+
+
+def test_lines_are_no_markup(capsys: pytest.CaptureFixture[str]) -> None:
+    with Display(1, done=0, failed=0, model_steps=0, shown=True) as display:
+        display.say("a run failed: expected [/x], got [0, 1] \x1b[2J")
+    assert "expected [/x], got [0, 1] [2J\n" in capsys.readouterr().err

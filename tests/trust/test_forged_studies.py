@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import struct
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hostile_folders import SHAPE, small
+from hostile_folders import SCORES, SHAPE, small
 from safetensors.torch import save
 
+from hackle.cli.main import main
 from hackle.core.records import record_hash
 from hackle.core.types import Run
 from hackle.engine.folder import StudyFolder
 from hackle.engine.tasks import TrainedRun
 from hackle.store import Store, StoreError
 from hackle.store.merging import repair
+from hackle.store.tables import Outcome
 from hackle.studies.folder import read_wanted
 from hackle.studies.study import StudyError
 from hackle.train import DamagedCheckpoint
@@ -97,3 +101,18 @@ def test_weights_of_other_networks_are_not_scored(tmp_path: Path) -> None:
     trained_in(tmp_path, small(latents=3))
     with pytest.raises(DamagedCheckpoint, match=r"has the shape .*, expected the shape"):
         StudyFolder(tmp_path).take(small())
+
+
+@pytest.mark.parametrize("verb", ["status", "select"])
+def test_names_in_a_store_are_printed_as_text(tmp_path: Path, capsys: pytest.CaptureFixture[str], verb: str) -> None:
+    """Neither as rich's markup, in which a closing tag alone is an error, nor as commands to the terminal."""
+    with Store.create_or_open(tmp_path, "locatello2019") as store:
+        for seed in range(2):
+            store.add(Outcome(small(seed=seed, dataset="[/x]\x1b]0;title\x07\x9b2J"), "done", scores=SCORES))
+    with closing(sqlite3.connect(tmp_path / "results.sqlite")) as file:
+        file.execute("UPDATE runs SET method = '[/y]\x1b[2J'")
+        file.commit()
+    main(["study", verb, str(tmp_path), *(["--scores", "mig"] if verb == "select" else [])])
+    told = "".join(capsys.readouterr())
+    assert "[/x]" in told
+    assert not {"\x1b", "\x07", "\x9b"} & set(told)

@@ -9,12 +9,12 @@ from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 from tyro.conf import Positional, arg
 
 from hackle.cli.study_select import select_command
 from hackle.cli.words import count, duration, plain_table, run_one_of, say
+from hackle.core.terminal import Terminal
 from hackle.core.types import HackleError, Run
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def list_command() -> None:
         runs = len(settings) * signature(study.runs).parameters["seeds"].default
         datasets = len({run.dataset for run in settings})
         table.add_row(name, study.about, f"{runs:,}", str(len(group(settings))), str(datasets))
-    Console().print(table)
+    Terminal(markup=False).print(table)
 
 
 def plan_command(
@@ -142,7 +142,7 @@ def plan_command(
         BarColumn(bar_width=20),
         TextColumn("{task.completed}/{task.total} {task.description}"),
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    with Progress(*columns, console=Terminal(stderr=True), transient=True) as bar:
         task = bar.add_task("", total=None)
         groups = plan_groups(
             runs,
@@ -159,7 +159,7 @@ def plan_command(
         fleets = f"{one.fleets} × {one.fleet_size}"
         hours = f"{one.hours:,.1f}" if one.hours >= 0.05 else "< 0.1"
         table.add_row(name, str(one.latents), f"{one.steps:,}", f"{one.runs:,}", fleets, rate, hours)
-    Console().print(table)
+    Terminal(markup=False).print(table)
     hours = sum(one.hours for one in groups)
     guessed = sum(not one.measured for one in groups)
     say(
@@ -303,7 +303,7 @@ def status_command(directory: Positional[Path], failures: int = 10) -> None:
         values = [*(row[name] for name in shown), *(counts[state] for state in states)]
         forms = {int: ",", float: "g"}
         table.add_row(group, *(format(value, forms.get(type(value), "")) for value in values))
-    Console().print(table)
+    Terminal(markup=False).print(table)
     totals = {key: sum(counts[key] for counts in groups.values()) for key in states}
     name = f"{wanted.study}: " if wanted else ""
     say(f"\n{name}{totals['done']:,} done, {totals['failed']:,} failed, {totals['waiting']:,} waiting")

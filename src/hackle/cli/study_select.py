@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from tyro.conf import Positional
 
 from hackle.cli.words import count, not_negative, plain_table, say, table_console, writable
+from hackle.core.terminal import Terminal
 from hackle.core.types import HackleError
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def select_command(
     datasets = View(tables).runs["dataset"].astype(str).unique()
     grids = {name: grid for name in datasets if numbers and (grid := _grid_of(name, root)) is not None}
     columns = (TextColumn("ranking"), BarColumn(bar_width=20), TextColumn("{task.completed}/{task.total}"))
-    with Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True) as bar:
+    with Progress(*columns, TimeRemainingColumn(), console=Terminal(stderr=True), transient=True) as bar:
         task = bar.add_task("", total=None)
         found = select(
             tables,

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import tyro
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from hackle.core.errors import HackleError
 from hackle.core.notes import CODE, note_codes
 from hackle.core.parts import nearest
+from hackle.core.terminal import Terminal
 
 if TYPE_CHECKING:
     from hackle.core.types import Dataset
@@ -92,24 +92,24 @@ def not_negative(**numbers: int) -> None:
 
 def say(line: str, style: str = "") -> None:
     """Print a line as it is: no markup, no colours except the style's, not wrapped at the terminal's width."""
-    Console().print(line, style=style, markup=False, highlight=False, soft_wrap=True)
+    Terminal().print(line, style=style, markup=False, highlight=False, soft_wrap=True)
 
 
 def say_error(error: object) -> None:
     """Print an error to stderr."""
-    Console(stderr=True).print(f"[bold red]hackle:[/bold red] {escape(str(error))}", highlight=False, soft_wrap=True)
+    Terminal(stderr=True).print(f"[bold red]hackle:[/bold red] {escape(str(error))}", highlight=False, soft_wrap=True)
 
 
-def table_console() -> Console:
+def table_console() -> Terminal:
     """The console for tables: as wide as the terminal, or `WIDTH` in a file or a pipe, where lines need not be cut."""
-    console = Console()
-    return console if console.is_terminal else Console(width=WIDTH)
+    console = Terminal(markup=False)
+    return console if console.is_terminal else Terminal(markup=False, width=WIDTH)
 
 
 def say_warning(warning: object) -> None:
     """Print a warning on one line, without its code, which is for programs."""
     line = CODE.sub("", " ".join(str(warning).split()))
-    Console(stderr=True).print(f"[yellow]hackle:[/yellow] {escape(line)}", highlight=False, soft_wrap=True)
+    Terminal(stderr=True).print(f"[yellow]hackle:[/yellow] {escape(line)}", highlight=False, soft_wrap=True)
 
 
 def plain_table(*columns: str, left: int = 1) -> Table:
@@ -153,8 +153,8 @@ def print_scores(scores: Any, verb: str = "score") -> None:
         interval = "" if row["low"] != row["low"] else f"  [{row['low']:.3f}, {row['high']:.3f}]"
         beside = ["" if row[level] != row[level] else f"{row[level]:.3f}" for level in levels]
         table.add_row(row["metric"], row["representation"], f"{row['score']:.3f}{interval}", *beside, row["better"])
-    console = Console()
-    console.print(table)
+    console = Terminal()
+    console.print(table, markup=False)
     told = {
         note: name for name, notes in zip(scores["metric"], scores["note"], strict=True) for note in notes.splitlines()
     }

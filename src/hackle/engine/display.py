@@ -13,9 +13,9 @@ import time
 from collections.abc import Callable
 from types import TracebackType
 
-from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
+from hackle.core.terminal import Terminal
 from hackle.train.display import LINE_SECONDS
 
 
@@ -41,7 +41,7 @@ class Display:
         self._running: dict[int, int] = {}
         self._now, self._started = clock, clock()
         self._told = self._started
-        self.console = Console(stderr=True, quiet=not shown)
+        self.console = Terminal(stderr=True, quiet=not shown)
         columns = (
             TextColumn("{task.completed:,.0f}/{task.total:,.0f} runs"),
             BarColumn(bar_width=20),
@@ -79,7 +79,7 @@ class Display:
         self._scoring_seconds += seconds
 
     def say(self, line: str) -> None:
-        self.console.print(f"[yellow]{line}[/yellow]", highlight=False, soft_wrap=True)
+        self.console.print(line, style="yellow", markup=False, highlight=False, soft_wrap=True)
 
     @property
     def rate(self) -> float:

@@ -8,11 +8,11 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
 import torch
-from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
+from hackle.core.terminal import Terminal
 from hackle.core.types import Run
 from hackle.train.loop import Point, Watch
 
@@ -63,7 +63,7 @@ class _Losses(ProgressColumn):
 @contextmanager
 def shown(progress: bool, device: torch.device) -> Iterator[Watch]:
     """A bar for the fleet in training, and lines above it; without a terminal only lines, and the bar at the end."""
-    console = Console(stderr=True, quiet=not progress)
+    console = Terminal(stderr=True, quiet=not progress)
     columns = (
         TextColumn("{task.description}"),
         BarColumn(bar_width=12),

@@ -1,0 +1,20 @@
+"""A terminal on which other people's text stays text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from rich.console import Console, ConsoleOptions
+from rich.segment import Segment
+
+_DROPPED = {code: None for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\n\t"}
+"""Control characters. They move the cursor, set a window's title or fill its clipboard, and a record may hold any."""
+
+
+class Terminal(Console):
+    """rich's console without control characters of what is printed, in strings, texts and tables; rich's own remain."""
+
+    def render(self, renderable: Any, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else segment._replace(text=segment.text.translate(_DROPPED))
