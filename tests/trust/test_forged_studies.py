@@ -18,7 +18,8 @@ from hackle.core.records import record_hash
 from hackle.core.types import Run
 from hackle.engine.folder import StudyFolder
 from hackle.engine.tasks import TrainedRun
-from hackle.store import Store, StoreError
+from hackle.selection import select
+from hackle.store import Store, StoreError, read
 from hackle.store.merging import repair
 from hackle.store.tables import Outcome
 from hackle.studies.folder import read_wanted
@@ -116,3 +117,32 @@ def test_names_in_a_store_are_printed_as_text(tmp_path: Path, capsys: pytest.Cap
     told = "".join(capsys.readouterr())
     assert "[/x]" in told
     assert not {"\x1b", "\x07", "\x9b"} & set(told)
+
+
+ARRAYS = {
+    "one number": np.float64(1),
+    "a row": np.zeros(40),
+    "three axes": np.zeros((40, 2, 2)),
+    "nothing": np.zeros((0, 2)),
+    "NaN": np.full((40, 2), np.nan),
+    "a range beyond floats": np.array([[1e308, 0.0], [-1e308, 0.0]] * 20),
+    "texts": np.full((40, 2), "x"),
+    "bytes": np.zeros((40, 2), "V8"),
+    "dates": np.zeros((40, 2), "M8[s]"),
+    "complex numbers": np.ones((40, 2), complex),
+    "as many codes as weights": np.zeros((20, 20_000), np.float32),
+}
+
+
+@pytest.mark.parametrize("name", ["codes", "kl"])
+@pytest.mark.parametrize("odd", ARRAYS.values(), ids=ARRAYS)
+def test_runs_with_odd_arrays_are_left_out_of_a_choice(tmp_path: Path, name: str, odd: np.ndarray) -> None:
+    rng = np.random.default_rng(0)
+    with Store.create_or_open(tmp_path, "locatello2019") as store:
+        for seed in range(3):
+            # Latents of a forged record are not counted one by one.
+            run = small(seed=seed, latents=2 if seed else 10**9)
+            arrays = {"codes": rng.normal(size=(40, 2)), "kl": np.ones(2)} | ({} if seed else {name: odd})
+            store.add(Outcome(run, "done", scores=SCORES, arrays=arrays))
+    found = select(read(tmp_path), scores=["mig"])
+    assert int(np.isfinite(found.criteria["udr"].to_numpy(float)).sum()) == 2
