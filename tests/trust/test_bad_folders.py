@@ -16,6 +16,8 @@ from hostile_folders import SCORES, Visitor, changed, content, good_folder, smal
 import hackle
 from hackle.core.records import record_hash
 from hackle.core.types import HackleError
+from hackle.objectives import Tripod
+from hackle.pictures import axes_of
 from hackle.train.curves import read_curves
 from hackle.train.model import Model, ModelError
 
@@ -82,6 +84,15 @@ RECORDS = {
     "texts for widths": set_field("record.architecture.widths", ["8"]),
     "a million layers": set_field("record.architecture.widths", [8] * 1_000_000),
     "two sizes": set_field("shape", [16, 16]),
+    "a condition of 10⁵ letters": set_field("record.drawing", {"type": "Drawing", "left_out": "x>0|" * 25_000}),
+    "a correlation without width": set_field(
+        "record.drawing", {"type": "Drawing", "correlated": "a~b", "sigma": 1e-200}
+    ),
+    "a correlation without end": set_field(
+        "record.drawing", {"type": "Drawing", "correlated": "a~b", "sigma": 10**300}
+    ),
+    "a rule of pairs that is a list": set_field("record.pairs", {"type": "Pairs", "rule": ["resample"]}),
+    "labels of less than no image": set_field("record.labels", {"type": "Labels", "images": -1}),
     "a negative size": set_field("shape", [-16, 16, 1]),
     "sizes that are texts": set_field("shape", ["touch", "a", "b"]),
     "an image of 10¹² pixels": set_field("shape", [10**6, 10**6, 1]),
@@ -285,3 +296,14 @@ def test_a_study_with_a_bad_folder_is_served(tmp_path: Path) -> None:
         warnings.simplefilter("error")
         visitor, names = explored(tmp_path)
     assert visitor.get(f"/api/runs/{names['0123456789abcdef']}").json()["status"] == "unreadable"
+
+
+def test_codes_of_many_classes_are_not_drawn_one_by_one(tmp_path: Path) -> None:
+    """The weights of a record's networks do not tell how many levels it has."""
+    folder = good_folder(tmp_path / "run", method=Tripod(levels=2**24))
+    with pytest.raises(HackleError, match="a code takes one of 16,777,216 values"):
+        axes_of(Model.load(folder))
+    visitor, names = explored(tmp_path)
+    answer = visitor.get(f"/api/runs/{names['run']}/model")
+    assert answer.status_code == 422
+    assert "a code takes one of 16,777,216 values" in answer.text

@@ -32,6 +32,8 @@ VISITED, SEEN = 0.01, 0.005
 """At most this fraction of the images' means lies beyond each end of a traversal, and of posterior draws beyond a histogram."""
 ACTIVE = 0.01
 """A code has collapsed if its KL to the prior is at most this many nats, as in `hackle.metrics.active_units`."""
+MOST_CLASSES = 1_024
+"""The most classes of a code that pictures show, a bar or a button for each."""
 
 
 class PictureError(HackleError):
@@ -96,7 +98,11 @@ class Axis(Code):
 
 
 def axes_of(model: Model) -> tuple[Axis, ...]:
-    """The model's codes, in order."""
+    """The model's codes, in order. A code of more classes than can be shown is refused: a record may name any number."""
+    if most := max((code.classes for code in model.codes if code.classes > MOST_CLASSES), default=0):
+        raise PictureError(
+            f"a code takes one of {most:,} values; pictures and the explorer show each, of at most {MOST_CLASSES:,}"
+        )
     return tuple(Axis(code.prior, code.classes) for code in model.codes)
 
 
