@@ -141,3 +141,16 @@ def test_no_extrapolation_is_decided_by_the_method_that_loses_least() -> None:
         assert found.evidence.effect == pytest.approx(ada, abs=0.02)
         alone = replace(made, runs=made.runs[made.runs["method"] == "beta-vae"])
         assert claim.test(alone).effect == pytest.approx(0.6, abs=0.02)
+
+
+def test_random_gaps_cost_nothing_only_if_they_cost_no_method_anything() -> None:
+    rule = as_column(Drawing(left_out="random"))
+    runs = [
+        *sweep(study="schott2022", method="beta-vae", strength=4.0, drawing=rule, seed=range(5)),
+        *sweep(study="schott2022", method="ada-gvae", strength=1.0, pairs=as_column(ONE), drawing=rule, seed=range(5)),
+    ]
+    claim = CLAIMS["schott2022.random-combinations"]
+    for ada, verdict in ((0.0, "holds"), (0.3, "does not hold"), (-0.3, "does not hold")):
+        losses = {"beta-vae": 0.0, "ada-gvae": ada}
+        made = tables(runs, lambda run, noise, by=losses: {"generalisation_loss": by[run["method"]] + 0.005 * noise()})
+        assert judge(made, [claim])[0].verdict == verdict
