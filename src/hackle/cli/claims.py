@@ -118,7 +118,8 @@ def _table(paper: str, judgements: Sequence[Judgement]) -> Table:
         table.add_column(column, justify="right")
     table.add_column("trained and scored")
     for judgement in judgements:
-        table.add_row(*_row(judgement))
+        name, verdict, *others = _row(judgement)
+        table.add_row(name, Text(verdict, _STYLES[judgement.verdict]), *others)
     return table
 
 
@@ -130,7 +131,8 @@ def _print_reasons(console: Console, paper: str, judgements: Sequence[Judgement]
         corrected = f"p {chance} after correction over {judgement.tested} claims" if chance else ""
         facts = (where, corrected, f"{share} strata", f"{runs} run{'s' if runs != '1' else ''}", made)
         line = " · ".join(fact for fact in facts if fact)
-        console.print(f" {name}  {verdict}  {line}", highlight=False, soft_wrap=True)
+        marked = verdict, _STYLES[judgement.verdict]
+        console.print(Text.assemble(f" {name}  ", marked, f"  {line}"), highlight=False, soft_wrap=True)
         for sentence in (judgement.claim.statement, judgement.reason):
             console.print(Text(f"    {sentence}"), soft_wrap=True)
 
@@ -140,7 +142,7 @@ def _row(judgement: Judgement) -> list[str]:
     known = evidence.estimate is not None
     return [
         claim.name,
-        f"[{_STYLES[verdict]}]{verdict}[/]",
+        verdict,
         claim.where,
         f"{evidence.effect:.3g} ({evidence.low:.3g} … {evidence.high:.3g})" if known else "",
         str(claim.region),
