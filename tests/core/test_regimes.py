@@ -266,6 +266,9 @@ def test_labels_of_continuous_factors_are_bins() -> None:
         (lambda: Labels(9, noise=0.5), "belongs to labels.kind 'noisy'"),
         (lambda: Labels(9, "noisy", noise=1.5), "expected a probability"),
         (lambda: Labels(9, "binned", bins=1), "labels.bins is 1"),
+        (lambda: Run(BetaVAE(), Convolutional(), pairs="lib"), "pairs is 'lib'; expected a record such as hackle.core"),  # type: ignore[arg-type]
+        (lambda: Run(BetaVAE(), Convolutional(), labels=100), "labels is 100; expected a record such as"),  # type: ignore[arg-type]
+        (lambda: Run(BetaVAE(), Convolutional(), drawing=Pairs()), "drawing is Pairs("),  # type: ignore[arg-type]
         (lambda: Run(BetaVAE(), Convolutional(), pairs=Pairs("some")), "pairs.rule is 'some'; expected 'none' or"),  # type: ignore[arg-type]
     ],
 )

@@ -357,7 +357,11 @@ def test_labels_are_those_of_the_images_and_of_the_first_nine_tenths() -> None:
             {"pairs": Pairs("differ", 1)},
             "no pair can",
         ),
-        (WHOLE, {"held_out": 20, "labels": Labels(5)}, "held_out is 20, but the data set has 19 images"),
+        (
+            WHOLE,
+            {"held_out": 20, "labels": Labels(5)},
+            "held_out is 20, but the data set has 19 images without the 5 labelled ones",
+        ),
     ],
 )
 def test_what_a_data_set_cannot_serve_is_named_before_training(

@@ -341,6 +341,13 @@ class Run:
                 raise RunError(
                     f"{name} is {value!r}; expected a record such as {known}. hackle.studies.presets.default_run takes names"
                 )
+        for name, known in (
+            ("drawing", 'Drawing(left_out="random")'),
+            ("pairs", 'Pairs("resample", changed=1)'),
+            ("labels", "Labels(100)"),
+        ):
+            if type(value := getattr(self, name)).__name__ != known.partition("(")[0]:
+                raise RunError(f"{name} is {value!r}; expected a record such as hackle.core.regimes.{known}")
         check_fields(self)
         for name in ("steps", "batch_size", "latents"):
             value = getattr(self, name)

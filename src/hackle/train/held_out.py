@@ -29,11 +29,13 @@ MOST = 4_096
 the standard deviation over images."""
 
 
-def check_held_out(count: int, data_size: int) -> None:
-    """Refuse to hold out so many images that none is left to train on."""
-    if not 0 <= count < data_size:
+def check_held_out(count: int, data_size: int, labelled: int = 0) -> None:
+    """Refuse to hold out so many images that none is left to train on. Those that are labelled are never held out."""
+    if not 0 <= count < data_size - labelled:
+        beside = f" without the {labelled:,} labelled ones" if labelled else ""
         raise RunError(
-            f"held_out is {count:,}, but the data set has {data_size:,} images; expected fewer, to leave some to train on"
+            f"held_out is {count:,}, but the data set has {data_size - labelled:,} images{beside}; expected fewer, to leave "
+            "some to train on"
         )
 
 
@@ -46,7 +48,7 @@ def held_out_images(
     >>> held_out_images(seed=3, data_size=8, count=2).tolist()
     [7, 3]
     """
-    check_held_out(count, data_size - (0 if beside is None else len(beside)))
+    check_held_out(count, data_size, 0 if beside is None else len(beside))
     order = Stream.of([seed], purpose="held-out", device=device).permutations("images", data_size, 1)[0, :, 0]
     return (order if beside is None or not len(beside) else order[~torch.isin(order, beside)])[:count]
 

@@ -43,17 +43,16 @@ def regime_of(run: Run) -> str:
 
 def check_data(run: Run, grid: FactorGrid) -> None:
     """Refuse a run that cannot be trained on images of these factors, before anything is written."""
-    size, told = len(grid), {}
+    size, labels, told = len(grid), 0, {}
     if run.drawing.left_out:
         size = int(training_rows(grid, run.drawing.left_out).sum())
     if run.drawing.correlated:
         row_weights(grid, run.drawing)
     if run.labels.images:
         labelled = labelled_images(grid, run.labels, run.drawing.left_out)
-        told["labels"] = len(labelled.sizes)
-        size -= len(labelled.index)
+        told["labels"], labels = len(labelled.sizes), len(labelled.index)
     if run.held_out:
-        check_held_out(run.held_out, size)
+        check_held_out(run.held_out, size, labels)
     if run.pairs.rule != "none":
         told["pairs"] = len(check_pairs(grid, run.pairs))
         _warn_of_still_factors(run, grid)
