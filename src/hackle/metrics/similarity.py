@@ -17,6 +17,7 @@ similar to nothing and scores 0.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -56,7 +57,7 @@ def cka(
         x, y = (_gram(part, bandwidth) for part in (x, y))
         alignment = lambda a, b: float(np.sum(a * b))  # noqa: E731
     own = alignment(x, x), alignment(y, y)
-    return alignment(x, y) / np.sqrt(own[0]) / np.sqrt(own[1]) if min(own) > 0 else 0.0
+    return alignment(x, y) / math.sqrt(own[0]) / math.sqrt(own[1]) if min(own) > 0 else 0.0
 
 
 def cca(first: TableLike, second: TableLike, *, variance: float = 1.0) -> float:
