@@ -21,6 +21,8 @@ from hackle.papers.trauble2021.claims import ARRAY, excess
 from hackle.store import Store, merge, read
 from hackle.store.tables import Outcome, Tables
 from made_up_outcomes import made_up_scores
+from papers.world_duan import duan2020
+from papers.world_labels import locatello2020_labels
 
 
 def stored(folder: Path, study: str, runs: list[Any], mig: float) -> None:
@@ -154,3 +156,22 @@ def test_random_gaps_cost_nothing_only_if_they_cost_no_method_anything() -> None
         losses = {"beta-vae": 0.0, "ada-gvae": ada}
         made = tables(runs, lambda run, noise, by=losses: {"generalisation_loss": by[run["method"]] + 0.005 * noise()})
         assert judge(made, [claim])[0].verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("world", "name", "array"),
+    [
+        (duan2020, "duan2020.udr-follows-supervised-scores", "kl"),
+        (locatello2020_labels, "locatello2020-labels.hundred-labels-choose", "codes"),
+    ],
+)
+def test_a_setting_whose_runs_cannot_be_compared_is_left_out(world: Any, name: str, array: str) -> None:
+    """No seed of one γ has KLs of its latents, or codes that are numbers: the others are judged without it."""
+    made = world(1, seeds=3)
+    odd = set(made.runs["run"][(made.runs["method"] == "factor-vae") & (made.runs["strength"] == 20.0)])
+    kept = {each: {**made.array(each)} for each in ("codes", "kl")}
+    for run in odd & kept[array].keys():
+        kept[array][run] = np.ones(1) if array == "kl" else np.full_like(kept[array][run], np.nan)
+    left = replace(made, array=kept.__getitem__)
+    without = replace(made, runs=made.runs[~made.runs["run"].isin(odd)])
+    assert CLAIMS[name].test(left).effect == pytest.approx(CLAIMS[name].test(without).effect)

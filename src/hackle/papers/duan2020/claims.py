@@ -40,9 +40,10 @@ def _agreement(data: Data, conditions: Sequence[Condition]) -> Units | None:
     rows = rows[rows.groupby("setting")["seed"].transform("nunique") >= SEEDS]
     if rows["setting"].nunique() < SETTINGS:
         return None
-    table = rows.assign(udr=udr_of_runs(codes, kls, rows["setting"].to_dict())).pivot_table(
-        index="seed", columns="setting", values=["udr", *SCORES]
-    )
+    rows = rows.assign(udr=udr_of_runs(codes, kls, rows["setting"].to_dict())).dropna(subset=["udr"])
+    if rows.empty:
+        return None
+    table = rows.pivot_table(index="seed", columns="setting", values=["udr", *SCORES])
     # A seed is compared over the settings that it has.
     table = table[table["udr"].notna().sum(axis=1) >= SETTINGS]
     if table.empty:

@@ -67,7 +67,10 @@ def _choosing(data: Data, conditions: Sequence[Condition]) -> Units | None:
     grid = FactorGrid([Factor(name, size) for name, size in FACTORS[condition["dataset"]]])
     kept = {run: codes[run] for run in rows.index}
     few = label_scores(kept, grid.rows(kept_images(grid)), IMAGES[0], metrics=("mig",))["mig"]
-    table = rows.assign(few=few).pivot_table(index="seed", columns="setting", values=["few", "mig"])
+    rows = rows.assign(few=few).dropna(subset=["few"])
+    if rows.empty:
+        return None
+    table = rows.pivot_table(index="seed", columns="setting", values=["few", "mig"])
     table = table[table["mig"].notna().sum(axis=1) >= SETTINGS]
     if table.empty:
         return None
