@@ -23,7 +23,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import hackle
+from hackle.core.factors import Factor, FactorGrid
+from hackle.core.records import to_json
+from hackle.core.regimes import Drawing, Labels, Pairs, row_weights, training_rows
 from hackle.core.types import HackleError
+from hackle.objectives import HFS, QLAE, AdaGVAE, ControlVAE, JointVAE, S2BetaVAE, Tripod
 from hackle.store import Store, read
 from hackle.store.merging import merge, repair
 from hackle.store.run_folders import read_scores
@@ -31,6 +35,7 @@ from hackle.store.tables import Outcome
 from hackle.studies.folder import read_wanted
 from hackle.train.curves import read_curves
 from hackle.train.model import Model, load_weights, peek_record, read_record
+from hackle.train.sampling import check_data
 
 pytest.importorskip("fastapi")
 pytest.importorskip("httpx")
@@ -67,7 +72,8 @@ JSON = st.recursive(
     ),
     max_leaves=12,
 )
-_CLASSES = "Run Adam VAE BetaVAE FactorVAE InfoGAN DIPVAEI AnnealedVAE MLP Own Convolutional Split Sharing Adversarial"
+_CLASSES = """Run Adam VAE BetaVAE FactorVAE InfoGAN DIPVAEI AnnealedVAE MLP Own Convolutional Split Sharing Adversarial
+Drawing Pairs Labels Tripod QLAE JointVAE HFS AdaGVAE SlowVAE S2BetaVAE ControlVAE"""
 TYPES = st.sampled_from([*_CLASSES.split(), "antigravity:Method", "subprocess:Popen", "test_fuzz:Nothing"])
 
 
@@ -78,6 +84,24 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 
 
 RUN_JSON: dict[str, Any] = {"hackle": "0.1.0", "hash": "0" * 16, "shape": list(SHAPE), "record": record()}
+
+GRID = FactorGrid(
+    [
+        *(Factor(f"{part}_hue", 4, "cyclic") for part in ("floor", "wall")),
+        Factor("shape", 3, "categorical", words=("cube", "a|b", "=1")),
+        Factor("scale", 5, "continuous", values=(0.0, 0.2, 0.5, 0.7, 1.0)),
+    ]
+)
+REGIMES = {
+    "drawing": Drawing("floor_hue~wall_hue", 0.3, "shape=cube & scale>0.5"),
+    "pairs": Pairs("resample", 1),
+    "labels": Labels(100, "noisy", noise=0.2),
+}
+NEWER: list[Any] = [
+    {**RUN_JSON, "record": to_json(small(method=method, **REGIMES))}
+    for method in (Tripod(), QLAE(), JointVAE(categories=(3, 4)), HFS(), AdaGVAE(), S2BetaVAE(), ControlVAE())
+]
+"""Records of newer methods, with every regime."""
 
 
 @st.composite
@@ -109,6 +133,7 @@ def quiet(tmp_path: Path) -> Iterator[None]:
     """No module but Python's own is imported meanwhile, and little memory is taken."""
     good = good_folder(tmp_path / "warm")
     Model.load(good)
+    Model.load(good_folder(tmp_path / "quantised", method=QLAE()))
     hackle.results(good)
     Listing(Catalogue(tmp_path)).answer()
     before, most = set(sys.modules), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -139,6 +164,56 @@ def folder(tmp_path: Path) -> Path:
 def test_any_run_json(folder: Path, content: Any) -> None:
     (folder / "run.json").write_text(json.dumps(content))
     try_to(lambda: peek_record(folder), lambda: read_record(folder))
+
+
+@pytest.mark.usefixtures("quiet")
+@FEW
+@given(content=st.sampled_from(NEWER).flatmap(damaged))
+def test_any_regime_and_newer_method(folder: Path, content: Any) -> None:
+    (folder / "run.json").write_text(json.dumps(content))
+    try_to(lambda: Model.load(folder), lambda: hackle.results(folder), lambda: Listing(Catalogue(folder)).answer())
+    try_to(lambda: check_data(read_record(folder)[0], GRID))
+
+
+CONDITION = st.lists(
+    st.sampled_from(
+        [
+            "shape",
+            "scale",
+            "random",
+            "element",
+            "range",
+            ":",
+            "#",
+            "&",
+            "|",
+            "=",
+            "!=",
+            "<",
+            ">=",
+            "~",
+            "*",
+            ",",
+            "-",
+            "0",
+            "1",
+            "1e400",
+            "nan",
+            "cube",
+            "\x1b",
+            "0.5",
+        ]
+    ),
+    max_size=12,
+).map("".join)
+
+
+@FEWER
+@given(text=CONDITION, correlated=CONDITION, sigma=st.one_of(st.just(0.2), st.floats()))
+def test_any_condition_and_correlation(text: str, correlated: str, sigma: float) -> None:
+    try_to(lambda: training_rows(GRID, text))
+    with suppress(HackleError):
+        assert np.isclose(row_weights(GRID, Drawing(correlated, sigma, text)).sum(), 1)
 
 
 @pytest.mark.usefixtures("quiet")
