@@ -6,6 +6,7 @@ import json
 import sqlite3
 import struct
 from contextlib import closing
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -13,11 +14,14 @@ import pytest
 from hostile_folders import SCORES, SHAPE, small
 from safetensors.torch import save
 
+from hackle.claims import judge
 from hackle.cli.main import main
 from hackle.core.records import record_hash
 from hackle.core.types import Run
 from hackle.engine.folder import StudyFolder
 from hackle.engine.tasks import TrainedRun
+from hackle.nets import Convolutional
+from hackle.objectives import BetaVAE
 from hackle.selection import select
 from hackle.store import Store, StoreError, read
 from hackle.store.merging import repair
@@ -146,3 +150,21 @@ def test_runs_with_odd_arrays_are_left_out_of_a_choice(tmp_path: Path, name: str
             store.add(Outcome(run, "done", scores=SCORES, arrays=arrays))
     found = select(read(tmp_path), scores=["mig"])
     assert int(np.isfinite(found.criteria["udr"].to_numpy(float)).sum()) == 2
+
+
+@pytest.mark.parametrize("odd", ARRAYS.values(), ids=ARRAYS)
+def test_claims_leave_out_odd_arrays(tmp_path: Path, odd: np.ndarray) -> None:
+    rng = np.random.default_rng(0)
+    with Store.create_or_open(tmp_path, "locatello2019") as store:
+        for strength, seed in product((1.0, 2.0, 4.0, 6.0, 8.0, 16.0), range(4)):
+            arrays = {"codes": rng.normal(size=(40, 2)), "kl": np.ones(2)} | ({} if seed else {"codes": odd, "kl": odd})
+            run = Run(BetaVAE(strength), Convolutional(), "dsprites", seed=seed)
+            rows = [
+                {**SCORES[0], "metric": name, "score": rng.random()}
+                for name in ("beta_vae", "factor_vae", "mig", "dci_disentanglement")
+            ]
+            store.add(
+                Outcome(run, "done", scores=rows, arrays=arrays | {"informativeness": odd, "mutual_information": odd})
+            )
+    found = {one.claim.name: one for one in judge(read(tmp_path))}
+    assert found["udr-follows-supervised-scores"].evidence.runs

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from hackle.claims.view import Data, View
+from hackle.claims.view import MOST_CODES, Data, View
 from hackle.core.columns import Kinds
 from hackle.metrics import MetricError, cka, dci_scores, mig_score, sap_score, udr_scores
 from hackle.metrics.udr import Similarity
@@ -31,31 +31,14 @@ STORED = {
     "tc": ("gaussian_tc/sampled", -1),
 }
 """Criteria that are scores without labels: the score, and whether higher (1) or lower (−1) is better."""
-MOST_CODES = 1_024
-"""Codes of a run beyond which it is left out: the work grows with their square, and no representation has so many."""
 _TRAINED = 0.9
 """The part of the labelled images that predictors are fitted to."""
-
-
-def usable(arrays: Arrays, axes: int) -> dict[str, NDArray[Any]]:
-    """The arrays that are finite numbers with so many axes: a run that diverged, or a store that anyone may have written, may
-    hold others."""
-
-    def finite(array: NDArray[Any]) -> bool:
-        return math.isfinite(float(array.max()) - float(array.min()))
-
-    return {
-        run: array
-        for run, array in arrays.items()
-        if array.ndim == axes and array.dtype.kind in "fiub" and array.size and array.shape[-1] <= MOST_CODES
-        if finite(array)
-    }
 
 
 def kl_of_runs(view: View) -> dict[str, NDArray[np.float64]]:
     """The mean KL of each latent, (l,), of every run that has it: as stored with the scores or, in older stores, as logged over
     the last tenth of training."""
-    found = {run: np.asarray(array, float) for run, array in usable(view.array("kl"), 1).items()}
+    found = {run: np.asarray(array, float) for run, array in view.array("kl").items()}
     tails = takewhile(len, (view.tail(f"kl_per_latent_{latent}") for latent in range(MOST_CODES)))
     table: Frame = pd.DataFrame(dict(enumerate(tails)))
     for run, values in zip(table.index.astype(str), table.to_numpy(float), strict=True):

@@ -24,7 +24,6 @@ from hackle.selection.criteria import (
     same_rows,
     stored_scores,
     udr_of_runs,
-    usable,
 )
 from hackle.store.tables import Tables
 
@@ -95,10 +94,8 @@ def select(
         known = sorted({name.partition("/")[0] for one in view.protocols for name in view.scores(one)})
         raise HackleError(f"no finished run has the score {missing[0]}; there are {', '.join(known) or 'none'}")
     pools = [part for _, part in runs.groupby(["dataset", "method"] if by_method else ["dataset"], observed=True)]
-    codes, kls = usable(view.array("codes"), 2), kl_of_runs(view)
+    codes, kls = view.array("codes"), kl_of_runs(view)
     lines = _lacking(runs, codes, kls)
-    if odd := len(view.array("codes")) - len(codes):
-        lines.append(f"{odd:,} of {len(runs):,} runs have stored codes that are no table of finite numbers")
     rounds = 3 + with_cka + (len(set(labels)) if factors else 0)
     counted = _Count(tell, rounds * sum(run in codes for run in runs.index))
     criteria: Frame = pd.concat(
