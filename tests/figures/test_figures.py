@@ -16,6 +16,12 @@ from hackle.figures import FIGURES, Chart, draw
 from hackle.figures import words as figure_words
 from hackle.figures.selection import Runs, doubts, select
 from hackle.store.tables import RUN_COLUMNS, SCORE_COLUMNS, Tables
+from papers.world_duan import duan2020
+from papers.world_hsu import hsu2023
+from papers.world_labels import locatello2020_labels
+from papers.world_locatello2020 import locatello2020
+from papers.world_schott import schott2022
+from papers.world_trauble import trauble2021
 
 EVERYTHING = [
     *made.yang2020(3),
@@ -24,6 +30,15 @@ EVERYTHING = [
     *made.do2020(3),
     *made.locatello2019(2, ("dsprites", "color-dsprites", "cars3d")),
 ]
+NEWER = {
+    "locatello2020-section-5": locatello2020,
+    "locatello2020-labels-section-4": locatello2020_labels,
+    "trauble2021-section-4": trauble2021,
+    "duan2020-section-5": duan2020,
+    "schott2022-section-5": schott2022,
+    "hsu2023-section-5": hsu2023,
+}
+"""Figures of the newer papers, one each, and the worlds of their claims."""
 WITHOUT_PICTURES = {"yang2020-figure-3"}
 """Figures of images alone, which a table of results cannot hold."""
 
@@ -34,9 +49,15 @@ def everything() -> Tables:
 
 
 @pytest.fixture(scope="module")
-def charts(everything: Tables) -> dict[str, Chart]:
+def worlds() -> dict[str, Tables]:
+    return {name: world(1, seeds=3) for name, world in NEWER.items()}
+
+
+@pytest.fixture(scope="module")
+def charts(everything: Tables, worlds: dict[str, Tables]) -> dict[str, Chart]:
     judged = {found.claim.id: found for found in judge(everything)}
-    return {name: exhibit(everything, judged) for name, exhibit in FIGURES.items()}
+    shown = {name: exhibit(everything, judged) for name, exhibit in FIGURES.items() if name not in worlds}
+    return shown | {name: FIGURES[name](tables) for name, tables in worlds.items()}
 
 
 def empty() -> Tables:
@@ -54,7 +75,7 @@ def test_everything_that_the_papers_show_is_here() -> None:
     figures = {f"{paper}-figure-{number}" for paper, numbers in wanted.items() for number in numbers}
     others = {"locatello2019-table-1", "kim2018-appendix-e", "do2020-appendix-a18"}
     others |= {f"do2020-table-{number}" for number in (5, 8, 9)}
-    assert set(FIGURES) == figures | others
+    assert set(FIGURES) == figures | others | set(NEWER)
 
 
 @pytest.mark.parametrize("name", FIGURES)
@@ -178,6 +199,67 @@ def test_ranges_of_a_method_are_those_of_medians_over_seeds(everything: Tables, 
     assert len(shown) == len(made.LADDER["annealed-vae"])
     assert sorted(shown) == pytest.approx(sorted(mine.groupby("strength")["score"].median()))
     assert not len(panel.summary)
+
+
+@pytest.mark.parametrize("name", NEWER)
+def test_a_newer_papers_figure_has_all_data_sets_and_claims(name: str, charts: dict[str, Chart]) -> None:
+    chart, exhibit = charts[name], FIGURES[name]
+    assert not chart.missing
+    for dataset in exhibit.datasets:
+        assert any(panel.title.startswith(figure_words.dataset(dataset)) for panel in chart.panels), dataset
+    assert {one.claim for one in chart.comparisons} == set(exhibit.claims)
+
+
+def test_what_a_paper_compares_with_is_not_shown_alone(worlds: dict[str, Tables]) -> None:
+    """β-VAEs of another study do not make a figure on Ada-GVAE, on labels or on correlated factors."""
+    for name, world, wanted in (
+        ("locatello2020-section-5", "duan2020-section-5", "of Ada-GVAE"),
+        ("locatello2020-labels-section-4", "locatello2020-section-5", "of S2-β-VAE"),
+        ("trauble2021-section-4", "locatello2020-section-5", "with σ = 0.7, σ = 0.4 and σ = 0.2"),
+    ):
+        chart = FIGURES[name](worlds[world])
+        assert not chart.panels
+        assert not chart.comparisons
+        assert f"no runs {wanted}" in chart.missing
+
+
+def means(chart: Chart, title: str, series: str, label: str = "") -> list[float]:
+    """Mean values of a series in the first panel with this title and y label, by place on the x axis."""
+    panel = next(panel for panel in chart.panels if panel.title == title and panel.y.label.startswith(label))
+    rows = panel.summary if len(panel.summary) else panel.points
+    return list(rows[rows["series"] == series].groupby("x")["y"].mean())
+
+
+def test_pairs_are_drawn_along_beta_and_along_k(charts: dict[str, Chart]) -> None:
+    chart = charts["locatello2020-section-5"]
+    for label in ("MIG", "DCI disentanglement", "FactorVAE score"):
+        assert means(chart, "dSprites", "Ada-GVAE", label) == pytest.approx([0.55] * 6, abs=0.03)
+        assert means(chart, "dSprites", "β-VAE", label) == pytest.approx([0.4] * 6, abs=0.03)
+    assert [panel.x.label for panel in chart.panels[:3]] == ["β"] * 3
+    along = next(panel for panel in chart.panels if panel.title == "dSprites, β = 1")
+    assert along.x.ticks == ("k = 1", "k = 2", "k = 4")
+    assert means(chart, "dSprites, β = 1", "Ada-GVAE") == pytest.approx([0.55, 0.43, 0.43], abs=0.03)
+
+
+def test_the_excess_drawn_is_the_one_judged(worlds: dict[str, Tables], charts: dict[str, Chart]) -> None:
+    chart = charts["trauble2021-section-4"]
+    assert chart.panels[0].x.ticks == ("independent", "σ = 0.7", "σ = 0.4", "σ = 0.2")
+    independent, *_, strongest = means(chart, "dSprites", "β-VAE")
+    rise = next(one for one in chart.comparisons if one.what == "the same, dsprites")
+    assert strongest - independent == pytest.approx(rise.here)
+
+
+def test_left_out_combinations_are_drawn_by_rule(charts: dict[str, Chart]) -> None:
+    panel = charts["schott2022-section-5"].panels[0]
+    assert panel.title == "dSprites, β-VAE β = 4"
+    left_out = panel.points.groupby("series")["y"].mean()
+    assert left_out.loc[["random", "extrapolation"]].to_list() == pytest.approx([0.6, 0.1], abs=0.04)
+    assert (panel.points["x"] == 0.6).all()
+
+
+def test_udr_drawn_rises_with_mig(charts: dict[str, Chart]) -> None:
+    chart = charts["duan2020-section-5"]
+    assert chart.panels[0].points[["x", "y"]].corr(method="spearman").iloc[0, 1] > 0.8
 
 
 def compared(charts: dict[str, Chart], name: str) -> dict[str, Any]:
@@ -369,6 +451,7 @@ def test_one_of_each_kind_is_drawn(charts: dict[str, Chart]) -> None:
         "split-encoder-figure-5",
         "kim2018-figure-5",
         "locatello2019-figure-4",
+        "hsu2023-section-5",
     ):
         figure = draw(charts[name], "dark")
         assert len(figure.axes) == len(charts[name].panels)

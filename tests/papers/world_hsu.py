@@ -20,6 +20,7 @@ def hsu2023(truth: int, seeds: int = 6, spread: float = 1.0, seed: int = 0) -> T
     ]
 
     def scores(run: Run, noise: Any) -> dict[str, float]:
-        return {"infom": 0.5 + 0.2 * truth * (run["method"] == "qlae") + 0.02 * spread * noise()}
+        infom = 0.5 + 0.2 * truth * (run["method"] == "qlae") + 0.02 * spread * noise()
+        return {"infom": infom, "infoc": 0.3, "infoe": 0.9}
 
     return tables(designs, scores, seed=seed)

@@ -53,6 +53,17 @@ def panels(make: Callable[..., Panel], *arguments: Any, each: str = "", **option
     return Panels(make, arguments, each, options)
 
 
+def by_score(make: Callable[..., Panel], metrics: Sequence[str], *arguments: Any, **options: Any) -> Any:
+    """Panels of one kind for several scores: of each data set all scores side by side, with its name as title."""
+
+    def made(chosen: Selected) -> Iterator[Panel | str]:
+        for title, part in chosen.each("dataset"):
+            for metric in metrics:
+                yield from panels(make, metric, *arguments, **{"title": title, **options})(part)
+
+    return made
+
+
 def score_axis(metric: str, values: Frame, reference: float = float("nan"), label: str = "") -> Axis:
     """An axis from the score's lower bound to a little above the highest value, or to the score's upper bound.
 

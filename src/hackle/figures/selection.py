@@ -50,7 +50,8 @@ class Runs:
     weight), or that meet the same of several named conditions; empty for one series. named: columns whose missing
     values are reported, each within those before it. called: what the paper calls a data set or a method. stand_ins:
     data sets to use if there are no runs of another. vae_is_beta: a VAE is a β-VAE with β = 1. change: adds columns to
-    the frame of runs, or leaves runs out.
+    the frame of runs, or leaves runs out. subject: what some of the runs must meet, by column; without any of these, those
+    that they would be compared with are not shown.
     """
 
     metrics: tuple[str, ...] = ()
@@ -64,6 +65,7 @@ class Runs:
     stand_ins: Mapping[str, str] = field(default_factory=dict)
     vae_is_beta: bool = False
     change: Callable[[Frame, Tables], Frame] | None = None
+    subject: Mapping[str, Any] = field(default_factory=dict)
 
     def wanted(self, column: str, method: str = "") -> list[Any]:
         """The requested values of a column, in their order."""
@@ -160,6 +162,8 @@ def _select(tables: Tables, runs: Runs) -> Selected:
     missing = [f"no runs {line}" for chain in runs.named for line in _absent(frame, runs, chain, {})]
     if not len(frame) and not missing:
         missing = [f"no runs with the score {words.listing(runs.metrics)}" if runs.metrics else "no runs"]
+    if len(frame) and not settings_mask(frame, runs.subject).any():
+        frame, missing = frame[:0], [f"no runs {runs.words(runs.subject)}", *missing]
     return Selected(frame, runs, tables, tuple(notes), tuple(dict.fromkeys([*missing, *unscored])))
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from hackle.claims.claim import Claim, Region, Stratum
 from hackle.claims.measures import Measure
 from hackle.claims.statistics import Units, correlations
-from hackle.claims.view import Condition, Data
+from hackle.claims.view import Condition, Data, Frame, View
 from hackle.information.ranks import rank_correlations
 from hackle.papers.locatello2019.settings import DATASETS, METHODS, STRENGTHS
 from hackle.selection import kl_of_runs, udr_of_runs
@@ -28,20 +28,22 @@ SEEDS, SETTINGS = 3, 5
 """The fewest seeds of a setting, since a model is compared with the others of its setting, and the fewest settings."""
 
 
+def with_udr(rows: Frame, view: View) -> Frame:
+    """Of runs, by hash, those that are three or more of a `setting` and can be compared: with their `udr`."""
+    codes, kls = view.array("codes"), kl_of_runs(view)
+    rows = rows[[run in codes and run in kls for run in rows.index]]
+    rows = rows[rows.groupby("setting")["seed"].transform("nunique") >= SEEDS]
+    return rows.assign(udr=udr_of_runs(codes, kls, rows["setting"].to_dict())).dropna(subset=["udr"])
+
+
 def _agreement(data: Data, conditions: Sequence[Condition]) -> Units | None:
     """Within each seed, the rank correlation of UDR with a score over settings, mean over scores.
 
     A seed's UDR depends on the other seeds, so that the numbers of seeds are not independent: their variance is widened.
     """
     (condition,) = conditions
-    codes, kls = data.array("codes"), kl_of_runs(data.view)
-    rows = data.rows(condition, SCORES).dropna(subset=list(SCORES))
-    rows = rows[[run in codes and run in kls for run in rows.index]]
-    rows = rows[rows.groupby("setting")["seed"].transform("nunique") >= SEEDS]
+    rows = with_udr(data.rows(condition, SCORES).dropna(subset=list(SCORES)), data.view)
     if rows["setting"].nunique() < SETTINGS:
-        return None
-    rows = rows.assign(udr=udr_of_runs(codes, kls, rows["setting"].to_dict())).dropna(subset=["udr"])
-    if rows.empty:
         return None
     table = rows.pivot_table(index="seed", columns="setting", values=["udr", *SCORES])
     # A seed is compared over the settings that it has.
