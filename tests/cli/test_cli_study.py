@@ -72,6 +72,18 @@ def test_run_status_export_and_run_again(own_study: str, tmp_path: Path, capsys:
     assert len(list((tmp_path / "both").iterdir())) == 6
 
 
+def test_runs_that_their_data_cannot_serve_leave_no_folder(own_study: str, tmp_path: Path, capsys: Any) -> None:
+    path = Path(own_study.rpartition(":")[0])
+    path.write_text(
+        f"{path.read_text()}\nfrom dataclasses import replace\nfrom hackle.core.regimes import Pairs\n\n"
+        "def wrong():\n    return [replace(run, pairs=Pairs('resample', 9)) for run in study(1)]\n"
+    )
+    with pytest.raises(SystemExit):
+        main(f"study run {path}:wrong --out {tmp_path / 'out'} --device cpu --workers 0".split())
+    assert "pairs.changed is 9, but this data set has 3 factors" in " ".join(capsys.readouterr().err.split())
+    assert not (tmp_path / "out").exists()
+
+
 def test_own_data_that_has_changed_is_noticed(own_study: str, tmp_path: Path, capsys: Any) -> None:
     data, out = tmp_path / "squares.npz", tmp_path / "out"
     words = (

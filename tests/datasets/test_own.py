@@ -293,6 +293,15 @@ def test_a_table_tells_the_factors_of_a_folder(tmp_path: Path) -> None:
     assert fingerprint(tmp_path) != before
 
 
+def test_a_table_of_another_name_is_pointed_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = picture_folder(tmp_path)
+    load(folder)
+    assert "no factors" not in capsys.readouterr().err
+    (folder / "labels.csv").write_text("file,x\na.png,1\n")
+    load(folder)
+    assert "labels.csv is not read, since a folder's table of factors is called factors.csv" in capsys.readouterr().err
+
+
 def test_columns_that_number_the_images_are_no_factors(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     table = "file,id,x,name\na.png,1003,1,one\nb.png,1001,2,two\ndeep/c.png,1002,2,three\n"
     dataset = load(picture_folder(tmp_path / "folder", table))

@@ -212,7 +212,7 @@ def run_study_command(
         engine: local, or ray for several GPUs or machines.
         address: Address of a running Ray cluster; without it one is started here.
     """
-    from hackle.engine import run_study
+    from hackle.engine import check_regimes, run_study
     from hackle.engine.folder import StudyFolder
     from hackle.scoring.protocol import protocol
     from hackle.scoring.registry import choose_metrics
@@ -227,6 +227,8 @@ def run_study_command(
     for one in chosen:
         choose_metrics(wanted, one)
     StudyFolder(out).refuse_other_files()
+    # Before the folder notes what is wanted: runs that cannot be trained would wait there for ever.
+    check_regimes(runs, selection.root)
     now = fingerprints(runs)
     options = {**selection.options, "offline": selection.offline}
     noted = write_wanted(out, name, options, runs, data=now, begun=_begun(out, now)).data

@@ -85,7 +85,7 @@ def select_command(
         say(f"\nthe best {min(top, len(ranking))} of {count(len(ranking), 'run')} by {rank}:")
         table = plain_table("run", "setting", *ranking, left=2)
         for run, row in zip(ranking.index[:top], ranking.to_numpy(float)[:top], strict=True):
-            table.add_row(str(run), described[run], *(f"{value:.3f}" for value in row))
+            table.add_row(str(run), described[run], *("" if value != value else f"{value:.3f}" for value in row))
         table_console().print(table)
     for line in found.lines:
         say(line, "yellow")

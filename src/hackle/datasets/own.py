@@ -127,6 +127,8 @@ def load_folder(folder: Path, how: Reading = AS_THEY_ARE) -> ArrayDataset:
             str(table), *_read_table(table, [path.relative_to(folder).as_posix() for path in paths])
         )
         said += left_out
+    elif other := sorted(folder.glob("*.csv")):
+        said.append(f"no factors: {other[0].name} is not read, since a folder's table of factors is called {_TABLE}")
     return ArrayDataset(folder.resolve().name, images, grid, said)
 
 

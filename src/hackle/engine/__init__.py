@@ -30,7 +30,7 @@ from hackle.train import find_device
 from hackle.train.fleet import group
 from hackle.train.sampling import check_data, regime_of
 
-__all__ = ["EngineError", "Summary", "run_study"]
+__all__ = ["EngineError", "Summary", "check_regimes", "run_study"]
 
 
 def run_study(
@@ -100,7 +100,7 @@ def run_study(
     for one in chosen:
         choose_metrics(names, one)
     started = time.monotonic()
-    _check_regimes(runs, root)
+    check_regimes(runs, root)
     folder = StudyFolder(Path(out))
     folder.refuse_other_files()
     settings = Settings(
@@ -180,7 +180,7 @@ def _settle_weights(runs: Mapping[str, Run], keeper: Keeper, store: Store) -> No
         keeper.stored(runs[key], [row for row in rows if row["run"] == key])
 
 
-def _check_regimes(runs: Sequence[Run], root: str | Path | None) -> None:
+def check_regimes(runs: Sequence[Run], root: str | Path | None) -> None:
     """Refuse runs whose data cannot give the pairs, labels or draws that they ask for, if the data are here."""
     grid_of = cache(lambda dataset: grid_of_data(dataset, root))
     for members in group(runs):
