@@ -552,3 +552,18 @@ def test_a_method_without_what_it_learns_from_is_refused(needed: str) -> None:
     with pytest.raises(RunError, match=f"Needy learns from .*; set {needed}, such as"):
         Run(method(), Convolutional())
     Run(method(), Convolutional(), **{needed: {"pairs": Pairs("resample"), "labels": Labels(100)}[needed]})
+
+
+def test_labelled_images_beyond_memory_are_refused_before_they_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    grid, asked = FactorGrid([Factor("a", 10), Factor("b", 1_000)]), []
+
+    def images(index: Tensor, stream: Stream) -> Tensor:
+        asked.append(index.numel())
+        return numbered(index, stream)
+
+    monkeypatch.setattr(sampling, "available_memory", lambda: 16_000)
+    with pytest.raises(
+        HackleError, match="the 8,100 labelled images that train takes 49 kB of memory, and 16 kB are free"
+    ):
+        Sampler([run_with(labels=Labels(9_000))], images, grid, torch.device("cpu"))
+    assert asked == [1]

@@ -17,7 +17,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from hackle.core.allocator import available_memory
 from hackle.core.factors import FactorGrid, scored_factors
+from hackle.core.files import human_size
 from hackle.core.method import about
 from hackle.core.randomness import Stream
 from hackle.core.regimes import RegimeError, check_pairs, labelled_images, row_weights, training_rows
@@ -203,6 +205,17 @@ class _Weighted:
         return torch.searchsorted(self._sums, target, right=True) - self._before
 
 
+def _fitting(images: Images, chosen: Tensor, stream: Stream) -> Tensor:
+    """The images of these flat indices, refused before they are made if they do not fit into memory."""
+    whole = 2 * len(chosen) * images(chosen[None, :1], stream).numel()
+    if chosen.device.type == "cpu" and whole > available_memory():
+        raise RegimeError(
+            f"labels.images is too large: to make the {len(chosen):,} labelled images that train takes {human_size(whole)} of "
+            f"memory, and {human_size(available_memory())} are free; label fewer"
+        )
+    return images(chosen[None], stream)[0]
+
+
 class _Labels:
     """The labelled images on a device: fixed ones, the same for all runs, of which each run draws with replacement."""
 
@@ -214,7 +227,7 @@ class _Labels:
         self.sizes, self.index, seed = found[0].sizes, found[0].index, runs[0].labels.seed
         count = found[0].training
         chosen = torch.from_numpy(self.index[:count]).to(device)
-        self._images = images(chosen[None], Stream.of([seed], purpose="labelled", device=device))[0]
+        self._images = _fitting(images, chosen, Stream.of([seed], purpose="labelled", device=device))
         self._classes = torch.from_numpy(np.stack([each.classes[:count] for each in found])).to(device)
         self._model = torch.arange(len(runs), device=device)[:, None]
 
