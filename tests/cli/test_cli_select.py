@@ -72,6 +72,11 @@ def test_regimes_and_other_fields_that_differ_are_part_of_a_runs_words(
             store.add(Outcome(run, "done", scores=[{**score, "protocol": "kim2018", "seed": 0}], arrays=arrays))
     main(["study", "select", str(tmp_path / "study"), "--scores", "mig", "--labels", "0"])
     said = " ".join(capsys.readouterr().out.partition("the best")[2].split())
+    with Store.create_or_open(tmp_path / "alone") as store:
+        for run in runs:
+            store.add(Outcome(run, "done", scores=[{**score, "protocol": "kim2018", "seed": 0}], arrays=arrays))
+    main(["study", "select", str(tmp_path / "alone"), "--scores", "mig", "--labels", "0"])
+    assert "no run has the criterion udr; --rank takes another, such as elbo" in capsys.readouterr().out
     for words in (
         "changed 2), learning rate 0.0001, seed 1",
         "drawing (left out random), pairs (rule resample, changed 1), learning rate 0.0001, seed 0",

@@ -379,12 +379,14 @@ def test_every_image_may_have_a_label() -> None:
     assert Sampler([run], numbered, WHOLE, torch.device("cpu")).data_size == 24
 
 
-@pytest.mark.parametrize(("rule", "alike"), [("resample", "5"), ("differ", "0%"), ("lib", "5")])
+@pytest.mark.parametrize(
+    ("rule", "alike"), [("resample", ", and in 5.% of them nothing did"), ("differ", ""), ("lib", ", and in 5.*")]
+)
 def test_factors_that_no_pair_changes_are_named_before_training(rule: Any, alike: str) -> None:
     numbers = tuple(np.linspace(0, 1, 40) ** 2)
     present = [[place % 2, place] for place in range(40)]
     grid = FactorGrid([Factor("kind", 2), Factor("x", 40, "continuous", values=numbers)], present)
-    words = f"trial kind never changed, and in {alike}.* nothing did, since no two images .*; give x few values"
+    words = f"trial kind never changed{alike}, since no two images .*; give x few values"
     with pytest.warns(UserWarning, match=words):
         check_data(run_with(pairs=Pairs(rule, 1)), grid)
     with warnings.catch_warnings():

@@ -81,7 +81,9 @@ def select_command(
     runs = View(tables).runs
     described = _described(tables.runs.set_index("run").loc[runs.index])
     _print_choices(found, described)
-    if top:
+    if top and not len(ranking):
+        say(f"\nno run has the criterion {rank}; --rank takes another, such as elbo")
+    elif top:
         say(f"\nthe best {min(top, len(ranking))} of {count(len(ranking), 'run')} by {rank}:")
         table = plain_table("run", "setting", *ranking, left=2)
         for run, row in zip(ranking.index[:top], ranking.to_numpy(float)[:top], strict=True):

@@ -74,11 +74,12 @@ def _warn_of_still_factors(run: Run, grid: FactorGrid) -> None:
     same = first == second
     still = [grid.names[column] for column in able if same[:, column].all() and np.ptp(first[:, column])]
     if still:
-        alike = same[:, list(columns)].all(axis=1).mean()
+        share = same[:, list(columns)].all(axis=1).mean()
+        alike = f", and in {share:.0%} of them nothing did" if share > 0 else ""
         many = [factor.name for factor in grid.factors if factor.kind == "continuous" and factor.name not in still]
         hint = f"; give {', '.join(many)} few values, such as rounded ones, if pairs are to share them" if many else ""
         warnings.warn(
-            f"in {_TRIAL:,} pairs drawn as a trial {', '.join(still)} never changed, and in {alike:.0%} of them nothing did, "
+            f"in {_TRIAL:,} pairs drawn as a trial {', '.join(still)} never changed{alike}, "
             f"since no two images share the values of enough other factors{hint}",
             stacklevel=2,
         )
