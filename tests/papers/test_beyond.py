@@ -14,6 +14,7 @@ from hackle.claims import CLAIMS, View, judge
 from hackle.claims.statistics import mean_of
 from hackle.core.design import as_column
 from hackle.core.regimes import Drawing, Pairs
+from hackle.figures import FIGURES
 from hackle.figures.words import FACTORS
 from hackle.papers.locatello2019.study import locatello2019
 from hackle.papers.locatello2020.settings import ONE
@@ -107,6 +108,17 @@ def entangled(by: dict[str, float], seeds: int = 5) -> Tables:
         return {"mutual_information": 2 * tie * informations("x", "y") + (1 - 2 * tie) * informations("x", "x")}
 
     return tables(runs, lambda run, noise: {"mig": 0.1}, arrays=arrays)
+
+
+def test_tables_of_other_factors_and_of_no_numbers_are_left_out() -> None:
+    """In the claim as in the figure, which draws the other runs."""
+    made = entangled({"beta-vae": 0.2, "ada-gvae": 0.04})
+    known: Any = made.array("mutual_information")
+    for place, run in enumerate(list(known)[:2]):
+        known[run] = known[run][:, :3] if place else np.full_like(known[run], np.nan)
+    found = CLAIMS["trauble2021.correlated-factors-entangled"].test(made)
+    assert found.strata["dsprites"][1] == 3
+    assert FIGURES["trauble2021-section-4"](made).runs == len(known) - 2
 
 
 def test_most_of_the_entanglement_means_more_than_half() -> None:

@@ -32,8 +32,10 @@ ARRAY = "mutual_information"
 
 
 def excess(dataset: str, information: Floats) -> float:
-    """How much more the correlated pair of a data set is entangled than its other pairs."""
+    """How much more the correlated pair of a data set is entangled than its other pairs; NaN of a table of other factors."""
     names, sizes = zip(*FACTORS[dataset], strict=True)
+    if information.shape[1] != len(names):
+        return float("nan")
     first, second = (names.index(name) for name in CORRELATED[dataset])
     return excess_entanglement(np.maximum(information, 0.0) / np.log(sizes), first, second)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from hackle.claims import View
 from hackle.core.design import as_column
 from hackle.core.regimes import Drawing
 from hackle.figures.chart import Axis, Frame
@@ -20,7 +21,7 @@ from hackle.store.tables import Tables
 
 
 def _with_excess(frame: Frame, tables: Tables) -> Frame:
-    known = tables.array(ARRAY) if len(frame) else {}
+    known = View(tables).array(ARRAY) if len(frame) else {}
     found = [
         excess(name, known[run]) if run in known else np.nan
         for name, run in zip(frame["dataset"], frame["run"], strict=True)
