@@ -153,7 +153,7 @@ def test_runs_with_odd_arrays_are_left_out_of_a_choice(tmp_path: Path, name: str
 
 
 @pytest.mark.parametrize("odd", ARRAYS.values(), ids=ARRAYS)
-def test_claims_leave_out_odd_arrays(tmp_path: Path, odd: np.ndarray) -> None:
+def test_claims_and_figures_leave_out_odd_arrays(tmp_path: Path, odd: np.ndarray) -> None:
     rng = np.random.default_rng(0)
     with Store.create_or_open(tmp_path, "locatello2019") as store:
         for strength, seed in product((1.0, 2.0, 4.0, 6.0, 8.0, 16.0), range(4)):
@@ -166,5 +166,6 @@ def test_claims_leave_out_odd_arrays(tmp_path: Path, odd: np.ndarray) -> None:
             store.add(
                 Outcome(run, "done", scores=rows, arrays=arrays | {"informativeness": odd, "mutual_information": odd})
             )
+    assert not read(tmp_path).array("mutual_information"), "figures read these"
     found = {one.claim.name: one for one in judge(read(tmp_path))}
     assert found["udr-follows-supervised-scores"].evidence.runs

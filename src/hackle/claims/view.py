@@ -6,7 +6,6 @@ one it is that of the posterior means, or of the posterior itself for metrics de
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -31,10 +30,6 @@ Condition = Mapping[str, Any]
 
 TAIL = 0.1
 """The last part of training, over which a curve is averaged."""
-_AXES = {"codes": 2, "kl": 1, "mutual_information": 2, "informativeness": 1}
-"""The number of axes of the arrays that studies keep."""
-MOST_CODES = 1_024
-"""Codes of a run beyond which its arrays are left out: work grows with their square, and no representation has so many."""
 
 
 def final_values(curve: Frame) -> Column:
@@ -95,21 +90,6 @@ def cell_means(cells: NDArray[Any], values: Floats, count: int) -> Floats:
     number = np.bincount(cells[known], minlength=count)
     total = np.bincount(cells[known], weights=values[known], minlength=count)
     return np.divide(total, number, out=np.full(count, np.nan), where=number > 0)
-
-
-def _usable(arrays: Mapping[str, NDArray[Any]], axes: int) -> dict[str, NDArray[Any]]:
-    """The arrays that are finite numbers with so many axes: a run that diverged, or a store that anyone may have written, may
-    hold others."""
-
-    def finite(array: NDArray[Any]) -> bool:
-        return math.isfinite(float(array.max()) - float(array.min()))
-
-    return {
-        run: array
-        for run, array in arrays.items()
-        if array.ndim == axes and array.dtype.kind in "fiub" and array.size and array.shape[-1] <= MOST_CODES
-        if finite(array)
-    }
 
 
 class View:
@@ -182,10 +162,9 @@ class View:
         return self._parts[study]
 
     def array(self, name: str) -> Mapping[str, NDArray[Any]]:
-        """The array of this name of each run that has it, of numbers that are finite if it is one that studies keep."""
+        """The array of this name of each run that has it."""
         if name not in self._arrays:
-            found = self.tables.array(name)
-            self._arrays[name] = _usable(found, _AXES[name]) if name in _AXES else found
+            self._arrays[name] = self.tables.array(name)
         return self._arrays[name]
 
     def tail(self, term: str) -> Column:

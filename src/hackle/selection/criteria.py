@@ -17,10 +17,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from hackle.claims.view import MOST_CODES, Data, View
+from hackle.claims.view import Data, View
 from hackle.core.columns import Kinds
 from hackle.metrics import MetricError, cka, dci_scores, mig_score, sap_score, udr_scores
 from hackle.metrics.udr import Similarity
+from hackle.store.blobs import MOST_CODES
 
 Frame = Any
 Arrays = Mapping[str, NDArray[Any]]

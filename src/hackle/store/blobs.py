@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import zlib
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -11,6 +12,11 @@ from numpy.typing import NDArray
 
 CURVE_POINTS = 200
 """The most points kept of a curve: enough for a figure, and a quarter of a gigabyte for 12,600 runs."""
+
+_AXES = {"codes": 2, "kl": 1, "mutual_information": 2, "informativeness": 1}
+"""The number of axes of the arrays that studies keep."""
+MOST_CODES = 1_024
+"""Codes of a run beyond which its arrays are left out: work grows with their square, and no representation has so many."""
 
 
 class Blob(NamedTuple):
@@ -61,3 +67,13 @@ def pack_curves(curves: Mapping[str, Any]) -> list[Blob]:
             means = np.divide(sums, counts, out=np.full(len(starts), np.nan), where=counts > 0)
             found.append(pack(name, means.astype(np.float32)))
     return found
+
+
+def usable(name: str, array: NDArray[Any]) -> bool:
+    """Whether an array is what studies keep under this name, finite numbers: that of a run that diverged, or of a store that
+    anyone may have written, may be anything."""
+    if name not in _AXES:
+        return True
+    if array.ndim != _AXES[name] or array.dtype.kind not in "fiub" or not array.size or array.shape[-1] > MOST_CODES:
+        return False
+    return math.isfinite(float(array.max()) - float(array.min()))

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from hackle.core.notes import raised
 from hackle.core.untrusted import UntrustedError, place_inside
-from hackle.store.blobs import Blob
+from hackle.store.blobs import Blob, usable
 from hackle.store.entries import (
     cached_score_array,
     changed_runs,
@@ -288,7 +288,8 @@ def _arrays(folder: Path, table: str, name: str) -> dict[str, NDArray[Any]]:
             "WHERE name = ? ORDER BY runs.id",
             (name,),
         )
-        return {run: Blob(*blob).array for run, *blob in cursor}
+        found = ((run, Blob(*blob).array) for run, *blob in cursor)
+        return {run: array for run, array in found if table == "curves" or usable(name, array)}
 
 
 def _curve(folder: Path, term: str) -> pd.DataFrame:
