@@ -19,6 +19,7 @@ from hackle.claims.statistics import Floats
 from hackle.core.design import CONFIGURATION, DEFAULTS, DESIGN, REGIMES, USUAL, as_column
 from hackle.core.method import Method, about
 from hackle.core.parts import parts_of
+from hackle.store.blobs import usable
 from hackle.store.records import setting_numbers
 from hackle.store.tables import Tables, correlation_constant
 
@@ -164,7 +165,9 @@ class View:
     def array(self, name: str) -> Mapping[str, NDArray[Any]]:
         """The array of this name of each run that has it."""
         if name not in self._arrays:
-            self._arrays[name] = self.tables.array(name)
+            found = self.tables.array(name)
+            # Tables need not come from a store, which leaves these out itself.
+            self._arrays[name] = {run: array for run, array in found.items() if usable(name, array)}
         return self._arrays[name]
 
     def tail(self, term: str) -> Column:
