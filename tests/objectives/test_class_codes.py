@@ -15,7 +15,7 @@ import torch.nn.functional as F
 import hackle
 from hackle.core.gaussian import kl_per_latent
 from hackle.core.method import real_codes
-from hackle.core.types import Adam, Run
+from hackle.core.types import Adam, HackleError, Run
 from hackle.information import discrete_mutual_information
 from hackle.metrics import active_units, elbo, importance_weighted_bound, kl_divergence
 from hackle.nets import Convolutional
@@ -105,6 +105,13 @@ def test_scores_of_a_model(model: Model, copied_squares: Any) -> None:
     if not real_codes(model.codes)[0]:
         assert found["mig", "mean"] == found["mig", "sampled"]
         assert found["factor_vae", "mean"] == found["factor_vae", "sampled"]
+
+
+def test_latents_that_are_no_numbers_have_no_class(fleet: Fleet, squares: Any) -> None:
+    weights = {name: torch.full_like(value, torch.nan) for name, value in fleet.weights(0).items()}
+    broken = Model(replace(fleet.runs[0], held_out=0), fleet.shape, weights)
+    with pytest.raises(HackleError, match="not finite"):
+        encode_images(broken, squares, np.arange(4))
 
 
 def test_a_code_that_is_always_the_same_class_is_collapsed() -> None:

@@ -30,9 +30,10 @@ class QuantisedAutoencoder(Autoencoder):
     def codes(self, run: Run) -> tuple[Code, ...]:
         return (Code("categorical", self.levels),) * run.latents
 
-    def noiseless(self, classes: Tensor, like: Tensor) -> tuple[Tensor, Tensor]:
-        """Class numbers as means, and logvars that stand for no noise."""
-        return classes.to(like.dtype), torch.full_like(like, NOISELESS)
+    def noiseless(self, classes: Tensor, latents: Tensor) -> tuple[Tensor, Tensor]:
+        """Class numbers as means, and logvars that stand for no noise. Latents that are no numbers have no class."""
+        means = torch.where(latents.isnan(), latents, classes.to(latents.dtype))
+        return means, torch.full_like(latents, NOISELESS)
 
     def classes(self, codes: Tensor) -> Tensor:
         """Codes as class numbers: rounded, and those outside taken to the ends."""
