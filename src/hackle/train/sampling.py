@@ -208,7 +208,8 @@ class _Weighted:
 
 def _fitting(images: Images, chosen: Tensor, stream: Stream) -> Tensor:
     """The images of these flat indices, refused before they are made if they do not fit into memory."""
-    whole = 2 * len(chosen) * images(chosen[None, :1], stream).numel()
+    # One image tells the size of all; its noise, if it has any, is its own.
+    whole = 2 * len(chosen) * images(chosen[None, :1], Stream(stream.seeds, stream.step, "size")).numel()
     if chosen.device.type == "cpu" and whole > available_memory():
         raise RegimeError(
             f"labels.images is too large: to make the {len(chosen):,} labelled images that train takes {human_size(whole)} of "
