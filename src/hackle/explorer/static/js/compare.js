@@ -4,7 +4,7 @@ import { readCaptured, readCurves, readRun } from "./api.js";
 import { legend, lineChart } from "./chart.js";
 import { differences, factorName, factsOf, h, metricName, nats, notify, prose, scoreText, signed } from "./dom.js";
 import { heatMap } from "./heatmap.js";
-import { paint, paintSheet } from "./picture.js";
+import { paint, paintTraversal } from "./picture.js";
 import { Session } from "./session.js";
 import { grouped, termName } from "./training.js";
 
@@ -65,12 +65,7 @@ async function column(card, seed, signal) {
     if (!session.model.problem) await session.from({ seed });
     const latents = session.ordered(),
       columns = session.columns(9);
-    const z = [
-      session.input(session.z),
-      ...latents.flatMap((latent) =>
-        session.values(latent.index, columns).map((value) => session.moved([[latent.index, value]])),
-      ),
-    ];
+    const z = [session.input(session.z), ...latents.flatMap((latent) => session.row(latent.index, columns))];
     const images = await session.decode(z);
     if (signal.aborted) return;
     const original = h("canvas", { role: "img", "aria-label": "Original" }),
@@ -79,7 +74,8 @@ async function column(card, seed, signal) {
     paint(reconstruction, images, 0);
     const rows = latents.map((latent, row) => {
       const canvas = h("canvas", { role: "img", "aria-label": `Traversal of latent z${latent.index}` });
-      paintSheet(canvas, images, { columns, first: 1 + row * columns, gap: 1 });
+      const values = session.levels(latent.index, columns);
+      paintTraversal(canvas, images, { values, columns, first: 1 + row * columns, gap: 1 });
       return h(
         "div",
         {

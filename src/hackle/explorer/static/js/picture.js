@@ -37,6 +37,12 @@ export function paintSheet(canvas, images, { columns, rows = 1, first = 0, gap =
   }
 }
 
+// A traversal's row of images, as wide as its values are of the columns, so that tiles of all rows have one size.
+export function paintTraversal(canvas, images, { values, columns, first, gap }) {
+  paintSheet(canvas, images, { columns: values.length, first, gap });
+  canvas.style.width = `${(100 * values.length) / columns}%`;
+}
+
 // A canvas that shows the image decoded from a session's latents, wherever on the page it stands.
 export function mirror(session, signal) {
   const canvas = document.createElement("canvas");

@@ -69,7 +69,7 @@ export class Session extends EventTarget {
     return this.noise.length ? [...z, ...this.noise] : [...z];
   }
 
-  // The values that a traversal of a latent passes through.
+  // Values of a latent, evenly spaced over its range.
   values(latent, columns) {
     const {
       prior,
@@ -78,6 +78,18 @@ export class Session extends EventTarget {
     const share = (at) => (columns > 1 ? at / (columns - 1) : 0.5);
     const values = Array.from({ length: columns }, (_, at) => low + share(at) * (high - low));
     return prior === "categorical" ? values.map(Math.round) : values;
+  }
+
+  // The values that a traversal passes through: each class once, where there are no more of them than columns.
+  levels(latent, columns) {
+    const { prior, classes } = this.latents[latent];
+    return this.values(latent, prior === "categorical" ? Math.min(classes, columns) : columns);
+  }
+
+  // The latents of a traversal's row of images, as many as columns: after the last value come copies of it.
+  row(latent, columns) {
+    const values = this.levels(latent, columns);
+    return Array.from({ length: columns }, (_, at) => this.moved([[latent, values[Math.min(at, values.length - 1)]]]));
   }
 
   moved(changes, from = this.z) {

@@ -2,7 +2,7 @@
 
 import { later, latest } from "./api.js";
 import { h, nats, signed } from "./dom.js";
-import { paintSheet } from "./picture.js";
+import { paintTraversal } from "./picture.js";
 
 const GAP = 2;
 
@@ -12,12 +12,11 @@ export function showTraversals(place, session, signal) {
   const strips = latents.map((latent) => {
     const canvas = h("canvas", { role: "img", "aria-label": `Traversal of latent z${latent.index}` });
     const mark = h("i", { class: "mark", "aria-hidden": "true" });
+    const values = session.levels(latent.index, columns),
+      last = values.length - 1;
     const pick = (event) => {
       const share = event.offsetX / canvas.clientWidth;
-      session.set(
-        latent.index,
-        session.values(latent.index, columns)[Math.min(columns - 1, Math.floor(share * columns))],
-      );
+      session.set(latent.index, values[Math.min(last, Math.floor(share * values.length))]);
     };
     const strip = h(
       "div",
@@ -34,6 +33,7 @@ export function showTraversals(place, session, signal) {
     );
     return {
       latent,
+      values,
       canvas,
       mark,
       line: h("div", { class: `traversal ${latent.active ? "" : "collapsed"}` }, label, strip),
@@ -48,21 +48,19 @@ export function showTraversals(place, session, signal) {
   );
 
   const marks = () =>
-    strips.forEach(({ latent, mark }) => {
-      const values = session.values(latent.index, columns),
-        low = values[0],
-        high = values[columns - 1];
+    strips.forEach(({ latent, values, mark }) => {
+      const low = values[0],
+        last = values.length - 1,
+        high = values[last];
       const share = high > low ? (session.z[latent.index] - low) / (high - low) : 0.5;
-      mark.style.left = `${100 * ((Math.min(1, Math.max(0, share)) * (columns - 1) + 0.5) / columns)}%`;
+      mark.style.left = `${100 * ((Math.min(1, Math.max(0, share)) * last + 0.5) / columns)}%`;
     });
   const draw = latest(async () => {
-    const z = latents.flatMap((latent) =>
-      session.values(latent.index, columns).map((value) => session.moved([[latent.index, value]])),
-    );
+    const z = latents.flatMap((latent) => session.row(latent.index, columns));
     const images = await session.decode(z);
     if (signal.aborted) return;
-    for (const [row, { canvas }] of strips.entries())
-      paintSheet(canvas, images, { columns, first: row * columns, gap: GAP });
+    for (const [row, { canvas, values }] of strips.entries())
+      paintTraversal(canvas, images, { values, columns, first: row * columns, gap: GAP });
     session.view = { name: "traversals", rows: latents.length, columns, z };
     place.dataset.drawn = String(Number(place.dataset.drawn ?? 0) + 1);
   });
