@@ -39,7 +39,7 @@ def served(tmp_path_factory: pytest.TempPathFactory, squares: Any) -> Path:
     train(gan, squares, 1).save(root / "gan")
     training = root / "training"
     training.mkdir()
-    write_record(training, small_run(VAE(), seed=7, dataset=str(data)), squares.shape)
+    write_record(training, small_run(VAE(), seed=7, steps=100, dataset=str(data)), squares.shape)
     write_curves(training, range(10, 60, 10))
     broken = root / "broken"
     broken.mkdir()

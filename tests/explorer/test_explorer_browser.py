@@ -228,7 +228,7 @@ def test_scores_that_begin_later_get_charts_of_their_own(page: Page, ids: dict[s
     expect(chart).to_have_count(1)
     expect(chart.locator("figcaption")).to_have_text("MIG")
     chart.locator("svg").hover()
-    expect(chart.locator("figcaption")).to_contain_text(re.compile(r"MIG at (30|50): 0\.(25|5)0*$"))
+    expect(chart.locator("figcaption")).to_contain_text(re.compile(r"MIG at step (30|50): 0\.(25|5)0*$"))
     expect(page.locator(".charts").first.locator(".chart")).to_have_count(1)
     write_curves(served / "training", range(10, 60, 10))
 
@@ -271,7 +271,7 @@ def test_runs_that_differ_in_the_noise_alone_are_told_apart(elsewhere: Page, tmp
     elsewhere.get_by_role("link", name=re.compile("[0-9a-f]{8}")).click()
     expect(elsewhere.locator(".facts").first).to_contain_text("σ = 0.9")
     elsewhere.goto(f"{client.base_url}/#/compare/{','.join(ids)}")
-    legend = elsewhere.locator(".curves .legend .entry")
+    legend = elsewhere.locator(".curves .chart").first.locator(".legend .entry")
     expect(legend).to_have_count(2)
     # No weights were kept: there is no other image to show.
     expect(elsewhere.get_by_role("button", name="Another image")).to_be_hidden()

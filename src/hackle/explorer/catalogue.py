@@ -27,6 +27,7 @@ from hackle.core.types import HackleError
 from hackle.store import FILE, Store, StoreError, read
 from hackle.store.entries import read_entry
 from hackle.store.run_folders import SCORES, read_scores
+from hackle.train.curves import FILE as CURVES
 from hackle.train.curves import read_curves
 from hackle.train.model import RECORD, WEIGHTS, peek_record
 
@@ -262,6 +263,12 @@ class Catalogue:
                 found = store.connection.execute("SELECT record FROM runs WHERE run = ?", (identifier,)).fetchone()
             return json.loads(found[0]) if found is not None else {}
         return {}
+
+    def written(self, identifier: str) -> float | None:
+        """When the last point of the run's curves was written, in seconds; None if no file holds them."""
+        folder = self.folder(identifier)
+        found = None if folder is None else _stat(folder / CURVES)
+        return None if found is None else found.st_mtime
 
     def curves(self, identifier: str, after: int = -1) -> dict[str, list[Any]]:
         """Every logged term with its steps, only those after a given step."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import gzip
 import math
+import time
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -287,7 +288,14 @@ def make_routes(catalogue: Catalogue, workbench: Workbench) -> APIRouter:
 
     @router.get("/runs/{identifier}/curves")
     def curves(identifier: str, after: int = -1) -> dict[str, Any]:
-        return {"status": catalogue.row(identifier)["status"], "curves": catalogue.curves(identifier, after)}
+        row = catalogue.row(identifier)
+        return {
+            "status": row["status"],
+            "steps": row["steps"],
+            "written": catalogue.written(identifier),
+            "now": time.time(),
+            "curves": catalogue.curves(identifier, after),
+        }
 
     @router.get("/runs/{identifier}/thumbnail.png")
     def thumbnail(identifier: str, request: Request) -> Response:

@@ -1,12 +1,11 @@
 // Several runs side by side: scores, traversals from the same image, what they captured, curves.
 
 import { readCaptured, readCurves, readRun } from "./api.js";
-import { legend, lineChart } from "./chart.js";
+import { CurvePanel, grouped } from "./curves.js";
 import { differences, factorName, factsOf, h, metricName, nats, notify, prose, scoreText, signed } from "./dom.js";
 import { heatMap } from "./heatmap.js";
 import { paint, paintTraversal } from "./picture.js";
 import { Session } from "./session.js";
-import { grouped, termName } from "./training.js";
 
 export async function showCompare(main, ids, signal) {
   main.append(h("p", { class: "waiting" }, "Opening the runs…"));
@@ -199,15 +198,14 @@ async function curves(runs) {
     found.every((groups) => (groups.get(term)?.length ?? 1) === 1),
   );
   if (!terms.length) return h("p", { class: "faint" }, "No curves are kept of these runs.");
-  const charts = terms.map((term) =>
-    lineChart({
-      title: termName(term),
-      series: found.map((groups, at) => ({
-        name: names[at],
-        x: groups.get(term)?.[0].x ?? [],
-        y: groups.get(term)?.[0].y ?? [],
-      })),
-    }),
+  const panel = new CurvePanel();
+  panel.show(
+    new Map(
+      terms.map((term) => [
+        term,
+        found.map((groups, at) => ({ x: [], y: [], ...groups.get(term)?.[0], name: names[at] })),
+      ]),
+    ),
   );
-  return h("div", {}, legend(names), h("div", { class: "charts" }, charts));
+  return panel.element;
 }

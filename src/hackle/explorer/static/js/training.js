@@ -1,45 +1,46 @@
-// Curves of a run, drawn again while it trains.
+// Curves of a run, drawn again while it trains, and how far it has come.
 
 import { readCurves } from "./api.js";
-import { h, metricName, number } from "./dom.js";
-import { legend, lineChart } from "./chart.js";
+import { CurvePanel, grouped } from "./curves.js";
+import { h, number } from "./dom.js";
 
 const EVERY = 2000;
-const SCORE = /^score_/;
 
-export const termName = (name) => metricName(name.replace(SCORE, ""));
+// Seconds in words, no finer than they are known.
+export function duration(seconds) {
+  if (seconds < 90) return `${Math.max(1, Math.round(seconds))} s`;
+  if (seconds < 5400) return `${Math.round(seconds / 60)} min`;
+  return seconds < 129600 ? `${number(seconds / 3600, 1)} h` : `${number(seconds / 86400, 1)} days`;
+}
 
-// Terms such as kl_per_latent_3 belong in one chart with their siblings. Points that a term lacks are left out.
-export function grouped(curves) {
-  const groups = new Map();
-  for (const name of Object.keys(curves)) {
-    if (name === "step") continue;
-    const [, stem, place] = name.match(/^(.*)_(\d+)$/) ?? [null, name, null];
-    const siblings = place !== null && Object.hasOwn(curves, `${stem}_0`);
-    const key = siblings ? stem : name;
-    if (!groups.has(key)) groups.set(key, []);
-    const known = (_, at) => curves[name][at] !== null;
-    groups
-      .get(key)
-      .push({ name: siblings ? `z${place}` : name, x: curves.step.filter(known), y: curves[name].filter(known) });
-  }
-  return groups;
+// The time left from points of {step, at}, `at` in seconds: null before there are two.
+export function timeLeft(points, steps) {
+  if (points.length < 2) return null;
+  const [first, last] = [points[0], points.at(-1)];
+  return ((steps - last.step) * (last.at - first.at)) / (last.step - first.step);
 }
 
 export async function showTraining(panel, id, signal) {
   const state = h("p", { class: "facts", role: "status" });
-  const terms = h("div", { class: "charts" }),
-    scores = h("div", { class: "charts" });
-  const scored = h("section", { class: "along", hidden: true }, h("h2", {}, "Scores"), scores);
-  panel.append(state, terms, scored);
+  const charts = new CurvePanel();
+  charts.element.hidden = true;
+  panel.append(state, charts.element);
   // A term may be called constructor: nothing is inherited here.
   const curves = Object.create(null);
+  const points = [];
   let last = -1;
 
-  function chartOf([name, series]) {
-    const chart = lineChart({ title: termName(name), series });
-    if (series.length > 1) chart.append(legend(series.map((line) => line.name)));
-    return chart;
+  // When curves.csv was written tells when its last point was taken.
+  function progress({ status, steps, written, now }) {
+    if (last < 0) return ["no curves were kept"];
+    const done = `step ${number(last)}${steps ? ` of ${number(steps)}` : ""}`;
+    if (status !== "training") return [done];
+    if (written && points.at(-1)?.step !== last) points.push({ step: last, at: written });
+    const left = steps ? timeLeft(points, steps) : null;
+    const gap = points.length > 1 ? (points.at(-1).at - points[0].at) / (points.length - 1) : 0;
+    const silent = written ? now - written : 0;
+    if (silent > Math.max(60, 5 * gap)) return [done, `no new point for ${duration(silent)}: was it stopped?`];
+    return [done, left === null ? "time left: known after the next point" : `about ${duration(left)} left`];
   }
 
   async function more() {
@@ -53,15 +54,13 @@ export async function showTraining(panel, id, signal) {
     if (steps.length) last = steps.at(-1);
     const live = found.status === "training" ? [h("span", { class: "live" }, "live")] : [];
     state.replaceChildren(
-      h("span", { class: `state ${found.status}` }, found.status),
-      last >= 0 ? `step ${number(last)}` : "no curves were kept",
+      h("span", { class: `state ${found.status.replace(" ", "-")}` }, found.status),
+      ...progress(found).map((text) => h("span", {}, text)),
       ...live,
     );
     if (steps.length) {
-      const groups = [...grouped(curves)];
-      terms.replaceChildren(...groups.filter(([name]) => !SCORE.test(name)).map(chartOf));
-      scores.replaceChildren(...groups.filter(([name]) => SCORE.test(name)).map(chartOf));
-      scored.hidden = !scores.childElementCount;
+      charts.element.hidden = false;
+      charts.show(grouped(curves));
     }
     return found.status;
   }

@@ -1,0 +1,148 @@
+"""Curves in a real browser: smoothing, scale, zoom, the shared cursor, and how far a run in training has come."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from browser_pages import UNNAMED, needs_chromium
+from playwright.sync_api import Page, expect
+from small_runs import write_curves
+
+pytestmark = needs_chromium
+
+
+def opened(page: Page, identifier: str, width: int = 1280) -> None:
+    page.set_viewport_size({"width": width, "height": 800})
+    page.goto(f"/#/run/{identifier}/training")
+    page.wait_for_selector(".chart")
+
+
+def test_smoothing_is_the_moving_average_without_the_pull_of_its_start(page: Page) -> None:
+    page.goto("/")
+    values = np.random.default_rng(0).normal(3, 1, 40)
+    found = page.evaluate(
+        "async (values) => (await import('./js/curves.js')).smoothed([...values, null, 7], 0.9)", values.tolist()
+    )
+    weights = 0.9 ** np.arange(39, -1, -1)
+    assert found[39] == pytest.approx((weights * values).sum() / weights.sum(), rel=1e-12)
+    assert found[0] == pytest.approx(values[0], rel=1e-12)
+    assert found[40] is None
+    assert found[41] == pytest.approx((0.9 * (weights * values).sum() + 7) / (0.9 * weights.sum() + 1), rel=1e-12)
+
+
+def test_times_and_ticks(page: Page) -> None:
+    page.goto("/")
+    left, words, ticks, at = page.evaluate("""async () => {
+      const { timeLeft, duration } = await import("./js/training.js"), chart = await import("./js/chart.js");
+      const points = [{ step: 100, at: 50 }, { step: 200, at: 60 }, { step: 400, at: 90 }];
+      return [[timeLeft(points, 1000), timeLeft(points.slice(0, 1), 1000)], [5, 200, 7200, 200000].map(duration),
+        [chart.logarithmicTicks(0.02, 3), chart.logarithmicTicks(1, 1e8), chart.logarithmicTicks(3, 4)],
+        [0, 4, 5.1, 99].map((value) => chart.nearest([1, 4, 6, 9], value))];
+    }""")
+    assert left == [80, None]
+    assert words == ["5 s", "3 min", "2 h", "2.3 days"]
+    assert ticks == [pytest.approx([0.02, 0.05, 0.1, 0.2, 0.5, 1, 2]), [1, 1e2, 1e4, 1e6, 1e8], [3, 3.25, 3.5, 3.75, 4]]
+    assert at == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_smoothing_is_stated_and_the_values_stay_in_sight(page: Page, ids: dict[str, str], width: int) -> None:
+    opened(page, ids["beta"], width)
+    expect(page.locator(".line.raw")).to_have_count(0)
+    page.get_by_label("Smoothing").fill("0.6")
+    expect(page.locator(".line.raw")).to_have_count(4)
+    expect(page.get_by_text("exponential moving average of weight 0.60, corrected for its start")).to_be_visible()
+    page.get_by_label("Logarithmic").check()
+    expect(page.get_by_role("img", name="reconstruction, across: step, up: nats, logarithmic")).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+    assert page.evaluate(UNNAMED) == []
+    page.get_by_label("Smoothing").fill("0")
+    expect(page.locator(".line.raw")).to_have_count(0)
+
+
+def test_a_logarithmic_axis_says_what_it_leaves_out(page: Page, ids: dict[str, str], served: Path) -> None:
+    (served / "training" / "curves.csv").write_text("step,kl\n10,3\n20,0\n30,-1\n40,300\n")
+    opened(page, ids["training"])
+    path = page.locator(".line").get_attribute("d") or ""
+    assert path.count("L") == 3
+    page.get_by_label("Logarithmic").check()
+    expect(page.get_by_text("leaves out values that are not positive")).to_be_visible()
+    assert (page.locator(".line").get_attribute("d") or "").count("L") == 1
+    write_curves(served / "training", range(10, 60, 10))
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_axes_are_named_and_large_enough_to_read(page: Page, ids: dict[str, str], width: int) -> None:
+    opened(page, ids["beta"], width)
+    assert page.locator(".chart .axis.x").all_text_contents() == ["step"] * 3
+    assert page.locator(".chart .axis.y").all_text_contents() == ["nats"] * 3
+    size = "texts => texts.map(text => text.getBoundingClientRect().height)"
+    assert min(page.locator(".chart text").evaluate_all(size)) >= 11
+
+
+def test_zooming_in_one_chart_zooms_all_and_can_be_typed_and_undone(page: Page, ids: dict[str, str]) -> None:
+    opened(page, ids["beta"])
+    box = page.locator(".chart svg.zooms").first.bounding_box()
+    assert box is not None
+    middle = box["y"] + box["height"] / 2
+    page.mouse.move(box["x"] + 0.5 * box["width"], middle)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 0.8 * box["width"], middle, steps=5)
+    expect(page.locator(".chart .range").first).to_be_visible()
+    page.mouse.up()
+    first, last = page.get_by_label("From step"), page.get_by_label("To step")
+    assert 45 <= int(first.input_value()) <= 55
+    assert 75 <= int(last.input_value()) <= 85
+    labels = page.locator(".chart").nth(1).locator("text[text-anchor=middle]").all_text_contents()
+    assert all(45 <= float(text) <= 85 for text in labels if "." not in text)
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="All steps").click()
+    assert [first.input_value(), last.input_value()] == ["10", "100"]
+    first.fill("40")
+    first.press("Enter")
+    assert page.locator(".chart").nth(2).locator("text[text-anchor=middle]").first.text_content() == "40"
+    page.locator(".chart svg.zooms").nth(1).dblclick()
+    assert first.input_value() == "10"
+
+
+def test_one_cursor_reads_every_curve(page: Page, ids: dict[str, str]) -> None:
+    opened(page, ids["beta"])
+    page.locator(".chart svg.zooms").first.hover()
+    captions = page.locator(".chart figcaption")
+    expect(captions.first).to_have_text(re.compile(r"^reconstruction at step (50|60): \d"))
+    step = int((captions.first.text_content() or "").partition(" at step ")[2].partition(":")[0])
+    expect(captions).to_have_text(
+        [
+            f"reconstruction at step {step}: {1000 / step:.3f}".removesuffix(".000"),
+            f"KL at step {step}: {step / 100:.3f}",
+            f"KL per latent at step {step}",
+        ]
+    )
+    assert page.locator(".chart .legend b").all_inner_texts() == [f"{step / 200:.3f}", f"{step / 300:.3f}"]
+    assert page.locator(".chart .cursor[visibility=visible]").count() == 3
+    page.mouse.move(0, 0)
+    expect(captions.first).to_have_text("reconstruction")
+
+
+def test_a_run_in_training_says_how_far_it_is_and_how_long_it_takes(
+    page: Page, ids: dict[str, str], served: Path
+) -> None:
+    table, now = served / "training" / "curves.csv", time.time()
+    os.utime(table, (now - 20, now - 20))
+    opened(page, ids["training"])
+    state = page.locator(".facts[role=status]")
+    expect(state).to_contain_text("step 50 of 100")
+    expect(state).to_contain_text("known after the next point")
+    # Thirty steps took twenty seconds: the last twenty take 13.
+    write_curves(served / "training", range(10, 90, 10))
+    os.utime(table, (now, now))
+    expect(state).to_contain_text("about 13 s left")
+    write_curves(served / "training", range(10, 60, 10))
+    os.utime(table, (now - 600, now - 600))
+    page.reload()
+    expect(state).to_contain_text("no new point for 10 min: was it stopped?")
