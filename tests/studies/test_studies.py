@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from hackle.core.method import strength_of
 from hackle.core.records import record_hash
 from hackle.core.regimes import Drawing, Pairs
+from hackle.core.scored import Scored
 from hackle.core.types import HackleError, Run
 from hackle.nets import Adversarial, Convolutional, Sharing, Split
 from hackle.objectives import (
@@ -32,7 +34,7 @@ from hackle.objectives import (
 )
 from hackle.papers.do2020.study import do2020
 from hackle.papers.hsu2023.study import hsu2023
-from hackle.papers.kim2018.study import kim2018, kim2018_sensitivity
+from hackle.papers.kim2018.study import POINTS, kim2018, kim2018_sensitivity, kim2018_training
 from hackle.papers.locatello2019.settings import STRENGTHS
 from hackle.papers.locatello2019.study import locatello2019
 from hackle.papers.locatello2020.study import locatello2020, locatello2020_k
@@ -390,3 +392,13 @@ def test_studies_that_cannot_be_found_or_loaded(tmp_path: Path) -> None:
         find_study(write_study(tmp_path, "divided_by_zero", "1 / 0\n"))
     with pytest.raises(StudyError, match=r"name of another module.*rename"):
         find_study(write_study(tmp_path, "json", "def study(): ...\n"))
+
+
+def test_points_of_the_training_are_part_of_the_record_and_change_nothing_else() -> None:
+    runs = kim2018_training(seeds=1)
+    assert {run.scored for run in runs} == {POINTS}
+    names = ["beta-vae", "factor-vae", "factor-vae-prior", "adversarial-autoencoder"]
+    plain = kim2018(seeds=1, datasets=["dsprites"], methods=names)
+    assert set(map(record_hash, kim2018_training(seeds=1, points=0))) == set(map(record_hash, plain))
+    assert {run.scored for run in kim2018_training(seeds=1, points=3)} == {replace(POINTS, points=3)}
+    assert {run.scored for run in locatello2019(seeds=1, points=2)} == {Scored(points=2)}

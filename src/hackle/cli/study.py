@@ -60,6 +60,8 @@ class Selection:
     """Names separated by commas; the paper's if not given."""
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     """dtype of autoencoders; auto is bfloat16 on CUDA, else float32. It is part of a run's record."""
+    points: int | None = None
+    """Points of each training at which scores join the curves; the study's number if not given. Part of a run's record."""
     offline: bool = False
     """Replace data sets that are not here with ones that hackle generates."""
     root: Path | None = None
@@ -87,6 +89,7 @@ class Selection:
             "datasets": _listed(self.datasets),
             "methods": _listed(self.methods),
             "precision": automatic if self.precision == "auto" else self.precision,
+            "points": self.points,
         }
 
     def of(self, name: str) -> tuple[Study, list[Run]]:

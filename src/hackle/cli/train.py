@@ -16,6 +16,7 @@ from hackle.cli.words import run_command, take_option
 from hackle.core.design import REGIMES
 from hackle.core.method import about
 from hackle.core.parts import name_of
+from hackle.core.scored import Scored
 from hackle.core.types import HackleError, Run, shown_fields
 
 
@@ -101,9 +102,12 @@ def main(words: list[str]) -> None:
     usual = options.architecture
 
     def command(
-        method: Any, record: Any, optimiser: Any, options: Any, drawing: Any, pairs: Any, labels: Any
+        method: Any, record: Any, optimiser: Any, options: Any, drawing: Any, pairs: Any, labels: Any, scored: Any
     ) -> tuple[Any, Any, Any, TrainOptions, dict[str, Any]]:
-        return method, record, optimiser, options, {"drawing": drawing, "pairs": pairs, "labels": labels}
+        return (
+            *(method, record, optimiser, options),
+            {"drawing": drawing, "pairs": pairs, "labels": labels, "scored": scored},
+        )
 
     without_prefix = tyro.conf.arg(name="")
     command.__annotations__ = {
@@ -112,8 +116,9 @@ def main(words: list[str]) -> None:
         "optimiser": Annotated[type(default.optimiser), without_prefix],
         "options": Annotated[TrainOptions, without_prefix],
         **REGIMES,
+        "scored": Scored,
     }
-    regimes = [getattr(default, name) for name in REGIMES]
+    regimes = [getattr(default, name) for name in (*REGIMES, "scored")]
     command.__defaults__ = (default.method, record, default.optimiser, options, *regimes)
     source = "hackle's own; --preset NAME takes a paper's" if preset == "none" else f"those of the preset {preset}"
     command.__doc__ = f"{type(default.method).__doc__}\n\nThe defaults shown are {source}."

@@ -21,6 +21,7 @@ from hackle.core.method import Method, about, is_method
 from hackle.core.randomness import check_seed
 from hackle.core.records import float_fields, is_record
 from hackle.core.regimes import Drawing, Labels, Pairs
+from hackle.core.scored import Scored
 
 if TYPE_CHECKING:
     from hackle.core.factors import FactorGrid
@@ -329,6 +330,7 @@ class Run:
     drawing: Drawing = field(default=Drawing(), metadata=LATER)
     pairs: Pairs = field(default=Pairs(), metadata=LATER)
     labels: Labels = field(default=Labels(), metadata=LATER)
+    scored: Scored = field(default=Scored(), metadata=LATER)
     optimiser: Adam = Adam()
 
     def __post_init__(self) -> None:
@@ -345,9 +347,11 @@ class Run:
             ("drawing", 'Drawing(left_out="random")'),
             ("pairs", 'Pairs("resample", changed=1)'),
             ("labels", "Labels(100)"),
+            ("scored", "Scored(points=10)"),
         ):
             if type(value := getattr(self, name)).__name__ != known.partition("(")[0]:
-                raise RunError(f"{name} is {value!r}; expected a record such as hackle.core.regimes.{known}")
+                room = "scored" if name == "scored" else "regimes"
+                raise RunError(f"{name} is {value!r}; expected a record such as hackle.core.{room}.{known}")
         check_fields(self)
         for name in ("steps", "batch_size", "latents"):
             value = getattr(self, name)

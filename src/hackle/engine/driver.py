@@ -133,7 +133,7 @@ class Driver:
         """Do everything that is left."""
         self.executor, self.display = executor, display
         # Names that a worker cannot find are refused before the first step.
-        kinds = {(type(run.method), type(run.architecture)): run for run in self.runs.values()}
+        kinds = {(type(run.method), type(run.architecture), run.scored): run for run in self.runs.values()}
         self._unchecked = executor.machines
         self._queues["score"].extend(_Job(CheckNames(tuple(kinds.values()))) for _ in range(executor.machines))
         with stop_requests() as stop:

@@ -25,9 +25,19 @@ from hackle.datasets import load
 from hackle.scoring.encode import encode_images
 from hackle.scoring.plan import kept_images
 from hackle.scoring.protocol import Protocol as ScoringProtocol
+from hackle.scoring.protocol import protocol as find_protocol
 from hackle.scoring.registry import choose_metrics
 from hackle.scoring.scorer import ReferenceScores, Scorer, prepare_scorer
-from hackle.train import Checkpoints, DamagedCheckpoint, Pace, Trained, Watch, choose_fleet_size, train_runs
+from hackle.train import (
+    Checkpoints,
+    DamagedCheckpoint,
+    Pace,
+    Trained,
+    Watch,
+    choose_fleet_size,
+    scores_at_points,
+    train_runs,
+)
 from hackle.train.checkpoints import as_bytes
 from hackle.train.errors import is_out_of_memory
 from hackle.train.model import Model
@@ -111,6 +121,8 @@ class CheckNames:
         """The runs have arrived, so their classes were found."""
         for protocol in settings.protocols:
             choose_metrics(settings.metrics, protocol)
+        for scored in {run.scored for run in self.runs if run.scored.points}:
+            choose_metrics(scored.metrics, find_protocol(scored.protocol), strictly=True)
 
 
 @dataclass(frozen=True)
@@ -139,7 +151,8 @@ class TrainFleet:
         pace = Pace(max(1, self.runs[0].steps // 200), settings.checkpoint_seconds)
         checkpoints, count = Checkpoints(Path(settings.checkpoints)), _Count(tell)
         try:
-            trained = train_runs(self.runs, data, device, pace, count.watch, checkpoints=checkpoints)
+            scores = scores_at_points(self.runs[0], data)
+            trained = train_runs(self.runs, data, device, pace, count.watch, checkpoints=checkpoints, scores=scores)
             results = [_packed(found, data.shape, device) for found in trained]
             tell(count.done)
             return results

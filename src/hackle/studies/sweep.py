@@ -8,6 +8,7 @@ from typing import Literal
 
 from hackle.core.method import about
 from hackle.core.records import record_hash
+from hackle.core.scored import Scored
 from hackle.core.types import Run
 from hackle.studies.presets import preset
 from hackle.studies.study import StudyError
@@ -24,7 +25,8 @@ class Sweep:
 
     seeds: every setting is trained with seeds 0 … seeds − 1. steps: instead of the paper's number. datasets, methods:
     instead of all of the paper's; a data set that is not the paper's takes the settings of one that is. precision: of
-    autoencoders; networks of GANs always compute in float32.
+    autoencoders; networks of GANs always compute in float32. points: of each training at which scores are taken, in place
+    of the study's; with its metrics where it names some.
     """
 
     paper: str
@@ -35,6 +37,7 @@ class Sweep:
     datasets: Sequence[str] | None = None
     methods: Sequence[str] | None = None
     precision: Precision = "float32"
+    points: int | None = None
 
     def __post_init__(self) -> None:
         if self.seeds < 1:
@@ -75,6 +78,8 @@ class Sweep:
         method = about(run.method)
         if method.takes_bfloat16:
             run = replace(run, precision=self.precision)
+        if self.points is not None:
+            run = replace(run, scored=replace(run.scored, points=self.points) if self.points else Scored())
         if self.steps is None or self.steps == run.steps:
             return run
         run = replace(run, method=method.at_steps(run.method, self.steps, run.steps))
@@ -105,8 +110,9 @@ def swept(
             datasets: Sequence[str] | None = usual,
             methods: Sequence[str] | None = usual_methods,
             precision: Precision = "float32",
+            points: int | None = None,
         ) -> list[Run]:
-            sweep = Sweep(paper, known, all_methods, seeds, steps, datasets, methods, precision)
+            sweep = Sweep(paper, known, all_methods, seeds, steps, datasets, methods, precision, points)
             return sweep.every(settings(sweep))
 
         runs.__name__, runs.__qualname__, runs.__module__ = (

@@ -28,7 +28,7 @@ from hackle.train.errors import DamagedCheckpoint, Diverged, MethodError, Stoppe
 from hackle.train.fleet import build_networks, group
 from hackle.train.folder import RunFolder, usable
 from hackle.train.lengthening import state_to_continue
-from hackle.train.loop import Pace, Scores, Trained, Watch, last_good_step, train_runs
+from hackle.train.loop import Pace, Scores, Trained, Watch, last_good_step, scores_at_points, train_runs
 from hackle.train.method_errors import check_phases
 from hackle.train.model import Model, load_weights
 from hackle.train.sampling import check_data
@@ -53,6 +53,7 @@ __all__ = [
     "default_device",
     "find_device",
     "fit",
+    "scores_at_points",
     "train_runs",
     "write_atomically",
 ]
@@ -117,7 +118,7 @@ def fit(
     log_every: steps between two points of the curves.
     scores: a function of a model and its data set, such as `hackle.scoring.models.quick_scores`, that returns scores by
     name. They are computed every `score_every` steps, at the next log point, and at the end, and are added to the
-    curves as `score_…`. Training does not depend on them.
+    curves as `score_…`. Training does not depend on them. Runs whose record names points (`Run.scored`) take their own.
     held_out_every: steps between two estimates of the ELBO of held-out images, for runs that have some.
     checkpoint_seconds: between two checkpoints. keep_state: keep the final state of a single run's optimisers, about
     twice the size of its weights, and a copy of these, so that it can be lengthened.
@@ -164,6 +165,11 @@ def fit(
                 check_data(together[0], data.factors)
                 if first is not None:
                     check_images(first, data.shape)
+                if together[0].scored.points and scores is not None:
+                    raise TrainingError(
+                        "the run's record says what is scored during training (scored); leave scores out"
+                    )
+                found = scores_at_points(together[0], data) or scores
                 if place is not None and number == 0:
                     with usable(place):
                         lock.enter_context(locked_folder(place, TrainingError))
@@ -173,7 +179,7 @@ def fit(
                     if paths
                 }
                 results |= _fit_group(
-                    together, data, target, pace, watch, checkpoints, folders, resume, fleet_size, scores, first
+                    together, data, target, pace, watch, checkpoints, folders, resume, fleet_size, found, first
                 )
         if alone and results[record_hash(members[0])].model is None:
             raise _diverged(results[record_hash(members[0])], checkpoints)

@@ -15,6 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from hackle.core.parts import Parts
 from hackle.core.records import record_hash
 from hackle.core.types import Dataset, HackleError, Images, Run
 from hackle.train.checkpoints import Checkpoints, Snapshot
@@ -37,6 +38,25 @@ SCORE = "score_"
 
 Scores = Callable[[Model, Dataset], Mapping[str, float]]
 """A function that gives scores, by name, of a model on the data set that it is trained on."""
+
+
+@dataclass(frozen=True)
+class PointScores:
+    """`prepare` makes the function that scores models as `Run.scored` says: of a run's record and its data set."""
+
+    name: str
+    prepare: Callable[[Run, Dataset], Scores]
+
+
+POINT_SCORES: Parts[PointScores] = Parts(
+    "scorer of points", ("hackle.scoring.points",), lambda thing: isinstance(thing, PointScores)
+)
+"""Found, not imported: scores are computed from models, so that scoring is built on training."""
+
+
+def scores_at_points(run: Run, data: Dataset) -> Scores | None:
+    """The function that gives the scores that a run's record asks for; None where it asks for none."""
+    return POINT_SCORES.find("hackle").prepare(run, data) if run.scored.points else None
 
 
 @dataclass(frozen=True)
@@ -113,7 +133,8 @@ def train_runs(
 ) -> Iterator[Trained]:
     """Train runs that stack as one fleet, from their checkpoints on; as halves where memory runs out.
 
-    Each result is yielded once it is in its folder, if it has one. scores: scores each model as often as the pace says.
+    Each result is yielded once it is in its folder, if it has one. scores: scores each model at the points that the runs'
+    record names; where it names none, as often as the pace says.
     start: weights to begin with where there is no checkpoint.
     """
     images = data.images_on(device)
@@ -196,6 +217,7 @@ class _FleetTraining:
     def run(self, pace: Pace) -> list[Trained]:
         """Take the remaining steps and return the results."""
         fleet, steps = self.fleet, self.fleet.runs[0].steps
+        points = fleet.runs[0].scored.steps(steps)
         first = done = fleet.step_number
         self.watch.begin(fleet.runs, done)
         for row, folder in enumerate(self.folders):
@@ -210,12 +232,12 @@ class _FleetTraining:
                 self.watch.step(done)
                 if done - first == _EARLY:
                     self.watch.early(steps - done, (time.monotonic() - self.started) / _EARLY * (steps - done))
-                if done % pace.log_every == 0 or done == steps:
+                if done % pace.log_every == 0 or done == steps or done in points:
                     averages = fleet.averages()
                     if self._due(done, pace.held_out_every):
                         bounds = held_out_terms(fleet)
                         averages = [terms | bound for terms, bound in zip(averages, bounds, strict=True)]
-                    if self.scores is not None and self._due(done, pace.score_every):
+                    if done in points or (not points and self._due(done, pace.score_every)):
                         averages = [terms | self._scored(row) for row, terms in enumerate(averages)]
                     self.curves.add(done, averages)
                     now = time.monotonic()

@@ -21,6 +21,7 @@ from hackle.core.method import Code, about
 from hackle.core.reading import ALLOW, from_json
 from hackle.core.records import record_hash, to_json, type_name
 from hackle.core.regimes import Drawing, Labels, Pairs
+from hackle.core.scored import Scored
 from hackle.core.sources import source_hashes, warn_of_changes
 from hackle.core.types import Adam, HackleError, Run
 from hackle.core.untrusted import file_inside, is_text, read_json
@@ -34,7 +35,7 @@ from hackle.train.weights import difference, load_tensors, save_tensors, shapes_
 RECORD, WEIGHTS = "run.json", "weights.safetensors"
 _CLASSES: dict[str, type] = {
     type_name(cls): cls
-    for cls in (Run, Adam, Drawing, Pairs, Labels, *OBJECTIVES.values(), *ARCHITECTURES.values())
+    for cls in (Run, Adam, Drawing, Pairs, Labels, Scored, *OBJECTIVES.values(), *ARCHITECTURES.values())
     if isinstance(cls, type)
 }
 _MOST_RECORD = 2**20

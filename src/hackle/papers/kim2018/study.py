@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import product
 from typing import Any
 
+from hackle.core.scored import Scored
 from hackle.core.types import Run
 from hackle.nets import Adversarial
 from hackle.papers.kim2018.protocols import SENSITIVITY
@@ -23,6 +24,9 @@ INFORMATION = tuple(step / 10 for step in range(11))
 NOISE = (5, 10, 20, 40, 80, 160)
 GENERATOR_RATES, DISCRIMINATOR_RATES = (1e-3, 1e-4), (1e-4, 1e-5)
 BIGGER = Adversarial(channels=(64, 128, 256), hidden=1024, side=8, flat_layers=2)
+POINTS = Scored(points=10, metrics="factor_vae,true_tc", protocol="kim2018")
+"""What Figures 4, 7 and 23 show over the training, besides the terms of the loss. The other metric of Figures 4 and 23 takes
+minutes for each model and is left to its end."""
 
 
 @swept("kim2018", (*SCORED, *UNSCORED), METHODS, seeds=10, usual=SCORED)
@@ -72,6 +76,18 @@ def _grid(run: Run) -> Iterator[Run]:
         yield replace(run, method=method, architecture=BIGGER)
 
 
+@swept("kim2018", ("dsprites",), METHODS[:4], seeds=10)
+def kim2018_training(sweep: Sweep) -> Iterator[Run]:
+    """Figures 4, 7 and 23: the autoencoders of `kim2018` on 2D Shapes, with the true total correlation and the FactorVAE score
+    at ten points of their training. The models are those of `kim2018`, their records name the points: train these in place of
+    them (`--methods infowgan-gp` is the rest of that study), and what reads one study's runs reads the other's.
+    """
+    for dataset in sweep.data():
+        for method in filter(sweep.has, METHODS[:4]):
+            weights = BETAS["dsprites"] if method == "beta-vae" else GAMMAS["dsprites"]
+            yield from (replace(sweep.run(method, dataset, weight), scored=POINTS) for weight in weights)
+
+
 @swept("kim2018", ("dsprites",), ("beta-vae",), seeds=1)
 def kim2018_sensitivity(sweep: Sweep) -> Iterator[Run]:
     """Figures 16 and 17 (appendix B): one β-VAE on 2D Shapes, scored under many protocols and ten scoring seeds each.
@@ -87,6 +103,13 @@ STUDY = Study(
     "Kim & Mnih 2018: FactorVAE beside β-VAE, AAE, its Eq. 12 and InfoWGAN-GP",
     ("kim2018",),
     "all,iwae,true_tc,batch_tc",
+)
+TRAINING_STUDY = Study(
+    "kim2018-training",
+    kim2018_training,
+    "Kim & Mnih 2018, Figures 4, 7 and 23: the same autoencoders on dSprites, scored at ten points of the training",
+    ("kim2018",),
+    STUDY.metrics,
 )
 SENSITIVITY_STUDY = Study(
     "kim2018-sensitivity",
