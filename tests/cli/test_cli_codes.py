@@ -24,7 +24,8 @@ def load_table(path: Path) -> pd.DataFrame:
 @pytest.fixture
 def expected(tmp_path: Path) -> pd.DataFrame:
     path = tmp_path / "expected.json"
-    score_codes(CODES, FACTORS, "mig,gaussian_tc", "quick", references=False).to_json(path, orient="records")
+    factors = pd.DataFrame(FACTORS, columns=["shape", "x"])
+    score_codes(CODES, factors, "mig,gaussian_tc", "quick", references=False).to_json(path, orient="records")
     return load_table(path)
 
 
@@ -118,10 +119,10 @@ def test_it_says_what_it_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]
 def test_a_column_that_numbers_rows_is_not_scored(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], expected: pd.DataFrame, name: str, start: int
 ) -> None:
-    table = pd.DataFrame({name: np.arange(600) + start, "z0": CODES[:, 0], "z1": CODES[:, 1], "a": FACTORS[:, 0]})
-    table = table.assign(b=FACTORS[:, 1], file=[f"{number}.png" for number in range(600)])
+    table = pd.DataFrame({name: np.arange(600) + start, "z0": CODES[:, 0], "z1": CODES[:, 1], "shape": FACTORS[:, 0]})
+    table = table.assign(x=FACTORS[:, 1], file=[f"{number}.png" for number in range(600)])
     out = tmp_path / "scores.json"
-    said = run(tmp_path, capsys, table, "--factors", "a,b", "--json", str(out))
+    said = run(tmp_path, capsys, table, "--factors", "shape,x", "--json", str(out))
     assert f"column {name!r} of the codes, which numbers or names the rows, left out" in said
     assert "column 'file' of the codes" in said
     pd.testing.assert_frame_equal(load_table(out), expected)

@@ -36,6 +36,14 @@ def test_the_page_of_a_run(squares: Any, tmp_path: Path) -> None:
     assert "<h2>Training</h2>" in text
     assert f"hackle score {tmp_path}" in text
     assert '"seed": 0' in text.replace("&#34;", '"')
+    assert "Scores of each factor" not in text
+    shown = pd.concat(
+        [shown, scores(metric="rmig", per_factor={"<i>shape</i>": 0.24, "x": 0.71}), scores(per_factor={"x": 0.5})]
+    )
+    text = write_run_page(model, squares, shown, tmp_path / "page.html").read_text(encoding="utf-8")
+    assert '<th scope="col" class="number">&lt;i&gt;shape&lt;/i&gt;</th><th scope="col" class="number">x</th>' in text
+    assert '<tr><td>rmig</td><td>mean</td><td class="number">0.240</td><td class="number">0.710</td></tr>' in text
+    assert '<tr><td>mig</td><td>mean</td><td class="number"></td><td class="number">0.500</td></tr>' in text
     bare = write_run_page(model, squares, shown.head(0), tmp_path / "page.html").read_text(encoding="utf-8")
     assert "<h2>Training</h2>" not in bare
     assert "<h2>Commands</h2>" not in bare

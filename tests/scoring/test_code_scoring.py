@@ -205,3 +205,24 @@ def test_an_outlier_that_hides_what_codes_say_is_noted() -> None:
         assert "of the rows of code 0 share one of its" in note
     (row,) = score_codes(noise, factors, "mig", TINY).to_dict("records")
     assert "crowded" not in note_codes(row["note"])
+
+
+def test_metrics_of_factors_say_what_each_factor_has() -> None:
+    """The score is the mean of what its table says of each factor; a factor that never varies has no value."""
+    rng = np.random.default_rng(3)
+    factors = pd.DataFrame({"shape": rng.integers(0, 3, 900), "x": rng.integers(0, 5, 900), "still": 1})
+    codes = np.hstack([factors[["shape", "x"]] - 2 + 0.3 * rng.normal(size=(900, 2)), rng.normal(size=(900, 1))])
+    logvars = np.full_like(codes, -3.0)
+    wanted = "mig,sap,explicitness,dci,interpretability,jemmig,posterior_mig,sampled_jemmig,sampled_interpretability"
+    table = score_codes(codes, factors, wanted, TINY, logvars=logvars, references=False, representations="mean")
+    known = {name: values for name, values in zip(table["metric"], table["per_factor"], strict=True) if values}
+    scores = dict(zip(table["metric"], table["score"], strict=True))
+    assert set(known) == {
+        *("mig", "sap", "explicitness", "dci_completeness", "dci_informativeness", "rmig", "jemmig", "posterior_mig"),
+        *("sampled_jemmig", "sampled_rmig", "sampled_mig"),
+    }
+    for name, values in known.items():
+        assert list(values) == ["shape", "x"], name
+        assert np.mean(list(values.values())) == pytest.approx(scores[name], abs=1e-12), name
+    alone = metrics.rmig_score(codes, logvars, factors[["shape"]], bins=40)
+    assert known["rmig"]["shape"] == pytest.approx(alone, abs=0.05)

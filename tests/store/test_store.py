@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,9 +15,9 @@ import pytest
 import hackle
 from hackle.core.notes import note_codes
 from hackle.core.records import record_hash, to_json
-from hackle.store import FILE, Store, StoreError, read
+from hackle.store import FILE, Store, StoreError, merge, read
 from hackle.store.blobs import CURVE_POINTS, pack
-from hackle.store.tables import RUN_COLUMNS, SCORE_COLUMNS, Outcome
+from hackle.store.tables import FACTOR_COLUMNS, RUN_COLUMNS, SCORE_COLUMNS, Outcome
 from made_up_outcomes import made_up, made_up_run, made_up_scores
 
 
@@ -263,3 +264,35 @@ def test_a_folder_without_results_says_how_to_make_them(tmp_path: Path) -> None:
         Store.open(tmp_path)
     with pytest.raises(StoreError, match="hackle study run"):
         read(tmp_path / "nowhere")
+
+
+def test_values_of_each_factor_are_stored_merged_and_read_by_metric(tmp_path: Path) -> None:
+    rows = made_up_scores()
+    values = {"shape": 0.24, "position x": 0.72, "scale": float("nan")}
+    rows[0] = rows[0] | {"per_factor": values}
+    with Store.create_or_open(tmp_path / "one") as store:
+        store.add(replace(made_up(0), scores=rows))
+        store.add(made_up(1))
+    merge(tmp_path / "two", tmp_path / "one")
+    for folder in ("one", "two"):
+        found = read(tmp_path / folder).per_factor(rows[0]["metric"])
+        assert list(found) == list(FACTOR_COLUMNS)
+        assert dict(zip(found["factor"], found["score"], strict=True)) == {"shape": 0.24, "position x": 0.72}
+        assert set(found["run"]) == {record_hash(made_up(0).run)}
+        assert set(found["representation"]) == {rows[0]["representation"]}
+    assert len(read(tmp_path / "two").per_factor()) == 2
+    assert read(tmp_path / "two").per_factor("nothing").empty
+
+
+def test_a_store_without_values_of_factors_is_read_and_extended(tmp_path: Path) -> None:
+    with Store.create_or_open(tmp_path) as store:
+        store.add(made_up(0))
+    with closing(sqlite3.connect(tmp_path / FILE)) as connection:
+        connection.execute("DROP TABLE factor_scores")
+    assert read(tmp_path).per_factor("mig").empty
+    merge(tmp_path / "new", tmp_path)
+    rows = made_up_scores()
+    rows[0] = rows[0] | {"metric": "rmig", "per_factor": {"shape": 0.5}}
+    with Store.create_or_open(tmp_path) as store:
+        store.extend(replace(made_up(0), scores=rows))
+    assert read(tmp_path).per_factor("rmig")["score"].tolist() == [0.5]

@@ -125,11 +125,12 @@ def test_a_folder_is_not_merged_with_itself_or_with_nothing(tmp_path: Path) -> N
 def test_parquet_holds_what_the_store_holds(tmp_path: Path) -> None:
     folder = store_of(tmp_path / "study", *(made_up(seed) for seed in range(3)))
     paths = export(folder, tmp_path / "out")
-    scores, runs, curves = (pd.read_parquet(path) for path in paths)
+    scores, runs, curves, factors = (pd.read_parquet(path) for path in paths)
     tables = read(folder)
     results = hackle.results(folder)
     pd.testing.assert_frame_equal(scores.astype(results.dtypes), results)
     pd.testing.assert_frame_equal(runs.astype(tables.runs.dtypes), tables.runs)
+    pd.testing.assert_frame_equal(factors.astype(tables.per_factor().dtypes), tables.per_factor())
     assert set(curves["term"]) == {"kl", "reconstruction"}
     assert curves.query("term == 'kl'")["value"].to_list() == tables.curve("kl")["value"].to_list()
     with pytest.raises(StoreError, match=r"scores.parquet is there already"):
@@ -141,7 +142,7 @@ def test_csv_has_every_digit_and_can_be_read_back(tmp_path: Path) -> None:
     scores = [row | {"score": 1 / 3, "note": 'a "quoted", long\nnote'} for row in made_up_scores()]
     folder = store_of(tmp_path / "study", replace(made_up(0), scores=scores), made_up(1))
     paths = export(folder, tmp_path / "out", file_format="csv")
-    assert [path.name for path in paths] == ["scores.csv", "runs.csv", "curves.csv"]
+    assert [path.name for path in paths] == ["scores.csv", "runs.csv", "curves.csv", "factors.csv"]
     frames = [pd.read_csv(path) for path in paths]
     tables = read(folder)
     for frame, table in zip(frames, (hackle.results(folder), tables.runs), strict=False):

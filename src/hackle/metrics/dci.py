@@ -28,7 +28,7 @@ of predicting the most frequent class or the mean.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, SupportsFloat
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -48,7 +48,7 @@ from hackle.metrics.checks import (
     standardise,
 )
 from hackle.metrics.linear import fit_l1_machines
-from hackle.metrics.metric import Evaluation, Metric, Row, numeric_factors
+from hackle.metrics.metric import Evaluation, Metric, Row, numeric_factors, per_factor
 from hackle.metrics.trees import fit_boosted_trees, fit_regression_trees
 
 
@@ -87,9 +87,12 @@ def dci_scores(
     >>> dci_scores(np.repeat(grid, 5, axis=0) * 1.0, np.repeat(grid, 5, axis=0))
     DCIScores(disentanglement=1.0, completeness=1.0, informativeness=1.0)
     """
-    importance, informativeness = dci_importance(codes, factors, test=test, predictor=predictor, kinds=kinds)
-    disentanglement, completeness = dci_from_importance(importance) if len(importance) else (0.0, 0.0)
-    return DCIScores(disentanglement, completeness, float(informativeness.mean()))
+    return _of_importance(dci_importance(codes, factors, test=test, predictor=predictor, kinds=kinds))
+
+
+def _of_importance(found: Importance) -> DCIScores:
+    disentanglement, completeness = dci_from_importance(found.matrix) if len(found.matrix) else (0.0, 0.0)
+    return DCIScores(disentanglement, completeness, float(found.informativeness.mean()))
 
 
 def dci_from_importance(importance: ArrayLike) -> tuple[float, float]:
@@ -207,11 +210,18 @@ _CLASSIFIERS = {"l1-svm": _l1_svm, "gbt": _boosted_trees, "random-forest": _rand
 _REGRESSORS = {"l1-svm": _lasso, "gbt": _regression_trees, "random-forest": _regression_forest, "lasso": _lasso}
 
 
-def _compute(e: Evaluation) -> dict[str, float]:
+def _compute(e: Evaluation) -> dict[str, SupportsFloat]:
     kept = numeric_factors(e.grid, e.protocol)
     test, kinds = (e.test[0], e.test_values[:, kept]), [e.kinds[place] for place in kept]
-    found = dci_scores(e.codes, e.values[:, kept], test=test, predictor=e.protocol.dci_predictor, kinds=kinds)
-    return {f"dci_{name}": value for name, value in found._asdict().items()}
+    found = dci_importance(e.codes, e.values[:, kept], test=test, predictor=e.protocol.dci_predictor, kinds=kinds)
+    scores, shares = _of_importance(found), np.zeros(found.matrix.shape[1])
+    if len(found.matrix):
+        shares = completeness_per_factor(found.matrix)
+    return {
+        "dci_disentanglement": scores.disentanglement,
+        "dci_completeness": per_factor(e, scores.completeness, shares, kept),
+        "dci_informativeness": per_factor(e, scores.informativeness, found.informativeness, kept),
+    }
 
 
 DCI = Metric(

@@ -17,6 +17,8 @@ Statistical efficiency is accuracy(100 rows) / accuracy(10,000 rows). It can exc
 
 from __future__ import annotations
 
+from typing import SupportsFloat
+
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression, Ridge
@@ -33,7 +35,7 @@ from hackle.metrics.checks import (
     many_classes,
     standardise,
 )
-from hackle.metrics.metric import Evaluation, Metric, Row
+from hackle.metrics.metric import Evaluation, Metric, Row, per_factor
 from hackle.metrics.trees import fit_boosted_trees, fit_regression_trees
 
 _PENALTIES = np.logspace(-4, 4, 10)
@@ -59,6 +61,22 @@ def downstream_accuracy(
     >>> downstream_accuracy(grid * 1.0, grid, grid * 1.0, grid)
     1.0
     """
+    found = accuracy_per_factor(
+        train_codes, train_factors, test_codes, test_factors, classifier=classifier, kinds=kinds
+    )
+    return float(found.mean())
+
+
+def accuracy_per_factor(
+    train_codes: TableLike,
+    train_factors: TableLike,
+    test_codes: TableLike,
+    test_factors: TableLike,
+    *,
+    classifier: str = "logistic-cv",
+    kinds: Kinds | None = None,
+) -> NDArray[np.float64]:
+    """The test accuracy of each factor with more than one training value, (f,); arguments as for `downstream_accuracy`."""
     check_choice(classifier, CLASSIFIERS, "classifier")
     split = check_split(train_codes, train_factors, (test_codes, test_factors), kinds)
     train, test = standardise(split.codes, split.test_codes)
@@ -70,7 +88,7 @@ def downstream_accuracy(
         else:
             fit = CLASSIFIERS[classifier] if train.shape[1] else _most_frequent
             found.append(float(np.mean(fit(train, split.factors[:, column], test) == split.test_factors[:, column])))
-    return float(np.mean(found))
+    return np.array(found)
 
 
 def statistical_efficiency(
@@ -172,16 +190,17 @@ def _metric(classifier: str, short: str, words: str) -> Metric:
     """The accuracy for each size of training set, and the efficiency if there are enough rows."""
     name = classifier.replace("-", "_")
 
-    def compute(e: Evaluation) -> dict[str, float]:
+    def compute(e: Evaluation) -> dict[str, SupportsFloat]:
         test = e.test[0], e.test_values
-        accuracy = {
-            size: downstream_accuracy(e.codes[:size], e.values[:size], *test, classifier=classifier, kinds=e.kinds)
-            for size in _SIZES
-            if size <= len(e.codes)
-        }
-        found = {f"downstream_{name}_{size}": value for size, value in accuracy.items()}
-        if {100, 10_000} <= accuracy.keys():
-            found[f"efficiency_{name}"] = accuracy[100] / accuracy[10_000]
+        found: dict[str, SupportsFloat] = {}
+        for size in (size for size in _SIZES if size <= len(e.codes)):
+            each = accuracy_per_factor(e.codes[:size], e.values[:size], *test, classifier=classifier, kinds=e.kinds)
+            # A few rows may hold a single value of a factor, which then has no accuracy.
+            whole = len(each) == e.values.shape[1]
+            found[f"downstream_{name}_{size}"] = per_factor(e, each.mean(), each) if whole else float(each.mean())
+        few, many = (found.get(f"downstream_{name}_{size}") for size in (100, 10_000))
+        if few is not None and many is not None:
+            found[f"efficiency_{name}"] = float(few) / float(many)
         return found
 
     rows = [Row(f"downstream_{name}_{size}", f"accuracy {short}, {size:,}", f"{short} {size}") for size in _SIZES]

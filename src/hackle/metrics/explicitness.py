@@ -20,7 +20,7 @@ from sklearn.linear_model import LogisticRegression
 
 from hackle.core.columns import Kinds, TableLike
 from hackle.metrics.checks import Classes, MetricError, Table, TestPair, check_split, standardise
-from hackle.metrics.metric import Metric, Row
+from hackle.metrics.metric import Evaluation, Metric, PerFactor, Row, per_factor
 
 
 def explicitness_score(
@@ -93,8 +93,13 @@ def _log_probabilities(train: Table, classes: Classes, held_out: Table) -> Table
     return scores - logsumexp(scores, axis=1, keepdims=True)
 
 
+def _compute(e: Evaluation) -> PerFactor:
+    areas = explicitness_per_factor(e.codes, e.factors, test=e.test, kinds="categorical")
+    return per_factor(e, areas.mean(), areas)
+
+
 EXPLICITNESS = Metric(
     "explicitness",
-    lambda e: explicitness_score(e.codes, e.factors, test=e.test, kinds="categorical"),
+    _compute,
     (Row("explicitness", "explicitness", "Explicitness"),),
 )

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 from hackle.core.columns import TableLike
 from hackle.information.factor_information import FactorInformation, FactorOptions, factor_information
 from hackle.information.posterior import Floats
-from hackle.metrics.metric import Metric, Row
+from hackle.metrics.metric import Evaluation, Metric, PerFactor, Row, per_factor
 from hackle.metrics.mig import top_two_gap
 
 
@@ -62,16 +62,20 @@ def jemmig_per_factor(found: FactorInformation, *, normalised: bool = True) -> F
     return difference / (math.log(found.bins.count) + factor_entropies) if normalised else difference
 
 
+def _jemmig_of(e: Evaluation, found: FactorInformation) -> PerFactor:
+    return per_factor(e, jemmig_from_information(found), jemmig_per_factor(found))
+
+
 JEMMIG = Metric(
     "jemmig",
-    lambda e: jemmig_from_information(e.factor_information),
+    lambda e: _jemmig_of(e, e.factor_information),
     (Row("jemmig", "JEMMIG (lower is better)", "JEMMIG"),),
     "lower",
     on="posterior",
 )
 SAMPLED_JEMMIG = Metric(
     "sampled_jemmig",
-    lambda e: jemmig_from_information(e.sampled_factor_information),
+    lambda e: _jemmig_of(e, e.sampled_factor_information),
     (Row("sampled_jemmig", "JEMMIG by sampling", "JEMMIG, sampled", None, None),),
     "lower",
     on="posterior",

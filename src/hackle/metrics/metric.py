@@ -9,15 +9,16 @@ A metric sees an `Evaluation`: the arrays of one representation, by name. `hackl
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, SupportsFloat
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from hackle.core.factors import FactorGrid, Kind, scored_factors
 from hackle.core.lines import line_of_definition
@@ -210,12 +211,41 @@ class Row:
     better: Better | None = None
 
 
-Compute = Callable[[Any], float | Mapping[str, float]]
+@dataclass(frozen=True)
+class PerFactor:
+    """A score together with its value for each factor, by name. `float(…)` of it is the score."""
+
+    score: float
+    factors: Mapping[str, float]
+
+    def __float__(self) -> float:
+        return self.score
+
+
+def per_factor(e: Evaluation, score: float, values: ArrayLike, among: Sequence[int] | None = None) -> PerFactor:
+    """A score with the values (f,) of the factors that vary, `among` the scored factors at these positions.
+
+    Metrics leave out a factor that has a single value in the sample; it has no value here either.
+    """
+    columns, found = scored_factors(e.grid), np.asarray(values, float)
+    places = list(range(len(columns)) if among is None else among)
+    # Numbers of a continuous factor can vary within a bin: metrics that see bins then leave it out, others do not.
+    for table in (e.factors, e.values) if len(found) < len(places) else ():
+        varying = [place for place in places if np.ptp(table[:, place]) > 0]
+        if len(varying) == len(found):
+            places = varying
+            break
+    pairs = zip((e.grid.names[columns[place]] for place in places), found.tolist(), strict=True)
+    return PerFactor(float(score), {name: value for name, value in pairs if not math.isnan(value)})
+
+
+Compute = Callable[[Any], SupportsFloat | Mapping[str, SupportsFloat]]
 
 
 @dataclass(frozen=True)
 class Metric:
-    """compute: a function of an `Evaluation` that gives a score, or several by the names of the rows.
+    """compute: a function of an `Evaluation` that gives a score, or several by the names of the rows. A `PerFactor` is a
+    score that also has a value for each factor.
 
     rows: what it gives; the first is always present and stands for the metric. better: which direction is better.
     needs: what data set and model must have; a metric that needs factors has references. on: "codes" (means and samples
@@ -286,7 +316,7 @@ def own_metric(name: str, thing: Any) -> Metric | None:
     if not required or not set(required) <= ARGUMENTS.keys():
         raise PartError(f"{name} takes {', '.join(required) or 'no arguments'}; expected {_EXPECTED}")
 
-    def compute(evaluation: Evaluation) -> float | dict[str, float]:
+    def compute(evaluation: Evaluation) -> SupportsFloat | dict[str, SupportsFloat]:
         found: Any = thing(*(ARGUMENTS[one](evaluation) for one in required))
         if not isinstance(found, Mapping):
             return _number(short, thing, found)
@@ -303,8 +333,10 @@ def own_metric(name: str, thing: Any) -> Metric | None:
     return Metric(short, compute, rows, needs=needs, on="posterior" if of_posteriors else "codes", origin=origin(thing))
 
 
-def _number(name: str, thing: Any, value: Any) -> float:
+def _number(name: str, thing: Any, value: Any) -> SupportsFloat:
     """The score from a user's function as a float; if it is not a number, a `MetricError` names the function."""
+    if isinstance(value, PerFactor):
+        return value
     try:
         return float(value)
     except (TypeError, ValueError) as error:

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from hackle.core.columns import Kinds, TableLike, as_array
 from hackle.information.discrete import bin_codes, discrete_entropy, discrete_mutual_information, warn_of_crowded_bins
 from hackle.metrics.checks import MetricError, Table, check_bins, check_matrix, check_split, varying
-from hackle.metrics.metric import Metric, Row
+from hackle.metrics.metric import Evaluation, Metric, PerFactor, Row, per_factor
 
 
 def mig_score(
@@ -107,8 +107,14 @@ def top_two_gap(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
     return ordered[-1] - ordered[-2] if len(ordered) > 1 else ordered[-1]
 
 
+def _compute(e: Evaluation) -> PerFactor:
+    found = binned_information(e.codes, e.factors, bins=e.protocol.bins, kinds="categorical")
+    gaps = mig_per_factor(found.information, found.entropies)
+    return per_factor(e, gaps.mean(), gaps)
+
+
 MIG = Metric(
     "mig",
-    lambda e: mig_score(e.codes, e.factors, bins=e.protocol.bins, kinds="categorical"),
+    _compute,
     (Row("mig", "MIG", "MIG"),),
 )

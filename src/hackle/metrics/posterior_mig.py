@@ -13,9 +13,9 @@ from typing import Unpack
 from numpy.typing import ArrayLike
 
 from hackle.core.columns import TableLike
-from hackle.information.factor_information import FactorOptions
-from hackle.metrics.metric import Evaluation, Metric, Row
-from hackle.metrics.rmig import rmig_score
+from hackle.information.factor_information import FactorOptions, factor_information
+from hackle.metrics.metric import Evaluation, Metric, PerFactor, Row
+from hackle.metrics.rmig import rmig_of, rmig_score
 
 
 def posterior_mig_score(
@@ -33,9 +33,9 @@ def posterior_mig_score(
     return rmig_score(means, logvars, factors, **FactorOptions({"estimator": "sampled", "balanced": True, **options}))
 
 
-def _compute(e: Evaluation) -> float:
+def _compute(e: Evaluation) -> PerFactor:
     bins = e.protocol.posterior_bins
-    return posterior_mig_score(*e.posteriors, e.factors, bins=bins, estimator="quantised", kinds="categorical")
+    return rmig_of(e, factor_information(*e.posteriors, e.factors, bins=bins, balanced=True, kinds="categorical"))
 
 
 POSTERIOR_MIG = Metric(

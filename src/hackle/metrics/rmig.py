@@ -9,7 +9,7 @@ is NaN per factor and left out of the mean. With a single code the second term i
 
 from __future__ import annotations
 
-from typing import Unpack
+from typing import SupportsFloat, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,7 +18,7 @@ from hackle.core.columns import TableLike
 from hackle.information.factor_information import FactorInformation, FactorOptions, factor_information
 from hackle.information.posterior import Floats
 from hackle.metrics.informativeness import informativeness
-from hackle.metrics.metric import Evaluation, Metric, Row
+from hackle.metrics.metric import Evaluation, Metric, PerFactor, Row, per_factor
 from hackle.metrics.mig import top_two_gap
 from hackle.metrics.modularity import modularity_from_information
 
@@ -55,7 +55,12 @@ def rmig_per_factor(found: FactorInformation, *, normalised: bool = True) -> Flo
     return top_two_gap(found.information) / (entropies if normalised else entropies / entropies)
 
 
-def _sampled(e: Evaluation) -> dict[str, float]:
+def rmig_of(e: Evaluation, found: FactorInformation) -> PerFactor:
+    """RMIG from mutual information with the factors of an evaluation, and that of each."""
+    return per_factor(e, rmig_from_information(found), rmig_per_factor(found))
+
+
+def _sampled(e: Evaluation) -> dict[str, SupportsFloat]:
     """Informativeness, RMIG and the MIG of Chen et al. 2018, which assumes equally likely factor values."""
     balanced = factor_information(
         *e.posteriors,
@@ -69,15 +74,15 @@ def _sampled(e: Evaluation) -> dict[str, float]:
     alone = informativeness(*e.posteriors, estimator="sampled", seed=e.seed, device=e.device)
     return {
         "sampled_informativeness_mean": float(alone.mean()),
-        "sampled_rmig": rmig_from_information(e.sampled_factor_information),
-        "sampled_mig": rmig_from_information(balanced),
+        "sampled_rmig": rmig_of(e, e.sampled_factor_information),
+        "sampled_mig": rmig_of(e, balanced),
     }
 
 
 INTERPRETABILITY = Metric(
     "interpretability",
     lambda e: {
-        "rmig": rmig_from_information(e.factor_information),
+        "rmig": rmig_of(e, e.factor_information),
         "posterior_modularity": modularity_from_information(e.factor_information.information),
     },
     (Row("rmig", "RMIG", "RMIG"), Row("posterior_modularity", "modularity with q(z|x)", "Modularity, q(z|x)")),

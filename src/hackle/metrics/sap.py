@@ -12,13 +12,15 @@ values scores far below 1 in the discrete variant.
 
 from __future__ import annotations
 
+from typing import SupportsFloat
+
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.svm import LinearSVC
 
 from hackle.core.columns import Kinds, TableLike
 from hackle.metrics.checks import MetricError, TestPair, check_split, many_classes, standardise
-from hackle.metrics.metric import Metric, Row
+from hackle.metrics.metric import Evaluation, Metric, Row, per_factor
 from hackle.metrics.mig import top_two_gap
 
 
@@ -69,9 +71,14 @@ def sap_matrix(
     return matrix
 
 
+def _compute(e: Evaluation) -> SupportsFloat:
+    matrix = sap_matrix(e.codes, e.values, test=(e.test[0], e.test_values), kinds=e.kinds)
+    return per_factor(e, (gaps := top_two_gap(matrix)).mean(), gaps) if len(matrix) else 0.0
+
+
 SAP = Metric(
     "sap",
-    lambda e: sap_score(e.codes, e.values, test=(e.test[0], e.test_values), kinds=e.kinds),
+    _compute,
     (Row("sap", "SAP", "SAP"),),
     continuous="values",
 )

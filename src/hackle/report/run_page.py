@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -66,6 +67,20 @@ def score_rows(scores: pd.DataFrame) -> list[dict[str, Any]]:
     return shown
 
 
+def factor_rows(scores: pd.DataFrame) -> tuple[list[str], list[tuple[str, str, list[str]]]]:
+    """The names of factors, and the metric, codes and value for each factor of every score that has them."""
+    rows = [row for row in scores.to_dict("records") if isinstance(row.get("per_factor"), Mapping)]
+    names = list(dict.fromkeys(name for row in rows for name in row["per_factor"]))
+    return names, [
+        (
+            row["metric"],
+            row["representation"],
+            ["" if (value := row["per_factor"].get(name)) is None else f"{value:.3f}" for name in names],
+        )
+        for row in rows
+    ]
+
+
 def curves_figure(folder: Path) -> Figure | None:
     """Every term of the objective against steps, or None if the folder has no curves."""
     curves = read_curves(folder)
@@ -106,6 +121,7 @@ def write_run_page(
         run=run,
         protocols=sorted(set(scores["protocol"])) if len(scores) else [],
         scores=score_rows(scores),
+        factors=factor_rows(scores),
         overview=_shown(
             png_bytes(overview(look, captured=captured)),
             "Originals, reconstructions, and one row per latent, sorted by KL to the prior in nats. "

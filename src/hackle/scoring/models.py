@@ -58,8 +58,9 @@ def score(
     runs in evaluation mode without gradients.
 
     The table has a row per score and representation: metric, representation, score, chance, reference, low, high,
-    better (higher, lower or neither), protocol, seed, seconds and note (one line per remark, such as saturation, with
-    its code at the end). If a metric refuses these codes or fails, its score is NaN and its note says why.
+    better (higher, lower or neither), protocol, seed, seconds, note (one line per remark, such as saturation, with
+    its code at the end) and per_factor (the score of each factor by name, where the metric has one; else None). If a
+    metric refuses these codes or fails, its score is NaN and its note says why.
     """
     encoder = _found_model(model, trust, channels, value_range)
     dataset, settings = found(dataset), with_factor_bins(find_protocol(protocol), factor_bins)

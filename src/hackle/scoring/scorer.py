@@ -9,9 +9,9 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, SupportsFloat, get_args
 
 import numpy as np
 import pandas as pd
@@ -24,7 +24,7 @@ from hackle.core.notes import warning_code, with_code
 from hackle.core.types import Dataset
 from hackle.information import PosteriorError
 from hackle.metrics.checks import MetricError
-from hackle.metrics.metric import Metric, Subject, row_of
+from hackle.metrics.metric import Metric, PerFactor, Subject, row_of
 from hackle.scoring.encode import Codebook, Encoder, ModuleEncoder
 from hackle.scoring.evaluation import EncodedPlan
 from hackle.scoring.plan import (
@@ -52,7 +52,7 @@ PERFECT_LOGVAR = 2 * np.log(0.01)
 """Perfect posteriors, for references: means at the standardised factors, standard deviation 0.01."""
 _COLUMNS = (
     *("metric", "representation", "score", "chance", "reference", "low", "high"),
-    *("better", "protocol", "seed", "seconds", "note"),
+    *("better", "protocol", "seed", "seconds", "note", "per_factor"),
 )
 _NAN = float("nan")
 
@@ -70,7 +70,7 @@ def perfect_codebook(grid: FactorGrid, index: NDArray[np.int64]) -> Codebook:
 class Computed:
     """The result of one metric: scores by name, their 95% intervals, the seconds they took, and notes, one per line.
 
-    failure: the note that says why there is no score.
+    failure: the note that says why there is no score. factors: by name of the score, its value for each factor.
     """
 
     scores: dict[str, float]
@@ -78,6 +78,7 @@ class Computed:
     seconds: float
     note: str
     failure: str = ""
+    factors: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
 
 def compute(metric: Metric, evaluation: EncodedPlan, bootstrap: int = 0, what: str = "score") -> Computed:
@@ -91,7 +92,8 @@ def compute(metric: Metric, evaluation: EncodedPlan, bootstrap: int = 0, what: s
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            scores = _scores(metric, evaluation)
+            found = _found(metric, evaluation)
+            scores = {key: float(value) for key, value in found.items()}
     except Exception as error:
         failure = _failure(metric, what, error)
         return Computed({metric.rows[0].name: _NAN}, {}, 0.0, "\n".join([*said, failure]), failure)
@@ -107,7 +109,8 @@ def compute(metric: Metric, evaluation: EncodedPlan, bootstrap: int = 0, what: s
             intervals = _intervals(metric, evaluation, scores, bootstrap)
         except Exception as error:
             said.append(_failure(metric, "interval", error))
-    return Computed(scores, intervals, seconds, "\n".join(dict.fromkeys(said)))
+    factors = {key: value.factors for key, value in found.items() if isinstance(value, PerFactor)}
+    return Computed(scores, intervals, seconds, "\n".join(dict.fromkeys(said)), factors=factors)
 
 
 def _of_continuous(metric: Metric, evaluation: EncodedPlan) -> list[str]:
@@ -124,10 +127,9 @@ def _of_continuous(metric: Metric, evaluation: EncodedPlan) -> list[str]:
     return [*said, with_code(f"{held}continuous factors ({names}) are cut into {grid.bins} bins", "bins")]
 
 
-def _scores(metric: Metric, evaluation: EncodedPlan) -> dict[str, float]:
+def _found(metric: Metric, evaluation: EncodedPlan) -> Mapping[str, SupportsFloat]:
     found = metric.compute(evaluation)
-    scores = found if isinstance(found, Mapping) else {metric.name: found}
-    return {key: float(value) for key, value in scores.items()}
+    return found if isinstance(found, Mapping) else {metric.name: found}
 
 
 def _intervals(
@@ -141,20 +143,20 @@ def _intervals(
     halves score lower or higher than the whole plan. Student's t corrects for a small number of halves.
     """
     rng = np.random.default_rng([evaluation.seed, 5])
-    draws: list[dict[str, float]] = []
+    draws: list[Mapping[str, SupportsFloat]] = []
     failures: list[Exception] = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for _ in range(halves):
             try:
-                draws.append(_scores(metric, evaluation.halved(rng)))
+                draws.append(_found(metric, evaluation.halved(rng)))
             except MetricError as error:  # Half of a few rows may be too little for a metric.
                 failures.append(error)
     if len(failures) > halves / 2:
         raise failures[0]
     found: dict[str, tuple[float, float]] = {}
     for key, score in scores.items():
-        values = np.array([draw[key] for draw in draws if key in draw])
+        values = np.array([float(draw[key]) for draw in draws if key in draw])
         if len(values) > 1 and np.isfinite([score, *values]).all():
             width = float(stdtrit(len(values) - 1, 0.975) * values.std(ddof=1))
             known = row_of(key)
@@ -234,7 +236,7 @@ class Scorer:
                 for key, value in computed.scores.items():
                     low, high = computed.intervals.get(key, (_NAN, _NAN))
                     row = {"metric": key, "representation": representation, "score": value, "low": low, "high": high}
-                    row["chance"] = others.get(key, _NAN)
+                    row |= {"chance": others.get(key, _NAN), "per_factor": computed.factors.get(key)}
                     found.append({**row, "better": metric.better_of(key), "seconds": computed.seconds, "note": note})
         return found
 

@@ -7,7 +7,8 @@ import json
 import math
 import sqlite3
 import zlib
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -20,7 +21,7 @@ from hackle.core.records import record_hash, to_json
 from hackle.core.sources import source_hashes
 from hackle.store.blobs import Blob, pack, pack_curves
 from hackle.store.records import field_columns
-from hackle.store.schema import StoreError, columns_of_runs
+from hackle.store.schema import StoreError, columns_of_runs, has_table
 from hackle.store.tables import STORED_COLUMNS, Outcome
 
 Measure = tuple[str, str, str, int]
@@ -40,6 +41,8 @@ class Score:
     high: float | None
     seconds: float | None
     note: str
+    factors: Mapping[str, float] = field(default_factory=dict)
+    """Its value for each factor, where the metric has them."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +85,8 @@ def entry_of(outcome: Outcome, study: str) -> Entry:
         if key in scores:
             raise StoreError(f"run {row['run']} has two scores for {', '.join(map(str, key))}; expected one")
         value, low, high, seconds = (_finite(score.get(name)) for name in ("score", "low", "high", "seconds"))
-        scores[key] = Score(score["better"], value, low, high, seconds, score.get("note") or "")
+        factors = {name: float(one) for name, one in (score.get("per_factor") or {}).items() if math.isfinite(one)}
+        scores[key] = Score(score["better"], value, low, high, seconds, score.get("note") or "", factors)
     arrays = [pack(name, np.asarray(array)) for name, array in outcome.arrays.items()]
     return Entry(row, scores, pack_curves(outcome.curves), arrays)
 
@@ -117,7 +121,7 @@ def cached_score_array(connection: sqlite3.Connection) -> NDArray[Any]:
 
 def _packed(connection: sqlite3.Connection, run: int | None = None) -> dict[int, bytes]:
     """The packed copies that exist and are intact, of one run or all."""
-    if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'packed_scores'").fetchone():
+    if not has_table(connection, "packed_scores"):
         return {}
     where, values = ("WHERE run = ?", (run,)) if run is not None else ("", ())
     rows = connection.execute(f"SELECT run, data, checksum FROM packed_scores {where}", values)
@@ -178,6 +182,10 @@ def insert_details(connection: sqlite3.Connection, run: int, entry: Entry) -> No
             "INSERT INTO scores VALUES (?, ?, ?, ?, ?, ?, ?)",
             (run, measure, score.score, score.low, score.high, score.seconds, note),
         )
+        connection.executemany(
+            "INSERT INTO factor_scores VALUES (?, ?, ?, ?)",
+            [(run, measure, factor, value) for factor, value in score.factors.items()],
+        )
     for table, blobs in (("curves", entry.curves), ("arrays", entry.arrays)):
         connection.executemany(
             f"INSERT INTO {table} VALUES (?, ?, ?, ?, ?, ?)",
@@ -221,10 +229,15 @@ def read_entry(connection: sqlite3.Connection, run: int) -> Entry:
         raise StoreError(f"run {row['run']} is not what was written")
     # The tables of older versions have columns for these fields.
     row |= {name: column[0] for name, column in field_columns([row["record"]]).items()}
+    factors: dict[int, dict[str, float]] = {}
+    if has_table(connection, "factor_scores"):
+        found = connection.execute("SELECT measure, factor, score FROM factor_scores WHERE run = ?", (run,))
+        for measure, factor, value in found:
+            factors.setdefault(measure, {})[factor] = float(value)
     scores = {
-        tuple(key): Score(*rest)
-        for *key, better, score, low, high, seconds, note in connection.execute(
-            "SELECT metric, representation, protocol, scoring_seed, better, score, low, high, seconds, "
+        tuple(key): Score(*rest, factors.get(measure, {}))
+        for measure, *key, better, score, low, high, seconds, note in connection.execute(
+            "SELECT measure, metric, representation, protocol, scoring_seed, better, score, low, high, seconds, "
             "coalesce(note_text.note, '') FROM scores JOIN measures ON measures.id = scores.measure "
             "LEFT JOIN notes AS note_text ON note_text.id = scores.note WHERE run = ? ORDER BY measure",
             (run,),

@@ -105,14 +105,14 @@ def export(
     file_format: Literal["parquet", "csv"] = "parquet",
     overwrite: bool = False,
 ) -> list[Path]:
-    """Write the tables scores, runs and curves (run, term, step, value) as files into a folder.
+    """Write the tables scores, runs, curves (run, term, step, value) and factors (`FACTOR_COLUMNS`) as files into a folder.
 
     CSV has every digit, an empty cell where there is no number, and no types; Parquet is smaller and faster to read.
     """
     if file_format not in ("parquet", "csv"):
         raise StoreError(f"no format {file_format!r}; there are parquet and csv")
     out = Path(out)
-    paths = [out / f"{name}.{file_format}" for name in ("scores", "runs", "curves")]
+    paths = [out / f"{name}.{file_format}" for name in ("scores", "runs", "curves", "factors")]
     for path in paths:
         if path.exists() and not overwrite:
             raise StoreError(f"{path} is there already; add --overwrite to replace it, or choose another folder")
@@ -122,17 +122,20 @@ def export(
     out.mkdir(parents=True, exist_ok=True)
     # Term by term: the curves of thousands of runs together would not fit in memory.
     curves = (pd.DataFrame(tables.curve(term).assign(term=term), columns=list(_CURVE)) for term in terms)
+    factors = tables.per_factor()
     with ExitStack() as files:
         partial = [files.enter_context(replacing(path)) for path in paths]
         if file_format == "csv":
             scores.to_csv(partial[0], index=False)
             tables.runs.to_csv(partial[1], index=False)
+            factors.to_csv(partial[3], index=False)
             pd.DataFrame(columns=list(_CURVE)).to_csv(partial[2], index=False)
             for frame in curves:
                 frame.to_csv(partial[2], index=False, header=False, mode="a")
         else:
             scores.to_parquet(partial[0], index=False)
             tables.runs.to_parquet(partial[1], index=False)
+            factors.to_parquet(partial[3], index=False)
             _write_parquet(partial[2], curves)
     return paths
 

@@ -8,7 +8,7 @@ tables = hackle.store.read("study")           # what claims, figures and reports
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import lru_cache, partial
@@ -47,10 +47,11 @@ from hackle.store.schema import (
     create_tables,
     damage_advice,
     explained,
+    has_table,
     reference_table,
     undamaged,
 )
-from hackle.store.tables import RUN_COLUMNS, Outcome, Tables
+from hackle.store.tables import FACTOR_COLUMNS, RUN_COLUMNS, Outcome, Tables
 
 _WORDS = ("run", "study", "status", "dataset", "method", "architecture", "sources", "version", "device")
 
@@ -220,6 +221,7 @@ class Store:
             # Claims and figures read the same few one after another.
             curve=lru_cache(maxsize=3)(partial(_curve, self.folder)),
             array=lru_cache(maxsize=3)(partial(_arrays, self.folder, "arrays")),
+            per_factor=lru_cache(maxsize=3)(partial(_per_factor, self.folder)),
         )
 
     def curve_terms(self) -> list[str]:
@@ -265,9 +267,9 @@ def _place(folder: Path) -> Path:
         ) from error
 
 
-def _frame(query: str, connection: sqlite3.Connection) -> pd.DataFrame:
+def _frame(query: str, connection: sqlite3.Connection, values: Sequence[str] = ()) -> pd.DataFrame:
     """The result of a query. SQLite lets any column hold bytes, but none of those read here should."""
-    found = pd.read_sql_query(query, connection)
+    found = pd.read_sql_query(query, connection, params=list(values))
     for name, column in found.items():
         if column.dtype.kind == "O" and any(isinstance(value, bytes) for value in column):
             raise ValueError(f"bytes in the column {name}")
@@ -307,6 +309,22 @@ def _curve(folder: Path, term: str) -> pd.DataFrame:
                 "value": np.concatenate(list(values.values()) or none).astype(np.float64),
             }
         )
+
+
+def _per_factor(folder: Path, metric: str = "") -> pd.DataFrame:
+    """What one metric, or each that is stored, gives for each factor, of every run that has it: `FACTOR_COLUMNS`."""
+    with Store.open(folder) as store, undamaged(store.path):
+        if not has_table(store.connection, "factor_scores"):
+            return pd.DataFrame(columns=list(FACTOR_COLUMNS))
+        found = _frame(
+            "SELECT runs.run, metric, representation, protocol, scoring_seed, factor, factor_scores.score FROM factor_scores "
+            "JOIN runs ON runs.id = factor_scores.run JOIN measures ON measures.id = measure WHERE metric = ? OR ? = '' "
+            "ORDER BY runs.id, metric, representation, protocol, scoring_seed, factor",
+            store.connection,
+            (metric, metric),
+        )
+        words = dict.fromkeys(("run", "metric", "representation", "protocol", "factor"), "category")
+        return found.astype({"score": "float64"} | words)
 
 
 def read(folder: str | Path) -> Tables:

@@ -36,13 +36,16 @@ RUN_COLUMNS = (
 _SCORED = ("metric", "representation", "score", "reference", "low", "high", "better", "protocol", "scoring_seed")
 SCORE_COLUMNS = ("run", *DESIGN, *_SCORED, "seconds", "note")
 """One row per run × representation × metric × protocol, with the columns that identify the run."""
+FACTOR_COLUMNS = ("run", "metric", "representation", "protocol", "scoring_seed", "factor", "score")
+"""One row per score × factor, for the scores of metrics that have a value for each factor."""
 
 
 @dataclass(frozen=True)
 class Outcome:
     """Everything that is kept of one run.
 
-    scores: the rows of `hackle.score`, for every protocol. curves: `step` and each logged term, of equal length.
+    scores: the rows of `hackle.score`, for every protocol; `per_factor` maps factors to values, where a metric has them.
+    curves: `step` and each logged term, of equal length.
     arrays: by name, `codes` (posterior means of the same images for every model of a data set, see
     `hackle.scoring.plan.kept_images`), `informativeness` (l,), `kl` (l,), `mutual_information` (l, f).
     """
@@ -63,13 +66,15 @@ class Tables:
     """The results of many runs.
 
     scores has `SCORE_COLUMNS`, runs has `RUN_COLUMNS`. `curve(term)` is a frame of run, step and value; `array(name)` maps
-    each run that has it to its array.
+    each run that has it to its array. `per_factor(metric)` has `FACTOR_COLUMNS`: what a metric gives
+    for each factor; without a name, what every metric gives.
     """
 
     scores: pd.DataFrame
     runs: pd.DataFrame
     curve: Callable[[str], pd.DataFrame] = lambda term: pd.DataFrame(columns=["run", "step", "value"])
     array: Callable[[str], Mapping[str, NDArray[Any]]] = lambda name: {}
+    per_factor: Callable[..., pd.DataFrame] = lambda metric="": pd.DataFrame(columns=list(FACTOR_COLUMNS))
 
 
 def correlation_constant(runs: pd.DataFrame) -> NDArray[np.float64]:
