@@ -131,6 +131,21 @@ def kim2018(seeds: int = 5, datasets: Sequence[str] = ("dsprites", "shapes3d")) 
     ]
 
 
+def kim2018_models(seeds: int = 2) -> list[dict[str, Any]]:
+    """What appendix H and the data sets without factors add to Kim & Mnih's study."""
+    gan = {"architecture": "adversarial", "strength": 1.0, "seed": range(seeds), "study": "kim2018"}
+    rows = []
+    for codes, classes in ((2, 10), (3, 10), (2, 2), (2, 20)):
+        record = f'{{"method": {{"categories": [{classes}]}}}}'
+        rows += settings(method=["infogan", "infowgan-gp"], dataset="mnist", latents=codes, record=record, **gan)
+    bigger = {**gan, "strength": [0.0, 0.6], "record": '{"architecture": {"hidden": 1024}}'}
+    rows += settings(method="infowgan-gp", latents=4, **bigger)
+    for method, strengths in (("beta-vae", [1.0, 4.0, 16.0, 64.0]), ("factor-vae", [10.0, 20.0, 40.0, 80.0])):
+        data = ["dsprites", "faces3d", "chairs3d", "celeba"]
+        rows += settings(dataset=data, method=method, strength=strengths, seed=range(seeds), study="kim2018")
+    return rows
+
+
 def do2020(seeds: int = 4) -> list[dict[str, Any]]:
     rows = []
     for method, strengths in (
@@ -181,6 +196,20 @@ def _ablations(scores: Any, rng: np.random.Generator) -> list[pd.DataFrame]:
     return parts
 
 
+PICTURES = ("reconstructions", "traversals", "latents", "samples", "pair-maps", "noise")
+
+
+def picture(name: str, latents: int) -> np.ndarray:
+    """What `hackle.report.with_pictures` adds for a run: code k is brightness 10 k, and its KL is 0.1 k."""
+    if name == "latents":
+        return np.array([(code, 0.1 * code, -2.0, 2.0) for code in range(latents)])
+    shape = {"reconstructions": (2, 11), "samples": (8, 8), "pair-maps": (3, 9, 9), "noise": (8, 11)}
+    tiles = np.zeros((*shape.get(name, (latents, 11)), 8, 8, 1), np.uint8)
+    if name == "traversals":
+        tiles += 10 * np.arange(latents, dtype=np.uint8)[:, None, None, None, None]
+    return tiles
+
+
 def tables(
     runs: Iterable[Mapping[str, Any]],
     seed: int = 0,
@@ -195,10 +224,14 @@ def tables(
         "generator",
         "information",
         "discriminator",
+        "wasserstein",
+        "score_factor_vae",
     ),
     factors: int = 5,
+    pictures: bool = False,
 ) -> Tables:
-    """Tables of these runs. Scores of means and samples lie in (0, 1), those of posteriors in (0, 10)."""
+    """Tables of these runs. Scores of means and samples lie in (0, 1), those of posteriors in (0, 10). pictures: as of runs
+    whose weights were kept, tiles of 8 × 8 pixels whose brightness is the code's number."""
     rng = np.random.default_rng(seed)
     frame: Any = pd.DataFrame(list(runs))
     keys = [column for column in frame if column not in ("study", "status", "reason")]
@@ -260,11 +293,14 @@ def tables(
             "codes": lambda latents: (64, latents),
             "informativeness": lambda latents: (latents,),
             "mutual_information": lambda latents: (latents, factors),
+            "posterior_information": lambda latents: (latents, factors),
+            "marginals": lambda latents: (latents, 100),
+            "misjed": lambda latents: (latents, latents),
+            "correlations": lambda latents: (2, latents, latents),
         }
-        if name not in shapes:
-            return {}
-        return {
-            run: own.random(shapes[name](latents)) for run, latents in zip(done["run"], done["latents"], strict=True)
-        }
+        runs = list(zip(done["run"], done["latents"], strict=True))
+        if name in shapes:
+            return {run: own.random(shapes[name](latents)) for run, latents in runs}
+        return {run: picture(name, latents) for run, latents in runs} if pictures and name in PICTURES else {}
 
     return Tables(scores, frame[list(RUN_COLUMNS)], curve, array)

@@ -14,6 +14,7 @@ from figures import tables as made
 from hackle.claims import CLAIMS
 from hackle.core.records import to_json
 from hackle.figures import FIGURES, Chart
+from hackle.figures.selection import select
 from hackle.papers.kim2018.protocols import SENSITIVITY
 from hackle.papers.kim2018.study import kim2018
 from hackle.store.tables import Tables
@@ -204,3 +205,100 @@ def test_a_discriminator_is_shown_without_the_slow_score() -> None:
     assert accuracy.runs == both.runs == 6
     assert accuracy.missing == ()
     assert both.missing == ("no score true_tc",)
+
+
+@pytest.fixture(scope="module")
+def models() -> Tables:
+    runs = [*made.kim2018(2), *made.kim2018_models(6)]
+    return made.tables(runs, codes=("beta_vae", "factor_vae"), posterior=(), pictures=True)
+
+
+def without_pictures_of(tables: Tables, runs: set[str]) -> Tables:
+    def array(name: str) -> dict[str, np.ndarray]:
+        return {run: part for run, part in tables.array(name).items() if run not in runs or name not in made.PICTURES}
+
+    return Tables(tables.scores, tables.runs, tables.curve, array)
+
+
+def best_of(tables: Tables, method: str, dataset: str = "dsprites") -> Any:
+    rows: Any = tables.scores[(tables.scores["metric"] == "factor_vae") & (tables.scores["representation"] == "mean")]
+    return rows[(rows["method"] == method) & (rows["dataset"] == dataset)].sort_values("score").iloc[-1]
+
+
+def test_figure_6_shows_the_best_run_of_each_method(models: Tables) -> None:
+    chart = FIGURES["kim2018-figure-6"](models)
+    for panel, method, title in zip(chart.panels, ("beta-vae", "factor-vae"), ("β-VAE", "FactorVAE"), strict=True):
+        best = best_of(models, method)
+        assert panel.title.startswith(
+            f"{title} {'β' if title[0] == 'β' else 'γ'} = {best.strength:g}, seed {best.seed}"
+        )
+        assert panel.title.endswith(f"FactorVAE score {best.score:.2f}")
+        assert panel.y.ticks[:4] == ("original", "decoded", "z9, KL 0.90", "z8, KL 0.80")
+        assert panel.y.ticks[-1] == "z0, collapsed"
+        # Below the two rows of originals: tiles of 8 pixels with gaps of 2, the code of the highest KL first.
+        assert panel.picture is not None
+        assert panel.picture.shape[:2] == (12 * 10 + 2, 11 * 10 + 2)
+        assert [panel.picture[5 + 10 * row, 5, 0] for row in (2, 3, 11)] == [90, 80, 0]
+    assert [(one.paper, one.here) for one in chart.comparisons] == [
+        (0.814, best_of(models, "beta-vae").score),
+        (4, best_of(models, "beta-vae").strength),
+        (0.889, best_of(models, "factor-vae").score),
+        (35, best_of(models, "factor-vae").strength),
+    ]
+
+
+def test_a_better_run_without_weights_is_named(models: Tables) -> None:
+    best = best_of(models, "beta-vae")
+    chart = FIGURES["kim2018-figure-6"](without_pictures_of(models, {best.run}))
+    assert chart.panels[0].title.endswith(f"(the best, {best.score:.2f}, was not kept)")
+    mine = set(models.runs[models.runs["method"].isin(["beta-vae", "vae"])]["run"])
+    bare = FIGURES["kim2018-figure-6"](without_pictures_of(models, mine))
+    assert [panel.title[:9] for panel in bare.panels] == ["FactorVAE"]
+    assert bare.missing == ("β-VAE: the weights of its runs were not kept",)
+
+
+def test_figures_of_infogan_tell_codes_and_classes_apart(models: Tables) -> None:
+    records = models.runs.set_index("run")["record"]
+    shown = {}
+    for number, classes in ((25, 10), (27, 10), (28, 2), (29, 20), (36, 10), (24, 10)):
+        exhibit = FIGURES[f"kim2018-figure-{number}"]
+        chosen = select(models, exhibit.selections[0]).frame
+        assert all(f'"categories": [{classes}]' in records[run] for run in chosen["run"])
+        assert set(chosen["latents"]) == {3 if number == 27 else 2}
+        shown[number] = exhibit(models)
+    assert [panel.title for panel in shown[25].panels] == [f"seed {seed}" for seed in range(5)]
+    assert shown[25].panels[0].y.ticks == ("code 1", "code 2")
+    assert shown[24].panels[0].level == (0.5, "all called real")
+
+
+def test_bigger_networks_are_figures_of_their_own(models: Tables) -> None:
+    records = models.runs.set_index("run")["record"]
+    for number, bigger in ((9, False), (33, False), (34, True), (35, True)):
+        chosen = select(models, FIGURES[f"kim2018-figure-{number}"].selections[0]).frame
+        assert len(chosen)
+        assert {"1024" in records[run] for run in chosen["run"]} == {bigger}
+    found = FIGURES["kim2018-figure-35"](models).comparisons
+    assert [one.paper for one in found] == ["disappointingly low", 0.6]
+
+
+def test_marginals_stand_beside_the_prior(models: Tables) -> None:
+    chart = FIGURES["kim2018-figure-40"](models)
+    assert [panel.title for panel in chart.panels][::4] == ["β-VAE β = 1", "FactorVAE γ = 10"]
+    panel = chart.panels[0]
+    assert panel.points["run"].nunique() == 10
+    width = 8 / 100
+    run = select(models, FIGURES["kim2018-figure-40"].selections[0]).frame["run"].iloc[0]
+    masses = panel.points.groupby("run")["y"].sum() * width
+    assert masses.loc["z3"] == pytest.approx(models.array("marginals")[run][3].sum())
+    assert panel.summary["y"].sum() * width == pytest.approx(1.0, abs=1e-3)
+
+
+def test_scores_over_training_are_those_at_its_points(models: Tables) -> None:
+    """The FactorVAE score was taken during training and the BetaVAE score was not."""
+    chart = FIGURES["kim2018-figure-4"](models)
+    old, new = chart.panels[2], chart.panels[4]
+    assert (old.x.label, new.x.label) == ("β", "step")
+    curve = models.curve("score_factor_vae")
+    mine = new.points[new.points["run"] == new.points["run"].iloc[0]]
+    known = curve[curve["run"] == mine["run"].iloc[0]]
+    assert list(mine["y"]) == pytest.approx(list(known["value"]))

@@ -28,14 +28,18 @@ from hackle.pictures import (
     PictureError,
     animation,
     captured_figure,
+    code_ends,
+    code_rows,
     histograms,
     importance,
     interpolation,
     mosaic,
     nearest_row,
+    noise_reconstructions,
     overview,
     overview_rows,
     pair_map,
+    pair_maps,
     reconstructions,
     response,
     responses_figure,
@@ -73,6 +77,49 @@ def test_a_traversal_moves_one_latent_of_one_image(look: Look) -> None:
     np.testing.assert_allclose(found[0, -1], look.model.decode(z[None])[0], atol=1e-6)
     z[1] = -SPAN
     np.testing.assert_allclose(found[0, 0], look.model.decode(z[None])[0], atol=1e-6)
+
+
+def test_rows_of_codes_are_traversals_in_the_order_of_the_codes(look: Look) -> None:
+    np.testing.assert_allclose(code_rows(look, 3, 5)[look.order], traversals(look, 3, 5), atol=1e-6)
+    np.testing.assert_allclose(code_ends(look), [(code, look.kl[code], -SPAN, SPAN) for code in range(3)])
+
+
+def test_maps_of_every_pair_span_two_to_either_side(look: Look) -> None:
+    wide = replace(look, axes=tuple(replace(axis, visited=(-9.0, 9.0)) for axis in look.axes))
+    maps = pair_maps(wide, side=3)
+    assert maps.shape == (3, 3, 3, 16, 16, 1)
+    z = look.means[0].copy()
+    # The last of the pairs (0, 1), (0, 2), (1, 2): code 1 moves along the columns, code 2 down the rows.
+    z[1], z[2] = SPAN, -SPAN
+    np.testing.assert_allclose(maps[2, 0, 2], look.model.decode(z[None])[0], atol=1e-6)
+
+
+def look_at_classes(squares: Any, classes: int) -> Look:
+    run = small_run(InfoGAN(categories=(classes,), noise=4), architecture=Adversarial(channels=(8, 8), hidden=16, side=4))
+    return Look.of(Model(run, squares.shape), squares, n=8)
+
+
+def test_a_class_has_one_tile(squares: Any) -> None:
+    look = look_at_classes(squares, 7)
+    rows, ends = code_rows(look, columns=5), code_ends(look, columns=5)
+    assert len(rows) == look.means.shape[1] - 1 + 2
+    np.testing.assert_array_equal(ends[-2:, [0, 2, 3]], [[3, 0, 4], [3, 5, 6]])
+    z = look.means[0].copy()
+    z[-1] = 6
+    np.testing.assert_allclose(rows[-1, 1], look.model.decode(z[None])[0], atol=1e-6)
+    assert (rows[-1, 2:] == 1).all()
+
+
+def test_noise_alone_changes_reconstructions_of_an_image(squares: Any, look: Look) -> None:
+    generated = look_at_classes(squares, 3)
+    tiles = noise_reconstructions(generated, rows=2, columns=4)
+    assert tiles.shape == (2, 4, 16, 16, 1)
+    np.testing.assert_allclose(tiles[1, 0] * 255, generated.images[1], atol=1e-3)
+    noise = np.random.default_rng(0).standard_normal((2, 3, 4), dtype=np.float32)
+    z = np.concatenate([generated.means[1], noise[1, 2]])
+    np.testing.assert_allclose(tiles[1, 3], generated.model.decode(z[None])[0], atol=1e-6)
+    with pytest.raises(PictureError, match="no noise to vary"):
+        noise_reconstructions(look)
 
 
 def test_a_pair_map_moves_two_latents(look: Look) -> None:

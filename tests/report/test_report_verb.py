@@ -78,13 +78,18 @@ def test_runs_with_kept_weights_are_pictured(study: Path, squares: Any, monkeypa
     tables = with_pictures(read(study), study)
     pictures = tables.array("traversals")
     assert list(pictures) == [record_hash(run)]
-    # Originals, reconstructions and three latents; tiles of 16 pixels with gaps of two.
-    assert pictures[record_hash(run)].shape == (5 * 18 + 2, 11 * 18 + 2, 3)
-    assert tables.array("pair-map")[record_hash(run)].shape == (9 * 18 + 2, 9 * 18 + 2, 3)
+    assert pictures[record_hash(run)].shape == (3, 11, 16, 16, 1)
+    assert pictures[record_hash(run)].dtype == np.uint8
+    assert tables.array("pair-maps")[record_hash(run)].shape == (3, 9, 9, 16, 16, 1)
+    assert tables.array("samples")[record_hash(run)].shape == (8, 8, 16, 16, 1)
+    assert tables.array("latents")[record_hash(run)].shape == (3, 4)
     chart = FIGURES["split-encoder-figure-5"](tables)
     shown = [panel for panel in chart.panels if panel.picture is not None]
     assert [panel.title for panel in shown] == ["VAE, split encoder"]
     (traversed,) = shown
+    # Originals, reconstructions and three latents; tiles of 16 pixels with gaps of two.
+    assert traversed.picture is not None
+    assert traversed.picture.shape == (5 * 18 + 2, 11 * 18 + 2, 3)
     assert traversed.y.ticks[:2] == ("original", "decoded")
     assert sorted(name[:2] for name in traversed.y.ticks[2:]) == ["z0", "z1", "z2"]
     assert (traversed.x.ticks[0], traversed.x.ticks[-1]) == ("−2", "2")

@@ -58,8 +58,8 @@ class Exhibit:
     """A figure or table of a paper: its number, what it shows in our words, and how it is made (see above).
 
     columns: how many panels are side by side, if not all of a row. shared_y: whether panels of a row share their y
-    axis. study: the study whose runs it shows, if not the paper's. id: such as `paper-figure-1`, made from the number
-    if not given.
+    axis. study: the study whose runs it shows, if not the paper's. weights: whether it shows pictures of models, whose
+    weights the study must keep. id: such as `paper-figure-1`, made from the number if not given.
     """
 
     paper: str
@@ -75,6 +75,7 @@ class Exhibit:
     columns: int = 0
     shared_y: bool = True
     study: str = ""
+    weights: bool = False
     id: str = ""
 
     def __post_init__(self) -> None:
@@ -104,7 +105,8 @@ class Exhibit:
     @property
     def command(self) -> str:
         """The command that makes the runs it needs."""
-        return f"hackle study run {self.study} --out DIR --datasets {','.join(self.datasets)}"
+        keep = " --keep all" if self.weights else ""
+        return f"hackle study run {self.study} --out DIR --datasets {','.join(self.datasets)}{keep}"
 
     def __call__(self, tables: Tables, judged: Mapping[str, Judgement] | None = None) -> Chart:
         """The figure of these tables.

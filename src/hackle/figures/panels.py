@@ -1,7 +1,8 @@
 """The kinds of panel that figures are made of: functions from the runs that were selected to a `Panel` with every run in it.
 
 Each kind gives a panel, or raises `Lacking` with what is missing. Exhibits use them as in
-`panels(swarm, "mig", "method", each="dataset")`; `heat` and `traversals` are for panel functions of your own.
+`panels(swarm, "mig", "method", each="dataset")`; `heat` is for panel functions of your own. Pictures of models are in
+`hackle.figures.models`.
 """
 
 from __future__ import annotations
@@ -20,8 +21,6 @@ from hackle.figures import words
 from hackle.figures.chart import SUMMARY, Axis, Frame, Panel
 from hackle.figures.selection import Selected, medians, spread, summarise
 
-COLLAPSED = 0.01
-"""Nats of KL to the prior up to which a latent has collapsed."""
 MEANS = "Dots are single runs; the bar is their mean with a 95% t interval."
 CURVES = "Thin lines are single runs, the thick line is their mean at each step."
 MEDIANS = "Dots are single runs; lines join medians over seeds, bars span the quartiles."
@@ -302,34 +301,6 @@ def informations(information: np.ndarray, dataset: str, title: str = "") -> Pane
 def heat(cells: Frame, *, title: str = "", signed: bool = True, digits: int = 2, shaded: bool = True) -> Panel:
     """A matrix with its numbers written in."""
     return Panel(title, cells=cells, signed=signed, digits=digits, shaded=shaded)
-
-
-def traversals(title: str, picture: np.ndarray, latents: np.ndarray) -> Panel:
-    """Originals, reconstructions and traversals with the names of their rows.
-
-    latents: a row for each traversal with the latent's index, its KL to the prior in nats, its first and its last
-    value.
-    """
-    names = [_latent(int(latent), kl) for latent, kl, *_ in latents]
-    across = traversed(latents[0], "value of the latent")
-    if len({tuple(ends) for ends in latents[:, 2:].tolist()}) > 1:
-        names = [f"{name}, {' … '.join(_ends(row))}" for name, row in zip(names, latents, strict=True)]
-        across = replace(across, ticks=("first", *across.ticks[1:-1], "last"))
-    return Panel(title, across, Axis(ticks=("original", "decoded", *names)), picture=picture)
-
-
-def _latent(latent: int, kl: float) -> str:
-    return f"z{latent}, collapsed" if kl <= COLLAPSED else f"z{latent}, KL {kl:.2f}"
-
-
-def traversed(latent: np.ndarray, label: str, columns: int = 11) -> Axis:
-    """The axis of a picture along which a latent moves: its first and its last value at the ends."""
-    low, high = _ends(latent)
-    return Axis(label, ticks=(low, *("",) * (columns - 2), high))
-
-
-def _ends(latent: np.ndarray) -> list[str]:
-    return [f"{value:g}".replace("-", "−") for value in latent[2:]]
 
 
 def shared(panels: Sequence[Panel | None]) -> tuple[float, float]:

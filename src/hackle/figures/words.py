@@ -89,7 +89,7 @@ def value(column: str, what: Any) -> str:
     named = {"method": method, "dataset": dataset, "architecture": architecture}
     if column in named:
         return named[column](what)
-    if column in CONFIGURATION and column != "strength":
+    if column in (*CONFIGURATION, "seed") and column != "strength":
         return in_words(column, what)
     return what if isinstance(what, str) else f"{what:g}"
 

@@ -1,5 +1,6 @@
 """Pictures of one model: what each latent does, what it says about the factors, and samples from the prior."""
 
+from hackle.core.tiles import Picture, mosaic, to_bytes
 from hackle.pictures.captured import Captured, Response, importance, nearest_row, response
 from hackle.pictures.encoding import data_address, gif_bytes, png_bytes
 from hackle.pictures.gallery import Gallery, show
@@ -11,12 +12,15 @@ from hackle.pictures.plots import (
     responses_figure,
     top_latents_figure,
 )
-from hackle.pictures.tiles import Picture, mosaic, to_bytes
 from hackle.pictures.views import (
     animation,
+    code_ends,
+    code_rows,
     interpolation,
+    noise_reconstructions,
     overview_rows,
     pair_map,
+    pair_maps,
     reconstructions,
     samples,
     top_latents,
@@ -35,6 +39,8 @@ __all__ = [
     "animation",
     "axes_of",
     "captured_figure",
+    "code_ends",
+    "code_rows",
     "data_address",
     "gif_bytes",
     "histograms",
@@ -42,9 +48,11 @@ __all__ = [
     "interpolation",
     "mosaic",
     "nearest_row",
+    "noise_reconstructions",
     "overview",
     "overview_rows",
     "pair_map",
+    "pair_maps",
     "png_bytes",
     "reconstructions",
     "response",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from PIL import Image
 
-from hackle.pictures.tiles import Picture
+from hackle.core.tiles import Picture
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any, overload
 
 from hackle.core.factors import scored_factors
+from hackle.core.tiles import mosaic
 from hackle.core.types import Dataset
 from hackle.datasets import AnyData, found, load_of_run, warn_of_other
 from hackle.pictures.captured import Captured, importance, response
 from hackle.pictures.encoding import data_address, gif_bytes, png_bytes
 from hackle.pictures.look import Look, PictureError
 from hackle.pictures.plots import captured_figure, histograms, overview, responses_figure, top_latents_figure
-from hackle.pictures.tiles import mosaic
 from hackle.pictures.views import animation, interpolation, pair_map, samples
 from hackle.train.model import Model
 

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 from hackle.core.gaussian import kl_per_latent
 from hackle.core.method import Code
+from hackle.core.tiles import Picture
 from hackle.core.types import Dataset, HackleError
-from hackle.pictures.tiles import Picture
 from hackle.train.model import Model
 
 SPAN, REACH = 2.0, 3.0

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hackle.core.palette import LIGHT
+from hackle.core.tiles import mosaic
 from hackle.pictures.captured import Captured, Response
 from hackle.pictures.look import Look
-from hackle.pictures.tiles import mosaic
 from hackle.pictures.views import overview_rows, top_latents
 
 if TYPE_CHECKING:

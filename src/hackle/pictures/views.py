@@ -1,18 +1,22 @@
 """Views of one model as decoded images: reconstructions, traversals, samples, maps of two latents, interpolations.
 
 The layouts follow the papers: traversals sorted by KL as in Kim & Mnih 2018, Fig. 6; maps of two latents as in Yang et al.
-2020, Fig. 3; the latents that say most about a factor as in Do & Tran 2020, Fig. 12 and 16.
+2020, Fig. 3, and Do & Tran 2020, Fig. 26; the latents that say most about a factor as in Do & Tran 2020, Fig. 12 and 16;
+images of the same codes with other noise as in Kim & Mnih 2018, Fig. 26.
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hackle.core.method import about
+from hackle.core.tiles import Picture, mosaic
 from hackle.pictures.captured import Captured
-from hackle.pictures.look import Look
-from hackle.pictures.tiles import Picture, mosaic
+from hackle.pictures.look import SPAN, Look, PictureError
 
 Images = NDArray[np.float32]
 
@@ -48,6 +52,55 @@ def pair_map(look: Look, first: int, second: int, image: int = 0, side: int = 9)
     z[:, :, first] = look.axes[first].values(side)[:, None]
     z[:, :, second] = look.axes[second].values(side)[None, :]
     return _decode(look, z)
+
+
+def pair_maps(look: Look, codes: int = 3, image: int = 0, side: int = 9) -> Images:
+    """Maps (pairs, side, side, h, w, c) of every pair among the first continuous codes, each from −2 to 2 as in both papers:
+    the first of a pair moves along the columns, the second down the rows."""
+    wide = replace(look, axes=tuple(replace(axis, visited=(-SPAN, SPAN)) for axis in look.axes))
+    pairs = combinations(look.continuous[:codes].tolist(), 2)
+    return np.stack([pair_map(wide, second, first, image, side) for first, second in pairs])
+
+
+def _code_values(look: Look, columns: int) -> list[tuple[int, NDArray[np.float32]]]:
+    """The rows of traversals in the order of the codes: a code and its values. Each class of a categorical code comes once,
+    in as many rows as the classes need."""
+    rows: list[tuple[int, NDArray[np.float32]]] = []
+    for code, axis in enumerate(look.axes):
+        classes = axis.prior == "categorical"
+        values = np.arange(axis.classes, dtype=np.float32) if classes else axis.values(columns)
+        rows += [(code, values[start : start + columns]) for start in range(0, len(values), columns)]
+    return rows
+
+
+def code_ends(look: Look, columns: int = 11) -> NDArray[np.float64]:
+    """What the rows of `code_rows` are, (rows, 4): the code, its KL to the prior, the row's first and last value."""
+    return np.array([(code, look.kl[code], values[0], values[-1]) for code, values in _code_values(look, columns)])
+
+
+def code_rows(look: Look, image: int = 0, columns: int = 11) -> Images:
+    """Traversals (rows, columns, h, w, c) of an image's codes in their order; tiles that a row of classes spares are white."""
+    rows = _code_values(look, columns)
+    lengths = [len(values) for _, values in rows]
+    z = np.repeat(look.means[[image]], sum(lengths), axis=0)
+    z[np.arange(len(z)), np.repeat([code for code, _ in rows], lengths)] = np.concatenate([one for _, one in rows])
+    decoded = _decode(look, z)
+    tiles = np.ones((len(rows), columns, *decoded.shape[1:]), np.float32)
+    tiles[np.arange(columns) < np.array(lengths)[:, None]] = decoded
+    return tiles
+
+
+def noise_reconstructions(look: Look, rows: int = 8, columns: int = 11, seed: int = 0) -> Images:
+    """Images (rows, columns, h, w, c): one of the data set, then what a generator makes of its codes with other noise."""
+    method = look.model.run.method
+    noise = about(method).noise_inputs(method)
+    if not noise:
+        raise PictureError("this model has no noise to vary beside its codes")
+    rows = min(rows, len(look.images))
+    draws = np.random.default_rng(seed).standard_normal((rows, columns - 1, noise), dtype=np.float32)
+    codes = np.repeat(look.means[:rows, None], columns - 1, axis=1)
+    originals = look.images[:rows, None].astype(np.float32) / np.float32(255)
+    return np.concatenate([originals, _decode(look, np.concatenate([codes, draws], axis=-1))], axis=1)
 
 
 def interpolation(look: Look, first: int = 0, second: int = 1, columns: int = 11) -> Images:

@@ -1,8 +1,10 @@
 """Pictures of the runs whose weights a study kept, made when a figure asks for them.
 
-Figures see only tables, and a table of results holds no images. `with_pictures` adds three arrays to a study's tables:
-`traversals`, pictures of reconstructions above the traversals of every latent; `pair-map`, pictures of two latents
-moving together; and `latents`, what the rows of the traversals are: index, KL to the prior, first and last value.
+Figures see only tables, and a table of results holds no images. `with_pictures` adds arrays to a study's tables, images as
+uint8 tiles (rows, columns, h, w, c), which figures choose from and lay out: `reconstructions`, originals above their
+reconstructions; `traversals` of every code; `latents`, what their rows are: code, KL to the prior, first and last value;
+`samples` from the prior; `pair-maps` (pairs, rows, columns, h, w, c) of two codes that move together; `noise`, images beside
+what a generator makes of their codes with other noise.
 """
 
 from __future__ import annotations
@@ -13,33 +15,30 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from hackle.core.types import Dataset, HackleError
 from hackle.datasets import load, needs_trust
-from hackle.pictures import Look, Picture, mosaic, overview_rows, pair_map
+from hackle.pictures import (
+    Look,
+    code_ends,
+    code_rows,
+    noise_reconstructions,
+    pair_maps,
+    reconstructions,
+    samples,
+    to_bytes,
+)
 from hackle.store.tables import Tables
 from hackle.train.model import Model
 
-
-def _traversals(look: Look) -> Picture:
-    return mosaic(overview_rows(look))
-
-
-def _pair_map(look: Look) -> Picture:
-    first, second = look.continuous[:2]
-    return mosaic(pair_map(look, int(second), int(first)))
-
-
-def _latents(look: Look) -> NDArray[np.float64]:
-    return np.array([(latent, look.kl[latent], *look.axes[latent].ends) for latent in look.order])
-
-
 PICTURES: dict[str, Callable[[Look], NDArray[Any]]] = {
-    "traversals": _traversals,
-    "pair-map": _pair_map,
-    "latents": _latents,
+    "reconstructions": reconstructions,
+    "traversals": code_rows,
+    "latents": code_ends,
+    "samples": samples,
+    "pair-maps": pair_maps,
+    "noise": noise_reconstructions,
 }
 
 
@@ -102,7 +101,8 @@ class KeptPictures(Mapping[str, NDArray[Any]]):
         return run in self._looks
 
     def __getitem__(self, run: str) -> NDArray[Any]:
-        return self._draw(self._looks[run])
+        drawn = self._draw(self._looks[run])
+        return drawn if drawn.ndim == 2 else to_bytes(drawn)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._looks)

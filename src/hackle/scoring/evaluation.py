@@ -21,10 +21,12 @@ from hackle.information import (
     discrete_mutual_information,
     factor_information,
 )
-from hackle.information.quantised import Bins
-from hackle.metrics.informativeness import informativeness
+from hackle.information.posterior import Posteriors
+from hackle.information.quantised import Bins, quantise
+from hackle.metrics.correlation import correlation_matrix, sampled_correlation_matrix
 from hackle.metrics.likelihood import kl_divergence
 from hackle.metrics.metric import Codes, Labels, Part, Posterior, Subject, Values
+from hackle.metrics.misjed import misjed
 from hackle.scoring.encode import Codebook
 from hackle.scoring.plan import Groups, Plan, half_of, rows_of, values_of
 from hackle.scoring.protocol import Protocol
@@ -201,19 +203,30 @@ class EncodedPlan:
         return replace(self, plan=half_of(self.grid, self.plan, self.split, rng))
 
     def code_informations(self) -> dict[str, NDArray]:
-        """What codes say about the data and about each factor, for figures.
+        """What codes say about the data and about each factor, and how they are distributed, for figures.
 
-        `mutual_information` (l, f): of each code's mean and each factor, with equal-width bins. `informativeness` (l,):
-        I(x; z_i) of each code's posterior. `kl` (l,): the mean KL of each code's posterior to the prior.
+        `mutual_information` (l, f): of each code's mean and each factor, with equal-width bins; `posterior_information`
+        (l, f): the same of its posterior. `informativeness` (l,): I(x; z_i) of each code's posterior. `kl` (l,): the mean KL
+        of each code's posterior to the prior. `marginals` (l, bins): the mass of q(z_i) in equal bins of [−4, 4]. `misjed`
+        (l, l): MISJED of pairs, normalised. `correlations` (2, l, l): of draws from the posteriors, and of their means.
         """
         found: dict[str, NDArray] = {}
-        if scored_factors(self.grid):
+        scored = bool(scored_factors(self.grid))
+        if scored:
             binned = bin_codes(self.codes, self.protocol.bins)
             found["mutual_information"] = discrete_mutual_information(binned, self.factors)
         if self.has_posteriors:
             # Posteriors that are refused or lie beyond the bins are reported with the scores that they affect.
             with warnings.catch_warnings(), suppress(PosteriorError):
                 warnings.simplefilter("ignore")
+                bins = self.protocol.posterior_bins
                 found["kl"] = kl_divergence(*self.posteriors).per_code
-                found["informativeness"] = informativeness(*self.posteriors, bins=self.protocol.posterior_bins)
+                quantised = quantise(Posteriors(*self.posteriors), Bins(bins))
+                found["informativeness"] = quantised.information
+                found["marginals"] = quantised.masses.astype(np.float32)
+                found["misjed"] = misjed(*self.posteriors, bins=bins, normalised=True).astype(np.float32)
+                drawn = sampled_correlation_matrix(*self.posteriors, correlation=self.correlation, seed=self.seed)
+                found["correlations"] = np.stack([drawn, correlation_matrix(self.posteriors[0])]).astype(np.float32)
+                if scored:
+                    found["posterior_information"] = self.factor_information.information
         return found

@@ -47,7 +47,7 @@ class Outcome:
     scores: the rows of `hackle.score`, for every protocol; `per_factor` maps factors to values, where a metric has them.
     curves: `step` and each logged term, of equal length.
     arrays: by name, `codes` (posterior means of the same images for every model of a data set, see
-    `hackle.scoring.plan.kept_images`), `informativeness` (l,), `kl` (l,), `mutual_information` (l, f).
+    `hackle.scoring.plan.kept_images`) and those of `EncodedPlan.code_informations`, such as `informativeness` (l,).
     """
 
     run: Any

@@ -1,8 +1,8 @@
 """Kim & Mnih 2018: FactorVAE against β-VAE and other rivals, and estimates of the total correlation.
 
-Scores over training (Fig. 4, 7, 23) are kept only at its end, so curves are drawn of what training logs and scores by weight.
+Scores over training (Fig. 4, 7, 23) are those that runs took at points of it; without any, those at its end by weight.
 Figure 3's model is one that leaves a factor out, as the paper's claim has it; unlike the paper's it is scored on shape too. Of
-InfoWGAN-GP's grid Figure 8 shows the best noise size and learning rates at each λ.
+InfoWGAN-GP's grid Figure 8 shows the best noise size and learning rates at each λ. Pictures are in `figures_models`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from hackle.core.parts import name_of
 from hackle.figures import words
 from hackle.figures.chart import Comparison, Frame, Panel, Series
 from hackle.figures.exhibit import Exhibit
-from hackle.figures.panels import curves, informations, over_protocols, panels, scatter, swarm
+from hackle.figures.panels import MEANS, Lacking, curves, informations, over_protocols, panels, scatter, swarm
 from hackle.figures.selection import Runs, Selected
 from hackle.papers.kim2018.claims import PAPER, bigger_networks, leaves_out
 from hackle.papers.kim2018.settings import BATCH_BETAS, BOUNDS, settings
@@ -27,11 +27,11 @@ from hackle.store.records import setting_numbers
 from hackle.store.tables import Tables
 
 _MARKS = ("beta_vae", "factor_vae")
-_SHAPES = {"dsprites": "2D Shapes", "shapes3d": "3D Shapes"}
-_STAND_IN = {"shapes3d": "rooms3d"}
+SHAPES = {"dsprites": "2D Shapes", "shapes3d": "3D Shapes"}
+STAND_IN = {"shapes3d": "rooms3d"}
 
 
-def _runs(metrics: tuple[str, ...], *methods: str, dataset: str = "dsprites", **more: Any) -> Runs:
+def runs_of(metrics: tuple[str, ...], *methods: str, dataset: str = "dsprites", **more: Any) -> Runs:
     """Runs of some methods with the paper's number of latents."""
     usual = settings(methods[0] if methods else "beta-vae", dataset)
     where: dict[str, Any] = {"dataset": dataset, "latents": usual.latents}
@@ -41,16 +41,26 @@ def _runs(metrics: tuple[str, ...], *methods: str, dataset: str = "dsprites", **
     return Runs(metrics, where, **{**told, **more})
 
 
+def _developing(chosen: Selected, metric: str, *, title: str = "", label: str = "", hold: float | None = None) -> Panel:
+    """A score at points of the training; where no run took it there, the scores at its end by weight."""
+    name = words.measure(metric).label
+    try:
+        return curves(chosen, {f"score_{metric}": name}, label or name, title=title, hold=hold)
+    except Lacking:
+        return swarm(chosen, metric, "strength", title=title, hold=hold)
+
+
 def _over_training(*methods: str) -> tuple[Runs, tuple[tuple[Any, ...], ...]]:
-    """Reconstruction error over training, and both metrics by weight; a column for each method."""
+    """Reconstruction error and both metrics over training; a column for each method."""
     term = {"reconstruction": "reconstruction error"}
     first = panels(curves, term, "reconstruction error (nats)", each="method")
-    return _runs(_MARKS, *methods, series="weight"), (
+    return runs_of(_MARKS, *methods, series="weight"), (
         (first,),
-        *((panels(swarm, metric, "strength", each="method"),) for metric in _MARKS),
+        *((panels(_developing, metric, each="method"),) for metric in _MARKS),
     )
 
 
+_AT_THE_END = f"A score that no run took during training is that at its end: {MEANS[0].lower()}{MEANS[1:]}"
 _MARKED_MEANS = (
     "Small marks are runs, large ones the means of a weight, which stands beside them; bars are 95% t intervals of the mean "
     "score."
@@ -152,7 +162,7 @@ def _sensitivity(number: int, title: str, caption: str, metric: str, names: str,
 
     return Exhibit(
         *(PAPER, f"Figure {number}", title, caption),
-        _runs((), "beta-vae"),
+        runs_of((), "beta-vae"),
         ((panels(over_protocols, metric, rf"kim2018-{names}(?:@\d+)?", label, one_model=True),),),
         claims,
         reported,
@@ -179,23 +189,23 @@ def _bounds(dataset: str) -> Runs:
         both = zip(frame["method"], frame["strength"], strict=True)
         return frame.assign(model=["VAE" if weight == 1 else words.method(name, weight) for name, weight in both])
 
-    told = {"called": _SHAPES, "series": "", "named": (("dataset", "method", "strength"),), "change": models}
+    told = {"called": SHAPES, "series": "", "named": (("dataset", "method", "strength"),), "change": models}
     (vae, _), (beta, _), (gamma, _) = BOUNDS[dataset].values()
-    stand_ins = _STAND_IN if dataset in _STAND_IN else {}
+    stand_ins = STAND_IN if dataset in STAND_IN else {}
     weights = {"beta-vae": (vae, beta), "factor-vae": (gamma,)}
-    return _runs(("iwae",), dataset=dataset, weights=weights, stand_ins=stand_ins, **told)
+    return runs_of(("iwae",), dataset=dataset, weights=weights, stand_ins=stand_ins, **told)
 
 
 def _reported_bounds(shown: Sequence[Panel]) -> Iterator[Comparison]:
     for panel in shown:
-        reported = BOUNDS["dsprites" if panel.title == _SHAPES["dsprites"] else "shapes3d"].items()
+        reported = BOUNDS["dsprites" if panel.title == SHAPES["dsprites"] else "shapes3d"].items()
         paper = {"VAE" if name == "vae" else words.method(name, weight): bound for name, (weight, bound) in reported}
         for row in panel.summary.itertuples():
             model = panel.x.ticks[int(row.x)]
             yield Comparison.of(f"{panel.title}, {model}: IWAE bound", paper[model], row)
 
 
-_PAIR = ("beta-vae", "factor-vae")
+PAIR = ("beta-vae", "factor-vae")
 _TC, _ESTIMATE = "total correlation (nats)", {"total_correlation": "discriminator's estimate"}
 EXHIBITS = (
     Exhibit(
@@ -204,7 +214,7 @@ EXHIBITS = (
         "Where the old metric fails",
         "FactorVAE score against BetaVAE score of every β-VAE on 2D Shapes, and what the latents of one that leaves a factor "
         "out know.",
-        _runs(_MARKS, "beta-vae", change=_with_kinds),
+        runs_of(_MARKS, "beta-vae", change=_with_kinds),
         ((_marked,),),
         ("kim2018.old-metric-fails",),
         series=tuple(Series(name, index, index) for index, name in enumerate((*_KINDS.values(), _UNCERTAIN))),
@@ -215,16 +225,17 @@ EXHIBITS = (
         PAPER,
         "Figure 4",
         "β-VAE and FactorVAE by weight",
-        "Reconstruction error during training and both metrics at its end, for each β and γ, on 2D Shapes.",
-        *_over_training(*_PAIR),
+        "Reconstruction error and both metrics during training, for each β and γ, on 2D Shapes.",
+        *_over_training(*PAIR),
         ("kim2018.factor-vae-above-vae", "kim2018.factor-vae-keeps-reconstruction", "kim2018.metrics-correlate"),
+        reading=_AT_THE_END,
     ),
     Exhibit(
         PAPER,
         "Figure 5",
         "Error against disentanglement",
         "Reconstruction error against the FactorVAE score on 2D Shapes: low and high is good.",
-        _runs(("reconstruction", "factor_vae"), *_PAIR, called=_SHAPES),
+        runs_of(("reconstruction", "factor_vae"), *PAIR, called=SHAPES),
         ((_TRADE_OFF,),),
         ("kim2018.factor-vae-above-beta-vae", "kim2018.same-reconstruction"),
         _at_its_best({"β-VAE": (0.73, "β = 4", 45, 0.814), "FactorVAE": (0.82, "γ = 40", 45, 0.889)}),
@@ -234,13 +245,13 @@ EXHIBITS = (
         PAPER,
         "Figure 7",
         "The discriminator and the true total correlation",
-        "Total correlation of FactorVAE's codes on 2D Shapes: by sampling when training has ended, as the discriminator "
-        "sees it during training, and one against the other.",
+        "Total correlation of FactorVAE's codes on 2D Shapes during training: by sampling, as the discriminator sees it, and "
+        "one against the other when training has ended.",
         # Runs without the true total correlation, a slow score, still have a discriminator.
-        _runs(("true_tc", "factor_vae"), "factor-vae", series="weight", change=_with_estimate),
+        runs_of(("true_tc", "factor_vae"), "factor-vae", series="weight", change=_with_estimate),
         (
             (
-                panels(swarm, "true_tc", "strength", title="true TC, after training", hold=0.0),
+                panels(_developing, "true_tc", title="true TC", hold=0.0),
                 panels(curves, _ESTIMATE, _TC, title="discriminator's estimate", hold=0.0),
                 panels(
                     *(scatter, "true_tc", "estimate"),
@@ -253,6 +264,7 @@ EXHIBITS = (
             ),
         ),
         ("kim2018.discriminator-underestimates", "kim2018.tc-falls-with-gamma", "kim2018.tc-falls-in-training"),
+        reading=_AT_THE_END,
         shared_y=False,
     ),
     Exhibit(
@@ -260,7 +272,7 @@ EXHIBITS = (
         "Figure 8",
         "InfoWGAN-GP",
         "Both metrics of InfoWGAN-GP on 2D Shapes by the weight of its information term, with the networks of Table 5.",
-        _runs(_MARKS, "infowgan-gp", change=_tuned),
+        runs_of(_MARKS, "infowgan-gp", change=_tuned),
         (tuple(panels(swarm, metric, "strength", title=words.measure(metric).label) for metric in _MARKS),),
         ("kim2018.infowgan-gp-below-old", "kim2018.infowgan-gp-below-new"),
         _best_of_the_new_metric,
@@ -272,7 +284,7 @@ EXHIBITS = (
         "Figure 10",
         "Error against disentanglement in 3D",
         "As Figure 5, on 3D Shapes, or on Rooms3D where that alone was trained.",
-        _runs(("reconstruction", "factor_vae"), *_PAIR, dataset="shapes3d", called=_SHAPES, stand_ins=_STAND_IN),
+        runs_of(("reconstruction", "factor_vae"), *PAIR, dataset="shapes3d", called=SHAPES, stand_ins=STAND_IN),
         ((_TRADE_OFF,),),
         ("kim2018.factor-vae-above-vae-3d", "kim2018.same-score-3d", "kim2018.lower-reconstruction-3d"),
         _at_its_best(
@@ -303,7 +315,7 @@ EXHIBITS = (
         "Why a batch does not do",
         "The total correlation as a batch of 10,000 estimates it, for β-VAEs on 2D Shapes: a divergence that comes out "
         "negative.",
-        _runs(("batch_tc",), "beta-vae"),
+        runs_of(("batch_tc",), "beta-vae"),
         (
             (
                 _lacking_betas,
@@ -319,13 +331,14 @@ EXHIBITS = (
         "As Figure 4, for the adversarial autoencoder and the variant of FactorVAE that pulls q(z) to the prior (Eq. 12).",
         *_over_training("adversarial-autoencoder", "factor-vae-prior"),
         ("kim2018.aae-below", "kim2018.prior-below"),
+        reading=_AT_THE_END,
     ),
     Exhibit(
         PAPER,
         "Figure 37",
         "The discriminator's accuracy",
         "How often FactorVAE's discriminator is right during training on 2D Shapes, for each γ.",
-        _runs((), "factor-vae", series="weight"),
+        runs_of((), "factor-vae", series="weight"),
         (
             (
                 panels(

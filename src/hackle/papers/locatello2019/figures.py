@@ -22,6 +22,7 @@ from hackle.claims.view import View
 from hackle.figures import words
 from hackle.figures.chart import Axis, Comparison, Frame, Panel, no_summary
 from hackle.figures.exhibit import Exhibit
+from hackle.figures.models import reconstructed
 from hackle.figures.panels import MEDIANS, Lacking, Panels, against_strength, heat, panels, scatter, score_axis, swarm
 from hackle.figures.selection import Runs, Selected, present, rank_correlation, select, spread
 from hackle.papers.locatello2019.claims import (
@@ -231,24 +232,38 @@ _WITHOUT_LABELS = ("reconstruction", "kl", "elbo", "gaussian_tc")
 _CELLS = "Cells: Spearman's rank correlation over all runs of a data set."
 _SETTINGS = "each the median of its seeds."
 _EFFICIENCY = "Dots are runs. Efficiency: accuracy with 100 labelled images over that with 10,000."
+
+
+def _total_correlations(number: int, title: str, caption: str, *claims: str, **more: Any) -> Exhibit:
+    runs = _runs(("gaussian_tc",), **more)
+    return _exhibit(f"Figure {number}", title, caption, runs, _ON_WEIGHT, *claims, columns=4)
+
+
 EXHIBITS = (
     _exhibit(
-        "Figure 2",
+        "Figure 1",
+        "Reconstructions",
+        "Images of each data set beside their reconstructions by one of its models.",
+        _runs(()),
+        ((panels(reconstructed, each="dataset"),),),
+        reading="Odd columns are images, even columns their reconstructions by the first run whose weights were kept.",
+        columns=4,
+        weights=True,
+    ),
+    _total_correlations(
+        2,
         "Total correlation of samples",
         "Total correlation of a Gaussian fitted to sampled codes, against the method's weight.",
-        _runs(("gaussian_tc",), methods=METHODS[:-1], representation="sampled"),
-        _ON_WEIGHT,
         *("tc-of-samples-falls", "tc-of-samples-factor-vae"),
-        columns=4,
+        methods=METHODS[:-1],
+        representation="sampled",
     ),
-    _exhibit(
-        "Figure 3",
+    _total_correlations(
+        3,
         "Total correlation of means",
         "Total correlation of a Gaussian fitted to the codes' means, against the method's weight.",
-        _runs(("gaussian_tc",), methods=METHODS[:-1]),
-        _ON_WEIGHT,
         "tc-of-means-rises",
-        columns=4,
+        methods=METHODS[:-1],
     ),
     _exhibit(
         "Figure 4",
@@ -359,6 +374,10 @@ EXHIBITS = (
         "efficiency-trees",
         reading=_EFFICIENCY,
     ),
+    _total_correlations(
+        15, "Total correlation of samples, every method", "As Figure 2, with AnnealedVAE.", representation="sampled"
+    ),
+    _total_correlations(16, "Total correlation of means, every method", "As Figure 3, with AnnealedVAE."),
     _exhibit(
         "Table 1",
         "Choosing by transfer",

@@ -12,7 +12,8 @@ from typing import Any
 
 from hackle.figures.chart import Panel
 from hackle.figures.exhibit import Exhibit
-from hackle.figures.panels import informations, panels, scatter, swarm, traversals
+from hackle.figures.models import traversals
+from hackle.figures.panels import informations, panels, scatter, swarm
 from hackle.figures.selection import Runs, Selected
 from hackle.papers.split_encoder.claims import PAPER, STRENGTHS
 
@@ -50,10 +51,10 @@ def _knowledge(chosen: Selected) -> Iterator[Panel | str]:
 
 
 def _traversals(chosen: Selected) -> Iterator[Panel | str]:
-    pictures, latents = chosen.tables.array("traversals"), chosen.tables.array("latents")
+    pictures = chosen.tables.array("traversals")
     for name, run, _ in _best_runs(chosen):
         if run in pictures:
-            yield traversals(name, pictures[run], latents[run])
+            yield traversals(name, chosen.tables, run)
         else:
             yield f"{name}: no traversals, its best run's weights were not kept"
 

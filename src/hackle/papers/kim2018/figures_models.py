@@ -1,0 +1,264 @@
+"""Kim & Mnih 2018, single models: traversals, samples, marginal distributions, the data sets without known factors, and the
+study of InfoGAN and InfoWGAN-GP (appendix H).
+
+The paper shows the run with the best FactorVAE score, or on data without factors any; here the best, or the first, of those
+whose weights were kept. What it calls now InfoWGAN-GP, now InfoGAN-GP is InfoWGAN-GP here. Figure 40's histograms are lines.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from hackle.figures import words
+from hackle.figures.chart import Comparison, Frame, Panel, Series
+from hackle.figures.exhibit import Exhibit
+from hackle.figures.models import SERIES_OF_MARGINALS, marginals, sampled, traversed, with_noise
+from hackle.figures.panels import curves, panels, swarm
+from hackle.figures.selection import Runs, Selected
+from hackle.papers.kim2018.claims import PAPER, bigger_networks
+from hackle.papers.kim2018.figures import PAIR, SHAPES, STAND_IN, runs_of
+from hackle.store.tables import Tables
+
+_SCORE = "factor_vae"
+_TRAVERSALS = (
+    "Rows below the reconstructions: traversals of one latent each, that with the highest KL to the prior first."
+)
+_CODES = "Rows: traversals of the codes in their order, each class of a categorical code one tile."
+
+
+def _exhibit(number: int, title: str, caption: str, runs: Runs | tuple[Runs, ...], rows: Any, **more: Any) -> Exhibit:
+    told = {"weights": True, "shared_y": False, **more}
+    return Exhibit(PAPER, f"Figure {number}", title, caption, runs, rows, **told)
+
+
+def _best(paper: Mapping[str, tuple[float | str, float]]) -> Callable[[Selected], Iterator[Comparison]]:
+    """Of each method, the best single run's score and weight beside the paper's; a score that the paper only shows is words."""
+
+    def told(chosen: Selected) -> Iterator[Comparison]:
+        for method, (score, weight) in paper.items():
+            mine = chosen.frame[(chosen.frame["method"] == method) & chosen.frame[_SCORE].notna()]
+            if len(mine):
+                best = mine.loc[mine[_SCORE].idxmax()]
+                name = f"{words.METHODS[method]}: best single run"
+                yield Comparison(f"{name}, {words.measure(_SCORE).label}", score, float(best[_SCORE]), n=len(mine))
+                yield Comparison(f"{name}, {words.symbol(method)}", weight, float(best["strength"]), n=len(mine))
+
+    return told
+
+
+def _pair(dataset: str, metrics: tuple[str, ...] = (_SCORE,), *methods: str, **more: Any) -> Runs:
+    stand_ins = STAND_IN if dataset in STAND_IN else {}
+    return runs_of(metrics, *(methods or PAIR), dataset=dataset, called=SHAPES, stand_ins=stand_ins, **more)
+
+
+def _traversals(number: int, title: str, dataset: str, **best: tuple[float | str, float]) -> Exhibit:
+    """The best runs of both methods; where there are no factors, the first."""
+    where = SHAPES.get(dataset) or words.dataset(dataset)
+    metric, told = ((_SCORE,), ((_best({f"{name}-vae": one for name, one in best.items()}),),)) if best else ((), ())
+    return _exhibit(
+        number,
+        title,
+        f"Traversals of {'the best' if best else 'a'} β-VAE and FactorVAE on {where}.",
+        _pair(dataset, metric),
+        ((panels(traversed, *metric, each="method"),), *told),
+        reading=_TRAVERSALS,
+    )
+
+
+def _samples(number: int, method: str, dataset: str, weight: float) -> Exhibit:
+    name, where = words.METHODS[method], SHAPES[dataset]
+    return _exhibit(
+        number,
+        f"Samples of the best {name} on {where}",
+        f"Images decoded from the prior by the {name} with the best FactorVAE score on {where}.",
+        _pair(dataset, (_SCORE,), method),
+        ((panels(sampled, _SCORE, each="method"),), (_best({method: ("highest of all", weight)}),)),
+        reading="Codes are drawn at random from the prior.",
+    )
+
+
+def _errors(number: int, dataset: str) -> Exhibit:
+    """Reconstruction error over training of both methods on data without factors."""
+    where = words.dataset(dataset)
+    panel = panels(curves, {"reconstruction": "reconstruction error"}, "reconstruction error (nats)", each="method")
+    return _exhibit(
+        number,
+        f"Reconstruction error on {where}",
+        f"Reconstruction error during training on {where}, for each β and γ.",
+        _pair(dataset, (), series="weight"),
+        ((panel,),),
+        weights=False,
+        shared_y=True,
+    )
+
+
+def _recorded(pattern: str, keep: Callable[[str], bool] | None = None) -> Callable[[Frame, Tables], Frame]:
+    """The runs whose record, as JSON, has what a column of the tables does not tell."""
+    wanted = keep or (lambda record: re.search(pattern, record) is not None)
+
+    def change(frame: Frame, tables: Tables) -> Frame:
+        records: Frame = tables.runs.drop_duplicates("run").set_index("run")["record"]
+        return frame[records.loc[list(frame["run"])].map(wanted).to_numpy(bool)]
+
+    return change
+
+
+def _digits(method: str = "infogan", codes: int = 2, classes: int = 10, **more: Any) -> Runs:
+    """Runs on MNIST with so many continuous codes, and classes of the categorical one."""
+    where = {"dataset": "mnist", "latents": codes, "architecture": "adversarial"}
+    told = {"protocol": PAPER, "change": _recorded(rf'"categories": ?\[{classes}\]'), **more}
+    return Runs((), where, {method: ()}, **told)
+
+
+def _codes(
+    number: int, title: str, caption: str, runs: Runs, *, each: str = "method", best: float | None = None
+) -> Exhibit:
+    """Traversals of codes in their order; with `best`, of the best run, and its weight beside the paper's."""
+    rows = (panels(traversed, *runs.metrics, each=each, order="", originals=False),)
+    told = ((_best({"infowgan-gp": ("disappointingly low", best)}),),) if best is not None else ()
+    return _exhibit(number, title, caption, runs, (rows, *told), reading=_CODES)
+
+
+def _noise(number: int, classes: int) -> Exhibit:
+    return _exhibit(
+        number,
+        f"What InfoGAN's noise changes, {classes} categories",
+        f"Digits, and what InfoGAN makes of their codes with other noise; its categorical code has {classes} categories.",
+        _digits(classes=classes),
+        ((panels(with_noise, each="method"),),),
+        reading="Left column: images of MNIST. Beside each: its codes, decoded with other noise ε.",
+    )
+
+
+_LOSSES = {"generator": "generator", "wasserstein": "critic", "-information": "information penalty"}
+"""Figure 32 draws the generator's loss, the critic's difference between images and generated ones, and −L."""
+
+
+def _losses(number: int, where: str, runs: Runs) -> Exhibit:
+    return _exhibit(
+        number,
+        f"InfoWGAN-GP's losses on {where}",
+        f"Losses of generator, critic and information term during training on {where}.",
+        runs,
+        ((panels(curves, _LOSSES, "loss", each="dataset"),),),
+        series=tuple(Series(name, index, index) for index, name in enumerate(_LOSSES.values())),
+        weights=False,
+    )
+
+
+def _generated(metrics: tuple[str, ...], *, bigger: bool) -> Runs:
+    """InfoWGAN-GPs on 2D Shapes with the networks of Table 5, or the bigger ones of Table 6."""
+    return runs_of(
+        metrics, "infowgan-gp", called=SHAPES, change=_recorded("", lambda text: bigger_networks(text) == bigger)
+    )
+
+
+def _five(frame: Frame, tables: Tables) -> Frame:
+    """Five seeds, as the paper shows."""
+    frame = _digits().change(frame, tables)  # type: ignore[misc]
+    return frame[frame["seed"].isin(sorted(frame["seed"].unique())[:5])]
+
+
+def _no_better(shown: Sequence[Panel]) -> Iterator[Comparison]:
+    for panel in shown:
+        best = panel.summary.loc[panel.summary["y"].idxmax()]
+        yield Comparison.of(f"best mean {panel.title}", "no better than with the smaller networks", best)
+
+
+_MARGINALS = {"beta-vae": (1.0, 4.0, 16.0, 64.0), "factor-vae": (10.0, 20.0, 40.0, 80.0)}
+EXHIBITS = (
+    _traversals(6, "The best models of 2D Shapes", "dsprites", beta=(0.814, 4), factor=(0.889, 35)),
+    _codes(
+        9,
+        "Codes of InfoWGAN-GP",
+        "Traversals of the codes of the InfoWGAN-GP with the best FactorVAE score on 2D Shapes.",
+        _generated((_SCORE,), bigger=False),
+        best=0.2,
+    ),
+    _traversals(11, "The best models of 3D Shapes", "shapes3d", beta=(1.0, 32), factor=(1.0, 7)),
+    _errors(12, "faces3d"),
+    _traversals(13, "What models of chairs capture", "chairs3d"),
+    _traversals(14, "What models of faces capture", "faces3d"),
+    _traversals(15, "What models of celebrities capture", "celeba"),
+    _samples(19, "beta-vae", "dsprites", 4),
+    _samples(20, "factor-vae", "dsprites", 35),
+    _samples(21, "beta-vae", "shapes3d", 32),
+    _samples(22, "factor-vae", "shapes3d", 6),
+    _exhibit(
+        24,
+        "InfoGAN's discriminator",
+        "How often InfoGAN's discriminator is right during training on MNIST.",
+        _digits(),
+        (
+            (
+                panels(
+                    *(curves, {"discriminator_accuracy": "discriminator's accuracy"}, "discriminator's accuracy"),
+                    each="dataset",
+                    hold=0.5,
+                    level=(0.5, "all called real"),
+                ),
+            ),
+        ),
+        weights=False,
+    ),
+    _codes(
+        25,
+        "InfoGAN's codes",
+        "Traversals of InfoGAN's codes on MNIST for five seeds.",
+        _digits(change=_five),
+        each="seed",
+    ),
+    _noise(26, 10),
+    _codes(27, "InfoGAN with three continuous codes", "As Figure 25, with three continuous codes.", _digits(codes=3)),
+    _codes(
+        28, "InfoGAN with two categories", "As Figure 25, with a categorical code of 2 categories.", _digits(classes=2)
+    ),
+    _codes(29, "InfoGAN with twenty categories", "As Figure 25, with 20 categories, in two rows.", _digits(classes=20)),
+    _noise(30, 2),
+    _noise(31, 20),
+    _losses(32, "MNIST", _digits("infowgan-gp")),
+    _losses(33, "2D Shapes", _generated((), bigger=False)),
+    _exhibit(
+        34,
+        "InfoWGAN-GP with bigger networks",
+        "Both metrics of InfoWGAN-GP on 2D Shapes by the weight of its information term, with the networks of Table 6.",
+        _generated(("beta_vae", _SCORE), bigger=True),
+        (
+            tuple(
+                panels(swarm, metric, "strength", title=words.measure(metric).label) for metric in ("beta_vae", _SCORE)
+            ),
+        ),
+        reported=_no_better,
+        weights=False,
+        shared_y=True,
+    ),
+    _codes(
+        35,
+        "Codes of InfoWGAN-GP with bigger networks",
+        "As Figure 9, with the networks of Table 6.",
+        _generated((_SCORE,), bigger=True),
+        best=0.6,
+    ),
+    _codes(
+        36, "InfoWGAN-GP's codes", "As Figure 25, for InfoWGAN-GP.", _digits("infowgan-gp", change=_five), each="seed"
+    ),
+    _errors(38, "chairs3d"),
+    _errors(39, "celeba"),
+    _exhibit(
+        40,
+        "Codes and their prior",
+        "The distribution of each code over 2D Shapes beside the prior, for some β and γ.",
+        tuple(
+            runs_of((), method, weights={method: weights}, named=(("method", "strength"),))
+            for method, weights in _MARGINALS.items()
+        ),
+        ((panels(marginals, each="strength"),),),
+        series=SERIES_OF_MARGINALS,
+        columns=4,
+        weights=False,
+        reading="Of each weight the first seed: thin lines are its codes' densities over all images, the thick line is the "
+        "prior's.",
+    ),
+)
