@@ -20,7 +20,7 @@ ROOT = Path(hackle.__file__).parent
 LAYERS = {
     "ground": ("core",),
     "parts": ("kernels", "datasets", "nets", "objectives", "information", "metrics"),
-    "one model": ("train", "scoring", "pictures"),
+    "one model": ("train", "scoring", "pictures", "shipped"),
     "many models": ("studies", "store", "engine"),
     "reading results": ("claims", "selection", "figures", "report", "explorer"),
     "what papers say": ("papers",),

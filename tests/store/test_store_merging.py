@@ -125,13 +125,14 @@ def test_a_folder_is_not_merged_with_itself_or_with_nothing(tmp_path: Path) -> N
 def test_parquet_holds_what_the_store_holds(tmp_path: Path) -> None:
     folder = store_of(tmp_path / "study", *(made_up(seed) for seed in range(3)))
     paths = export(folder, tmp_path / "out")
-    scores, runs, curves, factors = (pd.read_parquet(path) for path in paths)
+    scores, runs, curves, factors, arrays = (pd.read_parquet(path) for path in paths)
     tables = read(folder)
     results = hackle.results(folder)
     pd.testing.assert_frame_equal(scores.astype(results.dtypes), results)
     pd.testing.assert_frame_equal(runs.astype(tables.runs.dtypes), tables.runs)
     pd.testing.assert_frame_equal(factors.astype(tables.per_factor().dtypes), tables.per_factor())
     assert set(curves["term"]) == {"kl", "reconstruction"}
+    assert set(arrays["run"]) == set(runs["run"])
     assert curves.query("term == 'kl'")["value"].to_list() == tables.curve("kl")["value"].to_list()
     with pytest.raises(StoreError, match=r"scores.parquet is there already"):
         export(folder, tmp_path / "out")

@@ -41,7 +41,7 @@ def claims_command(
     Exit code 0: every claim that could be decided holds. 3: some claim does not hold. 4: no claim could be decided.
 
     Args:
-        directory: The study's folder.
+        directory: The study's folder, or the name of results that come with hackle, such as hackle-2026.
         paper: Only the claims of this paper. p-values are still corrected over all claims.
         claims: Also test your own claims: path.py for all in a file, path.py:name for one, separated by commas.
         json: Print the verdicts as JSON.

@@ -31,8 +31,8 @@ def report_command(
     """Write a study's results as one HTML page: verdicts on claims, every figure, failed runs, scores and commands.
 
     Args:
-        directory: The study's folder.
-        out: Where the page goes; report.html in the study's folder if not given.
+        directory: The study's folder, or the name of results that come with hackle, such as hackle-2026.
+        out: Where the page goes; if not given, report.html in the study's folder, or NAME.html here.
         paper: Only the claims and figures of these papers.
         claims: Also test your own claims: path.py for all in a file, path.py:name for one, separated by commas.
         figures: Also draw your own figures, named in the same way.
@@ -53,7 +53,8 @@ def report_command(
     if figures is not None:
         FIGURES.include(figures)
     tables = read(directory)
-    target = writable(out or place_inside(directory, "report.html"), overwrite)
+    usual = place_inside(directory, "report.html") if directory.exists() else Path(f"{directory}.html")
+    target = writable(out or usual, overwrite)
     if pictures:
         tables = with_pictures(tables, directory, root, trust=trust)
     # Processes take seconds to start, which pays off with thousands of runs.

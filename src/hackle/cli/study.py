@@ -9,11 +9,12 @@ from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from rich.progress import BarColumn, Progress, TextColumn
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from tyro.conf import Positional, arg
 
 from hackle.cli.study_select import select_command
 from hackle.cli.words import count, duration, plain_table, run_one_of, say
+from hackle.core.files import human_size
 from hackle.core.terminal import Terminal
 from hackle.core.types import HackleError, Run
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from hackle.studies import Study
 
 USAGE = """\
-{list, plan NAME, run NAME --out DIR, status DIR, select DIR, export DIR, merge DIR OTHER, repair DIR} [options]
+{list, plan NAME, run NAME --out DIR, status DIR, select DIR, export DIR …, merge DIR OTHER, repair DIR} [options]
 NAME is a study of the list, or path.py:function for a function of yours that returns runs."""
 
 
@@ -329,27 +330,45 @@ def status_command(directory: Positional[Path], failures: int = 10) -> None:
 
 def export_command(
     directory: Positional[Path],
+    others: Positional[tuple[Path, ...]] = (),
     out: Path | None = None,
     parquet: bool = False,
     csv: bool = False,
+    thin: bool = False,
     overwrite: bool = False,
 ) -> None:
-    """Write the tables scores, runs and curves as Parquet, or as CSV, or both.
+    """Write a study's scores, runs, curves and arrays as Parquet, a folder that reads like a study's own, or as CSV, or both.
 
     Args:
         directory: The study's folder.
+        others: Further studies' folders, whose runs are put together with the first's as by `study merge`.
         out: The folder for the files; `parquet` or `csv` in the study's folder if not given.
         parquet: As Parquet, which is also what is written if no format is named.
-        csv: As CSV.
+        csv: As CSV, without arrays.
+        thin: At most 50 points of each curve, and the codes of the first 512 images in float16: about 11 kB for a run.
         overwrite: Replace files that are there already.
     """
     from hackle.store import export
 
     formats: tuple[tuple[Literal["parquet", "csv"], bool], ...] = (("parquet", parquet or not csv), ("csv", csv))
-    for name, wanted in formats:
-        if wanted:
-            for path in export(directory, out or directory / name, file_format=name, overwrite=overwrite):
-                print(path)
+    columns = (TextColumn("reading runs"), BarColumn(bar_width=20), TextColumn("{task.completed}/{task.total}"))
+    with Progress(*columns, TimeRemainingColumn(), console=Terminal(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=None)
+        paths = [
+            path
+            for name, wanted in formats
+            if wanted
+            for path in export(
+                (directory, *others),
+                out or directory / name,
+                file_format=name,
+                thin=thin,
+                overwrite=overwrite,
+                tell=lambda done, total: bar.update(task, completed=done, total=total),
+            )
+        ]
+    for path in paths:
+        print(f"{path}  {human_size(path.stat().st_size)}")
 
 
 def merge_command(directory: Positional[Path], other: Positional[Path]) -> None:

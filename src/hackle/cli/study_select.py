@@ -35,7 +35,7 @@ def select_command(
     choosing by each would have cost against the best run. Nothing is trained, and the study is only read.
 
     Args:
-        directory: The study's folder.
+        directory: The study's folder, or the name of results that come with hackle, such as hackle-2026.
         scores: What runs are judged by, names separated by commas.
         labels: Numbers of labelled images, separated by commas; 0 for none. They are drawn from the images whose codes the
             study keeps.

@@ -24,7 +24,8 @@ from numpy.typing import NDArray
 from hackle.core.design import DESIGN, design_of
 from hackle.core.records import to_json
 from hackle.core.types import HackleError
-from hackle.store import FILE, Store, StoreError, read
+from hackle.shipped import place_of_results
+from hackle.store import FILE, Store, StoreError, parquet, read
 from hackle.store.entries import read_entry
 from hackle.store.run_folders import SCORES, read_scores
 from hackle.train.curves import FILE as CURVES
@@ -184,10 +185,10 @@ class Catalogue:
     """The served folder, read again when it has changed."""
 
     def __init__(self, root: str | Path) -> None:
-        self.root = Path(root).expanduser().resolve()
+        self.root = place_of_results(Path(root).expanduser()).resolve()
         if not self.root.is_dir():
             raise CatalogueError(f"there is no folder {root}; give a run's folder, a folder of runs or a study's")
-        self.is_study = (self.root / FILE).is_file()
+        self.is_study = (self.root / FILE).is_file() or parquet.is_there(self.root)
         self.stamp, self._checked, self._lock = "", -math.inf, threading.Lock()
         self.contents = Contents(pd.DataFrame(), {}, pd.DataFrame(), {})
         self.refresh()
@@ -216,7 +217,7 @@ class Catalogue:
     def _stamp(self) -> str:
         """A hash that changes when a run is added, finished or scored."""
         if self.is_study:
-            places = [self.root / FILE, self.root / f"{FILE}-wal", self.root / RUNS]
+            places = [self.root / FILE, self.root / f"{FILE}-wal", self.root / RUNS, *parquet.files(self.root)]
         else:
             folders = [folder for folder, _ in _folders(self.root)]
             names = (RECORD, WEIGHTS, SCORES)

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import os
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
 import pandas as pd
 
 from hackle.core.files import replacing
+from hackle.store import parquet
+from hackle.store.blobs import thin_array, thin_curves
 from hackle.store.entries import Entry, insert, insert_details, read_entry, without
 from hackle.store.results import Store
 from hackle.store.schema import (
@@ -31,7 +35,6 @@ from hackle.store.tables import with_record_fields
 _REFERENCE_TOLERANCE = 1e-6
 _ROUNDING = 1e-9
 """Scores that differ by less, relative or absolute, are the same computed by another version or on another machine."""
-_CURVE = ("run", "term", "step", "value")
 
 
 def merge(folder: str | Path, other: str | Path) -> tuple[int, int]:
@@ -44,23 +47,34 @@ def merge(folder: str | Path, other: str | Path) -> tuple[int, int]:
     """
     if Path(folder).resolve() == Path(other).resolve():
         raise StoreError(f"{folder} cannot be merged with itself; name two folders")
-    added = shared = 0
     with Store.open(other) as source, Store.create_or_open(folder) as target:
-        source.check()
         target.check()
-        with undamaged(source.path), target.transaction() as connection:
-            _merge_references(source.connection, connection)
-            stored = dict(connection.execute("SELECT run, id FROM runs"))
-            for number, run in source.connection.execute("SELECT id, run FROM runs ORDER BY id").fetchall():
-                entry = read_entry(source.connection, number)
-                if run not in stored:
-                    insert(connection, entry)
-                    added += 1
-                    continue
+        return _add_all(target, source)
+
+
+def _add_all(
+    target: Store, source: Store, thin: bool = False, tell: Callable[[], None] = lambda: None
+) -> tuple[int, int]:
+    """Add a store's runs to another, in one transaction. thin: less of their curves and codes. tell: called for each run."""
+    added = shared = 0
+    source.check()
+    with undamaged(source.path), target.transaction() as connection:
+        _merge_references(source.connection, connection)
+        stored = dict(connection.execute("SELECT run, id FROM runs"))
+        for number, run in source.connection.execute("SELECT id, run FROM runs ORDER BY id").fetchall():
+            entry = read_entry(source.connection, number)
+            if thin:
+                arrays = [thin_array(blob) for blob in entry.arrays]
+                entry = replace(entry, curves=thin_curves(entry.curves), arrays=arrays)
+            if run not in stored:
+                insert(connection, entry)
+                added += 1
+            else:
                 own = read_entry(connection, stored[run])
                 _refuse_conflict(own, entry, target.folder, source.folder)
                 insert_details(connection, stored[run], without(entry, own))
                 shared += 1
+            tell()
     return added, shared
 
 
@@ -99,55 +113,76 @@ def _merge_references(source: sqlite3.Connection, target: sqlite3.Connection) ->
 
 
 def export(
-    folder: str | Path,
+    folder: str | Path | Sequence[str | Path],
     out: str | Path,
     *,
     file_format: Literal["parquet", "csv"] = "parquet",
+    thin: bool = False,
     overwrite: bool = False,
+    tell: Callable[[int, int], None] = lambda done, total: None,
 ) -> list[Path]:
-    """Write the tables scores, runs, curves (run, term, step, value) and factors (`FACTOR_COLUMNS`) as files into a folder.
+    """Write the tables scores, runs, curves (run, term, step, value), factors (`FACTOR_COLUMNS`) and, as Parquet, arrays as
+    files into a folder.
 
-    CSV has every digit, an empty cell where there is no number, and no types; Parquet is smaller and faster to read.
+    CSV has every digit, an empty cell where there is no number, and no types; Parquet is smaller and faster to read, and
+    `read` opens the folder like a study's own. The same results give the same bytes.
+
+    folder: a study's, or several, whose runs are put together as `merge` does; the first says what a run keeps that two hold.
+    thin: at most 50 points of each curve, and the codes of the first 512 images in float16. tell: called with the number of
+    runs that were read and of all.
     """
     if file_format not in ("parquet", "csv"):
         raise StoreError(f"no format {file_format!r}; there are parquet and csv")
     out = Path(out)
-    paths = [out / f"{name}.{file_format}" for name in ("scores", "runs", "curves", "factors")]
+    folders = [folder] if isinstance(folder, str | Path) else list(folder)
+    paths = [out / f"{name}.{file_format}" for name in parquet.TABLES if file_format == "parquet" or name != "arrays"]
     for path in paths:
         if path.exists() and not overwrite:
             raise StoreError(f"{path} is there already; add --overwrite to replace it, or choose another folder")
-    with Store.open(folder) as store:
+    whole = Store.open(folders[0]) if len(folders) == 1 and not thin else _together(folders, thin, tell)
+    with whole as store, ExitStack() as written:
         tables, terms = store.tables(), store.curve_terms()
-    scores = with_record_fields(tables)
-    out.mkdir(parents=True, exist_ok=True)
-    # Term by term: the curves of thousands of runs together would not fit in memory.
-    curves = (pd.DataFrame(tables.curve(term).assign(term=term), columns=list(_CURVE)) for term in terms)
-    factors = tables.per_factor()
-    with ExitStack() as files:
-        partial = [files.enter_context(replacing(path)) for path in paths]
+        scores = with_record_fields(tables)
+        out.mkdir(parents=True, exist_ok=True)
+        # Term by term: the curves of thousands of runs together would not fit in memory.
+        curves = (pd.DataFrame(store.curve(term).assign(term=term), columns=list(parquet.CURVE)) for term in terms)
+        partial = [written.enter_context(replacing(path)) for path in paths]
         if file_format == "csv":
             scores.to_csv(partial[0], index=False)
             tables.runs.to_csv(partial[1], index=False)
-            factors.to_csv(partial[3], index=False)
-            pd.DataFrame(columns=list(_CURVE)).to_csv(partial[2], index=False)
+            store.per_factor().to_csv(partial[3], index=False)
+            pd.DataFrame(columns=list(parquet.CURVE)).to_csv(partial[2], index=False)
             for frame in curves:
                 frame.to_csv(partial[2], index=False, header=False, mode="a")
         else:
-            scores.to_parquet(partial[0], index=False)
-            tables.runs.to_parquet(partial[1], index=False)
-            factors.to_parquet(partial[3], index=False)
-            _write_parquet(partial[2], curves)
+            parquet.write(partial[0], [scores])
+            parquet.write(partial[1], [tables.runs])
+            parquet.write(partial[2], [parquet.NO_CURVES, *curves])
+            parquet.write(partial[3], [store.per_factor()])
+            parquet.write(partial[4], [_array_frame(store)])
     return paths
 
 
-def _write_parquet(path: Path, curves: Iterable[pd.DataFrame]) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+def _together(folders: Sequence[str | Path], thin: bool, tell: Callable[[int, int], None]) -> Store:
+    """A store in memory with the runs of several folders."""
+    connection = connect(Path(":memory:"))
+    create_tables(connection, "")
+    target = Store(Path(folders[0]), connection, "")
+    done = itertools.count(1)
+    with ExitStack() as opened:
+        sources = [opened.enter_context(Store.open(folder)) for folder in folders]
+        total = sum(len(source.known()) for source in sources)
+        for source in sources:
+            _add_all(target, source, thin, lambda: tell(next(done), total))
+    return target
 
-    columns = pa.schema({"run": pa.string(), "term": pa.string(), "step": pa.int64(), "value": pa.float64()})
-    with pq.ParquetWriter(path, columns) as writer:
-        for frame in curves:
-            writer.write_table(pa.Table.from_pandas(frame, columns, preserve_index=False))
+
+def _array_frame(store: Store) -> pd.DataFrame:
+    """The stored arrays, a row each, as bytes."""
+    rows = store.connection.execute(
+        "SELECT runs.run, name, dtype, shape, data FROM arrays JOIN runs ON runs.id = arrays.run ORDER BY name, runs.run"
+    )
+    return pd.DataFrame(rows.fetchall(), columns=list(parquet.ARRAY), dtype=object)
 
 
 def is_whole(folder: str | Path) -> bool:

@@ -22,6 +22,8 @@ from numpy.typing import NDArray
 
 from hackle.core.notes import raised
 from hackle.core.untrusted import UntrustedError, place_inside
+from hackle.shipped import names_of_results, place_of_results
+from hackle.store import parquet
 from hackle.store.blobs import Blob, usable
 from hackle.store.entries import (
     cached_score_array,
@@ -59,8 +61,8 @@ _WORDS = ("run", "study", "status", "dataset", "method", "architecture", "source
 class Store:
     """The results of one study: the file `results.sqlite` in its folder."""
 
-    def __init__(self, folder: Path, connection: sqlite3.Connection, study: str) -> None:
-        self.folder, self.path, self.study = folder, folder / FILE, study
+    def __init__(self, folder: Path, connection: sqlite3.Connection, study: str, file: str = FILE) -> None:
+        self.folder, self.path, self.study = folder, folder / file, study
         self.connection = connection
 
     @classmethod
@@ -72,6 +74,8 @@ class Store:
         except OSError as error:
             raise StoreError(f"cannot make the folder {folder}: {error}; choose another") from error
         path = _place(folder)
+        if not path.is_file() and parquet.is_there(folder):
+            raise StoreError(f"{folder} holds results as Parquet, to which nothing is added; choose another folder")
         with undamaged(path):
             connection = connect(path)
             try:
@@ -87,13 +91,21 @@ class Store:
 
     @classmethod
     def open(cls, folder: str | Path) -> Store:
-        """Open the store of a folder, or the file itself, for reading, which never changes what it holds."""
-        folder = Path(folder)
+        """Open the store of a folder, or the file itself, for reading, which never changes what it holds.
+
+        A folder of Parquet tables, and results that come with hackle by their name, are opened as a store in memory.
+        """
+        folder = place_of_results(folder)
         if folder.name == FILE and folder.is_file():
             folder = folder.parent
         path = _place(folder)
         if not path.is_file():
-            raise StoreError(f"{folder} holds no results: there is no {FILE} in it. `hackle study run` makes them")
+            if parquet.is_there(folder):
+                return cls(folder, parquet.open_in_memory(folder), "", f"{parquet.TABLES[0]}.parquet")
+            raise StoreError(
+                f"{folder} holds no results: there is no {FILE} in it. `hackle study run` makes them, and with hackle come "
+                f"{', '.join(names_of_results())}"
+            )
         with undamaged(path):
             # Not opened read-only: the first reader after a crash must roll back the unfinished transaction.
             connection = connect(path)
@@ -224,6 +236,49 @@ class Store:
             per_factor=lru_cache(maxsize=3)(partial(_per_factor, self.folder)),
         )
 
+    def arrays(self, table: str, name: str) -> dict[str, NDArray[Any]]:
+        """One array, or with the table "curves" one curve, of every run that has it, by hash."""
+        with undamaged(self.path):
+            cursor = self.connection.execute(
+                f"SELECT runs.run, name, dtype, shape, data, checksum FROM {table} JOIN runs ON runs.id = {table}.run "
+                "WHERE name = ? ORDER BY runs.id",
+                (name,),
+            )
+            found = ((run, Blob(*blob).array) for run, *blob in cursor)
+            return {run: array for run, array in found if table == "curves" or usable(name, array)}
+
+    def curve(self, term: str) -> pd.DataFrame:
+        """One term's curve of every run that has it: run, step, value."""
+        values = self.arrays("curves", term)
+        steps: Mapping[str, NDArray[Any]] = self.arrays("curves", "step") if values else {}
+        names = pd.Categorical(list(values))
+        none = [np.empty(0)]
+        with undamaged(self.path):
+            lengths = [len(value) for value in values.values()]
+            return pd.DataFrame(
+                {
+                    "run": names.take(np.repeat(np.arange(len(names)), lengths)),
+                    "step": np.concatenate([steps[run] for run in values] or none).astype(np.int64),
+                    "value": np.concatenate(list(values.values()) or none).astype(np.float64),
+                }
+            )
+
+    def per_factor(self, metric: str = "") -> pd.DataFrame:
+        """What one metric, or each that is stored, gives for each factor, of every run that has it: `FACTOR_COLUMNS`."""
+        with undamaged(self.path):
+            if not has_table(self.connection, "factor_scores"):
+                return pd.DataFrame(columns=list(FACTOR_COLUMNS))
+            found = _frame(
+                "SELECT runs.run, metric, representation, protocol, scoring_seed, factor, factor_scores.score "
+                "FROM factor_scores JOIN runs ON runs.id = factor_scores.run JOIN measures ON measures.id = measure "
+                "WHERE metric = ? OR ? = '' "
+                "ORDER BY runs.id, metric, representation, protocol, scoring_seed, factor",
+                self.connection,
+                (metric, metric),
+            )
+            words = dict.fromkeys(("run", "metric", "representation", "protocol", "factor"), "category")
+            return found.astype({"score": "float64", "scoring_seed": "int64"} | words)
+
     def curve_terms(self) -> list[str]:
         """All terms for which some run has a curve."""
         with undamaged(self.path):
@@ -283,51 +338,22 @@ def _insert_references(connection: sqlite3.Connection, outcome: Outcome) -> None
 
 
 def _arrays(folder: Path, table: str, name: str) -> dict[str, NDArray[Any]]:
-    """One array of every run that has it, by hash."""
-    with Store.open(folder) as store, undamaged(store.path):
-        cursor = store.connection.execute(
-            f"SELECT runs.run, name, dtype, shape, data, checksum FROM {table} JOIN runs ON runs.id = {table}.run "
-            "WHERE name = ? ORDER BY runs.id",
-            (name,),
-        )
-        found = ((run, Blob(*blob).array) for run, *blob in cursor)
-        return {run: array for run, array in found if table == "curves" or usable(name, array)}
+    with Store.open(folder) as store:
+        return store.arrays(table, name)
 
 
 def _curve(folder: Path, term: str) -> pd.DataFrame:
-    """One term's curve of every run that has it: run, step, value."""
-    values = _arrays(folder, "curves", term)
-    steps: Mapping[str, NDArray[Any]] = _arrays(folder, "curves", "step") if values else {}
-    names = pd.Categorical(list(values))
-    none = [np.empty(0)]
-    with undamaged(folder / FILE):
-        lengths = [len(value) for value in values.values()]
-        return pd.DataFrame(
-            {
-                "run": names.take(np.repeat(np.arange(len(names)), lengths)),
-                "step": np.concatenate([steps[run] for run in values] or none).astype(np.int64),
-                "value": np.concatenate(list(values.values()) or none).astype(np.float64),
-            }
-        )
+    with Store.open(folder) as store:
+        return store.curve(term)
 
 
 def _per_factor(folder: Path, metric: str = "") -> pd.DataFrame:
-    """What one metric, or each that is stored, gives for each factor, of every run that has it: `FACTOR_COLUMNS`."""
-    with Store.open(folder) as store, undamaged(store.path):
-        if not has_table(store.connection, "factor_scores"):
-            return pd.DataFrame(columns=list(FACTOR_COLUMNS))
-        found = _frame(
-            "SELECT runs.run, metric, representation, protocol, scoring_seed, factor, factor_scores.score FROM factor_scores "
-            "JOIN runs ON runs.id = factor_scores.run JOIN measures ON measures.id = measure WHERE metric = ? OR ? = '' "
-            "ORDER BY runs.id, metric, representation, protocol, scoring_seed, factor",
-            store.connection,
-            (metric, metric),
-        )
-        words = dict.fromkeys(("run", "metric", "representation", "protocol", "factor"), "category")
-        return found.astype({"score": "float64"} | words)
+    with Store.open(folder) as store:
+        return store.per_factor(metric)
 
 
 def read(folder: str | Path) -> Tables:
-    """The results in a study's folder, given by the folder or by its `results.sqlite`."""
+    """The results in a study's folder, given by the folder, by its `results.sqlite`, or by the name of results that come with
+    hackle."""
     with closing(Store.open(folder)) as store:
         return store.tables()

@@ -23,7 +23,8 @@ SCORES = "scores.json"
 def results(folder: str | Path) -> pd.DataFrame:
     """The scores in a folder: a row per run, representation, metric and protocol, with columns that identify the run.
 
-    Give a study's folder or its `results.sqlite`, or the folder of a run, or of several runs, scored by `hackle score`.
+    Give a study's folder or its `results.sqlite`, the folder of a run, or of several runs, scored by `hackle score`, or the
+    name of results that come with hackle, such as "hackle-2026".
     """
     path = Path(folder)
     if path.is_dir() and not (path / FILE).is_file() and (found := _scored(path)):

@@ -165,7 +165,7 @@ def explained(path: Path) -> Iterator[None]:
             )
         elif "readonly" in text or "unable to open" in text:
             advice = "check that the folder exists and that you may write in it"
-        elif "malformed" in text or "not a database" in text:
+        elif "malformed" in text or "not a database" in text or path.suffix == ".parquet":
             advice = damage_advice(path)
         else:
             advice = "`hackle study status` tells whether the file is whole"
@@ -194,6 +194,10 @@ def undamaged(path: Path) -> Iterator[None]:
 
 def damage_advice(path: Path) -> str:
     """What to do about a damaged file."""
+    if path.suffix == ".parquet":
+        return (
+            f"get the folder again from where it came, or write it again: `hackle study export DIR --out {path.parent}`"
+        )
     return (
         f"the file is damaged. `hackle study repair {path.parent}` sets it aside and keeps every run that is whole; "
         "then start the study again, which trains the others anew"

@@ -1,0 +1,318 @@
+"""A study's results as five Parquet tables, which any program reads, and which open again as a store in memory.
+
+`runs` has a row per run, `scores` one per score, `factors` one per score and factor, `curves` one per run, term and step, and
+`arrays` one per run and array, whose bytes are those of the store. What follows from a run's record, such as its seed, is there for other programs and not
+read again. Files may come from anyone: their columns are checked, and so is what they take in memory, which a small
+compressed file may claim much of.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from hackle.core.allocator import available_memory
+from hackle.core.files import human_size
+from hackle.core.untrusted import file_inside
+from hackle.store.blobs import Blob, pack
+from hackle.store.schema import StoreError, connect, create_tables, damage_advice, undamaged
+from hackle.store.tables import FACTOR_COLUMNS, STORED_COLUMNS
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+TABLES = ("scores", "runs", "curves", "factors", "arrays")
+CURVE = ("run", "term", "step", "value")
+NO_CURVES = pd.DataFrame(dict(zip(CURVE, (np.empty(0, kind) for kind in ("O", "O", "i8", "f4")), strict=True)))
+"""The table of curves before the first is written."""
+ARRAY = ("run", "name", "dtype", "shape", "data")
+_MEASURE = ("metric", "representation", "better", "protocol", "scoring_seed")
+_NUMBERS = ("score", "low", "high", "seconds")
+_READ = {
+    "runs": STORED_COLUMNS,
+    "scores": ("run", *_MEASURE, "reference", *_NUMBERS, "note"),
+    "curves": CURVE,
+    "factors": FACTOR_COLUMNS,
+    "arrays": ARRAY,
+}
+"""The columns that are read of each table."""
+_KINDS = {
+    **dict.fromkeys((*_NUMBERS, "reference", "strength", "training_seconds", "scoring_seconds", "value"), "number"),
+    **dict.fromkeys(("step", "scoring_seed"), "whole number"),
+    "data": "bytes",
+}
+"""What the columns hold that do not hold text."""
+_ROWS = {"scores": 65_536, "runs": 4_096, "curves": 1_048_576, "factors": 65_536, "arrays": 256}
+"""Rows read at a time."""
+_MOST_ROWS = 2**28
+"""The most rows of a table: seven times the curves of 12,600 runs, of 15 terms and 200 points."""
+_SHARE = 0.5
+"""The share of the free memory that the tables of a folder may take."""
+
+
+def is_there(folder: Path) -> bool:
+    """Whether a folder holds a study's results as Parquet."""
+    return all((folder / f"{name}.parquet").is_file() for name in TABLES)
+
+
+def files(folder: Path) -> list[Path]:
+    """The tables' files in a folder."""
+    return [folder / f"{name}.parquet" for name in TABLES]
+
+
+def write(path: Path, frames: Iterable[pd.DataFrame]) -> None:
+    """Write frames of the same columns, one after another. The same frames give the same bytes."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    writer = schema = None
+    try:
+        for frame in frames:
+            schema = schema or _schema(frame)
+            table = pa.Table.from_pandas(frame, schema, preserve_index=False).replace_schema_metadata(None)
+            writer = writer or _writer(pq, path, schema)
+            if table.num_rows:
+                writer.write_table(table)
+    finally:
+        if writer is not None:
+            writer.close()
+
+
+def _schema(frame: pd.DataFrame) -> pa.Schema:
+    """Text as text, numbers as they are, without pandas' own notes."""
+    import pyarrow as pa
+
+    def kind(column: Any) -> pa.DataType:
+        if _KINDS.get(column.name) == "number" and not len(column):
+            return pa.float64()
+        if _KINDS.get(column.name) == "whole number":
+            return pa.int64()
+        if column.dtype.kind in "fiub":
+            return pa.from_numpy_dtype(column.dtype)
+        return pa.binary() if column.name == "data" else pa.string()
+
+    return pa.schema([(str(name), kind(frame[name])) for name in frame])
+
+
+def _writer(pq: Any, path: Path, schema: pa.Schema) -> Any:
+    """Text and steps repeat and are written as numbers of a dictionary; the bytes of a curve's values are written place by
+    place, which halves them."""
+    split = [field.name for field in schema if field.name == "value"]
+    return pq.ParquetWriter(
+        path,
+        schema,
+        compression="zstd",
+        compression_level=9,
+        use_dictionary=[field.name for field in schema if field.name not in (*split, "data")],
+        use_byte_stream_split=split,
+        write_page_checksum=True,
+        store_schema=False,
+    )
+
+
+def open_in_memory(folder: Path) -> sqlite3.Connection:
+    """A store in memory with the results of a folder's tables. Each reader has its own; the tables are read once."""
+    with damaged_files(folder):
+        stamps = tuple((path.stat().st_mtime_ns, path.stat().st_size) for path in files(folder))
+        kept = _read(folder.resolve(), stamps)
+        connection = connect(Path(":memory:"))
+        kept.backup(connection)
+    return connection
+
+
+@contextmanager
+def damaged_files(folder: Path) -> Iterator[None]:
+    """Whatever goes wrong in reading the tables of a folder, as one sentence."""
+    import pyarrow as pa
+
+    try:
+        with undamaged(folder / "runs.parquet"):
+            yield
+    except (pa.ArrowException, OSError) as error:
+        reason = str(error).partition("\n")[0][:200]
+        path = folder / "runs.parquet"
+        raise StoreError(f"the Parquet tables in {folder} cannot be read ({reason}); {damage_advice(path)}") from error
+
+
+@lru_cache(maxsize=2)
+def _read(folder: Path, stamps: Any) -> sqlite3.Connection:
+    """The store of a folder, kept for as long as its files stay as they are."""
+    room = available_memory() * _SHARE
+    connection = connect(Path(":memory:"))
+    create_tables(connection, "")
+    connection.execute("BEGIN")
+    for insert in (_runs, _scores, _curves, _factors, _arrays):
+        room = insert(connection, folder, room)
+    connection.execute("COMMIT")
+    return connection
+
+
+def _batches(folder: Path, name: str, room: float) -> Iterator[tuple[pa.RecordBatch, float]]:
+    """The rows of a table, some at a time, each with the memory left after them."""
+    import pyarrow.parquet as pq
+
+    path = file_inside(folder, f"{name}.parquet")
+    if path is None:
+        raise StoreError(f"{folder} has no file {name}.parquet")
+    words = [column for column in _READ[name] if column not in _KINDS]
+    with pq.ParquetFile(path, read_dictionary=words, page_checksum_verification=True) as file:
+        _check_columns(path, file.schema_arrow, _READ[name])
+        rows = file.metadata.num_rows
+        declared = sum(file.metadata.row_group(at).total_byte_size for at in range(file.metadata.num_row_groups))
+        if not 0 <= rows <= _MOST_ROWS or not 0 <= declared <= room:
+            raise _too_large(path, f"{rows:,} rows of {human_size(declared)}")
+        for batch in file.iter_batches(_ROWS[name], columns=list(_READ[name])):
+            room -= batch.nbytes
+            if room < 0:
+                raise _too_large(path, "more")
+            yield batch, room
+
+
+def _too_large(path: Path, what: str) -> StoreError:
+    room = human_size(int(available_memory() * _SHARE))
+    return StoreError(f"{path} holds {what}, and {room} of memory can be given to it; {damage_advice(path)}")
+
+
+def _check_columns(path: Path, schema: Any, wanted: Iterable[str]) -> None:
+    import pyarrow as pa
+
+    holds = {
+        "text": lambda kind: pa.types.is_string(kind) or pa.types.is_dictionary(kind) or pa.types.is_large_string(kind),
+        "number": pa.types.is_floating,
+        "whole number": pa.types.is_integer,
+        "bytes": pa.types.is_binary,
+    }
+    for name in wanted:
+        kind = _KINDS.get(name, "text")
+        if name not in schema.names:
+            raise StoreError(
+                f"{path} has no column {name}, so it is no table of a study's results; {damage_advice(path)}"
+            )
+        if not holds[kind](schema.field(name).type):
+            raise StoreError(
+                f"{path}: the column {name} holds {schema.field(name).type}; expected {kind}. {damage_advice(path)}"
+            )
+
+
+def _runs(connection: sqlite3.Connection, folder: Path, room: float) -> float:
+    question = f"INSERT INTO runs ({', '.join(STORED_COLUMNS)}) VALUES ({', '.join('?' * len(STORED_COLUMNS))})"
+    for batch, left in _batches(folder, "runs", room):
+        columns = [batch.column(name).to_pylist() for name in STORED_COLUMNS]
+        connection.executemany(question, zip(*columns, strict=True))
+        room = left
+    return room
+
+
+def _numbers_of_runs(connection: sqlite3.Connection) -> dict[str, int]:
+    return dict(connection.execute("SELECT run, id FROM runs"))
+
+
+def _scores(connection: sqlite3.Connection, folder: Path, room: float) -> float:
+    runs = _numbers_of_runs(connection)
+    dataset = dict(connection.execute("SELECT run, dataset FROM runs"))
+    measures: dict[tuple[Any, ...], int] = {}
+    notes: dict[str, int] = {}
+    references: dict[tuple[Any, ...], float] = {}
+    for batch, left in _batches(folder, "scores", room):
+        column = {name: batch.column(name).to_pylist() for name in _READ["scores"]}
+        kinds = list(zip(*(column[name] for name in _MEASURE), strict=True))
+        for run, (metric, _, _, protocol, seed), value in zip(column["run"], kinds, column["reference"], strict=True):
+            if value is not None:
+                references.setdefault((dataset[run], protocol, seed, metric), value)
+        rows = zip(
+            [runs[run] for run in column["run"]],
+            [measures.setdefault(kind, len(measures) + 1) for kind in kinds],
+            *(column[name] for name in _NUMBERS),
+            [notes.setdefault(note, len(notes) + 1) if note else None for note in column["note"]],
+            strict=True,
+        )
+        # Foreign keys are checked row by row: what rows name comes first.
+        _insert_names(connection, measures, notes)
+        connection.executemany("INSERT INTO scores VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
+        room = left
+    connection.executemany(
+        "INSERT INTO reference_scores VALUES (?, ?, ?, ?, ?)", [(*key, value) for key, value in references.items()]
+    )
+    return room
+
+
+def _insert_names(connection: sqlite3.Connection, measures: dict[tuple[Any, ...], int], notes: dict[str, int]) -> None:
+    connection.executemany(
+        f"INSERT OR IGNORE INTO measures (id, {', '.join(_MEASURE)}) VALUES (?, ?, ?, ?, ?, ?)",
+        [(number, *kind) for kind, number in measures.items()],
+    )
+    connection.executemany("INSERT OR IGNORE INTO notes VALUES (?, ?)", [(at, note) for note, at in notes.items()])
+
+
+def _curves(connection: sqlite3.Connection, folder: Path, room: float) -> float:
+    """Rows of one run and term stand together; the steps of all terms of a run are the same."""
+    import pyarrow as pa
+
+    runs, batches = _numbers_of_runs(connection), []
+    for batch, left in _batches(folder, "curves", room):
+        batches.append(batch)
+        room = left
+    if not batches:
+        return room
+    table = pa.Table.from_batches(batches)
+    (run, runs_named), (term, terms) = (_coded(table.column(name)) for name in ("run", "term"))
+    step, value = (table.column(name).to_numpy() for name in ("step", "value"))
+    starts = np.flatnonzero(np.append(True, (run[1:] != run[:-1]) | (term[1:] != term[:-1])))
+    steps: dict[int, Blob] = {}
+    rows = []
+    for start, end in zip(starts, [*starts[1:], len(run)], strict=True):
+        number = runs[runs_named[run[start]]]
+        axis = pack("step", step[start:end].astype(np.int64))
+        if steps.setdefault(number, axis) != axis:
+            raise ValueError(f"the curves of run {runs_named[run[start]]} have different steps")
+        rows.append((number, pack(terms[term[start]], value[start:end])))
+    _insert_blobs(connection, "curves", [*rows, *steps.items()])
+    return room
+
+
+def _factors(connection: sqlite3.Connection, folder: Path, room: float) -> float:
+    runs = _numbers_of_runs(connection)
+    rows = connection.execute("SELECT metric, representation, protocol, scoring_seed, id FROM measures")
+    measures = {tuple(kind): number for *kind, number in rows}
+    for batch, left in _batches(folder, "factors", room):
+        rows = zip(*(batch.column(name).to_pylist() for name in FACTOR_COLUMNS), strict=True)
+        connection.executemany(
+            "INSERT INTO factor_scores VALUES (?, ?, ?, ?)",
+            [(runs[run], measures[tuple(kind)], factor, score) for run, *kind, factor, score in rows],
+        )
+        room = left
+    return room
+
+
+def _coded(column: Any) -> tuple[NDArray[np.int64], list[str]]:
+    """A column of text as numbers, and the texts that they stand for."""
+    whole = column.combine_chunks().dictionary_encode() if column.num_chunks == 1 else column.unify_dictionaries()
+    whole = whole.combine_chunks() if hasattr(whole, "combine_chunks") else whole
+    return whole.indices.to_numpy(zero_copy_only=False).astype(np.int64), whole.dictionary.to_pylist()
+
+
+def _arrays(connection: sqlite3.Connection, folder: Path, room: float) -> float:
+    runs = _numbers_of_runs(connection)
+    for batch, left in _batches(folder, "arrays", room):
+        rows = zip(*(batch.column(name).to_pylist() for name in ARRAY), strict=True)
+        blobs = [
+            (runs[run], Blob(name, dtype, shape, data, zlib.crc32(data))) for run, name, dtype, shape, data in rows
+        ]
+        _insert_blobs(connection, "arrays", blobs)
+        room = left
+    return room
+
+
+def _insert_blobs(connection: sqlite3.Connection, table: str, blobs: Iterable[tuple[int, Blob]]) -> None:
+    connection.executemany(
+        f"INSERT INTO {table} VALUES (?, ?, ?, ?, ?, ?)", [(blob.name, number, *blob[1:]) for number, blob in blobs]
+    )
