@@ -69,7 +69,7 @@ def test_run_status_export_and_run_again(own_study: str, tmp_path: Path, capsys:
     main(f"study export {out} --csv".split())
     assert len(pd.read_csv(out / "csv" / "scores.csv")) == len(read(out).scores)
     main(f"study export {out} --csv --parquet --out {tmp_path / 'both'}".split())
-    assert len(list((tmp_path / "both").iterdir())) == 7
+    assert len(list((tmp_path / "both").iterdir())) == 9
 
 
 def test_runs_that_their_data_cannot_serve_leave_no_folder(own_study: str, tmp_path: Path, capsys: Any) -> None:

@@ -25,7 +25,7 @@ def study(tmp_path: Path) -> Path:
     """Two runs that are done, one of them with a score that is no number and notes, and one that failed."""
     noted = [{**row, "score": float("nan"), "note": "a\nnote"} for row in made_up_scores(1)]
     with Store.create_or_open(tmp_path / "study", study="mine") as store:
-        store.add(made_up(0))
+        store.add(made_up(0, scores=[{**row, "per_factor": {"x": 0.1, "y": 0.2}} for row in made_up_scores(0)]))
         store.add(replace(made_up(1, "factor-vae"), scores=noted))
         store.add(Outcome(made_up_run(2), "failed", "kl is not finite after step 40"))
     return tmp_path / "study"
@@ -38,6 +38,7 @@ def plain(frame: pd.DataFrame) -> pd.DataFrame:
 def assert_same(found: Tables, wanted: Tables) -> None:
     pd.testing.assert_frame_equal(plain(found.runs), plain(wanted.runs))
     pd.testing.assert_frame_equal(plain(found.scores), plain(wanted.scores))
+    pd.testing.assert_frame_equal(plain(found.per_factor()), plain(wanted.per_factor()))
     for term in ("kl", "reconstruction", "unknown"):
         own, other = (plain(tables.curve(term)).sort_values(["run", "step"]) for tables in (found, wanted))
         pd.testing.assert_frame_equal(own.reset_index(drop=True), other.reset_index(drop=True))
@@ -163,7 +164,7 @@ def test_a_damaged_or_forged_table_is_refused_in_a_sentence(
     assert len(str(caught.value)) < 700
 
 
-@pytest.mark.parametrize("name", ["scores", "curves", "arrays"])
+@pytest.mark.parametrize("name", ["scores", "factors", "curves", "arrays"])
 def test_rows_of_runs_that_are_not_there_are_refused(study: Path, tmp_path: Path, name: str) -> None:
     export(study, tmp_path / "out")
     of_unknown_runs(tmp_path / "out" / f"{name}.parquet")

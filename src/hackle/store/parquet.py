@@ -1,9 +1,9 @@
 """A study's results as five Parquet tables, which any program reads, and which open again as a store in memory.
 
 `runs` has a row per run, `scores` one per score, `factors` one per score and factor, `curves` one per run, term and step, and
-`arrays` one per run and array, whose bytes are those of the store. What follows from a run's record, such as its seed, is there for other programs and not
-read again. Files may come from anyone: their columns are checked, and so is what they take in memory, which a small
-compressed file may claim much of.
+`arrays` one per run and array, whose bytes are those of the store. What follows from a run's record, such as its seed, is there
+for other programs and not read again. Files may come from anyone: their columns are checked, and so is what they take in
+memory, which a small compressed file may claim much of.
 """
 
 from __future__ import annotations
