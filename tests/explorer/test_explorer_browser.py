@@ -49,7 +49,7 @@ def test_keys_move_through_the_list_and_open_a_run(page: Page) -> None:
     expect(page.get_by_role("link", name="beta")).to_be_focused()
     page.keyboard.press("Enter")
     page.wait_for_selector(".tool[data-drawn]")
-    assert page.locator("h1").inner_text() == "beta-vae"
+    assert page.locator("h1").inner_text() == "β-VAE"
 
 
 def test_dragging_a_slider_changes_the_image(page: Page, ids: dict[str, str]) -> None:
@@ -227,7 +227,7 @@ def test_scores_that_begin_later_get_charts_of_their_own(page: Page, ids: dict[s
     chart = page.locator(".along .chart")
     expect(chart).to_have_count(1)
     expect(chart.locator("figcaption")).to_have_text("MIG")
-    chart.locator("svg").hover()
+    chart.locator("svg").first.hover()
     expect(chart.locator("figcaption")).to_contain_text(re.compile(r"MIG at step (30|50): 0\.(25|5)0*$"))
     expect(page.locator(".charts").first.locator(".chart")).to_have_count(1)
     write_curves(served / "training", range(10, 60, 10))
@@ -292,7 +292,7 @@ def test_exports_are_files_and_the_page_works_alone(
 ) -> None:
     open_model(page, ids)
     for label, ending in {
-        "The view below, PNG": "png",
+        "The view below with labels, PNG": "png",
         "Moving latents, GIF": "gif",
         "Traversals as an offline page": "html",
     }.items():

@@ -35,7 +35,8 @@ def test_continuous_factors_are_described_varied_and_chosen(visitor: tuple[httpx
     client, run = visitor
     x, y, *_ = client.get(f"/api/runs/{run}/model").json()["factors"]
     assert (x["kind"], x["guessed"]) == (y["kind"], y["guessed"]) == ("continuous", True)
-    assert x["values"] == np.unique(PLACES[:, 0]).tolist()
+    places = [[float(text) for text in factor["labels"]] for factor in (x, y)]
+    assert places[0] == np.unique(PLACES[:, 0]).tolist()
     row = client.post(f"/api/runs/{run}/start", json={"seed": 3}).json()["rows"][0]
     found = client.post(f"/api/runs/{run}/vary", json={"row": row, "factor": 0}).json()
     assert not found["held"]
@@ -44,8 +45,8 @@ def test_continuous_factors_are_described_varied_and_chosen(visitor: tuple[httpx
     # No image has this place: the nearest one is shown.
     moved = [x["size"] - 1, *row[1:]]
     nearest = client.post(f"/api/runs/{run}/start", json={"row": moved}).json()["rows"][0]
-    place = np.array([x["values"][nearest[0]], y["values"][nearest[1]]])
-    wanted = np.array([x["values"][-1], y["values"][row[1]]])
+    place = np.array([places[0][nearest[0]], places[1][nearest[1]]])
+    wanted = np.array([places[0][-1], places[1][row[1]]])
     distances = ((PLACES - wanted) ** 2 / np.ptp(PLACES, axis=0) ** 2).sum(axis=1)
     np.testing.assert_allclose(place, PLACES[distances.argmin()])
     captured = client.get(f"/api/runs/{run}/captured").json()

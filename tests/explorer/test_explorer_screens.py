@@ -185,7 +185,7 @@ def test_the_skip_link_stays_on_the_page(page: Page, ids: dict[str, str]) -> Non
     expect(page.locator(".skip")).to_be_focused()
     page.keyboard.press("Enter")
     expect(page.locator("main")).to_be_focused()
-    expect(page.locator("h1")).to_have_text("beta-vae")
+    expect(page.locator("h1")).to_have_text("β-VAE")
 
 
 SHARES = "cells => cells.map(cell => cell.style.getPropertyValue('--share'))"

@@ -15,6 +15,7 @@ from PIL import Image
 
 from hackle.core.factors import Factor, FactorError, FactorGrid
 from hackle.core.gaussian import NOISELESS
+from hackle.core.method import Code
 from hackle.core.types import HackleError
 from hackle.datasets.arrays import ArrayDataset
 from hackle.datasets.labels import labelled_grid
@@ -95,7 +96,9 @@ def test_maps_of_every_pair_span_two_to_either_side(look: Look) -> None:
 
 
 def look_at_classes(squares: Any, classes: int) -> Look:
-    run = small_run(InfoGAN(categories=(classes,), noise=4), architecture=Adversarial(channels=(8, 8), hidden=16, side=4))
+    run = small_run(
+        InfoGAN(categories=(classes,), noise=4), architecture=Adversarial(channels=(8, 8), hidden=16, side=4)
+    )
     return Look.of(Model(run, squares.shape), squares, n=8)
 
 
@@ -296,6 +299,8 @@ def dots(rows: int = 300) -> ArrayDataset:
 
 class FollowsX:
     """A model whose code is the factor x, up to a bend, and whose other code is constant."""
+
+    codes = (Code(), Code())
 
     def encode(self, images: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         weights = images.astype(np.float32)[..., 0].sum(axis=1)

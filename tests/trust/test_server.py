@@ -24,8 +24,8 @@ from PIL import Image
 
 from hackle.explorer import create_app, patience
 from hackle.explorer.catalogue import without_places
-from hackle.explorer.exports import MOST_PIXELS, gif_of
 from hackle.explorer.server import settings_of
+from hackle.explorer.sheets import MOST_PIXELS, Labels, Sheet
 
 
 @pytest.fixture
@@ -155,14 +155,20 @@ def test_places_are_left_out_of_messages() -> None:
     assert without_places(said, root) == "a/run.json is bad: 'x.npz', see my runs; <Thing> and/or 1/2 of http://a/b"
 
 
+def gif_of(frames: np.ndarray, sheet: Sheet) -> Any:
+    film = [(part, np.zeros(1, bool)) for part in frames]
+    return Image.open(io.BytesIO(sheet.gif(film, 80)))
+
+
 def test_long_animations_are_enlarged_less() -> None:
-    few = Image.open(io.BytesIO(gif_of(np.zeros((4, 1, 1, 16, 16, 1), np.uint8))))
+    few = gif_of(np.zeros((4, 1, 16, 16, 1), np.uint8), Sheet(Labels(), 1, 1, 16, 16, frames=4))
     assert min(few.size) >= 256
     # Frames that differ, as equal ones are stored as one.
-    frames = np.arange(4096, dtype=np.uint8).repeat(256).reshape(4096, 1, 1, 16, 16, 1)
-    many: Any = Image.open(io.BytesIO(gif_of(frames)))
+    frames = np.arange(4096, dtype=np.uint8).repeat(256).reshape(4096, 1, 16, 16, 1)
+    many = gif_of(frames, Sheet(Labels(), 1, 1, 16, 16, frames=4096))
     assert many.n_frames == 4096
     assert 4096 * many.size[0] * many.size[1] < 1.3 * MOST_PIXELS
     assert min(many.size) > 32
-    with pytest.raises(ValueError, match="too many for one file"):
-        gif_of(np.broadcast_to(np.uint8(0), (MOST_PIXELS // 256 + 1, 1, 1, 16, 16, 1)))
+    for labels, frames in ((Labels(), MOST_PIXELS // 256 + 1), (Labels(title="a long title" * 16), 4096)):
+        with pytest.raises(ValueError, match="too many for one file"):
+            Sheet(labels, 1, 1, 16, 16, frames=frames)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import gzip
-import math
 import time
 from typing import Annotated, Any, Literal
 
@@ -15,23 +14,22 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
 
-from hackle.core.factors import scored_factors
 from hackle.explorer.catalogue import Catalogue
-from hackle.explorer.exports import gif_of, png_of, traversal_page
+from hackle.explorer.described import factors_of, finite, latents_of, thumbnail_of
+from hackle.explorer.exports import traversal_page
 from hackle.explorer.listing import Listing, facts_of
+from hackle.explorer.sheets import Labels, Sheet
 from hackle.explorer.uploads import decode_upload
 from hackle.explorer.workbench import Bench, Workbench
+from hackle.figures import words
 from hackle.metrics import dci_from_importance
 from hackle.metrics.mig import mig_from_information
-from hackle.pictures import mosaic, nearest_row, png_bytes, response
+from hackle.pictures import nearest_row, response
 
 Row = Annotated[list[float], Field(min_length=1, max_length=4096)]
 Latents = Annotated[list[Row], Field(min_length=1, max_length=4096)]
 FactorRow = Annotated[list[int], Field(min_length=1, max_length=256)]
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
-HISTOGRAM_BINS = 48
-MOST_VALUES = 2000
-THUMBNAIL_LATENTS, THUMBNAIL_COLUMNS, THUMBNAIL_SIDE, THUMBNAIL_GAP = 3, 4, 28, 6
 
 
 class Question(BaseModel):
@@ -58,21 +56,14 @@ class Vary(Question):
 
 
 class Export(Question):
-    """Latents of the images in reading order: frames, then rows, then columns."""
+    """Latents of the images in reading order: frames, then rows, then columns; null where a tile stays blank."""
 
-    format: Literal["png", "gif", "html"]
-    z: Latents
+    format: Literal["png", "svg", "gif", "html"]
+    z: Annotated[list[Row | None], Field(min_length=1, max_length=4096)]
     rows: Annotated[int, Field(ge=1, le=256)] = 1
     columns: Annotated[int, Field(ge=1, le=256)] = 1
+    labels: Labels = Labels()
     milliseconds: Annotated[int, Field(ge=20, le=2000)] = 80
-
-
-def _finite(values: NDArray[Any]) -> list[Any]:
-    """An array as nested lists, with None for what is not finite."""
-    rounded = np.round(np.asarray(values, np.float64), 5)
-    if rounded.ndim > 1:
-        return [_finite(part) for part in rounded]
-    return [value if math.isfinite(value) else None for value in rounded.tolist()]
 
 
 def _text(images: NDArray[np.uint8]) -> str:
@@ -85,88 +76,15 @@ def _raw(images: NDArray[np.uint8]) -> Response:
     return Response(np.ascontiguousarray(images).tobytes(), media_type="application/octet-stream", headers=headers)
 
 
-def _histogram(bench: Bench, draws: NDArray[np.float32], code: int) -> list[float]:
-    """Shares of q(z) in equal bins over the slider's range, or of images in each class."""
-    axis = bench.axes[code]
-    if axis.prior == "categorical":
-        counts = np.bincount(bench.look.means[:, code].astype(int), minlength=axis.classes)
-    else:
-        counts, _ = np.histogram(draws[:, code], HISTOGRAM_BINS, bench.look.reach[code])
-    return [round(float(share), 5) for share in counts / len(draws)]
-
-
-def _latents(bench: Bench) -> list[dict[str, Any]]:
-    """Each latent: its prior, the ends of its traversals and its slider, and, if the data set is available, how much it
-    is used and the histogram of its values."""
-    reach = [axis.reach() for axis in bench.axes] if bench.dataset is None else bench.look.reach
-    found: list[dict[str, Any]] = [
-        {"prior": axis.prior, "classes": axis.classes, "ends": axis.ends, "reach": reach[code]}
-        for code, axis in enumerate(bench.traversed)
-    ]
-    if bench.dataset is None:
-        return [{**code, "kl": None, "informativeness": None, "active": True, "histogram": None} for code in found]
-    draws = bench.look.draws()
-    for code, entry in enumerate(found):
-        entry |= {
-            "kl": round(float(bench.look.kl[code]), 4),
-            "informativeness": round(float(bench.informativeness[code]), 4),
-            "active": bool(bench.active[code]),
-            "histogram": _histogram(bench, draws, code),
-        }
-    return found
-
-
-def _factors(bench: Bench) -> list[dict[str, Any]]:
-    if bench.dataset is None:
-        return []
-    grid = bench.dataset.factors
-    scored = scored_factors(grid)
-    return [
-        {
-            "name": factor.name,
-            "size": factor.size,
-            "kind": factor.kind,
-            "guessed": factor.guessed,
-            "values": factor.numbers.tolist() if factor.kind == "continuous" and factor.size <= MOST_VALUES else None,
-            "scored": column in scored,
-        }
-        for column, factor in enumerate(grid.factors)
-    ]
-
-
 def _started(bench: Bench, images: NDArray[np.uint8], rows: NDArray[np.int64] | None) -> dict[str, Any]:
     means, logvars = bench.model.encode(images)
     return {
         "images": _text(images),
         "shape": list(images.shape),
         "rows": None if rows is None else rows.tolist(),
-        "means": _finite(means),
-        "deviations": _finite(np.exp(0.5 * logvars)),
+        "means": finite(means),
+        "deviations": finite(np.exp(0.5 * logvars)),
     }
-
-
-def _thumbnail(bench: Bench) -> bytes:
-    """Small traversals of the most used latents on one line, to fit a table's row."""
-    known = bench.dataset is not None
-    order = bench.glance.order if known else np.arange(len(bench.axes))
-    chosen = order[:THUMBNAIL_LATENTS]
-    start = bench.glance.means[0] if known else np.zeros(len(bench.axes), np.float32)
-    z = np.repeat(start[None], len(chosen) * THUMBNAIL_COLUMNS, axis=0).reshape(len(chosen), THUMBNAIL_COLUMNS, -1)
-    axes = bench.glance.axes if known else bench.axes
-    for row, code in enumerate(chosen):
-        z[row, :, code] = axes[code].values(THUMBNAIL_COLUMNS)
-    images = bench.decode(z.reshape(-1, z.shape[-1]))
-    step = max(1, bench.model.shape[0] // THUMBNAIL_SIDE)
-    height, width = (size // step * step for size in bench.model.shape[:2])
-    blocks = images[:, :height, :width].reshape(len(images), height // step, step, width // step, step, -1)
-    tiles = blocks.mean(axis=(2, 4)).round().astype(np.uint8)
-    # Transparent between the latents.
-    lines = [mosaic(part[None], gap=0) for part in np.split(tiles, len(chosen))]
-    sheet = np.zeros((tiles.shape[1], len(lines) * (lines[0].shape[1] + THUMBNAIL_GAP) - THUMBNAIL_GAP, 4), np.uint8)
-    for place, line in enumerate(lines):
-        left = place * (line.shape[1] + THUMBNAIL_GAP)
-        sheet[:, left : left + line.shape[1]] = np.dstack([line, np.full(line.shape[:2], 255, np.uint8)])
-    return png_bytes(sheet)
 
 
 def make_routes(catalogue: Catalogue, workbench: Workbench) -> APIRouter:
@@ -191,7 +109,12 @@ def make_routes(catalogue: Catalogue, workbench: Workbench) -> APIRouter:
     def run(identifier: str) -> dict[str, Any]:
         catalogue.refresh()
         row = catalogue.row(identifier)
-        found = {**row, "facts": facts_of(row), "record": catalogue.record(identifier)}
+        found = {
+            **row,
+            "title": words.method(str(row["method"])),
+            "facts": facts_of(row),
+            "record": catalogue.record(identifier),
+        }
         found["problem"] = catalogue.contents.problems.get(identifier, "")
         found["scores"] = catalogue.scores(identifier)
         return found
@@ -202,9 +125,9 @@ def make_routes(catalogue: Catalogue, workbench: Workbench) -> APIRouter:
         with workbench.heavy.turn():
             return {
                 "shape": list(bench.model.shape),
-                "latents": _latents(bench),
+                "latents": latents_of(bench),
                 "noise": bench.noise,
-                "factors": _factors(bench),
+                "factors": factors_of(bench),
                 "complete": bench.dataset is not None and bench.dataset.factors.complete,
                 "problem": bench.problem,
             }
@@ -250,14 +173,15 @@ def make_routes(catalogue: Catalogue, workbench: Workbench) -> APIRouter:
                 "factors": list(found.factors),
                 "images": len(bench.look.means),
                 "of_images": bench.data.factors.size,
-                "information": _finite(found.information),
-                "posterior_information": _finite(found.posterior_information),
-                "entropies": _finite(found.entropies),
-                "misjed": _finite(found.misjed),
-                "chance": _finite(found.chance),
+                "information": finite(found.information),
+                "posterior_information": finite(found.posterior_information),
+                "entropies": finite(found.entropies),
+                "misjed": finite(found.misjed),
+                "chance": finite(found.chance),
                 "mig": mig_from_information(found.information, found.entropies),
                 "rmig": mig_from_information(found.posterior_information, found.entropies),
                 "top": found.ranking[:3].T.tolist(),
+                "sentence": found.sentence(bench.active, len(bench.look.means)),
             }
 
     @router.get("/runs/{identifier}/importance")
@@ -268,7 +192,16 @@ def make_routes(catalogue: Catalogue, workbench: Workbench) -> APIRouter:
         with workbench.heavy.turn():
             matrix = bench.importance
         disentanglement, completeness = dci_from_importance(matrix)
-        return {"importance": _finite(matrix), "disentanglement": disentanglement, "completeness": completeness}
+        return {"importance": finite(matrix), "disentanglement": disentanglement, "completeness": completeness}
+
+    @router.get("/runs/{identifier}/importance/{factor}")
+    def importance_for(identifier: str, factor: int) -> dict[str, Any]:
+        """One factor's part of it, so that a page can follow the computation."""
+        bench = workbench.bench(identifier)
+        if not bench.has_factors or not 0 <= factor < len(bench.captured.factors):
+            raise ValueError(f"there is no factor {factor} to predict; expected one of those that were compared")
+        with workbench.heavy.turn():
+            return {"importance": finite(bench.importance_for(factor))}
 
     @router.post("/runs/{identifier}/vary")
     def vary(identifier: str, question: Vary) -> dict[str, Any]:
@@ -281,9 +214,10 @@ def make_routes(catalogue: Catalogue, workbench: Workbench) -> APIRouter:
             "values": found.values.tolist(),
             "images": _text(found.images),
             "shape": list(found.images.shape),
-            "means": _finite(found.means),
-            "deviations": _finite(found.deviations),
+            "means": finite(found.means),
+            "deviations": finite(found.deviations),
             "held": found.held,
+            "shares": {code: finite(shares) for code, shares in found.shares.items()},
         }
 
     @router.get("/runs/{identifier}/curves")
@@ -305,32 +239,38 @@ def make_routes(catalogue: Catalogue, workbench: Workbench) -> APIRouter:
             return Response(status_code=304, headers=headers)
         bench = workbench.bench(identifier)
         with workbench.heavy.turn():
-            bench.thumbnail = bench.thumbnail or _thumbnail(bench)
+            bench.thumbnail = bench.thumbnail or thumbnail_of(bench)
         return Response(bench.thumbnail, media_type="image/png", headers=headers)
 
     @router.post("/runs/{identifier}/export")
     def export(identifier: str, question: Export) -> Response:
         bench = workbench.bench(identifier)
-        z = _rectangle(question.z)
+        blank = np.array([row is None for row in question.z])
+        z = _rectangle([row for row in question.z if row is not None])
         with workbench.heavy.turn():
             if question.format == "html":
                 return _page(bench, z, catalogue.row(identifier))
-            sheet = question.rows * question.columns
-            if len(z) % sheet:
-                raise ValueError(f"{len(z)} images do not fill sheets of {question.rows} × {question.columns}")
-            images = bench.decode(z)
-            frames = images.reshape(len(z) // sheet, question.rows, question.columns, *images.shape[1:])
+            frames, left = divmod(len(blank), question.rows * question.columns)
+            if left:
+                raise ValueError(f"{len(blank)} images do not fill sheets of {question.rows} × {question.columns}")
+            height, width, _ = bench.model.shape
+            sheet = Sheet(question.labels, question.rows, question.columns, height, width, frames)
+            images, blanks = bench.decode(z), np.split(blank, frames)
+            shown = np.split(images, np.cumsum([(~part).sum() for part in blanks])[:-1])
             if question.format == "gif":
-                return _file(gif_of(frames, question.milliseconds), "image/gif", "view.gif")
-            return _file(png_of(frames[0]), "image/png", "view.png")
+                film = list(zip(shown, blanks, strict=True))
+                return _file(sheet.gif(film, question.milliseconds), "image/gif", "view.gif")
+            if question.format == "svg":
+                return _file(sheet.svg(shown[0], blanks[0]), "image/svg+xml", "view.svg")
+            return _file(sheet.png(shown[0], blanks[0]), "image/png", "view.png")
 
     return router
 
 
 def _rectangle(rows: list[list[float]]) -> NDArray[np.float32]:
     """Rows of one length as an array."""
-    if len({len(row) for row in rows}) > 1:
-        raise ValueError("rows of latents differ in length")
+    if len({len(row) for row in rows}) != 1:
+        raise ValueError("there are no rows of latents, or rows of different lengths; expected one for each image")
     return np.asarray(rows, dtype=np.float32)
 
 

@@ -19,7 +19,7 @@ from hackle.core.types import Dataset, HackleError
 from hackle.datasets import load_of_run, without_size
 from hackle.explorer.catalogue import Catalogue, without_places
 from hackle.metrics.likelihood import active_units
-from hackle.pictures import Axis, Captured, Look, axes_of, importance, to_bytes
+from hackle.pictures import Axis, Captured, Look, axes_of, importance_for, to_bytes
 from hackle.pictures.captured import informativeness_of
 from hackle.train.model import WEIGHTS, Model
 
@@ -95,6 +95,7 @@ class Bench:
     def __init__(self, model: Model, dataset: Dataset | None, problem: str) -> None:
         self.model, self.dataset, self.problem = model, dataset, problem
         self._lock = threading.RLock()
+        self._importance: dict[int, NDArray[np.float64]] = {}
         self.thumbnail: bytes | None = None
 
     @property
@@ -146,14 +147,17 @@ class Bench:
         with self._lock:
             return self._captured
 
-    @cached_property
-    def _importance(self) -> NDArray[np.float64]:
-        return importance(self.look, self.data.factors)
+    def importance_for(self, factor: int) -> NDArray[np.float64]:
+        """A factor's column of DCI's importance, computed once."""
+        with self._lock:
+            if factor not in self._importance:
+                self._importance[factor] = importance_for(self.look, self.data.factors, factor)
+            return self._importance[factor]
 
     @property
     def importance(self) -> NDArray[np.float64]:
-        with self._lock:
-            return self._importance
+        """The whole matrix, (c, f)."""
+        return np.stack([self.importance_for(factor) for factor in range(len(self.captured.factors))], axis=1)
 
     @cached_property
     def informativeness(self) -> NDArray[np.float64]:

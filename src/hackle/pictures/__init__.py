@@ -1,7 +1,7 @@
 """Pictures of one model: what each latent does, what it says about the factors, and samples from the prior."""
 
 from hackle.core.tiles import Picture, mosaic, to_bytes
-from hackle.pictures.captured import Captured, Response, importance, nearest_row, response
+from hackle.pictures.captured import Captured, Response, importance, importance_for, nearest_row, response
 from hackle.pictures.encoding import data_address, gif_bytes, png_bytes
 from hackle.pictures.gallery import Gallery, show
 from hackle.pictures.look import SPAN, Axis, Look, PictureError, axes_of
@@ -12,6 +12,7 @@ from hackle.pictures.plots import (
     responses_figure,
     top_latents_figure,
 )
+from hackle.pictures.sentence import in_a_sentence
 from hackle.pictures.views import (
     animation,
     code_ends,
@@ -45,6 +46,8 @@ __all__ = [
     "gif_bytes",
     "histograms",
     "importance",
+    "importance_for",
+    "in_a_sentence",
     "interpolation",
     "mosaic",
     "nearest_row",

@@ -10,7 +10,8 @@ factor is cut into the grid's bins, except for importance.
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,7 +20,8 @@ from hackle.core.factors import FactorGrid, scored_factors
 from hackle.core.types import Dataset
 from hackle.information import OutOfRangeWarning, bin_codes, discrete_entropy, discrete_mutual_information
 from hackle.metrics import dci_importance, factor_information, informativeness, misjed
-from hackle.pictures.look import Look, PictureError
+from hackle.pictures.look import Look, PictureError, axes_of
+from hackle.pictures.sentence import in_a_sentence
 from hackle.train.model import Model
 
 Floats = NDArray[np.float64]
@@ -40,8 +42,7 @@ class Captured:
     """Mutual information with the factors in nats: `information` (c, f) of means, `posterior_information` (c, f) of
     posteriors; the factors' `entropies` (f,); `informativeness` (c,) of each code about the image; `misjed` (c, c), NaN
     for categorical codes. `chance` (f,) is what counting gives for uninformative means: the average over codes with the
-    factors
-    permuted among the images."""
+    factors permuted among the images; `posterior_chance` (c, f) is the same of each code's posterior."""
 
     factors: tuple[str, ...]
     information: Floats
@@ -50,6 +51,7 @@ class Captured:
     informativeness: Floats
     misjed: Floats
     chance: Floats
+    posterior_chance: Floats
 
     @classmethod
     def of(cls, look: Look, grid: FactorGrid) -> Captured:
@@ -58,22 +60,23 @@ class Captured:
         names, factors = tuple(grid.names[column] for column in kept), grid.classes(look.rows)[:, kept]
         codes = look.means.shape[1]
         binned, anew = bin_codes(look.means, BINS), np.random.default_rng(0).permutation(len(factors))
-        counted = discrete_mutual_information(binned, factors)
-        chance = discrete_mutual_information(binned, factors[anew]).mean(axis=0)
+        counted, permuted = (discrete_mutual_information(binned, rows) for rows in (factors, factors[anew]))
+        chance = permuted.mean(axis=0)
         classes = np.setdiff1d(np.arange(codes), look.continuous)
         if len(classes):
             counted[classes] = discrete_mutual_information(look.means[:, classes], factors)
+            permuted[classes] = discrete_mutual_information(look.means[:, classes], factors[anew])
         posterior, pairs = counted.copy(), np.full((codes, codes), np.nan)
         if len(look.continuous):
             means, logvars = look.means[:, look.continuous], look.logvars[:, look.continuous]
             with warnings.catch_warnings():
                 # Codes beyond the bins are counted in the outermost ones, which is accurate enough for a picture.
                 warnings.simplefilter("ignore", OutOfRangeWarning)
-                posterior[look.continuous] = factor_information(
-                    means, logvars, factors, kinds="categorical"
-                ).information
+                for found, rows in ((posterior, factors), (permuted, factors[anew])):
+                    found[look.continuous] = factor_information(means, logvars, rows, kinds="categorical").information
                 pairs[np.ix_(look.continuous, look.continuous)] = misjed(means, logvars, normalised=True)
-        return cls(names, counted, posterior, discrete_entropy(factors), informativeness_of(look), pairs, chance)
+        entropies = discrete_entropy(factors)
+        return cls(names, counted, posterior, entropies, informativeness_of(look), pairs, chance, permuted)
 
     @property
     def ranking(self) -> NDArray[np.int64]:
@@ -88,6 +91,17 @@ class Captured:
         part = self.posterior_information[code] / self.entropies
         best = int(np.argmax(part))
         return f"{self.factors[best]} {100 * min(1.0, part[best]):.0f}%" if part[best] >= least else ""
+
+    def sentence(self, used: NDArray[np.bool_], images: int) -> str:
+        """What the posteriors say about the factors, in words: see `hackle.pictures.sentence`."""
+        return in_a_sentence(
+            self.factors,
+            self.posterior_information,
+            self.entropies,
+            chance=self.posterior_chance,
+            used=used,
+            images=images,
+        )
 
 
 def informativeness_of(look: Look) -> Floats:
@@ -107,14 +121,17 @@ def informativeness_of(look: Look) -> Floats:
 
 def importance(look: Look, grid: FactorGrid, predictor: str = "gbt") -> Floats:
     """DCI's importance matrix (c, f), each column summing to 1; codes that do not vary have importance 0."""
-    kept = _factors(look, grid)
-    factors, kinds = grid.values(look.rows)[:, kept], [grid.kinds[column] for column in kept]
-    varying = np.ptp(look.means, axis=0) > 0
-    matrix = np.zeros((look.means.shape[1], len(kept)))
+    return np.stack([importance_for(look, grid, column, predictor) for column in range(len(_factors(look, grid)))], 1)
+
+
+def importance_for(look: Look, grid: FactorGrid, factor: int, predictor: str = "gbt") -> Floats:
+    """One column of that matrix, (c,): columns do not depend on each other."""
+    column = _factors(look, grid)[factor]
+    numbers, kinds = grid.values(look.rows)[:, [column]], [grid.kinds[column]]
+    varying, found = np.ptp(look.means, axis=0) > 0, np.zeros(look.means.shape[1])
     if varying.any():
-        matrix[varying] = dci_importance(look.means[:, varying], factors, predictor=predictor, kinds=kinds).matrix
-    total = matrix.sum(axis=0, keepdims=True)
-    return np.divide(matrix, total, out=np.zeros_like(matrix), where=total > 0)
+        found[varying] = dci_importance(look.means[:, varying], numbers, predictor=predictor, kinds=kinds).matrix[:, 0]
+    return found / found.sum() if found.sum() > 0 else found
 
 
 @dataclass(frozen=True)
@@ -123,6 +140,7 @@ class Response:
 
     Values are real numbers for a continuous factor and class numbers for others. held: the other factors stay fixed;
     if not, no two images differ in this factor alone, and the codes are averages over some images of each value or bin.
+    shares: of each code that is a class number, the share of images in every class, (n, classes), by code.
     """
 
     factor: str
@@ -131,6 +149,7 @@ class Response:
     means: NDArray[np.float32]
     deviations: NDArray[np.float32]
     held: bool = True
+    shares: dict[int, Floats] = field(default_factory=dict)
 
 
 _OF_EACH = 16
@@ -157,7 +176,8 @@ def response(model: Model, dataset: Dataset, row: NDArray[np.int64], column: int
     rows[:, column] = values
     images = dataset.render(rows)
     means, logvars = model.encode(images)
-    return Response(grid.names[column], _shown(grid, values, column), images, means, np.exp(0.5 * logvars))
+    shown, shares = _shown(grid, values, column), _shares(model, means[:, None])
+    return Response(grid.names[column], shown, images, means, np.exp(0.5 * logvars), shares=shares)
 
 
 def _across(model: Model, dataset: Dataset, every: NDArray[np.int64], column: int, most: int) -> Response:
@@ -177,7 +197,18 @@ def _across(model: Model, dataset: Dataset, every: NDArray[np.int64], column: in
         np.stack([mean.mean(axis=0) for mean, _ in parts]),
         np.stack([np.sqrt(mean.var(axis=0) + np.exp(logvar).mean(axis=0)) for mean, logvar in parts]),
         held=False,
+        shares=_shares(model, [mean for mean, _ in parts]),
     )
+
+
+def _shares(model: Model, parts: Sequence[NDArray[np.float32]] | NDArray[np.float32]) -> dict[int, Floats]:
+    return {
+        code: np.stack(
+            [np.bincount(part[:, code].astype(np.int64), minlength=axis.classes) / len(part) for part in parts]
+        )
+        for code, axis in enumerate(axes_of(model))
+        if axis.prior == "categorical"
+    }
 
 
 def _shown(grid: FactorGrid, values: NDArray[np.int64], column: int) -> NDArray[np.int64] | Floats:

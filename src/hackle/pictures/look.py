@@ -80,6 +80,10 @@ class Axis(Code):
         values = np.linspace(*self.ends, columns)
         return (values.round() if self.prior == "categorical" else values).astype(np.float32)
 
+    def levels(self, columns: int) -> NDArray[np.float32]:
+        """The values of a traversal without repetition, at most `columns` of them: each class once, where they are few."""
+        return self.values(min(columns, self.classes) if self.prior == "categorical" else columns)
+
     def sweep(self, frames: int) -> NDArray[np.float32]:
         """The values of a loop that goes back and forth, (frames,)."""
         share = (np.sin(np.linspace(0, 2 * np.pi, frames, endpoint=False)) + 1) / 2
@@ -146,6 +150,12 @@ class Look:
     def collapsed(self) -> NDArray[np.bool_]:
         """Which codes say next to nothing about the images: those that `active_units` does not count."""
         return self.kl <= ACTIVE
+
+    @cached_property
+    def seen(self) -> tuple[tuple[float, float], ...]:
+        """The range of each code's means without the outermost 1% at either end, as traversals are widened to."""
+        low, high = np.nanquantile(self.means.astype(np.float64), [VISITED, 1 - VISITED], axis=0)
+        return tuple(zip(low.tolist(), high.tolist(), strict=True))
 
     @cached_property
     def reach(self) -> tuple[tuple[float, float], ...]:

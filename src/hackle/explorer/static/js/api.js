@@ -64,7 +64,9 @@ export async function listRuns(choice, tag = null) {
 export const readRun = (id) => ask(place(id)).then((answer) => answer.json());
 export const readModel = (id) => ask(place(id, "/model")).then((answer) => answer.json());
 export const readCaptured = (id) => ask(place(id, "/captured")).then((answer) => answer.json());
-export const readImportance = (id) => ask(place(id, "/importance")).then((answer) => answer.json());
+// The whole matrix, or, if a factor is given, no more than is needed to have it computed.
+export const readImportance = (id, factor = null) =>
+  ask(place(id, factor === null ? "/importance" : `/importance/${factor}`)).then((answer) => answer.json());
 export const readCurves = (id, after = -1) => ask(place(id, `/curves?after=${after}`)).then((answer) => answer.json());
 export const thumbnailAddress = (id) => `api/${place(id, "/thumbnail.png")}`;
 

@@ -1,10 +1,11 @@
 // What the codes say about the factors: matrices, responses, the top latents of each factor, scores and references.
 
 import { latest, readCaptured, readImportance, vary } from "./api.js";
-import { lineChart } from "./chart.js";
-import { factorName, h, metricName, nats, notify, number, prose, scoreText, tabBar } from "./dom.js";
+import { classChart, lineChart } from "./chart.js";
+import { factorName, factorValue, h, metricName, nats, notify, number, prose, scoreText, tabBar } from "./dom.js";
 import { heatMap } from "./heatmap.js";
-import { paintSheet } from "./picture.js";
+import { paintSheet, paintTraversal } from "./picture.js";
+import { valueAxis } from "./traversals.js";
 
 const MAPS = {
   posterior: ["RMIG", "Mutual information of codes and factors in nats, over whole posteriors: what RMIG sees"],
@@ -37,7 +38,7 @@ export async function showCaptured(panel, session, run, signal) {
 export const scoreCard = (run) => h("section", { class: "card scores" }, h("h2", {}, "Scores"), scoreTable(run.scores));
 
 // Distinct images: none is counted twice.
-const imagesUsed = ({ images, of_images: all }) =>
+export const imagesUsed = ({ images, of_images: all }) =>
   images === all ? `all ${number(all)} images` : `${number(images)} of ${number(all)} images`;
 
 function maps(session, found, signal) {
@@ -51,9 +52,8 @@ function maps(session, found, signal) {
       columns = found.factors.map(factorName),
       remark = `From ${imagesUsed(found)}. `;
     if (key === "importance") {
-      place.replaceChildren(h("p", { class: "waiting" }, "Fitting trees…"));
       note.textContent = "";
-      const answer = await readImportance(session.id).catch((error) => notify(error.message, "bad"));
+      const answer = await fitted(session, found, place, signal).catch((error) => notify(error.message, "bad"));
       if (!answer || signal.aborted) return;
       values = order.map((index) => answer.importance[index]);
       remark += `These give D ${scoreText(answer.disentanglement)} and C ${scoreText(answer.completeness)}.`;
@@ -87,12 +87,28 @@ function maps(session, found, signal) {
   );
 }
 
+// The importance of the codes, one factor after another, which the page follows.
+async function fitted(session, { factors }, place, signal) {
+  const bar = h("progress", { max: factors.length, value: 0, "aria-label": "Trees fitted" });
+  const said = h("span", { role: "status" });
+  place.replaceChildren(h("p", { class: "waiting" }, bar, said));
+  for (const [at, name] of factors.entries()) {
+    said.textContent = `Fitting trees to ${factorName(name)}, factor ${at + 1} of ${factors.length}`;
+    await readImportance(session.id, at);
+    // Another matrix may have been asked for meanwhile.
+    if (signal.aborted || !bar.isConnected) return null;
+    bar.value = at + 1;
+  }
+  return readImportance(session.id);
+}
+
 const HELD =
   "Mean of each latent ± one standard deviation of the posterior, with the other factors fixed; the latent that " +
-  "moves most comes first.";
+  "moves most comes first. Of a latent that is one of several classes, a bar for each class.";
 const ACROSS =
   "No two images differ only in this factor: mean of each latent ± one standard deviation over the images of each " +
-  "value or bin; the latent that moves most comes first.";
+  "value or bin; the latent that moves most comes first. Of a latent that is one of several classes, a bar for the " +
+  "share of images in each.";
 
 function responses(session, signal) {
   const factors = session.model.factors
@@ -113,21 +129,30 @@ function responses(session, signal) {
       const ranked = session.latents
         .map(({ index }) => ({ index, spread: spread(index) }))
         .sort((a, b) => b.spread - a.spread);
+      const narrow = matchMedia("(max-width: 640px)").matches;
+      const axes = { x: factorName(found.factor), y: "value of the latent" },
+        factor = session.model.factors[column],
+        named = factor.kind === "continuous" ? null : (value) => factorValue(factor, value);
       const reach = Math.max(
         1,
-        ...found.means.flatMap((means, at) => means.map((mean, index) => Math.abs(mean) + found.deviations[at][index])),
+        ...found.means.flatMap((means, at) =>
+          means.map((mean, index) => (found.shares[index] ? 0 : Math.abs(mean) + found.deviations[at][index])),
+        ),
       );
       charts.replaceChildren(
         ...ranked.map(({ index, spread: width }) => {
+          const small = { x: found.values, width: narrow ? 320 : 230, height: narrow ? 130 : 150, named };
           const y = found.means.map((means) => means[index]),
             side = (sign) => y.map((value, at) => value + sign * found.deviations[at][index]);
-          const chart = lineChart({
-            title: `z${index} moves ${nats(width)}`,
-            series: [{ name: `z${index}`, x: found.values, y, low: side(-1), high: side(1) }],
-            width: 210,
-            height: 104,
-            ends: [-reach * 1.1, reach * 1.1],
-          });
+          const chart = found.shares[index]
+            ? classChart({ title: `z${index}`, ...small, axes: { ...axes, y: "class" }, shares: found.shares[index] })
+            : lineChart({
+                title: `z${index} moves ${nats(width)}`,
+                series: [{ name: `z${index}`, x: found.values, y, low: side(-1), high: side(1) }],
+                ...small,
+                axes,
+                ends: [-reach * 1.1, reach * 1.1],
+              });
           chart.classList.toggle("collapsed", !session.latents[index].active);
           return chart;
         }),
@@ -178,9 +203,7 @@ function top(session, found, signal) {
   const place = h("div", { class: "tops" }),
     columns = session.columns(9);
   const draw = latest(async () => {
-    const z = found.top.flatMap((latents) =>
-      latents.flatMap((index) => session.values(index, columns).map((value) => session.moved([[index, value]]))),
-    );
+    const z = found.top.flatMap((latents) => latents.flatMap((index) => session.row(index, columns)));
     const images = await session.decode(z);
     if (signal.aborted) return;
     let at = 0;
@@ -192,7 +215,8 @@ function top(session, found, signal) {
           h("h3", {}, factorName(factor), h("small", {}, `H = ${number(found.entropies[column], 2)}`)),
           found.top[column].map((index) => {
             const canvas = h("canvas", { role: "img", "aria-label": `Traversal of latent z${index}` });
-            paintSheet(canvas, images, { columns, first: at, gap: 1 });
+            const values = session.levels(index, columns);
+            paintTraversal(canvas, images, { values, columns, first: at, gap: 1 });
             at += columns;
             return h(
               "div",
@@ -203,7 +227,12 @@ function top(session, found, signal) {
                 `z${index}`,
                 h("small", {}, nats(found.posterior_information[index][column])),
               ),
-              h("div", { class: "film" }, canvas),
+              h(
+                "div",
+                {},
+                h("div", { class: "film" }, canvas),
+                valueAxis(session, session.latents[index], values, columns),
+              ),
             );
           }),
         ),

@@ -85,7 +85,7 @@ export function nearest(list, wanted) {
   return Math.abs(list[high] - wanted) < Math.abs(list[low] - wanted) ? high : low;
 }
 
-// axes: what stands on them, such as {x: "step", y: "nats"}. within: the ends of the x axis where they are not those of
+// axes: what stands on them, such as {x: "step", y: "nats"}; named: the text of a value of x, where it has a name. within: the ends of the x axis where they are not those of
 // the data. link: shared with other charts. zoom: called with the ends that the user has dragged out, null for all. A
 // series may have `raw`: its values before smoothing, drawn behind it.
 export function lineChart({
@@ -99,6 +99,7 @@ export function lineChart({
   within = null,
   link = new Link(),
   zoom = null,
+  named = null,
 }) {
   const every = series.flatMap((line) => line.x);
   const [x0, x1] = within ?? (every.length ? [least(every), most(every)] : [0, 1]);
@@ -125,7 +126,11 @@ export function lineChart({
   for (const x of x1 > x0 ? ticks(x0, x1, 4, every.every(Number.isInteger)) : [x0])
     if (px(x) <= WIDTH - RIGHT + 1)
       chart.append(
-        s("text", { x: px(x), y: height - 20, "text-anchor": px(x) > WIDTH - 24 ? "end" : "middle" }, short(x)),
+        s(
+          "text",
+          { x: px(x), y: height - 20, "text-anchor": px(x) > WIDTH - 24 ? "end" : "middle" },
+          named?.(x) ?? short(x),
+        ),
       );
   if (axes.x)
     chart.append(s("text", { class: "axis x", x: WIDTH - RIGHT, y: height - 4, "text-anchor": "end" }, axes.x));
@@ -176,11 +181,53 @@ export function lineChart({
     values.forEach((value, place) => {
       value.textContent = texts[place];
     });
-    caption.textContent = `${title} at ${axes.x ? `${axes.x} ` : ""}${number(x)}${values.length ? "" : `: ${texts[0]}`}`;
+    caption.textContent = `${title} at ${axes.x ? `${axes.x} ` : ""}${named?.(x) ?? number(x)}${values.length ? "" : `: ${texts[0]}`}`;
   };
   link.readers.push(read);
   drags(chart, { link, zoom, WIDTH, height, ends: [x0, x1], longest });
   return h("figure", { class: "chart" }, caption, chart, entries);
+}
+
+// A code that is one of several classes: a bar for each class and value of x, as high as the share of its images.
+export function classChart({ title, x, shares, axes, width: WIDTH = WIDE, height = HEIGHT, named = null }) {
+  const count = shares[0].length,
+    wide = (WIDTH - LEFT - RIGHT) / x.length,
+    tall = (height - TOP - BOTTOM) / count;
+  const chart = s("svg", {
+    viewBox: `0 0 ${WIDTH} ${height}`,
+    role: "img",
+    "aria-label": `${title}, across: ${axes.x}, up: ${axes.y}, a bar for the share of images in it`,
+  });
+  const foot = (at) => TOP + (count - at) * tall;
+  const every = (list, most) => list.filter((_, at) => at % Math.ceil(list.length / most) === 0);
+  const classes = Array.from({ length: count }, (_, at) => at);
+  for (const at of every(classes, 6))
+    chart.append(s("text", { x: LEFT - 6, y: foot(at) - tall / 2 + 3.5, "text-anchor": "end" }, at));
+  for (const at of classes)
+    chart.append(s("line", { class: "grid", x1: LEFT, x2: WIDTH - RIGHT, y1: foot(at), y2: foot(at) }));
+  for (const at of every(
+    x.map((_, place) => place),
+    4,
+  ))
+    chart.append(
+      s(
+        "text",
+        { x: LEFT + (at + 0.5) * wide, y: height - 20, "text-anchor": "middle" },
+        named?.(x[at]) ?? short(x[at]),
+      ),
+    );
+  const bars = shares.flatMap((line, at) =>
+    line.map((share, place) => {
+      const size = { width: 0.8 * wide, height: 0.9 * tall * share };
+      return s("rect", { class: "share s0", x: LEFT + (at + 0.1) * wide, y: foot(place) - size.height, ...size });
+    }),
+  );
+  chart.append(...bars.filter((bar) => Number(bar.getAttribute("height")) > 0));
+  chart.append(
+    s("text", { class: "axis x", x: WIDTH - RIGHT, y: height - 4, "text-anchor": "end" }, axes.x),
+    s("text", { class: "axis y", x: 2, y: 11 }, axes.y),
+  );
+  return h("figure", { class: "chart" }, h("figcaption", {}, title), chart);
 }
 
 // The pointer reads values; where the chart can be zoomed, it drags out a range, and two clicks show all again.

@@ -69,6 +69,8 @@ export function differences(runs, left = []) {
 }
 
 export const factorName = (name) => name.replaceAll("_", " ");
+// A factor's value by its name or the number behind it, else by its place.
+export const factorValue = (factor, value) => factor.labels?.[value] ?? String(value);
 
 const SHORT = {
   mig: "MIG",
@@ -116,7 +118,8 @@ export function notify(text, kind = "") {
   place.replaceChildren(...prose(text));
   place.className = text ? `shown ${kind}` : "";
   clearTimeout(clearing);
-  if (text) clearing = setTimeout(() => notify(""), kind === "bad" ? 8000 : 3000);
+  // What is still being done is said until it is done.
+  if (text && kind !== "busy") clearing = setTimeout(() => notify(""), kind === "bad" ? 8000 : 3000);
 }
 
 // A group of tabs: buttons that arrow keys move between. `tabs` is a list of [key, label].

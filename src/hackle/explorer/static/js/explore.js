@@ -1,7 +1,7 @@
 // Exploring: the picture, where it starts from, a slider for every latent, and the tools below.
 
 import { startFrom } from "./api.js";
-import { factorName, h, notify, number, tabBar } from "./dom.js";
+import { factorName, factorValue, h, notify, tabBar } from "./dom.js";
 import { latentPanel } from "./latents.js";
 import { paint } from "./picture.js";
 import { showTraversals } from "./traversals.js";
@@ -177,12 +177,13 @@ function factorPanel(session, signal) {
       const last = next;
       next = null;
       follow(last);
-    }
+    } else refresh();
   };
   const inputs = session.model.factors.map((factor, column) => {
     const shown = h("output", {});
     const show = (value) => {
-      shown.textContent = factor.values ? number(factor.values[value], 3) : value;
+      shown.textContent = value === null ? "–" : factorValue(factor, value);
+      slider.setAttribute("aria-valuetext", value === null ? "not known" : shown.textContent);
     };
     const slide = () => {
       const row = inputs.map((other) => Number(other.slider.value));
@@ -207,12 +208,16 @@ function factorPanel(session, signal) {
       column,
     };
   });
+  const unknown = h("p", { class: "faint", role: "status" });
+  // The sliders stand at the factors of the image that is shown as the start, the nearest one where a combination does not
+  // exist; of a picture from elsewhere no factor is known.
   const refresh = () => {
-    const row = session.start?.row;
-    if (!row || busy) return;
+    if (busy) return;
+    const row = session.start?.row ?? null;
+    unknown.textContent = row ? "" : "What is shown is no image of the data set: its factors are not known.";
     inputs.forEach(({ slider, show, column }) => {
-      slider.value = row[column];
-      show(row[column]);
+      if (row) slider.value = row[column];
+      show(row ? row[column] : null);
     });
   };
   session.addEventListener("change", refresh, { signal });
@@ -231,6 +236,7 @@ function factorPanel(session, signal) {
     { class: "factors" },
     h("summary", {}, "Factor combination"),
     note,
+    unknown,
     inputs.map(({ line }) => line),
   );
 }

@@ -1,7 +1,7 @@
 // What is seen as files: PNG, GIF, and a page that needs no server.
 
 import { exported, startFrom } from "./api.js";
-import { h, notify } from "./dom.js";
+import { factsOf, h, notify } from "./dom.js";
 import { download } from "./picture.js";
 
 const FRAMES = 24,
@@ -14,9 +14,15 @@ const room = (session) =>
   Math.min(MOST_IMAGES, Math.floor(MOST_VALUES / session.model.shape.reduce((product, size) => product * size, 1)));
 
 // The first rows of a view, those of the latents most used, as many as one file takes.
-export function fitting(session, { rows, columns, z }) {
+export function fitting(session, { rows, columns, z, labels = {} }) {
+  if (rows * columns !== z.length) return { rows, columns, z, labels };
   const most = Math.max(1, Math.min(rows, Math.floor(room(session) / columns)));
-  return rows * columns === z.length ? { rows: most, columns, z: z.slice(0, most * columns) } : { rows, columns, z };
+  const kept = {
+    ...labels,
+    names: labels.names?.slice(0, most) ?? [],
+    tiles: labels.tiles?.slice(0, most * columns) ?? [],
+  };
+  return { rows: most, columns, z: z.slice(0, most * columns), labels: kept };
 }
 
 // Every latent, or as many as one file takes, in a column of its own, sweeping out and back from the image at hand.
@@ -30,14 +36,15 @@ export function sweep(session) {
       ]),
     );
   });
-  return { rows: 1, columns: latents.length, z: z.flat() };
+  const labels = { heads: latents.map(({ index }) => `z${index}`) };
+  return { rows: 1, columns: latents.length, z: z.flat(), labels };
 }
 
 export function exportMenu(session, run) {
   const name = `${run.method ?? "model"}-${run.dataset ?? ""}-seed${run.seed ?? ""}`.replaceAll(/[^\w.-]+/g, "-");
   const save = (format, ending, question) => async () => {
     menu.open = false;
-    notify("Making the file…");
+    notify("Making the file…", "busy");
     try {
       download(await exported(session.id, { format, ...(await question()) }), `${name}-${ending}`);
       notify("Saved");
@@ -45,7 +52,12 @@ export function exportMenu(session, run) {
       notify(error.message, "bad");
     }
   };
-  const seen = (view) => fitting(session, view);
+  const title = [run.title ?? run.name, ...factsOf(run, ["architecture", "latents", "steps"])].join(", ");
+  const here = () => ({ rows: 1, columns: 1, z: [session.input(session.z)] });
+  const seen = (view) => {
+    const { labels, ...sheet } = fitting(session, view);
+    return { ...sheet, labels: { title, ...labels } };
+  };
   const page = async () => {
     const starts = [session.input(session.z)];
     if (!session.model.problem) {
@@ -64,11 +76,15 @@ export function exportMenu(session, run) {
       { class: "choices" },
       button(
         "This picture, PNG",
-        save("png", "picture.png", () => ({ z: [session.input(session.z)] })),
+        save("png", "picture.png", () => here()),
       ),
       button(
-        "The view below, PNG",
-        save("png", "view.png", () => seen(session.view ?? { rows: 1, columns: 1, z: [session.input(session.z)] })),
+        "The view below with labels, PNG",
+        save("png", "view.png", () => seen(session.view ?? here())),
+      ),
+      button(
+        "The view below with labels, SVG",
+        save("svg", "view.svg", () => seen(session.view ?? here())),
       ),
       button(
         "Moving latents, GIF",

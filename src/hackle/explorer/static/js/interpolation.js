@@ -11,6 +11,7 @@ export function showInterpolation(place, session, signal) {
   let first = [...session.z],
     second = session.draw();
   const film = h("canvas", { role: "img", "aria-label": "Images between the first and the second" });
+  const shares = Array.from({ length: columns }, (_, at) => `${Math.round((100 * at) / (columns - 1))}%`);
   const ends = ["First image", "Second image"].map((name) => h("canvas", { role: "img", "aria-label": name }));
   const share = h("input", {
     type: "range",
@@ -36,7 +37,8 @@ export function showInterpolation(place, session, signal) {
     const loop = Array.from({ length: FRAMES }, (_, at) =>
       session.input(between(0.5 - 0.5 * Math.cos((2 * Math.PI * at) / FRAMES))),
     );
-    session.view = { name: "interpolation", rows: 1, columns, z, film: { rows: 1, columns: 1, z: loop } };
+    const labels = { tiles: shares, across: "way from the first image to the second" };
+    session.view = { name: "interpolation", rows: 1, columns, z, labels, film: { rows: 1, columns: 1, z: loop } };
     place.dataset.drawn = "1";
   });
   const choose = async (end, source) => {
@@ -74,7 +76,22 @@ export function showInterpolation(place, session, signal) {
       "div",
       { class: "between" },
       end(0, "from"),
-      h("div", { class: "way" }, h("div", { class: "film" }, film), share, mirror(session, signal)),
+      h(
+        "div",
+        { class: "way" },
+        h(
+          "div",
+          {},
+          h("div", { class: "film" }, film),
+          h(
+            "div",
+            { class: "axis", style: { "--columns": columns }, "aria-hidden": "true" },
+            shares.map((text) => h("span", {}, text)),
+          ),
+        ),
+        share,
+        mirror(session, signal),
+      ),
       end(1, "to"),
     ),
   );

@@ -46,8 +46,40 @@ function histogram(latent) {
   return box;
 }
 
+// The ranges that a slider joins, below it: where the means of the data end, and where the bulk of the prior does.
+function ranges(latent) {
+  const [low, high] = latent.reach,
+    share = (value) => (100 * (Math.min(high, Math.max(low, value)) - low)) / (high - low);
+  // A narrow range has more digits.
+  const text = ([from, to]) => [from, to].map((end) => signed(+end.toFixed(to - from < 1 ? 2 : 1))).join(" … ");
+  const span = (kind, [from, to]) =>
+    h("i", { class: `span ${kind}`, style: { left: `${share(from)}%`, width: `${share(to) - share(from)}%` } });
+  const parts = [...(latent.data ? [["data", latent.data]] : []), ["prior", latent.bulk]];
+  return [
+    h(
+      "div",
+      { class: "spans", "aria-hidden": "true" },
+      parts.map(([kind, ends]) => span(kind, ends)),
+    ),
+    h(
+      "div",
+      { class: "scale" },
+      h("span", {}, tenth(low)),
+      h("span", { class: "known" }, parts.map(([kind, ends]) => `${kind} ${text(ends)}`).join(", ")),
+      h("span", {}, tenth(high)),
+    ),
+  ];
+}
+
+const tenth = (value) => signed(+value.toFixed(1));
+
+// What the server decodes; a code with bounds keeps to them.
+const MOST = 1000;
+const limits = (latent) => (latent.prior === "uniform" ? latent.reach : [-MOST, MOST]);
+
 function slider(session, latent) {
-  const [low, high] = latent.reach;
+  const [low, high] = latent.reach,
+    [least, most] = limits(latent);
   const name = `z${latent.index}`;
   const input = h("input", {
     type: "range",
@@ -58,14 +90,47 @@ function slider(session, latent) {
     title: `${name} from ${signed(low)} to ${signed(high)}`,
     id: `latent-${latent.index}`,
   });
-  const value = h("input", { type: "number", step: 0.1, class: "value", "aria-label": `Value of latent ${name}` });
+  const value = h("input", {
+    type: "text",
+    inputmode: "decimal",
+    autocomplete: "off",
+    class: "value",
+    "aria-label": `Value of latent ${name}`,
+  });
+  const refusal = h("p", { class: "refused", role: "alert" });
   const track = h("div", { class: "track" }, histogram(latent), input);
-  const apply = (given) => {
-    if (Number.isFinite(given)) session.set(latent.index, given);
+  const apply = (given) => session.set(latent.index, given);
+  const restore = () => {
+    value.value = signed((Math.round(100 * session.z[latent.index]) / 100 + 0).toFixed(2));
+    refuse("");
+  };
+  const refuse = (text) => {
+    refusal.textContent = text;
+    value.setAttribute("aria-invalid", String(text !== ""));
+  };
+  // A number that cannot be decoded is refused where it was typed, and the latent stays where it was.
+  const typed = () => {
+    const text = value.value.trim().replace("−", "-"),
+      given = Number(text);
+    if (text !== "" && given >= least && given <= most) {
+      apply(given);
+      restore();
+    } else {
+      const bounds = `${signed(least.toLocaleString("en"))} to ${most.toLocaleString("en")}`;
+      refuse(`${name} takes a number from ${bounds}; “${value.value.slice(0, 20)}” is none.`);
+    }
   };
   input.addEventListener("input", () => apply(input.valueAsNumber));
   input.addEventListener("dblclick", () => apply(session.start?.means[latent.index] ?? 0));
-  value.addEventListener("change", () => apply(value.valueAsNumber));
+  value.addEventListener("change", typed);
+  value.addEventListener("keydown", (event) => {
+    const step = { ArrowUp: 0.1, ArrowDown: -0.1 }[event.key];
+    if (event.key === "Escape") restore();
+    if (!step) return;
+    event.preventDefault();
+    apply(Math.min(most, Math.max(least, Math.round(100 * (session.z[latent.index] + step)) / 100)));
+    restore();
+  });
   const refresh = () => {
     const now = session.z[latent.index];
     input.value = now;
@@ -73,9 +138,9 @@ function slider(session, latent) {
     track.classList.toggle("started", start !== undefined);
     if (start !== undefined)
       track.style.setProperty("--start", Math.min(1, Math.max(0, (start - low) / (high - low))).toFixed(4));
-    if (document.activeElement !== value) value.value = (Math.round(100 * now) / 100 + 0).toFixed(2);
+    if (document.activeElement !== value) restore();
   };
-  return { body: [track, value], refresh };
+  return { body: [h("div", { class: "range" }, track, ranges(latent)), value, refusal], refresh };
 }
 
 function classes(session, latent) {
@@ -171,6 +236,8 @@ export function latentPanel(session, signal) {
           ["seen", "values on the data"],
           ["prior", "prior"],
           ["from", "start"],
+          ["data", "range of the data: all but 2% of the means"],
+          ["bulk", "bulk of the prior"],
           ["use", "KL in nats"],
         ].map(([key, text]) => h("span", { class: `entry ${key}` }, h("span", { class: `key ${key}` }), text)),
       );

@@ -4,9 +4,11 @@ import { later, latest } from "./api.js";
 import { h } from "./dom.js";
 import { mirror, paintSheet } from "./picture.js";
 
+const SIDES = ["across", "down"];
+
 export function showPad(place, session, signal) {
   const order = session.ordered(),
-    side = session.columns(9);
+    most = session.columns(9);
   const chosen = { across: order[0].index, down: order[1].index };
   const canvas = h("canvas", { "aria-hidden": "true" });
   const point = h("i", { class: "point", "aria-hidden": "true" });
@@ -21,12 +23,13 @@ export function showPad(place, session, signal) {
     const other = key === "across" ? "down" : "across";
     if (chosen[other] === latent) chosen[other] = chosen[key];
     chosen[key] = latent;
-    for (const side of ["across", "down"]) selects[side].value = chosen[side];
+    for (const side of SIDES) selects[side].value = chosen[side];
+    frame();
     refresh();
     draw();
   };
   const selects = Object.fromEntries(
-    ["across", "down"].map((key) => [
+    SIDES.map((key) => [
       key,
       h(
         "select",
@@ -39,11 +42,12 @@ export function showPad(place, session, signal) {
   );
   const choice = (key, label) => h("label", {}, `${label} `, selects[key]);
   const reading = h("p", { class: "faint", role: "status" });
+  const axes = Object.fromEntries(SIDES.map((key) => [key, h("div", { class: `axis ${key}`, "aria-hidden": "true" })]));
   place.append(
     h(
       "div",
       { class: "pad-tool" },
-      pad,
+      h("div", { class: "pad-frame" }, axes.down, pad, axes.across),
       h(
         "div",
         { class: "pad-side" },
@@ -56,17 +60,24 @@ export function showPad(place, session, signal) {
     ),
   );
 
-  const bounds = (latent) => session.latents[latent].ends;
-  // The map's tiles stand at their values, so that the ends of the range are in the middle of the outermost tiles.
-  const toShare = (latent) => {
-    const [low, high] = bounds(latent);
-    return (((session.z[latent] - low) / (high - low || 1)) * (side - 1) + 0.5) / side;
+  // The values of either side: each class once. The tiles stand at their values, so the ends of the range are in the middle
+  // of the outermost tiles.
+  const values = (key) => session.levels(chosen[key], most);
+  const toShare = (key) => {
+    const all = values(key),
+      [low, high] = [all[0], all.at(-1)];
+    return (((session.z[chosen[key]] - low) / (high - low || 1)) * (all.length - 1) + 0.5) / all.length;
   };
-  const toValue = (latent, share) => {
-    const [low, high] = bounds(latent);
-    const value = low + ((share * side - 0.5) / (side - 1)) * (high - low);
-    const kept = Math.min(high, Math.max(low, value));
-    return session.latents[latent].prior === "categorical" ? Math.round(kept) : kept;
+  const toValue = (key, share) => {
+    const all = values(key),
+      [low, high] = [all[0], all.at(-1)];
+    const value = low + ((share * all.length - 0.5) / (all.length - 1 || 1)) * (high - low);
+    return within(key, value);
+  };
+  const within = (key, value) => {
+    const { prior, ends } = session.latents[chosen[key]];
+    const kept = Math.min(ends[1], Math.max(ends[0], value));
+    return prior === "categorical" ? Math.round(kept) : kept;
   };
   const go = (across, down) => {
     session.z[chosen.across] = across;
@@ -76,8 +87,8 @@ export function showPad(place, session, signal) {
   const follow = (event) => {
     const box = pad.getBoundingClientRect();
     go(
-      toValue(chosen.across, (event.clientX - box.left) / box.width),
-      toValue(chosen.down, (event.clientY - box.top) / box.height),
+      toValue("across", (event.clientX - box.left) / box.width),
+      toValue("down", (event.clientY - box.top) / box.height),
     );
   };
   pad.addEventListener("pointerdown", (event) => {
@@ -91,38 +102,60 @@ export function showPad(place, session, signal) {
     const step = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key];
     if (!step) return;
     event.preventDefault();
-    const moved = (latent, by) => {
-      const [low, high] = bounds(latent);
-      const size = session.latents[latent].prior === "categorical" ? 1 : event.shiftKey ? 0.5 : 0.1;
-      return Math.min(high, Math.max(low, session.z[latent] + by * size));
+    const moved = (key, by) => {
+      const size = session.latents[chosen[key]].prior === "categorical" ? 1 : event.shiftKey ? 0.5 : 0.1;
+      return by ? within(key, session.z[chosen[key]] + by * size) : session.z[chosen[key]];
     };
-    go(moved(chosen.across, step[0]), moved(chosen.down, step[1]));
+    go(moved("across", step[0]), moved("down", step[1]));
   });
 
+  // Both axes with the latent's name and the values of its tiles.
+  const frame = () => {
+    const [height, width] = session.model.shape;
+    pad.style.aspectRatio = `${values("across").length * width} / ${values("down").length * height}`;
+    for (const key of SIDES)
+      axes[key].replaceChildren(
+        h("b", {}, `z${chosen[key]} ${key === "across" ? "→" : "↓"}`),
+        ...values(key).map((value) =>
+          h(
+            "span",
+            { class: session.beyond(chosen[key], value) ? "beyond" : "" },
+            session.valueText(chosen[key], value),
+          ),
+        ),
+      );
+    axes.across.style.setProperty("--columns", values("across").length);
+  };
   const refresh = () => {
-    point.style.left = `${100 * Math.min(1, Math.max(0, toShare(chosen.across)))}%`;
-    point.style.top = `${100 * Math.min(1, Math.max(0, toShare(chosen.down)))}%`;
+    point.style.left = `${100 * Math.min(1, Math.max(0, toShare("across")))}%`;
+    point.style.top = `${100 * Math.min(1, Math.max(0, toShare("down")))}%`;
     const value = (latent) =>
       session.latents[latent].prior === "categorical" ? session.z[latent] : session.z[latent].toFixed(2);
-    const text = `z${chosen.across} = ${value(chosen.across)}, z${chosen.down} = ${value(chosen.down)}`;
+    const text = SIDES.map((key) => `z${chosen[key]} = ${value(chosen[key])}`).join(", ");
     reading.textContent = text;
     pad.setAttribute("aria-label", `Latents ${text}`);
   };
   const draw = latest(async () => {
-    const rows = session.values(chosen.down, side),
-      columns = session.values(chosen.across, side);
-    const z = rows.flatMap((down) =>
-      columns.map((across) =>
+    const rows = values("down"),
+      columns = values("across"),
+      { across, down } = chosen;
+    const z = rows.flatMap((low) =>
+      columns.map((right) =>
         session.moved([
-          [chosen.down, down],
-          [chosen.across, across],
+          [down, low],
+          [across, right],
         ]),
       ),
     );
     const images = await session.decode(z);
     if (signal.aborted) return;
-    paintSheet(canvas, images, { columns: side, rows: side, gap: 0 });
-    session.view = { name: "map", rows: side, columns: side, z };
+    paintSheet(canvas, images, { columns: columns.length, rows: rows.length, gap: 0 });
+    const labels = {
+      names: rows.map((value) => `z${down} = ${session.valueText(down, value)}`),
+      heads: columns.map((value) => session.valueText(across, value)),
+      across: `value of z${across}`,
+    };
+    session.view = { name: "map", rows: rows.length, columns: columns.length, z, labels };
     pad.dataset.drawn = "1";
   });
   const soon = later(draw, session.patience);
@@ -135,6 +168,7 @@ export function showPad(place, session, signal) {
     },
     { signal },
   );
+  frame();
   refresh();
   return draw();
 }

@@ -1,10 +1,10 @@
 // The page of one run: exploring, what was captured, training, record.
 
-import { readRun } from "./api.js";
+import { readCaptured, readRun } from "./api.js";
 import { factsOf, h, prose, tabBar } from "./dom.js";
 import { Session } from "./session.js";
 import { showExplore } from "./explore.js";
-import { scoreCard, showCaptured } from "./captured.js";
+import { imagesUsed, scoreCard, showCaptured } from "./captured.js";
 import { showTraining } from "./training.js";
 import { exportMenu } from "./exports.js";
 
@@ -19,7 +19,7 @@ export async function showRun(main, id, tab, signal) {
   main.append(h("p", { class: "waiting" }, "Opening the run…"));
   const run = await readRun(id);
   if (signal.aborted) return;
-  document.title = `${run.method ?? run.name}, ${run.dataset ?? ""} – hackle explorer`;
+  document.title = `${run.method ? run.title : run.name}, ${run.dataset ?? ""} – hackle explorer`;
   document
     .getElementById("place")
     .replaceChildren(
@@ -38,11 +38,12 @@ export async function showRun(main, id, tab, signal) {
     show(key);
   };
   const menu = h("div", { class: "exports" });
+  const sentence = h("p", { class: "sentence", hidden: true });
   main.replaceChildren(
     h(
       "div",
       { class: "title" },
-      h("h1", {}, run.method ?? run.name),
+      h("h1", {}, run.method ? run.title : run.name),
       h(
         "p",
         { class: "facts" },
@@ -50,6 +51,7 @@ export async function showRun(main, id, tab, signal) {
       ),
       menu,
     ),
+    sentence,
     tabBar(TABS, tab, choose, "Views of this run"),
     panel,
   );
@@ -81,6 +83,7 @@ export async function showRun(main, id, tab, signal) {
         menu.replaceChildren(exportMenu(session, run));
         if (!session.model.problem) await session.from({ seed: 1 });
         else session.changed("all");
+        summarise(session);
       }
       if (own.aborted) return null;
       panel.replaceChildren();
@@ -93,6 +96,16 @@ export async function showRun(main, id, tab, signal) {
       if (key === "captured") panel.append(scoreCard(run));
     }
     return null;
+  }
+
+  // What the model captured, in one sentence; a model whose data are not here, or have no factors, has none.
+  async function summarise(model) {
+    if (model.model.problem || !model.model.factors.some((factor) => factor.scored)) return;
+    const found = await readCaptured(id).catch(() => null);
+    if (!found?.sentence || signal.aborted) return;
+    sentence.replaceChildren(found.sentence);
+    sentence.title = `From ${imagesUsed(found)}`;
+    sentence.hidden = false;
   }
 
   await show(tab);

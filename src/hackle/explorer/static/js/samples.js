@@ -29,7 +29,7 @@ export function showSamples(place, session, signal) {
           return h("button", { type: "button", "aria-label": `Explore sample ${at + 1}`, onclick: take }, canvas);
         }),
       );
-      session.view = { name: "samples", rows, columns, z };
+      session.view = { name: "samples", rows, columns, z, labels: { across: "draws from the prior" } };
     } catch (error) {
       notify(error.message, "bad");
     }

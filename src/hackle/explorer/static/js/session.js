@@ -1,9 +1,11 @@
 // One model being looked at: the point in latent space, the image it started from, and who wants to know of changes.
 
 import { decode, latest, readModel, startFrom, upload } from "./api.js";
+import { signed } from "./dom.js";
 
 const MOST_VALUES = 8e6,
-  LARGE = 128 * 128;
+  LARGE = 128 * 128,
+  MOST_CLASSES = 24;
 
 export function normal() {
   return Math.sqrt(-2 * Math.log(1 - Math.random())) * Math.cos(2 * Math.PI * Math.random());
@@ -57,8 +59,10 @@ export class Session extends EventTarget {
     return this.model.shape[0] * this.model.shape[1] > LARGE;
   }
 
+  // The images of a traversal: so many, or one for each class of the latent that has most of them.
   columns(most) {
-    return this.large ? Math.min(7, most) : most;
+    const classes = Math.max(0, ...this.latents.map((latent) => latent.classes));
+    return Math.max(this.large ? Math.min(7, most) : most, Math.min(MOST_CLASSES, classes));
   }
 
   get patience() {
@@ -90,6 +94,19 @@ export class Session extends EventTarget {
   row(latent, columns) {
     const values = this.levels(latent, columns);
     return Array.from({ length: columns }, (_, at) => this.moved([[latent, values[Math.min(at, values.length - 1)]]]));
+  }
+
+  // A latent's value with the digits that tell the tiles of a traversal apart; a class by its number.
+  valueText(latent, value) {
+    if (this.latents[latent].prior === "categorical") return String(Math.round(value));
+    const [low, high] = this.latents[latent].ends;
+    return signed((Math.round(100 * value) / 100 + 0).toFixed(high - low >= 2 ? 1 : 2));
+  }
+
+  // Whether a value lies where the data have no mean.
+  beyond(latent, value) {
+    const { prior, data } = this.latents[latent];
+    return prior !== "categorical" && data !== null && (value < data[0] || value > data[1]);
   }
 
   moved(changes, from = this.z) {

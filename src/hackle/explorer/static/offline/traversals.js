@@ -22,21 +22,26 @@ for (const view of data.views) {
   view.latents.forEach((latent, row) => {
     const line = add(list, "label", { className: "row" });
     const kl = data.kl[row] === null ? "" : ` KL ${data.kl[row].toFixed(2)}`;
-    add(line, "span", { textContent: `z${latent.latent}${kl}` });
+    const text = (at) =>
+      latent.classes ? `class ${latent.values[at]}` : latent.values[at].toFixed(2).replace("-", "−");
+    const ends = `${text(0)} … ${text(latent.values.length - 1)}`;
+    add(line, "span", { textContent: `z${latent.latent}${kl}\n${ends}` });
     const film = add(line, "canvas", {
-      width: data.width * data.columns,
+      width: data.width * latent.values.length,
       height: data.height,
       role: "img",
       ariaLabel: `Traversal of latent z${latent.latent}`,
     });
-    const slider = add(line, "input", { type: "range", min: 0, max: data.columns - 1, value: latent.at });
-    const value = add(line, "output", { textContent: latent.values[latent.at].toFixed(2) });
+    // Tiles of all rows have one size, also where there are fewer classes than steps.
+    film.style.width = `${(100 * latent.values.length) / data.columns}%`;
+    const slider = add(line, "input", { type: "range", min: 0, max: latent.values.length - 1, value: latent.at });
+    const value = add(line, "output", { textContent: text(latent.at) });
     const sprite = new Image();
     sprite.onload = () => film.getContext("2d").drawImage(sprite, 0, 0);
     sprite.src = latent.sprite;
     slider.addEventListener("input", () => {
       show(sprite, slider.valueAsNumber);
-      value.textContent = latent.values[slider.valueAsNumber].toFixed(2);
+      value.textContent = text(slider.valueAsNumber);
     });
   });
 }

@@ -1,0 +1,225 @@
+"""The page of one model: what it says in words, where ranges end, what stands on axes and in files, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from browser_pages import changed, needs_chromium, open_model
+from playwright.sync_api import Page, expect
+
+from hackle.datasets import load
+from hackle.explorer import create_app
+from hackle.nets import MLP
+from hackle.objectives import FactorVAE
+from hackle.pictures import Look
+from hackle.train.model import Model
+from train.test_fleet import small_run
+
+pytestmark = needs_chromium
+BOTH = pytest.mark.parametrize("width", [1280, 390])
+
+
+def middle(page: Page, selector: str, at: int = 0) -> float:
+    box = page.locator(selector).nth(at).bounding_box()
+    assert box is not None
+    return box["x"] + box["width"] / 2
+
+
+@BOTH
+def test_one_sentence_says_what_was_captured(page: Page, client: httpx.Client, ids: dict[str, str], width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 800})
+    open_model(page, ids)
+    said = client.get(f"/api/runs/{ids['beta']}/captured").json()["sentence"]
+    assert said.endswith(".")
+    expect(page.locator(".sentence")).to_have_text(said)
+    expect(page.locator(".sentence")).to_have_attribute("title", "From all 32 images")
+    expect(page.locator("h1")).to_have_text("β-VAE")
+    expect(page.locator(".facts")).to_contain_text("β = 2")
+
+
+@BOTH
+def test_sliders_say_where_data_and_prior_end(page: Page, ids: dict[str, str], served: Path, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 800})
+    open_model(page, ids)
+    model = Model.load(served / "beta")
+    look = Look.of(model, load(model.run.dataset), n=2000)
+    for latent, (low, high) in enumerate(look.seen):
+        row = page.locator(f".latent[data-latent='{latent}']")
+        digits = 2 if high - low < 1 else 1
+        ends = " … ".join(f"{round(end, digits):g}".replace("-", "−") for end in (low, high))
+        expect(row.locator(".known")).to_have_text(re.compile(f"^data {re.escape(ends)}, prior −2 … 2$"))
+        first, last = look.reach[latent]
+        track, span = (row.locator(place).bounding_box() for place in (".spans", ".span.data"))
+        assert track is not None
+        assert span is not None
+        for end, edge in ((low, span["x"]), (high, span["x"] + span["width"])):
+            assert edge == pytest.approx(track["x"] + track["width"] * (end - first) / (last - first), abs=1.5)
+
+
+@BOTH
+def test_the_mark_stands_on_the_tile_of_the_value(page: Page, ids: dict[str, str], width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 800})
+    open_model(page, ids)
+    film = page.locator(".traversal .film").first
+    box = film.bounding_box()
+    assert box is not None
+    values = page.locator(".traversal .axis").first.locator("span").all_text_contents()
+    assert len(values) == 11
+    for tile in (10, 3, 0):
+        film.click(position={"x": (tile + 0.5) * box["width"] / 11, "y": 4})
+        shown = page.locator(".latent input.value").first.input_value().replace("−", "-")
+        assert float(shown) == pytest.approx(float(values[tile].replace("−", "-")), abs=0.051)
+        assert (middle(page, ".film .mark") - box["x"]) / box["width"] * 11 == pytest.approx(tile + 0.5, abs=0.2)
+    # Keys go the same way.
+    film.press("ArrowRight")
+    assert (middle(page, ".film .mark") - box["x"]) / box["width"] * 11 == pytest.approx(1.5, abs=0.2)
+    expect(film).to_have_attribute("aria-valuetext", values[1])
+
+
+@BOTH
+def test_a_number_that_cannot_be_decoded_is_refused_at_its_field(page: Page, ids: dict[str, str], width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 800})
+    open_model(page, ids)
+    value, row = page.locator(".latent input.value").first, page.locator(".latent").first
+    before = page.locator(".latent input[type=range]").first.input_value()
+    for given in ("1e40", "-5000", "two"):
+        value.fill(given)
+        value.press("Enter")
+        expect(row.locator(".refused[role=alert]")).to_contain_text(
+            f"takes a number from −1,000 to 1,000; “{given}” is none."
+        )
+        expect(value).to_have_attribute("aria-invalid", "true")
+        assert page.locator(".latent input[type=range]").first.input_value() == before
+    value.press("Escape")
+    expect(row.locator(".refused[role=alert]")).to_be_empty()
+    value.fill("−1.25")
+    changed(page, "canvas.picture", lambda: value.press("Enter"))
+    expect(row.locator(".refused[role=alert]")).to_be_empty()
+    # A code with bounds keeps to them.
+    open_model(page, ids, "gan")
+    row = page.locator(".latent[data-latent='0']")
+    row.locator("input.value").fill("1e40")
+    row.locator("input.value").press("Enter")
+    expect(row.locator(".refused[role=alert]")).to_contain_text("z0 takes a number from −")
+
+
+def test_factor_sliders_follow_what_is_shown(page: Page, ids: dict[str, str]) -> None:
+    open_model(page, ids)
+    page.get_by_text("Factor combination").click()
+    sliders = page.locator(".factor input")
+    page.get_by_text("Choose an image").click()
+    seen = set()
+    for image in (0, 3, 9):
+        with page.expect_response("**/decode"):
+            page.locator(".strip button").nth(image).click()
+        seen.add(tuple(sliders.evaluate_all("inputs => inputs.map(input => input.value)")))
+    assert len(seen) > 1
+    page.get_by_role("button", name="Draw prior").click()
+    expect(page.locator(".factors")).to_contain_text("its factors are not known")
+    expect(page.locator(".factor output").first).to_have_text("–")
+    page.get_by_label("x", exact=True).fill("2")
+    expect(page.locator(".factor output").first).to_have_text("2")
+    expect(page.locator(".factors")).not_to_contain_text("not known")
+
+
+@pytest.fixture(scope="module")
+def sprites(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An untrained FactorVAE of dSprites, whose shapes have names."""
+    data = load("dsprites")
+    run = small_run(FactorVAE(gamma=10.0), dataset="dsprites", latents=3, architecture=MLP((16,)))
+    folder = tmp_path_factory.mktemp("sprites") / "run"
+    Model(run, data.shape).save(folder)
+    return folder
+
+
+def test_values_of_factors_have_their_names(elsewhere: Page, sprites: Path, visit: Any) -> None:
+    client = visit(create_app(sprites))
+    elsewhere.goto(str(client.base_url))
+    elsewhere.wait_for_selector(".tool[data-drawn]")
+    expect(elsewhere.locator("h1")).to_have_text("FactorVAE")
+    expect(elsewhere.locator(".facts")).to_contain_text("γ = 10")
+    elsewhere.get_by_text("Factor combination").click()
+    shape = elsewhere.locator(".factor", has_text="shape")
+    for value, name in enumerate(("square", "ellipse", "heart")):
+        shape.locator("input").fill(str(value))
+        expect(shape.locator("output")).to_have_text(name)
+        expect(shape.locator("input")).to_have_attribute("aria-valuetext", name)
+    elsewhere.get_by_role("tab", name="What it captured").click()
+    chart = elsewhere.locator(".responses .chart").first
+    expect(chart.locator("text", has_text="ellipse")).to_have_count(1)
+    assert chart.locator(".axis").all_text_contents() == ["shape", "value of the latent"]
+
+
+def test_classes_have_a_column_each_and_bars(page: Page, ids: dict[str, str], tmp_path: Path) -> None:
+    open_model(page, ids, "gan")
+    page.get_by_role("tab", name="Two latents").click()
+    page.get_by_label("across").select_option("2")
+    expect(page.locator(".pad-frame .across span")).to_have_text(["0", "1", "2"])
+    expect(page.locator(".pad-frame .across b")).to_have_text("z2 →")
+    page.wait_for_function("document.querySelector('.pad canvas').width === 3 * 16")
+    for format in ("PNG", "SVG"):
+        page.locator(".exports summary").click()
+        with page.expect_download() as waiting, page.expect_request("**/export") as asked:
+            page.get_by_role("button", name=f"The view below with labels, {format}").click()
+        question = json.loads(asked.value.post_data or "")
+        assert question["columns"] == 3
+        assert [row[2] for row in question["z"][:3]] == [0, 1, 2]
+        assert question["labels"]["heads"] == ["0", "1", "2"]
+        waiting.value.save_as(tmp_path / f"view.{format}")
+    text = (tmp_path / "view.SVG").read_text()
+    assert ">value of z2</text>" in text
+    assert ">InfoGAN" in text
+    # On the sheet of traversals no class stands twice: the tiles after the last one are blank.
+    page.get_by_role("tab", name="Traversals").click()
+    page.wait_for_selector(".tool[data-drawn] .traversal")
+    page.locator(".exports summary").click()
+    with page.expect_download(), page.expect_request("**/export") as asked:
+        page.get_by_role("button", name="The view below with labels, SVG").click()
+    question = json.loads(asked.value.post_data or "")
+    row = next(at for at, name in enumerate(question["labels"]["names"]) if name.startswith("z2"))
+    tiles = slice(row * question["columns"], (row + 1) * question["columns"])
+    assert [z and z[2] for z in question["z"][tiles]] == [0, 1, 2, *[None] * (question["columns"] - 3)]
+    assert question["labels"]["tiles"][tiles][:4] == ["0", "1", "2", ""]
+    page.get_by_role("tab", name="What it captured").click()
+    chart = page.locator(".responses .chart", has_text="z2")
+    expect(chart.locator(".share")).to_have_count(4)
+    expect(chart.locator(".axis.y")).to_have_text("class")
+    assert chart.locator(".line").count() == 0
+
+
+def test_trees_show_how_far_they_are(page: Page, ids: dict[str, str]) -> None:
+    page.goto(f"/#/run/{ids['plain']}/captured")
+    page.wait_for_selector(".tops canvas")
+    held: list[Any] = []
+    page.route("**/importance/1", lambda route: held.append(route))
+    page.get_by_role("tab", name="DCI", exact=True).click()
+    expect(page.locator(".map")).to_contain_text("Fitting trees to y, factor 2 of 3")
+    expect(page.get_by_role("progressbar", name="Trees fitted")).to_have_js_property("value", 1)
+    held[0].continue_()
+    expect(page.locator(".heat caption")).to_contain_text("Importance")
+
+
+def test_files_say_what_they_show(client: httpx.Client, ids: dict[str, str]) -> None:
+    """Blank tiles stay white, labels are text of the SVG, and what would be markup is not."""
+    labels = {
+        "title": "β-VAE <b>, β = 4",
+        "names": ["z0", "z1"],
+        "tiles": ["−2.0", "2.0", "−1.5", ""],
+        "across": "value",
+    }
+    question = {"z": [[0, 0, 0], [1, 0, 0], [0, 1, 0], None], "rows": 2, "columns": 2, "labels": labels}
+    svg = client.post(f"/api/runs/{ids['beta']}/export", json={"format": "svg", **question})
+    assert svg.headers["content-type"] == "image/svg+xml"
+    assert re.findall(r"<text[^>]*>([^<]*)</text>", svg.text) == [
+        *("β-VAE &lt;b&gt;, β = 4", "z0", "z1", "−2.0", "2.0", "−1.5", "value"),
+    ]
+    png = client.post(f"/api/runs/{ids['beta']}/export", json={"format": "png", **question})
+    assert png.headers["content-type"] == "image/png"
+    bad = client.post(f"/api/runs/{ids['beta']}/export", json={"format": "png", **question, "z": [None] * 4})
+    assert bad.status_code == 422
+    assert "no rows of latents" in bad.json()["detail"]
