@@ -7,7 +7,7 @@ WORKERS ?= 2
 # Formats and lints JavaScript and CSS; fetched by npm at this version.
 BIOME := npx --yes @biomejs/biome@2.6.6
 
-.PHONY: demo test test-all check format bench docs clean
+.PHONY: demo test test-all wheel-test check format bench docs clean
 
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "hackle needs Python 3.11 or newer; set PYTHON=/path/to/python3.11"; exit 1; }
@@ -25,6 +25,9 @@ test: $(READY)
 test-all: $(READY)
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not gpu"
 
+wheel-test: $(READY)
+	$(BIN)/python .ci/wheel_test.py
+
 check: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -41,7 +44,8 @@ bench: $(READY)
 	$(BIN)/python -m benchmarks
 
 docs: $(READY)
-	$(BIN)/mkdocs build --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	@echo "open site/index.html"
 
 clean:
 	rm -rf $(VENV) site

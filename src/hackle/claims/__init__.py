@@ -1,9 +1,4 @@
-"""Claims of the papers as named statistical tests on a table of results.
-
-from hackle.claims import CLAIMS, judge
-for found in judge(tables):
-    print(found.claim.id, found.verdict, found.reason)
-"""
+"""Claims of the papers as named statistical tests on a table of results: `judge(tables)` gives the verdicts."""
 
 from collections.abc import Iterable
 

@@ -19,6 +19,7 @@ from hackle.claims.view import View
 from hackle.store.tables import Tables
 
 Verdict = Literal["holds", "does not hold", "undecided"]
+"""What the runs say about a claim."""
 
 
 @dataclass(frozen=True)

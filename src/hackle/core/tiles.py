@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Picture = NDArray[np.uint8]
+"""Pixels (h, w, 1 or 3)."""
 
 
 def to_bytes(images: NDArray) -> Picture:

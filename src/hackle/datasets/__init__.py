@@ -93,6 +93,7 @@ DATASETS: Parts[Source] = Parts(
     expected="a function that returns a data set",
     error=DataError,
 )
+"""Every data set by name."""
 
 
 def load(

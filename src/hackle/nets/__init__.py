@@ -36,5 +36,6 @@ ARCHITECTURES: Parts[type[Architecture] | type[AdversarialArchitecture]] = Parts
     adopt=_adopted,
     expected="an architecture: a frozen dataclass with encoder and decoder, or one with its settings",
 )
+"""Every architecture by name."""
 
 __all__ = ["ARCHITECTURES", "MLP", "Adversarial", "Convolutional", "Own", "ResNet", "Sharing", "Split"]

@@ -43,6 +43,7 @@ OBJECTIVES: Parts[type[Method]] = Parts(
     expected="a method: a frozen dataclass with phases, networks, encode and decode, of which "
     "hackle.objectives.vae.Autoencoder has all but phases",
 )
+"""Every method by name."""
 
 __all__ = [
     "DIPVAEI",

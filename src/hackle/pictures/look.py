@@ -25,9 +25,10 @@ from hackle.core.tiles import Picture
 from hackle.core.types import Dataset, HackleError
 from hackle.train.model import Model
 
-SPAN, REACH = 2.0, 3.0
-"""Traversals cover at least −SPAN to SPAN, two standard deviations of the prior on either side; sliders and histograms cover
-at least −REACH to REACH."""
+SPAN = 2.0
+"""Traversals cover at least −SPAN to SPAN, two standard deviations of the prior on either side."""
+REACH = 3.0
+"""Sliders and histograms cover at least −REACH to REACH."""
 VISITED, SEEN = 0.01, 0.005
 """At most this fraction of the images' means lies beyond each end of a traversal, and of posterior draws beyond a histogram."""
 ACTIVE = 0.01

@@ -34,6 +34,7 @@ SELECTION_COLUMNS = (
     *("dataset", "method", "score", "criterion", "labels", "runs", "lacking", "correlation", "chosen"),
     *("chosen_score", "best", "median", "regret"),
 )
+"""The columns of `Selection.table`."""
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from hackle.core.design import DEFAULTS, REGIMES
 from hackle.core.types import HackleError
 
 FILE = "results.sqlite"
+"""The store's name in a study's folder."""
 SCHEMA = 3
 """Version of the tables below, in the file's `user_version`. In version 1 the run's fields shown to users were columns
 of `runs`; up to version 2 `reference_scores` was called `ceilings`. Such files are read and extended like any other."""

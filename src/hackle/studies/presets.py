@@ -40,6 +40,7 @@ PRESETS: Parts[Preset] = Parts(
     adopt=lambda name, thing: Preset(name, thing) if callable(thing) else None,  # type: ignore[arg-type]
     error=PresetError,
 )
+"""Every preset by name, which is its paper's."""
 
 
 def method_at(name: str, strength: float | None = None, **fields: Any) -> Method:

@@ -33,3 +33,4 @@ STUDIES: Parts[Study] = Parts(
     error=StudyError,
     order=lambda found: found.name,
 )
+"""Every study by name."""

@@ -1,0 +1,81 @@
+"""Pages of the site that no file of docs/ holds, and the order of those that a folder holds.
+
+Release notes are cut from CHANGELOG.md, one page for each version; the page on contributing is CONTRIBUTING.md. In the
+navigation a folder stands for its pages.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from mkdocs.structure.files import File, Files
+
+ROOT = Path(__file__).parents[1]
+_VERSION = re.compile(r"^## (?=\d)", re.MULTILINE)
+_LINK = re.compile(r"\]\(([\w./-]+\.md)[)#]")
+
+
+def release_notes(changelog: str) -> dict[str, str]:
+    """The pages of the release notes by their paths: one for each version, newest first, after a list of them.
+
+    >>> pages = release_notes("# Changelog\\n\\n## 0.2.0 — unreleased\\n\\n- New.\\n\\n## 0.1.0 — May\\n\\n- First.\\n")
+    >>> list(pages)
+    ['releases/index.md', 'releases/0.2.0.md', 'releases/0.1.0.md']
+    >>> print(pages["releases/0.1.0.md"])
+    # 0.1.0 — May
+    <BLANKLINE>
+    - First.
+    <BLANKLINE>
+    """
+    versions = _VERSION.split(changelog)[1:]
+    headings = [version.partition("\n")[0] for version in versions]
+    pages = {f"releases/{head.split()[0]}.md": f"# {version}" for head, version in zip(headings, versions, strict=True)}
+    listed = "".join(f"- [{head}]({head.split()[0]}.md)\n" for head in headings)
+    return {"releases/index.md": f"# Release notes\n\n{listed}", **pages}
+
+
+def contributing(text: str) -> str:
+    """CONTRIBUTING.md as a page of the site, on which links lead from docs/ instead of the repository's root.
+
+    >>> contributing("See [training](docs/training.md#fleets).")
+    'See [training](training.md#fleets).'
+    """
+    return text.replace("](docs/", "](")
+
+
+def expanded(nav: list[Any], pages: dict[str, str]) -> list[Any]:
+    """A navigation in which each folder, `methods/`, is the list of its pages, in the order in which its index.md links them;
+    pages that it does not link come last. `pages` holds every page's text by its path.
+
+    >>> pages = {"a/index.md": "[two](two.md), [one](one.md)", "a/one.md": "", "a/two.md": "", "b.md": ""}
+    >>> expanded(["b.md", {"A": "a/"}], pages)
+    ['b.md', {'A': ['a/index.md', 'a/two.md', 'a/one.md']}]
+    >>> expanded([{"All": ["a/", "b.md"]}], pages)
+    [{'All': ['a/index.md', 'a/two.md', 'a/one.md', 'b.md']}]
+    """
+    found: list[Any] = []
+    for entry in nav:
+        if isinstance(entry, dict):
+            ((title, inside),) = entry.items()
+            inside = [inside] if isinstance(inside, str) and inside.endswith("/") else inside
+            found.append({title: inside if isinstance(inside, str) else expanded(inside, pages)})
+        elif entry.endswith("/"):
+            held = [path for path in pages if path.startswith(entry) and "/" not in path.removeprefix(entry)]
+            linked = [entry + name for name in _LINK.findall(pages.get(f"{entry}index.md", ""))]
+            order = dict.fromkeys([f"{entry}index.md", *linked, *sorted(held)])
+            found += [path for path in order if path in held]
+        else:
+            found.append(entry)
+    return found
+
+
+def on_files(files: Files, config: Any, **_: Any) -> Files:
+    """MkDocs calls this once it has listed the pages."""
+    made = release_notes((ROOT / "CHANGELOG.md").read_text(encoding="utf-8"))
+    made["contributing.md"] = contributing((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"))
+    for path, text in made.items():
+        files.append(File.generated(config, path, content=text))
+    config.nav = expanded(config.nav, {file.src_uri: file.content_string for file in files.documentation_pages()})
+    return files
