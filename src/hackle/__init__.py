@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from hackle.pictures import show
     from hackle.scoring.codes import score_codes
     from hackle.scoring.models import score
+    from hackle.shipped.models import load_model, models
     from hackle.store import results
     from hackle.train import fit
     from hackle.train.model import Model
@@ -24,7 +25,9 @@ __all__ = [
     "fit",
     "from_arrays",
     "load",
+    "load_model",
     "metrics",
+    "models",
     "results",
     "score",
     "score_codes",
@@ -38,6 +41,8 @@ _HOMES = {
     "fit": "hackle.train",
     "from_arrays": "hackle.datasets.memory",
     "load": "hackle.datasets",
+    "load_model": "hackle.shipped.models",
+    "models": "hackle.shipped.models",
     "results": "hackle.store",
     "score": "hackle.scoring.models",
     "score_codes": "hackle.scoring.codes",

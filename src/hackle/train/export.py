@@ -71,8 +71,9 @@ class PlainDecoder(_Part):
         return self.run.method.decode(self._nets, self.run, latents)
 
 
-def plain_part(model: Model, part: Part) -> _Part:
-    """A copy of a model's encoder or decoder. Which networks it uses is found by running the method on one row."""
+def used_networks(model: Model, part: Part) -> tuple[dict[str, tuple[int, ...]], frozenset[str]]:
+    """The networks with which a model encodes or decodes, each with the shape of what it takes, and which of them give pairs.
+    They are found by running the method on one row."""
     used: dict[str, tuple[int, ...]] = {}
     pairs: set[str] = set()
 
@@ -89,9 +90,15 @@ def plain_part(model: Model, part: Part) -> _Part:
             model.run.method.encode(nets, model.run, one.permute(0, 2, 3, 1))
         else:
             model.run.method.decode(nets, model.run, one)
+    return used, frozenset(pairs)
+
+
+def plain_part(model: Model, part: Part) -> _Part:
+    """A copy of a model's encoder or decoder."""
+    used, pairs = used_networks(model, part)
     made = {name: plain_network(model.networks[name], shape) for name, shape in used.items()}
     kind = PlainEncoder if part == "encoder" else PlainDecoder
-    return kind(model.run, made, frozenset(pairs)).eval().to(model.device)
+    return kind(model.run, made, pairs).eval().to(model.device)
 
 
 def _inputs(model: Model, part: Part, count: int) -> NDArray[np.float32]:
@@ -138,7 +145,9 @@ def export_model(model: Model, path: Path, part: Part, overwrite: bool) -> Expor
         )
     write, read = _FORMATS[path.suffix]
     # An accelerator may compute in a dtype other than the file's float32.
-    model = model if model.device.type == "cpu" else type(model)(model.run, model.shape, model.weights())
+    model = (
+        model if model.device.type == "cpu" else type(model)(model.run, model.shape, model.weights(), model.left_out)
+    )
     module = plain_part(model, part)
     names = ("images", ("means", "logvars")) if part == "encoder" else ("latents", ("images",))
     inputs = _inputs(model, part, _CHECKED)

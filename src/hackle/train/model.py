@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import torch
@@ -28,9 +28,17 @@ from hackle.core.untrusted import file_inside, is_text, read_json
 from hackle.datasets import needs_trust
 from hackle.nets import ARCHITECTURES, Own
 from hackle.objectives import OBJECTIVES
-from hackle.train.export import Exported, Part, PlainDecoder, PlainEncoder, export_model, plain_part
+from hackle.train.export import Exported, Part, PlainDecoder, PlainEncoder, export_model, plain_part, used_networks
 from hackle.train.fleet import build_networks
-from hackle.train.weights import difference, load_tensors, save_tensors, shapes_in, shapes_of
+from hackle.train.weights import (
+    difference,
+    in_bytes,
+    left_out_of,
+    load_tensors,
+    save_tensors,
+    shapes_in,
+    shapes_of,
+)
 
 RECORD, WEIGHTS = "run.json", "weights.safetensors"
 _CLASSES: dict[str, type] = {
@@ -165,6 +173,8 @@ def _check_weights(run: Run, shape: tuple[int, int, int], path: Path) -> None:
         if not known or isinstance(run.architecture, Own):
             return
         raise SafetensorError(f"the record's networks cannot be built ({error})") from error
+    lacking = left_out_of(path)
+    wanted = {name: size for name, size in wanted.items() if name.partition(".")[0] not in lacking}
     if found := difference(there, wanted):
         name, has, needs = found
         raise SafetensorError(f"of {name} it has {has}, the record's networks {needs}")
@@ -185,12 +195,24 @@ def load_weights(folder: Path, run: Run, shape: tuple[int, int, int], *, trust: 
         raise ModelError(f"{str(path)!a} is no path in UTF-8, as files of weights are opened by; rename the folder")
     try:
         _check_weights(run, shape, path)
-        return Model(run, shape, load_tensors(path)[0])
+        model = Model(run, shape, load_tensors(path)[0], left_out_of(path))
+        if model.left_out:
+            _check_networks(model)
+        return model
     except (SafetensorError, RuntimeError, OSError) as error:
         raise ModelError(
             f"{path} is damaged or belongs to another run: {error}. Get it back from a copy, or delete it and train the "
             f"run again: `hackle train --resume --out {folder}`"
         ) from error
+
+
+def _check_networks(model: Model) -> None:
+    """Refuse a model that lacks a network with which it encodes or decodes."""
+    for part in get_args(Part):
+        try:
+            used_networks(model, part)
+        except KeyError as error:
+            raise SafetensorError(f"it leaves out the network {error}, which the {part} needs") from error
 
 
 class Model:
@@ -199,9 +221,17 @@ class Model:
     Images are uint8 (n, h, w, c) in 0 … 255, or floats in [0, 1]; codes and latents are rows.
     """
 
-    def __init__(self, run: Run, shape: tuple[int, int, int], weights: dict[str, Tensor] | None = None) -> None:
-        self.run, self.shape = run, shape
-        self.networks = build_networks(run, shape)
+    def __init__(
+        self,
+        run: Run,
+        shape: tuple[int, int, int],
+        weights: dict[str, Tensor] | None = None,
+        left_out: Sequence[str] = (),
+    ) -> None:
+        """left_out: networks of the run that the model does not have, since they neither encode nor decode."""
+        self.run, self.shape, self.left_out = run, shape, tuple(left_out)
+        built = build_networks(run, shape)
+        self.networks = {name: network for name, network in built.items() if name not in self.left_out}
         self.device = torch.device("cpu")
         if weights is not None:
             nn.ModuleDict(self.networks).load_state_dict(weights)
@@ -325,14 +355,23 @@ class Model:
         """
         return export_model(self, Path(path), part, overwrite)
 
-    def save(self, folder: str | Path) -> Path:
-        """Write the record and the weights into a folder that holds no other run."""
+    def save(self, folder: str | Path, *, compact: bool = False) -> Path:
+        """Write the record and the weights into a folder that holds no other run.
+
+        compact: only the networks that encode and decode, in bytes, a quarter of the size: see docs/models.md. Such a folder
+        loads like any other; its run cannot be continued.
+        """
         folder = Path(folder)
         if (folder / RECORD).exists():
             raise ModelError(f"{folder} holds a run already; choose another folder")
         record = _record_text(self.run, self.shape)
         folder.mkdir(parents=True, exist_ok=True)
-        save_tensors(self.weights(), folder / WEIGHTS)
+        weights, left_out = self.weights(), self.left_out
+        if compact:
+            used = {name for part in get_args(Part) for name in used_networks(self, part)[0]}
+            left_out = tuple(sorted({*left_out, *(name for name in self.networks if name not in used)}))
+            weights = in_bytes({name: value for name, value in weights.items() if name.partition(".")[0] in used})
+        save_tensors(weights, folder / WEIGHTS, {"left_out": ",".join(left_out)} if left_out else None)
         (folder / RECORD).write_text(record)
         return folder
 

@@ -1,0 +1,132 @@
+"""Put results and trained models into the package: what `hackle.results("hackle-2026")` and `hackle.load_model` read.
+
+    python -m benchmarks.ship results STUDY …      # add the runs of studies' folders to the table
+    python -m benchmarks.ship models RUN …         # add or replace models, given by their run folders
+
+A model must be a run of the table, and is refused unless it has the highest MIG among the runs that differ only in their seed;
+then it takes the place of the method's model on that data set. The limits are 25 MB for all results, 1 MB for a model and
+20 MB for all models.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from hackle.core.design import design_of
+from hackle.core.files import human_size
+from hackle.core.records import record_hash
+from hackle.figures import words
+from hackle.shipped import RESULTS, TRAINED
+from hackle.shipped.models import CARD
+from hackle.store import export, read
+from hackle.store.records import setting_numbers
+from hackle.store.run_folders import SCORES
+from hackle.store.tables import Tables
+from hackle.train.model import WEIGHTS, Model
+
+NAME = "hackle-2026"
+MOST_RESULTS, MOST_MODEL, MOST_MODELS = 25_000_000, 1_000_000, 20_000_000
+METRIC, PROTOCOL = "mig", "locatello2019"
+
+
+def ship_results(folders: list[Path]) -> None:
+    """Put the runs of studies' folders into the table, in addition to what it has."""
+    table = RESULTS / NAME
+    with tempfile.TemporaryDirectory() as place:
+        sources = [table, *folders] if any(table.glob("*.parquet")) else folders
+        written = export(sources, place, thin=True)
+        size = sum(path.stat().st_size for path in written)
+        if size > MOST_RESULTS:
+            raise SystemExit(f"the table would take {human_size(size)}; at most {human_size(MOST_RESULTS)} are shipped")
+        table.mkdir(parents=True, exist_ok=True)
+        for path in written:
+            shutil.copyfile(path, table / path.name)
+            print(f"{path.name:16} {path.stat().st_size:>11,} bytes")
+    runs = len(read(table).runs)
+    print(
+        f"{runs:,} runs, {size:,} bytes, {size / runs:,.0f} for a run: 2,000 would take {2000 * size / runs / 1e6:.1f} MB"
+    )
+
+
+def ship_model(folder: Path, tables: Tables) -> None:
+    """Put a run's model into the package, with its card."""
+    model = Model.load(folder)
+    design = design_of(model.run)
+    name = f"{design['method']}/{design['dataset']}"
+    run = record_hash(model.run)
+    card = card_of(run, tables)
+    target = TRAINED / name
+    shutil.rmtree(target, ignore_errors=True)
+    model.save(target, compact=True)
+    card["size"] = (target / WEIGHTS).stat().st_size
+    (target / CARD).write_text(json.dumps(card, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    (target / SCORES).write_text(json.dumps(scores_of(run, tables), indent=1) + "\n", encoding="utf-8")
+    whole = sum(path.stat().st_size for path in TRAINED.rglob("*") if path.is_file())
+    if card["size"] > MOST_MODEL or whole > MOST_MODELS:
+        shutil.rmtree(target)
+        raise SystemExit(
+            f"{name} takes {human_size(card['size'])}, all models {human_size(whole)}: too much; it was taken out"
+        )
+    print(f"{name}: {human_size(card['size'])}, {card['mig']:.3f} in MIG; all models {human_size(whole)}")
+
+
+def card_of(run: str, tables: Tables) -> dict[str, Any]:
+    """What `hackle models` says of a run: its setting, its MIG, and that of the seeds among which it was chosen."""
+    runs: Any = tables.runs.set_index("run")
+    if run not in runs.index:
+        raise SystemExit(f"run {run} is not in the table {NAME}; add its study's results first")
+    number = dict(zip(tables.runs["run"], setting_numbers(tables.runs), strict=True))
+    of = tables.scores["metric"].eq(METRIC) & tables.scores["representation"].eq("mean")
+    own = tables.scores[of & tables.scores["protocol"].eq(PROTOCOL)]
+    score: Any = pd.Series(own["score"].to_numpy(float), own["run"].astype(str))
+    seeds = score[[other for other in score.index if number[other] == number[run]]].dropna()
+    if seeds.idxmax() != run:
+        raise SystemExit(
+            f"run {run} has a MIG of {score[run]:.3f}, and run {seeds.idxmax()} of its setting {seeds.max():.3f}"
+        )
+    row = runs.loc[run]
+    return {
+        "run": run,
+        "method": str(row["method"]),
+        "weight": ""
+        if row["strength"] != row["strength"]
+        else f"{words.symbol(str(row['method']))} = {row['strength']:g}",
+        "dataset": str(row["dataset"]),
+        "steps": int(row["steps"]),
+        "seed": int(row["seed"]),
+        "mig": float(score[run]),
+        "seeds": len(seeds),
+        "mig_of_seeds": float(seeds.mean()),
+        "chosen": f"each has the highest MIG of the runs of {NAME} that differ only in their seed.",
+    }
+
+
+def scores_of(run: str, tables: Tables) -> list[dict[str, Any]]:
+    """The run's scores as `hackle score` writes them."""
+    own: Any = tables.scores[tables.scores["run"] == run]
+    names = ("metric", "representation", "score", "reference", "low", "high", "better", "protocol", "seconds", "note")
+    rows = own[[*names, "scoring_seed"]].rename(columns={"scoring_seed": "seed"}).to_dict("records")
+    return [{name: None if value != value else value for name, value in row.items()} for row in rows]
+
+
+def main(arguments: list[str]) -> None:
+    what, folders = arguments[:1], [Path(word) for word in arguments[1:]]
+    if what == ["results"] and folders:
+        ship_results(folders)
+    elif what == ["models"] and folders:
+        tables = read(RESULTS / NAME)
+        for folder in folders:
+            ship_model(folder, tables)
+    else:
+        raise SystemExit(__doc__)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

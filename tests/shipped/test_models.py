@@ -1,0 +1,164 @@
+"""Models that come with hackle: their names, what they reconstruct, what is said of them, and weights stored in bytes."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+import hackle
+from hackle.cli.main import main
+from hackle.core.records import record_hash
+from hackle.core.types import HackleError, Run
+from hackle.explorer.catalogue import Catalogue
+from hackle.nets import MLP
+from hackle.objectives import BetaVAE, FactorVAE
+from hackle.shipped import TRAINED
+from hackle.shipped.models import cards
+from hackle.store import read
+from hackle.train.model import WEIGHTS, Model, ModelError
+from hackle.train.start import find_start
+from hackle.train.weights import in_bytes
+
+NAMES = sorted(cards())
+MOST, MOST_OF_ALL = 1_000_000, 20_000_000
+"""Bytes of a model's weights and of all models."""
+
+
+def test_there_are_models_and_they_are_small() -> None:
+    assert {"ada-gvae/dsprites", "beta-vae/dsprites"} <= set(NAMES)
+    files = [path for path in TRAINED.rglob("*") if path.is_file()]
+    assert sum(path.stat().st_size for path in files) <= MOST_OF_ALL
+    assert all(path.stat().st_size <= MOST for path in files)
+    assert len(list(TRAINED.rglob(WEIGHTS))) == len(NAMES)
+
+
+def test_each_card_says_what_the_table_says() -> None:
+    tables = read("hackle-2026")
+    of = tables.scores["metric"].eq("mig") & tables.scores["representation"].eq("mean")
+    own: Any = tables.scores[of & tables.scores["protocol"].eq("locatello2019")]
+    mig = dict(zip(own["run"].astype(str), own["score"], strict=True))
+    for name, card in cards().items():
+        model = hackle.load_model(name)
+        assert name == f"{card['method']}/{card['dataset']}"
+        assert record_hash(model.run) == card["run"]
+        assert (card["mig"], card["seed"], card["steps"]) == (mig[card["run"]], model.run.seed, model.run.steps)
+        others = [record_hash(replace(model.run, seed=seed)) for seed in range(50)]
+        seeds = [mig[other] for other in others if other in mig]
+        assert card["seeds"] == len(seeds)
+        assert card["mig"] == max(seeds)
+        assert card["mig_of_seeds"] == pytest.approx(np.mean(seeds))
+
+
+def test_models_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    table = hackle.models()
+    assert table["name"].tolist() == NAMES
+    main(["models"])
+    said = capsys.readouterr().out
+    assert all(name in said for name in NAMES)
+    assert "the highest MIG" in said
+    main(["models", "--json"])
+    assert [row["name"] for row in json.loads(capsys.readouterr().out)] == NAMES
+
+
+def test_the_explorer_lists_them_by_their_names_with_their_scores() -> None:
+    catalogue = Catalogue(TRAINED)
+    assert sorted(catalogue.contents.runs["name"]) == NAMES
+    assert set(catalogue.contents.runs["status"]) == {"done"}
+    assert not catalogue.contents.problems
+    for identifier, name in zip(catalogue.contents.runs["id"], catalogue.contents.runs["name"], strict=True):
+        scores = {(row["metric"], row["representation"]): row["score"] for row in catalogue.scores(identifier)}
+        assert scores["mig", "mean"] == pytest.approx(cards()[name]["mig"])
+
+
+def test_a_model_reconstructs_its_data() -> None:
+    dsprites = hackle.load("dsprites")
+    images = dsprites.render(dsprites.factors.draw(64, np.random.default_rng(0)))
+    for name in NAMES:
+        found = hackle.load_model(name).reconstruct(images)
+        assert np.abs(found - images / 255).mean() < 0.02, name
+
+
+def test_an_unknown_name_is_told_the_nearest() -> None:
+    with pytest.raises(HackleError, match=r"no model 'ada-gvea/dsprites' .* ada-gvae/dsprites"):
+        hackle.load_model("ada-gvea/dsprites")
+    with pytest.raises(HackleError, match="no model"):
+        hackle.load_model("../trained/ada-gvae/dsprites")
+
+
+@pytest.fixture
+def model() -> Model:
+    run = Run(FactorVAE(), MLP((64,)), dataset="rooms3d", latents=3)
+    return Model(run, (16, 16, 1))
+
+
+def test_weights_in_bytes_are_within_half_a_step_of_a_row(model: Model, tmp_path: Path) -> None:
+    again = Model.load(model.save(tmp_path / "compact", compact=True))
+    assert again.left_out == ("discriminator",)
+    own, other = model.weights(), again.weights()
+    assert set(other) == {name for name in own if not name.startswith("discriminator")}
+    for name, value in other.items():
+        if value.dim() == 2 and value.numel() >= 4096:
+            step = own[name].abs().amax(1, keepdim=True) / 127
+            assert ((value - own[name]).abs() <= 0.5001 * step).all(), name
+        else:
+            torch.testing.assert_close(value, own[name], rtol=2**-10, atol=1e-7)
+    # A model without its discriminator is saved and loaded as it is.
+    assert Model.load(again.save(tmp_path / "again")).left_out == again.left_out
+    images = np.random.default_rng(0).random((5, 16, 16, 1), dtype=np.float32)
+    np.testing.assert_allclose(again.encode(images)[0], model.encode(images)[0], atol=0.02)
+
+
+def test_rows_of_zeros_and_large_numbers_are_kept() -> None:
+    kept = in_bytes({"a.weight": torch.zeros(64, 64), "a.bias": torch.tensor([1e6, 2.0])})
+    assert (kept["a.weight"] == 0).all()
+    assert kept["a.bias"].tolist() == [1e6, 2.0]
+
+
+def test_a_file_that_leaves_out_the_encoder_or_forges_scales_is_refused(model: Model, tmp_path: Path) -> None:
+    folder = model.save(tmp_path / "run", compact=True)
+    weights = load_file(folder / WEIGHTS)
+
+    def saved(tensors: dict[str, torch.Tensor], left_out: str = "discriminator") -> None:
+        save_file(tensors, folder / WEIGHTS, {"left_out": left_out})
+
+    saved({name: value for name, value in weights.items() if "encoder" not in name}, "discriminator,encoder")
+    with pytest.raises(ModelError, match="leaves out the network 'encoder', which the encoder needs"):
+        Model.load(folder)
+    saved(weights, "")
+    with pytest.raises(ModelError, match="discriminator"):
+        Model.load(folder)
+    scale = next(name for name in weights if name.endswith("#scale"))
+    for forged in (torch.ones(2, *weights[scale].shape), torch.ones(7, 7)):
+        saved({**weights, scale: forged})
+        with pytest.raises(ModelError, match=r"the scales of .* have the shape"):
+            Model.load(folder)
+    name = scale.removesuffix("#scale")
+    saved({**weights, name: torch.ones(3, 3, dtype=torch.int8)})
+    with pytest.raises(ModelError, match=r"the shape \(3, 3\)"):
+        Model.load(folder)
+
+
+def test_training_starts_from_a_model_in_bytes(tmp_path: Path) -> None:
+    run = Run(BetaVAE(2.0), MLP((64,)), dataset="rooms3d", latents=3)
+    folder = Model(run, (16, 16, 1)).save(tmp_path / "run", compact=True)
+    start = find_start(folder, run)
+    assert {value.dtype for value in start.weights.values()} <= {torch.float32, torch.float16}
+    assert not any("#" in name for name in start.weights)
+
+
+def test_a_damaged_model_is_refused(tmp_path: Path) -> None:
+    shutil.copytree(TRAINED / NAMES[0], tmp_path / "run")
+    path = tmp_path / "run" / WEIGHTS
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 0xFF
+    path.write_bytes(content)
+    with pytest.raises(ModelError, match="checksum"):
+        Model.load(tmp_path / "run")
