@@ -155,6 +155,14 @@ def write_mnist(root: Path, *, packed: bool = True) -> Written:
     return Written(mnist.load, folder, (10, 2), images[..., None])
 
 
+def write_mnist_train(root: Path) -> Written:
+    written = write_mnist(root)
+    folder = written.folder.rename(root / "mnist-train")
+    for name in ("images-idx3", "labels-idx1"):
+        (folder / f"t10k-{name}-ubyte.gz").unlink()
+    return Written(mnist.load_train, folder, (10, 2), written.images[:3])
+
+
 CELEBA_ATTRIBUTES = np.array([[1, -1, 1], [-1, -1, -1], [1, -1, 1]])
 
 
@@ -223,6 +231,7 @@ WRITERS: dict[str, Callable[[Path], Written]] = {
     "smallnorb": write_smallnorb,
     "mpi3d-toy": write_mpi3d,
     "mnist": write_mnist,
+    "mnist-train": write_mnist_train,
     "celeba": write_celeba,
     "chairs3d": write_chairs3d,
     "faces3d": write_faces3d,

@@ -15,7 +15,7 @@ from hackle.datasets.source import DataError, Source
 
 NAMES = [
     *("dsprites", "color-dsprites", "noisy-dsprites", "rooms3d"),
-    *("cars3d", "celeba", "chairs3d", "scream-dsprites", "faces3d", "mnist"),
+    *("cars3d", "celeba", "chairs3d", "scream-dsprites", "faces3d", "mnist", "mnist-train"),
     *("mpi3d-toy", "mpi3d-realistic", "mpi3d-real", "shapes3d", "smallnorb"),
 ]
 
@@ -41,7 +41,7 @@ def test_every_set_read_from_files_is_tested_with_files_of_its_format() -> None:
     assert set(WRITERS) == read_here - {"mpi3d-realistic", "mpi3d-real"}
 
 
-@pytest.mark.parametrize("name", ["mnist", "cars3d"])
+@pytest.mark.parametrize("name", ["mnist", "mnist-train", "cars3d"])
 def test_load_by_name(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     written = WRITERS[name](tmp_path)
     assert isinstance(load(name, tmp_path), Dataset)

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 from torch.distributions import Categorical, MixtureSameFamily, MultivariateNormal, Normal
 
+from hackle.core.errors import HackleError
 from hackle.core.gaussian import covariance, log_density, reparameterise
 from hackle.objectives.aggregate import Estimator, aggregate_densities, log_weights
 
@@ -89,6 +90,31 @@ def test_minibatch_weighted_is_the_batchs_own_mixture(data: tuple) -> None:
     joint, marginals = exact(z, means, logvars, 0.0)
     torch.testing.assert_close(found.joint, joint, rtol=1e-10, atol=1e-10)
     torch.testing.assert_close(found.marginals, marginals, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("correlation", [0.0, 0.6])
+def test_leave_one_out_has_z_from_outside_the_mixture(data: tuple, correlation: float) -> None:
+    """Kim & Mnih, Eq. 6 with z from q(z): each z under the mixture over the batch's other images."""
+    means, logvars, noise = data
+    z = reparameterise(means, logvars, noise, correlation)
+    found = aggregate_densities(z, means, logvars, torch.tensor(correlation), 10_000, "leave-one-out")
+    for row in range(N):
+        others = [other for other in range(N) if other != row]
+        joint, marginals = exact(z[row : row + 1], means[others], logvars[others], correlation)
+        torch.testing.assert_close(found.joint[row], joint[0], rtol=1e-7, atol=1e-7)
+        torch.testing.assert_close(found.marginals[row], marginals[0], rtol=1e-7, atol=1e-7)
+
+
+def test_leave_one_out_turns_negative_where_posteriors_do_not_overlap() -> None:
+    """A divergence would be 0: the latents are independent. Appendix D's failure."""
+    generator = torch.Generator().manual_seed(1)
+    means = torch.randn(64, 10, dtype=torch.float64, generator=generator)
+    logvars = torch.full_like(means, -6.0)
+    z = reparameterise(means, logvars, torch.randn(64, 10, dtype=torch.float64, generator=generator))
+    of = {name: aggregate_densities(z, means, logvars, 0.0, 10_000, name) for name in (*ESTIMATORS, "leave-one-out")}
+    assert of["leave-one-out"].total_correlation < -100 < 0 < of["minibatch-weighted"].total_correlation
+    with pytest.raises(HackleError, match="batch of one"):
+        log_weights(1, 10, "leave-one-out")
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)

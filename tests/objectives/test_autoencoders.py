@@ -142,6 +142,22 @@ def test_information_dropout_pays_for_information() -> None:
     close(found.total, found.terms["reconstruction"] + 2 * (own - mixture).mean())
 
 
+@pytest.mark.parametrize("gamma", [0.0, 3.0])
+def test_equation_9_pays_for_information_and_total_correlation(gamma: float) -> None:
+    run = small_run(InformationDropout(beta=2.0, gamma=gamma, estimator="minibatch-weighted"))
+    model = Single(run)
+    found, plain = model.loss(), Single(small_run(InformationDropout(2.0, "minibatch-weighted"))).loss()
+    means, logvars = model.nets("encoder", model.images)
+    z = reparameterise(means, logvars, model.noise()["z"])
+    each = Normal(means, (0.5 * logvars).exp()).log_prob(z.unsqueeze(1))
+    mixture, marginals = each.sum(-1).exp().mean(1).log(), each.exp().mean(1).log()
+    information = (each.sum(-1).diagonal() - mixture).mean()
+    total_correlation = (mixture - marginals.sum(1)).mean()
+    close(found.terms["total_correlation"], total_correlation)
+    close(found.total, found.terms["reconstruction"] + 2 * information + gamma * total_correlation)
+    assert (found.total == plain.total) == (gamma == 0)
+
+
 def test_permuting_leaves_the_marginals_alone() -> None:
     z = torch.randn(50, 4, generator=torch.Generator().manual_seed(0))
     shuffled = permute_latents(z, Stream.of([1]).permutations("permutations", 50, 4)[0])

@@ -29,6 +29,7 @@ PLAIN: list[Any] = [
     FactorVAEPrior(gamma=0.0, **SMALL_DISCRIMINATOR),
     BetaTCVAE(beta=1.0),
     BetaTCVAE(beta=1.0, estimator="stratified"),
+    BetaTCVAE(beta=1.0, estimator="leave-one-out"),
     DIPVAEI(off_diagonal=0.0, diagonal=0.0),
     DIPVAEII(off_diagonal=0.0, diagonal=0.0),
 ]
@@ -39,6 +40,7 @@ OTHER: list[Any] = [
     FactorVAEPrior(gamma=0.5, **SMALL_DISCRIMINATOR),
     BetaTCVAE(beta=1.5),
     BetaTCVAE(beta=1.5, estimator="stratified"),
+    BetaTCVAE(beta=1.5, estimator="leave-one-out"),
     DIPVAEI(off_diagonal=0.0, diagonal=0.5),
     DIPVAEII(off_diagonal=0.0, diagonal=0.5),
 ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from functools import partial
 from typing import Any
 
 import pytest
@@ -12,11 +14,12 @@ from torch import Tensor, nn
 from torch.distributions import MultivariateNormal
 
 from hackle.core.gaussian import NOISELESS, covariance
+from hackle.core.records import to_json
 from hackle.core.types import Adam, HackleError, Run, RunError
 from hackle.kernels import down
 from hackle.nets import Adversarial
 from hackle.objectives import InfoGAN, InfoWGANGP
-from hackle.objectives.infogan import draw_latents
+from hackle.objectives.infogan import DEGENERATE, MONITORED_STEPS, draw_latents
 from hackle.objectives.infowgan_gp import gradient_penalty
 from hackle.train.fleet import Fleet
 
@@ -252,3 +255,42 @@ def test_codes_that_cannot_be_drawn_are_refused(kind: Any) -> None:
             kind(categories=categories)
     with pytest.raises(RunError, match=r"noise of .* is -1; expected a whole number from 0"):
         kind(noise=-1)
+
+
+def blind(fleet: Fleet, row: int) -> None:
+    """Give one model a discriminator that takes every image for a real one, and all a share that is nearly too small."""
+    starts = fleet.layouts["discriminator"].starts
+    fleet.state["weights/discriminator"][row, starts["0.bias"]] = 1e4
+    fleet.state["weights/monitor"][:, 0] = 0.105
+
+
+def test_a_model_whose_discriminator_degenerates_stops_and_the_others_go_on() -> None:
+    runs = [gan_run(partial(InfoGAN, stops_early=True), seed=seed) for seed in range(2)]
+    images = torch.randint(0, 256, (20, *SHAPE), dtype=torch.uint8, generator=torch.Generator().manual_seed(0))
+    fleet = Fleet(runs, lambda index, stream: images[index], 20, SHAPE)
+    blind(fleet, 0)
+    shares = []
+    while (share := fleet.weights(0)["monitor.recognised"].item()) >= DEGENERATE:
+        shares.append(share)
+        fleet.step()
+    # The mean forgets: after n blind steps 0.99ⁿ is left of what it began with.
+    assert len(shares) == math.ceil(math.log(DEGENERATE / 0.105) / math.log(1 - 1 / MONITORED_STEPS)) == 5
+    stopped, other = fleet.weights(0), fleet.weights(1)
+    fleet.step()
+    assert all(torch.equal(value, stopped[name]) for name, value in fleet.weights(0).items())
+    assert not torch.equal(fleet.weights(1)["generator.0.weight"], other["generator.0.weight"])
+    assert other["monitor.recognised"].item() > DEGENERATE
+
+
+def test_watching_for_the_degenerate_changes_nothing_until_it_stops() -> None:
+    plain = gan_run(InfoGAN)
+    watched = gan_run(partial(InfoGAN, stops_early=True))
+    images = torch.randint(0, 256, (20, *SHAPE), dtype=torch.uint8, generator=torch.Generator().manual_seed(0))
+    fleets = [Fleet([run], lambda index, stream: images[index], 20, SHAPE) for run in (plain, watched)]
+    for _ in range(5):
+        for fleet in fleets:
+            fleet.step()
+    first, second = (fleet.weights(0) for fleet in fleets)
+    assert second.keys() - first.keys() == {"monitor.recognised"}
+    assert all(torch.equal(value, second[name]) for name, value in first.items())
+    assert "stops_early" not in to_json(plain)["method"]

@@ -29,14 +29,26 @@ from hackle.objectives import (
     FactorVAE,
     FactorVAEPrior,
     InfoGAN,
+    InformationDropout,
     InfoWGANGP,
     S2BetaVAE,
 )
-from hackle.papers.do2020.study import do2020
+from hackle.papers.do2020.study import do2020, do2020_appendix
 from hackle.papers.hsu2023.study import hsu2023
-from hackle.papers.kim2018.study import POINTS, kim2018, kim2018_sensitivity, kim2018_training
+from hackle.papers.kim2018.study import (
+    POINTS,
+    initialisation,
+    kim2018,
+    kim2018_discriminators,
+    kim2018_infogan,
+    kim2018_marginals,
+    kim2018_mnist,
+    kim2018_objectives,
+    kim2018_sensitivity,
+    kim2018_training,
+)
 from hackle.papers.locatello2019.settings import STRENGTHS
-from hackle.papers.locatello2019.study import locatello2019
+from hackle.papers.locatello2019.study import locatello2019, locatello2019_table_4b
 from hackle.papers.locatello2020.study import locatello2020, locatello2020_k
 from hackle.papers.locatello2020_labels.study import locatello2020_labels
 from hackle.papers.schott2022.study import schott2022
@@ -402,3 +414,66 @@ def test_points_of_the_training_are_part_of_the_record_and_change_nothing_else()
     assert set(map(record_hash, kim2018_training(seeds=1, points=0))) == set(map(record_hash, plain))
     assert {run.scored for run in kim2018_training(seeds=1, points=3)} == {replace(POINTS, points=3)}
     assert {run.scored for run in locatello2019(seeds=1, points=2)} == {Scored(points=2)}
+
+
+def methods(runs: list[Run]) -> list[Any]:
+    return [run.method for run in runs]
+
+
+def test_figure_40s_strengths() -> None:
+    runs = methods(kim2018_marginals(seeds=1))
+    assert [one.beta for one in runs if isinstance(one, BetaVAE)] == [1, 4, 16, 64]
+    assert [one.gamma for one in runs if isinstance(one, FactorVAE)] == [10, 20, 40, 80]
+
+
+def test_the_gans_of_section_6_and_appendix_h() -> None:
+    shapes = kim2018_infogan(seeds=1)
+    assert Counter(one.stops_early for one in methods(shapes) if isinstance(one, InfoGAN)) == {False: 11, True: 11}
+    five = [run for run in shapes if isinstance(run.method, InfoWGANGP)]
+    assert {(run.latents, run.method.categories) for run in five} == {(5, ())}  # type: ignore[attr-defined]
+    digits = kim2018_mnist(seeds=1)
+    assert {(run.dataset, run.steps) for run in digits} == {("mnist", 50_000)}
+    stopped = [run for run in digits if isinstance(run.method, InfoGAN) and run.method.stops_early]
+    found = [(run.latents, run.method.categories) for run in stopped]  # type: ignore[attr-defined]
+    assert found == [(2, (10,)), (3, (10,)), (2, (2,)), (2, (20,))]
+    to_the_end = [one for one in methods(digits) if isinstance(one, InfoGAN) and not one.stops_early]
+    assert [one.discriminator_optimiser.learning_rate for one in to_the_end] == [1e-4, 1e-5]
+    assert len(kim2018_mnist()) == 35
+    trained = yang2020(seeds=1, datasets=["mnist-train"], methods=["infogan"])
+    assert {(run.dataset, run.latents, run.steps) for run in trained} == {("mnist-train", 2, 50_000)}
+
+
+def test_discriminators_of_appendix_a_and_of_table_4b() -> None:
+    sizes = {(one.discriminator_layers, one.discriminator_width) for one in methods(kim2018_discriminators(seeds=1))}
+    assert sizes == {(layers, width) for layers in (1, 2, 4, 6) for width in (100, 300, 1000)}
+    assert {one.gamma for one in methods(kim2018_discriminators(seeds=1))} == {35}
+    usual = {one.gamma: one for one in methods(locatello2019(seeds=1, datasets=["dsprites"], methods=["factor-vae"]))}
+    for one in methods(locatello2019_table_4b(seeds=1)):
+        assert one == replace(usual[one.gamma], discriminator_layers=1)
+    assert len(locatello2019_table_4b()) == 60
+
+
+def test_objectives_of_appendices_d_and_f() -> None:
+    runs = methods(kim2018_objectives(seeds=1))
+    of_batches = Counter(one.estimator for one in runs if isinstance(one, BetaTCVAE))
+    assert of_batches == {"leave-one-out": 7, "minibatch-weighted": 7}
+    dropped = [one for one in runs if isinstance(one, InformationDropout)]
+    assert [(one.beta, one.gamma) for one in dropped] == [(1, g) for g in (0, 10, 20, 30, 35, 40, 50, 100)]
+
+
+def test_the_appendices_of_do2020() -> None:
+    runs = do2020_appendix(seeds=1)
+    assert [run.method.beta for run in runs if run.dataset == "dsprites"] == [30]  # type: ignore[attr-defined]
+    faces = [run for run in runs if run.dataset == "celeba"]
+    sparse = [run.latents for run in faces if isinstance(run.method, AdversarialAutoencoder)]
+    assert sparse == [65, 100, 200]
+    factors = [(run.method.gamma, run.latents) for run in faces if isinstance(run.method, FactorVAE)]
+    assert factors == [(50, 3), (10, 3), (10, 65), (50, 65), (50, 100), (50, 200)]
+
+
+def test_initial_weights_are_all_that_differ() -> None:
+    runs: list[Any] = initialisation(seeds=1)
+    glorot, torch = runs[:3], runs[3:]
+    assert [run.architecture.initialisation for run in runs] == ["glorot"] * 3 + ["torch"] * 3
+    assert [replace(run, architecture=glorot[0].architecture) for run in torch] == glorot
+    assert set(map(record_hash, glorot)) <= set(map(record_hash, kim2018(seeds=1)))

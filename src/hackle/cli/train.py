@@ -46,6 +46,8 @@ class TrainOptions(LoopOptions):
 
     architecture: str
     """Networks: `hackle train --help` lists them. Your own: path.py:name."""
+    initialisation: Literal["glorot", "torch"] = "glorot"
+    """Initial weights of these networks: Glorot-uniform with zero biases, or PyTorch's default."""
     out: Path | None = None
     """The run's folder; without it the trained model is not saved."""
     resume: bool = False
@@ -128,6 +130,12 @@ def main(words: list[str]) -> None:
             "networks of your own are named by where they are, --architecture path.py:name: see docs/networks.md"
         )
     architecture = default.architecture if options.architecture == usual else ARCHITECTURES.find(options.architecture)()
+    if options.initialisation != "glorot":
+        if not hasattr(architecture, "initialisation"):
+            raise HackleError(
+                f"{options.architecture} has initial weights of its own; leave --initialisation out"
+            )
+        architecture = dataclasses.replace(architecture, initialisation=options.initialisation)
     device = find_device(options.device)
     if record.precision == "auto":
         precision = "bfloat16" if device.type == "cuda" and about(chosen).takes_bfloat16 else "float32"

@@ -44,13 +44,19 @@ def design_of(run: Run) -> dict[str, Any]:
         "dataset": run.dataset,
         "method": name_of(run.method),
         "strength": strength_of(run.method),
-        "architecture": name_of(run.architecture),
+        "architecture": architecture_name(run.architecture),
         # In a float field, 4 and 4.0 are the same value.
         **{
             name: float(getattr(run, name)) if isinstance(default, float) else as_column(getattr(run, name))
             for name, default in DEFAULTS.items()
         },
     }
+
+
+def architecture_name(architecture: Any) -> str:
+    """What tables call an architecture: its name and, if they are not the usual ones, its initial weights."""
+    how = getattr(architecture, "initialisation", "glorot")
+    return name_of(architecture) if how == "glorot" else f"{name_of(architecture)} ({how})"
 
 
 def as_column(value: Any) -> Any:

@@ -241,6 +241,8 @@ class Losses:
     carry: Mapping[str, Tensor] = field(default_factory=dict)
     kept: Mapping[str, Tensor] = field(default_factory=dict)
     """New values of parameters that no gradient trains, by network and name: {"controller.integral": …}."""
+    stopped: Tensor | None = None
+    """Whether the model has stopped, a boolean: this phase then leaves its parameters as they are. None where it never does."""
 
 
 @dataclass(frozen=True)

@@ -1,13 +1,15 @@
-"""MNIST (LeCun, Cortes & Burges 1998): 70,000 grey images of handwritten digits, 28×28.
+"""MNIST (LeCun, Cortes & Burges 1998): 70,000 grey images of handwritten digits, 28×28; or its 60,000 train images alone.
 
 Four idx files, gzipped or unpacked: big-endian header (two zero bytes, type 8 for unsigned bytes, number of dimensions,
 one 32-bit size per dimension), then the bytes. The 60,000 train images come first, then the 10,000 test images. The only
-known factor is the digit; an unobserved instance number tells the images of one digit apart.
+known factor is the digit; an unobserved instance number tells the images of one digit apart. `mnist-train` are the images
+that Yang et al. 2020 name (section 5), from the first two files.
 """
 
 from __future__ import annotations
 
 import struct
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -37,7 +39,16 @@ _FILES = (
 
 def load(root: Path) -> ArrayDataset:
     """Train and test images of the four idx files in root/mnist."""
-    paths = present_files(SOURCE, root)
+    return _read(SOURCE, root)
+
+
+def load_train(root: Path) -> ArrayDataset:
+    """The train images of the two idx files in root/mnist-train."""
+    return _read(TRAIN, root)
+
+
+def _read(source: Source, root: Path) -> ArrayDataset:
+    paths = present_files(source, root)
     arrays = [read_idx(path) for path in paths]
     for path, images, labels in zip(paths[::2], arrays[::2], arrays[1::2], strict=True):
         if images.ndim != 3 or images.shape[1:] != (28, 28) or labels.shape != (len(images),):
@@ -48,7 +59,7 @@ def load(root: Path) -> ArrayDataset:
     digits = np.concatenate(arrays[1::2]).astype(np.int64)[:, None]
     if digits.max() > 9:
         raise DamagedError(f"{paths[1].parent}: a label is {digits.max()}; expected digits from 0 to 9")
-    return ArrayDataset("mnist", images, grid_of(*with_instance([Factor("digit", 10, "categorical")], digits)))
+    return ArrayDataset(source.name, images, grid_of(*with_instance([Factor("digit", 10, "categorical")], digits)))
 
 
 def read_idx(path: Path) -> NDArray[np.uint8]:
@@ -72,4 +83,13 @@ SOURCE = Source(
     licence="CC BY-SA 3.0",
     load=load,
     files=_FILES,
+)
+TRAIN = replace(
+    SOURCE,
+    name="mnist-train",
+    title="MNIST, train images",
+    summary="MNIST: the train images alone",
+    images="60,000 of 28×28×1",
+    load=load_train,
+    files=_FILES[:2],
 )

@@ -12,13 +12,14 @@ before the activation, as in the networks of Chen et al. 2016, which the tables 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from torch import nn
 
+from hackle.core.types import LATER
 from hackle.nets.chain import Chain
 from hackle.nets.convolutional import channel_plan, halvings
-from hackle.nets.layers import LEAK, Down, Linear, Reshape, Same, Up
+from hackle.nets.layers import LEAK, Down, Initialisation, Linear, Reshape, Same, Up, initialised
 from hackle.nets.normalisation import BatchNorm, LayerNorm
 from hackle.nets.sizes import check_sizes
 
@@ -41,6 +42,8 @@ class Adversarial:
     flat_layers: int = 0
     leaky_generator: bool = True
     recogniser_hidden: int = 128
+    initialisation: Initialisation = field(default="glorot", kw_only=True, metadata=LATER)
+    """Initial weights: glorot, Glorot-uniform with zero biases, or torch, PyTorch's default."""
 
     def __post_init__(self) -> None:
         check_sizes(self, {"channels": 1, "hidden": 1, "side": 1, "flat_layers": 0, "recogniser_hidden": 1})
@@ -49,7 +52,7 @@ class Adversarial:
         self, shape: tuple[int, int, int], inputs: int, outputs: int, *, normalised: bool
     ) -> dict[str, nn.Module]:
         """The four networks; `normalised` says whether the trunk has batch normalisation."""
-        return {
+        networks = {
             "generator": self._generator(shape, inputs),
             "trunk": self._trunk(shape, normalised),
             "discriminator": nn.Sequential(Linear(self.hidden, 1), Reshape()),
@@ -60,6 +63,7 @@ class Adversarial:
                 Linear(self.recogniser_hidden, outputs),
             ),
         }
+        return {name: initialised(network, self.initialisation) for name, network in networks.items()}
 
     def _trunk(self, shape: tuple[int, int, int], normalised: bool) -> nn.Module:
         count, side = halvings(shape, self.side)

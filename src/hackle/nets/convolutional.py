@@ -9,13 +9,13 @@ the third lists after the decoder's last layer is left out: logits may be negati
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from torch import nn
 
-from hackle.core.types import HackleError
+from hackle.core.types import LATER, HackleError
 from hackle.nets.chain import Chain
-from hackle.nets.layers import DownTower, GaussianHead, Linear, Reshape, UpTower
+from hackle.nets.layers import DownTower, GaussianHead, Initialisation, Linear, Reshape, UpTower, initialised
 from hackle.nets.sizes import check_sizes
 
 SIZES = (16, 28, 32, 64, 128, 256)
@@ -66,6 +66,8 @@ class Convolutional:
 
     hidden: int = 256
     channels: tuple[int, ...] = (32, 32, 64, 64)
+    initialisation: Initialisation = field(default="glorot", kw_only=True, metadata=LATER)
+    """Initial weights: glorot, Glorot-uniform with zero biases, or torch, PyTorch's default."""
 
     def __post_init__(self) -> None:
         check_sizes(self, {"hidden": 1, "channels": 1})
@@ -74,19 +76,20 @@ class Convolutional:
         count, side = halvings(shape)
         plan = channel_plan(self.channels, count)
         features = side * side * plan[-1]
-        return Chain(
+        network = Chain(
             DownTower(shape[2], plan),
             Reshape(features),
             Linear(features, self.hidden),
             nn.ReLU(),
             GaussianHead(self.hidden, latents),
         )
+        return initialised(network, self.initialisation)
 
     def decoder(self, shape: tuple[int, int, int], latents: int) -> nn.Module:
         count, side = halvings(shape)
         plan = channel_plan(self.channels, count)
         features = side * side * plan[-1]
-        return Chain(
+        network = Chain(
             Linear(latents, self.hidden),
             nn.ReLU(),
             Linear(self.hidden, features),
@@ -94,3 +97,4 @@ class Convolutional:
             Reshape(side, side, plan[-1]),
             UpTower(*plan[::-1], shape[2]),
         )
+        return initialised(network, self.initialisation)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from itertools import pairwise
+from typing import Literal
 
 import torch
 import torch.nn.functional as F
@@ -22,6 +23,34 @@ def glorot_uniform(weight: Tensor, fan_in: int, fan_out: int) -> None:
     """Fill with U(±√(6 / (fan_in + fan_out))), the default of the framework in which the papers' models were trained."""
     bound = math.sqrt(6 / (fan_in + fan_out))
     nn.init.uniform_(weight, -bound, bound)
+
+
+Initialisation = Literal["glorot", "torch"]
+"""Initial weights: Glorot-uniform with zero biases, TensorFlow's default, or PyTorch's own default."""
+
+
+def initialised(network: nn.Module, how: Initialisation) -> nn.Module:
+    """The network with these initial weights; it is made with Glorot's.
+
+    PyTorch's layers begin with weights and biases from U(±1/√k). k is the number of inputs that an output sums over, and for a
+    transposed convolution, whose axes PyTorch reads as those of a convolution, the 16 taps of each of its output channels.
+    """
+    if how == "torch":
+        for layer in network.modules():
+            match layer:
+                case Linear():
+                    fan = layer.in_features
+                case Up():
+                    fan = 16 * layer.weight.shape[2]
+                case Down() | Same() | Three():
+                    fan = layer.weight.shape[:3].numel()
+                case Blocks():
+                    fan = layer.weight.shape[1]
+                case _:
+                    continue
+            for parameter in (layer.weight, layer.bias):
+                nn.init.uniform_(parameter, -1 / math.sqrt(fan), 1 / math.sqrt(fan))  # type: ignore[arg-type]
+    return network
 
 
 class Linear(nn.Linear):

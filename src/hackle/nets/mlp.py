@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 from torch import nn
 
+from hackle.core.types import LATER
 from hackle.nets.chain import Chain
-from hackle.nets.layers import GaussianHead, Linear, Reshape
+from hackle.nets.layers import GaussianHead, Initialisation, Linear, Reshape, initialised
 from hackle.nets.sizes import check_sizes
 
 
@@ -27,16 +28,20 @@ class MLP:
     name, title = "mlp", "fully connected encoder"
 
     widths: tuple[int, ...] = (1200, 1200)
+    initialisation: Initialisation = field(default="glorot", kw_only=True, metadata=LATER)
+    """Initial weights: glorot, Glorot-uniform with zero biases, or torch, PyTorch's default."""
 
     def __post_init__(self) -> None:
         check_sizes(self, {"widths": 1}, may_be_empty=("widths",))
 
     def encoder(self, shape: tuple[int, int, int], latents: int) -> nn.Module:
         pixels = math.prod(shape)
-        return Chain(
+        network = Chain(
             Reshape(pixels), *_hidden((pixels, *self.widths)), GaussianHead((pixels, *self.widths)[-1], latents)
         )
+        return initialised(network, self.initialisation)
 
     def decoder(self, shape: tuple[int, int, int], latents: int) -> nn.Module:
         inward = (latents, *reversed(self.widths))
-        return Chain(*_hidden(inward), Linear(inward[-1], math.prod(shape)), Reshape(*shape))
+        network = Chain(*_hidden(inward), Linear(inward[-1], math.prod(shape)), Reshape(*shape))
+        return initialised(network, self.initialisation)

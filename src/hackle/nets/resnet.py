@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from hackle.nets.chain import Chain
 from hackle.nets.convolutional import Convolutional, channel_plan, halvings
-from hackle.nets.layers import Down, GaussianHead, Linear, Reshape, Three, Up
+from hackle.nets.layers import Down, GaussianHead, Linear, Reshape, Three, Up, initialised
 from hackle.nets.sizes import check_sizes
 
 
@@ -52,9 +52,10 @@ class ResNet(Convolutional):
         for before, after in pairwise((shape[2], *plan)):
             layers += [Down(before, after), *self._residuals(after), nn.ReLU()]
         features = side * side * plan[-1]
-        return Chain(
+        network = Chain(
             *layers, Reshape(features), Linear(features, self.hidden), nn.ReLU(), GaussianHead(self.hidden, latents)
         )
+        return initialised(network, self.initialisation)
 
     def decoder(self, shape: tuple[int, int, int], latents: int) -> nn.Module:
         count, side = halvings(shape)
@@ -63,11 +64,12 @@ class ResNet(Convolutional):
         layers: list[nn.Module] = []
         for before, after in pairwise((*plan[::-1], shape[2])):
             layers += [*self._residuals(before), nn.ReLU(), Up(before, after)]
-        return Chain(
+        network = Chain(
             *(Linear(latents, self.hidden), nn.ReLU(), Linear(self.hidden, features)),
             Reshape(side, side, plan[-1]),
             *layers,
         )
+        return initialised(network, self.initialisation)
 
     def _residuals(self, channels: int) -> list[nn.Module]:
         return [Residual(channels) for _ in range(self.blocks)]

@@ -15,7 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from hackle.nets.convolutional import Convolutional, ShapeError, channel_plan, halvings
-from hackle.nets.layers import Down, DownTower
+from hackle.nets.layers import Down, DownTower, initialised
 
 
 class PadToEven(nn.Module):
@@ -50,4 +50,4 @@ class Sharing(Convolutional):
         layers: list[nn.Module] = [DownTower(shape[2], plan)]
         if side == 7:
             layers += [PadToEven(), DownTower(plan[-1], plan[-1:])]
-        return nn.Sequential(*layers, Down(plan[-1], latents // 2), Flattened())
+        return initialised(nn.Sequential(*layers, Down(plan[-1], latents // 2), Flattened()), self.initialisation)

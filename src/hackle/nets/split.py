@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from torch import Tensor, nn
 
 from hackle.nets.convolutional import Convolutional, channel_plan, halvings
-from hackle.nets.layers import Blocks, Down, DownTower
+from hackle.nets.layers import Blocks, Down, DownTower, initialised
 
 
 class Branches(nn.Module):
@@ -42,6 +42,7 @@ class Split(Convolutional):
     def encoder(self, shape: tuple[int, int, int], latents: int) -> nn.Module:
         count, side = halvings(shape)
         *shared, last = channel_plan(self.channels, count)
-        return nn.Sequential(
+        network = nn.Sequential(
             DownTower(shape[2], tuple(shared)), Branches((shape[2], *shared)[-1], last, self.hidden, latents, side)
         )
+        return initialised(network, self.initialisation)

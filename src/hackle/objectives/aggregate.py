@@ -12,6 +12,10 @@ w_ij = (N − 1) / (N (b − 1)). Chen et al. give the others 1/(b − 1) except
 averages over the choice of that one: as unbiased, less noisy, and exact when the batch is the data set. It is unbiased
 over batches without repeated images. Here images are drawn with replacement, as if from the data distribution, and the
 mean of the estimated density is then q(z) + (q(z|x) − q(z)) / N.
+
+Leave-one-out: w_ii = 0 and w_ij = 1/(b − 1). z_i is then independent of the mixture, so that z comes from q(z), as in Kim
+& Mnih's Eq. 6, and not from the batch's own q̂(z), as in the other two. They found that it fails: z lies in the tails of a
+mixture of so few posteriors, and the estimate of a divergence turns negative.
 """
 
 from __future__ import annotations
@@ -21,10 +25,11 @@ from typing import Literal, NamedTuple
 
 from torch import Tensor
 
+from hackle.core.errors import HackleError
 from hackle.core.gaussian import Scalar
 from hackle.kernels import mixture_densities
 
-Estimator = Literal["minibatch-weighted", "stratified"]
+Estimator = Literal["minibatch-weighted", "stratified", "leave-one-out"]
 
 
 class AggregateDensities(NamedTuple):
@@ -49,6 +54,10 @@ def log_weights(batch: int, data_size: int, estimator: Estimator) -> tuple[float
     """ln w of a sample's own image, and of each other image of the batch."""
     if estimator == "minibatch-weighted":
         return -math.log(batch), -math.log(batch)
+    if estimator == "leave-one-out":
+        if batch < 2:
+            raise HackleError("leave-one-out leaves no image in a batch of one; take a batch_size of 2 or more")
+        return -math.inf, -math.log(batch - 1)
     others = math.log((data_size - 1) / (data_size * (batch - 1))) if batch > 1 and data_size > 1 else -math.inf
     return -math.log(data_size), others
 

@@ -11,6 +11,10 @@ Goodfellow et al. 2014. The game is min over G, Q and max over D; the trunk and 
 in Chen et al.'s own code. Q is Gaussian with means and logvars for continuous codes, correlated by the run's σ (Yang et
 al. 2020, section 5), and a softmax for each categorical one.
 
+Kim & Mnih find that in every run of the original game the discriminator degenerates, taking all images for real ones, and
+stop before that (section 6, appendix H), without saying by which rule. Here, with `stops_early`, a model's training ends when
+the share of generated images that the discriminator recognises, averaged over about a hundred steps, falls below a tenth.
+
 The representation is the means of the continuous codes, then the most probable class of each categorical code. The
 run's `latents` is the number of continuous codes; the run's optimiser trains the generator.
 """
@@ -41,6 +45,7 @@ from hackle.core.types import (
     Run,
     Step,
     check_weights,
+    later,
 )
 from hackle.kernels import gaussian_log_density
 from hackle.nets.normalisation import CALIBRATION_SIZE, calibrate
@@ -48,6 +53,21 @@ from hackle.nets.sizes import check_sizes
 
 GAN_OPTIMISER = Adam(learning_rate=1e-3, beta1=0.5, beta2=0.999)
 """Kim & Mnih's settings for the generator (appendix H)."""
+
+
+MONITORED_STEPS, DEGENERATE = 100, 0.1
+"""Steps over which the share of recognised images is averaged, and the share below which a discriminator has degenerated."""
+
+
+class Monitor(nn.Module):
+    """The share of generated images that the discriminator recognised of late; all of them before the first step."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.recognised = nn.Parameter(torch.ones(1), requires_grad=False)
+
+    def forward(self) -> Tensor:
+        return self.recognised[0]
 
 
 class Latents(NamedTuple):
@@ -126,9 +146,21 @@ def _discriminator_loss(nets: Nets, step: Step, run: Any) -> Losses:
     fake, information = judge(nets, images, latents, run)
     real = nets("discriminator", nets("trunk", step.images))
     adversarial = F.softplus(-real).mean() + F.softplus(fake).mean()
-    accuracy = 0.5 * ((real > 0).to(real.dtype).mean() + (fake < 0).to(fake.dtype).mean())
+    recognised = (fake < 0).to(fake.dtype).mean()
+    accuracy = 0.5 * ((real > 0).to(real.dtype).mean() + recognised)
     terms = {"discriminator": adversarial, "discriminator_accuracy": accuracy}
-    return Losses(adversarial - run.method.information * information, terms)
+    total = adversarial - run.method.information * information
+    if not run.method.stops_early:
+        return Losses(total, terms)
+    before = nets("monitor")
+    now = before + (recognised - before) / MONITORED_STEPS
+    return Losses(
+        total, {**terms, "recognised": now}, kept={"monitor.recognised": now}, stopped=_has_degenerated(before)
+    )
+
+
+def _has_degenerated(recognised: Tensor) -> Tensor:
+    return recognised < DEGENERATE
 
 
 def _generator_loss(nets: Nets, step: Step, run: Any) -> Losses:
@@ -136,7 +168,8 @@ def _generator_loss(nets: Nets, step: Step, run: Any) -> Losses:
     fake, information = judge(nets, images, latents, run)
     adversarial = F.softplus(-fake).mean()
     terms = {"generator": adversarial, "information": information}
-    return Losses(adversarial - run.method.information * information, terms)
+    stopped = _has_degenerated(nets("monitor")) if run.method.stops_early else None
+    return Losses(adversarial - run.method.information * information, terms, stopped=stopped)
 
 
 @dataclass(frozen=True)
@@ -222,8 +255,12 @@ class InfoGAN(InfoGANMethod):
 
     name, title = "infogan", "InfoGAN"
 
+    stops_early: bool = later(False)
+    """End the training of a model once its discriminator takes nearly all generated images for real ones."""
+
     def networks(self, run: Run, shape: tuple[int, int, int]) -> dict[str, nn.Module]:
-        return self.adversaries(run, shape, normalised=True)
+        found = self.adversaries(run, shape, normalised=True)
+        return {**found, "monitor": Monitor()} if self.stops_early else found
 
     def phases(self, run: Run) -> tuple[Phase, ...]:
         draws = latent_draws(run, run.batch_size)

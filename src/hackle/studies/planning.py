@@ -15,7 +15,7 @@ from pathlib import Path
 
 import torch
 
-from hackle.core.design import REGIMES, as_column
+from hackle.core.design import REGIMES, architecture_name, as_column
 from hackle.core.parts import name_of
 from hackle.core.regimes import Drawing
 from hackle.core.types import Dataset, Run
@@ -170,7 +170,7 @@ def _planned(
     return GroupPlan(
         run.dataset,
         name_of(run.method),
-        name_of(run.architecture),
+        architecture_name(run.architecture),
         run.latents,
         run.steps,
         len(members),

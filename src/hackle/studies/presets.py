@@ -84,7 +84,7 @@ def default_run(method: str, dataset: str) -> Run:
     """Without a preset: the method's default architecture and settings, on any data set.
 
     >>> default_run("beta-vae", "my-images.npz").architecture
-    Convolutional(hidden=256, channels=(32, 32, 64, 64))
+    Convolutional(hidden=256, channels=(32, 32, 64, 64), initialisation='glorot')
     """
     record = method_at(method)
     usual = about(record)

@@ -15,7 +15,7 @@ from hackle.studies.study import StudyError
 
 Precision = Literal["float32", "bfloat16"]
 
-LIKE = {"rooms3d": "shapes3d"}
+LIKE = {"rooms3d": "shapes3d", "mnist-train": "mnist"}
 """The data set whose settings are used for one that no paper covers; any other takes those of the study's first."""
 
 

@@ -250,6 +250,8 @@ class Fleet:
             raise told from error
         with torch.no_grad():
             alive = self._note(position, losses["total"], losses["terms"])
+            if "stopped" in losses:
+                alive = alive & ~losses["stopped"].reshape(len(self), 1)
             for path, value in losses["kept"].items():
                 self._keep(phase, path, value.detach().reshape(len(self), -1), alive)
             settings = phase.optimiser(self._template_with_paths())
@@ -312,6 +314,7 @@ class Fleet:
                 "terms": dict(losses.terms),
                 "carry": dict(losses.carry),
                 "kept": dict(losses.kept),
+                **({} if losses.stopped is None else {"stopped": losses.stopped}),
             }
 
         return loss

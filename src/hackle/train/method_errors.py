@@ -65,6 +65,10 @@ def check_losses(found: Any, run: Run) -> Losses:
             f"returned as total {_described(found.total)}; expected a tensor with one number for the batch, such as the mean "
             "over its images"
         )
+    if found.stopped is not None and not (isinstance(found.stopped, Tensor) and found.stopped.dtype == torch.bool):
+        raise WrongLosses(
+            f"returned as stopped {_described(found.stopped)}; expected a tensor with one boolean, or None"
+        )
     per_latent = {run.latents, len(about(run.method).codes(run.method, run))}
     for what, values in (("terms", found.terms), ("carry", found.carry), ("kept", found.kept)):
         if not isinstance(values, Mapping):
