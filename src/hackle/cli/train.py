@@ -132,9 +132,7 @@ def main(words: list[str]) -> None:
     architecture = default.architecture if options.architecture == usual else ARCHITECTURES.find(options.architecture)()
     if options.initialisation != "glorot":
         if not hasattr(architecture, "initialisation"):
-            raise HackleError(
-                f"{options.architecture} has initial weights of its own; leave --initialisation out"
-            )
+            raise HackleError(f"{options.architecture} has initial weights of its own; leave --initialisation out")
         architecture = dataclasses.replace(architecture, initialisation=options.initialisation)
     device = find_device(options.device)
     if record.precision == "auto":

@@ -36,9 +36,9 @@ def do2020(sweep: Sweep) -> Iterator[Run]:
 
 @swept("do2020", DATASETS, METHODS, seeds=4)
 def do2020_appendix(sweep: Sweep) -> Iterator[Run]:
-    """dSprites: β-VAE with β = 30 (A.13, Figure 25). CelebA, which must be fetched: adversarial autoencoders with 65, 100 and 200
-    latents (A.7, Figure 22); FactorVAEs with 3 latents and TC weights 50 and 10 (A.18, Figure 26), and with 65 latents and both
-    weights, 100 and 200 latents (Figures 27 and 28).
+    """dSprites: β-VAE with β = 30 (A.13, Figure 25). CelebA, which must be fetched: adversarial autoencoders with 65, 100 and
+    200 latents (A.7, Figure 22); FactorVAEs with 3 latents and TC weights 50 and 10 (A.18, Figure 26), and with 65 latents and
+    both weights, 100 and 200 latents (Figures 27 and 28).
 
     Departures: those of the preset, and four runs of each, where the paper shows single ones or says "several".
     """

@@ -118,8 +118,8 @@ def kim2018_infogan(sweep: Sweep) -> Iterator[Run]:
 @swept("kim2018", ("mnist",), ("infogan", "infowgan-gp"), seeds=5)
 def kim2018_mnist(sweep: Sweep) -> Iterator[Run]:
     """Appendix H on MNIST, five random runs each: InfoGAN to its end (Figure 24), also with a slower discriminator, and stopped
-    early with two continuous codes and ten classes (Figures 25, 26), three codes (27), two classes (28, 30) and twenty (29, 31);
-    InfoWGAN-GP (32, 36).
+    early with two continuous codes and ten classes (Figures 25, 26), three codes (27), two classes (28, 30) and twenty (29,
+    31); InfoWGAN-GP (32, 36).
 
     Departures: those of the preset. The slower discriminator's learning rate is not given: 1e-5, that of section 6.
     """
@@ -138,7 +138,7 @@ def kim2018_mnist(sweep: Sweep) -> Iterator[Run]:
 @swept("kim2018", ("dsprites",), ("factor-vae",), seeds=5)
 def kim2018_discriminators(sweep: Sweep) -> Iterator[Run]:
     """Appendix A: "smaller discriminator architectures work fine", with small improvements up to six hidden layers of 1,000
-    units: FactorVAE, γ = 35, on 2D Shapes with one to six layers of 100 to 1,000 units. The sizes that were tried are not given.
+    units: FactorVAE, γ = 35, on 2D Shapes with one to six layers of 100 to 1,000 units. The sizes tried are not given.
     """
     for dataset in sweep.data():
         for layers, width in product((1, 2, 4, 6), (100, 300, 1000)):

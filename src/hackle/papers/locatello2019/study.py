@@ -26,8 +26,8 @@ def locatello2019(sweep: Sweep) -> Iterator[Run]:
 
 @swept("locatello2019", DATASETS, ("factor-vae",), seeds=10, usual=("dsprites",))
 def locatello2019_table_4b(sweep: Sweep) -> Iterator[Run]:
-    """FactorVAE at its six strengths with a discriminator of one hidden layer, as Table 4b can be read: it lists "FC, 1000 leaky
-    ReLU" once. The published study used six, and so does `locatello2019`. dSprites and ten seeds, if none are named.
+    """FactorVAE at its six strengths with a discriminator of one hidden layer, as Table 4b can be read: it lists "FC, 1000
+    leaky ReLU" once. The published study used six, and so does `locatello2019`. dSprites and ten seeds, if none are named.
     """
     for dataset in sweep.data():
         for strength in STRENGTHS["factor-vae"]:
