@@ -13,7 +13,10 @@ from typing import Any
 import numpy as np
 import uvicorn
 
+from hackle.core.records import record_hash
 from hackle.core.types import Run
+from hackle.train.checkpoints import Checkpoints, Snapshot
+from hackle.train.curves import Curves
 from hackle.train.fleet import Fleet
 from hackle.train.model import Model
 
@@ -34,6 +37,14 @@ def train(run: Run, squares: Any, steps: int) -> Model:
     model = Model(run, squares.shape, fleet.weights(0))
     run.method.calibrate(model.networks, run, squares.images_on("cpu"), len(squares.factors))
     return model
+
+
+def write_checkpoint(folder: Path, fleet: Fleet) -> None:
+    """The checkpoint that training this fleet of one run would write now."""
+    checkpoints = Checkpoints(folder, alone=True)
+    checkpoints.save(Snapshot((record_hash(fleet.runs[0]),), {**fleet.state, **Curves().tensors()}))
+    checkpoints.wait()
+    checkpoints.close()
 
 
 def write_curves(folder: Path, steps: range) -> None:

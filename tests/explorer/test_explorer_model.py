@@ -11,13 +11,16 @@ import httpx
 import pytest
 from browser_pages import changed, needs_chromium, open_model
 from playwright.sync_api import Page, expect
+from small_runs import write_checkpoint
 
+from hackle.core.types import Adam
 from hackle.datasets import load
 from hackle.explorer import create_app
 from hackle.nets import MLP
-from hackle.objectives import FactorVAE
+from hackle.objectives import VAE, FactorVAE
 from hackle.pictures import Look
-from hackle.train.model import Model
+from hackle.train.fleet import Fleet
+from hackle.train.model import Model, write_record
 from train.test_fleet import small_run
 
 pytestmark = needs_chromium
@@ -223,3 +226,33 @@ def test_files_say_what_they_show(client: httpx.Client, ids: dict[str, str]) -> 
     bad = client.post(f"/api/runs/{ids['beta']}/export", json={"format": "png", **question, "z": [None] * 4})
     assert bad.status_code == 422
     assert "no rows of latents" in bad.json()["detail"]
+
+
+def test_a_run_in_training_is_explored_at_its_last_checkpoint(
+    elsewhere: Page, served: Path, squares: Any, visit: Any, tmp_path: Path
+) -> None:
+    fast = Adam(learning_rate=1e-2)
+    run = small_run(VAE(), dataset=str(served.parent / "squares.npz"), steps=100, optimiser=fast)
+    folder = tmp_path / "runs" / "young"
+    folder.mkdir(parents=True)
+    write_record(folder, run, squares.shape)
+    fleet = Fleet([run], squares.images_on("cpu"), squares.factors, squares.shape)
+    fleet.step()
+    write_checkpoint(folder, fleet)
+    client = visit(create_app(tmp_path / "runs"))
+    elsewhere.goto(str(client.base_url))
+    expect(elsewhere.get_by_role("tab", name="Training")).to_have_attribute("aria-selected", "true")
+    elsewhere.get_by_role("tab", name="Explore").click()
+    elsewhere.wait_for_selector(".tool[data-drawn]")
+    note = elsewhere.locator(".unfinished")
+    expect(note).to_contain_text("Still training: this is step 1 of 100.")
+    for _ in range(40):
+        fleet.step()
+    write_checkpoint(folder, fleet)
+    changed(elsewhere, "canvas.picture", elsewhere.get_by_role("button", name="Show step 41").click)
+    expect(note).to_contain_text("this is step 41 of 100")
+    (folder / "run.json").unlink()
+    Model(run, squares.shape, fleet.weights(0)).save(folder)
+    elsewhere.get_by_role("button", name="Show the finished model").click()
+    expect(note).to_be_hidden()
+    elsewhere.wait_for_selector(".tool[data-drawn]")

@@ -130,7 +130,14 @@ def make_routes(catalogue: Catalogue, workbench: Workbench) -> APIRouter:
                 "factors": factors_of(bench),
                 "complete": bench.dataset is not None and bench.dataset.factors.complete,
                 "problem": bench.problem,
+                "step": bench.step,
+                "steps": bench.model.run.steps,
             }
+
+    @router.get("/runs/{identifier}/step")
+    def newest_step(identifier: str) -> dict[str, Any]:
+        """The step of the last checkpoint of a run that is training, null once it has finished."""
+        return {"step": workbench.newest_step(identifier)}
 
     @router.post("/runs/{identifier}/decode")
     def decode(identifier: str, question: Decode) -> Response:

@@ -22,6 +22,7 @@ from hackle.metrics.likelihood import active_units
 from hackle.pictures import Axis, Captured, Look, axes_of, importance_for, to_bytes
 from hackle.pictures.captured import informativeness_of
 from hackle.train.model import WEIGHTS, Model
+from hackle.train.unfinished import checkpoint_in, load_unfinished, step_in
 
 T = TypeVar("T")
 KEPT_MODELS, KEPT_DATASETS = 24, 3
@@ -90,10 +91,10 @@ class LastUsed:
 
 
 class Bench:
-    """One model with its data set, and the results computed from them."""
+    """One model with its data set, and the results computed from them. step: that of its checkpoint while it trains."""
 
-    def __init__(self, model: Model, dataset: Dataset | None, problem: str) -> None:
-        self.model, self.dataset, self.problem = model, dataset, problem
+    def __init__(self, model: Model, dataset: Dataset | None, problem: str, step: int | None = None) -> None:
+        self.model, self.dataset, self.problem, self.step = model, dataset, problem, step
         self._lock = threading.RLock()
         self._importance: dict[int, NDArray[np.float64]] = {}
         self.thumbnail: bytes | None = None
@@ -199,16 +200,22 @@ class Workbench:
         return self._benches.get((identifier, self.written(identifier)), lambda: self._open(folder))
 
     def written(self, identifier: str) -> int:
-        """When the weights of a run were written."""
+        """When the weights of a run were written, or the last checkpoint of one that is training."""
         weights = self._folder(identifier) / WEIGHTS
-        if weights.is_file():
-            return weights.stat().st_mtime_ns
+        found = weights if weights.is_file() else checkpoint_in(weights.parent)
+        if found is not None:
+            return found.stat().st_mtime_ns
         if identifier in self.catalogue.contents.problems:
             return 0
         raise Missing(
-            "this run has no weights yet: it is training, or was stopped and goes on with "
+            "this run has no weights yet: it is training and has no checkpoint, or was stopped and goes on with "
             f"`hackle train --resume --out {weights.parent}`. Its curves are under Training"
         )
+
+    def newest_step(self, identifier: str) -> int | None:
+        """The step of the last checkpoint of a run that is training; None once its weights are there."""
+        folder = self._folder(identifier)
+        return None if (folder / WEIGHTS).is_file() else step_in(folder)
 
     def _folder(self, identifier: str) -> Path:
         folder = self.catalogue.folder(identifier)
@@ -222,12 +229,22 @@ class Workbench:
         return folder
 
     def _open(self, folder: Path) -> Bench:
-        model = Model.load(folder, trust=self.trust)
+        if (folder / WEIGHTS).is_file() or checkpoint_in(folder) is None:
+            return self._with_data(Model.load(folder, trust=self.trust))
+        model, step = load_unfinished(folder, trust=self.trust)
+        bench = self._with_data(model, step)
+        if bench.dataset is not None:
+            # What is done after training, so that each image is processed independently.
+            size = len(bench.dataset.factors)
+            model.run.method.calibrate(model.networks, model.run, bench.dataset.images_on("cpu"), size)
+        return bench
+
+    def _with_data(self, model: Model, step: int | None = None) -> Bench:
         name = model.run.dataset
         how = without_size(name)[1]
         if how.changes_size and (side := how.pad or how.resize, side) != model.shape[:2]:
             # Before anything is scaled: a record may ask for images of any size.
-            return Bench(model, None, f"the data set {name} has images of another size than this model")
+            return Bench(model, None, f"the data set {name} has images of another size than this model", step)
         try:
             dataset: Dataset | None = self._datasets.get(name, lambda: load_of_run(name, self.root))
             problem = ""
@@ -241,4 +258,4 @@ class Workbench:
             )
         if dataset is not None and tuple(dataset.shape) != tuple(model.shape):
             dataset, problem = None, f"the data set {name} has images of another size than this model"
-        return Bench(model, dataset, problem)
+        return Bench(model, dataset, problem, step)

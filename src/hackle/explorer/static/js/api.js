@@ -63,6 +63,7 @@ export async function listRuns(choice, tag = null) {
 }
 export const readRun = (id) => ask(place(id)).then((answer) => answer.json());
 export const readModel = (id) => ask(place(id, "/model")).then((answer) => answer.json());
+export const readStep = (id) => ask(place(id, "/step")).then((answer) => answer.json());
 export const readCaptured = (id) => ask(place(id, "/captured")).then((answer) => answer.json());
 // The whole matrix, or, if a factor is given, no more than is needed to have it computed.
 export const readImportance = (id, factor = null) =>

@@ -1,13 +1,14 @@
 // The page of one run: exploring, what was captured, training, record.
 
-import { readCaptured, readRun } from "./api.js";
-import { factsOf, h, prose, tabBar } from "./dom.js";
+import { readCaptured, readRun, readStep } from "./api.js";
+import { factsOf, h, number, prose, tabBar } from "./dom.js";
 import { Session } from "./session.js";
 import { showExplore } from "./explore.js";
 import { imagesUsed, scoreCard, showCaptured } from "./captured.js";
 import { showTraining } from "./training.js";
 import { exportMenu } from "./exports.js";
 
+const EVERY = 3000;
 const TABS = [
   ["explore", "Explore"],
   ["captured", "What it captured"],
@@ -39,6 +40,7 @@ export async function showRun(main, id, tab, signal) {
   };
   const menu = h("div", { class: "exports" });
   const sentence = h("p", { class: "sentence", hidden: true });
+  const unfinished = h("p", { class: "unfinished", role: "status", hidden: true });
   main.replaceChildren(
     h(
       "div",
@@ -52,11 +54,14 @@ export async function showRun(main, id, tab, signal) {
       menu,
     ),
     sentence,
+    unfinished,
     tabBar(TABS, tab, choose, "Views of this run"),
     panel,
   );
 
   let session = null,
+    stale = false,
+    current = tab,
     showing = new AbortController();
   signal.addEventListener("abort", () => showing.abort());
 
@@ -64,6 +69,7 @@ export async function showRun(main, id, tab, signal) {
     showing.abort();
     showing = new AbortController();
     const { signal: own } = showing;
+    current = key;
     panel.replaceChildren();
     panel.className = `panel ${key}`;
     panel.setAttribute("aria-label", TABS.find(([name]) => name === key)?.[1] ?? key);
@@ -78,12 +84,15 @@ export async function showRun(main, id, tab, signal) {
           ),
         );
       panel.append(h("p", { class: "waiting" }, "Loading the model…"));
-      if (!session) {
+      if (!session || stale) {
+        const before = session?.start?.row;
         session = await Session.open(id);
+        stale = false;
         menu.replaceChildren(exportMenu(session, run));
-        if (!session.model.problem) await session.from({ seed: 1 });
+        if (!session.model.problem) await session.from(before ? { row: before } : { seed: 1 });
         else session.changed("all");
         summarise(session);
+        follow(session);
       }
       if (own.aborted) return null;
       panel.replaceChildren();
@@ -106,6 +115,31 @@ export async function showRun(main, id, tab, signal) {
     sentence.replaceChildren(found.sentence);
     sentence.title = `From ${imagesUsed(found)}`;
     sentence.hidden = false;
+  }
+
+  // A run in training is shown at its last checkpoint, which says its step; the next one is there at a click.
+  async function follow({ model }) {
+    unfinished.hidden = model.step === null;
+    if (model.step === null) return;
+    const at = `Still training: this is step ${number(model.step)} of ${number(model.steps)}. `;
+    unfinished.replaceChildren(at, "The next checkpoint will be offered here.");
+    let newest = model.step;
+    while (newest === model.step && !signal.aborted && !stale) {
+      await new Promise((done) => setTimeout(done, EVERY));
+      if (signal.aborted || stale) return;
+      newest = await readStep(id).then(
+        (answer) => answer.step,
+        () => model.step,
+      );
+    }
+    if (signal.aborted || stale) return;
+    const next = newest === null ? "Show the finished model" : `Show step ${number(newest)}`;
+    const go = () => {
+      stale = true;
+      unfinished.hidden = true;
+      if (!["training", "record"].includes(current)) show(current);
+    };
+    unfinished.replaceChildren(at, h("button", { type: "button", onclick: go }, next));
   }
 
   await show(tab);

@@ -1,0 +1,62 @@
+"""The model of a checkpoint is the one that training has at its step."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from hackle.core.records import record_hash
+from hackle.objectives import VAE, FactorVAE
+from hackle.train.checkpoints import Checkpoints, Snapshot
+from hackle.train.curves import Curves
+from hackle.train.fleet import Fleet
+from hackle.train.model import ModelError, write_record
+from hackle.train.unfinished import checkpoint_in, load_unfinished, step_in
+from train.test_fleet import small_run
+
+
+def saved(folder: Path, fleet: Fleet, steps: int) -> None:
+    for _ in range(steps):
+        fleet.step()
+    checkpoints = Checkpoints(folder, alone=True)
+    checkpoints.save(Snapshot((record_hash(fleet.runs[0]),), {**fleet.state, **Curves().tensors()}))
+    checkpoints.wait()
+    checkpoints.close()
+
+
+@pytest.mark.parametrize("method", [VAE(), FactorVAE(gamma=10.0)])
+def test_weights_and_step_are_those_of_the_last_checkpoint(tmp_path: Path, squares: Any, method: Any) -> None:
+    run = small_run(method)
+    fleet = Fleet([run], squares.images_on("cpu"), squares.factors, squares.shape)
+    write_record(tmp_path, run, squares.shape)
+    assert checkpoint_in(tmp_path) is None
+    assert step_in(tmp_path) is None
+    with pytest.raises(ModelError, match="without a checkpoint yet"):
+        load_unfinished(tmp_path)
+    for steps, done in ((2, 2), (3, 5)):
+        saved(tmp_path, fleet, steps)
+        model, step = load_unfinished(tmp_path)
+        assert step == step_in(tmp_path) == done
+        wanted = fleet.weights(0)
+        assert model.weights().keys() == wanted.keys()
+        assert all(torch.equal(value, wanted[name]) for name, value in model.weights().items())
+
+
+def test_a_checkpoint_of_other_networks_is_refused(tmp_path: Path, squares: Any) -> None:
+    """Its rows are compared with the record before the record's networks take up memory."""
+    run = small_run(VAE())
+    saved(tmp_path, Fleet([run], squares.images_on("cpu"), squares.factors, squares.shape), 1)
+    large = replace(run, latents=2**30)
+    write_record(tmp_path, large, squares.shape)
+    path = tmp_path / "checkpoint.safetensors"
+    path.write_bytes(path.read_bytes().replace(record_hash(run).encode(), record_hash(large).encode()))
+    with pytest.raises(ModelError, match="other networks than the record's"):
+        load_unfinished(tmp_path)
+    path.write_bytes(b"\0" * 100)
+    assert step_in(tmp_path) is None
+    with pytest.raises(ModelError, match="cannot be read"):
+        load_unfinished(tmp_path)
