@@ -200,7 +200,7 @@ def test_what_was_captured_is_shown(page: Page, ids: dict[str, str]) -> None:
     page.goto(f"/#/run/{ids['beta']}/captured")
     page.wait_for_selector(".tops canvas")
     expect(page.locator(".heat tbody tr")).to_have_count(3)
-    expect(page.locator(".scores .meter")).to_have_count(1)
+    expect(page.locator(".scores .way")).to_have_count(1)
     for name, caption in {"DCI": "Importance", "MISJED": "MISJED of pairs", "MIG": "20 bins"}.items():
         page.get_by_role("tab", name=name, exact=True).click()
         expect(page.locator(".heat caption")).to_contain_text(caption)
@@ -227,7 +227,7 @@ def test_scores_that_begin_later_get_charts_of_their_own(page: Page, ids: dict[s
     chart = page.locator(".along .chart")
     expect(chart).to_have_count(1)
     expect(chart.locator("figcaption")).to_have_text("MIG")
-    chart.locator("svg").first.hover()
+    chart.locator("svg.zooms").hover()
     expect(chart.locator("figcaption")).to_contain_text(re.compile(r"MIG at step (30|50): 0\.(25|5)0*$"))
     expect(page.locator(".charts").first.locator(".chart")).to_have_count(1)
     write_curves(served / "training", range(10, 60, 10))

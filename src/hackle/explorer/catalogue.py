@@ -38,7 +38,7 @@ DEPTH = 3
 PATIENCE = 0.5
 """Seconds for which the folder is assumed unchanged since it was last read."""
 COLUMNS = ("id", "name", *DESIGN, "status")
-_OF_SCORE = ("run", "metric", "representation", "score", "reference", "better", "protocol")
+_OF_SCORE = ("run", "metric", "representation", "score", "chance", "reference", "better", "protocol")
 
 
 class CatalogueError(HackleError):

@@ -22,6 +22,8 @@ FIRST = ("mig", "dci_disentanglement", "factor_vae", "beta_vae", "sap", "modular
 _ALWAYS = ("dataset", "strength", "architecture", "latents", "seed", "steps")
 """Fields that are shown even at their default."""
 POSTERIOR = "posterior"
+_TITLES = {"method": words.method, "dataset": words.dataset}
+"""How papers spell the names of columns; a filter takes either."""
 
 
 def _texts(values: Any) -> dict[str, Any]:
@@ -51,6 +53,8 @@ def _setting_columns(runs: Any) -> list[dict[str, Any]]:
             content = {"kind": "number", "values": _numbers(list(runs[name]))}
         else:
             content = {"kind": "text", **_texts(runs[name])}
+            if name in _TITLES:
+                content["titles"] = [_TITLES[name](word) if word else "" for word in content["words"]]
         found.append({"key": name, "word": heading(name), **content})
     return found
 
@@ -64,6 +68,12 @@ def facts_of(row: Mapping[str, Any]) -> list[dict[str, Any]]:
         {"name": name, "text": text, "telling": name in _ALWAYS or row[name] != DEFAULTS[name]}
         for name, text in said.items()
     ]
+
+
+def with_least(scores: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Rows of scores with the least that each metric can be, None where there is none: a bar starts there if chance was
+    not measured."""
+    return [{**row, "least": words.measure(row["metric"]).low} for row in scores]
 
 
 def choices(contents: Contents) -> tuple[list[str], list[str]]:
@@ -88,6 +98,7 @@ def _score_columns(contents: Contents, protocol: str, representation: str) -> li
     matrix[metrics[known], position[known].astype(np.int64)] = chosen["score"].to_numpy(np.float64)[known]
     first = chosen.drop_duplicates("metric")
     better = dict(zip(first["metric"].astype(str), first["better"].astype(str), strict=True))
+    levels = _levels(chosen, contents.runs["dataset"].to_numpy()[position[known].astype(np.int64)], known)
     rank = {name: at for at, name in enumerate(FIRST)}
     order = sorted(range(len(names)), key=lambda at: (rank.get(names[at], len(rank)), names[at]))
     return [
@@ -95,10 +106,28 @@ def _score_columns(contents: Contents, protocol: str, representation: str) -> li
             "key": str(names[at]),
             "kind": "score",
             "better": better[names[at]],
+            "label": words.measure(str(names[at])).label,
+            "least": words.measure(str(names[at])).low,
+            "levels": levels.get(str(names[at]), {}),
             "values": _numbers(matrix[at], 4),
         }
         for at in order
     ]
+
+
+def _levels(scores: Any, datasets: Any, known: Any) -> dict[str, dict[str, list[float | None]]]:
+    """By metric and data set, the score by chance and the reference: the medians over the runs, which share the data."""
+    levels = {
+        name: pd.to_numeric(scores[name][known], errors="coerce") for name in ("chance", "reference") if name in scores
+    }
+    table = pd.DataFrame({"metric": scores["metric"][known], "dataset": datasets, "chance": np.nan} | levels)
+    middle = table.groupby(["metric", "dataset"], observed=True)[["chance", "reference"]].median()
+    found: dict[str, dict[str, list[float | None]]] = {}
+    columns = (_numbers(middle[name], 4) for name in ("chance", "reference"))
+    for (metric, dataset), chance, reference in zip(middle.index, *columns, strict=True):
+        if reference is not None:
+            found.setdefault(str(metric), {})[str(dataset)] = [chance, reference]
+    return found
 
 
 class Listing:

@@ -17,7 +17,7 @@ from starlette.concurrency import run_in_threadpool
 from hackle.explorer.catalogue import Catalogue
 from hackle.explorer.described import factors_of, finite, latents_of, thumbnail_of
 from hackle.explorer.exports import traversal_page
-from hackle.explorer.listing import Listing, facts_of
+from hackle.explorer.listing import Listing, facts_of, with_least
 from hackle.explorer.sheets import Labels, Sheet
 from hackle.explorer.uploads import decode_upload
 from hackle.explorer.workbench import Bench, Workbench
@@ -116,7 +116,7 @@ def make_routes(catalogue: Catalogue, workbench: Workbench) -> APIRouter:
             "record": catalogue.record(identifier),
         }
         found["problem"] = catalogue.contents.problems.get(identifier, "")
-        found["scores"] = catalogue.scores(identifier)
+        found["scores"] = with_least(catalogue.scores(identifier))
         return found
 
     @router.get("/runs/{identifier}/model")

@@ -4,6 +4,7 @@ import { latest, readCaptured, readImportance, vary } from "./api.js";
 import { classChart, lineChart } from "./chart.js";
 import { factorName, factorValue, h, metricName, nats, notify, number, prose, scoreText, tabBar } from "./dom.js";
 import { heatMap } from "./heatmap.js";
+import { scoreBar } from "./levels.js";
 import { paintSheet, paintTraversal } from "./picture.js";
 import { valueAxis } from "./traversals.js";
 
@@ -259,15 +260,6 @@ function top(session, found, signal) {
 export function scoreTable(scores) {
   if (!scores.length)
     return h("p", { class: "faint" }, prose("This run has no scores yet. `hackle score` computes them."));
-  const meter = ({ score, reference }) =>
-    reference === null || reference === undefined || reference > 1.0001 || reference < 0 || score === null
-      ? null
-      : h(
-          "span",
-          { class: "meter", "aria-hidden": "true" },
-          h("i", { style: { width: `${100 * Math.min(1, Math.max(0, score))}%` } }),
-          h("b", { style: { left: `${100 * Math.min(1, reference)}%` } }),
-        );
   const protocols = [...new Set(scores.map((row) => row.protocol))];
   return h(
     "div",
@@ -301,7 +293,7 @@ export function scoreTable(scores) {
             ),
             h("td", { class: "faint" }, row.representation),
             h("td", { class: "number" }, row.score === null ? "–" : scoreText(row.score)),
-            h("td", {}, meter(row)),
+            h("td", {}, scoreBar(row.score, row)),
             h("td", { class: "number faint" }, row.reference === null ? "" : scoreText(row.reference)),
           ),
         ),

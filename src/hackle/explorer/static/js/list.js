@@ -1,8 +1,13 @@
 // The run list: a table of which only the rows in sight are in the page, so that many thousands are no burden.
 
-import { listRuns, thumbnailAddress, later } from "./api.js";
-import { h, metricName, notify, scoreText, setting } from "./dom.js";
-import { cell, matching, sorted, unpack } from "./rows.js";
+import { asked, remember } from "./address.js";
+import { listRuns } from "./api.js";
+import { h, notify, scoreText, setting } from "./dom.js";
+import { headingOf, parseFilter } from "./filter.js";
+import { shareOfWay, startOf, wayInWords } from "./levels.js";
+import { cell, cellTitle, levelsOf, matching, sorted, unpack } from "./rows.js";
+import { Thumbnails } from "./thumbnails.js";
+import { filterWords, toolbar } from "./tools.js";
 
 const ROW = 40,
   SPARE = 8,
@@ -11,11 +16,11 @@ const ROW = 40,
   REFRESH = 10000;
 // Columns that stand left of the scores; all others of the record stand right of them.
 const BEFORE = ["method", "strength", "correlation", "seed", "dataset"];
+const VIEWS = ["table", "scatter", "parallel"];
 
-// What the user chose stays while the page is open.
+// What the user chose stays while the page is open, and is in the address.
 const state = {
-  search: "",
-  choices: {},
+  filter: "",
   key: "",
   chosen: false,
   descending: true,
@@ -23,10 +28,29 @@ const state = {
   selected: new Set(),
   top: 0,
   protocol: {},
+  view: "table",
 };
+
+// An address that says anything says everything: what it leaves out is as at first.
+function recall() {
+  const query = asked();
+  if (![...query.keys()].length) return;
+  const sort = query.get("sort") ?? "",
+    scores = query.get("scores");
+  Object.assign(state, {
+    filter: query.get("filter") ?? "",
+    key: sort.replace(/^-/, ""),
+    chosen: sort !== "",
+    descending: sort.startsWith("-"),
+    scores: scores === null ? null : new Set(scores.split(",").filter(Boolean)),
+    protocol: Object.fromEntries([...query].filter(([key]) => ["protocol", "representation"].includes(key))),
+    view: VIEWS.includes(query.get("view")) ? query.get("view") : "table",
+  });
+}
 
 export async function showList(main, signal) {
   main.append(h("p", { class: "waiting" }, "Reading runs…"));
+  recall();
   const table = unpack(await listRuns(state.protocol));
   if (signal.aborted) return;
   const ids = table.columns.get("id");
@@ -49,52 +73,10 @@ export async function showList(main, signal) {
   signal.addEventListener("abort", () => clearInterval(again));
 }
 
-class Thumbnails {
-  // Two pictures are fetched at a time, and only for rows that are still in sight.
-  constructor() {
-    this.waiting = [];
-    this.busy = 0;
-  }
-
-  ask(image, id) {
-    image.dataset.id = id;
-    this.waiting.push(image);
-    this.next();
-  }
-
-  next() {
-    while (this.busy < 2 && this.waiting.length) {
-      const image = this.waiting.shift();
-      if (!image.isConnected) continue;
-      this.busy += 1;
-      const done = () => {
-        this.busy -= 1;
-        this.next();
-      };
-      image.addEventListener(
-        "load",
-        () => {
-          image.classList.add("here");
-          done();
-        },
-        { once: true },
-      );
-      image.addEventListener(
-        "error",
-        () => {
-          image.replaceWith(h("span", { class: "faint" }, "–"));
-          done();
-        },
-        { once: true },
-      );
-      image.src = thumbnailAddress(image.dataset.id);
-    }
-  }
-}
-
 class RunList {
   constructor(table, signal) {
     this.signal = signal;
+    this.state = state;
     this.thumbnails = new Thumbnails();
     this.above = h("tr", { class: "space", "aria-hidden": "true" }, h("td"));
     this.below = h("tr", { class: "space", "aria-hidden": "true" }, h("td"));
@@ -114,9 +96,12 @@ class RunList {
     );
     this.count = h("span", { class: "count", role: "status" });
     this.compare = h("a", { class: "button primary", hidden: true });
+    this.words = h("p", { class: "filter-words", id: "filter-words", role: "status" });
+    this.plot = null;
+    this.area = h("div", { class: "area" }, this.viewport);
     this.use(table);
-    this.bar = this.tools();
-    this.element = h("div", { class: "listing" }, this.bar, this.viewport);
+    this.bar = toolbar(this);
+    this.element = h("div", { class: "listing" }, this.bar, this.words, this.area);
     addEventListener("resize", () => this.draw(true), { signal });
   }
 
@@ -124,8 +109,10 @@ class RunList {
     this.data = table;
     const scores = [...table.columns.values()].filter((column) => column.kind === "score").map((column) => column.key);
     this.scores = scores;
+    this.usual = scores.slice(0, FIRST_SCORES).join();
     if (scores.length) state.scores ??= new Set(scores.slice(0, FIRST_SCORES));
     if (!state.chosen) [state.key, state.descending] = [scores[0] ?? "name", scores.length > 0];
+    ({ conditions: this.conditions, problems: this.problems } = parseFilter(state.filter, table.columns));
     // Without any weights there is nothing to draw.
     this.pictured = table.columns.get("status").words.includes("done");
     // A column that says the same of every run says nothing.
@@ -136,10 +123,6 @@ class RunList {
     [this.before, this.after] = [BEFORE, after].map((keys) =>
       keys.filter((key) => key === "method" || this.differs(key)),
     );
-  }
-
-  heading(key) {
-    return this.data.columns.get(key).word ?? metricName(key);
   }
 
   differs(key) {
@@ -158,101 +141,73 @@ class RunList {
       this.replace(unpack(fresh));
       this.stale = true;
     }
-    if (!this.stale || this.bar.contains(document.activeElement)) return;
+    if (this.stale && !this.bar.contains(document.activeElement)) this.rebuild();
+  }
+
+  rebuild() {
     this.stale = false;
-    const bar = this.tools();
+    const bar = toolbar(this);
     this.bar.replaceWith(bar);
     this.bar = bar;
   }
 
-  tools() {
-    const search = h("input", {
-      type: "search",
-      value: state.search,
-      placeholder: "Filter: beta-vae  mig>0.2  seed=3",
-      "aria-label": "Filter runs",
-      oninput: later(() => {
-        state.search = search.value;
-        this.update();
-      }, 60),
-    });
-    const texts = [...this.data.columns.values()].filter(
-      ({ key, kind }) => kind === "text" && !["id", "name"].includes(key),
-    );
-    const several = texts.filter((column) => column.words.length > 1).map((column) => column.key);
-    const choices = several.map((key) => {
-      const change = (event) => {
-        state.choices[key] = event.target.value;
-        this.update();
-      };
-      const options = this.data.columns
-        .get(key)
-        .words.filter(Boolean)
-        .map((word) => h("option", { value: word, selected: state.choices[key] === word }, word));
-      return h(
-        "label",
-        {},
-        h("span", { class: "hidden" }, this.heading(key)),
-        h("select", { onchange: change }, h("option", { value: "" }, `any ${this.heading(key)}`), options),
-      );
-    });
-    const protocols = ["protocol", "representation"]
-      .filter((key) => this.data[`${key}s`].length > 1)
-      .map((key) => {
-        const change = async (event) => {
-          state.protocol = { ...state.protocol, [key]: event.target.value };
-          this.replace(unpack(await listRuns(state.protocol)));
-        };
-        const options = this.data[`${key}s`].map((name) =>
-          h("option", { value: name, selected: this.data[key] === name }, name),
-        );
-        return h("label", {}, h("span", { class: "hidden" }, key), h("select", { onchange: change }, options));
-      });
-    const boxes = this.scores.map((key) => {
-      const change = (event) => {
-        state.scores[event.target.checked ? "add" : "delete"](key);
-        this.update(true);
-      };
-      return h(
-        "label",
-        {},
-        h("input", { type: "checkbox", checked: state.scores.has(key), onchange: change }),
-        metricName(key),
-      );
-    });
-    const columns = boxes.length
-      ? h(
-          "details",
-          { class: "menu" },
-          h("summary", { class: "button" }, "Scores"),
-          h("div", { class: "choices" }, boxes),
-        )
-      : null;
-    return h(
-      "div",
-      { class: "tools" },
-      h("h1", {}, this.data.title),
-      search,
-      choices,
-      protocols,
-      columns,
-      this.count,
-      this.compare,
-    );
+  // Another filter; the bar is made anew where it was not typed into it.
+  filter(text, anew) {
+    state.filter = text;
+    ({ conditions: this.conditions, problems: this.problems } = parseFilter(text, this.data.columns));
+    if (anew) this.rebuild();
+    this.update();
+  }
+
+  look(view) {
+    state.view = view;
+    this.update(true);
   }
 
   update(keep = false) {
-    this.rows = sorted(this.data, matching(this.data, state.search, state.choices), state.key, state.descending);
+    this.rows = sorted(this.data, matching(this.data, this.conditions), state.key, state.descending);
     this.columns = [...this.before, ...this.scores.filter((key) => state.scores?.has(key)), ...this.after];
     const total = this.data.count.toLocaleString("en");
     this.count.textContent =
       this.rows.length === this.data.count
         ? `${total} ${this.data.count === 1 ? "run" : "runs"}`
         : `${this.rows.length.toLocaleString("en")} of ${total}`;
-    this.heads();
+    this.words.replaceChildren(...filterWords(this));
     this.selection();
+    this.note();
+    if (state.view !== "table") {
+      this.drawPlot();
+      return;
+    }
+    this.plot = null;
+    if (!this.viewport.isConnected) this.area.replaceChildren(this.viewport);
+    this.heads();
     if (!keep) this.viewport.scrollTop = 0;
     this.draw(true);
+  }
+
+  // The plots are loaded when they are wanted.
+  async drawPlot() {
+    const { ScatterPlot, ParallelPlot } = await import("./plots.js");
+    if (this.signal.aborted || state.view === "table") return;
+    const Kind = state.view === "scatter" ? ScatterPlot : ParallelPlot;
+    if (!(this.plot instanceof Kind)) {
+      this.plot = new Kind(this.scores);
+      this.area.replaceChildren(this.plot.element);
+    }
+    this.plot.show(this.data, this.rows);
+  }
+
+  // The address says what is shown.
+  note() {
+    const scores = [...(state.scores ?? [])].join();
+    remember({
+      filter: state.filter,
+      sort: state.chosen ? `${state.descending ? "-" : ""}${state.key}` : null,
+      scores: scores === this.usual ? null : scores || ",",
+      view: state.view === "table" ? null : state.view,
+      ...Object.fromEntries(["protocol", "representation"].map((key) => [key, state.protocol[key]])),
+    });
   }
 
   heads() {
@@ -283,7 +238,7 @@ class RunList {
         h("th", { class: "pick" }, h("span", { class: "hidden" }, "Compare")),
         head("name", "run"),
         this.pictured && h("th", { scope: "col", class: "tiny" }, "traversals"),
-        this.columns.map((key) => head(key, this.heading(key))),
+        this.columns.map((key) => head(key, headingOf(this.data.columns.get(key)))),
       ),
     );
     if (focused) this.head.querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus();
@@ -300,6 +255,7 @@ class RunList {
   }
 
   draw(anew = false) {
+    if (!this.viewport.isConnected || !this.rows) return;
     const first = Math.max(0, Math.floor(this.viewport.scrollTop / ROW) - SPARE);
     const shown = Math.ceil((this.viewport.clientHeight || innerHeight) / ROW) + 2 * SPARE;
     const last = Math.min(this.rows.length, first + shown);
@@ -373,13 +329,19 @@ class RunList {
     const column = this.data.columns.get(key),
       value = cell(this.data, key, row);
     if (key === "status") return h("td", {}, h("span", { class: `state ${value.replace(" ", "-")}` }, value));
-    if (column.kind === "text") return h("td", {}, value);
+    if (column.kind === "text") return h("td", {}, cellTitle(this.data, key, row));
     if (column.kind === "number") return h("td", { class: "number" }, Number.isNaN(value) ? "" : setting(value));
-    const share = column.top && value > 0 ? value / column.top : 0;
+    const levels = levelsOf(this.data, key, row),
+      share = shareOfWay(value, startOf(levels), levels.reference);
+    if (share === null) return h("td", { class: "number" }, Number.isNaN(value) ? "–" : scoreText(value));
     return h(
       "td",
-      { class: "number score", style: { "--share": share.toFixed(3) } },
-      Number.isNaN(value) ? "–" : scoreText(value),
+      {
+        class: "number score",
+        style: { "--share": share.toFixed(3) },
+        title: `${headingOf(column)} ${scoreText(value)}: ${wayInWords(levels)}`,
+      },
+      scoreText(value),
     );
   }
 

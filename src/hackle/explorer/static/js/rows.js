@@ -1,4 +1,4 @@
-// The run list as columns: decoding, filtering and sorting, without a page.
+// The run list as columns: decoding, choosing and sorting, without a page.
 
 // A column has key, kind, better, numbers (NaN where nothing is known) and, for texts, words.
 export function unpack(answer) {
@@ -6,13 +6,8 @@ export function unpack(answer) {
   for (const column of answer.columns) {
     const source = column.kind === "text" ? column.codes : column.values;
     const numbers = new Float64Array(source.length);
-    let top = 0;
-    for (let row = 0; row < source.length; row += 1) {
-      const value = source[row];
-      numbers[row] = value === null ? NaN : value;
-      if (Math.abs(value) > top) top = Math.abs(value);
-    }
-    columns.set(column.key, { ...column, values: undefined, codes: undefined, numbers, top });
+    for (let row = 0; row < source.length; row += 1) numbers[row] = source[row] ?? NaN;
+    columns.set(column.key, { ...column, values: undefined, codes: undefined, numbers });
   }
   return { ...answer, columns };
 }
@@ -22,45 +17,16 @@ export const cell = (table, key, row) => {
   return column.kind === "text" ? column.words[column.numbers[row]] : column.numbers[row];
 };
 
-const COMPARISON = /^([a-zσ_@0-9]+)(<=|>=|<|>|=)(.+)$/i;
-const ORDER = {
-  "<": (a, b) => a < b,
-  ">": (a, b) => a > b,
-  "<=": (a, b) => a <= b,
-  ">=": (a, b) => a >= b,
-  "=": (a, b) => a === b,
+// The text of a cell for readers: its title where the column has one for it.
+export const cellTitle = (table, key, row) => {
+  const { titles, numbers } = table.columns.get(key);
+  return titles?.[numbers[row]] ?? cell(table, key, row);
 };
 
-// One word of the search: `mig>0.3`, `method=beta-vae`, or a text that any of the text columns holds.
-function condition(table, word) {
-  const [, key, sign, wanted] = word.match(COMPARISON) ?? [];
-  const column = table.columns.get(key) ?? [...table.columns.values()].find((other) => key && other.word === key);
-  if (column && column.kind === "text") {
-    const fits = column.words.map((text) => text.toLowerCase() === wanted.toLowerCase());
-    return (row) => fits[column.numbers[row]];
-  }
-  if (column && !Number.isNaN(Number(wanted))) return (row) => ORDER[sign](column.numbers[row], Number(wanted));
-  const texts = [...table.columns.values()]
-    .filter((other) => other.kind === "text")
-    .map((other) => ({
-      numbers: other.numbers,
-      fits: other.words.map((text) => text.toLowerCase().includes(word.toLowerCase())),
-    }));
-  return (row) => texts.some(({ numbers, fits }) => fits[numbers[row]]);
-}
-
-export function matching(table, search, choices) {
-  const conditions = search
-    .split(/\s+/)
-    .filter(Boolean)
-    .map((word) => condition(table, word));
-  for (const [key, wanted] of Object.entries(choices)) {
-    if (wanted) conditions.push(condition(table, `${key}=${wanted}`));
-  }
+// The rows that fit every condition of a filter.
+export function matching(table, conditions) {
   const found = [];
-  for (let row = 0; row < table.count; row += 1) {
-    if (conditions.every((fits) => fits(row))) found.push(row);
-  }
+  for (let row = 0; row < table.count; row += 1) if (conditions.every(({ fits }) => fits(row))) found.push(row);
   return found;
 }
 
@@ -75,4 +41,11 @@ export function sorted(table, rows, key, descending) {
     if (Number.isNaN(a) || Number.isNaN(b)) return Number.isNaN(a) - Number.isNaN(b) || first - second;
     return sign * (a - b) || first - second;
   });
+}
+
+// The levels between which a row's score lies: by chance, the least there is, and that of perfect codes.
+export function levelsOf(table, key, row) {
+  const column = table.columns.get(key),
+    [chance, reference] = column.levels?.[cell(table, "dataset", row)] ?? [null, null];
+  return { chance, reference, least: column.least };
 }

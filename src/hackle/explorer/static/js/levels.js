@@ -1,0 +1,35 @@
+// How far a score is on the way from chance to the reference, which perfect codes reach; a bar that marks both.
+
+import { h, scoreText } from "./dom.js";
+
+const LEAST = 1e-6;
+
+// The share of the way, at least 0 and at most 1; null where the way is not known.
+export function shareOfWay(score, low, reference) {
+  const known = [score, low, reference].every((value) => value !== null && value !== undefined && !Number.isNaN(value));
+  if (!known || Math.abs(reference - low) < LEAST) return null;
+  return Math.min(1, Math.max(0, (score - low) / (reference - low)));
+}
+
+// Where a bar begins: at chance, or at the least that the metric can be where chance was not measured.
+export const startOf = ({ chance, least }) => chance ?? least ?? null;
+
+export const wayInWords = ({ chance, least, reference }) =>
+  `from ${scoreText(startOf({ chance, least }))}, ${chance === null || chance === undefined ? "the least there is" : "by chance"}, ` +
+  `to ${scoreText(reference)}, of perfect codes`;
+
+export function scoreBar(score, levels) {
+  const share = shareOfWay(score, startOf(levels), levels.reference);
+  if (share === null) return null;
+  return h(
+    "span",
+    {
+      class: "way",
+      role: "img",
+      style: { "--share": share.toFixed(3) },
+      "aria-label": wayInWords(levels),
+      title: wayInWords(levels),
+    },
+    h("i"),
+  );
+}

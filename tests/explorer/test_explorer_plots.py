@@ -1,0 +1,156 @@
+"""Plots of all runs of the list in a real browser, with 2,000 runs: what a point says and opens, and that it stays fluid."""
+
+from __future__ import annotations
+
+import gzip
+import re
+import shutil
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import numpy as np
+import pandas as pd
+import pytest
+from browser_pages import UNNAMED, needs_chromium
+from playwright.sync_api import Page, Route, expect
+
+from hackle.core.design import DEFAULTS
+from hackle.explorer import create_app
+from hackle.explorer.catalogue import COLUMNS, Contents
+from hackle.explorer.listing import Listing
+
+pytestmark = needs_chromium
+COUNT = 2000
+METHODS = ("beta-vae", "factor-vae", "beta-tcvae", "dip-vae-i", "annealed-vae")
+METRICS = ("mig", "dci_disentanglement", "sap", "modularity", "kl")
+
+
+@pytest.fixture(scope="module")
+def listed() -> bytes:
+    """The list of 2,000 made-up runs without weights, as the server would send it."""
+    rng, rows = np.random.default_rng(0), np.arange(COUNT)
+    runs = pd.DataFrame({name: DEFAULTS.get(name) for name in COLUMNS}, index=rows).assign(
+        id=[f"{row:016x}" for row in rows],
+        name=[f"run {row}" for row in rows],
+        dataset=[("dsprites", "cars3d")[row % 2] for row in rows],
+        method=[METHODS[row % 5] for row in rows],
+        strength=[float(2 ** (row // 10 % 4)) for row in rows],
+        architecture="convolutional",
+        seed=rows // 40,
+        status="scores only",
+    )
+    scores = pd.DataFrame(
+        {
+            "run": np.tile(runs["id"], len(METRICS)),
+            "metric": np.repeat(METRICS, COUNT),
+            "representation": "mean",
+            "score": rng.random(COUNT * len(METRICS)),
+            "reference": np.repeat([0.9, 0.9, 0.9, 0.9, np.nan], COUNT),
+            "better": "higher",
+            "protocol": "locatello2019",
+        }
+    )
+    scores.loc[0, "score"] = 5.0
+    known = SimpleNamespace(
+        root=Path("hackle-2026"), contents=Contents(runs, {}, scores, {}), refresh=lambda: "made up"
+    )
+    return gzip.decompress(Listing(cast(Any, known)).answer()[1])
+
+
+@pytest.fixture
+def many(elsewhere: Page, address: str, listed: bytes) -> Page:
+    def answer(route: Route) -> None:
+        route.fulfill(body=listed, content_type="application/json", headers={"ETag": '"made up"'})
+
+    elsewhere.route(re.compile(r"/api/runs\?"), answer)
+    elsewhere.goto(address)
+    elsewhere.wait_for_selector("tr[data-id]")
+    return elsewhere
+
+
+FRAMES = """async (text) => {
+  const field = document.querySelector("input[type=search]"), count = document.querySelector(".count");
+  const before = count.textContent, started = performance.now();
+  field.value = text;
+  field.dispatchEvent(new Event("input"));
+  const frame = () => new Promise((done) => requestAnimationFrame(done));
+  while (count.textContent === before && performance.now() - started < 5000) await frame();
+  return performance.now() - started;
+}"""
+
+
+@pytest.mark.parametrize("view", ["Table", "Scatter", "Parallel coordinates"])
+def test_two_thousand_runs_are_listed_plotted_and_filtered_at_once(many: Page, view: str) -> None:
+    many.get_by_role("tab", name=view).click()
+    many.wait_for_selector({"Table": "tr[data-id]", "Scatter": ".dots", "Parallel coordinates": ".lines.s0"}[view])
+    times = [many.evaluate(FRAMES, text) for text in ("MIG > 0.5", "method is β-VAE", "seed < 5", "")]
+    # Of these, 60 ms are the pause after the last key. A second is far more than it takes, for a busy machine.
+    assert np.median(times) < 1000
+    expect(many.get_by_text("2,000 runs").first).to_be_visible()
+    # Rows out of sight and single dots are no elements of the page.
+    assert many.evaluate("document.querySelectorAll('*').length") < 1500
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_scatter_plot_of_any_columns_whose_points_open_their_runs(many: Page, width: int) -> None:
+    many.set_viewport_size({"width": width, "height": 800})
+    many.get_by_role("tab", name="Scatter").click()
+    expect(many.get_by_role("img", name="MIG against strength of 2000 runs")).to_be_visible()
+    expect(many.locator(".plots .legend .entry")).to_have_count(5)
+    assert many.locator(".plot .axis").all_text_contents() == ["MIG", "strength"]
+    many.locator("select[data-name=x]").select_option("sap")
+    many.locator("select[data-name=by]").select_option("dataset")
+    expect(many.locator(".plots .legend .entry")).to_have_text(["Cars3D", "dSprites"])
+    expect(many).to_have_url(re.compile("view=scatter&x=sap&by=dataset"))
+    many.get_by_label("Filter runs").fill("seed is 0, method is β-VAE")
+    expect(many.get_by_role("img", name="of 8 runs")).to_be_visible()
+    assert many.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+    assert many.evaluate(UNNAMED) == []
+    # The first run has a MIG far above all others: its point is at the top.
+    dots = many.locator(".plot .dots").evaluate_all("paths => paths.map(path => path.getAttribute('d')).join('')")
+    x, y = min((tuple(map(float, dot.split(" "))) for dot in re.findall(r"M([\d. ]+)h0", dots)), key=lambda dot: dot[1])
+    box = many.locator(".plot").bounding_box()
+    assert box is not None
+    many.mouse.move(box["x"] + x + 3, box["y"] + y + 3)
+    expect(many.locator(".said")).to_have_text(
+        re.compile(r"^run 0: method β-VAE, strength 1, seed 0, SAP 0\.\d+, MIG 5$")
+    )
+    many.mouse.click(box["x"] + x + 3, box["y"] + y + 3)
+    expect(many).to_have_url(re.compile("#/run/0000000000000000$"))
+    many.go_back()
+    expect(many.get_by_role("img", name="of 8 runs")).to_be_visible()
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_parallel_coordinates_of_a_study(many: Page, width: int) -> None:
+    many.set_viewport_size({"width": width, "height": 800})
+    many.get_by_role("tab", name="Parallel coordinates").click()
+    axes = many.locator(".plot .axis")
+    expected = ["strength", "MIG", "DCI D", "SAP", "modularity", "KL"] if width > 500 else ["strength", "MIG", "DCI D"]
+    expect(axes).to_have_text(expected)
+    many.get_by_text("Axes").click()
+    many.get_by_role("checkbox", name="SAP").click()
+    expect(axes).to_have_count(len(expected) + (1 if width < 500 else -1))
+    expect(many).to_have_url(re.compile("axes=strength"))
+    assert many.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+    many.get_by_label("Filter runs").fill("seed is 0")
+    expect(many.locator(".said")).to_have_text(re.compile("^40 runs"))
+    many.locator(".frame").focus()
+    many.keyboard.press("ArrowRight")
+    expect(many.locator(".said")).to_have_text(re.compile(r"^run \d+: method"))
+    assert many.locator(".lines.above").get_attribute("d") != "M0 0"
+    assert many.evaluate(UNNAMED) == []
+    many.keyboard.press("Enter")
+    expect(many).to_have_url(re.compile("#/run/"))
+
+
+def test_a_folder_of_one_run_has_nothing_to_plot_and_says_so(
+    elsewhere: Page, served: Path, tmp_path: Path, visit: Any
+) -> None:
+    shutil.copytree(served / "beta", tmp_path / "beta")
+    address = str(visit(create_app(tmp_path)).base_url)
+    elsewhere.goto(address)
+    elsewhere.wait_for_selector(".tool[data-drawn]")
+    elsewhere.goto(f"{address}/#/?view=scatter")
+    expect(elsewhere.get_by_text("No score or setting differs")).to_be_visible()
