@@ -34,6 +34,7 @@ from hackle.objectives import (
     S2BetaVAE,
 )
 from hackle.papers.do2020.study import do2020, do2020_appendix
+from hackle.papers.hackle_2026.study import hackle_2026
 from hackle.papers.hsu2023.study import hsu2023
 from hackle.papers.kim2018.study import (
     POINTS,
@@ -477,3 +478,29 @@ def test_initial_weights_are_all_that_differ() -> None:
     assert [run.architecture.initialisation for run in runs] == ["glorot"] * 3 + ["torch"] * 3
     assert [replace(run, architecture=glorot[0].architecture) for run in torch] == glorot
     assert set(map(record_hash, glorot)) <= set(map(record_hash, kim2018(seeds=1)))
+
+
+def test_hackle_2026_is_the_union_of_its_parts() -> None:
+    runs = hackle_2026()
+    hashes = set(map(record_hash, runs))
+    assert len(hashes) == len(runs) == 2_300
+    parts = (
+        locatello2019(seeds=10, steps=100_000, datasets=["dsprites"]),
+        locatello2019(seeds=5, steps=100_000, datasets=["scream-dsprites", "rooms3d"]),
+        split_encoder(seeds=10, steps=100_000, datasets=["dsprites"]),
+        kim2018_training(seeds=10, steps=100_000),
+        yang2020(seeds=10, datasets=["mnist"]),
+        schott2022(seeds=5, steps=100_000, datasets=["dsprites"]),
+    )
+    for part in parts:
+        assert {record_hash(run) for run in part} <= hashes
+    longer: list[Any] = [run for run in runs if run.steps == 300_000]
+    assert Counter((type(run.method), strength_of(run.method)) for run in longer) == {
+        (FactorVAE, 40): 10,
+        (BetaVAE, 4): 10,
+    }
+    gans: list[Any] = [run for run in runs if isinstance(run.method, InfoWGANGP) and run.dataset == "dsprites"]
+    assert Counter((run.method.noise, run.method.information) for run in gans) == dict.fromkeys(
+        [(noise, step / 10) for noise in (5, 128) for step in range(11)], 10
+    )
+    assert {run.scored for run in hackle_2026(seeds=1, points=0)} == {Scored()}

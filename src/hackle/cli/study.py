@@ -119,7 +119,8 @@ def list_command() -> None:
     table = plain_table("name", "about", "runs", "groups", "data sets", left=2)
     for name, study in STUDIES.items():
         settings = study.runs(seeds=1)
-        runs = len(settings) * signature(study.runs).parameters["seeds"].default
+        seeds = signature(study.runs).parameters["seeds"].default
+        runs = len(study.runs()) if seeds is None else len(settings) * seeds
         datasets = len({run.dataset for run in settings})
         table.add_row(name, study.about, f"{runs:,}", str(len(group(settings))), str(datasets))
     Terminal(markup=False).print(table)
