@@ -29,6 +29,8 @@ from pathlib import Path
 assert "site-packages" in hackle.__file__, hackle.__file__
 for name in hackle.__all__:
     assert getattr(hackle, name) is not None
+assert hackle.results("hackle-2026")["run"].nunique() >= 467
+assert all(hackle.load_model(name).run.steps for name in hackle.models()["name"])
 """
 
 

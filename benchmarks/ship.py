@@ -1,25 +1,30 @@
 """Put results and trained models into the package: what `hackle.results("hackle-2026")` and `hackle.load_model` read.
 
-    python -m benchmarks.ship results STUDY …      # add the runs of studies' folders to the table
+    python -m benchmarks.ship results STUDY …      # add the runs of studies' folders to the table; with none, only what follows
     python -m benchmarks.ship models RUN …         # add or replace models, given by their run folders
 
 A model must be a run of the table, and is refused unless it has the highest MIG among the runs that differ only in their seed;
 then it takes the place of the method's model on that data set. The limits are 25 MB for all results, 1 MB for a model and
-20 MB for all models.
+20 MB for all models. With the results, benchmarks/results/hackle-2026 is written anew: `verdicts.txt`, what `hackle claims`
+prints, and `scores.md`, the means of every setting. tests/shipped compares both with the table.
 """
 
 from __future__ import annotations
 
+import io
 import json
 import shutil
 import sys
 import tempfile
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from hackle.core.design import design_of
+from hackle.claims import judge
+from hackle.cli.claims import print_verdicts
+from hackle.core.design import CONFIGURATION, design_of, heading
 from hackle.core.files import human_size
 from hackle.core.records import record_hash
 from hackle.figures import words
@@ -32,6 +37,7 @@ from hackle.store.tables import Tables
 from hackle.train.model import WEIGHTS, Model
 
 NAME = "hackle-2026"
+KEPT = Path(__file__).parent / "results" / NAME
 MOST_RESULTS, MOST_MODEL, MOST_MODELS = 25_000_000, 1_000_000, 20_000_000
 METRIC, PROTOCOL = "mig", "locatello2019"
 
@@ -39,6 +45,16 @@ METRIC, PROTOCOL = "mig", "locatello2019"
 def ship_results(folders: list[Path]) -> None:
     """Put the runs of studies' folders into the table, in addition to what it has."""
     table = RESULTS / NAME
+    if folders:
+        write_table(table, folders)
+    tables = read(table)
+    KEPT.mkdir(exist_ok=True)
+    (KEPT / "verdicts.txt").write_text(verdict_text(tables), encoding="utf-8")
+    (KEPT / "scores.md").write_text(score_text(tables), encoding="utf-8")
+
+
+def write_table(table: Path, folders: list[Path]) -> None:
+    """Write the table with the runs that it has and those of studies' folders, and say what it takes."""
     with tempfile.TemporaryDirectory() as place:
         sources = [table, *folders] if any(table.glob("*.parquet")) else folders
         written = export(sources, place, thin=True)
@@ -53,6 +69,43 @@ def ship_results(folders: list[Path]) -> None:
     print(
         f"{runs:,} runs, {size:,} bytes, {size / runs:,.0f} for a run: 2,000 would take {2000 * size / runs / 1e6:.1f} MB"
     )
+
+
+def verdict_text(tables: Tables) -> str:
+    """What `hackle claims` prints, without the spaces at the ends of lines."""
+    said = io.StringIO()
+    with redirect_stdout(said):
+        print_verdicts(judge(tables))
+    return "".join(f"{line.rstrip()}\n" for line in said.getvalue().splitlines())
+
+
+def score_text(tables: Tables) -> str:
+    """A row for each setting: the mean of its runs' scores, and for the first two their standard deviation."""
+    of = {"MIG": "mig", "DCI": "dci_disentanglement", "FactorVAE": "factor_vae", "SAP": "sap"}
+    of |= {"error (nats)": "reconstruction", "KL (nats)": "kl"}
+    chosen: Any = tables.scores[tables.scores["protocol"].eq(PROTOCOL) & tables.scores["representation"].ne("sampled")]
+    scores = chosen.pivot_table("score", "run", "metric", observed=True)
+    runs: Any = tables.runs.set_index("run")
+    shown = [name for name in CONFIGURATION if runs[name].astype(str).nunique() > 1 and name != "strength"]
+    lines = [
+        f"| {' | '.join([*map(heading, shown), 'weight', 'steps', 'runs', 'failed', *of])} |",
+        "|---" * (len(shown) + 4 + len(of)) + "|",
+    ]
+    for _, group in runs.groupby([*CONFIGURATION, "steps"], dropna=False, observed=True, sort=True):
+        first = group.iloc[0]
+        own = scores.reindex(group.index)
+        weight = (
+            "" if first["strength"] != first["strength"] else f"{words.symbol(first['method'])} = {first['strength']:g}"
+        )
+        cells = [str(first[name]) for name in shown]
+        cells += [weight, f"{first['steps']:,}", str(len(group)), str(int((group["status"] == "failed").sum()) or "")]
+        for place, metric in enumerate(of.values()):
+            values = own[metric].dropna() if metric in own else own.iloc[:, 0][:0]
+            digits = 1 if values.mean() > 2 else 3
+            spread = f" ± {values.std():.{digits}f}" if place < 2 and len(values) > 1 else ""
+            cells.append(f"{values.mean():.{digits}f}{spread}" if len(values) else "")
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
 
 
 def ship_model(folder: Path, tables: Tables) -> None:
@@ -84,7 +137,7 @@ def card_of(run: str, tables: Tables) -> dict[str, Any]:
         raise SystemExit(f"run {run} is not in the table {NAME}; add its study's results first")
     number = dict(zip(tables.runs["run"], setting_numbers(tables.runs), strict=True))
     of = tables.scores["metric"].eq(METRIC) & tables.scores["representation"].eq("mean")
-    own = tables.scores[of & tables.scores["protocol"].eq(PROTOCOL)]
+    own: Any = tables.scores[of & tables.scores["protocol"].eq(PROTOCOL)]
     score: Any = pd.Series(own["score"].to_numpy(float), own["run"].astype(str))
     seeds = score[[other for other in score.index if number[other] == number[run]]].dropna()
     if seeds.idxmax() != run:
@@ -118,7 +171,7 @@ def scores_of(run: str, tables: Tables) -> list[dict[str, Any]]:
 
 def main(arguments: list[str]) -> None:
     what, folders = arguments[:1], [Path(word) for word in arguments[1:]]
-    if what == ["results"] and folders:
+    if what == ["results"]:
         ship_results(folders)
     elif what == ["models"] and folders:
         tables = read(RESULTS / NAME)

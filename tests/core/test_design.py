@@ -96,7 +96,7 @@ def test_a_new_field_that_people_see_costs_one_edit(tmp_path: Path) -> None:
     types.write_text(text.replace(BEFORE, EDIT + BEFORE))
     study = tmp_path / "study"
     study.mkdir()
-    shutil.copy(TESTS.parent / "benchmarks" / "results" / "first-report" / "results.sqlite", study)
+    shutil.copy(TESTS / "store" / "schema-1" / "results.sqlite", study)
     environment = {**os.environ, "PYTHONPATH": f"{tmp_path / 'src'}:{TESTS}", "OMP_NUM_THREADS": "1", "COLUMNS": "200"}
     command = [sys.executable, "-c", SCRIPT, str(tmp_path), record_hash(made_up_run())]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)

@@ -84,13 +84,18 @@ def test_thinned_results_keep_fifty_points_and_512_codes(tmp_path: Path) -> None
     rng = np.random.default_rng(0)
     curves = {"step": np.arange(1, 201), "kl": rng.lognormal(3, 2, 200), "reconstruction": np.full(200, np.nan)}
     codes = rng.normal(size=(1000, 10)).astype(np.float32)
+    mass = rng.dirichlet(np.ones(100), 10).astype(np.float32)
     with Store.create_or_open(tmp_path / "study") as store:
-        store.add(made_up(0, curves=curves, arrays={"codes": codes, "informativeness": rng.random(10)}))
+        store.add(
+            made_up(0, curves=curves, arrays={"codes": codes, "informativeness": rng.random(10), "marginals": mass})
+        )
     export(tmp_path / "study", tmp_path / "out", thin=True)
     found, whole = read(tmp_path / "out"), read(tmp_path / "study")
     pd.testing.assert_frame_equal(plain(found.scores), plain(whole.scores))
     (kept,) = found.array("codes").values()
     np.testing.assert_array_equal(kept, codes[:512].astype(np.float16))
+    (kept,) = found.array("marginals").values()
+    np.testing.assert_allclose(kept, mass, atol=1.3e-4)
     kl = found.curve("kl")
     assert kl["step"].tolist() == list(range(4, 201, 4))
     np.testing.assert_allclose(kl["value"], curves["kl"].reshape(50, 4).mean(1), rtol=2.0**-12)

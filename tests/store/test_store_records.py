@@ -26,7 +26,8 @@ from hackle.store.records import field_columns, swept_fields
 from hackle.store.tables import RUN_COLUMNS, SCORE_COLUMNS, Outcome, differing_sources
 from made_up_outcomes import made_up, made_up_run, made_up_scores
 
-OLD = Path(__file__).parents[2] / "benchmarks" / "results" / "first-report" / FILE
+OLD = Path(__file__).parent / "schema-1" / FILE
+"""Seven runs of a study, stored by hackle 0.1."""
 
 
 @pytest.fixture

@@ -1,0 +1,82 @@
+"""The results that come with hackle: read by their name, small, complete, and told truly by what is kept beside them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from benchmarks.ship import KEPT, MOST_RESULTS, score_text, verdict_text
+
+import hackle
+from hackle.cli.main import main
+from hackle.core.types import HackleError
+from hackle.explorer.catalogue import Catalogue
+from hackle.shipped import RESULTS, names_of_results, place_of_results
+from hackle.store import Store, StoreError, parquet, read
+
+NAME = "hackle-2026"
+
+
+def test_the_results_are_there_and_small() -> None:
+    assert names_of_results() == [NAME]
+    files = [path for path in RESULTS.rglob("*") if path.is_file()]
+    assert sorted(files) == sorted(parquet.files(RESULTS / NAME))
+    assert sum(path.stat().st_size for path in files) <= MOST_RESULTS
+
+
+def test_every_run_is_there_once_and_is_what_was_written() -> None:
+    with Store.open(NAME) as store:
+        store.check(thorough=True)
+        runs = store.runs()
+    assert len(runs) >= 467
+    assert runs["run"].is_unique
+    assert set(runs["status"]) <= {"done", "failed"}
+    assert "" not in set(runs.query("status == 'failed'")["reason"])
+    codes = read(NAME).array("codes")
+    assert len(codes) >= 467
+    assert max(len(rows) for rows in codes.values()) == 512
+
+
+def test_the_name_stands_where_a_folder_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    frame = hackle.results(NAME)
+    assert {"ada-gvae", "beta-vae", "factor-vae"} <= set(frame["method"])
+    assert len(Catalogue(NAME).contents.runs) == frame["run"].nunique()
+    # A folder of that name is meant before it.
+    (tmp_path / NAME).mkdir()
+    assert place_of_results(NAME) == Path(NAME)
+    with pytest.raises(StoreError, match="hackle-2026 holds no results"):
+        hackle.results(NAME)
+
+
+def test_an_unknown_name_is_told_which_there_are() -> None:
+    with pytest.raises(HackleError, match=r"hackle-2025 holds no results.* with hackle come hackle-2026"):
+        hackle.results("hackle-2025")
+
+
+def test_the_explorer_shows_a_shipped_runs_curves_and_record() -> None:
+    catalogue = Catalogue(NAME)
+    run = catalogue.contents.runs["id"].iloc[0]
+    assert len(catalogue.curves(run)["step"]) == 50
+    assert catalogue.record(run)["dataset"] == "dsprites"
+    assert catalogue.row(run)["status"] == "scores only"
+
+
+def test_the_kept_verdicts_are_those_of_the_table() -> None:
+    """`python -m benchmarks.ship results` writes them anew where claims or runs have changed."""
+    assert verdict_text(read(NAME)).split() == (KEPT / "verdicts.txt").read_text("utf-8").split()
+
+
+def test_the_kept_scores_are_those_of_the_table() -> None:
+    assert score_text(read(NAME)) == (KEPT / "scores.md").read_text("utf-8")
+
+
+def test_the_report_of_a_name_goes_to_the_current_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    written = []
+    monkeypatch.setattr("hackle.report.write_study_page", lambda tables, target, **_: written.append(target))
+    main(["report", NAME])
+    assert written == [Path(f"{NAME}.html")]
+    assert f"{NAME}.html" in capsys.readouterr().out
