@@ -364,6 +364,14 @@ def test_the_score_table_sorts_filters_and_opens(opened: Any, study: Tables) -> 
     mine = study.scores[(study.scores["metric"] == "mig") & (study.scores["representation"] == "mean")]
     means: Any = mine.groupby([*SETTING], dropna=False)["score"].mean()
     np.testing.assert_allclose(rising, sorted(means), rtol=0.006)
+    opened.select_option("#score-summary", "median")
+    rising = [float(text.split(" ")[0]) for text in column(opened, at) if text]
+    groups: Any = mine.groupby([*SETTING], dropna=False)["score"]
+    np.testing.assert_allclose(rising, sorted(groups.median()), rtol=0.006)
+    quartiles = [text.partition("(")[2].strip(")").split(" to ") for text in column(opened, at) if "(" in text]
+    for shown, share in zip(zip(*quartiles, strict=True), (0.25, 0.75), strict=True):
+        np.testing.assert_allclose(sorted(map(float, shown)), sorted(groups.quantile(share)), rtol=0.006)
+    opened.select_option("#score-summary", "mean")
     opened.fill("#score-find", "split")
     assert set(column(opened, heads.index("architecture"))) == {"split"}
     opened.click("#score-table tbody button >> nth=0")

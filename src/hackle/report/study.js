@@ -30,7 +30,7 @@
   const place = document.getElementById("score-table");
   if (!place) return;
   let data = null;
-  const state = { columns: null, dataset: "", find: "", sort: 0, up: true, open: new Set() };
+  const state = { columns: null, dataset: "", find: "", sort: 0, up: true, medians: false, open: new Set() };
   const number = (value) =>
     value === null || Number.isNaN(value) ? "" : Math.abs(value) >= 1000 ? value.toFixed(0) : value.toPrecision(3);
   const cell = (text, kind = "td", className = "") => {
@@ -64,25 +64,34 @@
       state.dataset = select.value;
       draw();
     });
+    document.getElementById("score-summary").addEventListener("change", (event) => {
+      state.medians = event.target.value === "median";
+      draw();
+    });
     document.getElementById("score-find").addEventListener("input", (event) => {
       state.find = event.target.value.toLowerCase();
       draw();
     });
   }
 
+  // The middle of a setting's runs, by which rows are sorted, and their spread in words.
   const summary = (members, column) => {
-    let n = 0,
-      mean = 0,
-      squares = 0;
-    for (const index of members) {
-      const value = data.runs[index][3][column];
-      if (value === null) continue;
-      n += 1;
-      const change = value - mean;
-      mean += change / n;
-      squares += change * (value - mean);
+    const values = members.map((index) => data.runs[index][3][column]).filter((value) => value !== null);
+    const n = values.length;
+    if (!n) return { middle: NaN, spread: "" };
+    if (state.medians) {
+      values.sort((a, b) => a - b);
+      const quantile = (share) => {
+        const place = share * (n - 1),
+          below = Math.floor(place);
+        return values[below] + (place - below) * (values[Math.ceil(place)] - values[below]);
+      };
+      const quartiles = `${number(quantile(0.25))} to ${number(quantile(0.75))}`;
+      return { middle: quantile(0.5), spread: n > 1 ? ` (${quartiles})` : "" };
     }
-    return n ? { n, mean, sd: n > 1 ? Math.sqrt(squares / (n - 1)) : NaN } : { n: 0, mean: NaN, sd: NaN };
+    const mean = values.reduce((sum, value) => sum + value, 0) / n;
+    const squares = values.reduce((sum, value) => sum + (value - mean) ** 2, 0);
+    return { middle: mean, spread: n > 1 ? ` ± ${Math.sqrt(squares / (n - 1)).toPrecision(2)}` : "" };
   };
 
   function draw() {
@@ -98,7 +107,7 @@
         ? row.setting[state.sort]
         : state.sort === data.names.length
           ? row.members.length
-          : row.values[state.sort - first]?.mean;
+          : row.values[state.sort - first]?.middle;
     rows.sort((a, b) => {
       const x = key(a),
         y = key(b);
@@ -143,11 +152,8 @@
       line.cells[0].prepend(opener);
       line.append(cell(String(row.members.length), "td", "number"));
       for (const value of row.values) {
-        const made = cell(number(value.mean), "td", "number");
-        if (value.n > 1) {
-          const spread = cell(` ± ${value.sd.toPrecision(2)}`, "span", "sd");
-          made.append(spread);
-        }
+        const made = cell(number(value.middle), "td", "number");
+        if (value.spread) made.append(cell(value.spread, "span", "sd"));
         line.append(made);
       }
       if (!opened) continue;
