@@ -1,0 +1,103 @@
+"""Pictures of the documentation's pages, made by the code that they show: `python -m website.pictures`.
+
+They are kept in docs/pictures, so that pages show them wherever they are read, and are small. A page that does not show its
+picture yet gets it above its first code or table. A test makes the quick ones again and compares.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+from functools import partial
+from itertools import product
+from pathlib import Path
+
+from PIL import Image
+
+from website.metric_charts import CAPTION, CAPTIONS, CHARTS, chart
+from website.sheets import drawn_data_sets, sheet, shown_methods, traversal, webp
+
+FOLDER = Path(__file__).parents[1] / "docs" / "pictures"
+MOST, MOST_IN_ALL = 40_000, 6_000_000
+"""The most bytes of a picture, and of all of them."""
+
+
+def pictures() -> dict[str, Callable[[], bytes]]:
+    """Every picture by its path under docs/pictures, with the function that makes its file."""
+    data_sets = {f"datasets/{name}.webp": partial(_small, partial(sheet, name)) for name in drawn_data_sets()}
+    methods = {f"methods/{name}.webp": partial(_small, partial(traversal, at)) for name, at in shown_methods().items()}
+    metrics = {f"metrics/{page}.svg": partial(_chart, page) for page in CHARTS}
+    return {**data_sets, **methods, **metrics}
+
+
+def _chart(page: str) -> bytes:
+    return chart(CHARTS[page]()).encode()
+
+
+def _small(make: Callable[[], Image.Image]) -> bytes:
+    """A picture as WebP, of the best quality at which it is small enough; at half its size if it is of much noise."""
+    picture = make()
+    half = picture.resize((picture.width // 2, picture.height // 2), Image.Resampling.BOX)
+    for shown, quality in product((picture, half), (80, 65, 50, 35)):
+        content = webp(shown, quality)
+        if len(content) <= MOST:
+            return content
+    raise ValueError(f"a picture of {picture.size} pixels takes more than {MOST:,} bytes; draw fewer tiles")
+
+
+def page_of(path: str) -> Path:
+    """The page that shows a picture, which has its name or names it as a variant: `color-dsprites` is on dsprites-variants."""
+    kind, _, name = path.partition("/")
+    name = name.rpartition(".")[0]
+    own = FOLDER.parent / kind / f"{name}.md"
+    return own if own.exists() else own.with_name(f"{name.rpartition('-')[2]}-variants.md")
+
+
+def with_picture(text: str, path: str) -> str:
+    """A page's text with a picture and its caption above the first code, table or section, unless it shows the picture already.
+
+    >>> page = "# MIG\\n\\nA gap.\\n\\n```python\\nmig_score()\\n```\\n"
+    >>> with_picture(page, "metrics/mig.svg").splitlines()[4]
+    '![MIG: codes of known quality](../pictures/metrics/mig.svg)'
+    """
+    if f"pictures/{path})" in text:
+        return text
+    title = text.partition("\n")[0].removeprefix("# ")
+    kind, name = path.partition("/")[0], path.partition("/")[2].rpartition(".")[0]
+    alternative, caption = {
+        "datasets": (f"Images of {name}", f"Random images of `{name}`, and below them what each factor changes."),
+        "methods": (
+            f"Traversals of a model trained by {title}",
+            "The most used latents of a trained model, one in each line, from one end of its range to the other.",
+        ),
+        "metrics": (f"{title}: codes of known quality", CAPTIONS.get(name, CAPTION)),
+    }[kind]
+    paragraphs = text.split("\n\n")
+    at = next(at for at, one in enumerate(paragraphs) if at and one.startswith(("```", "|", "## ", "- ")))
+    # What leads to the code or table stays with it.
+    at -= paragraphs[at - 1].endswith(":") and at > 2
+    shown = [
+        f"![{alternative}](../pictures/{path})",
+        f"*{caption} Made by `python -m website.pictures {kind}/{name}`.*",
+    ]
+    return "\n\n".join([*paragraphs[:at], *shown, *paragraphs[at:]])
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Makes the pictures of the documentation's pages.")
+    parser.add_argument("begin", nargs="*", help="only those whose path begins so, such as metrics/mig")
+    chosen = tuple(parser.parse_args().begin) or ("",)
+    for path, make in pictures().items():
+        if path.startswith(chosen):
+            content = make()
+            (FOLDER / path).parent.mkdir(parents=True, exist_ok=True)
+            (FOLDER / path).write_bytes(content)
+            page = page_of(path)
+            page.write_text(with_picture(page.read_text(encoding="utf-8"), path), encoding="utf-8")
+            print(f"{len(content):7,} bytes  docs/pictures/{path}", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
