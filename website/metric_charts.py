@@ -76,10 +76,10 @@ def scored(*metrics: str, only: tuple[str, ...] = (), continuous: bool = False) 
         table = hackle.score_codes(
             values, rows, list(metrics), PROTOCOL, logvars=logvars, kinds=kinds, representations="mean"
         )
-        for row in table.itertuples():
-            if not only or row.metric in only:
-                found.setdefault(str(row.metric), {})[kind] = float(row.score)  # type: ignore[arg-type]
-                references[str(row.metric)] = float(row.reference)  # type: ignore[arg-type]
+        for name, score, reference in zip(table["metric"], table["score"], table["reference"], strict=True):
+            if not only or name in only:
+                found.setdefault(name, {})[kind] = float(score)
+                references[name] = float(reference)
     return [_bars(name, values, references[name]) for name, values in found.items()]
 
 
@@ -258,7 +258,7 @@ CAPTIONS = {
     "udr": "Five models each: with the factors in another order, turned by rotations of their own, and of noise.",
     "entangle": "Three scores of codes of four factors, and of the same codes after `entangle`.",
     "likelihood": "The KL of posteriors whose codes have variance 1 in all, by the part of it that is noise.",
-    "generalisation": "A readout of four factors, fitted where x and y are not both in their upper halves, tested where they are.",
+    "generalisation": "A readout of four factors, fitted where x and y are not both large, and tested where they are.",
     "isolation-gap": "Computed on posteriors of four factors, whose noise is a tenth of the codes' spread.",
     "correlation": "Computed on codes of four factors; in the last line one code is added to another.",
 }
