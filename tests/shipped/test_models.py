@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from benchmarks import ship
 from safetensors.torch import load_file, save_file
 
 import hackle
@@ -22,7 +23,9 @@ from hackle.nets import MLP
 from hackle.objectives import BetaVAE, FactorVAE
 from hackle.shipped import TRAINED
 from hackle.shipped.models import cards
-from hackle.store import read
+from hackle.store import Store, read
+from hackle.store.run_folders import read_scores
+from hackle.store.tables import Outcome
 from hackle.train.model import WEIGHTS, Model, ModelError
 from hackle.train.start import find_start
 from hackle.train.weights import in_bytes
@@ -84,6 +87,44 @@ def test_a_model_reconstructs_its_data() -> None:
     for name in NAMES:
         found = hackle.load_model(name).reconstruct(images)
         assert np.abs(found - images / 255).mean() < 0.02, name
+
+
+@pytest.mark.parametrize(
+    ("words", "place"),
+    [([], TRAINED), (["ada-gvae/dsprites"], TRAINED / "ada-gvae/dsprites"), (["hackle-2026"], Path("hackle-2026"))],
+)
+def test_explore_opens_all_models_or_one_by_its_name(
+    words: list[str], place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    served = []
+    monkeypatch.setattr("hackle.explorer.serve", lambda folder, **_: served.append(folder))
+    main(["explore", *words])
+    assert served == [place]
+    assert len(Catalogue(place).contents.runs) > 0
+
+
+def test_a_model_is_added_with_its_scores_and_only_the_best_seed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs = [Run(FactorVAE(), MLP((64,)), dataset="dsprites", latents=3, seed=seed) for seed in range(3)]
+    row = {"metric": "mig", "representation": "mean", "better": "higher", "protocol": "locatello2019", "seed": 0}
+    with Store.create_or_open(tmp_path / "study") as store:
+        for run, score in zip(runs[:2], (0.1, 0.3), strict=True):
+            store.add(Outcome(run, "done", scores=[{**row, "score": score}]))
+    tables = read(tmp_path / "study")
+    monkeypatch.setattr(ship, "TRAINED", tmp_path / "trained")
+    folders = [Model(run, (64, 64, 1)).save(tmp_path / str(run.seed)) for run in runs]
+    ship.ship_model(folders[1], tables)
+    assert "factor-vae/dsprites" in capsys.readouterr().out
+    added = tmp_path / "trained" / "factor-vae" / "dsprites"
+    assert Model.load(added).left_out == ("discriminator",)
+    card = json.loads((added / "card.json").read_text())
+    assert (card["mig"], card["seeds"], card["mig_of_seeds"]) == (0.3, 2, 0.2)
+    assert read_scores(added)[0]["score"] == 0.3
+    with pytest.raises(SystemExit, match=r"has a MIG of 0.100, and run .* of its setting 0.300"):
+        ship.ship_model(folders[0], tables)
+    with pytest.raises(SystemExit, match="is not in the table"):
+        ship.ship_model(folders[2], tables)
 
 
 def test_an_unknown_name_is_told_the_nearest() -> None:
