@@ -23,6 +23,8 @@ PATIENCE = 90_000
 """Milliseconds to wait for what a page does: the machine may be busy."""
 expect.set_options(timeout=PATIENCE)
 PIXELS = "canvas => Array.from(canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data).join()"
+TOURED = "localStorage.getItem('hackle-tour') ?? localStorage.setItem('hackle-tour', 'seen')"
+"""A visitor who has taken the tour."""
 UNNAMED = """() => {
   const seen = (node) => !node.closest("[aria-hidden=true]"), all = (what) => [...document.querySelectorAll(what)].filter(seen);
   const texts = (node) => [node.getAttribute("aria-label"), node.title, node.textContent, node.labels?.[0]?.textContent];
@@ -47,6 +49,7 @@ def page(browser: Browser, address: str) -> Iterator[Page]:
     """A page that must not complain."""
     context = browser.new_context(viewport={"width": 1280, "height": 800}, accept_downloads=True, base_url=address)
     page = context.new_page()
+    page.add_init_script(TOURED)
     page.set_default_timeout(PATIENCE)
     complaints: list[str] = []
     page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
@@ -66,6 +69,7 @@ def page(browser: Browser, address: str) -> Iterator[Page]:
 def elsewhere(browser: Browser) -> Iterator[Page]:
     """A page for servers of a test's own, where refusals are expected."""
     page = browser.new_page()
+    page.add_init_script(TOURED)
     page.set_default_timeout(PATIENCE)
     yield page
     page.close()

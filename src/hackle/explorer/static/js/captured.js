@@ -2,7 +2,7 @@
 
 import { latest, readCaptured, readImportance, vary } from "./api.js";
 import { classChart, lineChart } from "./chart.js";
-import { factorName, factorValue, h, metricName, nats, notify, number, prose, scoreText, tabBar } from "./dom.js";
+import { factorName, factorValue, h, metricName, nats, notify, number, prose, scoreText, tabBar, term } from "./dom.js";
 import { heatMap } from "./heatmap.js";
 import { scoreBar } from "./levels.js";
 import { paintSheet, paintTraversal } from "./picture.js";
@@ -76,9 +76,9 @@ function maps(session, found, signal) {
   return h(
     "section",
     { class: "card" },
-    h("h2", {}, "Codes and factors"),
+    h("h2", {}, term("Codes", "codes"), " and ", term("factors", "factor of variation")),
     tabBar(
-      Object.entries(MAPS).map(([key, [label]]) => [key, label]),
+      Object.entries(MAPS).map(([key, [label]]) => [key, label, label]),
       "posterior",
       draw,
       "Matrices",
@@ -252,7 +252,15 @@ function top(session, found, signal) {
     "section",
     { class: "card" },
     h("h2", {}, "Top latents of each factor"),
-    h("p", { class: "faint" }, "Sorted by their mutual information with the factor, in nats."),
+    h(
+      "p",
+      { class: "faint" },
+      "Sorted by their ",
+      term("mutual information"),
+      " with the factor, in ",
+      term("nats"),
+      ".",
+    ),
     place,
   );
 }
@@ -263,7 +271,7 @@ export function scoreTable(scores) {
   const protocols = [...new Set(scores.map((row) => row.protocol))];
   return h(
     "div",
-    { class: "wide" },
+    { class: "wide", tabindex: 0, role: "region", "aria-label": "Scores" },
     h(
       "table",
       { class: "plain" },
@@ -273,9 +281,11 @@ export function scoreTable(scores) {
         h(
           "tr",
           {},
-          ["metric", "codes", "score", "", "reference"].map((name) =>
-            h("th", { scope: "col", class: name === "score" || name === "reference" ? "number" : "" }, name),
-          ),
+          h("th", { scope: "col" }, term("metric")),
+          h("th", { scope: "col" }, term("codes", "representation")),
+          h("th", { scope: "col", class: "number" }, "score"),
+          h("th", { scope: "col" }, h("span", { class: "hidden" }, "score of the reference")),
+          h("th", { scope: "col", class: "number" }, term("reference")),
         ),
       ),
       h(

@@ -158,7 +158,7 @@ function scores(runs) {
     h("h2", {}, "Scores"),
     h(
       "div",
-      { class: "wide" },
+      { class: "wide", tabindex: 0, role: "region", "aria-label": "Scores" },
       h(
         "table",
         { class: "plain" },

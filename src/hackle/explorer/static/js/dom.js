@@ -112,6 +112,9 @@ const SHORT = {
 };
 export const metricName = (name) => (Object.hasOwn(SHORT, name) ? SHORT[name] : name.replaceAll("_", " "));
 
+// A word that the glossary explains: see glossary.js. `word` is its entry there.
+export const term = (text, word = text) => h("span", { class: "term", tabindex: 0, data: { term: word } }, text);
+
 let clearing = 0;
 export function notify(text, kind = "") {
   const place = document.getElementById("notice");
@@ -122,7 +125,8 @@ export function notify(text, kind = "") {
   if (text && kind !== "busy") clearing = setTimeout(() => notify(""), kind === "bad" ? 8000 : 3000);
 }
 
-// A group of tabs: buttons that arrow keys move between. `tabs` is a list of [key, label].
+// A group of tabs: buttons that arrow keys move between. `tabs` is a list of [key, label], or of
+// [key, label, word of the glossary].
 export function tabBar(tabs, chosen, choose, label) {
   const bar = h("div", { class: "tabs", role: "tablist", "aria-label": label });
   const select = (key, focus) => {
@@ -133,7 +137,7 @@ export function tabBar(tabs, chosen, choose, label) {
       if (on && focus) button.focus();
     }
   };
-  tabs.forEach(([key, text], at) => {
+  tabs.forEach(([key, text, word], at) => {
     const move = (event) => {
       const to = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: tabs.length - 1 }[event.key];
       if (to === undefined) return;
@@ -146,7 +150,8 @@ export function tabBar(tabs, chosen, choose, label) {
       select(key);
       choose(key);
     };
-    bar.append(h("button", { type: "button", role: "tab", data: { key }, onclick: press, onkeydown: move }, text));
+    const data = word ? { key, term: word } : { key };
+    bar.append(h("button", { type: "button", role: "tab", data, onclick: press, onkeydown: move }, text));
   });
   select(chosen);
   return bar;

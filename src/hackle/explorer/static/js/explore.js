@@ -11,17 +11,17 @@ import { showSamples } from "./samples.js";
 
 // Two latents need two.
 const TOOLS = {
-  traversals: ["Traversals", showTraversals],
+  traversals: ["Traversals", showTraversals, "traversal"],
   pad: ["Two latents", showPad],
   between: ["Interpolate", showInterpolation],
-  samples: ["Prior samples", showSamples],
+  samples: ["Prior samples", showSamples, "prior"],
 };
 
 export function showExplore(panel, session, signal) {
   const tool = h("div", { class: "tool", role: "tabpanel" });
   const tools = Object.entries(TOOLS)
     .filter(([key]) => key !== "pad" || session.latents.length > 1)
-    .map(([key, [label]]) => [key, label]);
+    .map(([key, [label, , word]]) => [key, label, word]);
   let showing = new AbortController();
   signal.addEventListener("abort", () => showing.abort());
   const choose = (key) => {

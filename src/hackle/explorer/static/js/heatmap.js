@@ -27,7 +27,7 @@ export function heatMap({ title, rows, columns, values, top = null, choose = nul
   };
   return h(
     "div",
-    { class: "wide" },
+    { class: "wide", tabindex: 0, role: "region", "aria-label": title },
     h(
       "table",
       { class: "heat" },

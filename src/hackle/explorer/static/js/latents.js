@@ -1,6 +1,6 @@
 // A slider for every latent, with its values' histogram against the prior behind it.
 
-import { h, nats, number, s, signed } from "./dom.js";
+import { h, nats, number, s, signed, term } from "./dom.js";
 
 const WIDTH = 240,
   HEIGHT = 34;
@@ -193,7 +193,7 @@ function row(session, latent, most) {
   const element = h(
     "div",
     { class: `latent ${latent.active ? "" : "collapsed"} ${latent.prior}`, data: { latent: latent.index } },
-    h("span", { class: "name" }, `z${latent.index}`, latent.active ? null : h("em", {}, "collapsed")),
+    h("span", { class: "name" }, `z${latent.index}`, latent.active ? null : h("em", {}, term("collapsed"))),
     use,
     control.body,
   );
@@ -234,17 +234,17 @@ export function latentPanel(session, signal) {
         { class: "legend" },
         [
           ["seen", "values on the data"],
-          ["prior", "prior"],
+          ["prior", term("prior")],
           ["from", "start"],
           ["data", "range of the data: all but 2% of the means"],
           ["bulk", "bulk of the prior"],
-          ["use", "KL in nats"],
+          ["use", [term("KL"), " in ", term("nats")]],
         ].map(([key, text]) => h("span", { class: `entry ${key}` }, h("span", { class: `key ${key}` }), text)),
       );
   return h(
     "section",
     { class: "panel-latents", "aria-label": "Latents" },
-    h("div", { class: "head" }, h("h2", {}, "Latents"), sorts),
+    h("div", { class: "head" }, h("h2", {}, term("Latents", "latents")), sorts),
     legend,
     list,
   );

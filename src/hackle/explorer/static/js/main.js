@@ -113,6 +113,9 @@ document.querySelector(".skip").addEventListener("click", (event) => {
   main.focus();
 });
 
+// What explains is not needed for the first look.
+addEventListener("load", () => Promise.all([import("./glossary.js"), import("./tour.js")]));
+document.getElementById("guide").addEventListener("click", async () => (await import("./tour.js")).start());
 theme();
 menus();
 connection();

@@ -1,7 +1,7 @@
 // The page of one run: exploring, what was captured, training, record.
 
 import { readCaptured, readRun, readStep } from "./api.js";
-import { factsOf, h, number, prose, tabBar } from "./dom.js";
+import { h, number, prose, tabBar, term } from "./dom.js";
 import { Session } from "./session.js";
 import { showExplore } from "./explore.js";
 import { imagesUsed, scoreCard, showCaptured } from "./captured.js";
@@ -9,6 +9,14 @@ import { showTraining } from "./training.js";
 import { exportMenu } from "./exports.js";
 
 const EVERY = 3000;
+// Settings that the glossary has a word for.
+const WORDS = {
+  strength: "strength",
+  dataset: "data set",
+  architecture: "architecture",
+  latents: "latents",
+  correlation: "σ",
+};
 const TABS = [
   ["explore", "Explore"],
   ["captured", "What it captured"],
@@ -49,7 +57,9 @@ export async function showRun(main, id, tab, signal) {
       h(
         "p",
         { class: "facts" },
-        factsOf(run).map((fact) => h("span", {}, fact)),
+        run.facts
+          .filter((fact) => fact.telling)
+          .map(({ name, text }) => h("span", {}, Object.hasOwn(WORDS, name) ? term(text, WORDS[name]) : text)),
       ),
       menu,
     ),

@@ -1,0 +1,198 @@
+"""Whoever uses the explorer: axe-core finds no violation of WCAG AA in any view, no letter is too small, and keys suffice.
+
+axe-core is vendored, so that no test needs a network: vendor/axe.min.js is version 4.14.0 as npm has it, under the Mozilla
+Public License 2.0, vendor/axe.LICENSE.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from browser_pages import PATIENCE, UNNAMED, needs_chromium, open_model
+from playwright.sync_api import Browser, Page, expect
+
+pytestmark = needs_chromium
+AXE = (Path(__file__).parent / "vendor" / "axe.min.js").read_text(encoding="utf-8")
+VIOLATIONS = """async ([place, ...rules]) => {
+  const standard = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"];
+  const runOnly = rules.length ? { type: "rule", values: rules } : { type: "tag", values: standard };
+  const found = await axe.run(place, { runOnly, resultTypes: ["violations"] });
+  return found.violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) =>
+    node.html.slice(0, 130) + " " + (node.any[0]?.message ?? "")).slice(0, 3).join(" | ")}`);
+}"""
+SMALL = """least => {
+  const found = [], walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+    const holder = node.parentElement, box = holder.getBoundingClientRect();
+    if (!node.data.trim() || !box.width || !box.height || !holder.checkVisibility({ visibilityProperty: true })) continue;
+    if (holder.closest("script, noscript, .hidden, [aria-hidden=true].waiting")) continue;
+    const scale = holder instanceof SVGElement ? holder.getScreenCTM().a : 1;
+    const size = parseFloat(getComputedStyle(holder).fontSize) * scale;
+    if (size < least - 0.01) found.push(`${size.toFixed(1)} px: ${node.data.trim().slice(0, 40)}`);
+  }
+  return found;
+}"""
+SCREENS = [(1280, "light"), (1280, "dark"), (390, "light"), (390, "dark")]
+
+
+def refused(page: Page, place: str = "html") -> list[str]:
+    """What is wrong with a place in the view at hand, at both widths and in both sets of colours."""
+    wrong = [f"no name: {text}" for text in page.evaluate(UNNAMED)]
+    for width, theme in SCREENS:
+        page.set_viewport_size({"width": width, "height": 800})
+        page.evaluate("theme => { document.documentElement.dataset.theme = theme; }", theme)
+        # Of all that is required, colours alone change with the theme.
+        rules = ["color-contrast"] if theme == "dark" else []
+        wrong += [f"{width} {theme} {text}" for text in page.evaluate(VIOLATIONS, [place, *rules])]
+        if theme == "light":
+            wrong += [f"{width} {text}" for text in page.evaluate(SMALL, 11)]
+            wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
+            wrong += [f"{width}: {wide} px too wide"] * (wide > 0)
+    page.set_viewport_size({"width": 1280, "height": 800})
+    return wrong
+
+
+@pytest.fixture
+def seen(page: Page) -> Page:
+    """A page with axe-core in it, whose colours change at once."""
+    page.add_init_script(AXE)
+    page.emulate_media(reduced_motion="reduce")
+    return page
+
+
+def test_the_list_and_comparisons(seen: Page, ids: dict[str, str]) -> None:
+    seen.goto("/")
+    seen.wait_for_selector(".tiny img.here")
+    assert refused(seen) == []
+    seen.goto(f"/#/compare/{ids['beta']},{ids['plain']}")
+    expect(seen.locator(".columns .heat")).to_have_count(2)
+    assert refused(seen) == []
+
+
+@pytest.mark.parametrize("name", ["beta", "gan"])
+def test_exploring(seen: Page, ids: dict[str, str], name: str) -> None:
+    open_model(seen, ids, name)
+    seen.get_by_text("Choose an image").click()
+    seen.wait_for_selector(".strip button")
+    seen.get_by_text("Factor combination").click()
+    assert refused(seen) == []
+    for tool, wait in {
+        "Two latents": ".pad[data-drawn]",
+        "Interpolate": ".between",
+        "Prior samples": ".samples canvas",
+    }.items():
+        seen.get_by_role("tab", name=tool).click()
+        seen.wait_for_selector(wait)
+        assert refused(seen, ".tools-below") == [], tool
+
+
+def test_a_field_that_refuses_and_an_open_menu(seen: Page, ids: dict[str, str]) -> None:
+    open_model(seen, ids)
+    seen.locator("input.value").first.fill("1e40")
+    seen.locator("input.value").first.press("Enter")
+    seen.locator(".exports summary").click()
+    for place in (".panel-latents", ".title"):
+        assert refused(seen, place) == []
+
+
+@pytest.mark.parametrize("name", ["beta", "gan"])
+def test_what_was_captured(seen: Page, ids: dict[str, str], name: str) -> None:
+    seen.goto(f"/#/run/{ids[name]}/captured")
+    seen.wait_for_selector(".tops canvas")
+    seen.wait_for_selector(".responses .chart")
+    assert refused(seen) == []
+
+
+def test_training_record_and_what_is_not_there(seen: Page, ids: dict[str, str]) -> None:
+    for place, wait in {
+        f"#/run/{ids['training']}/training": ".chart",
+        f"#/run/{ids['beta']}/record": "pre",
+        f"#/run/{ids['broken']}": "pre, .note",
+    }.items():
+        seen.goto(f"/{place}")
+        seen.wait_for_selector(wait)
+        assert refused(seen) == [], place
+
+
+@pytest.fixture
+def newcomer(browser: Browser, address: str) -> Iterator[Page]:
+    context = browser.new_context(viewport={"width": 1280, "height": 800}, base_url=address)
+    page = context.new_page()
+    page.set_default_timeout(PATIENCE)
+    page.add_init_script(AXE)
+    yield page
+    context.close()
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_tour_of_five_steps_on_the_first_visit(newcomer: Page, width: int) -> None:
+    page = newcomer
+    page.set_viewport_size({"width": width, "height": 800})
+    page.goto("/")
+    tour = page.get_by_role("dialog")
+    expect(tour).to_contain_text("Step 1 of 5")
+    expect(page.locator(".viewport")).to_have_class("viewport toured")
+    assert page.evaluate(VIOLATIONS, ["html"]) == []
+    # The second step opens a model, and each step marks what it speaks of.
+    tour.get_by_role("button", name="Next").click()
+    for step, marked in enumerate((".sentence", ".latents", ".traversals", '[data-key="captured"]'), start=2):
+        expect(tour).to_contain_text(f"Step {step} of 5")
+        expect(page.locator(f"{marked}.toured")).to_be_visible()
+        if step < 5:
+            page.keyboard.press("ArrowRight")
+    assert page.evaluate(VIOLATIONS, ["#tour"]) == []
+    page.keyboard.press("ArrowLeft")
+    expect(tour).to_contain_text("Step 4 of 5")
+    tour.get_by_role("button", name="Next").click()
+    tour.get_by_role("button", name="Done").click()
+    expect(tour).to_be_hidden()
+    # It is not shown again, but there when it is asked for, and left by a key.
+    page.reload()
+    page.wait_for_selector(".tool[data-drawn]")
+    expect(tour).to_be_hidden()
+    page.get_by_role("button", name="Tour").press("Enter")
+    expect(tour.get_by_role("button", name="Next")).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(tour).to_be_hidden()
+    expect(page.get_by_role("button", name="Tour")).to_be_focused()
+
+
+def test_the_tour_can_be_skipped(newcomer: Page) -> None:
+    newcomer.goto("/")
+    newcomer.get_by_role("button", name="Skip the tour").click()
+    expect(newcomer.get_by_role("dialog")).to_be_hidden()
+    newcomer.reload()
+    newcomer.wait_for_selector(".runs tbody tr[data-id]")
+    newcomer.wait_for_timeout(300)
+    expect(newcomer.get_by_role("dialog")).to_be_hidden()
+
+
+def test_every_control_is_reached_by_the_tab_key(page: Page, ids: dict[str, str]) -> None:
+    """All that can be used has its turn, and shows that it has it."""
+    open_model(page, ids)
+    page.evaluate("document.activeElement.blur()")
+    wanted = page.locator(
+        ".tool .film[role=slider], .latent input, .bar button, .term, .sources .buttons button, .title summary"
+    )
+    reached, outlined = set(), []
+    for _ in range(80):
+        page.keyboard.press("Tab")
+        found = page.evaluate("""() => {
+          const node = document.activeElement;
+          node.dataset.reached = "1";
+          const shown = getComputedStyle(node), next = node.nextElementSibling && getComputedStyle(node.nextElementSibling);
+          return [node.outerHTML.slice(0, 90), shown.outlineStyle !== "none" || next?.outlineStyle !== "none", node.localName];
+        }""")
+        if found[2] == "body":
+            break
+        reached.add(found[0])
+        if not found[1]:
+            outlined.append(found[0])
+    assert outlined == []
+    assert wanted.count() > 12
+    missed = wanted.evaluate_all(
+        "nodes => nodes.filter(node => !node.dataset.reached).map(node => node.outerHTML.slice(0, 90))"
+    )
+    assert missed == []
