@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from itertools import product
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from hackle.core.design import DEFAULTS
-from hackle.store.tables import RUN_COLUMNS, SCORE_COLUMNS, Tables
+from hackle.store.tables import FACTOR_COLUMNS, RUN_COLUMNS, SCORE_COLUMNS, Tables
 
 CODES = (
     *("beta_vae", "factor_vae", "mig", "sap", "dci_disentanglement", "dci_completeness", "dci_informativeness"),
@@ -158,6 +159,15 @@ def do2020(seeds: int = 4) -> list[dict[str, Any]]:
     return rows + settings(method="beta-vae", strength=10.0, latents=[5, 15, 20], seed=range(seeds), study="do2020")
 
 
+def do2020_celeba(seeds: int = 2) -> list[dict[str, Any]]:
+    """The models of CelebA: the three of its figures, and FactorVAEs and autoencoders of other sizes."""
+    common = {"dataset": "celeba", "seed": range(seeds), "study": "do2020"}
+    rows = settings(method=["factor-vae", "beta-vae", "adversarial-autoencoder"], strength=50.0, latents=65, **common)
+    rows += settings(method=["factor-vae", "adversarial-autoencoder"], strength=50.0, latents=[100, 200], **common)
+    rows += settings(method="factor-vae", strength=10.0, latents=65, **common)
+    return rows + settings(method="factor-vae", strength=[10.0, 50.0], latents=3, **{**common, "seed": range(3)})
+
+
 def locatello2019(seeds: int = 3, datasets: Sequence[str] = LOCATELLO_DATA) -> list[dict[str, Any]]:
     return [
         row
@@ -196,6 +206,11 @@ def _ablations(scores: Any, rng: np.random.Generator) -> list[pd.DataFrame]:
     return parts
 
 
+FACTORS = {
+    "dsprites": ("shape", "scale", "orientation", "x", "y"),
+    "celeba": ("Bangs", "Black_Hair", "Eyeglasses", "Goatee", "Male", "Smiling", "Young"),
+}
+"""Factors that scores of single factors are of: dSprites', and some of CelebA's."""
 PICTURES = ("reconstructions", "traversals", "latents", "samples", "pair-maps", "noise")
 
 
@@ -287,6 +302,19 @@ def tables(
             }
         )
 
+    @cache
+    def per_factor(metric: str = "") -> pd.DataFrame:
+        """Of every run that has the score, values of the data set's factors, or of its codes."""
+        rows: Any = scores[scores["metric"] == metric]
+        own = np.random.default_rng(len(metric))
+        found = []
+        for row in rows.drop_duplicates(["run", "protocol"]).itertuples():
+            names = FACTORS["celeba" if row.dataset == "celeba" else "dsprites"]
+            names = [f"z{code}" for code in range(row.latents)] if metric.startswith("whole") else names
+            key = (row.run, metric, row.representation, row.protocol, 0)
+            found += [(*key, name, value) for name, value in zip(names, own.random(len(names)), strict=True)]
+        return pd.DataFrame(found, columns=list(FACTOR_COLUMNS))
+
     def array(name: str) -> dict[str, np.ndarray]:
         own = np.random.default_rng(len(name))
         shapes = {
@@ -297,10 +325,11 @@ def tables(
             "marginals": lambda latents: (latents, 100),
             "misjed": lambda latents: (latents, latents),
             "correlations": lambda latents: (2, latents, latents),
+            "importance": lambda latents: (latents, factors - 1),
         }
         runs = list(zip(done["run"], done["latents"], strict=True))
         if name in shapes:
             return {run: own.random(shapes[name](latents)) for run, latents in runs}
         return {run: picture(name, latents) for run, latents in runs} if pictures and name in PICTURES else {}
 
-    return Tables(scores, frame[list(RUN_COLUMNS)], curve, array)
+    return Tables(scores, frame[list(RUN_COLUMNS)], curve, array, per_factor)

@@ -10,9 +10,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.special import entr
 
 from hackle.core.tiles import mosaic
 from hackle.figures import words
@@ -26,17 +28,38 @@ MARGINAL_RANGE = (-4.0, 4.0)
 SERIES_OF_MARGINALS = (Series("q(z_j), a line for each code", 0), Series("prior N(0, 1)", 1))
 COLLAPSED = 0.01
 """Nats of KL to the prior up to which a latent has collapsed."""
-_ORDERS = {"kl": "KL", "informativeness": "I", "variance": "variance"}
+_ORDERS = {"kl": "KL", "informativeness": "I", "variance": "variance", "overlap": "shared"}
 """What codes are sorted by, highest first, and what the value is called beside them."""
+_SCORED = {"overlap": "whole_overlap", "separate": "whole_wsepin"}
+"""Numbers of codes that are stored with a score."""
 
 
 def code_values(tables: Tables, run: str, what: str) -> np.ndarray:
-    """A number for each code of a run, (l,): its `informativeness` I(z_i; x), or the `variance` of its means over images."""
-    known = tables.array("codes" if what == "variance" else what)
+    """A number for each code of a run, (l,), in nats but for the first.
+
+    variance: of the code's means over images. informativeness: I(z_i; x). overlap: I(z_i; z_≠i). separate: I(z_i; x | z_≠i).
+    lost: H(z_≠i) − H(z) = I(z_i; z_≠i) − H(z_i), what z loses in entropy without the code.
+    """
+    if what == "lost":
+        masses = _array(tables, "marginals", run, what)
+        entropies = entr(masses).sum(axis=1) + math.log((MARGINAL_RANGE[1] - MARGINAL_RANGE[0]) / masses.shape[1])
+        return code_values(tables, run, "overlap") - entropies
+    if what == "variance":
+        return _array(tables, "codes", run, what).var(axis=0)
+    if what not in _SCORED:
+        return _array(tables, what, run, what)
+    known = tables.per_factor(_SCORED[what])
+    mine = dict(zip(known["factor"], known["score"], strict=True)) if len(known := known[known["run"] == run]) else {}
+    if not mine:
+        raise Lacking(f"the {what} of single codes")
+    return np.array([mine[f"z{code}"] for code in range(len(mine))], float)
+
+
+def _array(tables: Tables, name: str, run: str, what: str) -> np.ndarray:
+    known = tables.array(name)
     if run not in known:
         raise Lacking(f"the {what} of single codes")
-    values = np.asarray(known[run], float)
-    return values.var(axis=0) if what == "variance" else values
+    return np.asarray(known[run], float)
 
 
 def shown_run(chosen: Selected, pictures: str, metric: str, title: str) -> tuple[str, str]:
@@ -54,12 +77,10 @@ def shown_run(chosen: Selected, pictures: str, metric: str, title: str) -> tuple
     return row["run"], f"{title}\n{told}" if title and not told.startswith(title) else told
 
 
-def traversed(
-    chosen: Selected, metric: str = "", *, title: str = "", order: str = "kl", top: int = 0, originals: bool = True
-) -> Panel:
-    """Traversals of one run's codes, sorted by `order` (of `traversals`)."""
+def traversed(chosen: Selected, metric: str = "", *, title: str = "", **layout: Any) -> Panel:
+    """Traversals of one run's codes, laid out as the options of `traversals` say."""
     run, title = shown_run(chosen, "traversals", metric, title)
-    return traversals(title, chosen.tables, run, order=order, top=top, originals=originals)
+    return traversals(title, chosen.tables, run, **layout)
 
 
 def traversals(
@@ -67,7 +88,7 @@ def traversals(
 ) -> Panel:
     """Originals, reconstructions and traversals of a run's codes, with the names of their rows.
 
-    order: kl, informativeness or variance, highest first, or "" for that of the codes; top: how many codes, all if 0.
+    order: kl, informativeness, variance or overlap, highest first, or "" for that of the codes; top: how many codes, all if 0.
     more: another of these whose values are named, too.
     """
     tiles, latents = (np.asarray(tables.array(name)[run]) for name in ("traversals", "latents"))
@@ -81,19 +102,18 @@ def traversals(
     return _in_rows(title, tables, run, tiles[rows], latents[rows], names, originals)
 
 
-def of_factors(chosen: Selected, factors: Sequence[str], *, title: str = "", top: int = 3) -> Panel:
-    """Traversals of the codes that say most about each of some factors, with their information on it in nats."""
+def of_factors(chosen: Selected, columns: Mapping[str, int], *, title: str = "", top: int = 3) -> Panel:
+    """Traversals of the codes that say most about each of some factors, with their information on it in nats; columns: of the
+    factors in the array of informations."""
     run, title = shown_run(chosen, "traversals", "", title)
     known = chosen.tables.array("posterior_information")
     if run not in known:
         raise Lacking(f"{title.partition(chr(10))[0]}: what posteriors say about each factor")
     tiles, latents = (np.asarray(chosen.tables.array(name)[run]) for name in ("traversals", "latents"))
     information = np.asarray(known[run], float)
-    columns = words.factors(chosen.frame["dataset"].iloc[0], information.shape[1])
     best = [
         (name, code, information[code, column])
-        for column, name in enumerate(columns)
-        if name in factors
+        for name, column in columns.items()
         for code in np.argsort(-information[:, column], kind="stable")[:top]
     ]
     rows = [int(np.flatnonzero(latents[:, 0] == code)[0]) for _, code, _ in best]

@@ -289,6 +289,23 @@ def over_protocols(
     return Panel(title or words.measure(metric).label, x, y, points, summary, joined=not one_model)
 
 
+def factor_scores(chosen: Selected, metric: str, protocols: str = "") -> Frame:
+    """A score of each factor of the selected runs: run, protocol, factor and score. protocols: a regular expression for their
+    names; if not given, the figure's own, or else the most common one."""
+    rows: Frame = chosen.tables.per_factor(metric)
+    rows = rows[rows["run"].isin(list(chosen.frame["run"])) & rows["representation"].isin(["mean", "posterior"])]
+    names = rows["protocol"].astype(str)
+    if protocols:
+        rows = rows[names.str.fullmatch(protocols).to_numpy(bool)]
+    elif len(rows):
+        own = chosen.runs.protocol
+        rows = rows[(names == (own if (names == own).any() else names.mode().iloc[0])).to_numpy(bool)]
+    if not len(rows):
+        raise Lacking(f"no {words.measure(metric).label} of single factors")
+    by = [rows[name].astype(str) for name in ("run", "protocol", "factor")]
+    return rows["score"].astype(float).groupby(by, sort=False).mean().reset_index()
+
+
 def informations(information: np.ndarray, dataset: str, title: str = "") -> Panel:
     """The mutual information of each latent with each factor, in nats, from (l, f): the most informative latent
     first."""

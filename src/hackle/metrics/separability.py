@@ -17,7 +17,7 @@ is the remedy. Codes without any information have WSEPIN = WINDIN = 0.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, TypedDict, Unpack
+from typing import Any, NamedTuple, SupportsFloat, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -27,7 +27,7 @@ from hackle.information.posterior import Floats, PosteriorError, Posteriors
 from hackle.information.quantised import Bins, quantise
 from hackle.information.sampled import Device, Mixture, draw, everything_is_enough, mixture_of
 from hackle.metrics.informativeness import informativeness
-from hackle.metrics.metric import EVERY_PART, Evaluation, Metric, Row
+from hackle.metrics.metric import EVERY_PART, Evaluation, Metric, PerFactor, Row
 
 
 class SeparabilityOptions(TypedDict, total=False):
@@ -138,7 +138,7 @@ def _top_mean(values: Floats, k: int) -> float:
     return float(np.sort(values)[-k:].mean())
 
 
-def _compute(e: Evaluation) -> dict[str, float]:
+def _compute(e: Evaluation) -> dict[str, SupportsFloat]:
     found = separable_information(
         *e.posteriors,
         correlation=e.correlation,
@@ -150,10 +150,11 @@ def _compute(e: Evaluation) -> dict[str, float]:
     return {"informativeness_mean": float(found.informativeness.mean()), **_scores(e, found)}
 
 
-def _whole(e: Evaluation) -> dict[str, float]:
+def _whole(e: Evaluation) -> dict[str, SupportsFloat]:
     """Draws from some training points, the mixture over every image of the plan: for dSprites, nearly the whole set.
 
-    `whole_overlap` is Σ ρ_i I(z_i; z_≠i) = Σ ρ_i I(x; z_i) − WINDIN, with every term estimated from the same draws.
+    `whole_overlap` is Σ ρ_i I(z_i; z_≠i) = Σ ρ_i I(x; z_i) − WINDIN, with every term estimated from the same draws. It and
+    WSEPIN come with the value of each code.
     """
     means, logvars = (part[: e.protocol.draws] for part in e.posteriors)
     shared: dict[str, Any] = {"mixture": e.everything, "seed": e.seed, "device": e.device}
@@ -164,10 +165,19 @@ def _whole(e: Evaluation) -> dict[str, float]:
         alone = informativeness(means, logvars, estimator="sampled", **shared)
     total = found.informativeness.sum()
     overlap = found.informativeness @ (alone - found.independent) / total if total > 0 else 0.0
-    return {f"whole_{name}": value for name, value in {**_scores(e, found), "overlap": float(overlap)}.items()}
+    of_codes = {
+        "wsepin": _by_code(found.wsepin(), found.separate),
+        "overlap": _by_code(overlap, alone - found.independent),
+    }
+    return {f"whole_{name}": value for name, value in {**_scores(e, found), **of_codes}.items()}
 
 
-def _scores(e: Evaluation, found: SeparableInformation) -> dict[str, float]:
+def _by_code(score: float, values: Floats) -> PerFactor:
+    """A score with the value of each code, which takes the place of a factor."""
+    return PerFactor(float(score), {f"z{code}": float(value) for code, value in enumerate(values)})
+
+
+def _scores(e: Evaluation, found: SeparableInformation) -> dict[str, SupportsFloat]:
     k = min(e.protocol.top, len(found.separate))
     return {
         "total_information": found.total,

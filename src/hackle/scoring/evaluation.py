@@ -23,9 +23,11 @@ from hackle.information import (
 )
 from hackle.information.posterior import Posteriors
 from hackle.information.quantised import Bins, quantise
+from hackle.metrics.checks import MetricError
 from hackle.metrics.correlation import correlation_matrix, sampled_correlation_matrix
+from hackle.metrics.dci import dci_importance
 from hackle.metrics.likelihood import kl_divergence
-from hackle.metrics.metric import Codes, Labels, Part, Posterior, Subject, Values
+from hackle.metrics.metric import Codes, Labels, Part, Posterior, Subject, Values, numeric_factors
 from hackle.metrics.misjed import misjed
 from hackle.scoring.encode import Codebook
 from hackle.scoring.plan import Groups, Plan, half_of, rows_of, values_of
@@ -209,12 +211,17 @@ class EncodedPlan:
         (l, f): the same of its posterior. `informativeness` (l,): I(x; z_i) of each code's posterior. `kl` (l,): the mean KL
         of each code's posterior to the prior. `marginals` (l, bins): the mass of q(z_i) in equal bins of [−4, 4]. `misjed`
         (l, l): MISJED of pairs, normalised. `correlations` (2, l, l): of draws from the posteriors, and of their means.
+        `importance` (l, f): DCI's, of protocols that take the Lasso, in which it is fast and factors may be left out.
         """
         found: dict[str, NDArray] = {}
         scored = bool(scored_factors(self.grid))
         if scored:
             binned = bin_codes(self.codes, self.protocol.bins)
             found["mutual_information"] = discrete_mutual_information(binned, self.factors)
+            if self.protocol.dci_predictor == "lasso" and (kept := numeric_factors(self.grid, self.protocol)):
+                # Codes and factors that DCI refuses are reported with its scores.
+                with suppress(MetricError):
+                    found["importance"] = dci_importance(self.codes, self.values[:, kept], predictor="lasso").matrix
         if self.has_posteriors:
             # Posteriors that are refused or lie beyond the bins are reported with the scores that they affect.
             with warnings.catch_warnings(), suppress(PosteriorError):

@@ -1,18 +1,16 @@
 """Do & Tran 2020 on dSprites: informativeness, separability, interpretability, agreement with other metrics, their settings.
 
 The paper's figures have a column for each weight, with mean and standard error of four runs; here each run is a dot. Scores of
-JEMMIG and RMIG are normalised here and not in the paper's Fig. 5 and 6. Fig. 3a shows I(z_i; z_≠i) of single latents; here it
-is their mean weighted by informativeness. It, I(z, x) and the separable information are those with every image in q(z), which
-10,000 points would limit to ln 10,000. Fig. 4's traversals are pictures; its numbers, how much each latent knows, are drawn.
-
-Tables 5 to 7 are of CelebA; they and 8 and 9 are drawn for dSprites. A results table has a MISJED per run, averaged over pairs
-of its three most informative latents, and the information of means on factors: so Table 5 shows that average, Tables 6 and 8
-MIG of means for each factor beside RMIG over all of them, Tables 7 and 9 JEMMIG over all factors.
+JEMMIG and RMIG are normalised here and not in the paper's Fig. 5 and 6. I(z_i; z_≠i), I(z, x) and the separable information are
+those with every image in q(z), which 10,000 points would limit to ln 10,000; beside the highest, mean and lowest I(z_i; z_≠i)
+of a run's codes stands their mean weighted by informativeness, which claims judge. Fig. 4's traversals are drawn of runs that
+kept their weights. Pictures and matrices of codes are in `figures_models`, tables in `figures_tables`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import combinations
 from typing import Any
@@ -25,22 +23,23 @@ from hackle.core.method import strength_of
 from hackle.figures import words
 from hackle.figures.chart import Axis, Comparison, Frame, Panel, Series
 from hackle.figures.exhibit import Exhibit
-from hackle.figures.panels import MEANS, Lacking, Panels, heat, over_protocols, panels, scatter, swarm
-from hackle.figures.selection import Runs, Selected, summarise
+from hackle.figures.models import code_values, traversed
+from hackle.figures.panels import MEANS, Lacking, Panels, factor_scores, over_protocols, panels, scatter, swarm
+from hackle.figures.selection import Runs, Selected, spread, summarise
 from hackle.information.ranks import spearman
-from hackle.papers.do2020.claims import PAPER, SIZES, gaps
+from hackle.papers.do2020.claims import PAPER, SIZES
 from hackle.papers.do2020.metric_claims import alike
 from hackle.papers.do2020.settings import BETAS, GAMMAS, LATENTS, METHODS, settings
 from hackle.store.tables import Tables
 
 _WEIGHTS = {"factor-vae": GAMMAS, "beta-vae": BETAS}
-_MODELS = {name: (strength_of(settings(name, "dsprites").method),) for name in METHODS}
+MODELS = {name: (strength_of(settings(name, "dsprites").method),) for name in METHODS}
 """The weights that Tables 5 to 9 compare."""
-_PAIR = (Series("FactorVAE", 1, 1), Series("β-VAE", 0, 0))
-_AUTOENCODER, _PLAIN = Series("AAE", 6, 6), Series("VAE", 6, 4)
+PAIR = (Series("FactorVAE", 1, 1), Series("β-VAE", 0, 0))
+AUTOENCODER, _PLAIN = Series("AAE", 6, 6), Series("VAE", 6, 4)
 
 
-def _runs(metrics: Sequence[str], weights: Mapping[str, Any] = _WEIGHTS, **more: Any) -> Runs:
+def runs_of(metrics: Sequence[str], weights: Mapping[str, Any] = _WEIGHTS, **more: Any) -> Runs:
     """Runs on dSprites; a VAE is a β-VAE with β = 1."""
     where = {"dataset": "dsprites", **more.pop("where", {})}
     told = {"vae_is_beta": True, "named": (("dataset", "method", "strength"),), **more}
@@ -61,14 +60,14 @@ def _in_columns(methods: Iterable[str], name: Callable[[str, float], str]) -> Ca
 _BY_WEIGHT = _in_columns(_WEIGHTS, lambda method, weight: f"{words.symbol(method)} {weight:g}")
 
 
-def _exhibit(
+def exhibit(
     number: str,
     title: str,
     caption: str,
     runs: Runs,
     rows: Any,
     *claims: str,
-    series: tuple[Series, ...] = _PAIR,
+    series: tuple[Series, ...] = PAIR,
     **more: Any,
 ) -> Exhibit:
     names = tuple(f"{PAPER}.{name}" for name in claims)
@@ -111,6 +110,72 @@ def _informative(shown: Sequence[Panel]) -> Iterator[Comparison]:
             yield Comparison.of(what, _INFORMATIVE[panel.title], mean)
 
 
+_EXTREMES = tuple(Series(name, place, place) for name, place in (("highest", 2), ("mean", 3), ("lowest", 4)))
+_SHARED = {"FactorVAE γ = 10": 2.7832, "VAE": 4.4006, "β-VAE β = 10": 0.1424}
+"""The highest I(z_i; z_≠i) of the paper's models, in nats."""
+
+
+def _extremes(chosen: Selected, what: str, across: str, *, title: str) -> Panel:
+    """The highest, mean and lowest number among a run's codes, side by side by the values of a column."""
+    rows = []
+    for run, place in zip(chosen.frame["run"], chosen.frame[across], strict=True):
+        with suppress(Lacking):
+            values = code_values(chosen.tables, run, what)
+            numbers = values.max(), values.mean(), values.min()
+            rows += [(run, place, one.name, number) for one, number in zip(_EXTREMES, numbers, strict=True)]
+    if not rows:
+        raise Lacking(f"{title}: the {what} of single codes")
+    frame = pd.DataFrame(rows, columns=["run", across, "series", what])
+    return swarm(Selected(frame, chosen.runs), what, across, title=title, y=Axis("nats", *spread(frame[what])))
+
+
+def _of_factors(chosen: Selected, metric: str, across: str, *, title: str) -> Panel:
+    """A score of each factor, side by side by the values of a column."""
+    places = dict(zip(chosen.frame["run"], chosen.frame[across], strict=True))
+    rows = factor_scores(chosen, metric)
+    frame = rows.assign(
+        **{"series": rows["factor"].astype(str), across: rows["run"].map(places), metric: rows["score"]}
+    )
+    return swarm(Selected(frame, chosen.runs), metric, across, title=title)
+
+
+def _shared_by_codes(chosen: Selected) -> Iterator[Comparison]:
+    """The highest I(z_i; z_≠i) of a run's codes, mean over runs, for the models of Figure 4."""
+    for name, part in chosen.each("series"):
+        found = []
+        for run in part.frame["run"]:
+            with suppress(Lacking):
+                found.append(float(code_values(chosen.tables, run, "overlap").max()))
+        if found:
+            mean = summarise(pd.DataFrame({"y": found, "series": name}), ["series"]).iloc[0]
+            yield Comparison.of(f"{name}: highest I(z_i; z_≠i) of its codes (nats)", _SHARED[name], mean)
+
+
+def _joint_entropy(chosen: Selected, *, title: str) -> Panel:
+    """The mean over factors of H(z_i*, y_k) against the number of bins.
+
+    From the scores of each factor, by their definitions: JEMMIG (ln bins + H(y)) = H(z_i*, y) − gap and RMIG H(y) = gap. The
+    factors of dSprites are uniform, so that H(y) is the logarithm of their number of values.
+    """
+    pattern = r"do2020-bins-(?P<amount>\d+)"
+    own = {
+        metric: factor_scores(chosen, metric, pattern).set_index(["run", "protocol", "factor"])["score"]
+        for metric in ("jemmig", "rmig")
+    }
+    both: Frame = pd.DataFrame(own).dropna().reset_index()
+    bins = both["protocol"].astype(str).str.extract(pattern)["amount"].astype(float)
+    entropies = np.log(both["factor"].astype(str).map(SIZES).astype(float))
+    joint = both.assign(joint=both["jemmig"] * (np.log(bins) + entropies) + both["rmig"] * entropies)
+    means = joint.groupby(["run", "protocol"], observed=True)["joint"].mean()
+    scores: Frame = chosen.tables.scores
+    scores = scores[scores["metric"] == "jemmig"]
+    values = pd.MultiIndex.from_frame(scores[["run", "protocol"]].astype(str)).map(dict(means)).astype(float)
+    scores = scores.assign(score=values).dropna(subset=["score"])
+    found = replace(chosen, tables=replace(chosen.tables, scores=scores))
+    panel = over_protocols(found, "jemmig", pattern, "bins", title=title)
+    return replace(panel, y=Axis("mean over factors (nats)", *spread(panel.points["y"])))
+
+
 def _orders(chosen: Selected) -> Iterator[Comparison]:
     """The rank correlation of JEMMIG with DCI's scores, which no claim is about."""
     for other in _DCI:
@@ -125,29 +190,6 @@ def _over(kind: str, *metrics: str) -> tuple[tuple[Panels, ...]]:
     """Metrics against a setting that is part of the protocols' names."""
     pattern = rf"do2020-{kind}-(?P<amount>\d+)"
     return (tuple(panels(over_protocols, name, pattern, kind, title=words.measure(name).short) for name in metrics),)
-
-
-def _beside(metric: str, paper: Mapping[str, Sequence[float]]) -> Callable[[Sequence[Panel]], Iterator[Comparison]]:
-    """The mean score over factors of three models beside the paper's."""
-
-    def reported(shown: Sequence[Panel]) -> Iterator[Comparison]:
-        for row in shown[0].summary.sort_values("x").itertuples():
-            yield Comparison.of(f"{row.series}: {words.measure(metric).short}", float(np.mean(paper[row.series])), row)
-
-    return reported
-
-
-def _by_factor(chosen: Selected) -> Iterator[Panel]:
-    """MIG of means for each factor, and the paper's RMIG."""
-    known = chosen.tables.array("mutual_information")
-    found = {}
-    for _, part in chosen.each("method"):
-        arrays = [np.asarray(known[run], float) for run in part.frame["run"] if run in known]
-        if each := [gaps(array) for array in arrays if array.shape[1] == len(SIZES)]:
-            found[part.frame["series"].iloc[0]] = np.mean(each, axis=0)
-    for title, values in (("here: MIG of means", found), ("paper: RMIG", _RMIG)) if found else ():
-        cells = pd.DataFrame.from_dict(values, orient="index", columns=list(SIZES))
-        yield heat(cells, title=title, signed=False)
 
 
 def _similarity(chosen: Selected, *, title: str) -> Panel:
@@ -177,91 +219,89 @@ _SHOWN = {
     "β-VAE β = 10": {"method": "beta-vae", "strength": 10.0},
 }
 _INFORMATIVE = {"VAE": 5, "β-VAE β = 10": 4}
-_RMIG = {
-    "FactorVAE": (0.2412, 0.7139, 0.0523, 0.7198, 0.7256),
-    "β-VAE": (0.0481, 0.1533, 0.0, 0.4127, 0.4193),
-    "AAE": (0.0053, 0.0786, 0.0098, 0.3932, 0.4509),
-}
-_JEMMIG = {
-    "FactorVAE": (0.6841, 0.3422, 0.7204, 0.2908, 0.2727),
-    "β-VAE": (0.8642, 0.8087, 0.9199, 0.5629, 0.5576),
-    "AAE": (0.8426, 0.8143, 0.8665, 0.5738, 0.5258),
-}
 _DCI = ("dci_disentanglement", "dci_completeness", "dci_informativeness")
 _LATENTS = ("informativeness_mean", "whole_total_information", "whole_wsepin", "jemmig", "rmig")
+_BY_LATENTS = {name: panels(swarm, name, "latents", title=words.measure(name).short) for name in _LATENTS}
 _COLUMNS = "Columns are weights: γ of FactorVAE, β of β-VAE."
 _LINES = "Dots are runs; lines join means, bars are 95% t intervals."
-_EVERY_MODEL = _runs((), dict.fromkeys(METHODS, ()), series="model", named=(("dataset", "method"),))
-_THREE = (*_PAIR, _AUTOENCODER)
-
-
-def _side_by_side(metric: str) -> Panels:
-    return panels(swarm, metric, "method", each="dataset")
+_EVERY_MODEL = runs_of((), dict.fromkeys(METHODS, ()), series="model", named=(("dataset", "method"),))
 
 
 EXHIBITS = (
-    _exhibit(
+    exhibit(
         "Figure 2",
         "Informativeness",
         "Information of single codes and of all codes together on dSprites.",
-        _runs(("informativeness_mean", "whole_total_information"), change=_BY_WEIGHT),
+        runs_of(("informativeness_mean", "whole_total_information"), change=_BY_WEIGHT),
         (_swarms("informativeness_mean", "whole_total_information"),),
         *("informativeness-falls-with-beta", "total-information-falls-with-beta"),
         *("factor-vae-less-informative", "factor-vae-keeps-information"),
         reading=_COLUMNS,
     ),
-    _exhibit(
+    exhibit(
         "Figure 3",
         "Separability",
-        "How much codes share with the others, and WSEPIN and SEPIN@3, on dSprites.",
-        _runs(("whole_overlap", "whole_wsepin", "whole_sepin@3"), change=_BY_WEIGHT),
-        (_swarms("whole_overlap", "whole_wsepin", "whole_sepin@3"),),
+        "How much codes share with the others: the highest, mean and lowest of a run's codes and their weighted mean; WSEPIN "
+        "and SEPIN@3, on dSprites.",
+        runs_of(("whole_overlap", "whole_wsepin", "whole_sepin@3"), change=_BY_WEIGHT),
+        (
+            (
+                panels(_extremes, "overlap", "model", title="I(z_i; z_≠i) of single codes"),
+                *_swarms("whole_overlap", "whole_wsepin", "whole_sepin@3"),
+            ),
+        ),
         *("beta-separates", "wsepin-peaks-at-beta-10", "sepin-peaks-at-beta-10"),
         reading=_COLUMNS,
+        series=(*PAIR, *_EXTREMES),
     ),
-    _exhibit(
+    exhibit(
         "Figure 4",
         "What each latent knows",
-        "Informativeness of every latent, most informative first, of three settings.",
-        _runs(("informativeness_mean",), {"factor-vae": (10.0,), "beta-vae": (1.0, 10.0)}, series=_SHOWN),
-        ((panels(_latents, each="series"),),),
+        "Informativeness of every latent, most informative first, of three settings, and traversals of a run of each, the "
+        "latent that shares most with the others first.",
+        runs_of(("informativeness_mean",), {"factor-vae": (10.0,), "beta-vae": (1.0, 10.0)}, series=_SHOWN),
+        (
+            (panels(_latents, each="series"),),
+            (panels(traversed, each="series", order="overlap", more="informativeness", originals=False),),
+            (_shared_by_codes,),
+        ),
         "five-informative-codes",
         reported=_informative,
-        series=tuple(replace(one, name=name) for one, name in zip((_PAIR[0], _PLAIN, _PAIR[1]), _SHOWN, strict=True)),
-        reading=MEANS,
+        series=tuple(replace(one, name=name) for one, name in zip((PAIR[0], _PLAIN, PAIR[1]), _SHOWN, strict=True)),
+        reading=f"{MEANS} Beside the rows of traversals: I(z_i; z_≠i) and I(z_i; x), in nats.",
         shared_y=True,
     ),
-    _exhibit(
+    exhibit(
         "Figure 5",
         "Interpretability",
         "JEMMIG and RMIG on dSprites, and one against the other.",
-        _runs(("jemmig", "rmig"), change=_BY_WEIGHT),
+        runs_of(("jemmig", "rmig"), change=_BY_WEIGHT),
         ((*_swarms("jemmig", "rmig"), panels(scatter, "jemmig", "rmig", title="JEMMIG against RMIG")),),
         *("rmig-order", "jemmig-order", "jemmig-rmig-agree"),
     ),
-    _exhibit(
+    exhibit(
         "Figure 6",
         "Against DCI",
         "JEMMIG and RMIG against DCI's three scores.",
-        _runs(("jemmig", "rmig", *_DCI)),
+        runs_of(("jemmig", "rmig", *_DCI)),
         (*(tuple(panels(scatter, own, other) for other in _DCI) for own in ("jemmig", "rmig")), (_orders,)),
         *("rmig-follows-informativeness", "rmig-differs-from-dci"),
         reading="Dots are runs. DCI informativeness is higher where the paper's error is lower.",
     ),
-    _exhibit(
+    exhibit(
         "Figure 7",
         "DCI by weight",
         "Disentanglement, completeness and informativeness of DCI.",
-        _runs(_DCI, change=_BY_WEIGHT),
+        runs_of(_DCI, change=_BY_WEIGHT),
         (_swarms(*_DCI),),
         *("dci-disentanglement-favours-beta", "dci-completeness-favours-beta", "high-beta-less-informative"),
         reading=_COLUMNS,
     ),
-    _exhibit(
+    exhibit(
         "Figure 8",
         "Against modularity",
         "JEMMIG against modularity, and modularity of means and of posteriors by weight.",
-        _runs(("jemmig", "modularity", "posterior_modularity"), change=_BY_WEIGHT),
+        runs_of(("jemmig", "modularity", "posterior_modularity"), change=_BY_WEIGHT),
         (
             (
                 panels(scatter, "jemmig", "modularity", title="JEMMIG against modularity"),
@@ -270,17 +310,17 @@ EXHIBITS = (
         ),
         *("modularity-favours-vae", "posterior-modularity-favours-vae"),
     ),
-    _exhibit(
+    exhibit(
         "Figure 17",
         "The number of bins",
-        "RMIG and JEMMIG of every model over the number of bins.",
+        "RMIG, JEMMIG and the mean of H(z_i*, y_k) over factors, of every model over the number of bins.",
         _EVERY_MODEL,
-        _over("bins", "rmig", "jemmig"),
+        ((*_over("bins", "rmig", "jemmig")[0], panels(_joint_entropy, title="H(z_i*, y_k)")),),
         *("rmig-rises-with-bins", "jemmig-rises-with-bins", "rmig-order-kept", "jemmig-order-kept"),
         series=(),
         reading=_LINES,
     ),
-    _exhibit(
+    exhibit(
         "Figure 18",
         "The number of samples",
         "JEMMIG and WSEPIN of every model, by sampling, over the number of samples.",
@@ -290,74 +330,59 @@ EXHIBITS = (
         series=(),
         reading=_LINES,
     ),
-    _exhibit(
+    exhibit(
         "Figure 19",
         "The number of latents",
         "Scores of β-VAE with β = 10 over the number of latents.",
-        _runs(
+        runs_of(
             _LATENTS, {"beta-vae": (10.0,)}, where={"latents": LATENTS}, series="model", named=(("method", "latents"),)
         ),
-        (tuple(panels(swarm, metric, "latents", title=words.measure(metric).short) for metric in _LATENTS),),
+        (
+            (
+                panels(_extremes, "informativeness", "latents", title="I(x; z_i) of single codes"),
+                _BY_LATENTS["whole_total_information"],
+                panels(_extremes, "overlap", "latents", title="I(z_i; z_≠i) of single codes"),
+                panels(_extremes, "lost", "latents", title="H(z_≠i) − H(z)"),
+                panels(_extremes, "separate", "latents", title="I(x; z) − I(x; z_≠i)"),
+                _BY_LATENTS["whole_wsepin"],
+                panels(_of_factors, "jemmig", "latents", title="JEMMIG of single factors"),
+                _BY_LATENTS["jemmig"],
+                _BY_LATENTS["rmig"],
+            ),
+        ),
         *("total-information-falls-with-latents", "rmig-bears-latents", "jemmig-bears-latents"),
-        series=(),
+        series=(
+            Series(words.method("beta-vae", 10.0), PAIR[1].colour, PAIR[1].marker),
+            *_EXTREMES,
+            *(Series(name, index, index) for index, name in enumerate(SIZES)),
+        ),
+        columns=3,
     ),
-    _exhibit(
+    exhibit(
         "Figure 24",
         "Sampling and quantisation",
         "JEMMIG and RMIG by sampling against quantisation.",
-        _runs(("sampled_jemmig", "jemmig", "sampled_rmig", "rmig")),
+        runs_of(("sampled_jemmig", "jemmig", "sampled_rmig", "rmig")),
         _estimators(("sampled_jemmig", "jemmig"), ("sampled_rmig", "rmig")),
         *("jemmig-sampled", "rmig-sampled"),
         reading="Dots are runs; the dashed line is y = x. JEMMIG is normalised, and the logarithm of the bin width, by which "
         "the paper's line is shifted, is taken out of that by sampling.",
     ),
-    _exhibit(
+    exhibit(
         "Figure 25",
         "RMIG and MIG",
         "RMIG against MIG in its original definition, and against MIG of means.",
-        _runs(("sampled_mig", "rmig", "mig")),
+        runs_of(("sampled_mig", "rmig", "mig")),
         _estimators(("sampled_mig", "rmig"), ("mig", "rmig")),
         *("rmig-is-mig", "mig-of-means-overestimates"),
         reading="Dots are runs; the dashed line is y = x. Left MIG over q(z|x) by sampling, right MIG of means in equal-width "
         "bins.",
     ),
-    _exhibit(
-        "Table 5",
-        "Independence of latents",
-        "MISJED of three models, mean over pairs of the three most informative latents (the paper: single pairs, on CelebA).",
-        _runs(("whole_misjed_top",), _MODELS),
-        ((_side_by_side("whole_misjed_top"),),),
-        *("misjed-beta-above-aae", "misjed-aae-above-factor"),
-        series=_THREE,
-        shared_y=True,
-    ),
-    _exhibit(
-        "Table 8",
-        "RMIG by factor",
-        "RMIG of three models, and for each factor MIG of means beside the paper's RMIG (Table 6 is the same on CelebA).",
-        _runs(("rmig",), _MODELS),
-        ((_side_by_side("rmig"), _by_factor),),
-        *("rmig-above-beta-vae", "rmig-above-aae", "scale-and-position-found"),
-        reported=_beside("rmig", _RMIG),
-        series=_THREE,
-        shared_y=True,
-    ),
-    _exhibit(
-        "Table 9",
-        "JEMMIG",
-        "JEMMIG of three models, mean over factors (Table 7 is the same on CelebA).",
-        _runs(("jemmig",), _MODELS),
-        ((_side_by_side("jemmig"),),),
-        *("jemmig-below-beta-vae", "jemmig-below-aae"),
-        reported=_beside("jemmig", _JEMMIG),
-        series=_THREE,
-        shared_y=True,
-    ),
-    _exhibit(
+    exhibit(
         "Appendix A.18",
         "The same codes with every seed",
         "Similarity of the codes of two seeds, up to order, sign and monotone maps (the paper: pictures, of CelebA).",
-        _runs(
+        runs_of(
             ("informativeness_mean",),
             dict.fromkeys(_METHODS, ()),
             vae_is_beta=False,
@@ -366,7 +391,7 @@ EXHIBITS = (
         ),
         ((panels(_similarity, each="dataset"),),),
         *("consistent-codes", "consistent-number-of-codes"),
-        series=(*_PAIR, _PLAIN),
+        series=(*PAIR, _PLAIN),
         reading=f"Dots are pairs of seeds, the line their mean; at most {_SEEDS} seeds of a setting.",
         shared_y=True,
     ),

@@ -1,0 +1,176 @@
+"""Do & Tran 2020, tables: MISJED of pairs of codes, RMIG and JEMMIG of single factors, each beside the paper's numbers.
+
+Tables 5 to 7 are of CelebA. Table 5 is drawn for dSprites, too, of 10,000 images and 100 bins where the paper takes a tenth of
+the images and 50. Bars above the tables of dSprites show the means over factors, which claims judge.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from hackle.figures import words
+from hackle.figures.chart import Comparison, Panel
+from hackle.figures.exhibit import Exhibit
+from hackle.figures.panels import Lacking, factor_scores, heat, panels, swarm
+from hackle.figures.selection import Runs, Selected
+from hackle.papers.do2020.claims import SIZES
+from hackle.papers.do2020.figures import AUTOENCODER, MODELS, PAIR, exhibit, runs_of
+from hackle.papers.do2020.settings import METHODS, settings
+
+Numbers = Mapping[str, Sequence[float]]
+THREE = (*PAIR, AUTOENCODER)
+_PLACES = {
+    "z₁, z₂": (0, 1),
+    "z₁, z₃": (0, 2),
+    "z₁, z₋₁": (0, -1),
+    "z₁, z₋₂": (0, -2),
+    "z₋₁, z₋₂": (-1, -2),
+    "z₋₁, z₋₃": (-1, -3),
+}
+"""Pairs of codes by their place in the order of informativeness, from its start or its end."""
+_MISJED = {
+    "FactorVAE": (0.008, 0.009, 2.476, 2.443, 4.858, 4.892),
+    "β-VAE": (0.113, 0.131, 3.413, 3.401, 6.661, 6.739),
+    "AAE": (0.022, 0.023, 0.022, 0.021, 0.021, 0.020),
+}
+ATTRIBUTES = ("Bangs", "Black_Hair", "Eyeglasses", "Goatee", "Male", "Smiling")
+"""The attributes of CelebA in Tables 6 and 7."""
+_RMIG_CELEBA = {
+    "FactorVAE": (0.1742, 0.0430, 0.0409, 0.0343, 0.0060, 0.0962),
+    "β-VAE": (0.0176, 0.0223, 0.0045, 0.0325, 0.0094, 0.0184),
+    "AAE": (0.0035, 0.0276, 0.0018, 0.0069, 0.0060, 0.0099),
+}
+_JEMMIG_CELEBA = {
+    "FactorVAE": (0.6118, 0.6334, 0.6041, 0.6616, 0.6875, 0.6150),
+    "β-VAE": (0.8632, 0.8620, 0.8602, 0.8600, 0.8690, 0.8699),
+    "AAE": (0.8463, 0.8613, 0.8423, 0.8496, 0.8644, 0.8575),
+}
+_RMIG = {
+    "FactorVAE": (0.2412, 0.7139, 0.0523, 0.7198, 0.7256),
+    "β-VAE": (0.0481, 0.1533, 0.0, 0.4127, 0.4193),
+    "AAE": (0.0053, 0.0786, 0.0098, 0.3932, 0.4509),
+}
+_JEMMIG = {
+    "FactorVAE": (0.6841, 0.3422, 0.7204, 0.2908, 0.2727),
+    "β-VAE": (0.8642, 0.8087, 0.9199, 0.5629, 0.5576),
+    "AAE": (0.8426, 0.8143, 0.8665, 0.5738, 0.5258),
+}
+
+
+def celeba(metrics: Sequence[str] = (), weight: float = 50.0, **more: Any) -> Runs:
+    """The three models of CelebA."""
+    where = {"dataset": "celeba", "latents": settings("factor-vae", "celeba").latents}
+    return runs_of(metrics, dict.fromkeys(METHODS, (weight,)), where=where, **more)
+
+
+def _written(numbers: Numbers, columns: Sequence[str], title: str) -> Panel:
+    cells = pd.DataFrame.from_dict(numbers, orient="index", columns=list(columns))
+    return heat(cells, title=title, signed=False, digits=4, shaded=False)
+
+
+def _of_factors(metric: str, factors: Sequence[str], paper: Numbers) -> Callable[[Selected], Iterator[Panel | str]]:
+    """A score of each factor, mean over the runs of a method, and the paper's."""
+
+    def made(chosen: Selected) -> Iterator[Panel | str]:
+        try:
+            rows = factor_scores(chosen, metric)
+        except Lacking as lacking:
+            yield str(lacking)
+            return
+        names = rows["run"].map(dict(zip(chosen.frame["run"], chosen.frame["series"], strict=True)))
+        here = rows["score"].groupby([names, rows["factor"]]).mean().unstack().reindex(columns=list(factors))
+        known = {name: here.loc[name].tolist() for name in paper if name in here.index}
+        short = words.measure(metric).short
+        yield _written(known, factors, f"here: {short}")
+        yield _written(paper, factors, f"paper: {short}")
+
+    return made
+
+
+def _means_beside(metric: str, paper: Numbers) -> Callable[[Sequence[Panel]], Iterator[Comparison]]:
+    """The mean score over factors of three models beside the paper's."""
+
+    def reported(shown: Sequence[Panel]) -> Iterator[Comparison]:
+        for row in shown[0].summary.sort_values("x").itertuples():
+            yield Comparison.of(f"{row.series}: {words.measure(metric).short}", float(np.mean(paper[row.series])), row)
+
+    return reported
+
+
+def _pairs_of_codes(chosen: Selected) -> Iterator[Panel | str]:
+    """MISJED in nats of pairs among the most and the least informative codes, mean over runs."""
+    arrays = [chosen.tables.array(name) for name in ("misjed", "informativeness", "marginals")]
+    where, found = words.dataset(chosen.frame["dataset"].iloc[0]), {}
+    for _, part in chosen.each("method"):
+        each = []
+        for run in part.frame["run"]:
+            if all(run in known for known in arrays):
+                pairs, alone, masses = (np.asarray(known[run], float) for known in arrays)
+                order = np.argsort(-alone, kind="stable")
+                scale = 2 * math.log(masses.shape[1])
+                each.append([scale * pairs[order[first], order[second]] for first, second in _PLACES.values()])
+        if each:
+            found[part.frame["series"].iloc[0]] = np.mean(each, axis=0)
+    if found:
+        yield _written(found, tuple(_PLACES), f"here: MISJED on {where} (nats)")
+    else:
+        yield f"{where}: MISJED of pairs of codes"
+
+
+def _printed(numbers: Numbers, columns: Sequence[str], title: str) -> Callable[[Selected], Iterator[Panel]]:
+    """The paper's table, beside the first of the data sets that have runs."""
+
+    def made(chosen: Selected) -> Iterator[Panel]:
+        if chosen.frame["dataset"].iloc[0] == "celeba" or not len(chosen.tables.runs.query("dataset == 'celeba'")):
+            yield _written(numbers, columns, title)
+
+    return made
+
+
+def _by_factor(number: int, metric: str, factors: Sequence[str], paper: Numbers, *claims: str) -> Exhibit:
+    """A score of single factors, of CelebA without and of dSprites with its mean over all of them."""
+    short, whole = words.measure(metric).short, len(factors) == len(SIZES)
+    where = "dSprites" if whole else "CelebA"
+    return exhibit(
+        f"Table {number}",
+        f"{short} by factor{'' if whole else ' of CelebA'}",
+        f"{short} of three models for {'each factor' if whole else 'some attributes'} of {where}.",
+        runs_of((metric,), MODELS) if whole else celeba((metric,)),
+        (
+            *(((panels(swarm, metric, "method", each="dataset"),),) if whole else ()),
+            (_of_factors(metric, factors, paper),),
+        ),
+        *claims,
+        reported=_means_beside(metric, paper) if whole else None,
+        series=THREE,
+        reading="" if whole else "Means over runs; the paper's are of one model each.",
+        shared_y=True,
+    )
+
+
+EXHIBITS = (
+    exhibit(
+        "Table 5",
+        "Independence of latents",
+        "MISJED of pairs of latents, of the most informative (z₁, z₂, z₃) and the least informative ones (z₋₁, z₋₂, z₋₃); and "
+        "its mean over pairs of the three most informative ones with every image.",
+        (celeba(("whole_misjed_top",)), runs_of(("whole_misjed_top",), MODELS)),
+        (
+            (panels(swarm, "whole_misjed_top", "method", each="dataset"),),
+            (_pairs_of_codes, _printed(_MISJED, tuple(_PLACES), "paper: MISJED on CelebA (nats)")),
+        ),
+        *("misjed-beta-above-aae", "misjed-aae-above-factor"),
+        series=THREE,
+        columns=1,
+        reading="Cells are means over runs, of 10,000 images and 100 bins; the paper's of a tenth of the images and 50 bins.",
+    ),
+    _by_factor(6, "rmig", ATTRIBUTES, _RMIG_CELEBA),
+    _by_factor(7, "jemmig", ATTRIBUTES, _JEMMIG_CELEBA),
+    _by_factor(8, "rmig", tuple(SIZES), _RMIG, *("rmig-above-beta-vae", "rmig-above-aae", "scale-and-position-found")),
+    _by_factor(9, "jemmig", tuple(SIZES), _JEMMIG, *("jemmig-below-beta-vae", "jemmig-below-aae")),
+)
