@@ -136,9 +136,14 @@ def kim2018_models(seeds: int = 2) -> list[dict[str, Any]]:
     """What appendix H and the data sets without factors add to Kim & Mnih's study."""
     gan = {"architecture": "adversarial", "strength": 1.0, "seed": range(seeds), "study": "kim2018"}
     rows = []
-    for codes, classes in ((2, 10), (3, 10), (2, 2), (2, 20)):
-        record = f'{{"method": {{"categories": [{classes}]}}}}'
-        rows += settings(method=["infogan", "infowgan-gp"], dataset="mnist", latents=codes, record=record, **gan)
+    for codes, classes, more in (
+        *((2, 10, ""), (2, 10, ', "discriminator_optimiser": {"learning_rate": 1e-05}')),
+        *((codes, classes, ', "stops_early": true') for codes, classes in ((2, 10), (3, 10), (2, 2), (2, 20))),
+    ):
+        record = f'{{"method": {{"categories": [{classes}]{more}}}}}'
+        rows += settings(method="infogan", dataset="mnist", latents=codes, record=record, **gan)
+    record = '{"method": {"categories": [10]}}'
+    rows += settings(method="infowgan-gp", dataset="mnist", latents=2, record=record, **gan)
     bigger = {**gan, "strength": [0.0, 0.6], "record": '{"architecture": {"hidden": 1024}}'}
     rows += settings(method="infowgan-gp", latents=4, **bigger)
     for method, strengths in (("beta-vae", [1.0, 4.0, 16.0, 64.0]), ("factor-vae", [10.0, 20.0, 40.0, 80.0])):

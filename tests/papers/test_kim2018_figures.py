@@ -265,10 +265,18 @@ def test_figures_of_infogan_tell_codes_and_classes_apart(models: Tables) -> None
         chosen = select(models, exhibit.selections[0]).frame
         assert all(f'"categories": [{classes}]' in records[run] for run in chosen["run"])
         assert set(chosen["latents"]) == {3 if number == 27 else 2}
+        stopped = {"stops_early" in records[run] for run in chosen["run"]}
+        assert stopped == {number not in (24, 36)}
         shown[number] = exhibit(models)
     assert [panel.title for panel in shown[25].panels] == [f"seed {seed}" for seed in range(5)]
     assert shown[25].panels[0].y.ticks == ("code 1", "code 2")
     assert shown[24].panels[0].level == (0.5, "all called real")
+    slower = shown[24].panels[0].points.groupby("series")["run"].unique()
+    assert all("1e-05" in records[run] for run in slower["slower discriminator"])
+    assert len(slower["slower discriminator"]) == len(slower["discriminator as usual"]) == 6
+    assert (
+        FIGURES["kim2018-figure-25"].command == "hackle study run kim2018-mnist --out DIR --datasets mnist --keep all"
+    )
 
 
 def test_bigger_networks_are_figures_of_their_own(models: Tables) -> None:

@@ -18,10 +18,12 @@ from hackle.core.types import HackleError
 from hackle.datasets.arrays import ArrayDataset
 from hackle.papers.do2020.protocols import BINS, SAMPLES
 from hackle.papers.kim2018.protocols import SENSITIVITY
+from hackle.scoring.encode import encode_images
 from hackle.scoring.models import score
 from hackle.scoring.plan import PlanSizes, draw_plan, rows_of
 from hackle.scoring.protocol import PROTOCOLS, protocol
 from hackle.scoring.registry import METRICS, ScoreError, choose_metrics
+from hackle.scoring.scorer import prepare_scorer
 
 BINS_PROTOCOLS, SAMPLES_PROTOCOLS = ([one.name for one in part] for part in (BINS, SAMPLES))
 POSTERIOR_METRICS = "batch_tc,sampled_interpretability,sampled_jemmig,interpretability,jemmig,separability"
@@ -157,6 +159,43 @@ def test_whole_separability_is_that_of_integrals_over_all_images(squares: Any) -
     assert doubled["whole_sepin@3"] == pytest.approx(np.sort(np.repeat(two - one, 2))[-3:].mean(), abs=0.04)
     assert doubled["whole_overlap"] == pytest.approx(weights @ shared, abs=0.04)
     assert weights @ shared > 0.3
+
+
+def test_whole_separability_has_the_value_of_each_code(squares: Any) -> None:
+    """Six codes, of which each of three has a double: what a code shares with all others is what it shares with its double."""
+    deviation = 0.6
+    means = Oracle(squares, posterior=True)(squares.render(squares.factors.rows(np.arange(32))))[0].astype(float)
+    one, two, shared = np.array([on_lines(column, deviation) for column in means.T]).T
+    protocol = replace(TINY, sizes=replace(TINY.sizes, train=2000, test=1000), posterior_bins=200)
+    table = score(Blurred(squares, deviation, 2), squares, "whole_separability", protocol, references=False)
+    found = dict(zip(table["metric"], table["per_factor"], strict=True))
+    assert found["whole_sepin@3"] is None
+    for name, expected in (("whole_overlap", shared), ("whole_wsepin", two - one)):
+        assert list(found[name]) == [f"z{code}" for code in range(6)]
+        assert list(found[name].values()) == pytest.approx(np.tile(expected, 2), abs=0.08)
+
+
+def test_arrays_for_figures_are_what_the_metrics_say(squares: Any) -> None:
+    """The oracle's three codes are the factors, with wide posteriors."""
+    own = replace(TINY, sizes=replace(TINY.sizes, train=2000), posterior_bins=50, dci_predictor="lasso")
+    scorer = prepare_scorer(squares.factors, (), own)
+    encoder = Blurred(squares, 0.5)
+    evaluation = scorer.evaluation(encoder, squares, encode_images(encoder, squares, scorer.images))
+    arrays, (means, logvars) = evaluation.code_informations(), evaluation.posteriors
+    np.testing.assert_allclose(arrays["informativeness"], metrics.informativeness(means, logvars, bins=50))
+    np.testing.assert_allclose(arrays["misjed"], metrics.misjed(means, logvars, bins=50, normalised=True), rtol=1e-6)
+    np.testing.assert_allclose(arrays["correlations"][1], np.corrcoef(means.T), atol=1e-6)
+    # Draws have the same covariances and larger variances: 0.25 more.
+    deviations = np.sqrt(means.var(axis=0) + 0.25)
+    expected = np.cov(means.T, bias=True) / np.outer(deviations, deviations)
+    np.fill_diagonal(expected, 1.0)
+    np.testing.assert_allclose(arrays["correlations"][0], expected, atol=0.08)
+    edges = np.linspace(-4, 4, 51)
+    exact = np.diff(ndtr((edges - means[:, :1]) / 0.5), axis=1).mean(axis=0)
+    np.testing.assert_allclose(arrays["marginals"][0], exact, atol=1e-6)
+    assert arrays["posterior_information"].shape == arrays["importance"].shape == (3, 3)
+    assert (arrays["posterior_information"].argmax(axis=0) == [0, 1, 2]).all()
+    assert (arrays["importance"].argmax(axis=0) == [0, 1, 2]).all()
 
 
 def test_draws_of_whole_separability_are_the_protocols() -> None:

@@ -48,10 +48,13 @@ def code_values(tables: Tables, run: str, what: str) -> np.ndarray:
         return _array(tables, "codes", run, what).var(axis=0)
     if what not in _SCORED:
         return _array(tables, what, run, what)
-    known = tables.per_factor(_SCORED[what])
-    mine = dict(zip(known["factor"], known["score"], strict=True)) if len(known := known[known["run"] == run]) else {}
-    if not mine:
+    rows: Frame = tables.per_factor(_SCORED[what])
+    rows = rows[rows["run"] == run]
+    if not len(rows):
         raise Lacking(f"the {what} of single codes")
+    # Variants of a protocol for ablations ("do2020-samples-10000") or on fewer points ("do2020 × 0.1") come last.
+    protocol = min(rows["protocol"].astype(str).unique(), key=lambda name: (" " in name or "-" in name, name))
+    mine = rows[(rows["protocol"] == protocol).to_numpy()].groupby("factor", observed=True)["score"].mean()
     return np.array([mine[f"z{code}"] for code in range(len(mine))], float)
 
 
@@ -74,7 +77,9 @@ def shown_run(chosen: Selected, pictures: str, metric: str, title: str) -> tuple
         name, best = words.measure(metric).label, rows[metric].iloc[0]
         told = f"{words.method(row['method'], row['strength'])}, {told}, {name} {row[metric]:.2f}"
         told += f" (the best, {best:.2f}, was not kept)" if best > row[metric] else ""
-    return row["run"], f"{title}\n{told}" if title and not told.startswith(title) else told
+    if told.startswith(title):
+        return row["run"], told
+    return row["run"], title if told in title else f"{title}\n{told}"
 
 
 def traversed(chosen: Selected, metric: str = "", *, title: str = "", **layout: Any) -> Panel:

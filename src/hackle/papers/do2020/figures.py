@@ -26,6 +26,7 @@ from hackle.figures.exhibit import Exhibit
 from hackle.figures.models import code_values, traversed
 from hackle.figures.panels import MEANS, Lacking, Panels, factor_scores, over_protocols, panels, scatter, swarm
 from hackle.figures.selection import Runs, Selected, spread, summarise
+from hackle.figures.style import shade
 from hackle.information.ranks import spearman
 from hackle.papers.do2020.claims import PAPER, SIZES
 from hackle.papers.do2020.metric_claims import alike
@@ -64,7 +65,7 @@ def exhibit(
     number: str,
     title: str,
     caption: str,
-    runs: Runs,
+    runs: Runs | tuple[Runs, ...],
     rows: Any,
     *claims: str,
     series: tuple[Series, ...] = PAIR,
@@ -126,7 +127,8 @@ def _extremes(chosen: Selected, what: str, across: str, *, title: str) -> Panel:
     if not rows:
         raise Lacking(f"{title}: the {what} of single codes")
     frame = pd.DataFrame(rows, columns=["run", across, "series", what])
-    return swarm(Selected(frame, chosen.runs), what, across, title=title, y=Axis("nats", *spread(frame[what])))
+    panel = swarm(Selected(frame, chosen.runs), what, across, title=title, y=Axis("nats"))
+    return replace(panel, y=Axis("nats", *spread(frame[what], panel.summary["low"], panel.summary["high"])))
 
 
 def _of_factors(chosen: Selected, metric: str, across: str, *, title: str) -> Panel:
@@ -354,7 +356,7 @@ EXHIBITS = (
         series=(
             Series(words.method("beta-vae", 10.0), PAIR[1].colour, PAIR[1].marker),
             *_EXTREMES,
-            *(Series(name, index, index) for index, name in enumerate(SIZES)),
+            *(Series(name, shade(0, index, len(SIZES)), index) for index, name in enumerate(SIZES)),
         ),
         columns=3,
     ),

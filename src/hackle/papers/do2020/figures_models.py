@@ -25,6 +25,7 @@ from hackle.papers.do2020.claims import SIZES
 from hackle.papers.do2020.figures import MODELS, exhibit, runs_of
 from hackle.papers.do2020.figures_tables import THREE, celeba
 
+_APPENDIX = "do2020-appendix"
 _FEW = 12
 """The most codes of which a matrix has its numbers written in."""
 _BINS = 100
@@ -96,7 +97,12 @@ def _attributes(chosen: Selected, metric: str, *, title: str) -> Panel:
     summary = middle.rename(columns={"mean": "y", "count": "n"}).assign(low=np.nan, high=np.nan)
     x = Axis("", -0.5, len(order) - 0.5, tuple(name.replace("_", " ") for name in order))
     return Panel(
-        title, x, Axis(words.measure(metric).label, 0.0, 1.05 * points["y"].max()), points, summary, joined=True
+        title,
+        x,
+        Axis(words.measure(metric).label, 0.0, 1.05 * float(rows["score"].max())),
+        points,
+        summary,
+        joined=True,
     )
 
 
@@ -190,6 +196,7 @@ def _sizes(number: int, title: str, what: str, order: str) -> Exhibit:
         ((panels(traversed, each="series", order=order, top=10, originals=False),),),
         weights=True,
         reading=f"Rows: traversals of one code each, that with the highest {what} first.",
+        study=_APPENDIX,
     )
 
 
@@ -271,6 +278,7 @@ EXHIBITS = (
         ((panels(_means, each="latents"),),),
         series=THREE[2:],
         shared_y=True,
+        study=_APPENDIX,
         reading="Thin lines are the codes of the first run, the thick line is their mean; titles have the mean deviation.",
     ),
     exhibit(
@@ -290,6 +298,7 @@ EXHIBITS = (
         tuple((panels(pair_map, pair, each="series"),) for pair in range(3)),
         weights=True,
         reading="A column for each run, a row for each pair of its codes, from −2 to 2.",
+        study=_APPENDIX,
     ),
     _sizes(27, "Codes by the variance of their means", "variance of its means over images", "variance"),
     _sizes(28, "Codes by informativeness", "informativeness", "informativeness"),

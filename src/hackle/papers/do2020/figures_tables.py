@@ -68,9 +68,9 @@ def celeba(metrics: Sequence[str] = (), weight: float = 50.0, **more: Any) -> Ru
     return runs_of(metrics, dict.fromkeys(METHODS, (weight,)), where=where, **more)
 
 
-def _written(numbers: Numbers, columns: Sequence[str], title: str) -> Panel:
-    cells = pd.DataFrame.from_dict(numbers, orient="index", columns=list(columns))
-    return heat(cells, title=title, signed=False, digits=4, shaded=False)
+def _written(numbers: Numbers, columns: Sequence[str], title: str, digits: int = 4) -> Panel:
+    cells = pd.DataFrame.from_dict(dict(numbers), orient="index", columns=list(columns))
+    return heat(cells, title=title, signed=False, digits=digits, shaded=False)
 
 
 def _of_factors(metric: str, factors: Sequence[str], paper: Numbers) -> Callable[[Selected], Iterator[Panel | str]]:
@@ -117,7 +117,7 @@ def _pairs_of_codes(chosen: Selected) -> Iterator[Panel | str]:
         if each:
             found[part.frame["series"].iloc[0]] = np.mean(each, axis=0)
     if found:
-        yield _written(found, tuple(_PLACES), f"here: MISJED on {where} (nats)")
+        yield _written(found, tuple(_PLACES), f"here: MISJED on {where} (nats)", 3)
     else:
         yield f"{where}: MISJED of pairs of codes"
 
@@ -127,7 +127,7 @@ def _printed(numbers: Numbers, columns: Sequence[str], title: str) -> Callable[[
 
     def made(chosen: Selected) -> Iterator[Panel]:
         if chosen.frame["dataset"].iloc[0] == "celeba" or not len(chosen.tables.runs.query("dataset == 'celeba'")):
-            yield _written(numbers, columns, title)
+            yield _written(numbers, columns, title, 3)
 
     return made
 

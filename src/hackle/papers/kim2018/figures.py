@@ -229,6 +229,7 @@ EXHIBITS = (
         *_over_training(*PAIR),
         ("kim2018.factor-vae-above-vae", "kim2018.factor-vae-keeps-reconstruction", "kim2018.metrics-correlate"),
         reading=_AT_THE_END,
+        study="kim2018-training",
     ),
     Exhibit(
         PAPER,
@@ -265,6 +266,7 @@ EXHIBITS = (
         ),
         ("kim2018.discriminator-underestimates", "kim2018.tc-falls-with-gamma", "kim2018.tc-falls-in-training"),
         reading=_AT_THE_END,
+        study="kim2018-training",
         shared_y=False,
     ),
     Exhibit(
@@ -332,6 +334,7 @@ EXHIBITS = (
         *_over_training("adversarial-autoencoder", "factor-vae-prior"),
         ("kim2018.aae-below", "kim2018.prior-below"),
         reading=_AT_THE_END,
+        study="kim2018-training",
     ),
     Exhibit(
         PAPER,

@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
+
+import pandas as pd
 
 from hackle.figures import words
 from hackle.figures.chart import Comparison, Frame, Panel, Series
@@ -17,11 +20,12 @@ from hackle.figures.exhibit import Exhibit
 from hackle.figures.models import SERIES_OF_MARGINALS, marginals, sampled, traversed, with_noise
 from hackle.figures.panels import curves, panels, swarm
 from hackle.figures.selection import Runs, Selected
-from hackle.papers.kim2018.claims import PAPER, bigger_networks
+from hackle.papers.kim2018.claims import BIGGER_NETWORKS, PAPER
 from hackle.papers.kim2018.figures import PAIR, SHAPES, STAND_IN, runs_of
 from hackle.store.tables import Tables
 
 _SCORE = "factor_vae"
+_ON_MNIST = "kim2018-mnist"
 _TRAVERSALS = (
     "Rows below the reconstructions: traversals of one latent each, that with the highest KL to the prior first."
 )
@@ -94,22 +98,44 @@ def _errors(number: int, dataset: str) -> Exhibit:
     )
 
 
-def _recorded(pattern: str, keep: Callable[[str], bool] | None = None) -> Callable[[Frame, Tables], Frame]:
-    """The runs whose record, as JSON, has what a column of the tables does not tell."""
-    wanted = keep or (lambda record: re.search(pattern, record) is not None)
+def _recorded(*patterns: str, without: str = "^$", most: int | None = None) -> Callable[[Frame, Tables], Frame]:
+    """The runs whose record, as JSON, has what columns of the tables do not tell, and not `without`; of `most` seeds."""
+
+    def wanted(record: str) -> bool:
+        return all(re.search(one, record) for one in patterns) and not re.search(without, record)
 
     def change(frame: Frame, tables: Tables) -> Frame:
         records: Frame = tables.runs.drop_duplicates("run").set_index("run")["record"]
-        return frame[records.loc[list(frame["run"])].map(wanted).to_numpy(bool)]
+        frame = frame[records.loc[list(frame["run"])].map(wanted).to_numpy(bool)]
+        return frame[frame["seed"].isin(sorted(frame["seed"].unique())[:most])]
 
     return change
 
 
-def _digits(method: str = "infogan", codes: int = 2, classes: int = 10, **more: Any) -> Runs:
-    """Runs on MNIST with so many continuous codes, and classes of the categorical one."""
+_STOPPED, _SLOWER = r'"stops_early": ?true', r'"discriminator_optimiser": ?\{[^{}]*"learning_rate": ?1e-05\b'
+
+
+def _digits(method: str = "infogan", codes: int = 2, classes: int = 10, most: int | None = None) -> Runs:
+    """Runs on MNIST with so many continuous codes, and classes of the categorical one; InfoGANs are those stopped early."""
     where = {"dataset": "mnist", "latents": codes, "architecture": "adversarial"}
-    told = {"protocol": PAPER, "change": _recorded(rf'"categories": ?\[{classes}\]'), **more}
-    return Runs((), where, {method: ()}, **told)
+    patterns = [rf'"categories": ?\[{classes}\]', *([_STOPPED] if method == "infogan" else [])]
+    return Runs((), where, {method: ()}, PAPER, change=_recorded(*patterns, most=most))
+
+
+def _to_the_end(frame: Frame, tables: Tables) -> Frame:
+    """InfoGANs that were not stopped, by the learning rate of their discriminator."""
+    parts = [
+        _recorded(r'"categories": ?\[10\]', without=f"{_STOPPED}|{_SLOWER}")(frame, tables).assign(series=_RATES[0]),
+        _recorded(r'"categories": ?\[10\]', _SLOWER, without=_STOPPED)(frame, tables).assign(series=_RATES[1]),
+    ]
+    return pd.concat(parts)
+
+
+_RATES = ("discriminator as usual", "slower discriminator")
+
+
+def _study_of(runs: Runs) -> str:
+    return _ON_MNIST if runs.where["dataset"] == "mnist" else PAPER
 
 
 def _codes(
@@ -118,7 +144,7 @@ def _codes(
     """Traversals of codes in their order; with `best`, of the best run, and its weight beside the paper's."""
     rows = (panels(traversed, *runs.metrics, each=each, order="", originals=False),)
     told = ((_best({"infowgan-gp": ("disappointingly low", best)}),),) if best is not None else ()
-    return _exhibit(number, title, caption, runs, (rows, *told), reading=_CODES)
+    return _exhibit(number, title, caption, runs, (rows, *told), reading=_CODES, study=_study_of(runs), columns=3)
 
 
 def _noise(number: int, classes: int) -> Exhibit:
@@ -129,6 +155,7 @@ def _noise(number: int, classes: int) -> Exhibit:
         _digits(classes=classes),
         ((panels(with_noise, each="method"),),),
         reading="Left column: images of MNIST. Beside each: its codes, decoded with other noise ε.",
+        study=_ON_MNIST,
     )
 
 
@@ -143,6 +170,7 @@ def _losses(number: int, where: str, runs: Runs) -> Exhibit:
         f"Losses of generator, critic and information term during training on {where}.",
         runs,
         ((panels(curves, _LOSSES, "loss", each="dataset"),),),
+        study=_study_of(runs),
         series=tuple(Series(name, index, index) for index, name in enumerate(_LOSSES.values())),
         weights=False,
     )
@@ -150,15 +178,9 @@ def _losses(number: int, where: str, runs: Runs) -> Exhibit:
 
 def _generated(metrics: tuple[str, ...], *, bigger: bool) -> Runs:
     """InfoWGAN-GPs on 2D Shapes with the networks of Table 5, or the bigger ones of Table 6."""
-    return runs_of(
-        metrics, "infowgan-gp", called=SHAPES, change=_recorded("", lambda text: bigger_networks(text) == bigger)
-    )
-
-
-def _five(frame: Frame, tables: Tables) -> Frame:
-    """Five seeds, as the paper shows."""
-    frame = _digits().change(frame, tables)  # type: ignore[misc]
-    return frame[frame["seed"].isin(sorted(frame["seed"].unique())[:5])]
+    pattern = BIGGER_NETWORKS
+    change = _recorded(pattern) if bigger else _recorded(without=pattern)
+    return runs_of(metrics, "infowgan-gp", called=SHAPES, change=change)
 
 
 def _no_better(shown: Sequence[Panel]) -> Iterator[Comparison]:
@@ -189,8 +211,8 @@ EXHIBITS = (
     _exhibit(
         24,
         "InfoGAN's discriminator",
-        "How often InfoGAN's discriminator is right during training on MNIST.",
-        _digits(),
+        "How often InfoGAN's discriminator is right during training on MNIST, with its learning rate and a smaller one.",
+        replace(_digits(), change=_to_the_end),
         (
             (
                 panels(
@@ -201,13 +223,15 @@ EXHIBITS = (
                 ),
             ),
         ),
+        series=tuple(Series(name, index, index) for index, name in enumerate(_RATES)),
         weights=False,
+        study=_ON_MNIST,
     ),
     _codes(
         25,
         "InfoGAN's codes",
         "Traversals of InfoGAN's codes on MNIST for five seeds.",
-        _digits(change=_five),
+        _digits(most=5),
         each="seed",
     ),
     _noise(26, 10),
@@ -241,9 +265,7 @@ EXHIBITS = (
         _generated((_SCORE,), bigger=True),
         best=0.6,
     ),
-    _codes(
-        36, "InfoWGAN-GP's codes", "As Figure 25, for InfoWGAN-GP.", _digits("infowgan-gp", change=_five), each="seed"
-    ),
+    _codes(36, "InfoWGAN-GP's codes", "As Figure 25, for InfoWGAN-GP.", _digits("infowgan-gp", most=5), each="seed"),
     _errors(38, "chairs3d"),
     _errors(39, "celeba"),
     _exhibit(
@@ -258,6 +280,7 @@ EXHIBITS = (
         series=SERIES_OF_MARGINALS,
         columns=4,
         weights=False,
+        study="kim2018-marginals",
         reading="Of each weight the first seed: thin lines are its codes' densities over all images, the thick line is the "
         "prior's.",
     ),
