@@ -49,7 +49,7 @@ def test_a_figure_is_compared_with_the_claims_that_name_it(name: str) -> None:
         if claim.paper == item.paper
         and re.search(rf"{kind}s? ([\w.]+(, | and ))*{re.escape(figure)}\b(?!\.)", claim.where)
     }
-    assert placed <= set(item.claims)
+    assert set(item.compared) == placed | set(item.claims)
 
 
 def test_numbers_and_verdicts_are_those_of_the_judged_claims() -> None:

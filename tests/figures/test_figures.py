@@ -250,7 +250,7 @@ def test_a_newer_papers_figure_has_all_data_sets_and_claims(name: str, charts: d
     assert not chart.missing
     for dataset in exhibit.datasets:
         assert any(panel.title.startswith(figure_words.dataset(dataset)) for panel in chart.panels), dataset
-    assert {one.claim for one in chart.comparisons} == set(exhibit.claims)
+    assert {one.claim for one in chart.comparisons} == set(exhibit.compared)
 
 
 def test_what_a_paper_compares_with_is_not_shown_alone(worlds: dict[str, Tables]) -> None:

@@ -19,10 +19,9 @@ scatter,
    against_strength, curves, over_protocols) and its arguments; `each="dataset"` makes one panel per data set. For a
    figure with special needs, any function will do that takes `Selected` and gives panels and lines on what is missing;
    it may also give comparisons that the panels do not show.
-3. `claims` are the ids of the claims that the figure is about. Their effects, intervals and verdicts are shown beside
-the
-   figure, so that no statement has two numbers. `reported` adds what the paper says of single panels: a function of the
-   panels that compares levels ("the best mean is 0.82"), never what a claim compares.
+3. `claims` are the ids of claims that the figure is about, besides those whose `where` names it. Their effects, intervals
+   and verdicts are shown beside the figure, so that no statement has two numbers. `reported` adds what the paper says of single
+   panels: a function of the panels that compares levels ("the best mean is 0.82"), never what a claim compares.
 4. The legend, the notes, what is missing and how to read it are made here; `reading` adds a sentence, `series` sets
 colours.
 
@@ -103,6 +102,14 @@ class Exhibit:
         )
 
     @property
+    def compared(self) -> tuple[str, ...]:
+        """The claims that it is compared with: `claims`, and those of its paper that say to be made there."""
+        kind, _, number = self.number.rpartition(" ")
+        named = re.compile(rf"{kind}s? ([\w.]+(, | and ))*{re.escape(number)}\b(?!\.)")
+        placed = [one.id for one in CLAIMS.values() if one.paper == self.paper and named.search(one.where)]
+        return tuple(dict.fromkeys((*self.claims, *placed)))
+
+    @property
     def command(self) -> str:
         """The command that makes the runs it needs."""
         keep = " --keep all" if self.weights else ""
@@ -146,7 +153,7 @@ class Exhibit:
 
     def _claimed(self, tables: Tables, judged: Mapping[str, Judgement] | None) -> Iterator[Comparison]:
         view = View(tables)
-        for name in self.claims:
+        for name in self.compared:
             if judged is not None and name in judged:
                 yield from _comparisons(judged[name].claim, judged[name].evidence, judged[name].verdict)
             elif judged is None:

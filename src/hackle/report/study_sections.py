@@ -108,7 +108,8 @@ class Claims:
 
     def about(self, item: Exhibit) -> list[Row]:
         """The claims that a figure or table is compared with."""
-        return [row for paper in self.papers for row in paper.rows if row["claim"] in item.claims]
+        compared = set(item.compared)
+        return [row for paper in self.papers for row in paper.rows if row["claim"] in compared]
 
 
 @dataclass(frozen=True)
