@@ -8,7 +8,7 @@ import time
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
@@ -18,6 +18,7 @@ from hackle.explorer.catalogue import Catalogue
 from hackle.explorer.described import factors_of, finite, latents_of, thumbnail_of
 from hackle.explorer.exports import traversal_page
 from hackle.explorer.listing import Listing, facts_of, with_least
+from hackle.explorer.matching import match_benches
 from hackle.explorer.sheets import Labels, Sheet
 from hackle.explorer.uploads import decode_upload
 from hackle.explorer.workbench import Bench, Workbench
@@ -29,6 +30,7 @@ from hackle.pictures import nearest_row, response
 Row = Annotated[list[float], Field(min_length=1, max_length=4096)]
 Latents = Annotated[list[Row], Field(min_length=1, max_length=4096)]
 FactorRow = Annotated[list[int], Field(min_length=1, max_length=256)]
+MOST_COMPARED = 6
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
 
 
@@ -190,6 +192,15 @@ def make_routes(catalogue: Catalogue, workbench: Workbench) -> APIRouter:
                 "top": found.ranking[:3].T.tolist(),
                 "sentence": found.sentence(bench.active, len(bench.look.means)),
             }
+
+    @router.get("/match")
+    def match(runs: Annotated[str, Query(max_length=512)]) -> dict[str, Any]:
+        names = runs.split(",")
+        if len(names) > MOST_COMPARED:
+            raise ValueError(f"{len(names)} runs are too many to compare; at most {MOST_COMPARED} are taken")
+        benches = [workbench.bench(name) for name in names]
+        with workbench.heavy.turn():
+            return match_benches(benches)
 
     @router.get("/runs/{identifier}/importance")
     def importance(identifier: str) -> dict[str, Any]:

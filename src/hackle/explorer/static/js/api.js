@@ -69,6 +69,8 @@ export const readCaptured = (id) => ask(place(id, "/captured")).then((answer) =>
 export const readImportance = (id, factor = null) =>
   ask(place(id, factor === null ? "/importance" : `/importance/${factor}`)).then((answer) => answer.json());
 export const readCurves = (id, after = -1) => ask(place(id, `/curves?after=${after}`)).then((answer) => answer.json());
+export const matchLatents = (ids) =>
+  ask(`match?${new URLSearchParams({ runs: ids.join(",") })}`).then((answer) => answer.json());
 export const thumbnailAddress = (id) => `api/${place(id, "/thumbnail.png")}`;
 
 // Images as {count, height, width, channels, bytes}.

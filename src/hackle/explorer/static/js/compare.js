@@ -1,11 +1,15 @@
-// Several runs side by side: scores, traversals from the same image, what they captured, curves.
+// Several runs side by side: the same image in each, their latents matched, scores, curves.
 
-import { readCaptured, readCurves, readRun } from "./api.js";
+import { asked, remember } from "./address.js";
+import { readCurves, readRun } from "./api.js";
 import { CurvePanel, grouped } from "./curves.js";
-import { differences, factorName, factsOf, h, metricName, nats, notify, prose, scoreText, signed } from "./dom.js";
-import { heatMap } from "./heatmap.js";
-import { paint, paintTraversal } from "./picture.js";
+import { differences, factsOf, h, metricName, notify, prose, scoreText } from "./dom.js";
+import { scoreBar } from "./levels.js";
+import { showMatched, tagOf } from "./matched.js";
+import { mirror, paint } from "./picture.js";
 import { Session } from "./session.js";
+
+const letter = (at) => String.fromCharCode(65 + at);
 
 export async function showCompare(main, ids, signal) {
   main.append(h("p", { class: "waiting" }, "Opening the runs…"));
@@ -19,97 +23,89 @@ export async function showCompare(main, ids, signal) {
       h("span", { "aria-hidden": "true" }, "›"),
       h("span", { class: "here" }, "Compare"),
     );
-  const cards = runs.map((run) => ({ run, body: h("div", {}, h("p", { class: "waiting" }, "Loading the model…")) }));
-  const another = h("button", { type: "button", hidden: !runs.some((run) => run.status === "done") }, "Another image");
+  const cards = runs.map((run, at) => ({
+    run,
+    tag: letter(at),
+    body: h("div", {}, h("p", { class: "waiting" }, "Loading the model…")),
+  }));
+  const another = h("button", { type: "button", hidden: true }, "Another image");
+  const reset = h("button", { type: "button", hidden: true }, "Reset");
+  const latents = h("div", { class: "latents-matched" });
   main.replaceChildren(
-    h("div", { class: "title" }, h("h1", {}, `Comparing ${runs.length} runs`), another),
     h(
       "div",
-      { class: "columns", style: { "--count": runs.length } },
-      cards.map(({ run, body }) => h("section", { class: "card" }, heading(run), body)),
+      { class: "title" },
+      h("h1", {}, `Comparing ${runs.length} runs`),
+      h("div", { class: "buttons" }, another, reset),
     ),
+    h(
+      "div",
+      { class: "columns heads", style: { "--count": runs.length } },
+      cards.map(({ run, tag, body }) => h("section", { class: "card" }, heading(run, tag), body)),
+    ),
+    latents,
     scores(runs),
     h("section", { class: "card curves" }, h("h2", {}, "Training"), await curves(runs)),
   );
-  // The same seed gives runs of one data set the same image.
-  let seed = 1;
-  const draw = () => {
-    for (const card of cards) column(card, seed, signal);
-  };
-  another.addEventListener("click", () => {
-    seed = Math.floor(Math.random() * 2 ** 31);
-    draw();
+  await Promise.all(cards.map((card) => open(card, signal)));
+  const models = cards.filter(({ session }) => session);
+  if (signal.aborted || !models.length) return;
+  const matched = await showMatched(latents, models, signal).catch((error) => {
+    latents.replaceChildren(h("p", { class: "note" }, prose(error.message)));
+    return null;
   });
-  draw();
+  if (!matched || signal.aborted) return;
+  // The same seed gives runs of one data set the same image.
+  const begin = (seed) => matched.begin(seed).catch((error) => notify(error.message, "bad"));
+  another.addEventListener("click", () => {
+    const seed = Math.floor(Math.random() * 2 ** 31);
+    remember({ seed });
+    begin(seed);
+  });
+  reset.addEventListener("click", () => matched.reset());
+  another.hidden = models.every(({ session }) => session.model.problem);
+  reset.hidden = false;
+  await begin(Number(asked().get("seed")) || 1);
 }
 
-const name = (run) => {
+const nameOf = (run) => {
   const weight = run.facts.find((fact) => fact.name === "strength");
-  return [run.method ?? run.name, ...(weight ? [weight.text] : [])].join(" ");
+  return [run.method ? run.title : "", ...(weight ? [weight.text] : [])].join(" ");
 };
 
-const heading = (run) =>
+const heading = (run, tag) =>
   h(
     "h2",
     {},
-    h("a", { href: `#/run/${encodeURIComponent(run.id)}` }, name(run)),
-    h("small", {}, factsOf(run, ["strength"]).join(", ")),
+    tagOf(tag),
+    h("a", { href: `#/run/${encodeURIComponent(run.id)}` }, run.name),
+    h("small", {}, [nameOf(run), ...factsOf(run, ["strength"])].filter(Boolean).join(", ")),
   );
 
-async function column(card, seed, signal) {
-  const { run, body } = card;
+// The model with its image and what it makes of it, or why there is none.
+async function open(card, signal) {
   try {
-    card.session ??= await Session.open(run.id);
-    const session = card.session;
-    if (!session.model.problem) await session.from({ seed });
-    const latents = session.ordered(),
-      columns = session.columns(9);
-    const z = [session.input(session.z), ...latents.flatMap((latent) => session.row(latent.index, columns))];
-    const images = await session.decode(z);
+    const session = await Session.open(card.run.id);
     if (signal.aborted) return;
-    const original = h("canvas", { role: "img", "aria-label": "Original" }),
-      reconstruction = h("canvas", { role: "img", "aria-label": "Reconstruction" });
-    if (session.start) paint(original, session.start.image);
-    paint(reconstruction, images, 0);
-    const rows = latents.map((latent, row) => {
-      const canvas = h("canvas", { role: "img", "aria-label": `Traversal of latent z${latent.index}` });
-      const values = session.levels(latent.index, columns);
-      paintTraversal(canvas, images, { values, columns, first: 1 + row * columns, gap: 1 });
-      return h(
-        "div",
-        {
-          class: `traversal ${latent.active ? "" : "collapsed"}`,
-          title: `z${latent.index} from ${latent.ends.map(signed).join(" to ")}`,
-        },
-        h("span", { class: "name" }, `z${latent.index}`, latent.kl === null ? null : h("small", {}, nats(latent.kl))),
-        h("div", { class: "film" }, canvas),
-      );
-    });
-    const map = h("div", { class: "map" });
-    body.replaceChildren(
-      h(
-        "div",
-        { class: "twins" },
-        session.start ? h("figure", {}, original, h("figcaption", {}, "original")) : null,
-        h("figure", {}, reconstruction, h("figcaption", {}, "decoded")),
-      ),
-      h("div", { class: "traversals" }, rows),
-      map,
+    const original = h("canvas", { role: "img", "aria-label": `Original, ${card.tag}` });
+    const origin = h("figure", { hidden: true }, original, h("figcaption", {}, "original"));
+    const decoded = mirror(session, signal);
+    decoded.setAttribute("aria-label", `Decoded by ${card.tag}`);
+    session.addEventListener(
+      "change",
+      () => {
+        origin.hidden = !session.start;
+        if (session.start) paint(original, session.start.image);
+      },
+      { signal },
     );
-    if (session.model.problem) return;
-    card.captured ??= await readCaptured(run.id);
-    if (!card.captured.factors.length || signal.aborted) return;
-    const order = latents.map((latent) => latent.index);
-    map.replaceChildren(
-      heatMap({
-        title: "information on factors, nats",
-        rows: order.map((index) => `z${index}`),
-        columns: card.captured.factors.map(factorName),
-        values: order.map((index) => card.captured.posterior_information[index]),
-      }),
+    card.body.replaceChildren(
+      h("div", { class: "twins" }, origin, h("figure", {}, decoded, h("figcaption", {}, "decoded"))),
+      session.model.problem ? h("p", { class: "faint" }, prose(session.model.problem)) : "",
     );
+    card.session = session;
   } catch (error) {
-    if (!signal.aborted) body.replaceChildren(h("p", { class: "note" }, prose(error.message)));
+    if (!signal.aborted) card.body.replaceChildren(h("p", { class: "note" }, prose(error.message)));
   }
 }
 
@@ -140,13 +136,12 @@ function scores(runs) {
     return h(
       "tr",
       {},
-      h("th", { scope: "row" }, metricName(first.metric)),
-      h("td", { class: "faint" }, first.representation),
-      values.map((value) =>
+      h("th", { scope: "row" }, metricName(first.metric), h("small", {}, first.representation)),
+      values.map((value, at) =>
         h(
           "td",
           { class: `number ${value !== null && value === best ? "best" : ""}` },
-          value === null ? "–" : scoreText(value),
+          value === null ? "–" : [scoreText(value), scoreBar(value, found[at])],
         ),
       ),
       h("td", { class: "number faint" }, first.reference === null ? "" : scoreText(first.reference)),
@@ -169,8 +164,14 @@ function scores(runs) {
             "tr",
             {},
             h("th", { scope: "col" }, "metric"),
-            h("th", { scope: "col" }, "codes"),
-            runs.map((run, at) => h("th", { scope: "col", class: "number" }, name(run), h("small", {}, apart[at]))),
+            runs.map((run, at) =>
+              h(
+                "th",
+                { scope: "col", class: "number", title: run.name },
+                tagOf(letter(at)),
+                h("span", { class: "long" }, run.name, h("small", {}, `${nameOf(run)}, ${apart[at]}`)),
+              ),
+            ),
             h("th", { scope: "col", class: "number" }, "reference"),
           ),
         ),
@@ -193,7 +194,7 @@ async function curves(runs) {
     ),
   );
   const apart = differences(runs, ["strength"]),
-    names = runs.map((run, at) => `${name(run)}, ${apart[at]}`);
+    names = runs.map((run, at) => [letter(at), nameOf(run), apart[at]].filter(Boolean).join(", "));
   const terms = [...new Set(found.flatMap((groups) => [...groups.keys()]))].filter((term) =>
     found.every((groups) => (groups.get(term)?.length ?? 1) === 1),
   );

@@ -5,12 +5,20 @@ import { h, number } from "./dom.js";
 
 const FAINTEST = 0.1;
 
-export function heatMap({ title, rows, columns, values, top = null, choose = null }) {
+export function heatMap({
+  title,
+  rows,
+  columns,
+  values,
+  top = null,
+  choose = null,
+  text: write = (value) => value.toFixed(2),
+}) {
   const known = values.flat().filter((value) => value !== null);
   const most = top ?? Math.max(FAINTEST, ...known);
   const cell = (value, row, column) => {
     const share = value === null ? 0 : Math.min(1, Math.max(0, value / most));
-    const text = value === null ? "–" : value.toFixed(2);
+    const text = value === null ? "–" : write(value);
     const inner =
       choose && value !== null
         ? h("button", { type: "button", tabindex: -1, onclick: () => choose(row, column) }, text)

@@ -1,0 +1,122 @@
+"""Runs side by side in a real browser: names first, one scale of colours, everything in sight, linked and matched latents."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+import torch
+from browser_pages import PIXELS, UNNAMED, changed, needs_chromium
+from playwright.sync_api import Page, expect
+
+from hackle.explorer import create_app
+from hackle.train.model import Model
+
+pytestmark = needs_chromium
+
+
+@pytest.fixture(scope="module")
+def turned(served: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model, and the same with its latents in another order and the first of them reversed."""
+    place = tmp_path_factory.mktemp("turned")
+    model = Model.load(served / "beta")
+    model.save(place / "one")
+    weights = model.weights()
+    order, signs = torch.tensor([2, 0, 1]), torch.tensor([-1.0, 1.0, 1.0])
+    for name in ("encoder.4.linear.weight", "encoder.4.linear.bias"):
+        means, logvars = weights[name].chunk(2)
+        turned = means[order] * signs.reshape(-1, *[1] * (means.ndim - 1))
+        weights[name] = torch.cat([turned, logvars[order]])
+    weights["decoder.0.weight"] = weights["decoder.0.weight"][:, order] * signs
+    Model(model.run, model.shape, weights).save(place / "turned")
+    return place
+
+
+def listed(client: httpx.Client) -> dict[str, str]:
+    columns = {column["key"]: column for column in client.get("/api/runs").json()["columns"]}
+    texts = [[columns[key]["words"][code] for code in columns[key]["codes"]] for key in ("name", "id")]
+    return dict(zip(*texts, strict=True))
+
+
+def test_latents_in_another_order_are_matched_and_a_reversed_one_is_said(turned: Path, visit: Any) -> None:
+    client = visit(create_app(turned))
+    ids = listed(client)
+    found = client.get("/api/match", params={"runs": f"{ids['one']},{ids['turned']}"}).json()
+    assert found["by"] == "information"
+    pairs = {row[0]["latent"]: (row[1]["latent"], row[1]["sign"]) for row in found["rows"]}
+    assert pairs == {2: (0, -1), 0: (1, 1), 1: (2, 1)}
+    refused = client.get("/api/match", params={"runs": ",".join([ids["one"]] * 7)})
+    assert refused.status_code == 422
+    assert "at most 6" in refused.json()["detail"]
+
+
+def test_class_numbers_have_no_partner_among_numbers(client: httpx.Client, ids: dict[str, str]) -> None:
+    found = client.get("/api/match", params={"runs": f"{ids['beta']},{ids['gan']}"}).json()
+    assert found["by"] == "information"
+    assert [None, {"latent": 2, "sign": 1}] in found["rows"]
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_names_come_first_and_everything_is_in_sight(page: Page, ids: dict[str, str], width: int, scheme: Any) -> None:
+    page.emulate_media(color_scheme=scheme)
+    page.set_viewport_size({"width": width, "height": 800})
+    names = ("beta", "plain", "gan", "beta", "plain", "gan")
+    page.goto(f"/#/compare/{','.join(ids[name] for name in names)}")
+    page.wait_for_selector(".latents-matched[data-drawn]")
+    expect(page.locator(".maps .heat")).to_have_count(6)
+    assert page.locator(".heads h2 a").all_inner_texts() == list(names)
+    assert page.locator(".heads h2 .tag").all_inner_texts() == list("ABCDEF")
+    wide = "parts => parts.filter(part => part.getBoundingClientRect().right > innerWidth + 1).length"
+    assert (
+        page.locator(".columns > *, .heat td, .heat th, .compare .plain td, .traversal canvas").evaluate_all(wide) == 0
+    )
+    assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+    assert page.evaluate(UNNAMED) == []
+
+
+def test_one_scale_of_colours_for_all_runs(page: Page, ids: dict[str, str], client: httpx.Client) -> None:
+    page.goto(f"/#/compare/{ids['beta']},{ids['plain']}")
+    expect(page.locator(".maps .heat")).to_have_count(2)
+    information = [
+        client.get(f"/api/runs/{ids[name]}/captured").json()["posterior_information"] for name in ("beta", "plain")
+    ]
+    top = max(0.1, np.max(information))
+    cells = page.locator(".maps .heat tbody td")
+    shares = cells.evaluate_all("cells => cells.map(cell => Number(cell.style.getPropertyValue('--share')))")
+    values = cells.evaluate_all("cells => cells.map(cell => Number(cell.title.split(': ')[1]))")
+    np.testing.assert_allclose(shares, np.array(values) / top, atol=2e-3)
+    expect(page.locator(".colour-scale")).to_contain_text(f"{top:.2f} nats")
+
+
+def test_a_slider_moves_the_matched_latents_of_all_runs_and_a_link_keeps_it(
+    elsewhere: Page, turned: Path, visit: Any
+) -> None:
+    client = visit(create_app(turned))
+    ids = listed(client)
+    elsewhere.goto(f"{client.base_url}/#/compare/{ids['one']},{ids['turned']}")
+    elsewhere.wait_for_selector(".latents-matched[data-drawn]")
+    row = elsewhere.locator(".matched", has_text="reversed")
+    expect(row).to_have_count(1)
+    decoded = elsewhere.locator(".heads canvas.mirror")
+    slider = row.get_by_label("Latents A z2, B z0")
+    for key in ("End", "Home"):
+        changed(elsewhere, ".heads canvas.mirror", lambda key=key: slider.press(key), at=1)
+        elsewhere.wait_for_timeout(400)
+        # The models are the same but for the order and the sign of their latents, and so are their images.
+        one, other = (np.array(decoded.nth(at).evaluate(PIXELS).split(","), float) for at in (0, 1))
+        np.testing.assert_allclose(one, other, atol=2)
+    expect(elsewhere).to_have_url(re.compile("moved=2%3A0"))
+    strips = [row.locator("canvas").nth(at).evaluate(PIXELS).split(",") for at in (0, 1)]
+    np.testing.assert_allclose(np.array(strips[0], float), np.array(strips[1], float), atol=2)
+    before = decoded.nth(0).evaluate(PIXELS)
+    elsewhere.reload()
+    elsewhere.wait_for_selector(".latents-matched[data-drawn]")
+    assert decoded.nth(0).evaluate(PIXELS) == before
+    assert float(slider.input_value()) == 0
+    changed(elsewhere, ".heads canvas.mirror", lambda: elsewhere.get_by_role("button", name="Reset").click())
+    expect(elsewhere).not_to_have_url(re.compile("moved"))
