@@ -1,6 +1,6 @@
 """Builds the wheel, installs it into an empty environment of each Python that hackle supports, and runs `hackle demo` there.
 
-    python .ci/wheel_test.py [--steps 20] [--only 3.12]
+    python .ci/wheel_test.py [--steps 20] [--only 3.12 | --here]
 
 Interpreters are looked for on the path and among pyenv's. One that is not found is named and left out; if none is found, or a
 demo fails, the exit code is 1. Packages are those of constraints.txt.
@@ -20,12 +20,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 VERSIONS = ("3.11", "3.12", "3.13")
-# What is installed, not what lies here, is to be found; one thread per demo is enough.
+# What is installed, not what lies here, is to be found.
 CLEAN = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV"))}
 ASKED = "import sys; print('.'.join(map(str, sys.version_info[:2])))"
 LOOKED_AT = """
 import hackle
-from pathlib import Path
 assert "site-packages" in hackle.__file__, hackle.__file__
 for name in hackle.__all__:
     assert getattr(hackle, name) is not None
@@ -78,8 +77,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--steps", type=int, default=20, help="updates of the demo's model; its own default is 1,000")
     parser.add_argument("--only", choices=VERSIONS, help="one version of Python instead of all that are found")
+    parser.add_argument("--here", action="store_true", help="only the Python that runs this")
     options = parser.parse_args()
-    found = {version: interpreter(version) for version in ([options.only] if options.only else VERSIONS)}
+    if options.here:
+        found: dict[str, str | None] = {".".join(map(str, sys.version_info[:2])): sys.executable}
+    else:
+        found = {version: interpreter(version) for version in ([options.only] if options.only else VERSIONS)}
     failed = []
     with tempfile.TemporaryDirectory() as place:
         wheel = built(Path(place))

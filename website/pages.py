@@ -47,26 +47,26 @@ def contributing(text: str) -> str:
 
 def expanded(nav: list[Any], pages: dict[str, str]) -> list[Any]:
     """A navigation in which each folder, `methods/`, is the list of its pages, in the order in which its index.md links them;
-    pages that it does not link come last. `pages` holds every page's text by its path.
+    pages that it does not link come last. What is not written yet is left out. `pages` holds every page's text by its path.
 
     >>> pages = {"a/index.md": "[two](two.md), [one](one.md)", "a/one.md": "", "a/two.md": "", "b.md": ""}
     >>> expanded(["b.md", {"A": "a/"}], pages)
     ['b.md', {'A': ['a/index.md', 'a/two.md', 'a/one.md']}]
-    >>> expanded([{"All": ["a/", "b.md"]}], pages)
+    >>> expanded([{"All": ["a/", "b.md", "unwritten.md"]}, {"Later": "c/"}], pages)
     [{'All': ['a/index.md', 'a/two.md', 'a/one.md', 'b.md']}]
     """
     found: list[Any] = []
     for entry in nav:
         if isinstance(entry, dict):
             ((title, inside),) = entry.items()
-            inside = [inside] if isinstance(inside, str) and inside.endswith("/") else inside
-            found.append({title: inside if isinstance(inside, str) else expanded(inside, pages)})
+            if within := expanded([inside] if isinstance(inside, str) else inside, pages):
+                found.append({title: within})
         elif entry.endswith("/"):
             held = [path for path in pages if path.startswith(entry) and "/" not in path.removeprefix(entry)]
             linked = [entry + name for name in _LINK.findall(pages.get(f"{entry}index.md", ""))]
             order = dict.fromkeys([f"{entry}index.md", *linked, *sorted(held)])
             found += [path for path in order if path in held]
-        else:
+        elif entry in pages:
             found.append(entry)
     return found
 
