@@ -112,5 +112,9 @@ class Docstrings(griffe.Extension):
         fields = {attribute.name: about for attribute in attributes if (about := _field(attribute))}
         listed = "\n".join(f"- `{name}`: {about}" for name, about in fields.items())
         if cls.docstring is not None:
-            text = with_arguments(with_code(cls.docstring.value), set(cls.members))
+            init = cls.members.get("__init__")
+            arguments = (
+                {parameter.name for parameter in init.parameters} if isinstance(init, griffe.Function) else set()
+            )
+            text = with_arguments(with_code(cls.docstring.value), set(cls.members) | arguments)
             cls.docstring.value = f"{text}\n\n{listed}" if listed else text
