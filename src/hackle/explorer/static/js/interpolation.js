@@ -78,7 +78,7 @@ export function showInterpolation(place, session, signal) {
       end(0, "from"),
       h(
         "div",
-        { class: "way" },
+        { class: "course" },
         h(
           "div",
           {},
