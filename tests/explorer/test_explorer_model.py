@@ -84,6 +84,16 @@ def test_the_mark_stands_on_the_tile_of_the_value(page: Page, ids: dict[str, str
     expect(film).to_have_attribute("aria-valuetext", values[1])
 
 
+def test_the_line_between_two_images_has_room_and_an_axis(page: Page, ids: dict[str, str]) -> None:
+    open_model(page, ids)
+    page.get_by_role("tab", name="Interpolate").click()
+    page.wait_for_selector(".tool[data-drawn] .between")
+    box = page.locator(".between .film").bounding_box()
+    assert box is not None
+    assert box["width"] > 600
+    assert page.locator(".between .axis span").all_text_contents()[::5] == ["0%", "50%", "100%"]
+
+
 @BOTH
 def test_a_number_that_cannot_be_decoded_is_refused_at_its_field(page: Page, ids: dict[str, str], width: int) -> None:
     page.set_viewport_size({"width": width, "height": 800})

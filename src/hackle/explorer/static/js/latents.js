@@ -227,6 +227,8 @@ export function latentPanel(session, signal) {
           ].map(([value, text]) => h("option", { value, selected: value === session.measure }, text)),
         ),
       );
+  // What stands on sliders is explained where there are some.
+  const sliders = session.latents.some(({ prior }) => prior !== "categorical");
   const legend = session.model.problem
     ? null
     : h(
@@ -239,7 +241,9 @@ export function latentPanel(session, signal) {
           ["data", "range of the data: all but 2% of the means"],
           ["bulk", "bulk of the prior"],
           ["use", [term("KL"), " in ", term("nats")]],
-        ].map(([key, text]) => h("span", { class: `entry ${key}` }, h("span", { class: `key ${key}` }), text)),
+        ]
+          .filter(([key]) => sliders || key === "use")
+          .map(([key, text]) => h("span", { class: `entry ${key}` }, h("span", { class: `key ${key}` }), text)),
       );
   return h(
     "section",
