@@ -287,15 +287,14 @@ def test_an_undecided_verdict_says_whether_the_interval_or_the_correction_leaves
     )
     corrected = judge(made, [rises()] * 50)[0]
     assert corrected.verdict == "undecided"
-    assert (
-        f"the interval lies inside, but p is {corrected.p_corrected:.2g} after correction over 50" in corrected.reason
-    )
+    said = f"the interval lies in the region, but p = {corrected.p_corrected:.2g} after correction over 50 claims: undecided"
+    assert corrected.why == said
     across = next(found for found in trials(0.1, 5) if found.verdict == "undecided")
-    assert "the interval reaches across the bound" in across.reason
+    assert "the interval reaches across the bound, p = " in across.why
     both = (*rises("dsprites").strata, *rises("cars3d").strata)
     every = Claim("x", "test", "", "", "", Region(low=0.1), difference("mig"), both, combine="every")
     one = judge(made, [every])[0]
-    assert "holds only where all of them have runs" in one.reason
+    assert "holds only where all of them have runs" in one.why
 
 
 def test_verdicts_as_a_table() -> None:

@@ -14,6 +14,7 @@ from typing import Literal
 import pandas as pd
 
 from hackle.claims.claim import Claim, Evidence
+from hackle.claims.reasons import lacking, what_it_takes, why
 from hackle.claims.statistics import LEVEL, holm
 from hackle.claims.view import View
 from hackle.store.tables import Tables
@@ -40,6 +41,11 @@ class Judgement:
         if self.verdict == "undecided":
             return min(self.p_corrected, self.against_corrected)
         return self.p_corrected if self.verdict == "holds" else self.against_corrected
+
+    @property
+    def why(self) -> str:
+        """Why the verdict is what it is, in one line."""
+        return why(self.claim, self.evidence, self.verdict, self.p_corrected, self.against_corrected, self.tested)
 
     @property
     def share(self) -> str:
@@ -69,7 +75,7 @@ def judge(tables: Tables | View, claims: Iterable[Claim]) -> list[Judgement]:
 
 def _judgement(claim: Claim, evidence: Evidence, p: float, against: float, tested: int) -> Judgement:
     if evidence.estimate is None:
-        return Judgement(claim, evidence, p, against, tested, "undecided", _lacking(claim, evidence))
+        return Judgement(claim, evidence, p, against, tested, "undecided", lacking(claim, evidence))
     inside, outside = (test(evidence.low, evidence.high) for test in (claim.region.contains, claim.region.excludes))
     verdict: Verdict = "undecided"
     if inside and p <= LEVEL:
@@ -82,32 +88,8 @@ def _judgement(claim: Claim, evidence: Evidence, p: float, against: float, teste
     if evidence.borrowed:
         found += f" (with runs of other studies where {claim.study or claim.paper} has none)"
     if verdict == "undecided":
-        found += f"; {_why_undecided(claim, p, against, tested, inside, outside)}; {_more(evidence)}"
+        found += f"; {what_it_takes(evidence)}"
     return Judgement(claim, evidence, p, against, tested, verdict, found)
-
-
-def _why_undecided(claim: Claim, p: float, against: float, tested: int, inside: bool, outside: bool) -> str:
-    if not inside and not outside:
-        return "the interval reaches across the bound"
-    if inside and p == 1 and claim.combine == "every":
-        return "the interval lies inside, but what is said of every stratum holds only where all of them have runs"
-    place, chance = ("inside", p) if inside else ("outside", against)
-    return f"the interval lies {place}, but p is {chance:.2g} after correction over {tested} claims"
-
-
-def _more(evidence: Evidence) -> str:
-    if evidence.runs_needed is None:
-        return "too near the bound for any reasonable number of runs"
-    return f"about {evidence.runs_needed} runs would decide, there are {evidence.runs}"
-
-
-def _lacking(claim: Claim, evidence: Evidence) -> str:
-    """Why there is no estimate, and what to run."""
-    lacks = list(evidence.missing) or [
-        f"too few seeds ({', '.join(f'{name}: {seeds}' for name, (_, seeds) in evidence.strata.items())})"
-    ]
-    shown = "; ".join(lacks[:3]) + (f"; and {len(lacks) - 3} more" if len(lacks) > 3 else "")
-    return f"{shown}. {evidence.runs_needed} runs needed: {claim.command}"
 
 
 def as_frame(judgements: Sequence[Judgement]) -> pd.DataFrame:
@@ -140,6 +122,8 @@ def as_frame(judgements: Sequence[Judgement]) -> pd.DataFrame:
                 "runs": found.evidence.runs,
                 "runs_needed": found.evidence.runs_needed,
                 "borrowed": found.evidence.borrowed,
+                "chance": found.chance,
+                "why": found.why,
                 "reason": found.reason,
                 "missing": "; ".join(found.evidence.missing),
                 "command": found.claim.command,

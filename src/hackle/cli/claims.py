@@ -133,7 +133,7 @@ def _print_reasons(console: Console, paper: str, judgements: Sequence[Judgement]
         line = " · ".join(fact for fact in facts if fact)
         marked = verdict, _STYLES[judgement.verdict]
         console.print(Text.assemble(f" {name}  ", marked, f"  {line}"), highlight=False, soft_wrap=True)
-        for sentence in (judgement.claim.statement, judgement.reason):
+        for sentence in (judgement.claim.statement, judgement.reason, judgement.why):
             console.print(Text(f"    {sentence}"), soft_wrap=True)
 
 
