@@ -99,6 +99,7 @@ def test_reasons_tell_the_claim_and_what_to_run(tmp_path: Path, capsys: pytest.C
     assert lines[at + 1] == f"    {sentence}"
     assert lines[at + 2].startswith("    fall of MIG from σ = 0 to 0.9 is 0.1")
     assert lines[at + 2].endswith(", claimed above 0.01, on 1 of 3: vae on dsprites")
+    assert lines[at + 3] == "    the interval lies in the region, p < 0.001 after correction over 2 claims: holds"
     at = lines.index(" mig-factor-vae-10  undecided  Figure 1 · 0 of 3 strata · 0 runs")
     assert "no runs of factor-vae on dsprites, latents 10, strength 35.0, correlation 0.0;" in lines[at + 2]
     assert "runs needed: hackle study run yang2020 --out DIR --seeds 10 --datasets dsprites" in lines[at + 2]
