@@ -18,6 +18,7 @@ from hackle.figures import FIGURES, Chart, draw
 from hackle.figures import words as figure_words
 from hackle.figures.selection import Runs, doubts, select
 from hackle.store.tables import RUN_COLUMNS, SCORE_COLUMNS, Tables
+from hackle.studies import STUDIES
 from papers.world_duan import duan2020
 from papers.world_hsu import hsu2023
 from papers.world_labels import locatello2020_labels
@@ -485,6 +486,7 @@ def test_ids_say_where_a_figure_stands() -> None:
         assert exhibit.paper in PAPERS
         assert exhibit.number.lower().replace(" ", "-").replace("a.18", "a18") in name
         assert exhibit.command.startswith("hackle study run ")
+        assert exhibit.study in STUDIES
 
 
 def test_one_of_each_kind_is_drawn(charts: dict[str, Chart]) -> None:

@@ -268,7 +268,7 @@ def test_figures_of_infogan_tell_codes_and_classes_apart(models: Tables) -> None
         stopped = {"stops_early" in records[run] for run in chosen["run"]}
         assert stopped == {number not in (24, 36)}
         shown[number] = exhibit(models)
-    assert [panel.title for panel in shown[25].panels] == [f"seed {seed}" for seed in range(5)]
+    assert [panel.title for panel in shown[25].panels] == [f"InfoGAN λ = 1, seed {seed}" for seed in range(5)]
     assert shown[25].panels[0].y.ticks == ("code 1", "code 2")
     assert shown[24].panels[0].level == (0.5, "all called real")
     slower = shown[24].panels[0].points.groupby("series")["run"].unique()

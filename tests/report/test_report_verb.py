@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import hackle
 from hackle.cli.main import main
 from hackle.core.records import record_hash
 from hackle.core.types import HackleError
@@ -95,6 +96,16 @@ def test_runs_with_kept_weights_are_pictured(study: Path, squares: Any, monkeypa
     assert (traversed.x.ticks[0], traversed.x.ticks[-1]) == ("−2", "2")
     assert "VAE, convolutional encoder: no traversals" in " ".join(chart.missing)
     assert tables.array("mutual_information").keys() == read(study).array("mutual_information").keys()
+
+
+def test_models_that_come_with_hackle_are_pictured() -> None:
+    tables = with_pictures(read("hackle-2026"), "hackle-2026")
+    run = hackle.load_model("beta-vae/dsprites").run
+    assert tables.array("latents")[record_hash(run)].shape == (run.latents, 4)
+    (panel,) = FIGURES["kim2018-figure-6"](tables, judged={}).panels
+    assert panel.title.startswith("β-VAE β = 16, seed 0, FactorVAE score")
+    assert panel.picture is not None
+    assert panel.picture.shape == (12 * 66 + 2, 11 * 66 + 2, 3)
 
 
 def test_a_data_set_that_is_not_here_leaves_the_pictures_out(

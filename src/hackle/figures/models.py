@@ -66,20 +66,17 @@ def _array(tables: Tables, name: str, run: str, what: str) -> np.ndarray:
 
 
 def shown_run(chosen: Selected, pictures: str, metric: str, title: str) -> tuple[str, str]:
-    """The first run whose weights were kept, or that with the highest score, and the panel's title with its seed and score."""
+    """The first run whose weights were kept, or that with the highest score, and the panel's title with what it is."""
     made = chosen.tables.array(pictures)
     rows = chosen.having(metric).sort_values(metric, ascending=False, kind="stable") if metric else chosen.frame
     row = next((row for row in rows.to_dict("records") if row["run"] in made), None)
     if row is None:
         raise Lacking(f"{title or 'this figure'}: the weights of its runs were not kept")
-    told = f"seed {row['seed']:g}"
+    told = f"{words.method(row['method'], row['strength'])}, seed {row['seed']:g}"
     if metric:
         name, best = words.measure(metric).label, rows[metric].iloc[0]
-        told = f"{words.method(row['method'], row['strength'])}, {told}, {name} {row[metric]:.2f}"
-        told += f" (the best, {best:.2f}, was not kept)" if best > row[metric] else ""
-    if told.startswith(title):
-        return row["run"], told
-    return row["run"], title if told in title else f"{title}\n{told}"
+        told += f", {name} {row[metric]:.2f}" + (f" (the best, {best:.2f}, was not kept)" if best > row[metric] else "")
+    return row["run"], told if title in told else f"{title}\n{told}"
 
 
 def traversed(chosen: Selected, metric: str = "", *, title: str = "", **layout: Any) -> Panel:

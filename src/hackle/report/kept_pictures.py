@@ -29,6 +29,8 @@ from hackle.pictures import (
     samples,
     to_bytes,
 )
+from hackle.shipped import TRAINED
+from hackle.shipped.models import cards
 from hackle.store.tables import Tables
 from hackle.train.model import Model
 
@@ -42,16 +44,24 @@ PICTURES: dict[str, Callable[[Look], NDArray[Any]]] = {
 }
 
 
+def _has_weights(place: Path) -> bool:
+    return (place / "weights.safetensors").is_file()
+
+
 class KeptLooks(Mapping[str, Look]):
-    """By hash, a look at each run with readable weights in the study's folder whose data set is available."""
+    """By hash, a look at each run whose data set is available, with readable weights in the study's folder or among the models
+    that come with hackle."""
 
     def __init__(self, folder: Path, runs: Mapping[str, str], root: Path | None, trust: bool) -> None:
-        self._folder, self._root, self._trust = folder, root, trust
+        self._root, self._trust = root, trust
         self._datasets: dict[str, Dataset | None] = {}
         self._unreadable: set[str] = set()
         # Several pictures of a run are requested one after the other.
         self._last: tuple[str, Look | None] = ("", None)
-        self._runs = {run: dataset for run, dataset in runs.items() if (folder / run / "weights.safetensors").is_file()}
+        shipped = {card["run"]: TRAINED / name for name, card in cards().items()}
+        places = {run: folder / run if _has_weights(folder / run) else shipped.get(run) for run in runs}
+        self._places = {run: place for run, place in places.items() if place is not None}
+        self._runs = {run: runs[run] for run in self._places}
 
     def _dataset(self, name: str) -> Dataset | None:
         if name not in self._datasets:
@@ -69,7 +79,7 @@ class KeptLooks(Mapping[str, Look]):
             return None
         if run != self._last[0]:
             try:
-                self._last = run, Look.of(Model.load(self._folder / run, trust=self._trust), dataset, n=200)
+                self._last = run, Look.of(Model.load(self._places[run], trust=self._trust), dataset, n=200)
             except (HackleError, ValueError) as error:
                 warnings.warn(f"there are no pictures of the run {run}: {error}", stacklevel=2)
                 self._unreadable.add(run)
@@ -112,7 +122,7 @@ class KeptPictures(Mapping[str, NDArray[Any]]):
 
 
 def with_pictures(tables: Tables, folder: str | Path, root: str | Path | None = None, *, trust: bool = False) -> Tables:
-    """The tables of a study's folder with pictures of the runs whose weights were kept.
+    """The tables of a study's folder with pictures of the runs whose weights were kept, or come with hackle.
 
     root: the folder of data sets. trust: import what the runs' records name, as in `Model.load`.
     """
