@@ -57,7 +57,7 @@ def test_the_codes_of_the_charts_are_of_the_quality_that_they_are_said_to_be() -
     assert best > 0.9 > 0.5 > rotated > 0.1 > noise
 
 
-@pytest.mark.parametrize("name", ["dsprites", "rooms3d"])
+@pytest.mark.parametrize("name", ["dsprites", "color-dsprites"])
 def test_sheets_show_the_data_sets(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HACKLE_DATA", str(tmp_path))
     kept = Image.open(BytesIO((FOLDER / "datasets" / f"{name}.webp").read_bytes())).convert("RGB")
