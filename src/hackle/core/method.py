@@ -61,6 +61,10 @@ class Method:
     """Whether its loss has a KL term of each image's posterior whose weight may rise from 0 to 1 (`Run.kl_warmup`)."""
     supervision: ClassVar[Literal["none", "pairs", "labels"]] = "none"
     """What its loss needs beside images: the second images of `Run.pairs`, the labels of `Run.labels`, or neither."""
+    independent_given_images: ClassVar[bool] = True
+    """Whether means and logvars say all of a posterior, but for the run's correlation: its latents are otherwise independent
+    given the image. If not, `covariance_root(nets, run, images)` gives means (b, l) and roots L (b, l, l) of the covariances
+    L Lᵀ."""
     takes_bfloat16: ClassVar[bool] = True
     """Whether its networks may compute in bfloat16. Adversarial methods train in float32."""
 

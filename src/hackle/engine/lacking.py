@@ -91,7 +91,10 @@ def _subject(run: Run, grid: FactorGrid | None, protocol: Protocol) -> Subject:
     """What is known about a run's model before it is loaded, from which metrics say whether they fit."""
     codes = len(run.method.discrete(run))
     left_out = bool(run.drawing.left_out)
-    return Subject(grid, protocol, codes, likelihood=about(run.method).has_likelihood, left_out=left_out)
+    method = about(run.method)
+    dependent = not method.independent_given_images
+    likelihood = method.has_likelihood and not dependent
+    return Subject(grid, protocol, codes, not dependent, likelihood, left_out, dependent)
 
 
 def grid_of_data(dataset: str, root: str | Path | None) -> FactorGrid | None:

@@ -116,7 +116,9 @@ class Evaluation(Protocol):
 class Subject:
     """What decides which metrics apply. grid: the data set's factors; if None (not available), they are assumed to
     satisfy every need except "a continuous factor". codes: how many there are. posteriors, likelihood: whether the
-    model has posteriors and a likelihood of images. left_out: whether its training left combinations of factors out."""
+    model has posteriors and a likelihood of images. left_out: whether its training left combinations of factors out.
+    autoregressive: whether its latents depend on each other given the image; it then counts as having neither of the two,
+    since the metrics that need them take latents to be independent."""
 
     grid: FactorGrid | None
     protocol: Any
@@ -124,6 +126,7 @@ class Subject:
     posteriors: bool = True
     likelihood: bool = True
     left_out: bool = False
+    autoregressive: bool = False
 
 
 Need = Literal[
@@ -137,6 +140,7 @@ Need = Literal[
     "a likelihood",
     "left-out combinations",
     "interventions",
+    "an autoregressive posterior",
 ]
 
 
@@ -165,6 +169,8 @@ def _lacks(need: Need, subject: Subject) -> str:
         return "" if subject.posteriors else hint
     if need == "a likelihood":
         return "" if subject.likelihood else "a hackle model whose decoder gives images a likelihood"
+    if need == "an autoregressive posterior":
+        return "" if subject.autoregressive else "a model whose latents depend on each other given the image"
     if need == "left-out combinations":
         return "" if subject.left_out else "a model whose training left combinations of factors out (drawing.left_out)"
     if need == "a continuous factor":

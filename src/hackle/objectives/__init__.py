@@ -9,6 +9,7 @@ from hackle.core.types import Method
 from hackle.objectives.ada_gvae import AdaGVAE, AdaMLVAE
 from hackle.objectives.adversarial_autoencoder import AdversarialAutoencoder
 from hackle.objectives.annealed_vae import AnnealedVAE
+from hackle.objectives.autoregressive_vae import AutoregressiveVAE
 from hackle.objectives.beta_tcvae import BetaTCVAE
 from hackle.objectives.beta_vae import BetaVAE
 from hackle.objectives.control_vae import ControlVAE
@@ -61,6 +62,7 @@ __all__ = [
     "AdaMLVAE",
     "AdversarialAutoencoder",
     "AnnealedVAE",
+    "AutoregressiveVAE",
     "BetaTCVAE",
     "BetaVAE",
     "ControlVAE",

@@ -13,6 +13,7 @@ import torch
 from numpy.typing import NDArray
 
 from hackle.core.factors import FactorGrid, Kind, scored_factors
+from hackle.core.method import about
 from hackle.core.types import Dataset
 from hackle.information import (
     FactorInformation,
@@ -59,9 +60,15 @@ class EncodedPlan:
     @property
     def subject(self) -> Subject:
         """What decides which metrics apply."""
-        likelihood = self.model is not None and self.model.has_likelihood
+        likelihood = self.model is not None and self.model.has_likelihood and not self.autoregressive
         left_out = self.plan.exposure is not None
-        return Subject(self.grid, self.protocol, self.posterior.width, self.has_posteriors, likelihood, left_out)
+        codes = self.posterior.width
+        return Subject(self.grid, self.protocol, codes, self.has_posteriors, likelihood, left_out, self.autoregressive)
+
+    @property
+    def autoregressive(self) -> bool:
+        """Whether the model's latents depend on each other given the image."""
+        return self.model is not None and not about(self.model.run.method).independent_given_images
 
     @cached_property
     def codes(self) -> Codes:
@@ -89,7 +96,7 @@ class EncodedPlan:
 
     @property
     def has_posteriors(self) -> bool:
-        return self.posterior.has_posterior
+        return self.posterior.has_posterior and not self.autoregressive
 
     def _posteriors_of(self, index: NDArray[np.int64]) -> Posterior:
         """Means and logvars. Class numbers are spread evenly over the range that metrics of posteriors cut into bins, so

@@ -325,6 +325,19 @@ class Model:
         return self.run.method.encode(self._nets, self.run, self._tensor(images))
 
     @torch.no_grad()
+    def covariance_root(self, images: ArrayLike | Tensor) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Of a method whose latents depend on each other given the image: means (n, l) and the roots L (n, l, l) of the
+        posteriors' covariances L Lᵀ."""
+        if about(self.run.method).independent_given_images:
+            raise ModelError(
+                f"the latents of {type(self.run.method).__name__} are independent given the image; encode gives their logvars"
+            )
+        root_of: Any = self.run.method.covariance_root  # type: ignore[attr-defined]
+        parts = [root_of(self._nets, self.run, part) for part in self._tensor(images).split(self._chunk)]
+        means, roots = (torch.cat(side).cpu().numpy() for side in zip(*parts, strict=True))
+        return means, roots
+
+    @torch.no_grad()
     def output(self, z: Tensor) -> Tensor:
         """The decoder's output, logits or means of the pixels, for codes (b, c)."""
         if not self.has_likelihood:
