@@ -379,11 +379,6 @@ class Run:
                 f"held_out is {self.held_out}, but under {type(self.method).__name__} images have no likelihood, so that those "
                 "kept from training would have no ELBO; leave it at 0"
             )
-        if self.held_out and is_method(type(self.method)) and not about(self.method).independent_given_images:
-            raise RunError(
-                f"held_out is {self.held_out}, but the ELBO of held-out images takes latents to be independent given the "
-                f"image, which those of {type(self.method).__name__} are not; leave it at 0"
-            )
         if self.kl_warmup and is_method(type(self.method)) and not about(self.method).warms_up:
             raise RunError(
                 f"kl_warmup is {self.kl_warmup:g}, but the loss of {type(self.method).__name__} has no KL term of posteriors "

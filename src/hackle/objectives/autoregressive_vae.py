@@ -34,7 +34,7 @@ def outputs_of(latents: int) -> int:
 
 
 def posterior_of(outputs: tuple[Tensor, Tensor], latents: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Means (b, l), logvars (b, l) of each latent given those before it, and coefficients A (b, l, l), of an encoder's outputs."""
+    """Means (b, l), logvars (b, l) of latents given those before, and coefficients A (b, l, l), of an encoder's outputs."""
     values = torch.cat(outputs, dim=-1)
     widths = [latents, latents, *range(latents)]
     means, logvars, *below, _ = values.split([*widths, values.shape[-1] - sum(widths)], dim=-1)

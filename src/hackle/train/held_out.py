@@ -19,6 +19,7 @@ from hackle.core.method import about, real_codes
 from hackle.core.randomness import Stream
 from hackle.core.types import Images, Run, RunError
 from hackle.kernels import posterior_sample, unit_interval
+from hackle.objectives.autoregressive_vae import divergence
 from hackle.objectives.vae import negative_log_likelihood
 
 if TYPE_CHECKING:
@@ -89,8 +90,13 @@ def remaining(
 
 def _errors(nets: Any, run: Any, images: Tensor, noise: Tensor) -> Tensor:
     """The sums over a batch of the reconstruction error and of the KL, (2,)."""
-    method = run.method
-    means, logvars = method.encode(nets, run, unit_interval(images, torch.float32))
+    method, pixels = run.method, unit_interval(images, torch.float32)
+    if not about(method).independent_given_images:
+        means, root = method.covariance_root(nets, run, pixels)
+        z = means + (root @ noise.unsqueeze(-1)).squeeze(-1)
+        errors = negative_log_likelihood(nets("decoder", z), images, run.likelihood)
+        return torch.stack([errors.sum(), divergence(means, root)[0].sum()])
+    means, logvars = method.encode(nets, run, pixels)
     z, per_latent = posterior_sample(means, logvars, noise, run.correlation)
     output = nets("decoder", about(method).decoder_input(method, nets, run, z))
     errors = negative_log_likelihood(output, images, run.likelihood)
@@ -115,7 +121,8 @@ def held_out_terms(fleet: Fleet) -> list[dict[str, float]]:
         sums += fleet.each(_errors, images.held_images(start, stop, stream), noise)
     means = (sums / count).tolist()
     real, _ = real_codes(codes)
-    constants = [float(correlation_divergence(run.correlation, len(real))) for run in fleet.runs]
+    whole = not about(run.method).independent_given_images
+    constants = [0.0 if whole else float(correlation_divergence(each.correlation, len(real))) for each in fleet.runs]
     return [
         {
             "held_out_elbo": -(error + kl + constant),
