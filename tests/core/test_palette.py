@@ -37,7 +37,16 @@ def test_every_variable_that_a_page_uses_is_there() -> None:
         text = path.read_text(encoding="utf-8")
         used = set(re.findall(r"var\((--[\w-]+)", text)) - set(re.findall(r"(--[\w-]+)\"?:", text))
         # Set by scripts and templates on single elements, or by the style sheet that comes with it.
-        assert used - defined <= {"--share", "--count", "--columns", "--natural", "--start", "--bar-soft", "--c"}, path
+        assert used - defined <= {
+            "--share",
+            "--count",
+            "--columns",
+            "--natural",
+            "--start",
+            "--bar-soft",
+            "--deepest",
+            "--c",
+        }, path
 
 
 def contrast(first: str, second: str) -> float:

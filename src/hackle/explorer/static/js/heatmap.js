@@ -26,7 +26,6 @@ export function heatMap({
     return h(
       "td",
       {
-        class: share > 0.55 ? "strong" : "",
         style: { "--share": share.toFixed(3) },
         title: `${rows[row]}, ${columns[column]}: ${number(value, 4)}`,
       },

@@ -105,6 +105,7 @@ function slider(session, latent) {
     refuse("");
   };
   const refuse = (text) => {
+    if (refusal.textContent === text) return;
     refusal.textContent = text;
     value.setAttribute("aria-invalid", String(text !== ""));
   };
