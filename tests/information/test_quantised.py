@@ -13,7 +13,14 @@ from scipy.special import entr, ndtri
 from scipy.stats import norm
 
 from hackle.information.posterior import PosteriorError, Posteriors
-from hackle.information.quantised import Bins, OutOfRangeWarning, quantise, quantised_factor_information
+from hackle.information.quantised import (
+    Bins,
+    OutOfRangeWarning,
+    bins_over,
+    data_range,
+    quantise,
+    quantised_factor_information,
+)
 
 
 def channel(s: float, n: int = 4000) -> Posteriors:
@@ -134,3 +141,37 @@ def test_bins_must_be_a_number_of_bins(bins):
 def test_bounds_must_be_an_interval(bounds):
     with pytest.raises(PosteriorError, match="bounds are"):
         Bins(10, bounds)
+
+
+def test_the_rectangle_rule_by_hand_and_in_the_limit():
+    """A.10: the density at each bin's centre, scaled so that the masses inside the range sum to one."""
+    cut = Bins(10, (-4.0, 4.0), "rectangle")
+    means, logvars = torch.tensor([0.3, -5.0], dtype=torch.float64), torch.tensor([-1.0, 0.5], dtype=torch.float64)
+    heights = norm.pdf(np.arange(-3.6, 4, 0.8), means[:, None], np.exp(0.5 * logvars[:, None].numpy()))
+    np.testing.assert_allclose(cut.masses(means, logvars), heights / heights.sum(axis=1, keepdims=True), atol=1e-12)
+    far = cut.masses(torch.tensor([1e4], dtype=torch.float64), torch.tensor([-20.0], dtype=torch.float64))
+    assert far[0, -1] == 1.0
+    for s in (0.3, 0.9):
+        exact, areas = (quantise(channel(s), Bins(400, rule=rule)) for rule in ("exact", "rectangle"))
+        assert areas.information[0] == pytest.approx(exact.information[0], abs=2e-3)
+        assert areas.entropies[0] == pytest.approx(exact.entropies[0], abs=2e-3)
+    # A posterior far narrower than a bin is put whole into the bin with the nearest centre.
+    narrow = quantise(Posteriors([[-0.1], [0.1]], [[-20.0], [-20.0]]), Bins(8, rule="rectangle"))
+    assert narrow.information[0] == pytest.approx(math.log(2))
+    with pytest.raises(PosteriorError, match="expected exact or rectangle"):
+        Bins(8, rule="trapezoid")  # type: ignore[arg-type]
+
+
+def test_the_range_of_the_data_holds_the_mass_of_every_posterior():
+    """A.12: mean ± s √(2πe), at the most distant posteriors; a uniform code over it bounds every Gaussian's entropy."""
+    rng = np.random.default_rng(0)
+    points = Posteriors(10 * rng.normal(size=(200, 2)), rng.normal(size=(200, 2)))
+    low, high = data_range(points)
+    deviations = np.exp(0.5 * points.logvars)
+    assert low == pytest.approx((points.means - 4.132731 * deviations).min(), abs=1e-4)
+    assert high == pytest.approx((points.means + 4.132731 * deviations).max(), abs=1e-4)
+    assert norm.cdf(low, points.means, deviations).max() + norm.sf(high, points.means, deviations).max() < 1e-4
+    assert bins_over(points, 50, "data") == Bins(50, (low, high))
+    assert (np.log(high - low) >= 0.5 * np.log(2 * math.pi * math.e * np.exp(points.logvars))).all()
+    with pytest.raises(PosteriorError, match="expected a pair of numbers, or data"):
+        bins_over(points, 50, "all")  # type: ignore[arg-type]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from hackle.information.ranks import rank_correlations, spearman, spearman_matrix
+from hackle.information.ranks import agreement, rank_correlations, spearman, spearman_matrix
 
 
 def scipys(left: Any, right: Any) -> float:
@@ -65,3 +65,20 @@ def test_the_matrix_has_every_pair_of_columns(missing: bool) -> None:
         for j in range(4):
             both = np.isfinite(left[:, i]) & np.isfinite(right[:, j])
             assert found[i, j] == pytest.approx(scipys(left[both, i], right[both, j]))
+
+
+def test_how_two_metrics_agree_by_hand() -> None:
+    """Kendall's τ by counting pairs of models, Pearson's r by its formula; scores that are missing are left out."""
+    rng = np.random.default_rng(2)
+    first = rng.normal(size=30)
+    second = 0.6 * first + rng.normal(size=30)
+    found = agreement([*first, np.nan, 1.0], [*second, 3.0, np.inf])
+    pairs = [np.sign((first[i] - first[j]) * (second[i] - second[j])) for i in range(30) for j in range(i)]
+    assert found.kendall == pytest.approx(np.mean(pairs))
+    assert found.pearson == pytest.approx(np.corrcoef(first, second)[0, 1])
+    assert found.spearman == pytest.approx(spearman(first, second))
+    assert all(0 < p < 0.05 for p in found.p_values)
+    assert math.isnan(agreement([1, 2, 3], [1, 1, 1]).kendall)
+    assert math.isnan(agreement([1, 2], [2, 1]).pearson)
+    with pytest.raises(ValueError, match="one score of each model in both"):
+        agreement([1, 2, 3], [1, 2])

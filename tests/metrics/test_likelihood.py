@@ -2,12 +2,14 @@
 
 import math
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 
 from hackle.information import PosteriorError
+from hackle.metrics import METRICS
 from hackle.metrics.checks import MetricError
 from hackle.metrics.likelihood import (
     active_units,
@@ -192,3 +194,19 @@ def test_bad_input_is_refused(call, said):
 def test_bad_posteriors_are_refused():
     with pytest.raises(PosteriorError, match="means hold nan"):
         kl_divergence([[np.nan], [0.0]], [[0.0], [0.0]])
+
+
+def test_the_bound_over_all_images_does_not_depend_on_the_parts_they_come_in():
+    model = linear(widen=0.4)
+    one = importance_weighted_bound(model, IMAGES, particles=50, seed=3)
+    parts = [importance_weighted_bound(model, IMAGES[a:b], 50, seed=3, first=a) for a, b in ((0, 2), (2, 5))]
+    np.testing.assert_array_equal(np.concatenate(parts), one)
+    evaluation = SimpleNamespace(
+        seed=3,
+        correlation=0.0,
+        protocol=SimpleNamespace(particles=50),
+        every_image=lambda: iter([(model, IMAGES[:4]), (model, IMAGES[4:])]),
+    )
+    assert METRICS["whole_iwae"].compute(evaluation) == pytest.approx(one.mean(), abs=1e-12)
+    evidence = model.log_evidence(IMAGES).mean()
+    assert evidence - 0.1 < METRICS["whole_iwae"].compute(evaluation) < evidence + 0.1

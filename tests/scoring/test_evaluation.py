@@ -355,6 +355,7 @@ def test_names_that_are_no_protocols(name: str) -> None:
         for name, metric in METRICS.items()
         if not {"a likelihood", "a continuous factor", "left-out combinations", "an autoregressive posterior"}
         & set(metric.needs)
+        and not {"class numbers", "groups of codes"} & set(metric.needs)
     ],
 )
 def test_a_metric_gives_the_row_by_which_it_is_known(squares: Any, name: str) -> None:
@@ -393,3 +394,44 @@ def test_the_true_total_correlation_of_nearly_all_images_is_not_called_saturated
     assert table["score"].tolist()[0] == pytest.approx(0.0, abs=0.05)
     few = Numbered((40, 40, 40))
     assert "allows at most" in score(few, few.data, "true_tc", TINY)["note"][0]
+
+
+def test_misjed_of_ranked_codes_is_over_a_tenth_of_the_data() -> None:
+    """Do & Tran's Table 5: 50 bins; codes ranked by informativeness, here b > a > the noise d > the constant c."""
+    rng = np.random.default_rng(0)
+    means = rng.normal(size=(8000, 4)) * [0.6, 1.0, 0.0, 0.05]
+    encoder = Numbered((20, 20, 20), means, deviation=0.2)
+    found = by_name(score(encoder, encoder.data, "ranked_misjed", NEARLY_ALL, references=False))
+    assert set(found) == {f"misjed_z{pair}" for pair in ("1_z2", "1_z3", "1_z-1", "1_z-2", "-1_z-2", "-1_z-3")}
+    ranked = encoder.means[:, [1, 0, 3, 2]].astype(float)
+    whole = metrics.misjed(ranked, np.full_like(ranked, 2 * np.log(0.2)), bins=50)
+    assert found["misjed_z1_z2"] == pytest.approx(whole[0, 1], abs=0.7)  # Of 800 images, whose pairs fill fewer cells.
+    assert found["misjed_z1_z-1"] == pytest.approx(whole[0, 3], abs=0.1)
+    assert found["misjed_z-1_z-2"] == pytest.approx(whole[2, 3], abs=0.1)
+    assert found["misjed_z1_z-1"] > found["misjed_z1_z-2"]
+    few = by_name(score(Numbered((20, 20)), Numbered((20, 20)).data, "ranked_misjed", NEARLY_ALL, references=False))
+    assert set(few) == {"misjed_z1_z2", "misjed_z1_z-1", "misjed_z-1_z-2"}
+
+
+def test_protocols_choose_how_posteriors_are_integrated_and_where() -> None:
+    encoder = Numbered((40, 40), deviation=0.3)
+    means, logvars = encoder.means, np.full_like(encoder.means, 2 * np.log(0.3))
+    factors = encoder.data.factors.rows(np.arange(1600))
+    changes: dict[str, Any] = {"do2020-rectangle": {"rule": "rectangle"}, "do2020-range": {"bounds": "data"}}
+    for name, options in changes.items():
+        settings = replace(protocol(name), sizes=replace(protocol(name).sizes, train=400))
+        found = by_name(score(encoder, encoder.data, "interpretability,jemmig,misjed", settings, references=False))
+        drawn = draw_plan(encoder.data.factors, settings.sizes, 0).train
+        part = means[drawn], logvars[drawn], factors[drawn]
+        known = {"kinds": "categorical", **options}
+        assert found["rmig"] == pytest.approx(metrics.rmig_score(*part, **known), rel=1e-6)
+        assert found["jemmig"] == pytest.approx(metrics.jemmig(*part, **known), rel=1e-6)
+        pairs = metrics.misjed(*part[:2], normalised=True, **options)
+        assert found["misjed"] == pytest.approx(pairs[0, 1], rel=1e-6)
+        assert found["jemmig"] != pytest.approx(metrics.jemmig(*part, kinds="categorical"), rel=1e-6)
+
+
+def test_downstream_tasks_are_tested_on_ten_thousand_points() -> None:
+    settings = protocol("locatello2019-downstream")
+    assert (settings.sizes.train, settings.sizes.test) == (10_000, 10_000)
+    assert set(settings.metrics) == {"downstream_logistic_cv", "downstream_gbt"}

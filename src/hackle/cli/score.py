@@ -24,6 +24,7 @@ def score_command(
     bootstrap: int = 0,
     references: bool = True,
     whole_mixture: bool = False,
+    groups: str | None = None,
     json: Path | None = None,
     parquet: Path | None = None,
     page: Path | None = None,
@@ -40,9 +41,11 @@ def score_command(
         metrics: Names separated by commas; "all" is every metric that takes seconds: beta_vae, dci, dci_es, dcimig,
             explicitness, factor_vae, gaussian_tc, infomec, irs, mcc, mig, mig_sup, modularity, neighbour_gap, sap,
             generalisation, generalisation_reconstruction, interpretability, jemmig, kl, misjed, monte_carlo_tc,
-            posterior_mig, reconstruction, separability. Those that take minutes are downstream_gbt,
-            downstream_logistic_cv, unfairness, batch_tc, iwae, sampled_interpretability, sampled_jemmig, true_tc,
-            whole_misjed, whole_separability. Your own is path.py:function or module:function.
+            posterior_mig, reconstruction, separability. Those that take minutes are class_codes, downstream_gbt,
+            downstream_logistic_cv, unfairness, batch_tc, entropy_information, grouped_information,
+            grouped_interpretability, iwae, kl_split, multivariate_information, ranked_misjed, sampled_interpretability,
+            sampled_jemmig, true_tc, whole_iwae, whole_misjed, whole_separability. Your own is path.py:function or
+            module:function.
         protocol: locatello2019, disentanglement_lib, kim2018, do2020, yang2020, or quick for a rough look.
         fraction: Score on this fraction of the protocol's points, above 0 and up to 1, for a quick look. No part of them
             gets smaller than 200 points.
@@ -51,6 +54,7 @@ def score_command(
         bootstrap: Number of random halves of the points for 95% intervals; 0 gives none.
         references: Also show the scores of perfect codes.
         whole_mixture: Estimate mutual information by sampling with every image of the plan in the mixture; slower.
+        groups: Codes that count as one representation each, for the metrics of groups, such as 0,1/2/3.
         json: Where to write the table as JSON instead.
         parquet: Where to also write the table as Parquet.
         page: Where to also write an HTML page with the scores and pictures.
@@ -85,6 +89,7 @@ def score_command(
         bootstrap=bootstrap,
         references=references,
         whole_mixture=whole_mixture,
+        groups=groups,
         progress=True,
     )
     print_scores(scores)

@@ -35,6 +35,7 @@ def score_codes_command(
     bootstrap: int = 0,
     references: bool = True,
     whole_mixture: bool = False,
+    groups: str | None = None,
     json: Path | None = None,
     parquet: Path | None = None,
     overwrite: bool = False,
@@ -57,6 +58,7 @@ def score_codes_command(
         bootstrap: Number of random halves of the points for 95% intervals; 0 gives none.
         references: Also show the scores of perfect codes.
         whole_mixture: Estimate mutual information by sampling with every sample in the mixture; slower.
+        groups: Codes that count as one representation each, for the metrics of groups, such as 0,1/2/3.
         json: Where to write the table as JSON.
         parquet: Where to write the table as Parquet.
         overwrite: Replace existing files.
@@ -96,6 +98,7 @@ def score_codes_command(
         bootstrap=bootstrap,
         references=references,
         whole_mixture=whole_mixture,
+        groups=groups,
         progress=True,
     )
     print_scores(scores, "score-codes")

@@ -89,12 +89,11 @@ def lacking_scores(
 
 def _subject(run: Run, grid: FactorGrid | None, protocol: Protocol) -> Subject:
     """What is known about a run's model before it is loaded, from which metrics say whether they fit."""
-    codes = len(run.method.discrete(run))
-    left_out = bool(run.drawing.left_out)
+    classes = run.method.discrete(run)
     method = about(run.method)
     dependent = not method.independent_given_images
-    likelihood = method.has_likelihood and not dependent
-    return Subject(grid, protocol, codes, not dependent, likelihood, left_out, dependent)
+    known = {"left_out": bool(run.drawing.left_out), "autoregressive": dependent, "discrete": any(classes)}
+    return Subject(grid, protocol, len(classes), not dependent, method.has_likelihood and not dependent, **known)
 
 
 def grid_of_data(dataset: str, root: str | Path | None) -> FactorGrid | None:

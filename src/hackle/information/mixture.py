@@ -15,11 +15,10 @@ import math
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from hackle.core.gaussian import correlation_divergence
-from hackle.information.posterior import Floats, LogDensities, PosteriorError, Posteriors
+from hackle.information.posterior import Floats, Labels, LogDensities, PosteriorError, Posteriors, label_tables
 
 # Entries of one draws × points block: small enough for a CPU's cache, large enough to fill a GPU.
 _TILE = {"cpu": 2**18, "cuda": 2**25}
@@ -59,23 +58,33 @@ def mixture_log_densities(
 
 
 def class_log_densities(
-    z: Floats, mixture: Posteriors, labels: NDArray[np.int64], device: torch.device | str | None = None
+    z: Floats,
+    mixture: Posteriors,
+    labels: Labels,
+    device: torch.device | str | None = None,
+    *,
+    joint: bool = False,
 ) -> list[Floats]:
     """log q(z_i|y) for every value y of every factor: for each factor an array (m, c, values).
 
-    q(z_i|y) is the mixture over the points with that value; labels (N, f) count from 0 without gaps.
+    q(z_i|y) is the mixture over the points with that value, or by their probability of it; labels (N, f) count from 0
+    without gaps. With `joint`, of all codes together: (m, 1, values).
     """
-    sizes = labels.max(axis=0) + 1
-    members = np.concatenate([np.eye(size)[column] for size, column in zip(sizes, labels.T, strict=True)], axis=1)
+    tables = label_tables(labels)
+    sizes = [table.shape[1] for table in tables]
+    members = np.concatenate(tables, axis=1)
     points = _Points(mixture, device)
+    constant = 0.5 * math.log(2 * math.pi)
+    if joint:
+        constant = mixture.codes * constant - float(correlation_divergence(mixture.correlation, mixture.codes))
     weights = torch.from_numpy(members / members.sum(axis=0)).to(points.device)
     found = []
     for u in points.standardised(z):
         tile = []
-        for code in range(mixture.codes):
-            exponents, top = _shifted(points.exponents(u[code], code))
+        for code in range(1 if joint else mixture.codes):
+            exponents, top = _shifted(points.coupled(*points.sums(u)) if joint else points.exponents(u[code], code))
             # The cut at e^−80 of the nearest point's density also keeps a class far from z away from log 0.
-            tile.append((exponents.exp_() @ weights).log_().add_(top).sub_(0.5 * math.log(2 * math.pi)))
+            tile.append((exponents.exp_() @ weights).log_().add_(top).sub_(constant))
         found.append(torch.stack(tile, dim=1))
     return np.split(_joined(found), np.cumsum(sizes)[:-1], axis=2)
 
@@ -137,11 +146,16 @@ class _Points:
 
     def density(self, total: Tensor, spread: Tensor | None, codes: int) -> Tensor:
         """log q(z_S) from the sums over the codes S, (draws,). Overwrites the first sum."""
+        constant = float(correlation_divergence(self.correlation, codes)) - 0.5 * codes * math.log(2 * math.pi)
+        return self._average(self.coupled(total, spread, codes)) + constant
+
+    def coupled(self, total: Tensor, spread: Tensor | None, codes: int | None = None) -> Tensor:
+        """The sums over so many codes, all by default, with what the correlation adds. Overwrites the first sum."""
         if spread is not None:
+            codes = len(self.origins) if codes is None else codes
             coupling = self.correlation / (1 + (codes - 1) * self.correlation) / (1 - self.correlation)
             total.addcmul_(spread, spread, value=0.5 * coupling)
-        constant = float(correlation_divergence(self.correlation, codes)) - 0.5 * codes * math.log(2 * math.pi)
-        return self._average(total) + constant
+        return total
 
     def leave_out(self, u: Tensor, total: Tensor, spread: Tensor | None, code: int) -> Tensor:
         """log q(z_{≠code}), (draws,); the density of no code at all is 1."""

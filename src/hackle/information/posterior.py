@@ -98,6 +98,12 @@ class Posteriors:
                 "deterministic codes give a small variance, such as a logvar of −20"
             )
 
+    def log_density(self, z: Floats) -> Floats:
+        """log q(z|x) of all codes of each row of z under its own point's posterior, (n,)."""
+        self.check_densities()
+        z_, means, logvars = (torch.from_numpy(values) for values in (z, self.means, self.logvars))
+        return log_density(z_, means, logvars, self.correlation).numpy()
+
     def log_densities(self, z: Floats) -> LogDensities:
         """log q(z|x) of each row of z under its own point's posterior."""
         self.check_densities()
@@ -137,6 +143,45 @@ def label_factors(factors: TableLike, n: int, factor_bins: int, kinds: Kinds | N
     except FactorError as error:
         raise PosteriorError(str(error)) from error
     return np.stack([np.unique(column, return_inverse=True)[1] for column in values], axis=1).astype(np.int64)
+
+
+class LabelProbabilities:
+    """Stochastic labels: p(y_k|x) of each point, a table (n, values) for each factor, such as a classifier's predictions.
+
+    >>> [table.shape for table in LabelProbabilities([[[0.9, 0.1], [0.5, 0.5]]]).tables]
+    [(2, 2)]
+    """
+
+    def __init__(self, tables: Sequence[ArrayLike]) -> None:
+        self.tables = [_matrix(table, "label probabilities") for table in tables]
+        for number, table in enumerate(self.tables):
+            if len(table) != len(self.tables[0]):
+                raise PosteriorError(f"label probabilities of factor {number} have {len(table)} rows, others differ")
+            if (table < 0).any() or not np.allclose(table.sum(axis=1), 1.0, atol=1e-6):
+                raise PosteriorError(
+                    f"label probabilities of factor {number} do not sum to 1 in every row; expected p(y|x) of each value y"
+                )
+        if not self.tables:
+            raise PosteriorError("no label probabilities; expected a table (n, values) for each factor")
+
+
+Labels = NDArray[np.int64] | Sequence[Floats]
+"""What is known of the factors: labels (n, f), or for each factor the probabilities of its values, (n, values)."""
+
+
+def label_tables(labels: Labels) -> list[Floats]:
+    """For each factor the probability of each of its values at each point, (n, values); labels have ones and zeros."""
+    if isinstance(labels, np.ndarray):
+        return [np.eye(size)[column] for size, column in zip(labels.max(axis=0) + 1, labels.T, strict=True)]
+    return list(labels)
+
+
+def check_groups(groups: Sequence[Sequence[int]], codes: int) -> list[list[int]]:
+    """Groups of codes, each of which counts as one representation: every code is in exactly one of them."""
+    found = [[int(code) for code in group] for group in groups]
+    if sorted(code for group in found for code in group) != list(range(codes)) or not all(found):
+        raise PosteriorError(f"groups are {found}; expected each of the codes 0 to {codes - 1} in exactly one group")
+    return found
 
 
 def _matrix(values: ArrayLike, name: str) -> Floats:

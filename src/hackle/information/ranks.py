@@ -1,4 +1,4 @@
-"""Spearman's rank correlation, for metrics, claims and figures alike.
+"""Spearman's rank correlation, for metrics, claims and figures alike; with Pearson's and Kendall's, how two metrics agree.
 
 Fewer than three values, or values that do not vary, have no rank correlation: NaN. `constant` replaces NaN if one side
 does not vary and that should count as no agreement: a seed whose scores do not vary at all is evidence against a trend,
@@ -8,10 +8,11 @@ and must not drop out of the mean over seeds.
 from __future__ import annotations
 
 import math
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import rankdata
+from scipy.stats import kendalltau, pearsonr, rankdata, spearmanr
 
 Floats = NDArray[np.float64]
 LEAST = 3
@@ -27,6 +28,39 @@ def spearman(first: ArrayLike, second: ArrayLike, *, constant: float = math.nan)
     (nan, 0.0)
     """
     return float(rank_correlations(np.asarray(first)[None], np.asarray(second)[None], constant=constant)[0])
+
+
+class Agreement(NamedTuple):
+    """How two metrics agree over models (Kim & Mnih 2018, section 6): three correlations, each with its p-value."""
+
+    pearson: float
+    kendall: float
+    spearman: float
+    p_values: tuple[float, float, float]
+
+
+def agreement(first: ArrayLike, second: ArrayLike) -> Agreement:
+    """Pearson's, Kendall's and Spearman's correlation of two vectors, over the entries where both are finite.
+
+    Kendall's is τ-b: pairs of models in the same order minus those in the opposite one, as a share of the pairs that are not
+    tied. The p-values are two-sided, for no correlation at all. NaN for fewer than three values or for a constant vector.
+
+    >>> found = agreement([1, 2, 3, 4], [1, 2, 4, 3])
+    >>> round(found.pearson, 4), round(found.kendall, 4), round(found.spearman, 4)
+    (0.8, 0.6667, 0.8)
+    """
+    left, right = np.asarray(first, float), np.asarray(second, float)
+    if left.ndim != 1 or left.shape != right.shape:
+        raise ValueError(
+            f"the vectors have shapes {left.shape} and {right.shape}; expected one score of each model in both"
+        )
+    kept = np.isfinite(left) & np.isfinite(right)
+    left, right = left[kept], right[kept]
+    if len(left) < LEAST or not np.ptp(left) or not np.ptp(right):
+        return Agreement(math.nan, math.nan, math.nan, (math.nan, math.nan, math.nan))
+    found: list[Any] = [test(left, right) for test in (pearsonr, kendalltau, spearmanr)]
+    values = [(float(one.statistic), float(one.pvalue)) for one in found]
+    return Agreement(*(value for value, _ in values), p_values=(values[0][1], values[1][1], values[2][1]))
 
 
 def rank_correlations(first: ArrayLike, second: ArrayLike, *, constant: float = math.nan) -> Floats:

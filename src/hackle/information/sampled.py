@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -22,7 +22,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 
 from hackle.information.mixture import check_members, class_log_densities, mixture_log_densities
-from hackle.information.posterior import Floats, LogDensities, Posteriors
+from hackle.information.posterior import Floats, Labels, LogDensities, Posteriors, label_tables
 
 Mixture = tuple[ArrayLike, ArrayLike]
 Device = torch.device | str | None
@@ -68,18 +68,28 @@ class Draws(NamedTuple):
 
     def saturated(self, information: ArrayLike) -> NDArray[np.bool_]:
         """Whether each estimate is too close to the ceiling to be trusted."""
-        return np.asarray(information) > max(self.ceiling - math.log(_NEIGHBOURS), self.ceiling / 2)
+        return saturated(information, self.ceiling)
 
     def warn(self, name: str, information: ArrayLike) -> None:
         """Warn if an estimate is saturated."""
-        if np.any(self.saturated(information)):
-            warnings.warn(
-                f"{name} is estimated at {np.max(information):.2f} nats, where a mixture of {math.exp(self.ceiling):.0f} "
-                f"points allows at most {self.ceiling:.2f}: the true value may be much larger. Pass the whole data set "
-                "as mixture=(means, logvars), and do not compare such estimates across mixtures of different sizes",
-                SaturatedEstimateWarning,
-                stacklevel=3,
-            )
+        warn_if_saturated(name, information, self.ceiling)
+
+
+def saturated(information: ArrayLike, ceiling: float) -> NDArray[np.bool_]:
+    """Whether each estimate is too close to its ceiling ln N to be trusted."""
+    return np.asarray(information) > max(ceiling - math.log(_NEIGHBOURS), ceiling / 2)
+
+
+def warn_if_saturated(name: str, information: ArrayLike, ceiling: float) -> None:
+    """Warn if an estimate is saturated."""
+    if np.any(saturated(information, ceiling)):
+        warnings.warn(
+            f"{name} is estimated at {np.max(information):.2f} nats, where a mixture of {math.exp(ceiling):.0f} "
+            f"points allows at most {ceiling:.2f}: the true value may be much larger. Pass the whole data set "
+            "as mixture=(means, logvars), and do not compare such estimates across mixtures of different sizes",
+            SaturatedEstimateWarning,
+            stacklevel=4,
+        )
 
 
 def draw(
@@ -126,16 +136,41 @@ def mixture_of(points: Posteriors, mixture: Mixture | None) -> Posteriors:
     return whole
 
 
+def draw_subsets(
+    points: Posteriors,
+    subsets: Sequence[Sequence[int]],
+    *,
+    mixture: Mixture | None = None,
+    samples: int = 1,
+    seed: int = 0,
+    device: Device = None,
+) -> tuple[Floats, Floats, float]:
+    """log q(z_S|x) and log q(z_S) of the same draws for every subset S of the codes, both (subsets, m), and the ceiling ln N.
+
+    The density of no code at all is 1.
+    """
+    whole, repeated = mixture_of(points, mixture), points.repeat(samples)
+    z = repeated.draw(seed)
+    own, mixed = np.zeros((2, len(subsets), len(z)))
+    for place, subset in enumerate(subsets):
+        if len(subset):
+            chosen, part = repeated.select(subset), np.ascontiguousarray(z[:, list(subset)])
+            own[place] = chosen.log_density(part)
+            mixed[place] = mixture_log_densities(part, whole.select(subset), device=device).joint
+    return own, mixed, math.log(len(whole))
+
+
 def sampled_factor_information(
     points: Posteriors,
-    labels: NDArray[np.int64],
+    labels: Labels,
     *,
     balanced: bool = False,
     samples: int = 1,
     seed: int = 0,
     device: Device = None,
+    groups: Sequence[Sequence[int]] | None = None,
 ) -> tuple[Floats, Floats]:
-    """I(z_i; y_k) and the differential entropies H(z_i), both (c, f), by sampling.
+    """I(z_i; y_k) and the differential entropies H(z_i), both (c, f), by sampling; of groups of codes if there are any.
 
     I = E[log q(z_i|y_k) − log q(z_i)] with q(z_i|y) the mixture over the points with value y. By default y has its
     frequency among the points (Do & Tran's RMIG); `balanced` makes its values equally likely (Chen et al. 2018's MIG), and
@@ -143,15 +178,23 @@ def sampled_factor_information(
     """
     repeated = points.repeat(samples)
     z = repeated.draw(seed)
-    own_labels = labels.repeat(samples, axis=0)
-    information, entropies = np.empty((2, points.codes, labels.shape[1]))
-    conditional = class_log_densities(z, points, labels, device)
+    tables = label_tables(labels)
+    information, entropies = np.empty((2, points.codes if groups is None else len(groups), len(tables)))
+    if groups is None:
+        conditional = class_log_densities(z, points, tables, device)
+    else:
+        parts = [
+            class_log_densities(np.ascontiguousarray(z[:, group]), points.select(group), tables, device, joint=True)
+            for group in groups
+        ]
+        conditional = [np.concatenate(of_factor, axis=1) for of_factor in zip(*parts, strict=True)]
     for factor, densities in enumerate(conditional):
-        counts = np.bincount(labels[:, factor])
+        counts = tables[factor].sum(axis=0)
         prior = np.full(len(counts), 1 / len(counts)) if balanced else counts / counts.sum()
-        own = own_labels[:, factor]
-        weights = (prior / counts)[own] / samples
+        # The weight of each draw with each value of the factor; a label puts all of it on one value.
+        both = tables[factor].repeat(samples, axis=0) * (prior / counts) / samples
+        weights = both.sum(axis=1)
         mixed = np.logaddexp.reduce(densities + np.log(prior), axis=2)
-        known = np.take_along_axis(densities, own[:, None, None], axis=2)[:, :, 0]
+        known = (densities * (both / weights[:, None])[:, None]).sum(axis=2)
         information[:, factor], entropies[:, factor] = weights @ (known - mixed), -weights @ mixed
     return np.maximum(information, 0.0), entropies

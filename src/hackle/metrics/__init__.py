@@ -1,13 +1,19 @@
 """Scores of codes and posteriors: pure functions of arrays with samples in rows."""
 
 from hackle.information import (
+    Agreement,
     FactorInformation,
+    LabelProbabilities,
     OutOfRangeWarning,
     PosteriorError,
     SaturatedEstimateWarning,
+    agreement,
     batch_total_correlation,
     covariance_total_correlation,
+    data_range,
     density_ratio_total_correlation,
+    discrete_factor_information,
+    discrete_information,
     factor_information,
     gaussian_total_correlation,
     monte_carlo_total_correlation,
@@ -17,21 +23,23 @@ from hackle.information import (
 )
 from hackle.metrics.beta_vae import beta_vae_score
 from hackle.metrics.checks import MetricError
+from hackle.metrics.conditional_information import conditional_information, multivariate_information
 from hackle.metrics.consistency import Consistency, consistency
 from hackle.metrics.correlation import correlation_matrix, sampled_correlation_matrix
 from hackle.metrics.dci import DCIScores, dci_from_importance, dci_importance, dci_scores
 from hackle.metrics.dci_es import DCIESScores, LossCurves, dci_es_scores, explicitness_from_losses, loss_curves
 from hackle.metrics.dcimig import dcimig_from_information, dcimig_score
-from hackle.metrics.downstream import downstream_accuracy, statistical_efficiency
+from hackle.metrics.downstream import accuracy_per_factor, downstream_accuracy, statistical_efficiency
 from hackle.metrics.entangle import cosine_rotation, entangle, householder_rotation
 from hackle.metrics.explicitness import explicitness_per_factor, explicitness_score
 from hackle.metrics.factor_vae import code_scale, factor_vae_score
 from hackle.metrics.generalisation import Generalisation, generalisation_scores
 from hackle.metrics.infomec import InfoMEC, infomec_from_information, infomec_scores
-from hackle.metrics.informativeness import informativeness, total_information
+from hackle.metrics.informativeness import informativeness, latent_order, total_information
 from hackle.metrics.irs import irs_score
 from hackle.metrics.isolation_gap import IsolationGap, isolation_gap
 from hackle.metrics.jemmig import jemmig, jemmig_from_information, jemmig_per_factor
+from hackle.metrics.kl_split import KLSplit, kl_split
 from hackle.metrics.likelihood import (
     Autoencoder,
     KLDivergence,
@@ -42,7 +50,7 @@ from hackle.metrics.likelihood import (
     reconstruction_error,
 )
 from hackle.metrics.mcc import mcc_from_correlations, mcc_matrix, mcc_score
-from hackle.metrics.metric import METRICS, Evaluation, Metric, Row
+from hackle.metrics.metric import METRICS, Evaluation, Metric, PerFactor, Row
 from hackle.metrics.mig import mig_from_information, mig_per_factor, mig_score
 from hackle.metrics.mig_sup import mig_sup_from_information, mig_sup_per_code, mig_sup_score
 from hackle.metrics.misjed import misjed
@@ -67,6 +75,7 @@ from hackle.metrics.unfairness import total_variations, unfairness, unfairness_f
 __all__ = [
     "METRICS",
     "UDR",
+    "Agreement",
     "Autoencoder",
     "Consistency",
     "DCIESScores",
@@ -77,24 +86,31 @@ __all__ = [
     "InfoMEC",
     "IsolationGap",
     "KLDivergence",
+    "KLSplit",
+    "LabelProbabilities",
     "LossCurves",
     "Metric",
     "MetricError",
     "OutOfRangeWarning",
+    "PerFactor",
     "PosteriorError",
     "Row",
     "SaturatedEstimateWarning",
     "SeparableInformation",
+    "accuracy_per_factor",
     "active_units",
+    "agreement",
     "batch_total_correlation",
     "beta_vae_score",
     "cca",
     "cka",
     "code_scale",
+    "conditional_information",
     "consistency",
     "correlation_matrix",
     "cosine_rotation",
     "covariance_total_correlation",
+    "data_range",
     "dci_es_scores",
     "dci_from_importance",
     "dci_importance",
@@ -102,6 +118,8 @@ __all__ = [
     "dcimig_from_information",
     "dcimig_score",
     "density_ratio_total_correlation",
+    "discrete_factor_information",
+    "discrete_information",
     "downstream_accuracy",
     "elbo",
     "entangle",
@@ -125,6 +143,8 @@ __all__ = [
     "jemmig_from_information",
     "jemmig_per_factor",
     "kl_divergence",
+    "kl_split",
+    "latent_order",
     "loss_curves",
     "mcc_from_correlations",
     "mcc_matrix",
@@ -140,6 +160,7 @@ __all__ = [
     "modularity_per_code",
     "modularity_score",
     "monte_carlo_total_correlation",
+    "multivariate_information",
     "neighbour_gap_score",
     "neighbour_information",
     "neighbour_matrix",

@@ -4,15 +4,14 @@
                 = H(z_{i*}) + H(y_k) − 2 I(z_{i*}; y_k) + I(z_{j°}; y_k)
 
 with i* and j° the two codes most informative about the factor. Lower is better: 0 requires a code that determines the
-factor and says nothing else, and no other code with information on it. `normalised` divides by ln(bins) + H(y_k) (Eq.
-16 and 17), which puts the quantised score in [0, 1]; from a sampled entropy ln(bin width) is subtracted first, so the
-score can fall below 0 where posteriors are narrower than a bin. Factors with a single value are NaN and left out of the
-mean.
+factor and says nothing else, and no other code with information on it. `normalised` divides by ln(bins) + H(y_k) (Eq. 16
+and 17; a group of codes has as many ln(bins), a discrete code the logarithm of the number of its values), which puts the
+quantised score in [0, 1]; from a sampled entropy ln(bin width) is subtracted first, so the score can fall below 0 where
+posteriors are narrower than a bin. Factors with a single value are NaN and left out of the mean.
 """
 
 from __future__ import annotations
 
-import math
 from typing import Unpack
 
 import numpy as np
@@ -20,7 +19,7 @@ from numpy.typing import ArrayLike
 
 from hackle.core.columns import TableLike
 from hackle.information.factor_information import FactorInformation, FactorOptions, factor_information
-from hackle.information.posterior import Floats
+from hackle.information.posterior import Floats, LabelProbabilities
 from hackle.metrics.metric import Evaluation, Metric, PerFactor, Row, per_factor
 from hackle.metrics.mig import top_two_gap
 
@@ -28,15 +27,16 @@ from hackle.metrics.mig import top_two_gap
 def jemmig(
     means: ArrayLike,
     logvars: ArrayLike,
-    factors: TableLike,
+    factors: TableLike | LabelProbabilities,
     *,
     normalised: bool = True,
     **options: Unpack[FactorOptions],
 ) -> float:
     """JEMMIG of posteriors with `means` and `logvars` (n, c) and factors (n, f). Lower is better.
 
-    Options are those of `factor_information`: `estimator`, `bins` (100), `bounds` ((−4, 4)), `factor_bins` (20), and
-    `samples`, `seed`, `device` for the sampled estimator.
+    Options are those of `factor_information`: `estimator`, `bins` (100), `bounds` ((−4, 4), or "data"), `rule`,
+    `factor_bins` (20), and `samples`, `seed`, `device` and `groups` for the sampled estimator. Factors may be
+    `LabelProbabilities`, p(y_k|x) of each point.
 
     >>> rows = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
     >>> round(jemmig(rows * 4.0 - 2.04, np.full((4, 2), -12.0), rows), 4)
@@ -57,25 +57,27 @@ def jemmig_per_factor(found: FactorInformation, *, normalised: bool = True) -> F
     factor_entropies = np.where(found.varying, found.factor_entropies, np.nan)
     codes = found.quantised_entropies if normalised else found.code_entropies
     # Among codes tied up to rounding, take the one with the least entropy, so that the order of codes does not matter.
-    best = np.where(found.information >= top - 1e-12, codes, np.inf).min(axis=0)
-    difference = best + factor_entropies - top - top_two_gap(found.information)
-    return difference / (math.log(found.bins.count) + factor_entropies) if normalised else difference
+    among = np.where(found.information >= top - 1e-12, codes, np.inf)
+    difference = among.min(axis=0) + factor_entropies - top - top_two_gap(found.information)
+    bounds = found.largest_entropies[among.argmin(axis=0)]
+    return difference / (bounds + factor_entropies) if normalised else difference
 
 
-def _jemmig_of(e: Evaluation, found: FactorInformation) -> PerFactor:
+def jemmig_of(e: Evaluation, found: FactorInformation) -> PerFactor:
+    """JEMMIG from mutual information with the factors of an evaluation, and that of each."""
     return per_factor(e, jemmig_from_information(found), jemmig_per_factor(found))
 
 
 JEMMIG = Metric(
     "jemmig",
-    lambda e: _jemmig_of(e, e.factor_information),
+    lambda e: jemmig_of(e, e.factor_information),
     (Row("jemmig", "JEMMIG (lower is better)", "JEMMIG"),),
     "lower",
     on="posterior",
 )
 SAMPLED_JEMMIG = Metric(
     "sampled_jemmig",
-    lambda e: _jemmig_of(e, e.sampled_factor_information),
+    lambda e: jemmig_of(e, e.sampled_factor_information),
     (Row("sampled_jemmig", "JEMMIG by sampling", "JEMMIG, sampled", None, None),),
     "lower",
     on="posterior",

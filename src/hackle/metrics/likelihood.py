@@ -99,10 +99,14 @@ def importance_weighted_bound(
     seed: int = 0,
     correlation: float = 0.0,
     chunk: int = 1024,
+    first: int = 0,
 ) -> Floats:
-    """The bound on log p(x) of each image, (n,), from `particles` draws of z; `chunk` are decoded at a time."""
+    """The bound on log p(x) of each image, (n,), from `particles` draws of z; `chunk` are decoded at a time.
+
+    An image's draws depend on its number, which counts from `first`, so that a data set may be given in parts.
+    """
     bounds = []
-    for part in _decoded(model, images, particles, seed, correlation, chunk):
+    for part in _decoded(model, images, particles, seed, correlation, chunk, first):
         real, of_classes = _kinds(model, part)
         z, means, logvars = part.z[..., real], part.means[:, None, real], part.logvars[:, None, real]
         prior = log_density(z, torch.zeros_like(z), torch.zeros_like(z))
@@ -160,7 +164,13 @@ def _kinds(model: Autoencoder, part: _Decoded) -> tuple[list[int], float]:
 
 @torch.no_grad()
 def _decoded(
-    model: Autoencoder, images: ArrayLike | Tensor, draws: int, seed: int, correlation: float, chunk: int
+    model: Autoencoder,
+    images: ArrayLike | Tensor,
+    draws: int,
+    seed: int,
+    correlation: float,
+    chunk: int,
+    first: int = 0,
 ) -> Iterator[_Decoded]:
     """A few images at a time with `draws` decoded draws each; the decoder sees at most `chunk` at once."""
     check_choice(model.likelihood, ("bernoulli", "gaussian"), "likelihood")
@@ -174,7 +184,7 @@ def _decoded(
         batch = pixels[start : start + block]
         means, logvars = model.posterior(batch)
         batch = batch.to(means.device)
-        owners = torch.arange(start, start + len(batch), device=means.device)
+        owners = torch.arange(first + start, first + start + len(batch), device=means.device)
         stream = Stream(owners, torch.tensor(seed, device=means.device), "likelihood")
         noise = stream.normal("z", (draws, means.shape[1])).double()
         z = reparameterise(means.double()[:, None], logvars.double()[:, None], noise, correlation)
@@ -227,7 +237,18 @@ def _reconstruction(e: Evaluation) -> dict[str, float]:
 
 def _iwae(e: Evaluation) -> float:
     model, images = e.decoding(100)
-    return float(importance_weighted_bound(model, images, seed=e.seed, correlation=e.correlation).mean())
+    particles = e.protocol.particles
+    return float(importance_weighted_bound(model, images, particles, seed=e.seed, correlation=e.correlation).mean())
+
+
+def _whole_iwae(e: Evaluation) -> float:
+    """The mean over every image of the data set, a part at a time (Kim & Mnih 2018, appendix E)."""
+    total, seen = 0.0, 0
+    for model, images in e.every_image():
+        options = {"seed": e.seed, "correlation": e.correlation, "first": seen}
+        total += float(importance_weighted_bound(model, images, e.protocol.particles, **options).sum())
+        seen += len(images)
+    return total / seen
 
 
 KL = Metric(
@@ -253,6 +274,14 @@ IWAE = Metric(
     "iwae",
     _iwae,
     (Row("iwae", "log-likelihood bound (nats)", "IWAE", None, None),),
+    needs=("a likelihood",),
+    on="posterior",
+    slow=True,
+)
+WHOLE_IWAE = Metric(
+    "whole_iwae",
+    _whole_iwae,
+    (Row("whole_iwae", "log-likelihood bound over all images (nats)", "IWAE, all images", None, None),),
     needs=("a likelihood",),
     on="posterior",
     slow=True,

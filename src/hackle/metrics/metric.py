@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
@@ -57,7 +57,7 @@ class Evaluation(Protocol):
     exposed: codes and values of points of combinations that were trained on, for fitting ("train") and testing ("seen"),
     and of those left out; unseen: which of the latter's values are of classes that no image of the training has, (n, f);
     variances: of the factors over the whole grid, (f,). decoding: the model and the given number of test images, or of
-    images of combinations seen or left out.
+    images of combinations seen or left out. every_image: the model and a part of the data set's images at a time.
     """
 
     seed: int
@@ -110,6 +110,7 @@ class Evaluation(Protocol):
     def decoding(
         self, images: int = 1000, of: Literal["test", "seen", "left_out"] = "test"
     ) -> tuple[Autoencoder, NDArray[np.uint8]]: ...
+    def every_image(self) -> Iterator[tuple[Autoencoder, NDArray[np.uint8]]]: ...
 
 
 @dataclass(frozen=True)
@@ -118,7 +119,7 @@ class Subject:
     satisfy every need except "a continuous factor". codes: how many there are. posteriors, likelihood: whether the
     model has posteriors and a likelihood of images. left_out: whether its training left combinations of factors out.
     autoregressive: whether its latents depend on each other given the image; it then counts as having neither of the two,
-    since the metrics that need them take latents to be independent."""
+    since the metrics that need them take latents to be independent. discrete: whether a code is a class number."""
 
     grid: FactorGrid | None
     protocol: Any
@@ -127,6 +128,7 @@ class Subject:
     likelihood: bool = True
     left_out: bool = False
     autoregressive: bool = False
+    discrete: bool = False
 
 
 Need = Literal[
@@ -141,6 +143,8 @@ Need = Literal[
     "left-out combinations",
     "interventions",
     "an autoregressive posterior",
+    "class numbers",
+    "groups of codes",
 ]
 
 
@@ -173,6 +177,12 @@ def _lacks(need: Need, subject: Subject) -> str:
         return "" if subject.autoregressive else "a model whose latents depend on each other given the image"
     if need == "left-out combinations":
         return "" if subject.left_out else "a model whose training left combinations of factors out (drawing.left_out)"
+    if need == "class numbers":
+        return "" if subject.discrete else "codes that are class numbers (there are none)"
+    if need == "groups of codes":
+        named = sorted(code for group in subject.protocol.groups for code in group)
+        whole = bool(named) and named == list(range(subject.codes))
+        return "" if whole else f"groups that name each of the {subject.codes} codes once (groups=, --groups 0,1/2)"
     if need == "a continuous factor":
         kinds = [] if grid is None else [grid.kinds[column] for column in scored_factors(grid)]
         return "" if "continuous" in kinds else "a continuous factor (there is none)"
@@ -229,18 +239,13 @@ class PerFactor:
 
 
 def per_factor(e: Evaluation, score: float, values: ArrayLike, among: Sequence[int] | None = None) -> PerFactor:
-    """A score with the values (f,) of the factors that vary, `among` the scored factors at these positions.
-
-    Metrics leave out a factor that has a single value in the sample; it has no value here either.
-    """
+    """A score with the values (f,) of the factors that vary in the sample, `among` the scored factors at these positions."""
     columns, found = scored_factors(e.grid), np.asarray(values, float)
     places = list(range(len(columns)) if among is None else among)
     # Numbers of a continuous factor can vary within a bin: metrics that see bins then leave it out, others do not.
     for table in (e.factors, e.values) if len(found) < len(places) else ():
         varying = [place for place in places if np.ptp(table[:, place]) > 0]
-        if len(varying) == len(found):
-            places = varying
-            break
+        places = varying if len(varying) == len(found) else places
     pairs = zip((e.grid.names[columns[place]] for place in places), found.tolist(), strict=True)
     return PerFactor(float(score), {name: value for name, value in pairs if not math.isnan(value)})
 

@@ -14,13 +14,15 @@ n and bins. The diagonal follows the formula with i = j: 2 H(z_i) − H(z̄_i).
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import entr
 
-from hackle.information.posterior import Floats, Posteriors
-from hackle.information.quantised import Bins, quantise
+from hackle.information.posterior import Floats, Posteriors, check_groups, generator
+from hackle.information.quantised import Bounds, Rule, bins_over, quantise
+from hackle.information.sampled import Device, draw_subsets
 from hackle.metrics.informativeness import informativeness
 from hackle.metrics.metric import EVERY_PART, Evaluation, Metric, Row
 
@@ -30,26 +32,46 @@ def misjed(
     logvars: ArrayLike,
     *,
     bins: int = 100,
-    bounds: tuple[float, float] = (-4.0, 4.0),
+    bounds: Bounds = (-4.0, 4.0),
+    rule: Rule = "exact",
     normalised: bool = False,
+    groups: Sequence[Sequence[int]] | None = None,
+    correlation: float = 0.0,
+    samples: int = 1,
+    seed: int = 0,
+    device: Device = None,
 ) -> Floats:
     """MISJED of every pair of codes, (c, c), symmetric, for posteriors with `means` and `logvars` (n, c).
+
+    `bounds` is the range of the bins, or "data" for that of the posteriors; `rule` is how their masses are integrated.
+    `groups`, such as [[0, 1], [2]], count as one representation each, (g, g). A group's entropy is sampled, with `samples`
+    draws from each point, `seed` and the noise's `correlation`, and the logarithm of a cell's volume is subtracted (A.11).
 
     >>> means = [[-3.0, -3.0], [-3.0, 3.0], [3.0, -3.0], [3.0, 3.0]]
     >>> misjed(means, [[-9.0, -9.0]] * 4, bins=2).round(4)
     array([[0.6931, 0.    ],
            [0.    , 0.6931]])
     """
-    points, cut = Posteriors(means, logvars), Bins(bins, bounds)
-    entropies = quantise(points, cut).entropies
-    cells = cut.index(points.means)
-    joint = np.empty((points.codes, points.codes))
-    for first in range(points.codes):
+    points = Posteriors(means, logvars, correlation)
+    cut = bins_over(points, bins, bounds, rule)
+    cells, sizes = cut.index(points.means), np.ones(points.codes)
+    if groups is None:
+        entropies = quantise(points, cut).entropies
+    else:
+        parts = check_groups(groups, points.codes)
+        _, mixed, _ = draw_subsets(points, parts, samples=samples, seed=seed, device=device)
+        sizes = np.array([float(len(part)) for part in parts])
+        entropies = -mixed.mean(axis=1) - sizes * math.log(cut.width)
+        numbers = [np.unique(cells[:, part], axis=0, return_inverse=True)[1].reshape(-1) for part in parts]
+        cells = np.stack(numbers, axis=1)
+    joint, base = np.empty((len(sizes), len(sizes))), cut.count if groups is None else int(cells.max()) + 1
+    for first in range(len(sizes)):
         for second in range(first + 1):
-            counts = np.bincount(cells[:, first] * cut.count + cells[:, second])
+            both = cells[:, first] * base + cells[:, second]
+            counts = np.bincount(both if groups is None else np.unique(both, return_inverse=True)[1])
             joint[first, second] = joint[second, first] = entr(counts / len(points)).sum()
     difference = entropies[:, None] + entropies - joint
-    return difference / (2 * math.log(bins)) if normalised else difference
+    return difference / ((sizes[:, None] + sizes) * math.log(bins)) if normalised else difference
 
 
 def _compute(e: Evaluation) -> dict[str, float]:
@@ -57,7 +79,7 @@ def _compute(e: Evaluation) -> dict[str, float]:
     if e.posteriors[0].shape[1] < 2:
         return {"misjed": 0.0}
     bins, top = e.protocol.posterior_bins, _most_informative(e)
-    pairs = misjed(*e.posteriors, bins=bins)
+    pairs = misjed(*e.posteriors, bins=bins, bounds=e.protocol.posterior_bounds, rule=e.protocol.posterior_rule)
     return {"misjed": _of_pairs(pairs) / (2 * math.log(bins)), "misjed_top": _of_pairs(pairs[np.ix_(top, top)])}
 
 
@@ -71,6 +93,27 @@ def _whole(e: Evaluation) -> float:
 def _most_informative(e: Evaluation) -> NDArray[np.intp]:
     alone = informativeness(*e.posteriors, bins=e.protocol.posterior_bins)
     return np.argsort(-alone, kind="stable")[: max(2, e.protocol.top)]
+
+
+_BINS, _SHARE = 50, 0.1
+"""Table 5: the bins, and the share of the data set's images."""
+_PAIRS = ((1, 2), (1, 3), (1, -1), (1, -2), (-1, -2), (-1, -3))
+"""The columns of Table 5: codes by their rank in informativeness, those of the least informative from the end."""
+
+
+def _ranked_pairs(e: Evaluation) -> dict[str, float]:
+    """MISJED of pairs of the most and the least informative codes, over a tenth of the data (Do & Tran 2020, Table 5)."""
+    means, logvars = e.everything
+    rows = generator(e.seed, "a tenth").permutation(len(means))[: max(2, round(_SHARE * e.grid.size))]
+    part = means[rows], logvars[rows]
+    order = np.argsort(-informativeness(*part, bins=_BINS), kind="stable")
+    matrix = misjed(*part, bins=_BINS)[np.ix_(order, order)]
+    places = [[rank - 1 if rank > 0 else rank for rank in pair] for pair in _PAIRS]
+    return {
+        f"misjed_z{first}_z{second}": float(matrix[here, there])
+        for (first, second), (here, there) in zip(_PAIRS, places, strict=True)
+        if len({here % len(order), there % len(order)}) == 2 and max(abs(first), abs(second)) <= len(order)
+    }
 
 
 def _of_pairs(matrix: Floats) -> float:
@@ -93,6 +136,25 @@ WHOLE_MISJED = Metric(
     "whole_misjed",
     lambda e: {"whole_misjed_top": _whole(e)},
     (Row("whole_misjed_top", "MISJED of the most informative (nats)", "MISJED", None, None),),
+    "lower",
+    needs=("two codes",),
+    on="posterior",
+    slow=True,
+    parts=EVERY_PART,
+)
+RANKED_MISJED = Metric(
+    "ranked_misjed",
+    _ranked_pairs,
+    tuple(
+        Row(
+            f"misjed_z{first}_z{second}",
+            f"MISJED of z{first}, z{second} (nats)",
+            f"MISJED z{first}, z{second}",
+            None,
+            None,
+        )
+        for first, second in _PAIRS
+    ),
     "lower",
     needs=("two codes",),
     on="posterior",

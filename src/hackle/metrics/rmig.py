@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from hackle.core.columns import TableLike
 from hackle.information.factor_information import FactorInformation, FactorOptions, factor_information
-from hackle.information.posterior import Floats
+from hackle.information.posterior import Floats, LabelProbabilities
 from hackle.metrics.informativeness import informativeness
 from hackle.metrics.metric import Evaluation, Metric, PerFactor, Row, per_factor
 from hackle.metrics.mig import top_two_gap
@@ -26,15 +26,16 @@ from hackle.metrics.modularity import modularity_from_information
 def rmig_score(
     means: ArrayLike,
     logvars: ArrayLike,
-    factors: TableLike,
+    factors: TableLike | LabelProbabilities,
     *,
     normalised: bool = True,
     **options: Unpack[FactorOptions],
 ) -> float:
     """RMIG of posteriors with `means` and `logvars` (n, c) and factors (n, f), higher is better.
 
-    Options are those of `factor_information`: `estimator`, `bins` (100), `bounds` ((−4, 4)), `factor_bins` (20), and
-    `samples`, `seed`, `device` for the sampled estimator.
+    Options are those of `factor_information`: `estimator`, `bins` (100), `bounds` ((−4, 4), or "data"), `rule`,
+    `factor_bins` (20), and `samples`, `seed`, `device` and `groups` for the sampled estimator. Factors may be
+    `LabelProbabilities`, p(y_k|x) of each point.
 
     >>> rows = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
     >>> round(rmig_score(rows * 4.0 - 2.0, np.full((4, 2), -9.0), rows), 4)

@@ -17,15 +17,25 @@ is the remedy. Codes without any information have WSEPIN = WINDIN = 0.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple, SupportsFloat, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from hackle.core.gaussian import correlation_divergence
-from hackle.information.posterior import Floats, PosteriorError, Posteriors
-from hackle.information.quantised import Bins, quantise
-from hackle.information.sampled import Device, Mixture, draw, everything_is_enough, mixture_of
+from hackle.information.posterior import Floats, PosteriorError, Posteriors, check_groups
+from hackle.information.quantised import Bins, Bounds, Rule, bins_over, quantise
+from hackle.information.sampled import (
+    Device,
+    Mixture,
+    draw,
+    draw_subsets,
+    everything_is_enough,
+    mixture_of,
+    saturated,
+    warn_if_saturated,
+)
 from hackle.metrics.informativeness import informativeness
 from hackle.metrics.metric import EVERY_PART, Evaluation, Metric, PerFactor, Row
 
@@ -35,15 +45,18 @@ class SeparabilityOptions(TypedDict, total=False):
 
     correlation: float
     bins: int
-    bounds: tuple[float, float]
+    bounds: Bounds
+    rule: Rule
     mixture: Mixture | None
     samples: int
     seed: int
     device: Device
+    groups: Sequence[Sequence[int]] | None
 
 
 class SeparableInformation(NamedTuple):
-    """What each code says about the data, alone and beyond the others, in nats; the four scores need nothing else."""
+    """What each code, or group of codes, says about the data, alone and beyond the others, in nats; the four scores need
+    nothing else."""
 
     informativeness: Floats
     """I(x; z_i), (c,)."""
@@ -84,22 +97,29 @@ def separable_information(
     *,
     correlation: float = 0.0,
     bins: int = 100,
-    bounds: tuple[float, float] = (-4.0, 4.0),
+    bounds: Bounds = (-4.0, 4.0),
+    rule: Rule = "exact",
     mixture: Mixture | None = None,
     samples: int = 1,
     seed: int = 0,
     device: Device = None,
+    groups: Sequence[Sequence[int]] | None = None,
 ) -> SeparableInformation:
     """Everything that SEPIN, WSEPIN, INDIN and WINDIN need, computed once, from posteriors with means and logvars (n, c).
 
     `correlation` is the σ of the posteriors' noise. `mixture` is the pair of means and logvars over which q(z) is
     averaged, the points themselves by default; it must contain them. `samples` draws of z are taken from each point
-    with `seed`; densities are computed on `device`. `bins` and `bounds` quantise the codes for the weights.
+    with `seed`; densities are computed on `device`. `bins`, `bounds` and `rule` quantise the codes for the weights.
+    `groups`, such as [[0, 1], [2]], count as one representation each; their weights are sampled, too.
     """
     points = Posteriors(means, logvars, correlation)
+    cut = bins_over(points, bins, bounds, rule)
+    if groups is not None:
+        parts = check_groups(groups, points.codes)
+        return _of_groups(points, parts, cut, mixture=mixture, samples=samples, seed=seed, device=device)
     draws = draw(points, mixture=mixture, samples=samples, seed=seed, without=True, device=device)
     draws.warn("I(z; x), from which separable information is subtracted,", draws.total)
-    quantised = quantise(mixture_of(points, mixture), Bins(bins, bounds), device=device)
+    quantised = quantise(mixture_of(points, mixture), cut, device=device)
     given_x = points.total_correlation - float(correlation_divergence(correlation, points.codes - 1))
     return SeparableInformation(
         informativeness=quantised.information,
@@ -109,6 +129,31 @@ def separable_information(
         total=draws.total,
         ceiling=draws.ceiling,
         saturated=bool(draws.saturated(draws.total)),
+    )
+
+
+def _of_groups(points: Posteriors, groups: list[list[int]], cut: Bins, **options: Any) -> SeparableInformation:
+    """The same of groups of codes: I(z_g; z_≠g | x) of correlated noise is the difference of the blocks' divergences."""
+    codes = set(range(points.codes))
+    own, mixed, ceiling = draw_subsets(
+        points, [sorted(codes), *groups, *(sorted(codes - set(group)) for group in groups)], **options
+    )
+    total, *others = (own - mixed).mean(axis=1)
+    alone, rest = np.split(np.array(others), 2)
+    warn_if_saturated("I(z; x), from which separable information is subtracted,", total, ceiling)
+    sizes = np.array([len(group) for group in groups])
+    blocks = [
+        sum(float(correlation_divergence(points.correlation, part)) for part in (size, points.codes - size))
+        for size in sizes.tolist()
+    ]
+    return SeparableInformation(
+        informativeness=np.maximum(alone, 0.0),
+        separate=total - rest,
+        independent=total - rest - (points.total_correlation - np.array(blocks)),
+        entropies=-mixed[1 : 1 + len(groups)].mean(axis=1) - sizes * np.log(cut.width),
+        total=float(total),
+        ceiling=ceiling,
+        saturated=bool(saturated(total, ceiling)),
     )
 
 

@@ -33,7 +33,7 @@ from hackle.scoring.encode import Codebook
 from hackle.scoring.models import score_table
 from hackle.scoring.protocol import Protocol
 from hackle.scoring.protocol import protocol as find_protocol
-from hackle.scoring.registry import ScoreError, Wanted, choose_metrics, names_of, with_factor_bins
+from hackle.scoring.registry import ScoreError, Wanted, adjusted, choose_metrics, names_of
 from hackle.scoring.scorer import Representation, prepare_scorer
 
 _FEWEST = 10
@@ -56,6 +56,7 @@ def score_codes(
     references: bool = True,
     bootstrap: int = 0,
     whole_mixture: bool = False,
+    groups: Sequence[Sequence[int]] | str | None = None,
     progress: bool = False,
 ) -> pd.DataFrame:
     """Score codes (n, c) with known factors (n, f) by every metric that applies; the table is that of `hackle.score`.
@@ -76,7 +77,7 @@ def score_codes(
     >>> score_codes(rows + 0.0, rows, "mig", "quick").round(1)[["metric", "representation", "score"]].values.tolist()
     [['mig', 'mean', 1.0]]
     """
-    settings = with_factor_bins(find_protocol(protocol), factor_bins)
+    settings = adjusted(find_protocol(protocol), factor_bins, groups)
     chosen = choose_metrics(metrics, settings, strictly=True).values()
     read = read_table(codes, factors, logvars=logvars, kinds=kinds, missing=missing)
     scorer = prepare_scorer(read.grid, chosen, settings, seed, representations, bootstrap, whole_mixture, split=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -35,6 +36,9 @@ from hackle.scoring.plan import Groups, Plan, half_of, rows_of, values_of
 from hackle.scoring.protocol import Protocol
 from hackle.train.model import Model
 
+_PART = 1024
+"""Images that are in memory at once where all of a data set are decoded."""
+
 
 @dataclass
 class EncodedPlan:
@@ -62,8 +66,9 @@ class EncodedPlan:
         """What decides which metrics apply."""
         likelihood = self.model is not None and self.model.has_likelihood and not self.autoregressive
         left_out = self.plan.exposure is not None
+        known = {"autoregressive": self.autoregressive, "discrete": bool(np.any(self.discrete))}
         codes = self.posterior.width
-        return Subject(self.grid, self.protocol, codes, self.has_posteriors, likelihood, left_out, self.autoregressive)
+        return Subject(self.grid, self.protocol, codes, self.has_posteriors, likelihood, left_out, **known)
 
     @property
     def autoregressive(self) -> bool:
@@ -140,7 +145,12 @@ class EncodedPlan:
     @cached_property
     def factor_information(self) -> FactorInformation:
         return factor_information(
-            *self.posteriors, self.factors, bins=self.protocol.posterior_bins, kinds="categorical"
+            *self.posteriors,
+            self.factors,
+            bins=self.protocol.posterior_bins,
+            bounds=self.protocol.posterior_bounds,
+            rule=self.protocol.posterior_rule,
+            kinds="categorical",
         )
 
     @cached_property
@@ -167,6 +177,13 @@ class EncodedPlan:
         assert self.dataset is not None
         index = self.plan.test if of == "test" else getattr(self.plan.exposure, of)
         return self.model, self.dataset.render(self.grid.rows(index[:images]), seed=self.seed)
+
+    def every_image(self) -> Iterator[tuple[Model, NDArray[np.uint8]]]:
+        assert self.model is not None
+        assert self.dataset is not None
+        for start in range(0, self.grid.size, _PART):
+            rows = self.grid.rows(np.arange(start, min(start + _PART, self.grid.size)))
+            yield self.model, self.dataset.render(rows, seed=self.seed)
 
     def exposed(self, part: Literal["train", "seen", "left_out"]) -> tuple[Codes, Values]:
         index = getattr(self.plan.exposure, part)

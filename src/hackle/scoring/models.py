@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,7 +19,7 @@ from hackle.scoring.encode import Encoder, ModuleEncoder, encode_images
 from hackle.scoring.evaluation import EncodedPlan
 from hackle.scoring.protocol import Protocol
 from hackle.scoring.protocol import protocol as find_protocol
-from hackle.scoring.registry import ScoreError, Wanted, choose_metrics, names_of, with_factor_bins
+from hackle.scoring.registry import ScoreError, Wanted, adjusted, choose_metrics, names_of
 from hackle.scoring.scorer import Representation, Scorer, prepare_scorer
 from hackle.train.model import Model
 
@@ -36,6 +36,7 @@ def score(
     references: bool = True,
     bootstrap: int = 0,
     whole_mixture: bool = False,
+    groups: Sequence[Sequence[int]] | str | None = None,
     progress: bool = False,
     trust: bool = False,
     channels: Literal["first", "last"] | None = None,
@@ -53,7 +54,8 @@ def score(
     also score perfect codes on the same plan and, for small data sets, the codes permuted among the images. bootstrap:
     the number of random halves of the plan for 95% intervals; 0 gives none. whole_mixture: sampled mutual information
     uses every image of the plan as its mixture, not just those evaluated: slower, but worth it if a note says that an
-    estimate is saturated. channels, value_range: of the images that a module takes; by default floats (n, c, h, w) in
+    estimate is saturated. groups: codes that count as one representation each, such as [[0, 1], [2]], for the metrics of
+    groups. channels, value_range: of the images that a module takes; by default floats (n, c, h, w) in
     [0, 1] of its parameters' dtype on their device. The module returns codes (n, c), or a pair of means and logvars; it
     runs in evaluation mode without gradients.
 
@@ -63,7 +65,7 @@ def score(
     metric refuses these codes or fails, its score is NaN and its note says why.
     """
     encoder = _found_model(model, trust, channels, value_range)
-    dataset, settings = found(dataset), with_factor_bins(find_protocol(protocol), factor_bins)
+    dataset, settings = found(dataset), adjusted(find_protocol(protocol), factor_bins, groups)
     if isinstance(encoder, Model):
         warn_of_other(dataset, encoder.run.dataset)
     if isinstance(encoder, ModuleEncoder):

@@ -18,11 +18,13 @@ class Protocol:
     needs classes; every factor of the papers' data sets has classes. minimum_variance: codes with less variance do not
     vote in the FactorVAE score; `prune_collapsed` instead leaves out latents whose posterior equals the prior.
     dci_predictor, dci_skips_categorical: the predictor behind DCI, and whether categorical factors are left out of it.
-    beta_vae_classifier: the classifier that predicts the held factor. posterior_bins: bins over [−4, 4] of the
-    quantised estimates. top: the k of SEPIN@k and INDIN@k. beta_vae_iterations: of the classifier "adagrad". tc_batch:
-    points in the batch estimate of the total correlation. draws: draws of z for estimates with every image in q(z).
-    seed: added to the scoring seed, so that a model can be scored on several draws. metrics: those that the protocol is
-    for; empty if it is for all.
+    beta_vae_classifier: the classifier that predicts the held factor. posterior_bins: bins of the quantised estimates.
+    posterior_bounds, posterior_rule: their range, or "data" for that of the posteriors, and how RMIG, JEMMIG and MISJED
+    integrate over them. particles: of the importance-weighted bound. top: the k of SEPIN@k and INDIN@k.
+    beta_vae_iterations: of the classifier "adagrad". tc_batch: points in the batch estimate of the total correlation.
+    draws: draws of z for estimates with every image in q(z). seed: added to the scoring seed, so that a model can be scored
+    on several draws. metrics: those that the protocol is for; empty if it is for all. groups: codes that count as one
+    representation each, for the metrics of groups.
     """
 
     name: str
@@ -34,6 +36,9 @@ class Protocol:
     dci_skips_categorical: bool = False
     beta_vae_classifier: Literal["logistic", "adagrad"] = "logistic"
     posterior_bins: int = 100
+    posterior_bounds: tuple[float, float] | Literal["data"] = (-4.0, 4.0)
+    posterior_rule: Literal["exact", "rectangle"] = "exact"
+    particles: int = 5_000
     top: int = 3
     beta_vae_iterations: int = 10_000
     tc_batch: int = 10_000
@@ -41,6 +46,7 @@ class Protocol:
     seed: int = 0
     metrics: tuple[str, ...] = ()
     factor_bins: int = 20
+    groups: tuple[tuple[int, ...], ...] = ()
 
     def smaller(self, fraction: float) -> Protocol:
         """The same protocol on a fraction of the points, for a quick look; its name says so.

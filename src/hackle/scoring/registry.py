@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -44,11 +44,24 @@ def choose_metrics(wanted: Wanted, protocol: Protocol | None = None, *, strictly
     return chosen
 
 
-def with_factor_bins(settings: Protocol, bins: int | None) -> Protocol:
-    """The protocol with continuous factors cut into this many bins; unchanged if None."""
-    if bins is not None and bins < 2:
-        raise ScoreError(f"factor_bins is {bins}; expected 2 or more")
-    return settings if bins is None else replace(settings, factor_bins=bins)
+def adjusted(
+    settings: Protocol, factor_bins: int | None, groups: Sequence[Sequence[int]] | str | None = None
+) -> Protocol:
+    """The protocol with continuous factors cut into this many bins and codes in these groups; unchanged where None.
+
+    groups: lists of codes, or in words, `0,1/2`.
+    """
+    if factor_bins is not None:
+        if factor_bins < 2:
+            raise ScoreError(f"factor_bins is {factor_bins}; expected 2 or more")
+        settings = replace(settings, factor_bins=factor_bins)
+    if groups is None:
+        return settings
+    try:
+        parts = [group.split(",") for group in groups.split("/")] if isinstance(groups, str) else groups
+        return replace(settings, groups=tuple(tuple(int(code) for code in group) for group in parts))
+    except (TypeError, ValueError) as error:
+        raise ScoreError(f"groups are {groups!r}; expected codes by number, such as 0,1/2 or [[0, 1], [2]]") from error
 
 
 def names_of(wanted: Wanted) -> tuple[str, ...]:

@@ -9,6 +9,24 @@ from hackle.scoring.protocol import LARGE, Protocol, points
 DO = Protocol("do2020", LARGE, bins=100, dci_predictor="lasso", dci_skips_categorical=True)
 """Section 4 and appendix A.9: 100 bins, Lasso without the categorical factor."""
 
+RULES = (
+    Protocol(
+        "do2020-rectangle",
+        points(10_000),
+        bins=100,
+        posterior_rule="rectangle",
+        metrics=("interpretability", "jemmig", "misjed"),
+    ),
+    Protocol(
+        "do2020-range",
+        points(10_000),
+        bins=100,
+        posterior_bounds="data",
+        metrics=("interpretability", "jemmig", "misjed"),
+    ),
+)
+"""A.10: a bin's mass as the area of a rectangle. A.12: the range [a, b] of each model's own posteriors."""
+
 BINS = tuple(
     Protocol(
         f"do2020-bins-{bins}", points(10_000), bins=100, posterior_bins=bins, metrics=("interpretability", "jemmig")
