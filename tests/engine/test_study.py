@@ -74,6 +74,8 @@ def test_every_run_is_stored_with_the_scores_it_has_alone(data: Path, undisturbe
     assert {values.shape for values in tables.array("codes").values()} == {(32, 3)}
     assert {values.shape for values in tables.array("mutual_information").values()} == {(3, 3)}
     assert {values.shape for values in tables.array("informativeness").values()} == {(3,)}
+    assert {values.shape for values in tables.array("correlations").values()} == {(2, 3, 3)}
+    assert all(values.sum(axis=1) == pytest.approx(1.0) for values in tables.array("marginals").values())
     assert np.all(tables.runs["training_seconds"] > 0)
     assert np.all(tables.runs["scoring_seconds"] > 0)
 

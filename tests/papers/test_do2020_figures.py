@@ -206,6 +206,15 @@ def test_pairs_of_codes_are_chosen_by_informativeness(models: Tables) -> None:
         expected.append([pairs[order[0], order[1]], pairs[order[-1], order[-3]]])
     assert dsprites.loc["AAE"].iloc[[0, -1]].tolist() == pytest.approx(np.mean(expected, axis=0))
     assert celeba.shape == (3, 6)
+    assert chart.panels[-2].title == "here: MISJED on dSprites (nats), 100 bins"
+    # Where the paper's own estimate was scored, it is shown.
+    pairs = ("z1_z2", "z1_z3", "z1_z-1", "z1_z-2", "z-1_z-2", "z-1_z-3")
+    row = models.scores[models.scores["run"] == runs["run"].iloc[0]].iloc[:1]
+    own = [row.assign(metric=f"misjed_{pair}", score=0.01 * place) for place, pair in enumerate(pairs)]
+    scored = replace(models, scores=pd.concat([models.scores, *own], ignore_index=True))
+    panel = FIGURES["do2020-table-5"](scored).panels[-2]
+    assert panel.title == "here: MISJED on dSprites (nats), 50 bins"
+    assert tabulated(panel).loc["AAE"].tolist() == pytest.approx([0.0, 0.01, 0.02, 0.03, 0.04, 0.05])
 
 
 def test_matrices_of_pairs_begin_with_the_most_informative_code(models: Tables) -> None:
