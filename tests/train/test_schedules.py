@@ -93,7 +93,7 @@ def test_every_method_weighs_its_kl_term_alone_or_refuses_to(name: str) -> None:
     plain = single.loss()
     assert torch.equal(whole.total, plain.total)
     weighed = plain.terms["kl"]
-    if name in ("beta-vae", "s2-beta-vae", "gvae", "ml-vae", "ada-gvae", "ada-ml-vae"):
+    if name in ("beta-vae", "autoregressive-vae", "s2-beta-vae", "gvae", "ml-vae", "ada-gvae", "ada-ml-vae"):
         weighed = method.beta * plain.terms["kl"]
     elif name == "information-dropout":
         weighed = method.beta * plain.terms["information"]
