@@ -41,8 +41,8 @@ def score_command(
         metrics: Names separated by commas; "all" is every metric that takes seconds: beta_vae, dci, dci_es, dcimig,
             explicitness, factor_vae, gaussian_tc, infomec, irs, mcc, mig, mig_sup, modularity, neighbour_gap, sap,
             autoregressive, generalisation, generalisation_reconstruction, interpretability, jemmig, kl, misjed,
-            monte_carlo_tc, posterior_mig, reconstruction, separability. Those that take minutes are class_codes, downstream_gbt,
-            downstream_logistic_cv, unfairness, batch_tc, entropy_information, grouped_information,
+            monte_carlo_tc, posterior_mig, reconstruction, separability. Those that take minutes are class_codes,
+            downstream_gbt, downstream_logistic_cv, unfairness, batch_tc, entropy_information, grouped_information,
             grouped_interpretability, iwae, kl_split, multivariate_information, ranked_misjed, sampled_interpretability,
             sampled_jemmig, true_tc, whole_iwae, whole_misjed, whole_separability. Your own is path.py:function or
             module:function.
