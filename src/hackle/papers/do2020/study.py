@@ -58,7 +58,7 @@ STUDY = Study(
     do2020,
     "Do & Tran 2020: FactorVAE, β-VAE and AAE under the informativeness metrics, and their ablations",
     ("do2020", *(one.name for one in (*BINS, *SAMPLES))),
-    "all,whole_separability,whole_misjed,sampled_interpretability,sampled_jemmig",
+    "all,whole_separability,whole_misjed,ranked_misjed,sampled_interpretability,sampled_jemmig",
 )
 APPENDIX_STUDY = Study(
     "do2020-appendix",
