@@ -1,17 +1,31 @@
-"""Time to judge every claim on a table as large as Locatello et al.'s study: 12,600 runs with 60 scores each.
+"""Time to judge every claim on a table as large as Locatello et al.'s study: 12,600 runs with 60 scores each. How often
+verdicts on rank correlations err, and how far these are from the truth.
 
-python benchmarks/claims.py
+    python benchmarks/claims.py
+    python benchmarks/claims.py --errors benchmarks/results/claims-errors.json --simulations 400
+
+Errors are counted on tables in which the truth is the claim's bound: over models, pairs of scores with a rank correlation of
+0.5; along strengths, which are the same in every seed, scores whose rank correlation with them is 0.5 on average. A verdict
+"holds" or "does not hold" is then an error, which the test allows in 2.5% of tables each.
 """
 
 from __future__ import annotations
 
+import argparse
+import json
 import time
+from collections.abc import Iterator
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from hackle.claims import CLAIMS, judge
+from hackle.claims import CLAIMS, Claim, Region, Stratum, judge
+from hackle.claims.agreement import agreement
+from hackle.claims.measures import Measure, trend
+from hackle.core.design import DEFAULTS
+from hackle.information.ranks import rank_correlations
 from hackle.papers.locatello2019.claims import DATASETS, DOWNSTREAM, METRICS
 from hackle.papers.locatello2019.settings import STRENGTHS
 from hackle.store.tables import RUN_COLUMNS, SCORE_COLUMNS, Tables
@@ -39,8 +53,7 @@ def study(scores: int = 60) -> Tables:
             "record": [f'{{"design": "{design[:2]}", "seed": {design[2]}}}' for design in designs],
         }
     )
-    runs = runs.assign(study="locatello2019", status="done", architecture="convolutional", steps=300_000, batch_size=64)
-    runs = runs.assign(latents=10, likelihood="bernoulli", correlation=0.0, precision="float32")
+    runs = usual(runs, study="locatello2019", steps=300_000)
     names = [*SCORES, *((f"other_{index}", "mean") for index in range(scores - len(SCORES)))]
     parts = runs.loc[runs.index.repeat(len(names))].reset_index(drop=True)
     parts = parts.assign(
@@ -53,7 +66,82 @@ def study(scores: int = 60) -> Tables:
     return Tables(parts.reindex(columns=list(SCORE_COLUMNS)), runs.reindex(columns=list(RUN_COLUMNS)))
 
 
-def main() -> None:
+TRUTH = 0.5
+SETTINGS, SEEDS = (3, 4, 6, 9, 36), (5, 10)
+LATENT = 2 * np.sin(np.pi * TRUTH / 6)
+"""The correlation of normal variables whose rank correlation is the truth."""
+
+
+def pairs(rng: np.random.Generator, seeds: int, settings: int) -> tuple[np.ndarray, np.ndarray]:
+    """Two scores (seeds, settings) with the true rank correlation over models."""
+    noise = rng.multivariate_normal([0, 0], [[1.0, LATENT], [LATENT, 1.0]], size=(seeds, settings))
+    return noise[..., 0], noise[..., 1]
+
+
+def slope(settings: int) -> float:
+    """The rise per strength with which the rank correlation of strength and score, of unit spread, is the truth on average."""
+    noise, places = np.random.default_rng(0).normal(size=(10_000, settings)), np.arange(settings)
+    low, high = 0.0, 3.0
+    for _ in range(30):
+        middle = (low + high) / 2
+        found = rank_correlations(middle * places + noise, places[None, :]).mean()
+        low, high = (middle, high) if found < TRUTH else (low, middle)
+    return low
+
+
+def usual(runs: pd.DataFrame, **more: object) -> pd.DataFrame:
+    """Runs that finished, with every column of the table that they lack at its default."""
+    missing = {name: value for name, value in DEFAULTS.items() if name not in runs}
+    return runs.assign(**{**missing, "status": "done", "architecture": "convolutional", **more})
+
+
+def sweep_of(scores: dict[str, np.ndarray]) -> Tables:
+    """A table of β-VAEs with these scores (seeds, settings)."""
+    designs = list(product(*map(range, next(iter(scores.values())).shape)))
+    columns = {
+        "run": [f"{seed}-{place}" for seed, place in designs],
+        "seed": [seed for seed, _ in designs],
+        "strength": [float(place + 1) for _, place in designs],
+        "record": [json.dumps({"strength": place, "seed": seed}) for seed, place in designs],
+    }
+    runs = usual(pd.DataFrame(columns), study="", dataset="dsprites", method="beta-vae")
+    rows = [
+        runs.assign(metric=name, representation="mean", score=values.ravel(), protocol="made", scoring_seed=0)
+        for name, values in scores.items()
+    ]
+    return Tables(pd.concat(rows).reindex(columns=list(SCORE_COLUMNS)), runs.reindex(columns=list(RUN_COLUMNS)))
+
+
+def errors(simulations: int) -> Iterator[dict[str, float | str]]:
+    """For each design the mean estimate, and the shares of tables that decide where the truth is the bound."""
+    rng = np.random.default_rng(0)
+    kinds: dict[str, Measure] = {"models": agreement(("mig", "sap")), "strengths": trend("mig")}
+    for (kind, measure), settings, seeds in product(kinds.items(), SETTINGS, SEEDS):
+        if kind == "strengths" and settings > 9:
+            continue
+        strata = (Stratum("all", ({"method": "beta-vae", "dataset": "dsprites"},)),)
+        claim = Claim("x", "test", "", "", "", Region(low=TRUTH), measure, strata)
+        rise = slope(settings) if kind == "strengths" else 0.0
+        found = []
+        for _ in range(simulations):
+            if kind == "strengths":
+                made = {"mig": rise * np.arange(settings) + rng.normal(size=(seeds, settings))}
+            else:
+                first, second = pairs(rng, seeds, settings)
+                made = {"mig": first, "sap": second}
+            found.append(judge(sweep_of(made), [claim])[0])
+        verdicts = [one.verdict for one in found]
+        yield {
+            "over": kind,
+            "settings": settings,
+            "seeds": seeds,
+            "mean estimate": float(np.mean([one.evidence.effect for one in found])),
+            "holds": verdicts.count("holds") / simulations,
+            "does not hold": verdicts.count("does not hold") / simulations,
+        }
+
+
+def judging() -> None:
     tables = study()
     start = time.process_time()
     found = judge(tables)
@@ -61,6 +149,21 @@ def main() -> None:
     tested = sum(judgement.evidence.estimate is not None for judgement in found)
     print(f"{len(tables.runs):,} runs, {len(tables.scores):,} scores")
     print(f"{tested} of {len(CLAIMS)} claims tested in {seconds:.1f} s of one core")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--errors", type=Path, default=None, help="count errors, and write them to this file")
+    parser.add_argument("--simulations", type=int, default=400, help="tables of each design")
+    options = parser.parse_args()
+    if options.errors is None:
+        judging()
+        return
+    found = []
+    for row in errors(options.simulations):
+        found.append(row)
+        print(" ".join(f"{key} {value:.3f}" if isinstance(value, float) else f"{value}" for key, value in row.items()))
+    options.errors.write_text(json.dumps({"truth": TRUTH, "simulations": options.simulations, "designs": found}) + "\n")
 
 
 if __name__ == "__main__":

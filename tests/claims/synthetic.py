@@ -54,7 +54,8 @@ def tables(
     seed: int = 0,
 ) -> Tables:
     """The tables of these runs. `scores(run, noise)` maps `metric`, `metric/representation` or `metric/representation/protocol`
-    to values, `curves` terms to values over the steps, `arrays` names to arrays; `noise()` is a standard normal draw."""
+    to values, `curves` terms to values over the steps, `arrays` names to arrays; `noise()` is a standard normal draw. A run's
+    `fields` are parts of its record alone."""
     rng = np.random.default_rng(seed)
     noise = lambda: float(rng.normal())  # noqa: E731
     run_rows: list[Run] = []
@@ -62,10 +63,9 @@ def tables(
     curve_rows: dict[str, list[pd.DataFrame]] = {}
     kept: dict[str, dict[str, Any]] = {}
     for place, given in enumerate(runs):
-        run = {**DEFAULTS, **given}
-        record = json.dumps(
-            {key: str(value) for key, value in run.items() if key != "seed"} | {"seed": int(run["seed"])}
-        )
+        run = {**DEFAULTS, "fields": {}, **given}
+        words = {key: str(value) for key, value in run.items() if key not in ("seed", "fields")}
+        record = json.dumps(words | {"seed": int(run["seed"])} | run["fields"])
         name = hashlib.sha256(record.encode()).hexdigest()[:16]
         run_rows.append(
             {**run, "run": name, "status": "done", "reason": "", "record": record, "sources": "", "version": "0"}

@@ -56,7 +56,7 @@ def test_the_exit_code_says_how_the_claims_fare(
     folder = store(tmp_path / "study", fall, seeds)
     assert code(str(folder), "--paper", "yang2020") == expected
     said = capsys.readouterr().out
-    assert "mig-vae-10" in said.replace("\n", "")
+    assert "mig-vae-10-dsprites" in said.replace("\n", "")
     assert "hackle study run yang2020 --out DIR" in said
 
 
@@ -71,7 +71,7 @@ def test_claims_without_runs_are_counted_apart(tmp_path: Path, capsys: pytest.Ca
 def test_verdicts_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert code(str(store(tmp_path / "study", 0.1, 6)), "--json") == 0
     rows = {row["claim"]: row for row in json.loads(capsys.readouterr().out)}
-    found = rows["yang2020.mig-vae-10"]
+    found = rows["yang2020.mig-vae-10-dsprites"]
     assert found["verdict"] == "holds"
     assert found["runs"] == 12
     assert found["value"] == pytest.approx(0.1, abs=0.02)
@@ -89,18 +89,20 @@ def test_reasons_tell_the_claim_and_what_to_run(tmp_path: Path, capsys: pytest.C
     folder = str(store(tmp_path / "study", 0.1, 6))
     code(folder, "--paper", "yang2020")
     usual = capsys.readouterr().out
-    sentence = "VAE with 10 latents has a lower MIG when the posterior's noise is correlated."
+    sentence = "On dSprites VAE with 10 latents has a lower MIG when the posterior's noise is correlated."
     assert sentence not in usual
     assert "--reasons" in usual.splitlines()[-1]
     code(folder, "--paper", "yang2020", "--reasons", "--missing")
     lines = capsys.readouterr().out.splitlines()
-    at = next(number for number, line in enumerate(lines) if line.startswith(" mig-vae-10  holds  Figure 1 · p "))
-    assert lines[at].endswith(" · 1 of 3 strata · 12 runs · 300,000 steps, float32, protocol yang2020")
+    at = next(
+        number for number, line in enumerate(lines) if line.startswith(" mig-vae-10-dsprites  holds  Figure 1 · p ")
+    )
+    assert lines[at].endswith(" · 1 of 1 strata · 12 runs · 300,000 steps, float32, protocol yang2020")
     assert lines[at + 1] == f"    {sentence}"
     assert lines[at + 2].startswith("    fall of MIG from σ = 0 to 0.9 is 0.1")
-    assert lines[at + 2].endswith(", claimed above 0.01, on 1 of 3: vae on dsprites")
-    assert lines[at + 3] == "    the interval lies in the region, p < 0.001 after correction over 2 claims: holds"
-    at = lines.index(" mig-factor-vae-10  undecided  Figure 1 · 0 of 3 strata · 0 runs")
+    assert lines[at + 2].endswith(", claimed above 0.01")
+    assert lines[at + 3] == "    the interval lies in the region, p < 0.001 after correction over 1 claim: holds"
+    at = lines.index(" mig-factor-vae-10-dsprites  undecided  Figure 1 · 0 of 1 strata · 0 runs")
     assert "no runs of factor-vae on dsprites, latents 10, strength 35.0, correlation 0.0;" in lines[at + 2]
     assert "runs needed: hackle study run yang2020 --out DIR --seeds 10 --datasets dsprites" in lines[at + 2]
 

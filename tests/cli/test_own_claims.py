@@ -33,19 +33,19 @@ def test_a_claim_from_a_file_is_judged_with_all_others(tmp_path: Path) -> None:
     everything = claims(str(folder), "--claims", str(file))
     assert everything.returncode == 0, everything.stderr
     assert "noise-lowers-mig" in everything.stdout
-    assert "mig-vae-10" in everything.stdout
+    assert "mig-vae-10-dsprites" in everything.stdout
     mine = claims(str(folder), "--claims", f"{file}:noise_hurts", "--paper", "lab-notes", "--reasons")
     assert "Correlated noise lowers the MIG of a VAE." in mine.stdout
-    assert "mig-vae-10" not in mine.stdout
+    assert "mig-vae-10-dsprites" not in mine.stdout
 
 
 def test_what_a_verdict_is_does_not_depend_on_which_are_shown(tmp_path: Path) -> None:
     folder = store(tmp_path / "study", 0.1, 4)
-    line = next(line for line in claims(str(folder)).stdout.splitlines() if "mig-vae-10" in line)
+    line = next(line for line in claims(str(folder)).stdout.splitlines() if "mig-vae-10-dsprites" in line)
     assert line.split() == next(
         shown.split()
         for shown in claims(str(folder), "--paper", "yang2020").stdout.splitlines()
-        if "mig-vae-10" in shown
+        if "mig-vae-10-dsprites" in shown
     )
 
 
@@ -54,7 +54,7 @@ def test_what_a_verdict_is_does_not_depend_on_which_are_shown(tmp_path: Path) ->
     [
         ("x = 1\n", "defines no claim"),
         ("import nothing_such\n", "cannot be loaded: ModuleNotFoundError"),
-        (CLAIM.replace('"lab-notes"', '"yang2020"').replace("noise-lowers-mig", "mig-vae-10"), "already"),
+        (CLAIM.replace('"lab-notes"', '"yang2020"').replace("noise-lowers-mig", "mig-vae-10-dsprites"), "already"),
     ],
 )
 def test_files_without_new_claims_are_refused(tmp_path: Path, content: str, words: str) -> None:

@@ -10,7 +10,8 @@ import pytest
 
 from claims.synthetic import Run, sweep, tables
 from hackle.claims import CLAIMS, Judgement, View, judge
-from hackle.claims.measures import agreement, log_difference, magnitude
+from hackle.claims.agreement import agreement, magnitude
+from hackle.claims.measures import log_difference
 from hackle.claims.statistics import Units, mean_of
 from hackle.papers.locatello2019.claims import DATASETS, DOWNSTREAM, METHODS, METRICS, TRIO
 from hackle.papers.locatello2019.transfer import bootstrap, share_of_the_best_method, swept

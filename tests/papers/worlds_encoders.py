@@ -9,6 +9,7 @@ import numpy as np
 
 from claims.synthetic import Run, sweep, tables
 from hackle.papers.split_encoder.claims import STRENGTHS as SPLIT_STRENGTHS
+from hackle.papers.yang2020.claims import EXCEPTION
 from hackle.papers.yang2020.claims import STRENGTHS as NOISE_STRENGTHS
 from hackle.store.tables import Tables
 
@@ -47,21 +48,31 @@ def yang2020(truth: int, seeds: int = 10, spread: float = 1.0, seed: int = 0) ->
         correlated = run["correlation"] > 0
         constant = -0.5 * ((run["latents"] - 1) * np.log(0.1) + np.log(1 + 0.9 * (run["latents"] - 1))) * correlated
         tcvae = run["method"] == "beta-tcvae"
+        # The fall is larger with 20 latents but for the VAE, and next to nothing in the VAE on Cars3D.
+        more = 1 + 0.7 * (run["latents"] == 20 and run["method"] != "vae")
+        exception = (run["method"], run["dataset"], run["latents"]) == EXCEPTION
+        fall = (-0.01 if truth > 0 else 0.06) if exception else 0.06 * truth * more
+        # The total correlation goes with the KL over methods, in the false world against it.
+        levels = {"vae": 9.0, "factor-vae": 1.0, "beta-tcvae": 3.0}
+        level = levels[run["method"]]
+        other = level if truth > 0 else 9.0 / level
         # In the false world VAE and FactorVAE move by a half and TCVAE moves the other way.
         moved = (0.3 * truth if tcvae else 0.0 if truth > 0 else 0.5) * correlated
         sign = -1 if tcvae else 1
         return {
-            "mig": 0.2 - 0.06 * truth * correlated + 0.02 * spread * noise(),
+            "mig": 0.3 - fall * correlated + 0.01 * spread * noise(),
             "reconstruction": 40 * (1 + moved) + 0.4 * spread * noise(),
-            "kl": 20 * (1 + sign * moved) + constant + 0.2 * spread * noise(),
-            "monte_carlo_tc": 3 * (1 + sign * moved) + 0.03 * spread * noise(),
+            "kl": level * (20 * (1 + sign * moved) + 0.2 * spread * noise()) + constant,
+            "monte_carlo_tc": other * (3 * (1 + sign * moved) + 0.03 * spread * noise()),
         }
 
     def curves(run: Run, noise) -> dict[str, np.ndarray]:
-        end = 1.2 if truth > 0 or run["correlation"] == 0 else 0.3
-        return (
-            {"discriminator": np.linspace(2, end, 40) + 0.02 * spread * noise()} if run["method"] == "infogan" else {}
-        )
+        if run["method"] != "infogan":
+            return {}
+        # Losses that come to rest; in the false world those of a correlated Q go on falling.
+        falling = 3.0 * np.arange(40) / 40 if truth < 0 and run["correlation"] else 0.0
+        ending = 2 * np.exp(-np.arange(40) / 5) + 0.5 - falling
+        return {term: ending + 0.02 * spread * noise() for term in ("discriminator", "generator", "information")}
 
     def arrays(run: Run, noise) -> dict[str, np.ndarray]:
         if run["method"] != "infogan":

@@ -138,8 +138,8 @@ def test_a_claims_number_is_explained(page: Path, verdicts: pd.DataFrame) -> Non
     claims = text[text.index('id="claims"') : text.index('id="figures"')]
     assert 0 < claims.index("95% interval") < claims.index("<details id=")
     assert claims.index("p ≤ 0.05 after Holm") < claims.index("<details id=")
-    (row,) = [row for row in verdicts.to_dict("records") if row["claim"] == "yang2020.mig-vae-10"]
-    line = re.findall(r'<details id="claim-yang2020.mig-vae-10".*?<summary>(.*?)</summary>', claims)[0]
+    (row,) = [row for row in verdicts.to_dict("records") if row["claim"] == "yang2020.mig-vae-10-dsprites"]
+    line = re.findall(r'<details id="claim-yang2020.mig-vae-10-dsprites".*?<summary>(.*?)</summary>', claims)[0]
     assert f"<small>{row['effect']}</small>" in line
     assert f"<small>claimed {row['claimed']}</small>" in line
 

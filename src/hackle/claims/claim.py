@@ -79,7 +79,8 @@ class Evidence:
     many would decide with 80% power, None if no reasonable number would. strata: each stratum's effect and number of
     seeds; estimates: the estimates of strata with at least two seeds. missing: what the table does not have, in words.
     borrowed: whether some of the runs are from other studies, which may have trained differently. steps, precisions,
-    protocol: how the runs were trained and scored.
+    protocol: how the runs were trained and scored. beside: other estimates of the same effect, which decide nothing.
+    places: the positions of the runs in the table, as bytes.
     """
 
     effect: float = math.nan
@@ -97,6 +98,18 @@ class Evidence:
     protocol: str = ""
     estimate: Estimate | None = None
     estimates: dict[str, Estimate] = field(default_factory=dict)
+    beside: dict[str, Estimate] = field(default_factory=dict)
+    places: bytes = b""
+
+    @property
+    def beside_in_words(self) -> str:
+        """The other estimates with their intervals.
+
+        >>> Evidence(beside={"by sampling": Estimate(0.5, 0.0, 4, 5)}).beside_in_words
+        'by sampling it is 0.5 [0.5, 0.5]'
+        """
+        intervals = ((words, part.effect, *part.interval()) for words, part in self.beside.items())
+        return "; ".join(f"{words} it is {value:.3g} [{low:.3g}, {high:.3g}]" for words, value, low, high in intervals)
 
     @property
     def made(self) -> str:
@@ -120,6 +133,8 @@ class Claim:
     every stratum. least_strata: how many strata are needed to judge. seeds: how many the paper trained, or how many we
     suggest. runs_per_seed: runs per stratum and seed in the paper's design, if there are more than conditions. study:
     the study whose runs it is about, if not the paper's. options: the options which that study must be run with.
+    beside: other ways to estimate the same effect, in words and as measures, where the answer depends on the estimator:
+    they are shown with the verdict and not tested.
     """
 
     name: str
@@ -137,6 +152,7 @@ class Claim:
     paper_effect: float | None = None
     study: str = ""
     options: str = ""
+    beside: tuple[tuple[str, Measure], ...] = ()
 
     @property
     def id(self) -> str:
@@ -212,12 +228,14 @@ class Claim:
             precisions=data.design_read("precision"),
             protocol=data.protocol or "" if units else "",
             estimates=estimates,
+            places=data.places_read.tobytes(),
         )
         if len(usable) < max(1, self.least_strata):
             return replace(about, runs_needed=self._planned(units))
         estimate, p, against = self._judged(list(usable.values()))
         low, high = estimate.interval()
         found = replace(about, effect=estimate.effect, low=low, high=high, p=p, against=against, estimate=estimate)
+        found = replace(found, beside=self._beside(data, list(usable)))
         return replace(found, runs_needed=self.runs_needed(found))
 
     def _judged(self, strata: Sequence[Units]) -> tuple[Estimate, float, float]:
@@ -231,6 +249,17 @@ class Claim:
         # One stratum can refute a claim about every stratum; supporting it takes all of them.
         p = chances[weakest][0] if len(strata) == len(self.strata) else 1.0
         return estimates[weakest], p, min(1.0, len(strata) * chances[weakest][1])
+
+    def _beside(self, data: Data, names: Sequence[str]) -> dict[str, Estimate]:
+        """The effect by the other measures, of those that the strata with these names allow."""
+        strata = [stratum for stratum in self.strata if stratum.name in names]
+        found = {}
+        for words, measure in self.beside:
+            units = [measure.compute(data, stratum.conditions) for stratum in strata]
+            known = [part for part in units if part is not None and part.seeds > 1 and np.isfinite(part.values).all()]
+            if len(known) == len(strata):
+                found[words] = self._judged(known)[0]
+        return found
 
     def _planned(self, units: dict[str, Units]) -> int:
         """The number of runs in the design with the suggested number of seeds."""

@@ -1,4 +1,4 @@
-"""What claims measure within each seed: differences between conditions, trends along a sweep, agreement of scores.
+"""What claims measure within each seed: differences between conditions, trends along a sweep, the best setting.
 
 A measure is a function from a paper's data and a stratum's conditions to one number for each seed. It says which scores,
 curves and arrays it reads, so that a claim can tell what is missing.
@@ -6,8 +6,8 @@ curves and arrays it reads, so that a claim can tell what is missing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from hackle.claims.statistics import Floats, Units, correlations, jackknife
 from hackle.claims.view import Column, Condition, Data, Frame
 from hackle.information.ranks import rank_correlations
+from hackle.metrics.mig import top_two_gap
 
 SMALLEST = 1e-6
 """Total correlations are floored here, in nats, before their logarithm is taken."""
@@ -102,60 +103,6 @@ def _trend(rows: Frame, values: Column, along: str) -> Units | None:
     units: Column = pd.Series(found, index=means.index.get_level_values("seed")).dropna().groupby(level=0).mean()
     runs = round(len(rows) / rows["seed"].nunique())
     return correlations(units.to_numpy(), runs, means.shape[1]) if len(units) else None
-
-
-def agreement(
-    *pairs: tuple[str, str], sign: int = 1, of: Callable[[Floats], Any] = np.mean, datasets: int = 1
-) -> Measure:
-    """Within each seed and data set, the rank correlation of two scores over all settings of the conditions.
-
-    A pair's correlation is the mean over data sets and seeds, and `of` reduces all pairs' correlations to one number:
-    their mean, in which opposite signs cancel, their mean `magnitude`, or their minimum. datasets: the least number of
-    data sets. Jackknifed over seeds, which for the mean gives each seed's own value; the others choose a pair or signs
-    with the same seeds that judge them, so they are widened (see `Units`).
-    """
-    columns = tuple(dict.fromkeys(name for pair in pairs for name in pair))
-
-    def compute(data: Data, conditions: Sequence[Condition]) -> Units | None:
-        names = sorted({str(name) for part in conditions for name in data.rows(part, columns)["dataset"].unique()})
-        sweeps = [data.sweep([{**part, "dataset": name} for part in conditions], columns) for name in names]
-        sweeps = [sweep for sweep in sweeps if len(sweep.settings) >= 3]
-        if len(sweeps) < datasets:
-            return None
-        seeds = np.unique(np.concatenate([sweep.seeds for sweep in sweeps]))
-        found = np.full((len(sweeps), len(pairs), len(seeds)), np.nan)
-        for part, sweep in zip(found, sweeps, strict=True):
-            part[:, np.searchsorted(seeds, sweep.seeds)] = [
-                rank_correlations(sweep.scores[left], sweep.scores[right], constant=0.0) for left, right in pairs
-            ]
-        found = found[:, :, np.isfinite(found).any(axis=(0, 1))]
-
-        def statistic(kept: NDArray[np.intp]) -> float:
-            by_dataset = _mean_of_known(np.moveaxis(found[:, :, kept], -1, 0))
-            by_pair = _mean_of_known(by_dataset)
-            return sign * float(of(by_pair[np.isfinite(by_pair)]))
-
-        count = found.shape[2]
-        if not count:
-            return None
-        values = jackknife(statistic, count) if count > 1 else np.array([statistic(np.arange(1))])
-        runs = round(sum(sweep.runs for sweep in sweeps) / len(seeds))
-        units = correlations(values, runs, sum(len(sweep.settings) for sweep in sweeps))
-        return replace(units, widened=of is not np.mean, span=(0.0 if of is magnitude else -1.0, 1.0))
-
-    several = f" on {datasets} data sets" if datasets > 1 else ""
-    return Measure(compute, columns, least=f"three settings{several}")
-
-
-def magnitude(correlations: Floats) -> float:
-    """The mean of the correlations' absolute values, so that opposite signs do not cancel."""
-    return float(np.abs(correlations).mean())
-
-
-def _mean_of_known(rows: Floats) -> Floats:
-    """The mean over the first axis, without NaN."""
-    count = np.isfinite(rows).sum(axis=0)
-    return np.divide(np.nansum(rows, axis=0), count, out=np.full(rows.shape[1:], np.nan), where=count > 0)
 
 
 def gap(upper: str, lower: str, logarithms: bool = False) -> Measure:
@@ -354,6 +301,15 @@ def without_noise(information: Any, informativeness: Any) -> Any:
     """The mutual information (latents, factors) of posterior means, set to 0 for latents that are noise: their tiny
     means may be informative where their samples are not."""
     return np.where(np.asarray(informativeness)[:, None] > INFORMATIVE, information, 0.0)
+
+
+def factor_gaps(sizes: Mapping[str, int], information: Any, informativeness: Any) -> dict[str, float]:
+    """For each factor, of so many values, the gap between the two codes with the most information on it, as a share of the
+    factor's entropy, from the mutual information (latents, factors). Empty where that has other factors, or a single code."""
+    known = without_noise(information, informativeness)
+    if known.shape[1] != len(sizes) or len(known) < 2:
+        return {}
+    return dict(zip(sizes, top_two_gap(known) / np.log(list(sizes.values())), strict=True))
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,15 @@
 """The verdicts on many claims together.
 
 p-values are corrected by Holm's method over all claims tested, once for "holds" and once for "does not hold": the
-chance that any claim is wrongly said to hold is at most 5%, and so is the chance that any is wrongly refuted.
+chance that any claim is wrongly said to hold is at most 5%, and so is the chance that any is wrongly refuted. Two papers
+may say the same of the same runs: claims that compute the same effect from the same scores of the same runs, and claim the
+same of it, are one test, and count once.
 """
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -57,20 +60,36 @@ def judge(tables: Tables | View, claims: Iterable[Claim]) -> list[Judgement]:
     """The verdict on each claim, with p-values corrected for all of them."""
     view = tables if isinstance(tables, View) else View(tables)
     tested = [(claim, claim.test(view)) for claim in claims]
-    known = [index for index, (_, evidence) in enumerate(tested) if evidence.estimate is not None]
-    holds = dict(zip(known, holm([tested[index][1].p for index in known]), strict=True))
-    against = dict(zip(known, holm([tested[index][1].against for index in known]), strict=True))
-    level = LEVEL / max(1, len(known))
+    tests = _tests_of(tested)
+    distinct = {
+        test: evidence for test, (_, evidence) in zip(tests, tested, strict=True) if evidence.estimate is not None
+    }
+    holds = dict(zip(distinct, holm([evidence.p for evidence in distinct.values()]), strict=True))
+    against = dict(zip(distinct, holm([evidence.against for evidence in distinct.values()]), strict=True))
+    level = LEVEL / max(1, len(distinct))
     return [
         _judgement(
             claim,
             replace(evidence, runs_needed=claim.runs_needed(evidence, level)),
-            float(holds.get(index, math.nan)),
-            float(against.get(index, math.nan)),
-            len(known),
+            float(holds.get(test, math.nan)),
+            float(against.get(test, math.nan)),
+            len(distinct),
         )
-        for index, (claim, evidence) in enumerate(tested)
+        for (claim, evidence), test in zip(tested, tests, strict=True)
     ]
+
+
+def _tests_of(tested: Sequence[tuple[Claim, Evidence]]) -> list[tuple[object, ...]]:
+    """What tells the test of each claim from others. That of two papers' claims may be the same; a paper's own differ, though
+    rank correlations of a few points may agree to the last bit."""
+    times: Counter[tuple[object, ...]] = Counter()
+    found = []
+    for claim, evidence in tested:
+        read = claim.measure.scores, claim.measure.curves, claim.measure.arrays
+        test = *read, claim.region, evidence.estimate, evidence.p, evidence.against, evidence.places
+        times[claim.paper, *test] += 1
+        found.append((times[claim.paper, *test], *test))
+    return found
 
 
 def _judgement(claim: Claim, evidence: Evidence, p: float, against: float, tested: int) -> Judgement:
@@ -87,6 +106,8 @@ def _judgement(claim: Claim, evidence: Evidence, p: float, against: float, teste
         found += f", on {len(evidence.strata)} of {len(claim.strata)}: {', '.join(evidence.strata)}"
     if evidence.borrowed:
         found += f" (with runs of other studies where {claim.study or claim.paper} has none)"
+    if evidence.beside:
+        found += f"; {evidence.beside_in_words}"
     if verdict == "undecided":
         found += f"; {what_it_takes(evidence)}"
     return Judgement(claim, evidence, p, against, tested, verdict, found)
@@ -125,6 +146,7 @@ def as_frame(judgements: Sequence[Judgement]) -> pd.DataFrame:
                 "chance": found.chance,
                 "why": found.why,
                 "reason": found.reason,
+                "beside": found.evidence.beside_in_words,
                 "missing": "; ".join(found.evidence.missing),
                 "command": found.claim.command,
             }

@@ -28,8 +28,8 @@ from hackle.figures.panels import MEANS, Lacking, Panels, factor_scores, over_pr
 from hackle.figures.selection import Runs, Selected, spread, summarise
 from hackle.figures.style import shade
 from hackle.information.ranks import spearman
+from hackle.papers.do2020.celeba_claims import alike
 from hackle.papers.do2020.claims import PAPER, SIZES
-from hackle.papers.do2020.metric_claims import alike
 from hackle.papers.do2020.settings import BETAS, GAMMAS, LATENTS, METHODS, settings
 from hackle.store.tables import Tables
 

@@ -183,6 +183,6 @@ EXHIBITS = (
     ),
     _by_factor(6, "rmig", ATTRIBUTES, _RMIG_CELEBA),
     _by_factor(7, "jemmig", ATTRIBUTES, _JEMMIG_CELEBA),
-    _by_factor(8, "rmig", tuple(SIZES), _RMIG, *("rmig-above-beta-vae", "rmig-above-aae", "scale-and-position-found")),
-    _by_factor(9, "jemmig", tuple(SIZES), _JEMMIG, *("jemmig-below-beta-vae", "jemmig-below-aae")),
+    _by_factor(8, "rmig", tuple(SIZES), _RMIG, *("rmig-order", "rmig-above-aae", "scale-and-position-found")),
+    _by_factor(9, "jemmig", tuple(SIZES), _JEMMIG, *("jemmig-order", "jemmig-below-aae")),
 )

@@ -13,11 +13,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from hackle.claims.agreement import over_models
 from hackle.claims.claim import Claim, Region, Stratum
 from hackle.claims.measures import Measure
 from hackle.claims.statistics import Units, correlations
 from hackle.claims.view import Condition, Data, Frame, View
-from hackle.information.ranks import rank_correlations
 from hackle.papers.locatello2019.settings import DATASETS, METHODS, STRENGTHS
 from hackle.selection import kl_of_runs, udr_of_runs
 
@@ -37,7 +37,7 @@ def with_udr(rows: Frame, view: View) -> Frame:
 
 
 def _agreement(data: Data, conditions: Sequence[Condition]) -> Units | None:
-    """Within each seed, the rank correlation of UDR with a score over settings, mean over scores.
+    """The rank correlation of UDR with a score over all models, mean over scores.
 
     A seed's UDR depends on the other seeds, so that the numbers of seeds are not independent: their variance is widened.
     """
@@ -46,15 +46,15 @@ def _agreement(data: Data, conditions: Sequence[Condition]) -> Units | None:
     if rows["setting"].nunique() < SETTINGS:
         return None
     table = rows.pivot_table(index="seed", columns="setting", values=["udr", *SCORES])
-    # A seed is compared over the settings that it has.
+    # A seed counts if it has enough of the settings.
     table = table[table["udr"].notna().sum(axis=1) >= SETTINGS]
     if table.empty:
         return None
-    found = [
-        rank_correlations(table[name].to_numpy(float), table["udr"].to_numpy(float), constant=0.0) for name in SCORES
-    ]
+    scores = np.stack([table[name].to_numpy(float) for name in ("udr", *SCORES)])
+    found = over_models([scores], np.array([[0, place] for place in range(1, len(scores))]))
+    assert found is not None
     settings = table["udr"].shape[1]
-    units = correlations(np.mean(found, axis=0), round(len(rows) / len(table)), settings)
+    units = correlations(found, round(len(rows) / len(table)), settings)
     return replace(units, widened=units.seeds > 1)
 
 

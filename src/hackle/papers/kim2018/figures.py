@@ -362,7 +362,10 @@ EXHIBITS = (
         "was trained.",
         (_bounds("dsprites"), _bounds("shapes3d")),
         ((panels(swarm, "iwae", "model", each="dataset"),),),
-        ("kim2018.likelihood-2d", "kim2018.likelihood-3d"),
+        (
+            *("kim2018.likelihood-2d", "kim2018.likelihood-3d"),
+            *("kim2018.vae-likelihood-2d", "kim2018.vae-likelihood-3d"),
+        ),
         _reported_bounds,
         reading="The paper reports one run of each.",
         shared_y=False,

@@ -10,6 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
+from hackle.claims.agreement import over_models
 from hackle.claims.claim import Claim, Region, Stratum
 from hackle.claims.measures import Measure, best_difference
 from hackle.claims.statistics import Units, correlations
@@ -17,7 +20,6 @@ from hackle.claims.view import Condition, Data
 from hackle.core.factors import Factor, FactorGrid
 from hackle.core.regimes import Labels
 from hackle.figures.words import FACTORS
-from hackle.information.ranks import rank_correlations
 from hackle.papers.locatello2019.settings import METHODS as UNSUPERVISED
 from hackle.papers.locatello2019.settings import STRENGTHS
 from hackle.papers.locatello2020_labels.settings import BETAS, DATASETS, IMAGES, WEIGHTS
@@ -57,7 +59,7 @@ def _raises(name: str, score: str, words: str) -> Claim:
 
 
 def _choosing(data: Data, conditions: Sequence[Condition]) -> Units | None:
-    """Within each seed, the rank correlation over settings of MIG with a hundred labels and MIG with all."""
+    """The rank correlation over all models of MIG with a hundred labels and MIG with all."""
     (condition,) = conditions
     codes = data.array("codes")
     rows = data.rows(condition, ("mig",)).dropna(subset=["mig"])
@@ -74,7 +76,9 @@ def _choosing(data: Data, conditions: Sequence[Condition]) -> Units | None:
     table = table[table["mig"].notna().sum(axis=1) >= SETTINGS]
     if table.empty:
         return None
-    found = rank_correlations(table["few"].to_numpy(float), table["mig"].to_numpy(float), constant=0.0)
+    scores = np.stack([table[name].to_numpy(float) for name in ("few", "mig")])
+    found = over_models([scores], np.array([[0, 1]]))
+    assert found is not None
     return correlations(found, round(len(rows) / len(table)), table["mig"].shape[1])
 
 
@@ -84,7 +88,7 @@ CLAIMS: tuple[Claim, ...] = (
         PAPER,
         "Section 3",
         "The labels of a hundred images suffice to choose among unsupervised models.",
-        "rank correlation over settings of MIG on 100 labelled images with MIG on all points",
+        "rank correlation over models of MIG on 100 labelled images with MIG on all points",
         Region(low=USEFUL),
         Measure(
             _choosing, ("mig",), arrays=("codes",), least=f"{SETTINGS} settings with the codes of {IMAGES[0]} images"

@@ -7,8 +7,9 @@ Figures 5 and 8, reconstructions and traversals, are judged by the reconstructio
 
 from __future__ import annotations
 
+from hackle.claims.agreement import agreement
 from hackle.claims.claim import Claim, Region, Stratum
-from hackle.claims.measures import agreement, difference, relative_change
+from hackle.claims.measures import difference, relative_change
 from hackle.figures.words import DATASETS, METHODS
 from hackle.papers.split_encoder.settings import WEIGHTS
 from hackle.papers.yang2020.claims import LEAST_MIG

@@ -40,7 +40,10 @@ def _mig(number: int, title: str, caption: str, latents: int) -> Exhibit:
         *(PAPER, f"Figure {number}", title, caption),
         _runs(("mig",), latents, *DATASETS),
         ((panels(_of_both, each="dataset"),),),
-        tuple(f"yang2020.mig-{method}-{latents}" for method in STRENGTHS),
+        (
+            *(f"yang2020.mig-{method}-{latents}-{dataset}" for method in STRENGTHS for dataset in DATASETS),
+            *(f"yang2020.fall-grows-{method}" for method in ("factor-vae", "beta-tcvae") if latents == 20),
+        ),
         reading=f"J = {latents} latents.",
     )
 
@@ -85,7 +88,7 @@ EXHIBITS = (
             f"yang2020.{name}"
             for name in (
                 *("reconstruction-hardly-moves", "kl-hardly-moves", "tc-hardly-moves"),
-                *("tcvae-reconstruction", "tcvae-kl", "tcvae-tc"),
+                *("tcvae-reconstruction", "tcvae-kl", "tcvae-tc", "tc-follows-kl"),
             )
         ),
         reading="dSprites, J = 10. KL and total correlation are those of factorised posteriors, as in the paper.",

@@ -1,0 +1,171 @@
+"""Claims of Kim & Mnih 2018 about FactorVAE's rivals: InfoWGAN-GP and InfoGAN (section 6, appendix H), the adversarial
+autoencoder and Eq. 12 (appendix F).
+
+"Disappointingly low" scores are those below FactorVAE's. What "did not improve" them raises the best by less than 0.02; what
+"had no noticeable effect" or "gave similar results" changes it by less than 0.05. A degenerate discriminator takes every image
+for real, so that it is right about half of them. InfoWGAN-GP's critic has no accuracy; one that no longer tells images apart
+has a difference E[D(x)] − E[D(G(z))] of 0.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from hackle.claims.claim import Claim, Region, Stratum
+from hackle.claims.measures import Measure, best_difference, by_run
+from hackle.claims.statistics import Units
+from hackle.claims.view import Condition, Data, Frame
+from hackle.papers.kim2018.claims import FACTOR, LEAST, SPRITES, against, bigger_networks, claim, runs, tail
+from hackle.papers.kim2018.study import NOISE
+
+ALIKE = 0.05
+"""The largest difference of scores, which range from 0 to 1, of models that are alike."""
+RIGHT_HALF_OF_THE_TIME = 0.05
+"""How far the accuracy of a degenerate discriminator may lie from a half."""
+INFOGAN_STUDY, MNIST_STUDY = "kim2018-infogan", "kim2018-mnist"
+"""The studies that train InfoGANs, and InfoWGAN-GP with five codes."""
+
+Test = Callable[[str], bool]
+"""Whether a run counts, from its record as JSON."""
+
+
+def of_records(measure: Measure, *tests: Test | None) -> Measure:
+    """The measure on those runs of each condition whose records pass the condition's test."""
+
+    def compute(data: Data, conditions: Sequence[Condition]) -> Units | None:
+        records: Frame = data.view.tables.runs.drop_duplicates("run").set_index("run")["record"]
+        chosen = []
+        for condition, test in zip(conditions, tests, strict=True):
+            if test is None:
+                chosen.append(condition)
+                continue
+            rows = data.rows(condition, longest=False)
+            kept = rows[records.loc[rows.index].map(test).to_numpy(bool)]
+            chosen.append({**condition, "setting": tuple(sorted(set(kept["setting"])))})
+        return measure.compute(data, chosen)
+
+    return replace(measure, compute=compute)
+
+
+def _usual(record: str) -> bool:
+    return not bigger_networks(record)
+
+
+def noise_variables(record: str) -> int:
+    """The number of an InfoGAN's noise variables, from its record as JSON.
+
+    >>> noise_variables('{"method": {"categories": [3], "noise": 40}}')
+    40
+    """
+    found = re.search(r'"noise": ?(\d+)', record)
+    return int(found[1]) if found else 0
+
+
+def stops_early(record: str) -> bool:
+    """Whether an InfoGAN's training ends before its discriminator degenerates, from its record as JSON."""
+    return re.search(r'"stops_early": ?true', record) is not None
+
+
+_GAN = runs("infowgan-gp")
+_MARKS = (("old", "beta_vae", "BetaVAE"), ("new", "factor_vae", "FactorVAE"))
+
+
+def _below(name: str, rival: str, method: str, score: str, metric: str, where: str, least: float) -> Claim:
+    marks, best = "BetaVAE" if score == "beta_vae" else "FactorVAE", rival.removeprefix("The ")
+    return claim(
+        name,
+        where,
+        f"{rival} is below FactorVAE on 2D Shapes, each at its best, by the {metric} metric.",
+        f"{marks} score of the best FactorVAE minus that of the best {best}",
+        Region(low=least),
+        of_records(best_difference(score), _usual, None) if method == "infowgan-gp" else best_difference(score),
+        against("dsprites", runs(method), FACTOR),
+    )
+
+
+CLAIMS: tuple[Claim, ...] = (
+    _below("infowgan-gp-below-old", "InfoWGAN-GP", "infowgan-gp", "beta_vae", "old", "Figure 8", LEAST),
+    _below("infowgan-gp-below-new", "InfoWGAN-GP", "infowgan-gp", "factor_vae", "new", "Figure 8", LEAST),
+    *(
+        claim(
+            f"bigger-networks-{name}",
+            "Figure 34",
+            f"Bigger networks do not raise InfoWGAN-GP's scores on 2D Shapes by the {name} metric.",
+            f"{words} score of the best InfoWGAN-GP with the networks of Table 6 minus that of the best with those of Table 5",
+            Region(high=LEAST),
+            of_records(best_difference(score), _usual, bigger_networks),
+            against("dsprites", _GAN, _GAN),
+        )
+        for name, score, words in _MARKS
+    ),
+    claim(
+        "noise-variables-do-not-matter",
+        "Appendix H",
+        "The number of noise variables has no noticeable effect on InfoWGAN-GP's scores on 2D Shapes.",
+        "FactorVAE score of the best InfoWGAN-GP with 40 noise variables or more minus that of the best with fewer",
+        Region(-ALIKE, ALIKE),
+        of_records(
+            best_difference("factor_vae"),
+            lambda record: _usual(record) and noise_variables(record) < NOISE[3],
+            lambda record: _usual(record) and noise_variables(record) >= NOISE[3],
+        ),
+        against("dsprites", _GAN, _GAN),
+    ),
+    *(
+        claim(
+            f"five-codes-{name}",
+            "Section 6",
+            f"Five continuous codes without a categorical one do not raise InfoWGAN-GP's scores on 2D Shapes, by the {name} "
+            "metric.",
+            f"{words} score of the best InfoWGAN-GP with five continuous codes minus that of the best with four and a "
+            "categorical one",
+            Region(high=LEAST),
+            of_records(best_difference(score), _usual, None),
+            against("dsprites", _GAN, {**_GAN, "latents": 5}),
+            study=INFOGAN_STUDY,
+        )
+        for name, score, words in _MARKS
+    ),
+    claim(
+        "infogan-stopped-early",
+        "Section 6",
+        "InfoGAN that is stopped early scores like InfoWGAN-GP on 2D Shapes.",
+        "FactorVAE score of the best InfoGAN minus that of the best InfoWGAN-GP",
+        Region(-ALIKE, ALIKE),
+        of_records(best_difference("factor_vae"), _usual, stops_early),
+        against("dsprites", _GAN, runs("infogan")),
+        study=INFOGAN_STUDY,
+    ),
+    claim(
+        "infogan-degenerates",
+        "Figure 24",
+        "InfoGAN's discriminator degenerates on MNIST: in the end it takes every image for real.",
+        "how far the discriminator's final accuracy lies from a half",
+        Region(high=RIGHT_HALF_OF_THE_TIME),
+        of_records(
+            by_run(
+                lambda data, rows: abs(tail(data, rows, "discriminator_accuracy") - 0.5),
+                curves=("discriminator_accuracy",),
+            ),
+            lambda record: not stops_early(record),
+        ),
+        (Stratum("mnist", ({"method": "infogan", "dataset": "mnist"},)),),
+        study=MNIST_STUDY,
+        seeds=5,
+    ),
+    claim(
+        "infowgan-gp-does-not-degenerate",
+        "Figure 33",
+        "InfoWGAN-GP's critic does not degenerate on 2D Shapes: to the end it tells real from generated images.",
+        "final difference of the critic's outputs for real and generated images",
+        Region(low=0.0),
+        by_run(lambda data, rows: tail(data, rows, "wasserstein"), curves=("wasserstein",)),
+        (Stratum(SPRITES, (_GAN,)),),
+    ),
+    _below(
+        "aae-below", "The adversarial autoencoder", "adversarial-autoencoder", "factor_vae", "new", "Figure 23", 0.0
+    ),
+    _below("prior-below", "The variant of Eq. 12", "factor-vae-prior", "factor_vae", "new", "Figure 23", 0.0),
+)
