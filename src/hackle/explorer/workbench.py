@@ -18,10 +18,11 @@ from hackle.core.method import about
 from hackle.core.types import Dataset, HackleError
 from hackle.datasets import load_of_run, without_size
 from hackle.explorer.catalogue import Catalogue, without_places
+from hackle.explorer.commands import train_command
 from hackle.metrics.likelihood import active_units
 from hackle.pictures import Axis, Captured, Look, axes_of, importance_for, to_bytes
 from hackle.pictures.captured import informativeness_of
-from hackle.train.model import WEIGHTS, Model
+from hackle.train.model import WEIGHTS, Model, run_of_record
 from hackle.train.unfinished import checkpoint_in, load_unfinished, step_in
 
 T = TypeVar("T")
@@ -221,12 +222,20 @@ class Workbench:
         folder = self.catalogue.folder(identifier)
         if folder is None:
             reason = self.catalogue.contents.problems.get(identifier)
-            raise Missing(
-                f"this run failed: {reason}"
-                if reason
-                else "the weights of this run were not kept; `hackle study run --keep all` keeps them"
-            )
+            raise Missing(f"this run failed: {reason}" if reason else self._without_weights(identifier))
         return folder
+
+    def _without_weights(self, identifier: str) -> str:
+        """That there is no model to open, and how to train it."""
+        try:
+            command = train_command(run_of_record(self.catalogue.record(identifier)), f"runs/{identifier}")
+        except (HackleError, ValueError):
+            command = ""
+        how = f"Train it again with `{command}`" if command else "Its settings are under Record"
+        return (
+            "there is no model to open: the weights of this run were not kept, only its scores and curves. "
+            f"{how}; `hackle study run --keep all` keeps a study's weights"
+        )
 
     def _open(self, folder: Path) -> Bench:
         if (folder / WEIGHTS).is_file() or checkpoint_in(folder) is None:

@@ -121,6 +121,14 @@ def peek_record(folder: Path) -> tuple[Run, tuple[int, int, int]]:
     return _read(folder, stand_ins=True)
 
 
+def run_of_record(record: Any) -> Run:
+    """A run from its record's JSON, for commands and tables: nothing is imported, as in `peek_record`."""
+    run = from_json(record, _CLASSES, stand_ins=True)
+    if not isinstance(run, Run):
+        raise ModelError(f"the record is a {type(run).__name__}; expected a Run")
+    return run
+
+
 def _read(folder: Path, *, trust: bool = False, stand_ins: bool = False) -> tuple[Run, tuple[int, int, int]]:
     path = folder / RECORD
     try:

@@ -1,5 +1,6 @@
 // Exploring: the picture, where it starts from, a slider for every latent, and the tools below.
 
+import { asked, remember } from "./address.js";
 import { startFrom } from "./api.js";
 import { factorName, factorValue, h, notify, tabBar } from "./dom.js";
 import { latentPanel } from "./latents.js";
@@ -30,12 +31,14 @@ export function showExplore(panel, session, signal) {
     tool.replaceChildren();
     tool.setAttribute("aria-label", TOOLS[key][0]);
     TOOLS[key][1](tool, session, showing.signal);
+    remember({ tool: key === "traversals" ? null : key });
   };
+  const wanted = tools.find(([key]) => key === asked().get("tool"))?.[0] ?? "traversals";
   panel.append(
     h("div", { class: "bench" }, stage(session, signal), latentPanel(session, signal)),
-    h("section", { class: "tools-below" }, tabBar(tools, "traversals", choose, "Tools"), tool),
+    h("section", { class: "tools-below" }, tabBar(tools, wanted, choose, "Tools"), tool),
   );
-  choose("traversals");
+  choose(wanted);
 }
 
 function stage(session, signal) {

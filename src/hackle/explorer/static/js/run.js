@@ -2,6 +2,7 @@
 
 import { readCaptured, readRun, readStep } from "./api.js";
 import { h, number, prose, tabBar, term } from "./dom.js";
+import { keep, recall } from "./bookmark.js";
 import { Session } from "./session.js";
 import { showExplore } from "./explore.js";
 import { imagesUsed, scoreCard, showCaptured } from "./captured.js";
@@ -43,7 +44,8 @@ export async function showRun(main, id, tab, signal) {
   if (!tab) tab = instead ?? "explore";
   const panel = h("section", { class: "panel", role: "tabpanel" });
   const choose = (key) => {
-    history.replaceState(null, "", `#/run/${encodeURIComponent(id)}/${key}`);
+    const [, query] = location.hash.split("?");
+    history.replaceState(null, "", `#/run/${encodeURIComponent(id)}/${key}${query ? `?${query}` : ""}`);
     show(key);
   };
   const menu = h("div", { class: "exports" });
@@ -99,8 +101,8 @@ export async function showRun(main, id, tab, signal) {
         session = await Session.open(id);
         stale = false;
         menu.replaceChildren(exportMenu(session, run));
-        if (!session.model.problem) await session.from(before ? { row: before } : { seed: 1 });
-        else session.changed("all");
+        await recall(session, before ? { row: before } : { seed: 1 });
+        keep(session, signal);
         summarise(session);
         follow(session);
       }
