@@ -8,7 +8,7 @@ number is computed by the metric that the page is about, most by `hackle.score_c
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, partial
 from html import escape
 from textwrap import wrap
 from typing import Any, NamedTuple
@@ -203,6 +203,45 @@ def _set(rows: NDArray[np.int64], column: int, value: int) -> NDArray[np.int64]:
     return changed
 
 
+def _kl_split() -> list[Bars]:
+    splits = {kind: hackle.metrics.kl_split(*_with_posteriors(values)) for kind, values in codes().items()}
+    terms: dict[str, Callable[[Any], float]] = {
+        "information (nats)": lambda split: split.information,
+        "total correlation (nats)": lambda split: split.total_correlation,
+        "distance of single codes from the prior (nats)": lambda split: split.to_prior.sum(),
+    }
+    return [Bars(label, {kind: float(term(split)) for kind, split in splits.items()}) for label, term in terms.items()]
+
+
+def _conditional() -> list[Bars]:
+    def said(values: Floats, given: list[int]) -> float:
+        return float(hackle.metrics.conditional_information(*_with_posteriors(values), 0, given))
+
+    copied = np.column_stack([codes()[CODES[0]], codes()[CODES[0]][:, 0]])
+    kinds = {CODES[0]: codes()[CODES[0]], "a code copied": copied}
+    return [
+        Bars("what the first code says (nats)", {kind: said(values, []) for kind, values in kinds.items()}),
+        Bars(
+            "what it says once the last is known (nats)",
+            {kind: said(values, [values.shape[1] - 1]) for kind, values in kinds.items()},
+        ),
+    ]
+
+
+def _groups() -> list[Bars]:
+    rows = factors()[::REPEATS]
+    angle = 2 * np.pi * rows[:, 2] / SIZES["x"]
+    means = np.column_stack([np.cos(angle), np.sin(angle), rows[:, 0] - 1.0])
+    logvars = np.full(means.shape, 2 * np.log(SPREAD))
+    score = partial(hackle.metrics.rmig_score, means, logvars, rows[:, [2, 0]], estimator="sampled")
+    return [
+        Bars(
+            "RMIG of an angle and a class",
+            {"cosine and sine": score(), "the two as a group": score(groups=[[0, 1], [2]])},
+        )
+    ]
+
+
 def _generalisation() -> list[Bars]:
     rows = factors()
     out = (rows[:, 2] >= 4) & (rows[:, 3] >= 4)
@@ -246,6 +285,9 @@ CHARTS: dict[str, Callable[[], list[Bars]]] = {
     "similarity": _similarity,
     "udr": _udr,
     "entangle": _entangled,
+    "kl-split": _kl_split,
+    "conditional-information": _conditional,
+    "groups": _groups,
     "pairwise-entanglement": _pairwise,
 }
 """What the picture of each metric's page shows."""
@@ -260,6 +302,9 @@ CAPTIONS = {
     "likelihood": "The KL of posteriors whose codes have variance 1 in all, by the part of it that is noise.",
     "generalisation": "A readout of four factors, fitted where x and y are not both large, and tested where they are.",
     "isolation-gap": "Computed on posteriors of four factors, whose noise is a tenth of the codes' spread.",
+    "kl-split": "The three terms of the KL of posteriors whose noise is a tenth of the codes' spread.",
+    "conditional-information": "The first of four codes, alone and beside a fifth that copies it.",
+    "groups": "The angle's cosine and sine are two codes, counted each for itself and as one.",
     "correlation": "Computed on codes of four factors; in the last line one code is added to another.",
 }
 """What charts show that do not compare the usual codes with the reference."""
