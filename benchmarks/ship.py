@@ -6,13 +6,14 @@
 A model must be a run of the table, and is refused unless it has the highest MIG among the runs that differ only in their seed;
 then it takes the place of the method's model on that data set. The limits are 25 MB for all results, 1 MB for a model and
 20 MB for all models. With the results, benchmarks/results/hackle-2026 is written anew: `verdicts.txt`, what `hackle claims`
-prints, and `scores.md`, the means of every setting. tests/shipped compares both with the table.
+prints, and `scores.md`, the means of every setting; and the README's counts. Tests compare all of them with the table.
 """
 
 from __future__ import annotations
 
 import io
 import json
+import re
 import shutil
 import sys
 import tempfile
@@ -37,6 +38,7 @@ from hackle.store.tables import Tables
 from hackle.train.model import WEIGHTS, Model
 
 NAME = "hackle-2026"
+README = Path(__file__).parents[1] / "README.md"
 KEPT = Path(__file__).parent / "results" / NAME
 MOST_RESULTS, MOST_MODEL, MOST_MODELS = 25_000_000, 1_000_000, 20_000_000
 METRIC, PROTOCOL = "mig", "locatello2019"
@@ -49,8 +51,19 @@ def ship_results(folders: list[Path]) -> None:
         write_table(table, folders)
     tables = read(table)
     KEPT.mkdir(exist_ok=True)
-    (KEPT / "verdicts.txt").write_text(verdict_text(tables), encoding="utf-8")
+    verdicts = verdict_text(tables)
+    (KEPT / "verdicts.txt").write_text(verdicts, encoding="utf-8")
     (KEPT / "scores.md").write_text(score_text(tables), encoding="utf-8")
+    README.write_text(counted(README.read_text(encoding="utf-8"), len(tables.runs), verdicts), encoding="utf-8")
+
+
+def counted(readme: str, runs: int, verdicts: str) -> str:
+    """The README with the number of the table's runs and the counts at the end of what `hackle claims` prints."""
+    counts = re.search(r"^(\d+) hold, (\d+) do not hold, (\d+) undecided", verdicts, re.MULTILINE)
+    assert counts is not None
+    readme = re.sub(r"\*\*[\d,]+ runs of 100,000 steps", f"**{runs:,} runs of 100,000 steps", readme)
+    said = "{} hold, {} do not, {} cannot be decided yet".format(*counts.groups())
+    return re.sub(r"\d+ hold, \d+ do not, \d+ cannot be decided yet", said, readme)
 
 
 def write_table(table: Path, folders: list[Path]) -> None:

@@ -1,0 +1,39 @@
+"""The numbers that the README quotes are those of the table that comes with hackle and of the kept benchmarks."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import hackle
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+KEPT = ROOT / "benchmarks" / "results"
+
+
+def test_the_verdicts_are_counted_as_the_kept_ones_are() -> None:
+    kept = (KEPT / "hackle-2026" / "verdicts.txt").read_text(encoding="utf-8")
+    (counts,) = re.findall(r"^(\d+) hold, (\d+) do not hold, (\d+) undecided", kept, re.MULTILINE)
+    assert "{} hold, {} do not, {} cannot be decided yet".format(*counts) in README
+
+
+def test_runs_and_scores_are_those_of_the_table() -> None:
+    table: Any = hackle.results("hackle-2026")
+    runs, steps = table["run"].nunique(), int(table["steps"].min())
+    assert f"{runs} runs of {steps:,} steps" in README
+    mig = table[table["metric"].eq("mig") & table["representation"].eq("mean") & table["protocol"].eq("locatello2019")]
+    alone = mig[mig["drawing"].astype(str).eq("") & mig["pairs"].astype(str).isin(["", "rule resample, changed 1"])]
+    means = alone.groupby(["method", "strength"], observed=True)["score"].mean()
+    quoted = f"Ada-GVAE\nreaches a MIG of {means['ada-gvae'].max():.2f}, where the β-VAE at its best strength"
+    assert quoted.replace("\n", " ") in README.replace("\n", " ")
+    assert f"at its best strength reaches {means['beta-vae'].max():.2f}" in README.replace("\n", " ")
+
+
+def test_the_rates_are_the_measured_ones() -> None:
+    measured = (KEPT / "fleet-h200.txt").read_text(encoding="utf-8")
+    (rate,) = re.findall(r"\*\*([\d,]+) model-steps per second\*\*", README)
+    assert f"beta-vae on dsprites, 300 models {{'model-steps/s': {rate.replace(',', '')}," in measured
+    (plain,) = re.findall(r"a plain PyTorch loop does (\d+)", README)
+    assert re.search(rf"plain loop {plain}\b", measured)
