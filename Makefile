@@ -7,7 +7,7 @@ WORKERS ?= 2
 # Formats and lints JavaScript and CSS; fetched by npm at this version.
 BIOME := npx --yes @biomejs/biome@2.6.6
 
-.PHONY: demo test test-all wheel-test check format bench docs pictures clean
+.PHONY: demo test test-all wheel-test check format bench docs notebooks pictures clean
 
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "hackle needs Python 3.11 or newer; set PYTHON=/path/to/python3.11"; exit 1; }
@@ -46,6 +46,9 @@ bench: $(READY)
 docs: $(READY)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	@echo "open site/index.html"
+
+notebooks: $(READY)
+	$(BIN)/python -m website.notebooks notebooks
 
 pictures: $(READY)
 	$(BIN)/python -m website.pictures

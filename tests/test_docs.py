@@ -1,13 +1,17 @@
 """The documentation tells the truth: every ```python block runs, page by page, in a folder of its own.
 
 The blocks of a page share one namespace, in order. There is no way to mark a block as not to be run: what is not meant to
-run is no python block but text, a console session (```console, ```pycon) or the like.
+run is no python block but text, a console session (```console, ```pycon) or the like. An ```output block is what the python
+blocks since the last one print: word for word, numbers within a fiftieth, with … for what is left out.
 """
 
 from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Sequence
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
 from types import ModuleType
 
@@ -40,19 +44,42 @@ def blocks(text: str) -> list[tuple[str, int, str]]:
     return found
 
 
+def agree(shown: Sequence[str], printed: Sequence[str]) -> bool:
+    """Whether the words that a page shows are those that were printed, numbers nearly, with … for any number of words."""
+    if not shown:
+        return not printed
+    if shown[0] == "…":
+        return any(agree(shown[1:], printed[start:]) for start in range(len(printed) + 1))
+    return bool(printed) and _same(shown[0], printed[0]) and agree(shown[1:], printed[1:])
+
+
+def _same(shown: str, printed: str) -> bool:
+    try:
+        return float(shown) == pytest.approx(float(printed), rel=0.02, abs=0.02)
+    except ValueError:
+        return shown == printed
+
+
 @pytest.mark.filterwarnings("default")
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_the_python_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     module = ModuleType("page")
     monkeypatch.setitem(sys.modules, "page", module)
     monkeypatch.chdir(tmp_path)
+    printed = StringIO()
     for info, line, content in blocks(page.read_text(encoding="utf-8")):
         assert not info.startswith("py") or info in ("python", "pycon"), (
             f"{page.name}:{line} is marked {info!r}; python blocks are run, so mark what is not to run as text"
         )
         if info == "python":
             # Blank lines before the block give its errors the line numbers of the page.
-            exec(compile("\n" * (line - 1) + content, str(page), "exec"), module.__dict__)
+            with redirect_stdout(printed):
+                exec(compile("\n" * (line - 1) + content, str(page), "exec"), module.__dict__)
+        if info == "output":
+            assert agree(content.split(), printed.getvalue().split()), (
+                f"{page.name}:{line} prints\n{printed.getvalue()}"
+            )
+            printed = StringIO()
     if "matplotlib.pyplot" in sys.modules:
         sys.modules["matplotlib.pyplot"].close("all")
 
@@ -73,3 +100,16 @@ def test_errors_in_a_page_are_errors(tmp_path: Path, monkeypatch: pytest.MonkeyP
     page.write_text("```python no-run\nx = 1\n```\n")
     with pytest.raises(AssertionError, match="is marked 'python no-run'"):
         test_the_python_of_a_page_runs(page, tmp_path, monkeypatch)
+
+
+def test_output_is_what_was_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("```python\nprint('MIG', 0.5)\nprint('end')\n```\n\n```output\nMIG 0.505\nend\n```\n")
+    test_the_python_of_a_page_runs(page, tmp_path, monkeypatch)
+    page.write_text("```python\nprint('MIG', 0.5)\n```\n\n```output\nMIG 0.6\n```\n")
+    with pytest.raises(AssertionError, match=r"page.md:6 prints\s+MIG 0.5"):
+        test_the_python_of_a_page_runs(page, tmp_path, monkeypatch)
+    for shown in ("a … d", "… c d", "a b …", "a b c d"):
+        assert agree(shown.split(), ["a", "b", "c", "d"])
+    for shown in ("a … c", "a b c", "a … c … e", "a b c d e"):
+        assert not agree(shown.split(), ["a", "b", "c", "d"])
