@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
-from hackle.core.factors import Factor, FactorError, FactorGrid, _Partners
+from hackle.core.factors import Factor, FactorError, FactorGrid
+from hackle.core.present_rows import Partners
 
 SIZES = st.lists(st.integers(1, 6), min_size=1, max_size=5)
 # Holes, a factor that never varies, and rows with few partners.
@@ -187,7 +188,7 @@ def test_pairs_of_an_incomplete_grid_are_uniform_first_rows_and_uniform_partners
     k: int, guesses: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Guessing a partner and looking partners up lead to the same distribution."""
-    monkeypatch.setattr(_Partners, "_GUESSES", guesses)
+    monkeypatch.setattr(Partners, "_GUESSES", guesses)
     first, second = ragged().draw_pairs(12_000, k, np.random.default_rng(k))
     partners = {tuple(row): partners_by_looking(RAGGED, row, k) for row in RAGGED}
     assert_uniform(tuples(first), [row for row, others in partners.items() if others])
@@ -201,7 +202,7 @@ def test_pairs_of_an_incomplete_grid_are_uniform_first_rows_and_uniform_partners
 def test_partners_are_those_that_looking_at_every_row_finds(sizes: list[int], seed: int, data: st.DataObject) -> None:
     rows = some_rows(sizes, seed)
     k = data.draw(st.integers(1, len(sizes)))
-    partners = _Partners(rows, sizes, k)
+    partners = Partners(rows, sizes, k)
     for row in range(len(rows)):
         slow = np.flatnonzero([sum(rows[row] != other) == k for other in rows])
         assert np.array_equal(partners.of(row), slow)
@@ -212,7 +213,7 @@ def test_partners_are_those_that_looking_at_every_row_finds(sizes: list[int], se
 def test_few_nearby_rows_and_many_give_the_same_partners(k: int) -> None:
     """Both ways of looking up are taken: among the rows that share a block, and among all."""
     rows = np.unique(np.random.default_rng(0).integers(0, [40, 30, 20, 10], size=(3_000, 4)), axis=0)
-    partners = _Partners(rows, [40, 30, 20, 10], k)
+    partners = Partners(rows, [40, 30, 20, 10], k)
     assert ((partners.nearby <= len(rows) // 50) == (k == 1)).all()
     for row in range(0, len(rows), 50):
         assert np.array_equal(partners.of(row), np.flatnonzero((rows != rows[row]).sum(axis=1) == k))
@@ -223,27 +224,27 @@ def test_pairs_are_drawn_without_comparing_all_rows_with_all(monkeypatch: pytest
     rows = np.unique(np.random.default_rng(0).integers(0, [50, 50, 50, 50], size=(30_000, 4)), axis=0)
     grid = grid_of([50] * 4, rows)
     compared: list[int] = []
-    differ = _Partners._differ
+    differ = Partners._differ
 
-    def counting(self: _Partners, columns: np.ndarray, others: np.ndarray) -> np.ndarray:
+    def counting(self: Partners, columns: np.ndarray, others: np.ndarray) -> np.ndarray:
         compared.append(max(columns.shape[1], others.shape[1]))
         return differ(self, columns, others)
 
-    monkeypatch.setattr(_Partners, "_differ", counting)
+    monkeypatch.setattr(Partners, "_differ", counting)
     first, second = grid.draw_pairs(2_000, 1, np.random.default_rng(1))
     assert ((first != second).sum(axis=1) == 1).all()
     assert sum(compared) < 0.01 * 2_000 * len(rows)
     compared.clear()
     small = grid_of([50] * 4, rows[::800])
     small.draw_pairs(5_000, 4, np.random.default_rng(1))
-    assert len(compared) <= _Partners._GUESSES + small.size
+    assert len(compared) <= Partners._GUESSES + small.size
 
 
 def test_pairs_that_no_two_rows_make_are_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     diagonal = np.repeat(np.arange(20_000)[:, None], 5, axis=1)
     grid = grid_of([20_000] * 5, diagonal)
     monkeypatch.setattr(
-        _Partners, "of", lambda *_: pytest.fail("no row shares a block with another: nothing to look up")
+        Partners, "of", lambda *_: pytest.fail("no row shares a block with another: nothing to look up")
     )
     with pytest.raises(FactorError, match="no two rows differ in exactly 2 factors"):
         grid.draw_pairs(10, 2, np.random.default_rng(0))

@@ -12,17 +12,14 @@ from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hackle.core.present_rows import FactorError, PresentRows, Rows, fold
+
 Kind = Literal["categorical", "ordinal", "cyclic", "continuous"]
-Rows = NDArray[np.int64]
-
-
-class FactorError(ValueError):
-    """A factor row, name or draw that the grid cannot serve."""
 
 
 @dataclass(frozen=True)
@@ -113,8 +110,8 @@ class FactorGrid:
         self.sizes: tuple[int, ...] = tuple(factor.size for factor in self.factors)
         self.kinds: tuple[Kind, ...] = tuple(factor.kind for factor in self.factors)
         self.observed: tuple[int, ...] = tuple(i for i, factor in enumerate(self.factors) if factor.observed)
-        self._lookup = None if present is None else _RowLookup(self.check(present), self.sizes, self.names)
-        if self._lookup is None:
+        self._present = None if present is None else PresentRows(self.check(present), self.sizes, self.names)
+        if self._present is None:
             self.size = math.prod(self.sizes)
             if self.size >= 2**63:
                 raise FactorError(
@@ -124,15 +121,15 @@ class FactorGrid:
             self._strides = np.array([math.prod(self.sizes[column + 1 :]) for column in range(len(self.sizes))])
             spread = np.array(self.sizes) > 1
         else:
-            self.size = len(self._lookup.rows)
-            spread = (self._lookup.rows != self._lookup.rows[0]).any(axis=0)
+            self.size = len(self._present.rows)
+            spread = (self._present.rows != self._present.rows[0]).any(axis=0)
         self.varying: tuple[int, ...] = tuple(np.flatnonzero(spread).tolist())
         """The columns of the factors that take more than one value among the rows that exist."""
 
     @property
     def complete(self) -> bool:
         """Whether every combination of values exists."""
-        return self._lookup is None
+        return self._present is None
 
     def __len__(self) -> int:
         return self.size
@@ -174,9 +171,9 @@ class FactorGrid:
     def index(self, rows: ArrayLike) -> NDArray[np.int64]:
         """The flat index of each row's image, shape (n,)."""
         array = self.check(rows)
-        if self._lookup is None:
+        if self._present is None:
             return array @ self._strides
-        return self._lookup.find(array)
+        return self._present.find(array)
 
     def rows(self, index: ArrayLike) -> Rows:
         """The factor row of each flat index, shape (n, f)."""
@@ -187,9 +184,9 @@ class FactorGrid:
             )
         if flat.size and (flat.min() < 0 or flat.max() >= self.size):
             raise FactorError(f"flat indices go from 0 to {self.size - 1}, got {flat.min()} to {flat.max()}")
-        if self._lookup is None:
+        if self._present is None:
             return flat.astype(np.int64)[:, None] // self._strides % np.array(self.sizes)
-        return self._lookup.rows[flat]
+        return self._present.rows[flat]
 
     def with_bins(self, bins: int) -> FactorGrid:
         """The same grid, whose continuous factors are cut into another number of bins."""
@@ -232,16 +229,16 @@ class FactorGrid:
                 raise FactorError(
                     f"cannot hold {self.names[column]} at {value}; it goes from 0 to {self.sizes[column] - 1}"
                 )
-        if self._lookup is None:
+        if self._present is None:
             rows = rng.integers(self.sizes, size=(n, len(self.sizes)), dtype=np.int64)
             for column, value in columns.items():
                 rows[:, column] = value
             return rows
-        matching = self._lookup.matching(columns)
+        matching = self._present.matching(columns)
         if not len(matching):
             wanted = ", ".join(f"{self.names[column]} = {value}" for column, value in columns.items())
             raise FactorError(f"no row has {wanted}: a draw that holds these is impossible in this incomplete grid")
-        return self._lookup.rows[rng.choice(matching, size=n)]
+        return self._present.rows[rng.choice(matching, size=n)]
 
     def levels(self, factor: str | int) -> NDArray[np.int64]:
         """The values to which a factor can be set in turn: those that occur; of a continuous factor in a complete grid the
@@ -251,8 +248,8 @@ class FactorGrid:
         array([1, 4, 7])
         """
         column = self.column(factor)
-        if self._lookup is not None:
-            return np.unique(self._lookup.rows[:, column])
+        if self._present is not None:
+            return np.unique(self._present.rows[:, column])
         numbers, classes = self.factors[column].numbers, self.factors[column].classes(self.bins)
         bins = [np.flatnonzero(classes == one) for one in np.unique(classes)]
         return np.array([members[np.argsort(numbers[members])[len(members) // 2]] for members in bins])
@@ -264,12 +261,12 @@ class FactorGrid:
         image is another one with a factor set: there are none.
         """
         column = self.column(factor)
-        if self._lookup is None:
+        if self._present is None:
             return np.arange(self.size)
         if set(self.varying) - set(self.observed):
             return np.empty(0, dtype=np.int64)
         others = np.delete(np.arange(len(self.sizes)), column)
-        _, key = _fold(self._lookup.rows[:, others], [self.sizes[one] for one in others])
+        _, key = fold(self._present.rows[:, others], [self.sizes[one] for one in others])
         return np.flatnonzero(np.bincount(key)[key] == len(self.levels(column)))
 
     def draw_pairs(self, n: int, k: int, rng: np.random.Generator) -> tuple[Rows, Rows]:
@@ -280,8 +277,8 @@ class FactorGrid:
         """
         if not 1 <= k <= len(self.varying):
             raise FactorError(f"pairs can differ in 1 to {len(self.varying)} factors here, not {k}")
-        if self._lookup is not None:
-            return self._lookup.pairs(n, k, rng)
+        if self._present is not None:
+            return self._present.pairs(n, k, rng)
         first = self.draw(n, rng)
         chosen = np.argsort(rng.random((n, len(self.varying))), axis=1)[:, :k]
         columns = np.array(self.varying)[chosen]
@@ -293,140 +290,6 @@ class FactorGrid:
         return first, second
 
 
-def _fold(rows: Rows, sizes: Sequence[int]) -> tuple[list[NDArray[np.int64]], NDArray[np.int64]]:
-    """Number the distinct rows: a dense key for each row, and for each column the sorted table that leads to it.
-
-    Keys are made dense after every column, so they stay below the number of rows and never overflow.
-    """
-    tables: list[NDArray[np.int64]] = []
-    key = np.zeros(len(rows), dtype=np.int64)
-    for column, size in enumerate(sizes):
-        table, key = np.unique(key * size + rows[:, column], return_inverse=True)
-        tables.append(table)
-    return tables, key
-
-
-def row_numbers(rows: Rows) -> NDArray[np.int64]:
-    """A number for each row, (n,): equal rows have the same, and all from 0 to the number of distinct rows − 1 occur.
-
-    >>> row_numbers(np.array([[3, 0], [1, 1], [3, 0]])).tolist()
-    [1, 0, 1]
-    """
-    sizes = [int(column.max()) + 1 for column in rows.T]
-    if math.prod(sizes) >= 2**63:
-        return _fold(rows, sizes)[1].reshape(-1)
-    key = np.zeros(len(rows), dtype=np.int64)
-    for size, column in zip(sizes, rows.T, strict=True):
-        key = key * size + column
-    return np.unique(key, return_inverse=True)[1].reshape(-1)
-
-
 def scored_factors(grid: FactorGrid) -> tuple[int, ...]:
     """The observed factors that take more than one value: those that can be scored."""
     return tuple(column for column in grid.observed if column in grid.varying)
-
-
-class _RowLookup:
-    """Finds rows among those that exist."""
-
-    def __init__(self, rows: Rows, sizes: tuple[int, ...], names: tuple[str, ...]) -> None:
-        if not len(rows):
-            raise FactorError("an incomplete grid needs at least one row")
-        self.rows = rows.copy()
-        self.rows.setflags(write=False)
-        self.sizes, self.names = sizes, names
-        self._tables, key = _fold(rows, sizes)
-        counts = np.bincount(key)
-        if counts.max() > 1:
-            twice = rows[np.argmax(key == counts.argmax())]
-            raise FactorError(
-                f"row {twice.tolist()} is present {counts.max()} times; add an unobserved factor (an instance number) "
-                "that tells its images apart"
-            )
-        self._position = np.argsort(key)
-
-    def find(self, rows: Rows) -> NDArray[np.int64]:
-        key = np.zeros(len(rows), dtype=np.int64)
-        known = np.ones(len(rows), dtype=bool)
-        for column, (size, table) in enumerate(zip(self.sizes, self._tables, strict=True)):
-            wanted = key * size + rows[:, column]
-            key = np.minimum(np.searchsorted(table, wanted), len(table) - 1)
-            known &= table[key] == wanted
-        if not known.all():
-            missing = rows[np.flatnonzero(~known)[0]]
-            described = ", ".join(f"{name} = {value}" for name, value in zip(self.names, missing, strict=True))
-            raise FactorError(f"no image has {described}: this grid is incomplete and holds {len(self.rows):,} rows")
-        return self._position[key]
-
-    def matching(self, columns: Mapping[int, int]) -> NDArray[np.int64]:
-        mask = np.ones(len(self.rows), dtype=bool)
-        for column, value in columns.items():
-            mask &= self.rows[:, column] == value
-        return np.flatnonzero(mask)
-
-    def pairs(self, n: int, k: int, rng: np.random.Generator) -> tuple[Rows, Rows]:
-        partners = _Partners(self.rows, self.sizes, k)
-        able = partners.nearby > 0
-        first, second = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
-        waiting = np.arange(n)
-        while len(waiting):
-            if not able.any():
-                raise FactorError(f"no two rows differ in exactly {k} factors: such pairs cannot be drawn here")
-            first[waiting] = rng.choice(np.flatnonzero(able), size=len(waiting))
-            second[waiting] = partners.draw(first[waiting], rng)
-            waiting = waiting[second[waiting] < 0]
-            able[first[waiting]] = False
-        return self.rows[first], self.rows[second]
-
-
-class _Partners:
-    """Finds the rows that differ from a given row in exactly k factors.
-
-    Cut the columns into k + 1 blocks: k differences leave one of them untouched. So every partner shares a block with the
-    given row, and `nearby` counts the rows that do (those that share several, several times).
-    """
-
-    _GUESSES = 16
-
-    def __init__(self, rows: Rows, sizes: Sequence[int], k: int) -> None:
-        self._k = k
-        self._columns = np.ascontiguousarray(rows.T, dtype=np.min_scalar_type(max(sizes)))
-        self._blocks: list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]] = []
-        self.nearby = np.zeros(len(rows), dtype=np.int64)
-        for block in np.array_split(np.arange(len(sizes)), k + 1):
-            key = _fold(rows[:, block], [sizes[column] for column in block])[1]
-            edges = np.concatenate([[0], np.cumsum(np.bincount(key))])
-            self._blocks.append((key, edges, np.argsort(key)))
-            self.nearby += np.diff(edges)[key] - 1
-
-    def draw(self, rows: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
-        """For each row a partner, uniform among its partners, or −1 where it has none.
-
-        Where partners are plentiful, a few random guesses find one for most rows; a correct guess is a uniform partner.
-        The remaining rows are looked up, each distinct row once.
-        """
-        drawn = np.full(len(rows), -1)
-        left = np.arange(len(rows))
-        for _ in range(self._GUESSES):
-            guess = rng.integers(len(self.nearby), size=len(left))
-            right = self._differ(self._columns.take(guess, axis=1), self._columns.take(rows[left], axis=1))
-            drawn[left[right]] = guess[right]
-            left = left[~right]
-        left = left[np.argsort(rows[left])]
-        for same in np.split(left, np.flatnonzero(np.diff(rows[left])) + 1) if len(left) else []:
-            partners = self.of(int(rows[same[0]]))
-            if len(partners):
-                drawn[same] = rng.choice(partners, size=len(same))
-        return drawn
-
-    def of(self, row: int) -> NDArray[np.int64]:
-        """All partners of a row."""
-        this = self._columns[:, [row]]
-        # Many rows are compared faster in memory order, all of them, than by picking out those that share a block.
-        if self.nearby[row] > len(self.nearby) // 50:
-            return np.flatnonzero(self._differ(self._columns, this))
-        near = np.concatenate([order[edges[key[row]] : edges[key[row] + 1]] for key, edges, order in self._blocks])
-        return np.unique(near[self._differ(self._columns.take(near, axis=1), this)])
-
-    def _differ(self, columns: NDArray[Any], others: NDArray[Any]) -> NDArray[np.bool_]:
-        return (columns != others).sum(axis=0, dtype=np.min_scalar_type(len(columns))) == self._k

@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hackle.core.errors import HackleError
-from hackle.core.factors import Factor, FactorError, FactorGrid, row_numbers, scored_factors
+from hackle.core.factors import Factor, FactorError, FactorGrid, scored_factors
+from hackle.core.present_rows import number_rows
 
 Mask = NDArray[np.bool_]
 TRAINED = 0.3
@@ -166,7 +167,7 @@ def _random(grid: FactorGrid, share: str = f"{1 - TRAINED}", seed: str = "0") ->
         raise RegimeError(
             f"drawing.left_out is random:{share}:{seed}; expected the share left out, between 0 and 1, and a seed: random:0.7:0"
         ) from None
-    key = row_numbers(grid.rows(np.arange(len(grid)))[:, list(scored_factors(grid))])
+    key = number_rows(grid.rows(np.arange(len(grid)))[:, list(scored_factors(grid))])
     count = int(key.max()) + 1
     out = np.zeros(count, dtype=bool)
     out[np.random.default_rng(number).permutation(count)[: round(fraction * count)]] = True

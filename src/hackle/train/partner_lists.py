@@ -10,7 +10,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from hackle.core.factors import FactorGrid, Rows, row_numbers
+from hackle.core.factors import FactorGrid, Rows
+from hackle.core.present_rows import number_rows
 from hackle.core.randomness import Stream
 from hackle.core.regimes import Pairs, RegimeError, check_pairs
 from hackle.train.partners import MOST_CELLS, MOST_LISTED, below, pick, sets_of, uniform, with_partners
@@ -81,13 +82,13 @@ class Listed:
 def _fibres(rows: Rows, chosen: NDArray[np.bool_], differ: bool) -> tuple[NDArray[np.int64], ...]:
     """Row numbers in an order in which the partners of each row lie together, and where they start and stop for it: the
     rows that share the factors not chosen; under differ, those of them that differ in all chosen ones."""
-    key = row_numbers(rows[:, ~chosen])
+    key = number_rows(rows[:, ~chosen])
     order = np.argsort(key, kind="stable")
     edges = np.concatenate([[0], np.cumsum(np.bincount(key))])
     if not differ:
         return order, edges[key], edges[key + 1]
     # Rows of one combination have one list.
-    _, some, combination = np.unique(row_numbers(rows), return_index=True, return_inverse=True)
+    _, some, combination = np.unique(number_rows(rows), return_index=True, return_inverse=True)
     sizes = np.diff(edges)[key[some]]
     if sizes.sum() > MOST_LISTED:
         raise RegimeError(
