@@ -17,16 +17,12 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Union, get_args, get_origin
 
+from hackle.core.errors import HackleError
+from hackle.core.field_checks import expected_value, field_types
+from hackle.core.method import Method
 from hackle.core.parts import NAMED
 from hackle.core.records import import_named
-from hackle.core.types import (
-    AdversarialArchitecture,
-    Architecture,
-    HackleError,
-    Method,
-    expected_value,
-    field_types,
-)
+from hackle.core.types import AdversarialArchitecture, Architecture
 from hackle.core.untrusted import is_text
 
 DEPTH, MOST_ITEMS = 16, 1_000

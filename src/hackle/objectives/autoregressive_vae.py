@@ -21,8 +21,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from hackle.core.field_checks import check_weights
 from hackle.core.gaussian import Scalar
-from hackle.core.types import Losses, Nets, Phase, Run, Step, check_weights
+from hackle.core.types import Losses, Nets, Phase, Run, Step
 from hackle.objectives.vae import Autoencoder, autoencoder_phase, negative_log_likelihood, warmed
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from hackle.core.types import Losses, Nets, Phase, Run, Step, check_weights
+from hackle.core.field_checks import check_weights
+from hackle.core.types import Losses, Nets, Phase, Run, Step
 from hackle.objectives.vae import Autoencoder, autoencoder_phase, evidence
 
 

@@ -24,7 +24,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from hackle.core.types import Losses, Nets, Phase, Run, RunError, Step, check_weights
+from hackle.core.field_checks import check_weights
+from hackle.core.types import Losses, Nets, Phase, Run, RunError, Step
 from hackle.nets.sizes import check_sizes
 from hackle.objectives.vae import Autoencoder, autoencoder_phase, evidence
 

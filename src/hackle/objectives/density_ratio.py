@@ -14,7 +14,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from hackle.core.types import Adam, Draw, HackleError, Losses, Nets, Phase, Run, Step, check_weights
+from hackle.core.field_checks import check_weights
+from hackle.core.types import Adam, Draw, HackleError, Losses, Nets, Phase, Run, Step
 from hackle.nets.discriminator import latent_discriminator
 from hackle.nets.sizes import check_sizes
 from hackle.objectives.vae import Autoencoder

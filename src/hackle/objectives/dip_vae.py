@@ -14,7 +14,8 @@ from typing import Any, ClassVar
 
 from torch import Tensor
 
-from hackle.core.types import Losses, Nets, Phase, Run, Step, check_weights
+from hackle.core.field_checks import check_weights
+from hackle.core.types import Losses, Nets, Phase, Run, Step
 from hackle.kernels import covariance_deviations
 from hackle.objectives.vae import Autoencoder, Evidence, autoencoder_phase, evidence
 

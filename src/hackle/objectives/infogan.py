@@ -29,6 +29,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from hackle.core.field_checks import check_weights
 from hackle.core.gaussian import NOISELESS
 from hackle.core.method import Code
 from hackle.core.randomness import Stream
@@ -44,7 +45,6 @@ from hackle.core.types import (
     Phase,
     Run,
     Step,
-    check_weights,
     later,
 )
 from hackle.kernels import gaussian_log_density

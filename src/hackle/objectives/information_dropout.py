@@ -14,7 +14,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from hackle.core.types import Losses, Nets, Phase, Run, Step, check_weights, later
+from hackle.core.field_checks import check_weights
+from hackle.core.types import Losses, Nets, Phase, Run, Step, later
 from hackle.objectives.aggregate import Estimator, aggregate_densities
 from hackle.objectives.vae import Autoencoder, autoencoder_phase, evidence, warmed
 

@@ -26,9 +26,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from hackle.core.field_checks import check_weights
 from hackle.core.gaussian import NOISELESS
 from hackle.core.method import Code
-from hackle.core.types import Adam, Draw, Losses, Nets, Phase, Run, RunError, Step, check_weights
+from hackle.core.types import Adam, Draw, Losses, Nets, Phase, Run, RunError, Step
 from hackle.kernels import posterior_sample
 from hackle.nets.sizes import check_sizes
 from hackle.objectives.vae import Autoencoder, negative_log_likelihood, posterior_noise

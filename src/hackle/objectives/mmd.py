@@ -28,7 +28,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from hackle.core.types import Losses, Nets, Phase, Run, RunError, Step, check_fields, check_weights
+from hackle.core.field_checks import check_fields, check_weights
+from hackle.core.types import Losses, Nets, Phase, Run, RunError, Step
 from hackle.objectives.density_ratio import prior_draws
 from hackle.objectives.vae import (
     Autoencoder,

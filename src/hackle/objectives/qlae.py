@@ -27,7 +27,8 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from hackle.core.types import Adam, Losses, Nets, Phase, Run, Step, check_weights
+from hackle.core.field_checks import check_weights
+from hackle.core.types import Adam, Losses, Nets, Phase, Run, Step
 from hackle.nets.sizes import check_sizes
 from hackle.objectives.quantised import QuantisedAutoencoder, pixels_of, straight_through
 from hackle.objectives.vae import negative_log_likelihood

@@ -31,8 +31,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from hackle.core.field_checks import check_fields
 from hackle.core.regimes import Labels
-from hackle.core.types import Losses, Nets, Phase, Run, RunError, Step, check_fields
+from hackle.core.types import Losses, Nets, Phase, Run, RunError, Step
 from hackle.objectives.beta_tcvae import BetaTCVAE
 from hackle.objectives.beta_vae import BetaVAE
 from hackle.objectives.dip_vae import DIPVAEI, DIPVAEII

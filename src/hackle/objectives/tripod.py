@@ -35,8 +35,9 @@ from typing import Any, ClassVar, Literal
 import torch
 from torch import Tensor, nn
 
+from hackle.core.field_checks import check_weights
 from hackle.core.gaussian import log_density_per_latent
-from hackle.core.types import Adam, Draw, Losses, Nets, Phase, Run, Step, check_weights
+from hackle.core.types import Adam, Draw, Losses, Nets, Phase, Run, Step
 from hackle.nets.sizes import check_sizes
 from hackle.nets.stages import cut_decoder
 from hackle.objectives.quantised import QuantisedAutoencoder, pixels_of, straight_through
