@@ -6,7 +6,8 @@
 A model must be a run of the table, and is refused unless it has the highest MIG among the runs that differ only in their seed;
 then it takes the place of the method's model on that data set. The limits are 25 MB for all results, 1 MB for a model and
 20 MB for all models. With the results, benchmarks/results/hackle-2026 is written anew: `verdicts.txt`, what `hackle claims`
-prints, and `scores.md`, the means of every setting; and the README's counts. Tests compare all of them with the table.
+prints, and `scores.md`, the means of every setting; so are docs/replication.md and the README's counts. Tests compare all
+of them with the table.
 """
 
 from __future__ import annotations
@@ -17,13 +18,15 @@ import re
 import shutil
 import sys
 import tempfile
+from collections.abc import Sequence
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from hackle.claims import judge
+from benchmarks.replication import replication_page
+from hackle.claims import Judgement, judge
 from hackle.cli.claims import print_verdicts
 from hackle.core.design import CONFIGURATION, design_of, heading
 from hackle.core.files import human_size
@@ -40,6 +43,7 @@ from hackle.train.model import WEIGHTS, Model
 NAME = "hackle-2026"
 README = Path(__file__).parents[1] / "README.md"
 KEPT = Path(__file__).parent / "results" / NAME
+DOCS = Path(__file__).parents[1] / "docs"
 MOST_RESULTS, MOST_MODEL, MOST_MODELS = 25_000_000, 1_000_000, 20_000_000
 METRIC, PROTOCOL = "mig", "locatello2019"
 
@@ -51,9 +55,11 @@ def ship_results(folders: list[Path]) -> None:
         write_table(table, folders)
     tables = read(table)
     KEPT.mkdir(exist_ok=True)
-    verdicts = verdict_text(tables)
+    judged = judge(tables)
+    verdicts = verdict_text(judged)
     (KEPT / "verdicts.txt").write_text(verdicts, encoding="utf-8")
     (KEPT / "scores.md").write_text(score_text(tables), encoding="utf-8")
+    (DOCS / "replication.md").write_text(replication_page(tables, judged), encoding="utf-8")
     README.write_text(counted(README.read_text(encoding="utf-8"), len(tables.runs), verdicts), encoding="utf-8")
 
 
@@ -84,11 +90,11 @@ def write_table(table: Path, folders: list[Path]) -> None:
     )
 
 
-def verdict_text(tables: Tables) -> str:
+def verdict_text(judged: Sequence[Judgement]) -> str:
     """What `hackle claims` prints, without the spaces at the ends of lines."""
     said = io.StringIO()
     with redirect_stdout(said):
-        print_verdicts(judge(tables))
+        print_verdicts(judged)
     return "".join(f"{line.rstrip()}\n" for line in said.getvalue().splitlines())
 
 

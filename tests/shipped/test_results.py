@@ -5,16 +5,29 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from benchmarks.ship import KEPT, MOST_RESULTS, score_text, verdict_text
+from benchmarks.replication import replication_page
+from benchmarks.ship import DOCS, KEPT, MOST_RESULTS, score_text, verdict_text
 
 import hackle
+from hackle.claims import Judgement, judge
 from hackle.cli.main import main
 from hackle.core.types import HackleError
 from hackle.explorer.catalogue import Catalogue
 from hackle.shipped import RESULTS, names_of_results, place_of_results
 from hackle.store import Store, StoreError, parquet, read
+from hackle.store.tables import Tables
 
 NAME = "hackle-2026"
+
+
+@pytest.fixture(scope="module")
+def tables() -> Tables:
+    return read(NAME)
+
+
+@pytest.fixture(scope="module")
+def judged(tables: Tables) -> list[Judgement]:
+    return judge(tables)
 
 
 def test_the_results_are_there_and_small() -> None:
@@ -62,13 +75,18 @@ def test_the_explorer_shows_a_shipped_runs_curves_and_record() -> None:
     assert catalogue.row(run)["status"] == "scores only"
 
 
-def test_the_kept_verdicts_are_those_of_the_table() -> None:
+def test_the_kept_verdicts_are_those_of_the_table(judged: list[Judgement]) -> None:
     """`python -m benchmarks.ship results` writes them anew where claims or runs have changed."""
-    assert verdict_text(read(NAME)).split() == (KEPT / "verdicts.txt").read_text("utf-8").split()
+    assert verdict_text(judged).split() == (KEPT / "verdicts.txt").read_text("utf-8").split()
 
 
-def test_the_kept_scores_are_those_of_the_table() -> None:
-    assert score_text(read(NAME)) == (KEPT / "scores.md").read_text("utf-8")
+def test_the_kept_scores_are_those_of_the_table(tables: Tables) -> None:
+    assert score_text(tables) == (KEPT / "scores.md").read_text("utf-8")
+
+
+def test_the_page_on_replication_is_made_of_the_table(tables: Tables, judged: list[Judgement]) -> None:
+    """`python -m benchmarks.ship results` writes it anew, too."""
+    assert replication_page(tables, judged) == (DOCS / "replication.md").read_text("utf-8")
 
 
 def test_the_report_of_a_name_goes_to_the_current_folder(
