@@ -14,7 +14,8 @@ from hackle.core.factors import Factor, FactorGrid
 from hackle.core.regimes import Drawing
 from hackle.engine import run_study
 from hackle.engine.tasks import TrainFleet
-from hackle.metrics.metric import METRICS, Subject
+from hackle.metrics.metric import METRICS
+from hackle.metrics.needs import Subject
 from hackle.store import read
 
 

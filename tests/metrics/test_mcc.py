@@ -14,7 +14,8 @@ from hackle.core.factors import Factor, FactorGrid
 from hackle.core.notes import note_codes
 from hackle.metrics import MetricError, mcc_from_correlations, mcc_matrix, mcc_score
 from hackle.metrics.mcc import CategoricalFactorsWarning
-from hackle.metrics.metric import METRICS, Subject
+from hackle.metrics.metric import METRICS
+from hackle.metrics.needs import Subject
 from hackle.scoring.codes import score_codes
 from hackle.scoring.protocol import PROTOCOLS
 

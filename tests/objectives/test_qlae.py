@@ -21,7 +21,8 @@ from hackle.objectives import QLAE, VAE
 from hackle.objectives.qlae import Codebooks, at, nearest
 from hackle.objectives.quantised import straight_through
 from hackle.studies.presets import default_run
-from hackle.train.fleet import Fleet, Layout, build_networks
+from hackle.train.fleet import Fleet, build_networks
+from hackle.train.layout import Layout
 from hackle.train.model import Model
 
 PIXELS = math.prod(SHAPE)

@@ -15,7 +15,8 @@ from hackle.core.types import Adam, Losses, Nets, Phase, Run, RunError, Step
 from hackle.nets import Convolutional
 from hackle.objectives import DIPVAEI, DIPVAEII, VAE, BetaTCVAE, BetaVAE, FactorVAE
 from hackle.objectives.vae import Autoencoder, autoencoder_phase, evidence
-from hackle.train.fleet import Fleet, Layout, group
+from hackle.train.fleet import Fleet, group
+from hackle.train.layout import Layout
 
 SMALL = Convolutional(hidden=16, channels=(8, 8))
 

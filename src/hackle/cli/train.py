@@ -133,7 +133,7 @@ def main(words: list[str]) -> None:
     if options.initialisation != "glorot":
         if not hasattr(architecture, "initialisation"):
             raise HackleError(f"{options.architecture} has initial weights of its own; leave --initialisation out")
-        architecture = dataclasses.replace(architecture, initialisation=options.initialisation)
+        architecture = dataclasses.replace(architecture, initialisation=options.initialisation)  # type: ignore[arg-type]
     device = find_device(options.device)
     if record.precision == "auto":
         precision = "bfloat16" if device.type == "cuda" and about(chosen).takes_bfloat16 else "float32"

@@ -19,7 +19,7 @@ from hackle.core.notes import raised
 from hackle.core.records import record_hash
 from hackle.core.types import HackleError, Run
 from hackle.datasets import load
-from hackle.metrics.metric import Subject
+from hackle.metrics.needs import Subject
 from hackle.scoring.protocol import Protocol
 from hackle.scoring.registry import choose_metrics
 from hackle.store import Store

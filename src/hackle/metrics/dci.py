@@ -48,7 +48,8 @@ from hackle.metrics.checks import (
     standardise,
 )
 from hackle.metrics.linear import fit_l1_machines
-from hackle.metrics.metric import Evaluation, Metric, Row, numeric_factors, per_factor
+from hackle.metrics.metric import Evaluation, Metric, Row, per_factor
+from hackle.metrics.needs import numeric_factors
 from hackle.metrics.trees import fit_boosted_trees, fit_regression_trees
 
 

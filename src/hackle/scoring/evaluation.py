@@ -29,8 +29,9 @@ from hackle.metrics.checks import MetricError
 from hackle.metrics.correlation import correlation_matrix, sampled_correlation_matrix
 from hackle.metrics.dci import dci_importance
 from hackle.metrics.likelihood import kl_divergence
-from hackle.metrics.metric import Codes, Labels, Part, Posterior, Subject, Values, numeric_factors
+from hackle.metrics.metric import Codes, Labels, Part, Posterior, Values
 from hackle.metrics.misjed import misjed
+from hackle.metrics.needs import Subject, numeric_factors
 from hackle.scoring.encode import Codebook
 from hackle.scoring.plan import Groups, Plan, half_of, rows_of, values_of
 from hackle.scoring.protocol import Protocol

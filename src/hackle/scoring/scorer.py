@@ -24,7 +24,8 @@ from hackle.core.notes import warning_code, with_code
 from hackle.core.types import Dataset
 from hackle.information import PosteriorError
 from hackle.metrics.checks import MetricError
-from hackle.metrics.metric import Metric, PerFactor, Subject, row_of
+from hackle.metrics.metric import Metric, PerFactor, row_of
+from hackle.metrics.needs import Subject
 from hackle.scoring.encode import Codebook, Encoder, ModuleEncoder
 from hackle.scoring.evaluation import EncodedPlan
 from hackle.scoring.plan import (

@@ -11,12 +11,10 @@ the other rows are not affected.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import accumulate
+from dataclasses import replace
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.func import functional_call, vmap
 from torch.utils._pytree import tree_map
@@ -25,19 +23,16 @@ from hackle.core.allocator import keep_freed_memory
 from hackle.core.factors import FactorGrid
 from hackle.core.randomness import Stream
 from hackle.core.records import float_fields, record_hash, with_fields
-from hackle.core.types import Images, Phase, Run, RunError, Step
+from hackle.core.types import Images, Phase, Run, Step
 from hackle.kernels import Rows, adam_step, clip_factors, unit_interval
-from hackle.nets.layers import Blocks, Linear
 from hackle.train.held_out import Remaining
+from hackle.train.layout import Layout
 from hackle.train.method_errors import check_losses, check_phases, explained, unkept, without_gradient
 from hackle.train.sampling import Sampler
 from hackle.train.schedules import is_scheduled, kl_weight, learning_rate
 
 State = dict[str, Tensor]
 _WARM_UP = 3
-ROUNDING = (Linear, Blocks)
-"""Layers that use their parameters in the dtype of their inputs. A fleet that computes in bfloat16 keeps these
-parameters in bfloat16 too, written as the optimiser updates them, so that no step rounds them again."""
 
 
 def stacking_key(run: Run) -> str:
@@ -59,62 +54,6 @@ def build_networks(run: Run, shape: tuple[int, int, int]) -> dict[str, nn.Module
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(run.seed)
         return run.method.networks(run, shape)
-
-
-@dataclass(frozen=True)
-class Layout:
-    """The position of each parameter of one network in a flat row.
-
-    Each starts at a multiple of 16 numbers, so that kernels can load it in wide words; the gaps hold zeros. `rounded` names
-    the parameters that layers use in the dtype of their inputs, `decayed` those that weight decay applies to: a layer's
-    parameters that are called weights and have two axes or more, except a normalisation's.
-    """
-
-    names: tuple[str, ...]
-    shapes: tuple[torch.Size, ...]
-    rounded: frozenset[str]
-    decayed: frozenset[str]
-
-    @classmethod
-    def of(cls, network: nn.Module) -> Layout:
-        if held := [name for name, _ in network.named_buffers()]:
-            raise RunError(
-                f"the network holds buffers ({', '.join(held)}); expected none: they, such as the running averages of batch "
-                "normalisation, would carry state from one batch to the next. Use layer normalisation, or "
-                "hackle.nets.normalisation.BatchNorm; keep constants as plain numbers"
-            )
-        named = dict(network.named_parameters())
-        rounding = [
-            f"{prefix}.{name}".lstrip(".")
-            for prefix, module in network.named_modules()
-            if isinstance(module, ROUNDING)
-            for name, _ in module.named_parameters(recurse=False)
-        ]
-        gains = {
-            f"{prefix}.weight".lstrip(".") for prefix, part in network.named_modules() if isinstance(part, nn.LayerNorm)
-        }
-        decayed = {name for name, value in named.items() if name.endswith("weight") and value.dim() > 1} - gains
-        return cls(
-            tuple(named), tuple(value.shape for value in named.values()), frozenset(rounding), frozenset(decayed)
-        )
-
-    @property
-    def starts(self) -> dict[str, int]:
-        """The column at which each parameter begins."""
-        lengths = [shape.numel() + -shape.numel() % 16 for shape in self.shapes]
-        return dict(zip(self.names, accumulate([0, *lengths[:-1]]), strict=True))
-
-    def flatten(self, network: nn.Module) -> Tensor:
-        values = [value.detach().reshape(-1) for value in network.parameters()]
-        return torch.cat([F.pad(value, (0, -len(value) % 16)) for value in values])
-
-    def unflatten(self, rows: Tensor, rounded: Tensor | None = None) -> dict[str, Tensor]:
-        """(m, p) to each parameter (m, *shape), or (p,) to each (*shape): views, of `rounded` where a layer rounds."""
-        parameters = {}
-        for (name, start), shape in zip(self.starts.items(), self.shapes, strict=True):
-            source = rounded if rounded is not None and name in self.rounded else rows
-            parameters[name] = source.narrow(-1, start, shape.numel()).unflatten(-1, shape or (1,))
-        return parameters
 
 
 class _BoundNets:

@@ -19,7 +19,8 @@ from hackle.core.types import HackleError, Run
 from hackle.core.untrusted import file_inside, is_text
 from hackle.train.checkpoints import NAME, Checkpoints, Snapshot
 from hackle.train.errors import DamagedCheckpoint
-from hackle.train.fleet import Layout, build_networks
+from hackle.train.fleet import build_networks
+from hackle.train.layout import Layout
 from hackle.train.model import Model, ModelError, read_record
 from hackle.train.weights import shapes_of
 

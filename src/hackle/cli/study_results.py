@@ -1,0 +1,97 @@
+"""The verbs of `hackle study` that keep a study's results: export, merge and repair."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from tyro.conf import Positional
+
+from hackle.cli.words import say
+from hackle.core.files import human_size
+from hackle.core.terminal import Terminal
+from hackle.core.types import HackleError
+
+
+def export_command(
+    directory: Positional[Path],
+    others: Positional[tuple[Path, ...]] = (),
+    out: Path | None = None,
+    parquet: bool = False,
+    csv: bool = False,
+    thin: bool = False,
+    overwrite: bool = False,
+) -> None:
+    """Write a study's scores, runs, curves and arrays as Parquet, a folder that reads like a study's own, or as CSV, or both.
+
+    Args:
+        directory: The study's folder.
+        others: Further studies' folders, whose runs are put together with the first's as by `study merge`.
+        out: The folder for the files; `parquet` or `csv` in the study's folder if not given.
+        parquet: As Parquet, which is also what is written if no format is named.
+        csv: As CSV, without arrays.
+        thin: At most 50 points of each curve, and the codes of the first 512 images in float16: about 11 kB for a run.
+        overwrite: Replace files that are there already.
+    """
+    from hackle.store import export
+
+    formats: tuple[tuple[Literal["parquet", "csv"], bool], ...] = (("parquet", parquet or not csv), ("csv", csv))
+    columns = (TextColumn("reading runs"), BarColumn(bar_width=20), TextColumn("{task.completed}/{task.total}"))
+    with Progress(*columns, TimeRemainingColumn(), console=Terminal(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=None)
+        paths = [
+            path
+            for name, wanted in formats
+            if wanted
+            for path in export(
+                (directory, *others),
+                out or directory / name,
+                file_format=name,
+                thin=thin,
+                overwrite=overwrite,
+                tell=lambda done, total: bar.update(task, completed=done, total=total),
+            )
+        ]
+    for path in paths:
+        print(f"{path}  {human_size(path.stat().st_size)}")
+
+
+def merge_command(directory: Positional[Path], other: Positional[Path]) -> None:
+    """Add the results in another folder to those in a folder. Runs that both hold must agree; the other is only read.
+    Weights stay where they are.
+
+    Args:
+        directory: The folder of the study to add to.
+        other: The folder to add from.
+    """
+    from hackle.core.files import locked_folder
+    from hackle.engine.errors import EngineError
+    from hackle.store import Store, merge
+
+    Store.open(directory).close()
+    with locked_folder(directory, EngineError):
+        added, shared = merge(directory, other)
+    say(f"{directory}: {added:,} runs added, {shared:,} were there already")
+
+
+def repair_command(directory: Positional[Path]) -> None:
+    """Set a damaged results.sqlite aside and put one with every run that is whole in its place. A file that is whole is
+    left alone.
+
+    Args:
+        directory: The study's folder.
+    """
+    from hackle.core.files import locked_folder
+    from hackle.engine.errors import EngineError
+    from hackle.store import FILE
+    from hackle.store.merging import is_whole, repair
+
+    if not (directory / FILE).is_file():
+        raise HackleError(f"{directory} holds no results: there is no {FILE} in it")
+    with locked_folder(directory, EngineError):
+        if is_whole(directory):
+            say(f"nothing to repair: {directory / FILE} is whole")
+            return
+        kept, lost, aside = repair(directory)
+    say(f"{kept:,} runs kept, {lost:,} not whole; the damaged file is {aside}. Start the study again to train the rest")
