@@ -20,6 +20,7 @@ import pytest
 
 from figures import tables as made
 from hackle.claims import as_frame, judge
+from hackle.claims.reasons import chance_in_words
 from hackle.core.design import USUAL, heading
 from hackle.core.papers import PAPERS
 from hackle.core.records import to_json
@@ -100,13 +101,16 @@ def test_the_page_needs_nothing_but_itself(page: Path) -> None:
     for tag, attributes in tags.found:
         for name in ("src", "href", "xlink:href", "action"):
             target = attributes.get(name)
-            assert target is None or target.startswith(("#", "data:")), (tag, target)
+            # Papers are linked to; nothing is loaded from there.
+            paper = tag == "a" and target in {paper.address for paper in PAPERS.values()}
+            assert target is None or target.startswith(("#", "data:")) or paper, (tag, target)
     assert not re.search(r"url\((?!#|data:)", text)
     assert "@import" not in text
     ids = [attributes["id"] for _, attributes in tags.found if attributes.get("id")]
     assert len(ids) == len(set(ids))
-    links = {str(attributes["href"])[1:] for tag, attributes in tags.found if tag == "a"}
-    assert links <= set(ids)
+    links = {str(attributes["href"]) for tag, attributes in tags.found if tag == "a"}
+    assert {link[1:] for link in links if link.startswith("#")} <= set(ids)
+    assert {paper.address for paper in PAPERS.values()} - {""} <= links
 
 
 def test_every_figure_is_drawn_or_listed_as_lacking(page: Path, study: Tables) -> None:
@@ -142,6 +146,8 @@ def test_a_claims_number_is_explained(page: Path, verdicts: pd.DataFrame) -> Non
     line = re.findall(r'<details id="claim-yang2020.mig-vae-10-dsprites".*?<summary>(.*?)</summary>', claims)[0]
     assert f"<small>{row['effect']}</small>" in line
     assert f"<small>claimed {row['claimed']}</small>" in line
+    assert f"<small>{chance_in_words(row['chance'])} corrected</small><small>4 runs, 1 of 3 strata</small>" in line
+    assert f'<small class="why">{html.escape(row["why"])}</small>' in line
 
 
 def test_a_claim_shows_that_it_opens(opened: Any) -> None:
@@ -248,7 +254,7 @@ def test_a_study_of_ones_own_is_drawn_and_papers_without_runs_are_folded(tmp_pat
     fold = text.index(f"<summary>{len(claims)} claims of {len(idle)} papers without any run: ")
     assert min(text.index(f'id="claim-{name}"') for name in claims["claim"]) > fold
     assert set(re.findall(r'<a href="#([^"]*)">', text[: text.index("<main>")])) == drawn | {
-        *("claims", "runs", "scores", "commands")
+        *("abstract", "claims", "runs", "scores", "commands")
     }
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import shlex
 from pathlib import Path
 
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from tyro.conf import Positional
 
 from hackle.cli.words import run_command, say, writable
+from hackle.core.terminal import Terminal
 from hackle.core.untrusted import place_inside
 
 
@@ -59,7 +62,25 @@ def report_command(
         tables = with_pictures(tables, directory, root, trust=trust)
     # Processes take seconds to start, which pays off with thousands of runs.
     workers = (os.cpu_count() or 1) if len(tables.runs) > 1000 else 1
-    write_study_page(tables, target, papers=paper, folder=str(directory), workers=workers)
+    chosen = {"--paper": paper, "--claims": (claims,) if claims else (), "--figures": (figures,) if figures else ()}
+    command = [
+        "hackle",
+        "report",
+        str(directory),
+        *(word for name in chosen if chosen[name] for word in (name, *chosen[name])),
+    ]
+    columns = (TextColumn("drawing"), BarColumn(bar_width=20), TextColumn("{task.completed}/{task.total}"))
+    with Progress(*columns, TimeRemainingColumn(), console=Terminal(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=None)
+        write_study_page(
+            tables,
+            target,
+            papers=paper,
+            folder=str(directory),
+            workers=workers,
+            command=shlex.join(command),
+            tell=lambda done, total: bar.update(task, completed=done, total=total),
+        )
     if figures_to is not None:
         figures_to.mkdir(parents=True, exist_ok=True)
         for name, exhibit in FIGURES.items():

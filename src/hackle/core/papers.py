@@ -9,17 +9,23 @@ from hackle.core.parts import Parts
 
 @dataclass(frozen=True)
 class Paper:
-    """A paper: its name in hackle, and its authors, year and title as cited."""
+    """A paper: its name in hackle, its authors, year and title as cited, and its number on arXiv, if it is there."""
 
     name: str
     authors: str
     title: str
     rank: int
     """Its position in lists of papers."""
+    arxiv: str = ""
 
     @property
     def citation(self) -> str:
-        return f"{self.authors}, {self.title}" if self.authors else self.title
+        return f"{self.authors}, {self.title}"
+
+    @property
+    def address(self) -> str:
+        """Where it can be read; empty if that is not known."""
+        return f"https://arxiv.org/abs/{self.arxiv}" if self.arxiv else ""
 
 
 PAPERS: Parts[Paper] = Parts(
@@ -30,6 +36,11 @@ PAPERS: Parts[Paper] = Parts(
 def citation(name: str) -> str:
     """How a paper is cited; claims and figures of the user's own are cited by the name they are given."""
     return PAPERS[name].citation if name in PAPERS else name
+
+
+def address(name: str) -> str:
+    """Where a paper can be read; empty for claims and figures of the user's own."""
+    return PAPERS[name].address if name in PAPERS else ""
 
 
 def paper_order(name: str) -> int:

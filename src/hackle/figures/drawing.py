@@ -62,7 +62,7 @@ def draw(chart: Chart, theme: str = "light") -> Figure:
 
     colours = THEMES[theme]
     sheet = Sheet(with_shared_axes(chart))
-    named = _drawn(chart) if len(chart.series) > 1 else ()
+    named = named_series(chart)
     counts = [0, *(len(panel.points) for panel in chart.panels if panel.x.ticks or not panel.joined)]
     dots = Dots(max(counts), sum(counts) > MANY)
     with rc_context(settings(colours)):
@@ -81,8 +81,10 @@ def draw(chart: Chart, theme: str = "light") -> Figure:
     return figure
 
 
-def _drawn(chart: Chart) -> tuple[Series, ...]:
-    """The series with something drawn, which are those that the legend names."""
+def named_series(chart: Chart) -> tuple[Series, ...]:
+    """The series that the legend names: those with something drawn, if the chart has several."""
+    if len(chart.series) < 2:
+        return ()
     names = {name for panel in chart.panels for frame in (panel.points, panel.summary) for name in frame["series"]}
     return tuple(one for one in chart.series if one.name in names)
 
@@ -161,6 +163,9 @@ def _draw_series(axes: Axes, panel: Panel, one: Series, theme: Theme, offset: fl
             markeredgecolor="none",
             alpha=0.45 if dots.pixels else 0.6,
             rasterized=dots.pixels,
+            # A page finds them by these, to name the run of each.
+            gid="dots",
+            label=one.name,
             # A run on the very edge of the axes is not cut off.
             clip_on=False,
             zorder=2,

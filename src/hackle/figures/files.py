@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+import json
 import re
 from io import StringIO
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
+
+import numpy as np
 
 from hackle.core.palette import LIGHT, THEMES
 from hackle.figures.chart import Chart
 from hackle.figures.drawing import FigureError, draw
+from hackle.figures.layout import with_shared_axes
 from hackle.figures.style import colours_as_variables, settings
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _SVG, _LINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
 _ENLARGED = 1.45
 """Page pixels per point of paper, where the page has room: 7-point text becomes as large as the page's own."""
+_PANEL = "panel-"
+"""How the ids of panels' groups begin, by which a page lays panels out one by one."""
 
 
 def save(chart: Chart, path: str | Path, theme: str = "light", overwrite: bool = False) -> Path:
@@ -34,14 +43,60 @@ def save(chart: Chart, path: str | Path, theme: str = "light", overwrite: bool =
 
 
 def svg(chart: Chart, prefix: str) -> str:
-    """A drawing to embed in a page: colours are the page's CSS variables, ids begin with `prefix`."""
+    """A drawing to embed in a page: colours are the page's CSS variables, ids begin with `prefix`.
+
+    Panels are groups `prefix-panel-0`, …, and their x axes `prefix-panel-0-x`. `data-panels` has for each what a page needs to
+    show it alone: see `_panels`.
+    """
     from matplotlib import rc_context
 
     buffer = StringIO()
     nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
     with rc_context(settings(LIGHT, svg_hashsalt=prefix)):
-        draw(chart).savefig(buffer, format="svg", dpi=150, transparent=True, metadata=nothing)
-    return _embedded(ElementTree.fromstring(buffer.getvalue()), prefix)
+        figure = draw(chart)
+        for index, axes in enumerate(figure.axes):
+            axes.set_gid(f"{_PANEL}{index}")
+            axes.xaxis.set_gid(f"{_PANEL}{index}-x")
+        figure.savefig(buffer, format="svg", dpi=150, transparent=True, metadata=nothing)
+    root = ElementTree.fromstring(buffer.getvalue())
+    root.set("data-panels", json.dumps(_panels(figure, chart), ensure_ascii=False, separators=(",", ":")))
+    return _embedded(root, prefix)
+
+
+def _panels(figure: Figure, chart: Chart) -> list[dict[str, Any]]:
+    """For each panel, what its drawing leaves to its neighbours, and where its dots are.
+
+    said: its title and labels where only a neighbour shows them. axis: the panel that shows the names along its x axis. dots:
+    x and y of each row of `Panel.points`, in the drawing's units, −1 for those without a dot.
+    """
+    shown = [panel for row in with_shared_axes(chart) for panel in row if panel is not None]
+    places = [(r, c) for r, row in enumerate(chart.rows) for c, panel in enumerate(row) if panel is not None]
+    scale, height = 72 / figure.dpi, 72 * figure.get_figheight()
+    found = []
+    for index, (axes, panel, drawn) in enumerate(zip(figure.axes, chart.panels, shown, strict=True)):
+        row, column = places[index]
+        below = [other for other, (r, c) in enumerate(places) if c == column and r > row]
+        unnamed = bool(panel.x.ticks) and not any(drawn.x.ticks)
+        labels = ("y", panel.y, drawn.y), *(() if unnamed else (("x", panel.x, drawn.x),))
+        said = [own_title(chart, index)] if not drawn.title else []
+        said += [f"{name}: {axis.label}" for name, axis, seen in labels if axis.label != seen.label]
+        dots = np.full((len(panel.points), 2), np.nan)
+        for line in axes.lines:
+            if line.get_gid() == "dots":
+                mine = (panel.points["series"] == line.get_label()).to_numpy()
+                dots[mine] = line.get_transform().transform(line.get_xydata()) * scale
+        dots[:, 1] = height - dots[:, 1]
+        kept = np.round(np.nan_to_num(dots, nan=-1.0), 1).ravel().tolist() if np.isfinite(dots).any() else []
+        named = next((other for other in below if any(shown[other].x.ticks)), index) if unnamed else index
+        found.append({"said": [text for text in said if text], "axis": named, "dots": kept})
+    return found
+
+
+def own_title(chart: Chart, index: int) -> str:
+    """A panel's title, or that of the panel above it, which a grid of panels shows once."""
+    places = [(c, panel.title) for row in chart.rows for c, panel in enumerate(row) if panel is not None]
+    column = places[index][0]
+    return next((title for c, title in reversed(places[: index + 1]) if c == column and title), "")
 
 
 def _embedded(root: ElementTree.Element, prefix: str) -> str:
@@ -65,7 +120,7 @@ def _embedded(root: ElementTree.Element, prefix: str) -> str:
             elif not value.startswith("data:"):
                 short = re.sub(r"(\d+\.\d{2})\d+", r"\1", value).replace("url(#", f"url(#{prefix}-")
                 element.set(key, short.replace("'DejaVu Sans'", "system-ui, sans-serif"))
-        if name in used:
+        if name in used or name.startswith(_PANEL):
             element.set("id", f"{prefix}-{name}")
     points = float(root.attrib.pop("width").removesuffix("pt"))
     del root.attrib["height"]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from hackle.claims.reasons import chance_in_words
 from hackle.core.palette import style_sheet
 from hackle.figures import words
 
@@ -39,6 +40,7 @@ def _environment() -> Environment:
     environment.filters |= {"number": number, "listing": words.listing}
     environment.globals |= {
         "asset": asset,
+        "chance": chance_in_words,
         "counted": words.counted,
         "dataset": words.dataset,
         "interval": interval,

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pandas as pd
 
 from hackle.core.design import heading
+from hackle.figures import words
 from hackle.figures.chart import Chart, Frame, Series
 from hackle.figures.exhibit import Exhibit
 from hackle.figures.panels import MEANS, swarm
@@ -72,5 +73,8 @@ def _named(runs: Frame) -> tuple[str, list[str]]:
     known: Frame = pd.concat([runs[list(SETTING)], telling_fields(runs, SETTING)], axis=1).astype(object)
     differing = [name for name in known if known[name].astype(str).nunique() > 1]
     values = known[differing or ["method"]].map(lambda value: f"{value:g}" if isinstance(value, float) else str(value))
+    if "strength" in differing:
+        symbols = known["method"].map(words.symbol)
+        values["strength"] = [f"{symbol} = {value}" for symbol, value in zip(symbols, values["strength"], strict=True)]
     label = ", ".join(map(heading, differing))
     return label, [", ".join(row) for row in values.itertuples(index=False)]

@@ -27,9 +27,35 @@
     });
   }
 
+  // A link to a claim opens it, with the fold around it, whatever is filtered.
+  const openTarget = () => {
+    const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    if (!target?.matches(".claims details")) return;
+    for (const chip of document.querySelectorAll('[data-verdict-filter][aria-pressed="true"]')) chip.click();
+    target.open = true;
+    for (let fold = target.parentElement.closest("details"); fold; fold = fold.parentElement.closest("details"))
+      fold.open = true;
+    target.scrollIntoView({ behavior: "instant" });
+  };
+  window.addEventListener("hashchange", openTarget);
+  // A link to the address at hand changes nothing in it.
+  for (const link of document.querySelectorAll('a[href^="#claim-"]'))
+    link.addEventListener("click", () => setTimeout(openTarget));
+
   const place = document.getElementById("score-table");
-  if (!place) return;
   let data = null;
+  const strength = () => data.names.indexOf("strength");
+  const shown = (row, column) =>
+    row.setting[column] === null
+      ? ""
+      : column === strength()
+        ? `${data.symbols[row.index]} = ${row.setting[column]}`
+        : String(row.setting[column]);
+  const words = (row) =>
+    row.setting
+      .map((_, column) => shown(row, column))
+      .join(" ")
+      .toLowerCase();
   const state = { columns: null, dataset: "", find: "", sort: 0, up: true, medians: false, open: new Set() };
   const number = (value) =>
     value === null || Number.isNaN(value) ? "" : Math.abs(value) >= 1000 ? value.toFixed(0) : value.toPrecision(3);
@@ -100,7 +126,7 @@
     const rows = data.settings
       .map((setting, index) => ({ setting, index, members: data.members[index] }))
       .filter((row) => !state.dataset || row.setting[0] === state.dataset)
-      .filter((row) => !state.find || row.setting.join(" ").toLowerCase().includes(state.find));
+      .filter((row) => !state.find || words(row).includes(state.find));
     for (const row of rows) row.values = columns.map((column) => summary(row.members, column));
     const key = (row) =>
       state.sort < data.names.length
@@ -139,7 +165,9 @@
     });
     for (const row of rows) {
       const line = body.insertRow();
-      for (const value of row.setting) line.append(cell(value === null ? "" : String(value)));
+      row.setting.forEach((_, column) => {
+        line.append(cell(shown(row, column)));
+      });
       const opener = document.createElement("button"),
         opened = state.open.has(row.index);
       opener.textContent = opened ? "▾" : "▸";
@@ -161,6 +189,7 @@
         const run = data.runs[index],
           single = body.insertRow();
         single.className = "run";
+        single.dataset.run = run[2];
         const name = cell(`seed ${run[1]}, run ${run[2]}`);
         name.colSpan = data.names.length + 1;
         single.append(name);
@@ -186,4 +215,19 @@
     { rootMargin: "600px" },
   ).observe(place);
   window.addEventListener("beforeprint", start);
+
+  // A dot of a figure leads to its run: the row is shown, whatever is filtered.
+  document.addEventListener("show-run", ({ detail }) => {
+    start();
+    const run = data.runs.find((one) => one[2] === detail);
+    if (!run) return;
+    state.dataset = state.find = document.getElementById("score-dataset").value = "";
+    document.getElementById("score-find").value = "";
+    state.open.add(run[0]);
+    draw();
+    const row = place.querySelector(`tr[data-run="${CSS.escape(detail)}"]`);
+    row.classList.add("shown");
+    row.scrollIntoView({ block: "center", behavior: "instant" });
+  });
+  openTarget();
 })();

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
 from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime
 from multiprocessing import get_context
 from pathlib import Path
 
+from hackle import __version__
 from hackle.claims import CLAIMS, Judgement, as_frame, judge
 from hackle.core.papers import PAPERS
 from hackle.core.processes import import_matplotlib, safe_path
@@ -18,7 +20,9 @@ from hackle.figures.files import svg
 from hackle.report import study_sections as sections
 from hackle.report.html import render
 from hackle.report.own_studies import own_studies
+from hackle.report.study_abstract import abstract, limits
 from hackle.report.study_commands import command_lines
+from hackle.report.study_figures import figure_data
 from hackle.report.study_scores import score_data
 from hackle.store.tables import Tables, differing_sources
 
@@ -39,12 +43,15 @@ def write_study_page(
     title: str = "",
     folder: str = "DIR",
     workers: int = 1,
+    command: str = "",
+    tell: Callable[[int, int], None] = lambda done, total: None,
 ) -> Path:
     """Write the page of a table of results to `path`.
 
     judged: the results of `hackle.claims.judge`, also shown beside the figures; computed here if not given. papers:
     only these, all if empty. folder: the study's folder, for the commands. workers: processes that draw; with more than
-    one, a script needs `if __name__ == "__main__"`, since they are spawned.
+    one, a script needs `if __name__ == "__main__"`, since they are spawned. command: the command that writes the page, which
+    it names. tell: called with how many parts of the work are done, and of how many.
     """
     for paper in papers:
         if paper not in _papers():
@@ -53,9 +60,15 @@ def write_study_page(
     ones_own = [] if papers else own_studies(tables)
     judged = judge(tables) if judged is None else judged
     by_claim, verdicts = {found.claim.id: found for found in judged}, as_frame(judged)
-    charts = {item.id: item(tables, by_claim) for item in wanted} | {item.id: chart for item, chart in ones_own}
-    with drawing({name: chart for name, chart in charts.items() if chart.panels}, workers) as waiting:
-        scores = score_data(tables)
+    charts = {item.id: chart for item, chart in ones_own}
+    for done, item in enumerate(wanted):
+        tell(done, 2 * len(wanted))
+        charts[item.id] = item(tables, by_claim)
+    full = {name: chart for name, chart in charts.items() if chart.panels}
+    with drawing(full, workers) as waiting:
+        scores, numbers = score_data(tables), figure_data(full, tables)
+        for done, _ in enumerate(as_completed(waiting.values()), start=1):
+            tell(len(wanted) + done, len(wanted) + len(full))
         drawn = {name: one.result() for name, one in waiting.items()}
     if papers:
         verdicts = verdicts[verdicts["paper"].isin(list(papers))]
@@ -67,6 +80,11 @@ def write_study_page(
     page = render(
         "study.html",
         title=title or _title(tables),
+        written=f"{datetime.now(UTC):%d %B %Y}".lstrip("0"),
+        version=__version__,
+        command=command,
+        abstract=abstract(tables, claims),
+        limits=limits(tables, claims),
         protocols=sections.protocols(tables),
         facts=sections.facts(tables),
         claims=claims,
@@ -78,6 +96,7 @@ def write_study_page(
         short=sections.missing_seeds(tables),
         most=_MOST_ROWS,
         scores=scores,
+        numbers=numbers,
         commands=command_lines(tables, folder),
         versions=sorted(set(map(str, tables.runs["version"]))),
         sources=differing_sources(tables.runs),

@@ -24,12 +24,20 @@ def score_data(tables: Tables) -> dict[str, Any]:
     """The data of the page's table.
 
     names: the fields of a setting. columns: the names of scores, with representation and protocol if there are several.
-    shown: the columns shown at first. settings: the values of the fields. runs: setting number, seed, hash, a score per
+    shown: the columns shown at first. settings: the values of the fields. symbols: of each setting's strength.
+    runs: setting number, seed, hash, a score per
     column.
     """
     scores: Frame = tables.scores
     if not len(scores):
-        return {"names": list(map(heading, SETTING)), "columns": [], "shown": [], "settings": [], "runs": []}
+        return {
+            "names": list(map(heading, SETTING)),
+            "columns": [],
+            "shown": [],
+            "settings": [],
+            "symbols": [],
+            "runs": [],
+        }
     key = scores[["metric", "representation", "protocol"]].astype(str)
     names_of: Frame = pd.MultiIndex.from_frame(key)
     column, columns = pd.factorize(names_of)
@@ -53,6 +61,7 @@ def score_data(tables: Tables) -> dict[str, Any]:
         "columns": labels,
         "shown": shown[: 2 * len(FIRST)] or list(range(min(8, len(labels)))),
         "settings": [[_plain(value) for value in row] for row in settings.itertuples(index=False)],
+        "symbols": [words.symbol(str(name)) for name in settings["method"]],
         "runs": [
             [int(group), int(seed), str(name), row]
             for group, seed, name, row in zip(setting, runs["seed"], names, _rounded(values), strict=True)

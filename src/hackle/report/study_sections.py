@@ -11,10 +11,11 @@ import numpy as np
 import pandas as pd
 
 from hackle.core.design import USUAL, heading, in_words
-from hackle.core.papers import citation
+from hackle.core.papers import address, citation
 from hackle.figures import words
 from hackle.figures.chart import Chart, Comparison, Frame, Panel
 from hackle.figures.exhibit import Exhibit
+from hackle.report.alternatives import alternative, legend
 from hackle.report.html import number
 from hackle.store.records import setting_numbers, telling_fields
 from hackle.store.tables import Tables
@@ -66,6 +67,10 @@ class PaperClaims:
     @property
     def title(self) -> str:
         return citation(self.name)
+
+    @property
+    def address(self) -> str:
+        return address(self.name)
 
     @property
     def size(self) -> int:
@@ -122,6 +127,14 @@ class Figure:
     claims: list[Row] = field(default_factory=list)
 
     @property
+    def alternative(self) -> str:
+        return alternative(self.chart, self.exhibit.title, self.exhibit.caption)
+
+    @property
+    def legend(self) -> list[tuple[str, int, str]]:
+        return legend(self.chart)
+
+    @property
     def compared(self) -> list[Comparison]:
         """The comparisons with the paper that have a value here."""
         return [one for one in self.chart.comparisons if isinstance(one.here, str) or not pd.isna(one.here)]
@@ -155,6 +168,10 @@ class PaperFigures:
     @property
     def title(self) -> str:
         return citation(self.name)
+
+    @property
+    def address(self) -> str:
+        return address(self.name)
 
     @classmethod
     def of(

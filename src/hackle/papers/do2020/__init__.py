@@ -7,4 +7,5 @@ PAPER = Paper(
     "Do & Tran 2020",
     "Theory and Evaluation Metrics for Learning Disentangled Representations",
     rank=2,
+    arxiv="1908.09961",
 )

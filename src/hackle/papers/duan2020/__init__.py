@@ -7,4 +7,5 @@ PAPER = Paper(
     "Duan et al. 2020",
     "Unsupervised Model Selection for Variational Disentangled Representation Learning",
     rank=8,
+    arxiv="1905.12614",
 )

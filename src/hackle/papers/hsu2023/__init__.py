@@ -2,4 +2,4 @@
 
 from hackle.core.papers import Paper
 
-PAPER = Paper("hsu2023", "Hsu et al. 2023", "Disentanglement via Latent Quantization", rank=10)
+PAPER = Paper("hsu2023", "Hsu et al. 2023", "Disentanglement via Latent Quantization", rank=10, arxiv="2305.18378")

@@ -7,4 +7,5 @@ PAPER = Paper(
     "Kim & Mnih 2018",
     "Disentangling by Factorising",
     rank=1,
+    arxiv="1802.05983",
 )

@@ -7,4 +7,5 @@ PAPER = Paper(
     "Locatello et al. 2019",
     "Challenging Common Assumptions in the Unsupervised Learning of Disentangled Representations",
     rank=0,
+    arxiv="1811.12359",
 )

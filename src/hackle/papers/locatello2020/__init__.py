@@ -2,4 +2,10 @@
 
 from hackle.core.papers import Paper
 
-PAPER = Paper("locatello2020", "Locatello et al. 2020", "Weakly-Supervised Disentanglement Without Compromises", rank=5)
+PAPER = Paper(
+    "locatello2020",
+    "Locatello et al. 2020",
+    "Weakly-Supervised Disentanglement Without Compromises",
+    rank=5,
+    arxiv="2002.02886",
+)

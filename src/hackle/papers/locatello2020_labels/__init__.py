@@ -7,4 +7,5 @@ PAPER = Paper(
     "Locatello et al. 2020 (ICLR)",
     "Disentangling Factors of Variation Using Few Labels",
     rank=6,
+    arxiv="1905.01258",
 )

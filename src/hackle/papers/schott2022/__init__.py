@@ -7,4 +7,5 @@ PAPER = Paper(
     "Schott et al. 2022",
     "Visual Representation Learning Does Not Generalize Strongly Within the Same Domain",
     rank=9,
+    arxiv="2107.08221",
 )

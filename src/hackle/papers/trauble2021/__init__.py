@@ -3,5 +3,9 @@
 from hackle.core.papers import Paper
 
 PAPER = Paper(
-    "trauble2021", "Träuble et al. 2021", "On Disentangled Representations Learned from Correlated Data", rank=7
+    "trauble2021",
+    "Träuble et al. 2021",
+    "On Disentangled Representations Learned from Correlated Data",
+    rank=7,
+    arxiv="2006.07886",
 )

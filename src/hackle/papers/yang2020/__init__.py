@@ -7,4 +7,5 @@ PAPER = Paper(
     "Yang et al. 2020",
     "Towards Better Understanding of Disentangled Representations via Mutual Information",
     rank=3,
+    arxiv="1911.10922",
 )

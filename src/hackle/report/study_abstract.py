@@ -1,0 +1,99 @@
+"""What a study's page says first: what was trained, how many claims hold, and the limits of both."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from hackle.core.types import HackleError
+from hackle.figures import words
+from hackle.figures.chart import Frame
+from hackle.report.study_sections import Claims
+from hackle.store.tables import Tables
+from hackle.studies.presets import PRESETS, preset
+
+_MOST = 6
+"""The most methods or data sets that are named one by one."""
+_FEW_SEEDS = 10
+"""Below so many seeds per setting, intervals are wide."""
+
+
+def abstract(tables: Tables, claims: Claims) -> list[str]:
+    """Sentences on what was trained and on how many claims hold, do not hold, or cannot be decided."""
+    runs: Frame = tables.runs[tables.runs["status"] == "done"]
+    count, tested = claims.counts, len(claims.tested)
+    total = sum(count.values())
+    trained = "No run is done."
+    if len(runs):
+        methods, datasets = (
+            _several(runs[name], word) for name, word in (("method", "method"), ("dataset", "data set"))
+        )
+        trained = f"{words.counted(len(runs), 'model was', 'models were')} trained: {methods} on {datasets}."
+    decided = (
+        f"Of {words.counted(total, 'claim')}, {words.counted(count['holds'], 'holds', 'hold')}, "
+        f"{words.counted(count['does not hold'], 'does not', 'do not')}, of {count['undecided']:,} these runs cannot say, "
+        f"and {words.counted(count['no runs'], 'has', 'have')} no runs here."
+    )
+    about = f" Runs bear on claims of {words.counted(tested, 'paper')}." if tested else ""
+    return [trained, decided + about]
+
+
+def _several(column: Any, noun: str) -> str:
+    names = [str(name) for name in pd.unique(column)]
+    if len(names) > _MOST:
+        return f"{len(names)} {noun}s"
+    return words.listing([words.value("method" if noun == "method" else "dataset", name) for name in names])
+
+
+def limits(tables: Tables, claims: Claims) -> list[str]:
+    """What to keep in mind when reading the verdicts, each a sentence; none that does not apply."""
+    rows = [row for paper in claims.papers for row in paper.with_runs]
+    open_ones = sum(row["fate"] == "undecided" for row in rows)
+    partial = sum(row["strata"] < row["strata_claimed"] for row in rows if row["fate"] != "undecided")
+    borrowed = sum(bool(row["borrowed"]) for row in rows)
+    found = [
+        f"{words.counted(open_ones, 'claim is', 'claims are')} undecided, which is not the same as refuted: "
+        "more runs may decide them."
+        if open_ones
+        else "",
+        f"{words.counted(partial, 'verdict rests', 'verdicts rest')} on part of the data sets or methods that its claim names."
+        if partial
+        else "",
+        f"{words.counted(borrowed, 'claim is', 'claims are')} tested on runs of other studies, which may be trained differently."
+        if borrowed
+        else "",
+        *(_fewer_steps(tables), _few_seeds(tables)),
+    ]
+    failed = int((tables.runs["status"] == "failed").sum())
+    if failed:
+        found.append(f"{words.counted(failed, 'run')} failed and {'is' if failed == 1 else 'are'} left out.")
+    return [line for line in found if line]
+
+
+def _few_seeds(tables: Tables) -> str:
+    runs = tables.runs
+    seeds = int(runs["seed"].nunique()) if len(runs) else _FEW_SEEDS
+    return (
+        "" if seeds >= _FEW_SEEDS else f"No setting has more than {words.counted(seeds, 'seed')}; intervals are wide."
+    )
+
+
+def _fewer_steps(tables: Tables) -> str:
+    """The studies of papers whose runs trained for fewer steps than the paper's."""
+    short = {}
+    for (study, method, dataset), steps in (
+        tables.runs.groupby(["study", "method", "dataset"], observed=True)["steps"].max().items()
+    ):
+        if study not in PRESETS:
+            continue
+        try:
+            wanted = preset(study, method, dataset).steps
+        except HackleError:
+            continue
+        if steps < wanted:
+            known = short.get(study, (np.inf, 0))
+            short[study] = (min(known[0], steps), max(known[1], wanted))
+    told = [f"{study} ({int(have):,} of {int(wanted):,})" for study, (have, wanted) in short.items()]
+    return f"Trained for fewer steps than in the paper: {words.listing(told)}." if told else ""
