@@ -5,9 +5,7 @@ from __future__ import annotations
 import html
 import json
 import re
-import shutil
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import product
@@ -25,7 +23,7 @@ from hackle.core.design import USUAL, heading
 from hackle.core.papers import PAPERS
 from hackle.core.records import to_json
 from hackle.core.types import Adam
-from hackle.figures import FIGURES, Chart, Comparison
+from hackle.figures import FIGURES, Chart, Comparison, words
 from hackle.objectives import AnnealedVAE
 from hackle.report import ReportError, write_study_page
 from hackle.report.html import render
@@ -35,24 +33,6 @@ from hackle.report.study_scores import SETTING, score_data
 from hackle.report.study_sections import Figure, missing_seeds, protocols
 from hackle.store.tables import RUN_COLUMNS, SCORE_COLUMNS, Tables
 from hackle.studies.presets import default_run
-
-CHROMIUM = shutil.which("chromium")
-ARGUMENTS = (
-    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
-    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
-)
-
-
-@pytest.fixture(scope="module")
-def study() -> Tables:
-    runs = made.yang2020(3, ("dsprites",)) + made.split_encoder(3, ("dsprites",))
-    runs[0] = {**runs[0], "status": "failed", "reason": "step 812: <kl> is not finite"}
-    return made.tables(runs, protocols=("yang2020",))
-
-
-@pytest.fixture(scope="module")
-def page(study: Tables, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_study_page(study, tmp_path_factory.mktemp("page") / "report.html", folder="studies/first")
 
 
 @pytest.fixture(scope="module")
@@ -146,7 +126,8 @@ def test_a_claims_number_is_explained(page: Path, verdicts: pd.DataFrame) -> Non
     line = re.findall(r'<details id="claim-yang2020.mig-vae-10-dsprites".*?<summary>(.*?)</summary>', claims)[0]
     assert f"<small>{row['effect']}</small>" in line
     assert f"<small>claimed {row['claimed']}</small>" in line
-    assert f"<small>{chance_in_words(row['chance'])} corrected</small><small>4 runs, 1 of 3 strata</small>" in line
+    known = f"{row['runs']} runs, {row['strata']} of {words.counted(row['strata_claimed'], 'stratum', 'strata')}"
+    assert f"<small>{html.escape(chance_in_words(row['chance']))} corrected</small><small>{known}</small>" in line
     assert f'<small class="why">{html.escape(row["why"])}</small>' in line
 
 
@@ -320,32 +301,6 @@ def test_two_processes_draw_the_same(study: Tables) -> None:
         with drawing(charts, workers) as waiting:
             drawn.append({name: one.result() for name, one in waiting.items()})
     assert drawn[0] == drawn[1]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    if CHROMIUM is None:
-        pytest.skip("needs chromium on the path: the page is opened in a browser")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=CHROMIUM, args=list(ARGUMENTS))
-        yield started
-        started.close()
-
-
-@pytest.fixture
-def opened(browser: Any, page: Path) -> Iterator[Any]:
-    """The page in a browser that reaches nothing but files; its complaints are failures."""
-    complaints: list[str] = []
-    tab = browser.new_page(viewport={"width": 1280, "height": 900})
-    tab.on("console", lambda message: complaints.append(message.text))
-    tab.on("pageerror", lambda error: complaints.append(str(error)))
-    tab.on("request", lambda request: request.url.startswith(("file:", "data:")) or complaints.append(request.url))
-    tab.goto(page.as_uri())
-    yield tab
-    tab.close()
-    assert not complaints
 
 
 def column(tab: Any, index: int) -> list[str]:

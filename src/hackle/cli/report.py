@@ -76,6 +76,7 @@ def report_command(
             tables,
             target,
             papers=paper,
+            title="" if directory.exists() else f"Report: {directory}",
             folder=str(directory),
             workers=workers,
             command=shlex.join(command),

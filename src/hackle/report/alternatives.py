@@ -33,11 +33,14 @@ def panel_in_words(panel: Panel, title: str) -> str:
     if panel.cells is not None:
         rows, columns = panel.cells.shape
         values = panel.cells.to_numpy(float)
-        ends = f", from {np.nanmin(values):.3g} to {np.nanmax(values):.3g}" if np.isfinite(values).any() else ""
-        return f"{name}a table of {rows} by {columns} numbers{ends}."
+        return f"{name}a table of {rows} by {columns} numbers{_ends(values)}."
     values = np.concatenate([frame["y"].to_numpy(float) for frame in (panel.points, panel.summary)])
-    values = values[np.isfinite(values)]
     axes = f"{panel.y.label or 'values'} against {panel.x.label or words.listing(panel.x.ticks or ['groups'])}"
     count = f", {words.counted(len(panel.points), 'point')}" if len(panel.points) else ""
-    ends = f", from {values.min():.3g} to {values.max():.3g}" if len(values) else ""
-    return f"{name}{axes}{count}{ends}.".replace("-", "−")
+    return f"{name}{axes}{count}{_ends(values)}."
+
+
+def _ends(values: np.ndarray) -> str:
+    """The range of some numbers in words, empty if none is finite."""
+    known = values[np.isfinite(values)]
+    return f", from {known.min():.3g} to {known.max():.3g}".replace("-", "−") if len(known) else ""

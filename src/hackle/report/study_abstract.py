@@ -61,19 +61,20 @@ def limits(tables: Tables, claims: Claims) -> list[str]:
         f"{words.counted(partial, 'verdict rests', 'verdicts rest')} on part of the data sets or methods that its claim names."
         if partial
         else "",
-        f"{words.counted(borrowed, 'claim is', 'claims are')} tested on runs of other studies, which may be trained differently."
+        f"{words.counted(borrowed, 'claim is', 'claims are')} tested on runs of other studies, which may differ in training."
         if borrowed
         else "",
         *(_fewer_steps(tables), _few_seeds(tables)),
     ]
-    failed = int((tables.runs["status"] == "failed").sum())
+    runs: Frame = tables.runs
+    failed = int((runs["status"] == "failed").sum())
     if failed:
         found.append(f"{words.counted(failed, 'run')} failed and {'is' if failed == 1 else 'are'} left out.")
     return [line for line in found if line]
 
 
 def _few_seeds(tables: Tables) -> str:
-    runs = tables.runs
+    runs: Frame = tables.runs
     seeds = int(runs["seed"].nunique()) if len(runs) else _FEW_SEEDS
     return (
         "" if seeds >= _FEW_SEEDS else f"No setting has more than {words.counted(seeds, 'seed')}; intervals are wide."
@@ -82,9 +83,10 @@ def _few_seeds(tables: Tables) -> str:
 
 def _fewer_steps(tables: Tables) -> str:
     """The studies of papers whose runs trained for fewer steps than the paper's."""
-    short = {}
+    runs: Frame = tables.runs
+    short: dict[str, tuple[float, float]] = {}
     for (study, method, dataset), steps in (
-        tables.runs.groupby(["study", "method", "dataset"], observed=True)["steps"].max().items()
+        runs.groupby(["study", "method", "dataset"], observed=True)["steps"].max().items()
     ):
         if study not in PRESETS:
             continue

@@ -1,0 +1,60 @@
+"""A study's page, and a browser in which it must not complain, for all tests of reports."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from figures import tables as made
+from hackle.report import write_study_page
+from hackle.store.tables import Tables
+
+CHROMIUM = shutil.which("chromium")
+ARGUMENTS = (
+    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+)
+
+
+@pytest.fixture(scope="session")
+def study() -> Tables:
+    runs = made.yang2020(3, ("dsprites",)) + made.split_encoder(3, ("dsprites",))
+    runs[0] = {**runs[0], "status": "failed", "reason": "step 812: <kl> is not finite"}
+    return made.tables(runs, protocols=("yang2020",))
+
+
+@pytest.fixture(scope="session")
+def page(study: Tables, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_study_page(
+        study, tmp_path_factory.mktemp("page") / "report.html", folder="studies/first", command="hackle report first"
+    )
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    if CHROMIUM is None:
+        pytest.skip("needs chromium on the path: the page is opened in a browser")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=CHROMIUM, args=list(ARGUMENTS))
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def opened(browser: Any, page: Path) -> Iterator[Any]:
+    """The page in a browser that reaches nothing but files; its complaints are failures."""
+    complaints: list[str] = []
+    tab = browser.new_page(viewport={"width": 1280, "height": 900})
+    tab.on("console", lambda message: complaints.append(message.text))
+    tab.on("pageerror", lambda error: complaints.append(str(error)))
+    tab.on("request", lambda request: request.url.startswith(("file:", "data:")) or complaints.append(request.url))
+    tab.goto(page.as_uri())
+    yield tab
+    tab.close()
+    assert not complaints

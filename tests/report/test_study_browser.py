@@ -1,0 +1,213 @@
+"""What the page of a study does in a browser: wide and narrow, light and dark, for readers who see it and who do not."""
+
+from __future__ import annotations
+
+import csv
+import io
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hackle.figures import FIGURES
+from hackle.store.tables import Tables
+
+AXE = Path(__file__).parents[1] / "explorer" / "vendor" / "axe.min.js"
+VIOLATIONS = """async (rules) => {
+  const standard = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"];
+  const runOnly = rules.length ? { type: "rule", values: rules } : { type: "tag", values: standard };
+  // Drawings are pictures with an alternative; what is inside them has no meaning of its own, and is most of the page.
+  const found = await axe.run({ include: "html", exclude: [".drawing svg > *"] }, { runOnly, resultTypes: ["violations"] });
+  return found.violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html.slice(0, 160)).slice(0, 3)}`);
+}"""
+SMALLEST = """() => {
+  const sizes = [];
+  for (const text of document.querySelectorAll(".whole svg text")) {
+    const drawing = text.closest(".drawing"), group = text.closest("[id*=-panel-]");
+    const size = parseFloat(getComputedStyle(text).fontSize);
+    if (!drawing.classList.contains("apart")) sizes.push(size * Math.hypot(text.getScreenCTM().a, text.getScreenCTM().b));
+    else if (group) {
+      const index = group.id.match(/panel-(\\d+)/)[1];
+      const panel = drawing.querySelector(`.panel svg[data-panel="${index}"]`);
+      sizes.push(size * panel.getScreenCTM().a);
+    }
+  }
+  return [sizes.length, Math.min(...sizes)];
+}"""
+FIGURE = "yang2020-figure-2"
+
+
+def laid_out(tab: Any) -> None:
+    """Every figure has come into view once, and the table of scores is drawn."""
+    for name in tab.eval_on_selector_all(".drawing", "all => all.map((one) => one.dataset.figure)"):
+        tab.evaluate("id => document.getElementById(id).scrollIntoView({ behavior: 'instant' })", name)
+        tab.wait_for_timeout(60)
+    tab.locator("#scores").scroll_into_view_if_needed()
+    tab.wait_for_selector("#score-table tbody tr")
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_axe_finds_nothing_and_every_letter_of_a_figure_can_be_read(opened: Any, width: int) -> None:
+    opened.set_viewport_size({"width": width, "height": 900})
+    opened.emulate_media(reduced_motion="reduce")
+    laid_out(opened)
+    opened.click('[data-verdict-filter="undecided"]')
+    opened.click(".claims details:not([hidden]) > summary >> nth=0")
+    opened.add_script_tag(content=AXE.read_text(encoding="utf-8"))
+    for theme in ("light", "dark"):
+        opened.evaluate("theme => { document.documentElement.dataset.theme = theme; }", theme)
+        assert opened.evaluate(VIOLATIONS, ["color-contrast"] if theme == "dark" else []) == [], theme
+    count, smallest = opened.evaluate(SMALLEST)
+    assert count > 100
+    assert smallest > (10.99 if width == 390 else 8.5)
+    assert opened.evaluate("document.documentElement.scrollWidth") <= width
+    unnamed = opened.eval_on_selector_all(
+        ".drawing svg",
+        "all => all.filter((one) => !one.closest('[role=img][aria-label]:not([aria-label=\"\"]), [aria-hidden]'))",
+    )
+    assert unnamed == []
+
+
+def test_a_narrow_figure_has_its_panels_below_each_other(opened: Any) -> None:
+    opened.set_viewport_size({"width": 390, "height": 900})
+    laid_out(opened)
+    panels = opened.locator(f"#{FIGURE} .panel")
+    assert panels.count() == 3
+    boxes = [panels.nth(index).bounding_box() for index in range(3)]
+    assert all(first["y"] + first["height"] <= second["y"] for first, second in pairwise(boxes))
+    assert all(box["x"] >= 0 and box["x"] + box["width"] <= 390 for box in boxes)
+    assert opened.locator(f"#{FIGURE} .legend li").count() == 2
+    assert opened.locator(f"#{FIGURE} .legend").is_visible()
+    # What a neighbour's label says in the wide figure is said of each panel here.
+    words = opened.eval_on_selector_all(f"#{FIGURE} .panel svg[role=img]", "all => all.map((one) => one.ariaLabel)")
+    names = (
+        "Reconstruction: reconstruction error (nats)",
+        "KL: KL to the prior (nats)",
+        "TC: TC from batches of 64 (nats)",
+    )
+    for text, name in zip(words, names, strict=True):
+        assert text.startswith(f"{name} against VAE, FactorVAE and β-TCVAE, ")
+        assert " points, from " in text
+    opened.set_viewport_size({"width": 1280, "height": 900})
+    opened.wait_for_function(f"!document.querySelector('#{FIGURE} .drawing').classList.contains('apart')")
+    assert not opened.locator(f"#{FIGURE} .legend").is_visible()
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_dot_names_its_run_and_leads_to_it(opened: Any, study: Tables, width: int) -> None:
+    opened.set_viewport_size({"width": width, "height": 900})
+    laid_out(opened)
+    points = FIGURES[FIGURE](study, judged={}).panels[1].points
+    target = points["y"].idxmax()
+    at = points.index.get_loc(target)
+    place = opened.evaluate(
+        """([id, at]) => {
+          const drawing = document.querySelector(`#${id} .drawing`), whole = drawing.querySelector(".whole svg");
+          const svg = drawing.querySelector('.panel svg[data-panel="1"]') ?? whole;
+          svg.scrollIntoView({ block: "center", behavior: "instant" });
+          const { dots } = JSON.parse(whole.dataset.panels)[1];
+          const point = new DOMPoint(dots[2 * at], dots[2 * at + 1]).matrixTransform(svg.getScreenCTM());
+          return [point.x, point.y];
+        }""",
+        [FIGURE, at],
+    )
+    opened.mouse.move(*place)
+    run = study.runs[study.runs["run"] == points.loc[target, "run"]].iloc[0]
+    tip = opened.locator("#tip")
+    assert f"seed {run['seed']}, run {run['run']}" in tip.inner_text()
+    assert "on dSprites, 10 latents" in tip.inner_text()
+    assert f"{points.loc[target, 'y']:.3g}" in tip.inner_text()
+    box = tip.bounding_box()
+    assert box["x"] >= 0
+    assert box["x"] + box["width"] <= width
+    opened.mouse.click(*place)
+    assert opened.locator("tr.shown").get_attribute("data-run") == run["run"]
+    assert opened.locator("tr.shown").is_visible()
+    opened.mouse.move(1, 1)
+    assert not tip.is_visible()
+
+
+def test_the_data_of_a_figure_is_a_table_without_formulas(opened: Any, study: Tables) -> None:
+    opened.evaluate(
+        """id => {
+          const holder = document.getElementById("figure-data"), data = JSON.parse(holder.textContent);
+          const panel = data.figures[id].panels[0];
+          panel.title = "=1+1";
+          data.figures[id].series[0] = '@SUM("a", 2)';
+          panel.points[1][0] = -0.5;
+          data.settings = data.settings.map(() => "-2+3");
+          holder.textContent = JSON.stringify(data);
+        }""",
+        FIGURE,
+    )
+    with opened.expect_download() as waiting:
+        opened.click(f"#{FIGURE} a.csv")
+    assert waiting.value.suggested_filename == f"{FIGURE}.csv"
+    rows = list(csv.DictReader(io.StringIO(Path(waiting.value.path()).read_text(encoding="utf-8-sig"))))
+    chart = FIGURES[FIGURE](study, judged={})
+    runs = [row for row in rows if row["kind"] == "run"]
+    assert len(runs) == sum(len(panel.points) for panel in chart.panels)
+    assert len(rows) - len(runs) == sum(len(panel.summary) for panel in chart.panels)
+    assert (runs[0]["panel"], runs[0]["y"], runs[0]["setting"]) == ("'=1+1", "-0.5", "'-2+3")
+    assert '\'@SUM("a", 2)' in {row["series"] for row in rows}
+    second = chart.panels[1].points.iloc[0]
+    found = next(row for row in runs[len(chart.panels[0].points) :])
+    assert found["run"] == second["run"]
+    assert float(found["y"]) == pytest.approx(second["y"], rel=1e-5)
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_link_to_a_claim_opens_it(browser: Any, page: Path, width: int) -> None:
+    tab = browser.new_page(viewport={"width": width, "height": 900})
+    tab.goto(page.as_uri())
+    hidden = tab.eval_on_selector_all(".untested .claims details", "all => all.map((one) => one.id)")[-1]
+    shown = tab.eval_on_selector_all("h3 + .claims details", "all => all.map((one) => one.id)")[1]
+    tab.close()
+    for name in (hidden, shown):
+        tab = browser.new_page(viewport={"width": width, "height": 900})
+        tab.goto(f"{page.as_uri()}#{name}")
+        claim = tab.locator(f'[id="{name}"]')
+        assert claim.evaluate("one => one.open")
+        assert claim.locator("dl").is_visible()
+        assert 0 <= claim.bounding_box()["y"] < 900
+        tab.close()
+
+
+def test_a_link_from_a_figure_opens_a_claim_that_is_filtered_out(opened: Any) -> None:
+    link = opened.locator('.also a[href^="#claim-"]').first
+    name = link.get_attribute("href")[1:]
+    fate = opened.locator(f'[id="{name}"]').get_attribute("data-verdict")
+    opened.click(f'[data-verdict-filter="{"holds" if fate != "holds" else "undecided"}"]')
+    for _ in range(2):
+        link.click()
+        opened.wait_for_function("id => document.getElementById(id).open", arg=name)
+        assert opened.locator(f'[id="{name}"] dl').is_visible()
+        opened.evaluate("id => { document.getElementById(id).open = false; }", name)
+
+
+def test_the_page_begins_with_when_and_how_what_and_its_limits(opened: Any, study: Tables) -> None:
+    text = opened.inner_text("main")
+    first = text[: text.index("\nClaims\n")]
+    assert "by hackle 0." in first
+    assert "with hackle report first" in first
+    done = study.runs["status"].tolist().count("done")
+    assert f"{done} models were trained: " in first
+    counts = {
+        name: opened.locator(f'.claims details[data-verdict="{name}"]').count() for name in ("holds", "undecided")
+    }
+    assert f", of {counts['undecided']} these runs cannot say, and " in first
+    assert first.index("Abstract") < first.index("Limits")
+    assert f"{counts['undecided']} claims are undecided, which is not the same as refuted" in first
+    assert "1 run failed and is left out." in first
+    assert "No setting has more than 3 seeds" in first
+    strengths = opened.evaluate(
+        "JSON.parse(document.getElementById('score-data').textContent).names.indexOf('strength')"
+    )
+    opened.locator("#scores").scroll_into_view_if_needed()
+    opened.wait_for_selector("#score-table tbody tr")
+    shown = opened.eval_on_selector_all(
+        f"#score-table td:nth-child({strengths + 1})", "all => all.map(c => c.textContent)"
+    )
+    assert any(text.startswith("γ = ") for text in shown)
+    assert any(text.startswith("β = ") for text in shown)
