@@ -19,7 +19,7 @@ from hackle.claims.measures import (
 )
 from hackle.claims.statistics import Units, mean_of
 from hackle.claims.view import View
-from hackle.information.ranks import rank_correlations
+from hackle.information.ranks import rank_correlations, spearman
 from hackle.metrics import consistency, informativeness
 from hackle.papers.do2020.celeba_claims import alike
 from hackle.papers.locatello2019.transfer import agreement_of_tuning, share_of_the_best_method, transfer
@@ -40,13 +40,24 @@ def test_differences_are_within_seeds_that_both_conditions_have() -> None:
     assert change.values.mean() == pytest.approx(4.5 / 6.5)
 
 
-def test_a_trend_is_a_rank_correlation_within_each_seed() -> None:
+def test_a_trend_is_a_rank_correlation_jackknifed_over_seeds() -> None:
     designs = sweep(method="beta-vae", strength=[1.0, 2.0, 4.0, 16.0], seed=range(2))
     data = View(tables(designs, lambda run, noise: {"mig": (-1) ** run["seed"] * run["strength"] ** 3})).of("")
     found = trend("mig").compute(data, ({"method": "beta-vae"},))
     assert found is not None
     assert found.values == pytest.approx([1, -1])
     assert found.runs_per_seed == 4
+
+
+def test_a_trend_ranks_the_runs_of_all_seeds_together() -> None:
+    designs = sweep(method="beta-vae", strength=[1.0, 2.0, 4.0], seed=range(6))
+    data = View(tables(designs, lambda run, noise: {"mig": run["strength"] + 3 * noise()})).of("")
+    rows = data.rows({"method": "beta-vae"}, ["mig"])
+    found = trend("mig").compute(data, ({"method": "beta-vae"},))
+    assert found is not None
+    without = [spearman(*rows[rows["seed"] != seed][["strength", "mig"]].to_numpy().T) for seed in range(6)]
+    whole = spearman(rows["strength"], rows["mig"])
+    assert found.values == pytest.approx(6 * whole - 5 * np.array(without))
 
 
 @pytest.mark.parametrize("settings", [3, 4])

@@ -2,9 +2,8 @@
 
 Models of all seeds are ranked together, as in the papers. A rank correlation of three or four settings within one seed is
 biased towards 0: where the truth is 0.5 its mean is 0.38 (its expectation over k independent pairs is ((k − 2) ρ + 3 τ) /
-(k + 1), with Kendall's τ), and a mean over seeds keeps the bias. Seeds are still the replicates, by the jackknife. A trend
-along strengths (`hackle.claims.measures.trend`) has no such bias: the strengths are the same in every seed, and the mean of
-the seeds' correlations is that of all runs together but for a few hundredths.
+(k + 1), with Kendall's τ), and a mean over seeds keeps the bias. Seeds are still the replicates, by the jackknife.
+Trends along strengths (`hackle.claims.measures.trend`) are taken in the same way.
 """
 
 from __future__ import annotations

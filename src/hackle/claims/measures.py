@@ -1,4 +1,4 @@
-"""What claims measure within each seed: differences between conditions, trends along a sweep, the best setting.
+"""What claims measure, seed by seed: differences between conditions, trends along a sweep, the best setting.
 
 A measure is a function from a paper's data and a stratum's conditions to one number for each seed. It says which scores,
 curves and arrays it reads, so that a claim can tell what is missing.
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from hackle.claims.statistics import Floats, Units, correlations, jackknife
 from hackle.claims.view import Column, Condition, Data, Frame
-from hackle.information.ranks import rank_correlations
+from hackle.information.ranks import spearman
 from hackle.metrics.mig import top_two_gap
 
 SMALLEST = 1e-6
@@ -81,7 +81,8 @@ def ratio_numbers(before: Floats, after: Floats) -> Floats:
 
 
 def trend(score: str, along: str = "strength") -> Measure:
-    """Within each seed, the rank correlation of the score with strength, steps or latents over the runs of one condition."""
+    """The rank correlation of the score with strength, steps or latents over the runs of one condition in every seed,
+    jackknifed over seeds."""
 
     def compute(data: Data, conditions: Sequence[Condition]) -> Units | None:
         rows = data.rows(conditions[0], [score], longest=along != "steps").dropna(subset=[along, score])
@@ -91,18 +92,24 @@ def trend(score: str, along: str = "strength") -> Measure:
 
 
 def _trend(rows: Frame, values: Column, along: str) -> Units | None:
-    """The trend within each seed; along steps or latents, also within each strength."""
-    if rows.empty:
+    """The trend over the runs of all seeds; along steps or latents the mean of the trends at each strength.
+
+    Runs of all seeds are ranked together: the correlation of three or four points within one seed takes few values, whose
+    t-test says "holds" three times as often as it may.
+    """
+    points = rows[along].nunique()
+    if points < 3:
         return None
-    within = ["seed"] if along == "strength" else ["seed", "strength"]
-    frame = rows[within].assign(along=rows[along].astype(float), value=values.to_numpy(float))
-    means: Frame = frame.groupby([*within, "along"], dropna=False)["value"].mean().unstack("along")
-    if means.shape[1] < 3:
-        return None
-    found = rank_correlations(means.to_numpy(), means.columns.to_numpy(float)[None, :], constant=0.0)
-    units: Column = pd.Series(found, index=means.index.get_level_values("seed")).dropna().groupby(level=0).mean()
-    runs = round(len(rows) / rows["seed"].nunique())
-    return correlations(units.to_numpy(), runs, means.shape[1]) if len(units) else None
+    frame = rows[["seed", along]].assign(value=values.to_numpy(float))
+    sweeps = [frame] if along == "strength" else [part for _, part in frame.groupby(rows["strength"], dropna=False)]
+    seeds = np.unique(frame["seed"])
+
+    def statistic(kept: NDArray[np.intp]) -> float:
+        models = [sweep[sweep["seed"].isin(seeds[kept])] for sweep in sweeps]
+        return float(np.nanmean([spearman(part["value"], part[along], constant=0.0) for part in models]))
+
+    found = jackknife(statistic, len(seeds)) if len(seeds) > 1 else np.array([statistic(np.arange(1))])
+    return correlations(found, round(len(rows) / len(seeds)), points)
 
 
 def gap(upper: str, lower: str, logarithms: bool = False) -> Measure:
@@ -265,7 +272,7 @@ def by_run(
     along: str | None = None,
 ) -> Measure:
     """A number that `numbers` computes for each run from its scores, curves and arrays: the mean of each seed, or the
-    trend along strength, steps or latents within each seed. Runs without a number (NaN) are left out."""
+    trend along strength, steps or latents over the runs of all seeds. Runs without a number (NaN) are left out."""
 
     def compute(data: Data, conditions: Sequence[Condition]) -> Units | None:
         rows = data.rows(conditions[0], scores)
