@@ -128,7 +128,7 @@ def test_a_model_is_added_with_its_scores_and_only_the_best_seed(
 
 
 def test_an_unknown_name_is_told_the_nearest() -> None:
-    with pytest.raises(HackleError, match=r"no model 'ada-gvea/dsprites' .* ada-gvae/dsprites"):
+    with pytest.raises(HackleError, match=r"no model 'ada-gvea/dsprites' .* ada-gvae/dsprites.*[^.][.] `hackle models`"):
         hackle.load_model("ada-gvea/dsprites")
     with pytest.raises(HackleError, match="no model"):
         hackle.load_model("../trained/ada-gvae/dsprites")
@@ -181,6 +181,13 @@ def test_a_file_that_leaves_out_the_encoder_or_forges_scales_is_refused(model: M
         saved({**weights, scale: forged})
         with pytest.raises(ModelError, match=r"the scales of .* have the shape"):
             Model.load(folder)
+    for worthless in (weights[scale] * torch.inf, weights[scale] * torch.nan, weights[scale].to(torch.int64)):
+        saved({**weights, scale: worthless})
+        with pytest.raises(ModelError, match="are no finite numbers"):
+            Model.load(folder)
+    saved({name: value for name, value in weights.items() if name != scale})
+    with pytest.raises(ModelError, match="is stored in bytes and has no scales"):
+        Model.load(folder)
     name = scale.removesuffix("#scale")
     saved({**weights, name: torch.ones(3, 3, dtype=torch.int8)})
     with pytest.raises(ModelError, match=r"the shape \(3, 3\)"):

@@ -27,7 +27,7 @@ def place_of_model(name: str) -> Path:
     """The folder of the model of this name, such as "ada-gvae/dsprites"."""
     names = list(cards())
     if name not in names:
-        raise HackleError(f"no model {name!r} comes with hackle; {nearest(name, names)}. `hackle models` lists them")
+        raise HackleError(f"no model {name!r} comes with hackle; {nearest(name, names)} `hackle models` lists them")
     return TRAINED / name
 
 

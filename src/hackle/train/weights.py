@@ -82,7 +82,11 @@ def _expanded(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
             sides = zip(scale.shape, value.shape, strict=False)
             if scale.dim() != value.dim() or any(side not in (1, whole) for side, whole in sides):
                 raise SafetensorError(f"the scales of {name} have the shape {tuple(scale.shape)}")
+            if not scale.is_floating_point() or not scale.isfinite().all():
+                raise SafetensorError(f"the scales of {name} are no finite numbers")
             value = value.float() * scale.float()
+        elif value.dtype == torch.int8:
+            raise SafetensorError(f"{name} is stored in bytes and has no scales")
         found[name] = value
     return found
 
