@@ -128,7 +128,9 @@ def test_a_model_is_added_with_its_scores_and_only_the_best_seed(
 
 
 def test_an_unknown_name_is_told_the_nearest() -> None:
-    with pytest.raises(HackleError, match=r"no model 'ada-gvea/dsprites' .* ada-gvae/dsprites.*[^.][.] `hackle models`"):
+    with pytest.raises(
+        HackleError, match=r"no model 'ada-gvea/dsprites' .* ada-gvae/dsprites.*[^.][.] `hackle models`"
+    ):
         hackle.load_model("ada-gvea/dsprites")
     with pytest.raises(HackleError, match="no model"):
         hackle.load_model("../trained/ada-gvae/dsprites")
