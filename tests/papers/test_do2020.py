@@ -220,3 +220,17 @@ def test_claims_err_seldom_and_decide_what_is_clear(
         found = [verdict(world(bound + side * spread, spread), name, seeds=10, seed=seed) for seed in range(30)]
         assert 0.5 <= found.count(expected) / len(found) <= 0.99
         assert set(found) <= {expected, "undecided"}
+
+
+def test_a_code_without_information_counts_among_all_codes_of_the_autoencoder_of_faces() -> None:
+    """Half of the codes are equally informative and half are empty: "all codes are equally informative" is refuted."""
+    common: dict[str, Any] = {"study": "do2020", "strength": 50.0, "latents": 65, "dataset": "celeba"}
+    runs = sweep(**common, method="adversarial-autoencoder", seed=range(8))
+    of_every_code = CLAIMS["do2020.aae-codes-equal-celeba"]
+    for empty, expected in ((32, "does not hold"), (0, "holds")):
+
+        def arrays(run: Run, noise: Callable[[], float], empty: int = empty) -> dict[str, Any]:
+            return {"informativeness": np.where(np.arange(65) < empty, 1e-4, 3.0) * (1 + 0.01 * noise())}
+
+        made = tables(runs, lambda run, noise: {}, arrays=arrays, protocol="do2020")
+        assert judge(made, [of_every_code])[0].verdict == expected
