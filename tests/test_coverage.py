@@ -98,7 +98,9 @@ def test_a_file_of_code_has_something_that_its_row_names(paper: str) -> None:
 @pytest.mark.parametrize("kind", ["figure", "claim", "study"])
 def test_nothing_of_the_five_papers_is_left_out(kind: str) -> None:
     listed = {name for row in ROWS for one, name in row.named if one == kind}
-    ours = {name for name in parts_of(kind) if name.startswith(tuple(f"{paper}{end}" for paper in PAPERS for end in ".-"))}
+    ours = {
+        name for name in parts_of(kind) if name.startswith(tuple(f"{paper}{end}" for paper in PAPERS for end in ".-"))
+    }
     ours |= {name for name in parts_of(kind) if name in PAPERS}
     assert ours - listed == set()
     assert len(ours) > 10

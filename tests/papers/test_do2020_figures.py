@@ -12,6 +12,7 @@ import pytest
 from scipy import stats
 
 from figures import tables as made
+from hackle.core.method import strength_of
 from hackle.figures import FIGURES, Chart, Panel
 from hackle.figures.models import code_values
 from hackle.figures.selection import select
@@ -19,6 +20,7 @@ from hackle.information import factor_information
 from hackle.metrics import jemmig_per_factor, rmig_per_factor
 from hackle.papers.do2020.claims import SIZES
 from hackle.store.tables import FACTOR_COLUMNS, Tables
+from hackle.studies import STUDIES
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +81,9 @@ def test_high_beta_is_compared_with_factor_vae(everything: Tables) -> None:
 def test_informative_latents_of_figure_4(everything: Tables) -> None:
     """The list of the VAE's latents there has ten: five informative ones and five of noise."""
     chart = FIGURES["do2020-figure-4"](everything)
-    found = [one for one in chart.comparisons if "highest" not in one.what]
+    assert "do2020.sharing-hardly-falls-with-gamma" in {one.claim for one in chart.comparisons}
+    counts = [one for one in chart.comparisons if not one.claim or one.claim == "do2020.five-informative-codes"]
+    found = [one for one in counts if "highest" not in one.what]
     assert [one.paper for one in found] == [5, 5, 4]
     shared = [one for one in chart.comparisons if "highest" in one.what]
     assert [one.paper for one in shared] == [2.7832, 4.4006, 0.1424]
@@ -259,7 +263,9 @@ def test_noise_is_rated_high_by_means_and_importances(models: Tables) -> None:
     }
     tables = replace(models, array=lambda name: dict.fromkeys(models.runs["run"], arrays.get(name)))
     chart = FIGURES["do2020-figure-23"](tables)
-    assert [(one.paper, one.here) for one in chart.comparisons] == [(0.0004, 0.0002), (0.26, 0.2), (60.784, 30.0)]
+    printed = [(one.paper, one.here) for one in chart.comparisons if not one.claim]
+    assert printed == [(0.0004, 0.0002), (0.26, 0.2), (60.784, 30.0)]
+    assert [one.claim for one in chart.comparisons if one.claim] == ["do2020.means-overestimate-noise-codes"]
     assert chart.panels[2].cells is not None
     assert list(chart.panels[2].cells.columns) == ["scale", "orientation", "x", "y"]
 
@@ -270,3 +276,15 @@ def test_correlations_of_draws_stand_above_those_of_means(models: Tables) -> Non
     assert chart.panels[0].cells is not None
     run = select(models, FIGURES["do2020-figure-20"].selections[0]).frame.query("method == 'factor-vae'")["run"].iloc[0]
     np.testing.assert_allclose(chart.panels[0].cells.to_numpy(), models.array("correlations")[run][0])
+
+
+def test_figure_25_has_the_high_weight_that_the_appendix_study_trains(everything: Tables) -> None:
+    """β = 30, one of the three of which the paper says that MIG of means overestimates: trained, scored and drawn."""
+    runs = STUDIES["do2020-appendix"].runs(seeds=1, datasets=["dsprites"])
+    assert [strength_of(run.method) for run in runs] == [30.0]
+    assert "sampled_interpretability" in STUDIES["do2020-appendix"].metrics.split(",")
+    highest: Any = everything.runs
+    moved = highest.assign(strength=highest["strength"].where(highest["strength"] != 50.0, 30.0))
+    chart = FIGURES["do2020-figure-25"](replace(everything, runs=moved))
+    shown = {run for panel in chart.panels for run in panel.points["run"]}
+    assert set(moved.query("method == 'beta-vae' and strength == 30 and latents == 10")["run"]) <= shown

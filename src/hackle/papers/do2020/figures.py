@@ -374,7 +374,8 @@ EXHIBITS = (
         "Figure 25",
         "RMIG and MIG",
         "RMIG against MIG in its original definition, and against MIG of means.",
-        runs_of(("sampled_mig", "rmig", "mig")),
+        # β = 30 is in `do2020-appendix`.
+        runs_of(("sampled_mig", "rmig", "mig"), {**_WEIGHTS, "beta-vae": (*BETAS, 30)}),
         _estimators(("sampled_mig", "rmig"), ("mig", "rmig")),
         *("rmig-is-mig", "mig-of-means-overestimates"),
         reading="Dots are runs; the dashed line is y = x. Left MIG over q(z|x) by sampling, right MIG of means in equal-width "

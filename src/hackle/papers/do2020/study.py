@@ -65,4 +65,5 @@ APPENDIX_STUDY = Study(
     do2020_appendix,
     "Do & Tran 2020, A.7, A.13 and A.18: β = 30, and CelebA with 3, 100 and 200 latents or a TC weight of 10",
     ("do2020",),
+    "all,sampled_interpretability",
 )
