@@ -17,6 +17,7 @@ from PIL import Image
 
 from website.metric_charts import CAPTION, CAPTIONS, CHARTS, chart
 from website.sheets import drawn_data_sets, sheet, shown_methods, traversal, webp
+from website.tutorial_charts import TUTORIAL_CHARTS
 
 FOLDER = Path(__file__).parents[1] / "docs" / "pictures"
 MOST, MOST_IN_ALL = 40_000, 6_000_000
@@ -28,7 +29,12 @@ def pictures() -> dict[str, Callable[[], bytes]]:
     data_sets = {f"datasets/{name}.webp": partial(_small, partial(sheet, name)) for name in drawn_data_sets()}
     methods = {f"methods/{name}.webp": partial(_small, partial(traversal, at)) for name, at in shown_methods().items()}
     metrics = {f"metrics/{page}.svg": partial(_chart, page) for page in CHARTS}
-    return {**data_sets, **methods, **metrics}
+    tutorials = {f"tutorials/{page}.svg": partial(_encoded, make) for page, make in TUTORIAL_CHARTS.items()}
+    return {**data_sets, **methods, **metrics, **tutorials}
+
+
+def _encoded(make: Callable[[], str]) -> bytes:
+    return make().encode()
 
 
 def _chart(page: str) -> bytes:
