@@ -7,7 +7,6 @@
         "As Figure 5, on 3D Shapes.",
         Runs(("reconstruction", "factor_vae"), {"dataset": "shapes3d", "latents": 6}, {"beta-vae": (), "factor-vae": ()}),
         ((panels(scatter, "reconstruction", "factor_vae", each="dataset"),),),
-        claims=("kim2018.same-score-3d", "kim2018.lower-reconstruction-3d"),
     )
 
 How to make one:
@@ -15,15 +14,14 @@ How to make one:
 1. `Runs` says which scores of which runs are read, which runs share a colour, and which missing runs are reported. Its
    `change`, a function of the frame of runs and the tables, adds what the tables do not have as a column.
 2. Each row of the figure is a tuple of panels. `panels(kind, …)` takes a kind from `hackle.figures.panels` (swarm,
-scatter,
-   against_strength, curves, over_protocols) and its arguments; `each="dataset"` makes one panel per data set. For a
-   figure with special needs, any function will do that takes `Selected` and gives panels and lines on what is missing;
+   scatter, against_strength, curves, over_protocols) and its arguments; `each="dataset"` makes one panel per data set. For
+   a figure with special needs, any function will do that takes `Selected` and gives panels and lines on what is missing;
    it may also give comparisons that the panels do not show.
-3. `claims` are the ids of claims that the figure is about, besides those whose `where` names it. Their effects, intervals
-   and verdicts are shown beside the figure, so that no statement has two numbers. `reported` adds what the paper says of single
-   panels: a function of the panels that compares levels ("the best mean is 0.82"), never what a claim compares.
-4. The legend, the notes, what is missing and how to read it are made here; `reading` adds a sentence, `series` sets
-colours.
+3. Beside the figure stand the effects, intervals and verdicts of the paper's claims whose `where` names it, so that no
+   statement has two numbers. `claims` are ids of others that it is about, or of those that are to come first. `reported`
+   adds what the paper says of single panels: a function of the panels that compares levels ("the best mean is 0.82"),
+   never what a claim compares.
+4. The legend, the notes, what is missing and how to read it are made here; `reading` adds a sentence, `series` sets colours.
 
 `FIGURES` finds `EXHIBITS`, a tuple in a module `hackle.papers.*.figures*`, and exhibits in files of your own.
 """

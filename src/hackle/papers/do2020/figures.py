@@ -236,8 +236,6 @@ EXHIBITS = (
         "Information of single codes and of all codes together on dSprites.",
         runs_of(("informativeness_mean", "whole_total_information"), change=_BY_WEIGHT),
         (_swarms("informativeness_mean", "whole_total_information"),),
-        *("informativeness-falls-with-beta", "total-information-falls-with-beta"),
-        *("factor-vae-less-informative", "factor-vae-keeps-information"),
         reading=_COLUMNS,
     ),
     exhibit(
@@ -279,7 +277,6 @@ EXHIBITS = (
         "JEMMIG and RMIG on dSprites, and one against the other.",
         runs_of(("jemmig", "rmig"), change=_BY_WEIGHT),
         ((*_swarms("jemmig", "rmig"), panels(scatter, "jemmig", "rmig", title="JEMMIG against RMIG")),),
-        *("rmig-order", "jemmig-order", "jemmig-rmig-agree"),
     ),
     exhibit(
         "Figure 6",
@@ -310,7 +307,6 @@ EXHIBITS = (
                 *_swarms("modularity", "posterior_modularity"),
             ),
         ),
-        *("modularity-favours-vae", "posterior-modularity-favours-vae"),
     ),
     exhibit(
         "Figure 17",
@@ -318,7 +314,6 @@ EXHIBITS = (
         "RMIG, JEMMIG and the mean of H(z_i*, y_k) over factors, of every model over the number of bins.",
         _EVERY_MODEL,
         ((*_over("bins", "rmig", "jemmig")[0], panels(_joint_entropy, title="H(z_i*, y_k)")),),
-        *("rmig-rises-with-bins", "jemmig-rises-with-bins", "rmig-order-kept", "jemmig-order-kept"),
         series=(),
         reading=_LINES,
     ),
@@ -328,7 +323,6 @@ EXHIBITS = (
         "JEMMIG and WSEPIN of every model, by sampling, over the number of samples.",
         _EVERY_MODEL,
         _over("samples", "sampled_jemmig", "whole_wsepin"),
-        *("jemmig-needs-few-samples", "wsepin-needs-few-samples"),
         series=(),
         reading=_LINES,
     ),
@@ -377,7 +371,6 @@ EXHIBITS = (
         # β = 30 is in `do2020-appendix`.
         runs_of(("sampled_mig", "rmig", "mig"), {**_WEIGHTS, "beta-vae": (*BETAS, 30)}),
         _estimators(("sampled_mig", "rmig"), ("mig", "rmig")),
-        *("rmig-is-mig", "mig-of-means-overestimates"),
         reading="Dots are runs; the dashed line is y = x. Left MIG over q(z|x) by sampling, right MIG of means in equal-width "
         "bins.",
     ),
@@ -393,7 +386,6 @@ EXHIBITS = (
             change=_in_columns(_METHODS, words.method),
         ),
         ((panels(_similarity, each="dataset"),),),
-        *("consistent-codes", "consistent-number-of-codes"),
         series=(*PAIR, _PLAIN),
         reading=f"Dots are pairs of seeds, the line their mean; at most {_SEEDS} seeds of a setting.",
         shared_y=True,

@@ -175,7 +175,6 @@ EXHIBITS = (
             (panels(swarm, "whole_misjed_top", "method", each="dataset"),),
             (_pairs_of_codes, _printed(_MISJED, tuple(_PLACES), "paper: MISJED on CelebA (nats)")),
         ),
-        *("misjed-beta-above-aae", "misjed-aae-above-factor"),
         series=THREE,
         columns=1,
         reading="Cells are means over runs: of a tenth of the images and 50 bins as in the paper, or of 10,000 images and 100 "

@@ -13,7 +13,7 @@ from hackle.figures.chart import Frame
 from hackle.figures.exhibit import Exhibit
 from hackle.figures.panels import panels, scatter
 from hackle.figures.selection import Runs
-from hackle.papers.duan2020.claims import CLAIMS, PAPER, with_udr
+from hackle.papers.duan2020.claims import PAPER, with_udr
 from hackle.papers.locatello2019.settings import DATASETS, METHODS
 from hackle.store.tables import Tables
 
@@ -37,7 +37,6 @@ EXHIBITS = (
             change=_with_udr,
         ),
         ((panels(scatter, "udr", "mig", each="dataset", labels=("UDR", "")),),),
-        tuple(claim.id for claim in CLAIMS),
         reading="Dots are single runs, of settings with at least three seeds.",
         columns=4,
         study="locatello2019",

@@ -10,7 +10,7 @@ from hackle.figures.exhibit import Exhibit
 from hackle.figures.panels import MEANS, by_score, swarm
 from hackle.figures.selection import Runs
 from hackle.figures.style import shade
-from hackle.papers.hsu2023.claims import CLAIMS, PAPER
+from hackle.papers.hsu2023.claims import PAPER
 from hackle.papers.hsu2023.settings import BETAS, LATENTS, METHODS
 
 _SCORES = ("infom", "infoc", "infoe")
@@ -35,7 +35,6 @@ EXHIBITS = (
             for dataset, latents in LATENTS.items()
         ),
         ((by_score(swarm, _SCORES, "series"),),),
-        tuple(claim.id for claim in CLAIMS),
         series=(
             *(Series(name, place + 1, place) for place, name in enumerate(_OTHERS)),
             *(Series(name, shade(0, place, len(BETAS)), place) for place, name in enumerate(_WEIGHTS)),

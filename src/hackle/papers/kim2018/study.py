@@ -157,8 +157,9 @@ def kim2018_objectives(sweep: Sweep) -> Iterator[Run]:
     for dataset in sweep.data():
         plain = sweep.run("vae", dataset)
         if sweep.has("beta-tcvae"):
-            for estimator, beta in product(("leave-one-out", "minibatch-weighted"), BETAS["dsprites"]):
-                yield replace(plain, method=method_at("beta-tcvae", beta, estimator=estimator))
+            for estimator in ("leave-one-out", "minibatch-weighted"):
+                for beta in BETAS["dsprites"]:
+                    yield replace(plain, method=method_at("beta-tcvae", beta, estimator=estimator))
         if sweep.has("information-dropout"):
             for gamma in (0, *GAMMAS["dsprites"]):
                 yield replace(plain, method=method_at("information-dropout", 1.0, gamma=float(gamma)))

@@ -35,7 +35,7 @@ from hackle.papers.locatello2019.claims import (
     TOGETHER,
 )
 from hackle.papers.locatello2019.settings import DATASETS, STRENGTHS
-from hackle.papers.locatello2019.transfer import Transfer, complete_scores, swept, transfer
+from hackle.papers.locatello2019.transfer import complete_scores, swept, transfer
 from hackle.store.tables import Tables
 
 
@@ -218,9 +218,8 @@ def _chosen_settings(chosen: Selected) -> Iterator[Panel | Comparison | str]:
     yield Comparison(what, *levels, n=datasets * seeds * settings)
 
 
-def _exhibit(number: str, title: str, caption: str, runs: Runs, rows: Any, *claims: str, **more: Any) -> Exhibit:
-    names = tuple(f"{PAPER}.{name}" for name in claims)
-    return Exhibit(PAPER, number, title, caption, runs, rows, names, **{"shared_y": False, **more})
+def _exhibit(number: str, title: str, caption: str, runs: Runs, rows: Any, **more: Any) -> Exhibit:
+    return Exhibit(PAPER, number, title, caption, runs, rows, **{"shared_y": False, **more})
 
 
 def _heats(rows: Sequence[str], columns: Sequence[str]) -> tuple[tuple[Panels]]:
@@ -234,9 +233,9 @@ _SETTINGS = "each the median of its seeds."
 _EFFICIENCY = "Dots are runs. Efficiency: accuracy with 100 labelled images over that with 10,000."
 
 
-def _total_correlations(number: int, title: str, caption: str, *claims: str, **more: Any) -> Exhibit:
+def _total_correlations(number: int, title: str, caption: str, **more: Any) -> Exhibit:
     runs = _runs(("gaussian_tc",), **more)
-    return _exhibit(f"Figure {number}", title, caption, runs, _ON_WEIGHT, *claims, columns=4)
+    return _exhibit(f"Figure {number}", title, caption, runs, _ON_WEIGHT, columns=4)
 
 
 EXHIBITS = (
@@ -254,8 +253,6 @@ EXHIBITS = (
         2,
         "Total correlation of samples",
         "Total correlation of a Gaussian fitted to sampled codes, against the method's weight.",
-        *("vae-highest-tc", "dip-vae-i-above-vae-on-smallnorb", "tc-of-samples-falls", "tc-of-samples-falls-dip"),
-        *("tc-of-samples-dip-less", "tc-of-samples-factor-vae"),
         methods=METHODS[:-1],
         representation="sampled",
     ),
@@ -263,7 +260,6 @@ EXHIBITS = (
         3,
         "Total correlation of means",
         "Total correlation of a Gaussian fitted to the codes' means, against the method's weight.",
-        *("tc-of-means-rises", "dip-vae-ii-factorises", "dip-vae-ii-fails"),
         methods=METHODS[:-1],
     ),
     _exhibit(
@@ -272,7 +268,6 @@ EXHIBITS = (
         "Total correlation of means against that of samples, on a logarithmic scale.",
         _runs(("gaussian_tc",), change=_with_both),
         ((_means_and_samples,),),
-        *("means-above-samples", "dip-vae-i-exception"),
         reported=_levels,
         reading="Dots are runs; above the dashed line the means are more correlated than the samples.",
         columns=4,
@@ -287,7 +282,6 @@ EXHIBITS = (
             tuple(panels(scatter, left, below, labels=(_short(left), _short(below))) for left in METRICS[:place])
             for place, below in enumerate(METRICS)
         )[1:],
-        *("three-metrics-agree", "other-metrics-differ"),
         reading="Dots are runs on dSprites.",
     ),
     _exhibit(
@@ -296,7 +290,6 @@ EXHIBITS = (
         "Rank correlation of the metrics over all runs of a data set.",
         _runs(METRICS),
         _heats(METRICS, METRICS),
-        *("three-metrics-agree", "other-metrics-differ"),
         reading=_CELLS,
         columns=4,
     ),
@@ -306,7 +299,6 @@ EXHIBITS = (
         "The scores that each method attains with its weights, for each metric and data set.",
         _runs(METRICS, change=_medians),
         _grid(_by_method),
-        "strength-over-method",
         reading=f"Dots are a method's weights, {_SETTINGS}",
     ),
     _exhibit(
@@ -315,7 +307,6 @@ EXHIBITS = (
         "Scores against the method's weight, for each metric and data set.",
         _runs(METRICS),
         (*_grid(_by_weight), (_noise,)),
-        *("no-method-dominates", "no-rule-for-strength"),
         reading=f"{MEDIANS} Weights of each method from weakest (1) to strongest (6).",
     ),
     _exhibit(
@@ -324,7 +315,6 @@ EXHIBITS = (
         "Rank correlation of the metrics with reconstruction error, KL, evidence bound and total correlation.",
         _runs((*METRICS, *_WITHOUT_LABELS[:-1]), change=_with_samples),
         _heats(METRICS, _WITHOUT_LABELS),
-        *(f"{name}-does-not-select" for name in ("reconstruction", "kl", "elbo", "tc")),
         reading=f"{_CELLS} TC is that of samples.",
         columns=4,
     ),
@@ -334,7 +324,6 @@ EXHIBITS = (
         "For each metric, rank correlation of the settings' scores between data sets.",
         _runs(METRICS, change=_medians),
         (tuple(panels(_between_datasets, metric, title=words.measure(metric).label) for metric in METRICS),),
-        *("transfer-to-color", "transfer-vanishes", "no-transfer-elsewhere"),
         reading=f"Cells: Spearman's rank correlation over settings, {_SETTINGS}",
         columns=3,
     ),
@@ -344,7 +333,6 @@ EXHIBITS = (
         "Each setting's score on dSprites against its score elsewhere.",
         _runs(METRICS, change=_medians),
         _grid(_elsewhere, DATASETS[1:]),
-        *("transfer-to-color", "transfer-vanishes", "no-transfer-elsewhere"),
         reading=f"Dots are settings, {_SETTINGS}",
     ),
     _exhibit(
@@ -353,7 +341,6 @@ EXHIBITS = (
         "Rank correlation of the metrics with the accuracy of classifiers trained on the codes.",
         _runs((*METRICS, *DOWNSTREAM)),
         _heats(METRICS, DOWNSTREAM),
-        *("downstream-correlates", "downstream-isolated"),
         reading=f"{_CELLS} LR: logistic regression, GBT: boosted trees, on so many labelled images.",
         columns=3,
     ),
@@ -363,7 +350,6 @@ EXHIBITS = (
         "Statistical efficiency of logistic regression on the codes against each metric.",
         _runs((*METRICS, "efficiency_logistic_cv")),
         _grid(_efficiency("efficiency_logistic_cv")),
-        "efficiency-logistic",
         reading=_EFFICIENCY,
     ),
     _exhibit(
@@ -372,7 +358,6 @@ EXHIBITS = (
         "Statistical efficiency of boosted trees on the codes against each metric.",
         _runs((*METRICS, "efficiency_gbt")),
         _grid(_efficiency("efficiency_gbt")),
-        "efficiency-trees",
         reading=_EFFICIENCY,
     ),
     _total_correlations(
@@ -385,7 +370,6 @@ EXHIBITS = (
         "How often a setting chosen by one metric, data set and seed is at least as good as a random one at another seed.",
         _runs(METRICS),
         ((_chosen_settings,),),
-        *(f"table-1-{name.replace('_', '-')}" for name in Transfer._fields),
         reading="Per cent of comparisons in which the chosen setting is at least as good as a random one at another seed.",
     ),
 )

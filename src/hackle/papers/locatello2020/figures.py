@@ -14,7 +14,7 @@ from hackle.figures.chart import Panel
 from hackle.figures.exhibit import Exhibit
 from hackle.figures.panels import MEANS, by_score, panels, swarm
 from hackle.figures.selection import Runs, Selected
-from hackle.papers.locatello2020.claims import CLAIMS, PAPER
+from hackle.papers.locatello2020.claims import PAPER
 from hackle.papers.locatello2020.settings import BETAS, DATASETS, FACTORS, ONE
 
 _SCORES = ("mig", "dci_disentanglement", "factor_vae")
@@ -56,7 +56,6 @@ EXHIBITS = (
             subject={"method": "ada-gvae"},
         ),
         ((_along_beta,), (_along_k,)),
-        tuple(claim.id for claim in CLAIMS),
         reading=MEANS,
         columns=len(_SCORES),
         shared_y=False,

@@ -39,7 +39,6 @@ EXHIBITS = (
             subject={"method": "s2-beta-vae"},
         ),
         ((by_score(swarm, _SCORES, "strength"),),),
-        tuple(f"{PAPER}.labels-raise-{name}" for name in ("mig", "dci")),
         reading=f"{MEANS} Runs with any weight of the labels' loss are taken together.",
         columns=len(_SCORES),
         shared_y=False,

@@ -15,7 +15,7 @@ from hackle.figures.exhibit import Exhibit
 from hackle.figures.panels import panels, scatter
 from hackle.figures.selection import Runs, Selected
 from hackle.papers.locatello2020.settings import ONE
-from hackle.papers.schott2022.claims import CLAIMS, PAPER
+from hackle.papers.schott2022.claims import PAPER
 from hackle.papers.schott2022.settings import BETAS, DATASETS, RULES
 
 _R2 = ("generalisation_seen", "generalisation")
@@ -45,7 +45,6 @@ EXHIBITS = (
             called=_RULES,
         ),
         ((_seen_and_not,),),
-        tuple(claim.id for claim in CLAIMS),
         reading="Dots are single runs; on the line, left-out combinations are read as well as seen ones. Where values "
         "are left out, the claims compare R² on these values alone.",
         columns=len(BETAS),

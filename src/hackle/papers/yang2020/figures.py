@@ -101,8 +101,7 @@ EXHIBITS = (
         "Digits generated while two continuous codes of InfoGAN move, for both kinds of posterior.",
         _INFOGAN,
         ((panels(pair_map, each="correlation", axes=("first code", "second code")),),),
-        ("yang2020.infogan-digits",),
-        _seen,
+        reported=_seen,
         reading="Columns move the first code, rows the second, both from −2 to 2; the rest is fixed. In training codes "
         "were drawn from [−1, 1].",
         shared_y=False,
@@ -115,7 +114,6 @@ EXHIBITS = (
         "Losses of discriminator, generator and information term during training, for both kinds of posterior.",
         _INFOGAN,
         ((panels(curves, _LOSSES, "loss (nats)", each="correlation"),),),
-        ("yang2020.infogan-converges",),
         series=tuple(Series(name, index, index) for index, name in enumerate(_LOSSES.values())),
     ),
     _mig(5, "Correlated noise with twenty latents", "As Figure 1, with twenty latents.", 20),
