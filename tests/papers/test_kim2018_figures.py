@@ -239,7 +239,7 @@ def test_figure_6_shows_the_best_run_of_each_method(models: Tables) -> None:
         assert panel.picture is not None
         assert panel.picture.shape[:2] == (12 * 10 + 2, 11 * 10 + 2)
         assert [panel.picture[5 + 10 * row, 5, 0] for row in (2, 3, 11)] == [90, 80, 0]
-    assert [(one.paper, one.here) for one in chart.comparisons] == [
+    assert [(one.paper, one.here) for one in chart.comparisons if not one.claim] == [
         (0.814, best_of(models, "beta-vae").score),
         (4, best_of(models, "beta-vae").strength),
         (0.889, best_of(models, "factor-vae").score),
