@@ -2,12 +2,13 @@
 
     python -m benchmarks.ship results STUDY …      # add the runs of studies' folders to the table; with none, only what follows
     python -m benchmarks.ship models RUN …         # add or replace models, given by their run folders
+    python -m benchmarks.ship chance               # score noise for docs/which-metric.md, a minute; then write the results
 
 A model must be a run of the table, and is refused unless it has the highest MIG among the runs that differ only in their seed;
 then it takes the place of the method's model on that data set. The limits are 25 MB for all results, 1 MB for a model and
 20 MB for all models. With the results, benchmarks/results/hackle-2026 is written anew: `verdicts.txt`, what `hackle claims`
-prints, and `scores.md`, the means of every setting; so are docs/replication.md and the README's counts. Tests compare all
-of them with the table.
+prints, and `scores.md`, the means of every setting; so are docs/replication.md, docs/which-metric.md and the README's
+counts. Tests compare all of them with the table.
 """
 
 from __future__ import annotations
@@ -24,8 +25,10 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from website.heat_map import heat_map
 
 from benchmarks.replication import replication_page
+from benchmarks.which_metric import PICTURE, agreement_matrix, chance_levels, metrics_of_the_page, which_metric_page
 from hackle.claims import Judgement, judge
 from hackle.cli.claims import print_verdicts
 from hackle.core.design import CONFIGURATION, design_of, heading
@@ -60,7 +63,20 @@ def ship_results(folders: list[Path]) -> None:
     (KEPT / "verdicts.txt").write_text(verdicts, encoding="utf-8")
     (KEPT / "scores.md").write_text(score_text(tables), encoding="utf-8")
     (DOCS / "replication.md").write_text(replication_page(tables, judged), encoding="utf-8")
+    (DOCS / "which-metric.md").write_text(which_metric_page(tables, chance_kept()), encoding="utf-8")
+    (DOCS / PICTURE).write_text(heat_map(agreement_matrix(tables), "rank correlations of metrics"), encoding="utf-8")
     README.write_text(counted(README.read_text(encoding="utf-8"), len(tables.runs), verdicts), encoding="utf-8")
+
+
+def chance_kept() -> dict[str, float]:
+    """What noise scores, as `ship_chance` last wrote it."""
+    return json.loads((KEPT / "chance.json").read_text(encoding="utf-8"))
+
+
+def ship_chance() -> None:
+    """Score noise, which takes a minute."""
+    found = {name: round(value, 4) for name, value in chance_levels(metrics_of_the_page()).items()}
+    (KEPT / "chance.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
 
 
 def counted(readme: str, runs: int, verdicts: str) -> str:
@@ -192,6 +208,8 @@ def main(arguments: list[str]) -> None:
     what, folders = arguments[:1], [Path(word) for word in arguments[1:]]
     if what == ["results"]:
         ship_results(folders)
+    elif what == ["chance"] and not folders:
+        ship_chance()
     elif what == ["models"] and folders:
         tables = read(RESULTS / NAME)
         for folder in folders:

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 from benchmarks.replication import replication_page
-from benchmarks.ship import DOCS, KEPT, MOST_RESULTS, score_text, verdict_text
+from benchmarks.ship import DOCS, KEPT, MOST_RESULTS, chance_kept, score_text, verdict_text
+from benchmarks.which_metric import PICTURE, SEES, agreement_matrix, chance_levels, which_metric_page
+from website.heat_map import heat_map
 
 import hackle
 from hackle.claims import Judgement, judge
@@ -87,6 +89,21 @@ def test_the_kept_scores_are_those_of_the_table(tables: Tables) -> None:
 def test_the_page_on_replication_is_made_of_the_table(tables: Tables, judged: list[Judgement]) -> None:
     """`python -m benchmarks.ship results` writes it anew, too."""
     assert replication_page(tables, judged) == (DOCS / "replication.md").read_text("utf-8")
+
+
+def test_the_page_on_metrics_and_its_picture_are_made_of_the_table(tables: Tables) -> None:
+    assert which_metric_page(tables, chance_kept()) == (DOCS / "which-metric.md").read_text("utf-8")
+    picture = (DOCS / PICTURE).read_text("utf-8")
+    assert heat_map(agreement_matrix(tables), "rank correlations of metrics") == picture
+    assert len(picture.encode()) <= 40_000
+    assert all((DOCS / "metrics" / f"{page}.md").is_file() for page, _ in SEES.values())
+
+
+def test_noise_scores_what_is_kept_as_chance() -> None:
+    """`python -m benchmarks.ship chance` computes all of them anew."""
+    found = chance_levels(["mig", "modularity", "mcc"])
+    assert found == pytest.approx({name: chance_kept()[name] for name in found}, abs=1e-3)
+    assert set(found) == {"mig", "modularity", "mcc"}
 
 
 def test_the_report_of_a_name_goes_to_the_current_folder(
