@@ -1,7 +1,8 @@
 """Pictures of the documentation's pages, made by the code that they show: `python -m website.pictures`.
 
 They are kept in docs/pictures, so that pages show them wherever they are read, and are small. A page that does not show its
-picture yet gets it above its first code or table. A test makes the quick ones again and compares.
+picture yet gets it above its first code or table; docs/gallery.md is written whole. A test makes the quick ones again and
+compares.
 """
 
 from __future__ import annotations
@@ -15,22 +16,29 @@ from pathlib import Path
 
 from PIL import Image
 
+from hackle.figures import FIGURES
+from hackle.shipped import TRAINED
+from hackle.shipped.models import cards
+from website import gallery
 from website.metric_charts import CAPTION, CAPTIONS, CHARTS, chart
-from website.sheets import drawn_data_sets, sheet, shown_methods, traversal, webp
+from website.sheets import drawn_data_sets, sheet, traversal, webp
 from website.tutorial_charts import TUTORIAL_CHARTS
 
 FOLDER = Path(__file__).parents[1] / "docs" / "pictures"
 MOST, MOST_IN_ALL = 40_000, 6_000_000
 """The most bytes of a picture, and of all of them."""
+GALLERY = FOLDER.parent / "gallery.md"
 
 
-def pictures() -> dict[str, Callable[[], bytes]]:
-    """Every picture by its path under docs/pictures, with the function that makes its file."""
+def pictures() -> dict[str, Callable[[], bytes | None]]:
+    """Every picture by its path under docs/pictures, with the function that makes its file, or None if it has nothing to
+    show yet."""
     data_sets = {f"datasets/{name}.webp": partial(_small, partial(sheet, name)) for name in drawn_data_sets()}
-    methods = {f"methods/{name}.webp": partial(_small, partial(traversal, at)) for name, at in shown_methods().items()}
+    models = {gallery.picture_of_model(name): partial(_small, partial(traversal, TRAINED / name)) for name in cards()}
     metrics = {f"metrics/{page}.svg": partial(_chart, page) for page in CHARTS}
     tutorials = {f"tutorials/{page}.svg": partial(_encoded, make) for page, make in TUTORIAL_CHARTS.items()}
-    return {**data_sets, **methods, **metrics, **tutorials}
+    figures = {f"figures/{name}.webp": partial(_figure, name) for name in FIGURES}
+    return {**data_sets, **models, **metrics, **tutorials, **figures}
 
 
 def _encoded(make: Callable[[], str]) -> bytes:
@@ -39,6 +47,18 @@ def _encoded(make: Callable[[], str]) -> bytes:
 
 def _chart(page: str) -> bytes:
     return chart(CHARTS[page]()).encode()
+
+
+def _figure(name: str) -> bytes | None:
+    """The sharpest drawing that is small enough, of fewer colours where that is needed; without loss, so that text is clear."""
+    for picture in gallery.figure(name):
+        for shown in (picture, picture.quantize(64), picture.quantize(24)):
+            content = webp(shown.convert("RGB"), lossless=True)
+            if len(content) <= MOST:
+                return content
+    if gallery.charts()[name].panels:
+        raise ValueError(f"{name} takes more than {MOST:,} bytes; draw fewer dots")
+    return None
 
 
 def _small(make: Callable[[], Image.Image]) -> bytes:
@@ -53,8 +73,11 @@ def _small(make: Callable[[], Image.Image]) -> bytes:
 
 
 def page_of(path: str) -> Path:
-    """The page that shows a picture, which has its name or names it as a variant: `color-dsprites` is on dsprites-variants."""
+    """The page that shows a picture, which has its name or names it as a variant: `color-dsprites` is on dsprites-variants.
+    Figures, and models on other data than methods' pages show, are in the gallery."""
     kind, _, name = path.partition("/")
+    if kind in ("figures", "models"):
+        return GALLERY
     name = name.rpartition(".")[0]
     own = FOLDER.parent / kind / f"{name}.md"
     return own if own.exists() else own.with_name(f"{name.rpartition('-')[2]}-variants.md")
@@ -94,14 +117,23 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Makes the pictures of the documentation's pages.")
     parser.add_argument("begin", nargs="*", help="only those whose path begins so, such as metrics/mig")
     chosen = tuple(parser.parse_args().begin) or ("",)
+    shown = set[Path]()
     for path, make in pictures().items():
-        if path.startswith(chosen):
-            content = make()
-            (FOLDER / path).parent.mkdir(parents=True, exist_ok=True)
-            (FOLDER / path).write_bytes(content)
-            page = page_of(path)
+        if not path.startswith(chosen):
+            continue
+        content = make()
+        if content is None:
+            (FOLDER / path).unlink(missing_ok=True)
+            continue
+        (FOLDER / path).parent.mkdir(parents=True, exist_ok=True)
+        (FOLDER / path).write_bytes(content)
+        page = page_of(path)
+        shown.add(page)
+        if page != GALLERY:
             page.write_text(with_picture(page.read_text(encoding="utf-8"), path), encoding="utf-8")
-            print(f"{len(content):7,} bytes  docs/pictures/{path}", flush=True)
+        print(f"{len(content):7,} bytes  docs/pictures/{path}", flush=True)
+    if GALLERY in shown:
+        GALLERY.write_text(gallery.page(), encoding="utf-8")
     return 0
 
 

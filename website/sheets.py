@@ -12,17 +12,16 @@ from hackle.core.tiles import mosaic, to_bytes
 from hackle.datasets import DATASETS, load
 from hackle.datasets.contact_sheet import contact_sheet
 from hackle.pictures import Look, traversals
-from hackle.shipped import TRAINED
 from hackle.train.model import Model
 
 MODEL_DATA = "dsprites"
 """The data set on which methods are shown."""
 
 
-def webp(picture: Image.Image, quality: int = 70) -> bytes:
+def webp(picture: Image.Image, quality: int = 70, *, lossless: bool = False) -> bytes:
     """A picture as WebP."""
     buffer = BytesIO()
-    picture.save(buffer, "webp", quality=quality, method=6)
+    picture.save(buffer, "webp", quality=quality, method=6, lossless=lossless)
     return buffer.getvalue()
 
 
@@ -50,8 +49,3 @@ def traversal(folder: Path, rows: int = 6, columns: int = 9) -> Image.Image:
 def drawn_data_sets() -> list[str]:
     """The data sets that hackle draws itself, so that their pictures need no download."""
     return [name for name, source in DATASETS.items() if source.made_by_hackle]
-
-
-def shown_methods() -> dict[str, Path]:
-    """The methods of which a trained model comes with hackle, with its folder."""
-    return {path.parent.name: path for path in sorted(TRAINED.glob(f"*/{MODEL_DATA}"))}

@@ -115,7 +115,7 @@ def test_the_extremes_of_codes_are_drawn_by_weight(everything: Tables) -> None:
         assert dict(zip(rows["run"], rows["y"], strict=True)) == pytest.approx(
             {run: extreme(shared[run]) for run in rows["run"]}
         )
-    assert panel.x.ticks == ("γ 10", "γ 20", "γ 50", "γ 100", "β 1", "β 4", "β 10", "β 20", "β 50")
+    assert panel.x.ticks == ("γ = 10", "γ = 20", "γ = 50", "γ = 100", "β = 1", "β = 4", "β = 10", "β = 20", "β = 50")
 
 
 def test_what_is_drawn_over_the_number_of_latents(everything: Tables) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 import forked
 import hackle
+from hackle.cli.demo import TRAINED, demo_run
 from hackle.objectives import VAE
 from hackle.report import write_run_page
 from hackle.report.html import render
@@ -46,7 +47,21 @@ def test_the_page_of_a_run(squares: Any, tmp_path: Path) -> None:
     assert '<tr><td>mig</td><td>mean</td><td class="number"></td><td class="number">0.500</td></tr>' in text
     bare = write_run_page(model, squares, shown.head(0), tmp_path / "page.html").read_text(encoding="utf-8")
     assert "<h2>Training</h2>" not in bare
+    assert "<h2>What a trained model does</h2>" not in bare
     assert "<h2>Commands</h2>" not in bare
+
+
+def test_a_model_that_comes_with_hackle_is_shown_beside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HACKLE_DATA", str(tmp_path))
+    dataset = hackle.load("dsprites")
+    model = Model(demo_run(1), dataset.shape)
+    text = write_run_page(model, dataset, scores(), tmp_path / "page.html", beside=TRAINED).read_text(encoding="utf-8")
+    below = text.partition("<h2>What a trained model does</h2>")[2].partition("<h2>")[0]
+    card = hackle.models().set_index("name").loc[TRAINED]
+    assert f"{card['weight']}, {card['steps']:,} steps, MIG {card['mig']:.2f}" in below
+    assert f"hackle explore {TRAINED}" in below
+    assert below.count("<figure>") == 1
+    assert below.partition('src="')[2].partition('"')[0] not in text.partition("<h2>What a trained")[0]
 
 
 @pytest.mark.parametrize(("score", "reference", "bar"), [(1.2, 1.0, [100, 100]), (-0.1, 0.5, [0, 50]), (3.0, None, [])])

@@ -159,22 +159,22 @@ def scatter(
         gone = [name for name in (x, y) if chosen.frame[name].isna().all()]
         raise Lacking(f"no score {words.listing(gone)}" if gone else f"no runs with both {x} and {y}")
     points = _points(rows, rows[x], rows[y])
+    summary = summarise(rows, means, y) if means else None
+    heights = rows[y] if summary is None else _with_intervals(y, points, summary)
     across, up = axes or (
-        Axis(label or words.measure(metric).label, *spread(rows[metric]))
+        Axis(label or words.measure(metric).label, *spread(values))
         if axis in tight
-        else score_axis(
-            metric, rows[metric], _reference(rows, metric) if (axis, label) == ("y", "") else float("nan"), label
-        )
-        for axis, metric, label in zip("xy", (x, y), labels, strict=True)
+        else score_axis(metric, values, _reference(rows, metric) if (axis, label) == ("y", "") else float("nan"), label)
+        for axis, metric, values, label in zip("xy", (x, y), (rows[x], heights), labels, strict=True)
     )
     if equal:
         ends = {"low": min(across.low or 0.0, up.low or 0.0), "high": max(across.high or 0.0, up.high or 0.0)}
         across, up = replace(across, **ends), replace(up, **ends)
     panel = Panel(title, across, up, points, diagonal=diagonal)
-    if not means:
+    if summary is None:
         return panel
     of_x = rows.groupby(list(means), observed=True)[x].mean().rename("x").reset_index()
-    middle: Frame = of_x.merge(summarise(rows, means, y))
+    middle: Frame = of_x.merge(summary)
     if named:
         texts = middle[named].map(lambda value: f"{value:g}" if isinstance(value, float) else str(value))
         panel = replace(panel, labels=middle[["x", "y"]].assign(text=texts))

@@ -29,6 +29,7 @@ from hackle.pictures import (
     samples,
 )
 from hackle.report.html import render
+from hackle.shipped.models import cards, load_model
 from hackle.train.curves import read_curves
 from hackle.train.model import Model
 
@@ -105,14 +106,27 @@ def curves_figure(folder: Path) -> Figure | None:
     return figure
 
 
+class Beside(NamedTuple):
+    """A model that comes with hackle, shown beside the page's own."""
+
+    name: str
+    card: dict[str, Any]
+    overview: Shown
+
+
 def write_run_page(
-    model: Model, dataset: Dataset, scores: pd.DataFrame, path: str | Path, *, folder: str | Path | None = None
+    model: Model,
+    dataset: Dataset,
+    scores: pd.DataFrame,
+    path: str | Path,
+    *,
+    folder: str | Path | None = None,
+    beside: str = "",
 ) -> Path:
-    """Write the page of one model to `path`. `folder` is its run folder, for the curves and the commands."""
-    look = Look.of(model, dataset)
-    captured = Captured.of(look, dataset.factors) if scored_factors(dataset.factors) else None
+    """Write the page of one model to `path`. `folder` is its run folder, for the curves and the commands. `beside` is the name
+    of a model of the same data that comes with hackle, to compare it with."""
+    look, shown = _look(model, dataset)
     run = model.run
-    best = "Beside each latent is the factor it captures best, with the share that it captures. " if captured else ""
     swept = ", ".join(f"z{latent}" for latent in look.order)
     curves = curves_figure(Path(folder)) if folder is not None else None
     page = render(
@@ -122,11 +136,8 @@ def write_run_page(
         protocols=sorted(set(scores["protocol"])) if len(scores) else [],
         scores=score_rows(scores),
         factors=factor_rows(scores),
-        overview=_shown(
-            png_bytes(overview(look, captured=captured)),
-            "Originals, reconstructions, and one row per latent, sorted by KL to the prior in nats. "
-            f"{best}A latent that has collapsed to the prior changes nothing.",
-        ),
+        overview=shown,
+        beside=Beside(beside, cards()[beside], _look(load_model(beside), dataset)[1]) if beside else None,
         moving=_shown(
             gif_bytes(animation(look)),
             f"Four images, a row each; in each column one latent sweeps out and back: {swept}.",
@@ -144,3 +155,15 @@ def write_run_page(
     path = Path(path)
     path.write_text(page, encoding="utf-8")
     return path
+
+
+def _look(model: Model, dataset: Dataset) -> tuple[Look, Shown]:
+    """A look at a model, and what each of its latents does."""
+    look = Look.of(model, dataset)
+    captured = Captured.of(look, dataset.factors) if scored_factors(dataset.factors) else None
+    best = "Beside each latent is the factor it captures best, with the share that it captures. " if captured else ""
+    caption = (
+        "Originals, reconstructions, and one row per latent, sorted by KL to the prior in nats. "
+        f"{best}A latent that has collapsed to the prior changes nothing."
+    )
+    return look, _shown(png_bytes(overview(look, captured=captured)), caption)

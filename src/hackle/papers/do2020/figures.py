@@ -58,7 +58,7 @@ def _in_columns(methods: Iterable[str], name: Callable[[str, float], str]) -> Ca
     return change
 
 
-_BY_WEIGHT = _in_columns(_WEIGHTS, lambda method, weight: f"{words.symbol(method)} {weight:g}")
+_BY_WEIGHT = _in_columns(_WEIGHTS, lambda method, weight: f"{words.symbol(method)} = {weight:g}")
 
 
 def exhibit(
