@@ -169,6 +169,16 @@ def test_a_damaged_or_forged_table_is_refused_in_a_sentence(
     assert len(str(caught.value)) < 700
 
 
+def test_a_record_nested_beyond_reading_is_refused(study: Path, tmp_path: Path) -> None:
+    export(study, tmp_path / "out")
+    path = tmp_path / "out" / "runs.parquet"
+    table = pq.read_table(path)
+    records = pa.array(["[" * 100_000] * table.num_rows)
+    pq.write_table(table.set_column(table.schema.get_field_index("record"), "record", records), path)
+    with pytest.raises(StoreError, match="get the folder again"):
+        read(tmp_path / "out")
+
+
 @pytest.mark.parametrize("name", ["scores", "factors", "curves", "arrays"])
 def test_rows_of_runs_that_are_not_there_are_refused(study: Path, tmp_path: Path, name: str) -> None:
     export(study, tmp_path / "out")

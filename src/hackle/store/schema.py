@@ -175,7 +175,7 @@ def explained(path: Path) -> Iterator[None]:
 
 DAMAGE = (
     *(sqlite3.Error, pd.errors.DatabaseError, StoreError),
-    *(ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError),
+    *(ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError, RecursionError),
 )
 """The errors that reading a damaged file can raise: its columns may hold anything."""
 
