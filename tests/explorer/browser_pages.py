@@ -25,6 +25,8 @@ expect.set_options(timeout=PATIENCE)
 PIXELS = "canvas => Array.from(canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data).join()"
 TOURED = "localStorage.getItem('hackle-tour') ?? localStorage.setItem('hackle-tour', 'seen')"
 """A visitor who has taken the tour."""
+REFUSED = "Failed to load resource"
+"""What the console says of a request that the server refused, or did not answer."""
 UNNAMED = """() => {
   const seen = (node) => !node.closest("[aria-hidden=true]"), all = (what) => [...document.querySelectorAll(what)].filter(seen);
   const texts = (node) => [node.getAttribute("aria-label"), node.title, node.textContent, node.labels?.[0]?.textContent];
@@ -44,6 +46,18 @@ def browser() -> Iterator[Browser]:
         browser.close()
 
 
+def complaints_of(page: Page, address: str) -> list[str]:
+    """Errors that a page reports from now on, and what it asks of another host than the one at this address."""
+    found: list[str] = []
+    page.on("console", lambda message: found.append(message.text) if message.type == "error" else None)
+    page.on("pageerror", lambda error: found.append(str(error)))
+    page.on(
+        "request",
+        lambda request: found.append(request.url) if not request.url.startswith((address, "data:", "blob:")) else None,
+    )
+    return found
+
+
 @pytest.fixture
 def page(browser: Browser, address: str) -> Iterator[Page]:
     """A page that must not complain."""
@@ -51,15 +65,7 @@ def page(browser: Browser, address: str) -> Iterator[Page]:
     page = context.new_page()
     page.add_init_script(TOURED)
     page.set_default_timeout(PATIENCE)
-    complaints: list[str] = []
-    page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.on(
-        "request",
-        lambda request: (
-            complaints.append(request.url) if not request.url.startswith((address, "data:", "blob:")) else None
-        ),
-    )
+    complaints = complaints_of(page, address)
     yield page
     context.close()
     assert complaints == []
@@ -71,8 +77,10 @@ def elsewhere(browser: Browser) -> Iterator[Page]:
     page = browser.new_page()
     page.add_init_script(TOURED)
     page.set_default_timeout(PATIENCE)
+    complaints = complaints_of(page, "http://127.0.0.1:")
     yield page
     page.close()
+    assert [text for text in complaints if not text.startswith(REFUSED)] == []
 
 
 def names(page: Page) -> list[str]:

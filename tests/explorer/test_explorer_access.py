@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from browser_pages import PATIENCE, UNNAMED, needs_chromium, open_model
+from browser_pages import PATIENCE, UNNAMED, complaints_of, needs_chromium, open_model
 from playwright.sync_api import Browser, Page, expect
 
 pytestmark = needs_chromium
@@ -34,6 +34,11 @@ SMALL = """least => {
   }
   return found;
 }"""
+COVERED = """() => {
+  const box = (what) => document.querySelector(what).getBoundingClientRect();
+  return box("#tour").bottom - box(".toured").top;
+}"""
+"""How many pixels of what the tour speaks of lie under its card."""
 SCREENS = [(1280, "light"), (1280, "dark"), (390, "light"), (390, "dark")]
 
 
@@ -66,9 +71,36 @@ def test_the_list_and_comparisons(seen: Page, ids: dict[str, str]) -> None:
     seen.goto("/")
     seen.wait_for_selector(".tiny img.here")
     assert refused(seen) == []
+    explained(seen, ".runs thead [data-term=MIG]", "mutual information gap")
+    for view in ("Scatter", "Parallel coordinates"):
+        seen.get_by_role("tab", name=view).click()
+        expect(seen.locator(".plot")).to_be_visible()
+        assert refused(seen, ".listing") == [], view
     seen.goto(f"/#/compare/{ids['beta']},{ids['plain']}")
     expect(seen.locator(".columns .heat")).to_have_count(2)
+    every_tint(seen)
     assert refused(seen) == []
+    explained(seen, ".plain [data-term=reference]", "perfect codes")
+
+
+def explained(page: Page, selector: str, meaning: str) -> None:
+    """A word has its tooltip, which all can read."""
+    for width, theme in SCREENS:
+        page.set_viewport_size({"width": width, "height": 800})
+        page.evaluate("theme => { document.documentElement.dataset.theme = theme; }", theme)
+        page.locator(selector).first.focus()
+        expect(page.locator("#tip")).to_contain_text(meaning)
+        assert page.evaluate(VIOLATIONS, ["#tip"]) == [], f"{width} {theme}"
+        page.keyboard.press("Escape")
+        page.evaluate("document.activeElement.blur()")
+    page.set_viewport_size({"width": 1280, "height": 800})
+
+
+def every_tint(page: Page) -> None:
+    """A model of little training has pale cells: here is every tint."""
+    page.locator(".heat tbody td").evaluate_all(
+        "cells => cells.forEach((cell, at) => cell.style.setProperty('--share', (at % 9) / 8))"
+    )
 
 
 @pytest.mark.parametrize("name", ["beta", "gan"])
@@ -102,11 +134,13 @@ def test_what_was_captured(seen: Page, ids: dict[str, str], name: str) -> None:
     seen.goto(f"/#/run/{ids[name]}/captured")
     seen.wait_for_selector(".tops canvas")
     seen.wait_for_selector(".responses .chart")
-    # A model of little training has pale cells: here is every tint.
-    seen.locator(".heat tbody td").evaluate_all(
-        "cells => cells.forEach((cell, at) => cell.style.setProperty('--share', (at % 9) / 8))"
-    )
+    every_tint(seen)
     assert refused(seen) == []
+    for name, caption in {"MIG": "20 bins", "DCI": "Importance", "MISJED": "MISJED of pairs"}.items():
+        seen.get_by_role("tab", name=name, exact=True).click()
+        expect(seen.locator(".heat caption")).to_contain_text(caption)
+        every_tint(seen)
+        assert refused(seen, ".card:has(.heat)") == [], name
 
 
 def test_training_record_and_what_is_not_there(seen: Page, ids: dict[str, str]) -> None:
@@ -126,8 +160,10 @@ def newcomer(browser: Browser, address: str) -> Iterator[Page]:
     page = context.new_page()
     page.set_default_timeout(PATIENCE)
     page.add_init_script(AXE)
+    complaints = complaints_of(page, address)
     yield page
     context.close()
+    assert complaints == []
 
 
 @pytest.mark.parametrize("width", [1280, 390])
@@ -138,12 +174,15 @@ def test_a_tour_of_five_steps_on_the_first_visit(newcomer: Page, width: int) -> 
     tour = page.get_by_role("dialog")
     expect(tour).to_contain_text("Step 1 of 5")
     expect(page.locator(".viewport")).to_have_class("viewport toured")
+    assert page.evaluate(COVERED) <= 0
     assert page.evaluate(VIOLATIONS, ["html"]) == []
     # The second step opens a model, and each step marks what it speaks of.
     tour.get_by_role("button", name="Next").click()
     for step, marked in enumerate((".sentence", ".latents", ".traversals", '[data-key="captured"]'), start=2):
         expect(tour).to_contain_text(f"Step {step} of 5")
         expect(page.locator(f"{marked}.toured")).to_be_visible()
+        expect(page.locator(f"{marked}.toured")).to_be_in_viewport()
+        assert page.evaluate(COVERED) <= 0, step
         if step < 5:
             page.keyboard.press("ArrowRight")
     assert page.evaluate(VIOLATIONS, ["#tour"]) == []

@@ -190,6 +190,17 @@ def test_interpolation_and_samples(page: Page, ids: dict[str, str]) -> None:
     # The random image at the far end may be the one at hand; a draw from the prior is not.
     page.get_by_role("button", name="Draw prior").last.click()
     changed(page, "canvas.picture", lambda: page.get_by_label("Way from the first image").fill("0.9"))
+    said = {}
+    for label in ("This picture with labels, PNG", "Moving latents, GIF"):
+        page.locator(".exports summary").click()
+        with page.expect_download(), page.expect_request("**/export") as asked:
+            page.get_by_role("button", name=label).click()
+        said[label[-3:]] = (asked.value.post_data_json or {})["labels"]
+    # A picture has the values of its latents, a film in each frame how far it is; each says of which run it is.
+    assert all(labels["title"].startswith("β-VAE, ") and "β = 2" in labels["title"] for labels in said.values())
+    assert re.fullmatch(r"z\d = −?\d\.\d+, z\d = −?\d\.\d+, z\d = −?\d\.\d+", said["PNG"]["across"])
+    assert [said["GIF"]["tiles"][frame] for frame in (0, 6, 12, 18)] == ["0%", "50%", "100%", "50%"]
+    assert said["GIF"]["across"] == "way from the first image to the second"
     page.get_by_role("tab", name="Prior samples").click()
     samples = page.locator(".samples button")
     expect(samples).to_have_count(40)

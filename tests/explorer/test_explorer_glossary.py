@@ -34,6 +34,18 @@ def test_the_page_has_the_glossary_of_the_documentation() -> None:
 def test_terms_are_explained_where_they_stand(page: Page, ids: dict[str, str], width: int) -> None:
     page.set_viewport_size({"width": width, "height": 800})
     known, met = glossary(), set()
+    for place, wait, there in (
+        ("", ".runs tbody tr[data-id]", {"method", "strength", "MIG", "KL"}),
+        (
+            f"#/compare/{ids['beta']},{ids['plain']}",
+            ".latents-matched[data-drawn] .colour-scale",
+            {"latents", "nats", "metric", "reference", "MIG"},
+        ),
+    ):
+        page.goto(f"/{place}")
+        page.wait_for_selector(wait)
+        found = set(page.locator("[data-term]").evaluate_all(TERMS))
+        assert there <= found <= known.keys(), place
     for place, wait in {
         f"#/run/{ids['beta']}/explore": ".tool[data-drawn]",
         f"#/run/{ids['beta']}/captured": ".tops canvas",

@@ -16,6 +16,7 @@ from small_runs import write_checkpoint
 from hackle.core.types import Adam
 from hackle.datasets import load
 from hackle.explorer import create_app
+from hackle.explorer.sheets import Labels, Sheet
 from hackle.nets import MLP
 from hackle.objectives import VAE, FactorVAE
 from hackle.pictures import Look
@@ -266,3 +267,13 @@ def test_a_run_in_training_is_explored_at_its_last_checkpoint(
     elsewhere.get_by_role("button", name="Show the finished model").click()
     expect(note).to_be_hidden()
     elsewhere.wait_for_selector(".tool[data-drawn]")
+
+
+def test_each_frame_of_a_film_has_its_own_values() -> None:
+    labels = Labels("run", tiles=("0%", "50%", "100%"), across="way")
+    sheet = Sheet(labels, 1, 1, 8, 8, frames=3)
+    assert [[word.text for word in sheet.words(frame)] for frame in range(3)] == [
+        ["run", text, "way"] for text in labels.tiles
+    ]
+    # One frame's values are those of all.
+    assert [word.text for word in Sheet(Labels(tiles=("a", "b")), 1, 2, 8, 8, frames=3).words(2)] == ["a", "b"]

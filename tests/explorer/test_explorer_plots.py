@@ -52,9 +52,7 @@ def listed() -> bytes:
         }
     )
     scores.loc[0, "score"] = 5.0
-    known = SimpleNamespace(
-        root=Path("hackle-2026"), contents=Contents(runs, {}, scores, {}), refresh=lambda: "made up"
-    )
+    known = SimpleNamespace(title="hackle-2026", contents=Contents(runs, {}, scores, {}), refresh=lambda: "made up")
     return gzip.decompress(Listing(cast(Any, known)).answer()[1])
 
 

@@ -274,7 +274,8 @@ def test_files_hold_no_more_than_the_server_decodes(page: Page) -> None:
     sizes = page.evaluate("""async () => {
       const { fitting, sweep } = await import("./js/exports.js");
       const latents = Array.from({ length: 64 }, (_, index) => ({ index, prior: "normal", ends: [-2, 2] }));
-      const session = { model: { shape: [128, 128, 3] }, ordered: () => latents, moved: () => [0] };
+      const shape = [128, 128, 3], valueText = () => "0";
+      const session = { model: { shape }, ordered: () => latents, moved: () => [0], valueText };
       const view = { rows: 64, columns: 11, z: Array(704).fill([0]) }, film = sweep(session), png = fitting(session, view);
       return [png.rows, png.z.length / png.columns, film.columns, film.z.length / film.columns];
     }""")

@@ -14,7 +14,7 @@ def main(words: list[str]) -> None:
 
 
 def explore_command(
-    directory: Positional[Path | None] = None,
+    directories: Positional[tuple[Path, ...]] = (),
     host: str = "127.0.0.1",
     port: int | None = None,
     browser: bool = True,
@@ -25,8 +25,8 @@ def explore_command(
     compare runs.
 
     Args:
-        directory: A run's folder, a folder of runs, a study's folder, or the name of results or of a model that comes with
-            hackle; if not given, all models that come with hackle.
+        directories: Folders of runs, of single ones or of studies, or names of results or of models that come with
+            hackle, together in one list; if none is given, all models that come with hackle.
         host: The address to listen on. Anything but loopback can be reached by others, who then need the token in the
             address that is printed.
         port: The port to listen on; 8421, or any free one, if not given.
@@ -39,10 +39,9 @@ def explore_command(
     from hackle.shipped.models import cards
 
     def announce(address: str) -> None:
-        line = f"exploring {directory or 'the models that come with hackle'} at {address}  (Ctrl-C ends it)"
-        say(line)
+        what = ", ".join(map(str, directories)) or "the models that come with hackle"
+        say(f"exploring {what} at {address}  (Ctrl-C ends it)")
 
-    known = directory is None or (not directory.exists() and directory.as_posix() in cards())
-    folder = TRAINED / (directory or "") if known else directory
-    assert folder is not None
-    serve(folder, host=host, port=port, browser=browser, root=root, trust=trust, announce=announce)
+    known = cards()
+    folders = [TRAINED / path if not path.exists() and path.as_posix() in known else path for path in directories]
+    serve(*(folders or [TRAINED]), host=host, port=port, browser=browser, root=root, trust=trust, announce=announce)

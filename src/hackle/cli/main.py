@@ -24,7 +24,7 @@ VERBS = {
     "score-codes": ("score-codes F", "score codes that another program has written to a file"),
     "show": ("show DIR", "write pictures of a trained model: traversals, reconstructions, samples"),
     "export": ("export DIR", "write a trained encoder or decoder as a file for other programs, .pt2 or ONNX"),
-    "explore": ("explore [DIR]", "look inside a run, several runs, a study or hackle's own models in the browser"),
+    "explore": ("explore [DIR …]", "look inside runs, studies and hackle's own models in the browser"),
     "models": ("models", "list the trained models that come with hackle"),
     "data": ("data", "list, fetch, check and show data sets"),
     "study": ("study", "train and score the hundreds or thousands of runs of a study"),

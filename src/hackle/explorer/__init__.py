@@ -1,4 +1,4 @@
-"""The explorer: look inside representations in the browser. `hackle explore DIR` serves it."""
+"""The explorer: look inside representations in the browser. `hackle explore DIR …` serves it."""
 
 from hackle.explorer.server import create_app, serve
 

@@ -62,7 +62,8 @@ def without_places(text: str, root: Path) -> str:
     return re.sub(r" at 0x[0-9a-fA-F]+", "", text)
 
 
-def _identifier(name: str) -> str:
+def identifier_of(name: str) -> str:
+    """Sixteen hexadecimal digits for a path."""
     return hashlib.sha256(os.fsencode(name)).hexdigest()[:16]
 
 
@@ -141,7 +142,7 @@ def _contents_of_folders(root: Path, known: Collection[str] = ()) -> Contents:
     for folder, problem in _folders(root):
         if folder.name in known:
             continue
-        identifier = _identifier(str(folder.relative_to(root)))
+        identifier = identifier_of(str(folder.relative_to(root)))
         try:
             if problem:
                 raise CatalogueError(problem)
@@ -189,6 +190,7 @@ class Catalogue:
         if not self.root.is_dir():
             raise CatalogueError(f"there is no folder {root}; give a run's folder, a folder of runs or a study's")
         self.is_study = (self.root / FILE).is_file() or parquet.is_there(self.root)
+        self.title = self.root.name
         self.stamp, self._checked, self._lock = "", -math.inf, threading.Lock()
         self.contents = Contents(pd.DataFrame(), {}, pd.DataFrame(), {})
         self.refresh()
@@ -279,6 +281,10 @@ class Catalogue:
             found = _stored_curves(self.root, identifier)
         keep = [position for position, step in enumerate(found.get("step", [])) if step > after]
         return {name: [values[position] for position in keep] for name, values in found.items()}
+
+    def for_visitors(self, text: str) -> str:
+        """A message without paths on this machine."""
+        return without_places(text, self.root)
 
 
 def _stat(path: Path) -> os.stat_result | None:

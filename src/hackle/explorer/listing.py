@@ -15,6 +15,7 @@ import pandas as pd
 
 from hackle.core.design import DEFAULTS, DESIGN, heading, in_words
 from hackle.explorer.catalogue import COLUMNS, Catalogue, Contents
+from hackle.explorer.gathered import Gathered
 from hackle.figures import words
 
 FIRST = ("mig", "dci_disentanglement", "factor_vae", "beta_vae", "sap", "modularity", "rmig", "wsepin", "kl")
@@ -55,6 +56,8 @@ def _setting_columns(runs: Any) -> list[dict[str, Any]]:
             content = {"kind": "text", **_texts(runs[name])}
             if name in _TITLES:
                 content["titles"] = [_TITLES[name](word) if word else "" for word in content["words"]]
+            if name == "method":
+                content["symbols"] = [words.symbol(word) if word else "" for word in content["words"]]
         found.append({"key": name, "word": heading(name), **content})
     return found
 
@@ -133,7 +136,7 @@ def _levels(scores: Any, datasets: Any, known: Any) -> dict[str, dict[str, list[
 class Listing:
     """The answers for the list, each made once per state of the folder."""
 
-    def __init__(self, catalogue: Catalogue) -> None:
+    def __init__(self, catalogue: Catalogue | Gathered) -> None:
         self.catalogue = catalogue
         self._made: dict[tuple[str, str, str], bytes] = {}
 
@@ -151,7 +154,7 @@ class Listing:
                 *_score_columns(contents, protocol, representation),
             ]
             content = {
-                "title": self.catalogue.root.name,
+                "title": self.catalogue.title,
                 "count": len(contents.runs),
                 "protocols": protocols,
                 "protocol": protocol,

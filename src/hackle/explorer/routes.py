@@ -17,6 +17,7 @@ from starlette.concurrency import run_in_threadpool
 from hackle.explorer.catalogue import Catalogue
 from hackle.explorer.described import factors_of, finite, latents_of, thumbnail_of
 from hackle.explorer.exports import traversal_page
+from hackle.explorer.gathered import Gathered
 from hackle.explorer.listing import Listing, facts_of, with_least
 from hackle.explorer.matching import match_benches
 from hackle.explorer.sheets import Labels, Sheet
@@ -89,7 +90,7 @@ def _started(bench: Bench, images: NDArray[np.uint8], rows: NDArray[np.int64] | 
     }
 
 
-def make_routes(catalogue: Catalogue, workbench: Workbench) -> APIRouter:
+def make_routes(catalogue: Catalogue | Gathered, workbench: Workbench) -> APIRouter:
     """Every route under /api."""
     router, listing = APIRouter(prefix="/api"), Listing(catalogue)
     # Made in advance, so that the first visitor does not wait for it.

@@ -22,7 +22,8 @@ from starlette.requests import ClientDisconnect
 from starlette.staticfiles import StaticFiles
 
 from hackle.core.types import HackleError
-from hackle.explorer.catalogue import Catalogue, CatalogueError, without_places
+from hackle.explorer.catalogue import CatalogueError
+from hackle.explorer.gathered import catalogue_of
 from hackle.explorer.guard import Guard, is_loopback
 from hackle.explorer.patience import PatientProtocol
 from hackle.explorer.routes import make_routes
@@ -35,14 +36,13 @@ _STATUS: dict[type[Exception], int] = {CatalogueError: 404, Missing: 409, ModelE
 
 
 def create_app(
-    directory: str | Path,
-    *,
+    *directories: str | Path,
     host: str = "127.0.0.1",
     token: str | None = None,
     root: str | Path | None = None,
     trust: bool = False,
 ) -> FastAPI:
-    """The explorer of a folder as an ASGI application.
+    """The explorer of a folder, or of several in one list, as an ASGI application.
 
     host: the address to bind to, which decides the host names that are answered. token: what visitors must present;
     required unless the host is loopback. root: the folder of data sets. trust: import what records name, as in
@@ -50,7 +50,7 @@ def create_app(
     """
     if token is None and not is_loopback(host):
         raise HackleError(f"{host} can be reached from other machines: give a token, which visitors must bring")
-    catalogue = Catalogue(directory)
+    catalogue = catalogue_of(directories)
     app = FastAPI(
         title="hackle explorer",
         docs_url=None,
@@ -61,17 +61,17 @@ def create_app(
     app.include_router(make_routes(catalogue, Workbench(catalogue, None if root is None else Path(root), trust=trust)))
     app.mount("/", StaticFiles(directory=STATIC, html=True))
     for kind in (HackleError, ValueError):
-        app.add_exception_handler(kind, partial(_explain, catalogue.root))
+        app.add_exception_handler(kind, partial(_explain, catalogue.for_visitors))
     app.add_exception_handler(ClientDisconnect, lambda request, error: Response(status_code=400))
     app.add_exception_handler(RequestValidationError, _explain_question)
     return app
 
 
-def _explain(root: Path, request: Request, error: Exception) -> JSONResponse:
+def _explain(for_visitors: Callable[[str], str], request: Request, error: Exception) -> JSONResponse:
     """An error that the user can fix, as a sentence."""
     status = next((code for kind, code in _STATUS.items() if isinstance(error, kind)), 422)
     return JSONResponse(
-        {"detail": without_places(str(error), root)}, status, headers={"Retry-After": "1"} if status == 429 else None
+        {"detail": for_visitors(str(error))}, status, headers={"Retry-After": "1"} if status == 429 else None
     )
 
 
@@ -109,8 +109,7 @@ def _has_screen() -> bool:
 
 
 def serve(
-    directory: str | Path,
-    *,
+    *directories: str | Path,
     host: str = "127.0.0.1",
     port: int | None = None,
     browser: bool = True,
@@ -118,9 +117,9 @@ def serve(
     trust: bool = False,
     announce: Callable[[str], Any] = print,
 ) -> None:
-    """Serve the explorer of a folder until interrupted; `announce` is called with its address."""
+    """Serve the explorer of a folder, or of several, until interrupted; `announce` is called with its address."""
     token = None if is_loopback(host) else secrets.token_urlsafe(24)
-    app = create_app(directory, host=host, token=token, root=root, trust=trust)
+    app = create_app(*directories, host=host, token=token, root=root, trust=trust)
     listening = _bind(host, port)
     number = listening.getsockname()[1]
     shown = {"0.0.0.0": socket.gethostname(), "::": socket.gethostname()}.get(

@@ -34,7 +34,8 @@ MOST_PIXELS = 16_000_000
 
 @dataclass(frozen=True)
 class Labels:
-    """What a sheet says: a title, names of rows, heads of columns, values of tiles in reading order, and what they are."""
+    """What a sheet says: a title, names of rows, heads of columns, values of tiles in reading order, of one frame or of
+    all, and what they are."""
 
     title: Text = ""
     names: Annotated[tuple[Text, ...], Field(max_length=256)] = ()
@@ -111,17 +112,17 @@ class Sheet:
     def _middle(self, column: int) -> float:
         return self._left + column * self._column + self.width * self.times / 2
 
-    @cached_property
-    def words(self) -> list[_Word]:
-        """Every label with its place."""
-        labels, tall = self.labels, self.height * self.times
+    def words(self, frame: int = 0) -> list[_Word]:
+        """Every label of a frame with its place."""
+        labels, tall, tiles = self.labels, self.height * self.times, self.rows * self.columns
+        values = labels.tiles[frame * tiles : (frame + 1) * tiles] if len(labels.tiles) > tiles else labels.tiles
         found = [_Word(EDGE, EDGE + LINE / 2 - 2, "start", labels.title)] if labels.title else []
         found += [_Word(self._middle(at), self._top - LINE / 2, "middle", head) for at, head in enumerate(labels.heads)]
         found += [
             _Word(self._left - EDGE, self._top + at * self._row + tall / 2, "end", name)
             for at, name in enumerate(labels.names)
         ]
-        for at, text in enumerate(labels.tiles):
+        for at, text in enumerate(values):
             row, column = divmod(at, self.columns)
             found.append(_Word(self._middle(column), self._top + row * self._row + tall + LINE / 2, "middle", text))
         if labels.across:
@@ -139,11 +140,11 @@ class Sheet:
             sheet[top : top + self.height * self.times, left : left + self.width * self.times] = next(pixels)
         return sheet
 
-    def picture(self, images: NDArray[np.uint8], blank: NDArray[np.bool_]) -> NDArray[np.uint8]:
-        """The sheet with its labels, (height, width, 3)."""
+    def picture(self, images: NDArray[np.uint8], blank: NDArray[np.bool_], frame: int = 0) -> NDArray[np.uint8]:
+        """The sheet with the labels of a frame, (height, width, 3)."""
         drawn = Image.fromarray(self._tiled(images, blank))
         pen = ImageDraw.Draw(drawn)
-        for word in self.words:
+        for word in self.words(frame):
             side = {"start": "l", "middle": "m", "end": "r"}[word.anchor]
             pen.text((word.x, word.y), word.text, fill=LIGHT.ink, font=_font(), anchor=f"{side}m")
         return np.asarray(drawn)
@@ -157,7 +158,7 @@ class Sheet:
         address = data_address(png_bytes(self._tiled(images, blank)))
         texts = "\n".join(
             f'<text x="{word.x:g}" y="{word.y:g}" text-anchor="{word.anchor}">{escape(word.text)}</text>'
-            for word in self.words
+            for word in self.words()
         )
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
@@ -168,4 +169,6 @@ class Sheet:
 
     def gif(self, frames: Sequence[tuple[NDArray[np.uint8], NDArray[np.bool_]]], milliseconds: int) -> bytes:
         """Frames, each of images and blanks, as an endless GIF."""
-        return gif_bytes([self.picture(images, blank) for images, blank in frames], milliseconds)
+        return gif_bytes(
+            [self.picture(images, blank, frame) for frame, (images, blank) in enumerate(frames)], milliseconds
+        )

@@ -17,8 +17,9 @@ from hackle.core.factors import scored_factors
 from hackle.core.method import about
 from hackle.core.types import Dataset, HackleError
 from hackle.datasets import load_of_run, without_size
-from hackle.explorer.catalogue import Catalogue, without_places
+from hackle.explorer.catalogue import Catalogue
 from hackle.explorer.commands import train_command
+from hackle.explorer.gathered import Gathered
 from hackle.metrics.likelihood import active_units
 from hackle.pictures import Axis, Captured, Look, axes_of, importance_for, to_bytes
 from hackle.pictures.captured import informativeness_of
@@ -190,7 +191,7 @@ class Bench:
 class Workbench:
     """Benches of the served runs."""
 
-    def __init__(self, catalogue: Catalogue, root: Path | None = None, *, trust: bool = False) -> None:
+    def __init__(self, catalogue: Catalogue | Gathered, root: Path | None = None, *, trust: bool = False) -> None:
         self.catalogue, self.root, self.trust = catalogue, root, trust
         self.light, self.heavy = RequestLimit(2), RequestLimit(1)
         self._benches, self._datasets = LastUsed(KEPT_MODELS), LastUsed(KEPT_DATASETS)
@@ -228,7 +229,9 @@ class Workbench:
     def _without_weights(self, identifier: str) -> str:
         """That there is no model to open, and how to train it."""
         try:
-            command = train_command(run_of_record(self.catalogue.record(identifier)), f"runs/{identifier}")
+            command = train_command(
+                run_of_record(self.catalogue.record(identifier)), f"runs/{identifier.rpartition('.')[2]}"
+            )
         except (HackleError, ValueError):
             command = ""
         how = f"Train it again with `{command}`" if command else "Its settings are under Record"
@@ -260,9 +263,8 @@ class Workbench:
         except (HackleError, OSError) as error:
             dataset, problem = (
                 None,
-                without_places(
-                    f"the data set {name} is not here ({error}); images can be drawn from the prior alone",
-                    self.catalogue.root,
+                self.catalogue.for_visitors(
+                    f"the data set {name} is not here ({error}); images can be drawn from the prior alone"
                 ),
             )
         if dataset is not None and tuple(dataset.shape) != tuple(model.shape):

@@ -2,7 +2,21 @@
 
 import { latest, readCaptured, readImportance, vary } from "./api.js";
 import { classChart, lineChart } from "./chart.js";
-import { factorName, factorValue, h, metricName, nats, notify, number, prose, scoreText, tabBar, term } from "./dom.js";
+import {
+  explained,
+  factorName,
+  factorValue,
+  h,
+  metricName,
+  nats,
+  notify,
+  number,
+  prose,
+  scoreText,
+  tabBar,
+  term,
+  waiting,
+} from "./dom.js";
 import { heatMap } from "./heatmap.js";
 import { scoreBar } from "./levels.js";
 import { paintSheet, paintTraversal } from "./picture.js";
@@ -18,11 +32,11 @@ const MAPS = {
 export async function showCaptured(panel, session, run, signal) {
   const scores = scoreCard(run);
   if (session.model.problem) return panel.append(scores);
-  const waiting = h("p", { class: "waiting" }, "Comparing codes with factors…");
-  panel.append(waiting);
+  const busy = waiting("Comparing codes with factors…");
+  panel.append(busy);
   const found = await readCaptured(session.id);
   if (signal.aborted) return null;
-  waiting.remove();
+  busy.remove();
   if (!found.factors.length)
     return panel.append(
       h("p", { class: "note" }, "This data set has no known factors to compare the codes with."),
@@ -298,7 +312,7 @@ export function scoreTable(scores) {
             h(
               "th",
               { scope: "row" },
-              metricName(row.metric),
+              explained(row.metric, metricName(row.metric)),
               protocols.length > 1 ? h("small", {}, row.protocol) : null,
             ),
             h("td", { class: "faint" }, row.representation),

@@ -3,7 +3,19 @@
 import { asked, remember } from "./address.js";
 import { readCurves, readRun } from "./api.js";
 import { CurvePanel, grouped } from "./curves.js";
-import { differences, factsOf, h, metricName, notify, prose, scoreText } from "./dom.js";
+import {
+  calledOf,
+  differences,
+  explained,
+  factsOf,
+  h,
+  metricName,
+  notify,
+  prose,
+  scoreText,
+  term,
+  waiting,
+} from "./dom.js";
 import { scoreBar } from "./levels.js";
 import { showMatched, tagOf } from "./matched.js";
 import { mirror, paint } from "./picture.js";
@@ -12,7 +24,7 @@ import { Session } from "./session.js";
 const letter = (at) => String.fromCharCode(65 + at);
 
 export async function showCompare(main, ids, signal) {
-  main.append(h("p", { class: "waiting" }, "Opening the runs…"));
+  main.append(waiting("Opening the runs…"));
   const runs = await Promise.all(ids.map(readRun));
   if (signal.aborted) return;
   document.title = `Comparing ${runs.length} runs – hackle explorer`;
@@ -26,7 +38,7 @@ export async function showCompare(main, ids, signal) {
   const cards = runs.map((run, at) => ({
     run,
     tag: letter(at),
-    body: h("div", {}, h("p", { class: "waiting" }, "Loading the model…")),
+    body: h("div", {}, waiting("Loading the model…")),
   }));
   const another = h("button", { type: "button", hidden: true }, "Another image");
   const reset = h("button", { type: "button", hidden: true }, "Reset");
@@ -78,8 +90,8 @@ const heading = (run, tag) =>
     "h2",
     {},
     tagOf(tag),
-    h("a", { href: `#/run/${encodeURIComponent(run.id)}` }, run.name),
-    h("small", {}, [nameOf(run), ...factsOf(run, ["strength"])].filter(Boolean).join(", ")),
+    h("a", { href: `#/run/${encodeURIComponent(run.id)}` }, calledOf(run)[0]),
+    h("small", {}, [calledOf(run)[1], nameOf(run), ...factsOf(run, ["strength"])].filter(Boolean).join(", ")),
   );
 
 // The model with its image and what it makes of it, or why there is none.
@@ -136,7 +148,7 @@ function scores(runs) {
     return h(
       "tr",
       {},
-      h("th", { scope: "row" }, metricName(first.metric), h("small", {}, first.representation)),
+      h("th", { scope: "row" }, explained(first.metric, metricName(first.metric)), h("small", {}, first.representation)),
       values.map((value, at) =>
         h(
           "td",
@@ -163,16 +175,16 @@ function scores(runs) {
           h(
             "tr",
             {},
-            h("th", { scope: "col" }, "metric"),
+            h("th", { scope: "col" }, term("metric")),
             runs.map((run, at) =>
               h(
                 "th",
                 { scope: "col", class: "number", title: run.name },
                 tagOf(letter(at)),
-                h("span", { class: "long" }, run.name, h("small", {}, `${nameOf(run)}, ${apart[at]}`)),
+                h("span", { class: "long" }, calledOf(run)[0], h("small", {}, `${nameOf(run)}, ${apart[at]}`)),
               ),
             ),
-            h("th", { scope: "col", class: "number" }, "reference"),
+            h("th", { scope: "col", class: "number" }, term("reference")),
           ),
         ),
         h("tbody", {}, rows.map(line)),

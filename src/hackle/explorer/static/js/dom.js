@@ -115,6 +115,52 @@ export const metricName = (name) => (Object.hasOwn(SHORT, name) ? SHORT[name] : 
 // A word that the glossary explains: see glossary.js. `word` is its entry there.
 export const term = (text, word = text) => h("span", { class: "term", tabindex: 0, data: { term: word } }, text);
 
+// Entries of the glossary for settings and metrics, by their keys.
+const EXPLAINED = {
+  method: "method",
+  strength: "strength",
+  dataset: "data set",
+  architecture: "architecture",
+  latents: "latents",
+  correlation: "σ",
+  mig: "MIG",
+  posterior_mig: "MIG",
+  rmig: "RMIG",
+  sap: "SAP",
+  modularity: "modularity",
+  beta_vae: "BetaVAE score",
+  factor_vae: "FactorVAE score",
+  misjed: "MISJED",
+  misjed_top: "MISJED",
+  wsepin: "WSEPIN",
+  kl: "KL",
+  dci_disentanglement: "DCI",
+  dci_completeness: "DCI",
+  dci_informativeness: "DCI",
+  gaussian_tc: "total correlation",
+  monte_carlo_tc: "total correlation",
+  batch_tc: "total correlation",
+  informativeness_mean: "informativeness",
+  active_units: "active latent",
+};
+export const entryOf = (key) => (Object.hasOwn(EXPLAINED, key) ? EXPLAINED[key] : undefined);
+// A metric's or setting's text, explained where the glossary has a word for it.
+export const explained = (key, text) => (entryOf(key) ? term(text, entryOf(key)) : text);
+
+// What is being waited for, where nobody knows how far it is.
+export const waiting = (text) => h("p", { class: "waiting" }, h("progress", { "aria-label": text }), text);
+
+// Runs of a study have no names but the hashes of their records, after their folder's name if there are several folders.
+export const hasHash = ({ id, name }) => name.split("/").at(-1) === id.split(".").at(-1);
+// What was trained, in a few words: method, weight and seed.
+export const shortName = (method, weight, seed) => [method, weight, seed].filter(Boolean).join(", ");
+// What a run is called, first as people would, then, if that is not its name, by its name.
+export function calledOf(run) {
+  if (!hasHash(run)) return [run.name, ""];
+  const text = (name) => run.facts.find((fact) => fact.name === name)?.text;
+  return [shortName(run.title, text("strength"), text("seed")), run.name];
+}
+
 let clearing = 0;
 export function notify(text, kind = "") {
   const place = document.getElementById("notice");

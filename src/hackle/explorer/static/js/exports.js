@@ -5,6 +5,7 @@ import { factsOf, h, notify } from "./dom.js";
 import { download } from "./picture.js";
 
 const FRAMES = 24,
+  NAMED = 3,
   PAGE_STARTS = 4;
 // What the server decodes for one file: images, and values of their pixels.
 const MOST_IMAGES = 4096,
@@ -28,16 +29,18 @@ export function fitting(session, { rows, columns, z, labels = {} }) {
 // Every latent, or as many as one file takes, in a column of its own, sweeping out and back from the image at hand.
 export function sweep(session) {
   const latents = session.ordered().slice(0, Math.max(1, Math.floor(room(session) / FRAMES)));
-  const z = Array.from({ length: FRAMES }, (_, frame) => {
+  const values = Array.from({ length: FRAMES }, (_, frame) => {
     const share = (Math.sin((2 * Math.PI * frame) / FRAMES) + 1) / 2;
-    return latents.map(({ index, prior, classes, ends: [low, high] }) =>
-      session.moved([
-        [index, prior === "categorical" ? Math.floor(share * (classes - 1e-6)) : low + share * (high - low)],
-      ]),
-    );
-  });
-  const labels = { heads: latents.map(({ index }) => `z${index}`) };
-  return { rows: 1, columns: latents.length, z: z.flat(), labels };
+    return latents.map(({ index, prior, classes, ends: [low, high] }) => [
+      index,
+      prior === "categorical" ? Math.floor(share * (classes - 1e-6)) : low + share * (high - low),
+    ]);
+  }).flat();
+  const labels = {
+    heads: latents.map(({ index }) => `z${index}`),
+    tiles: values.map(([index, value]) => session.valueText(index, value)),
+  };
+  return { rows: 1, columns: latents.length, z: values.map((moved) => session.moved([moved])), labels };
 }
 
 export function exportMenu(session, run) {
@@ -53,7 +56,12 @@ export function exportMenu(session, run) {
     }
   };
   const title = [run.title ?? run.name, ...factsOf(run, ["architecture", "latents", "steps"])].join(", ");
-  const here = () => ({ rows: 1, columns: 1, z: [session.input(session.z)] });
+  // The picture at hand, with the values of the latents most used.
+  const here = () => {
+    const used = session.ordered().slice(0, NAMED);
+    const across = used.map(({ index }) => `z${index} = ${session.valueText(index, session.z[index])}`).join(", ");
+    return { rows: 1, columns: 1, z: [session.input(session.z)], labels: { across } };
+  };
   const seen = (view) => {
     const { labels, ...sheet } = fitting(session, view);
     return { ...sheet, labels: { title, ...labels } };
@@ -75,8 +83,8 @@ export function exportMenu(session, run) {
       "div",
       { class: "choices" },
       button(
-        "This picture, PNG",
-        save("png", "picture.png", () => here()),
+        "This picture with labels, PNG",
+        save("png", "picture.png", () => seen(here())),
       ),
       button(
         "The view below with labels, PNG",

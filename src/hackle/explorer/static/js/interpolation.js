@@ -5,13 +5,14 @@ import { h, notify } from "./dom.js";
 import { mirror, paint, paintSheet } from "./picture.js";
 
 const FRAMES = 24;
+const percent = (share) => `${Math.round(100 * share)}%`;
 
 export function showInterpolation(place, session, signal) {
   const columns = session.columns(11);
   let first = [...session.z],
     second = session.draw();
   const film = h("canvas", { role: "img", "aria-label": "Images between the first and the second" });
-  const shares = Array.from({ length: columns }, (_, at) => `${Math.round((100 * at) / (columns - 1))}%`);
+  const shares = Array.from({ length: columns }, (_, at) => percent(at / (columns - 1)));
   const ends = ["First image", "Second image"].map((name) => h("canvas", { role: "img", "aria-label": name }));
   const share = h("input", {
     type: "range",
@@ -34,11 +35,15 @@ export function showInterpolation(place, session, signal) {
     paintSheet(film, images, { columns });
     paint(ends[0], images, 0);
     paint(ends[1], images, columns - 1);
-    const loop = Array.from({ length: FRAMES }, (_, at) =>
-      session.input(between(0.5 - 0.5 * Math.cos((2 * Math.PI * at) / FRAMES))),
-    );
-    const labels = { tiles: shares, across: "way from the first image to the second" };
-    session.view = { name: "interpolation", rows: 1, columns, z, labels, film: { rows: 1, columns: 1, z: loop } };
+    const ways = Array.from({ length: FRAMES }, (_, at) => 0.5 - 0.5 * Math.cos((2 * Math.PI * at) / FRAMES));
+    const across = "way from the first image to the second";
+    const loop = {
+      rows: 1,
+      columns: 1,
+      z: ways.map((way) => session.input(between(way))),
+      labels: { tiles: ways.map(percent), across },
+    };
+    session.view = { name: "interpolation", rows: 1, columns, z, labels: { tiles: shares, across }, film: loop };
     place.dataset.drawn = "1";
   });
   const choose = async (end, source) => {

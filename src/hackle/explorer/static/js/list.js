@@ -2,10 +2,10 @@
 
 import { asked, remember } from "./address.js";
 import { listRuns } from "./api.js";
-import { h, notify, scoreText, setting } from "./dom.js";
+import { entryOf, h, notify, scoreText, setting, waiting } from "./dom.js";
 import { headingOf, parseFilter } from "./filter.js";
 import { shareOfWay, startOf, wayInWords } from "./levels.js";
-import { cell, cellTitle, levelsOf, matching, sorted, unpack } from "./rows.js";
+import { calledAt, cell, cellTitle, levelsOf, matching, sorted, unpack } from "./rows.js";
 import { Thumbnails } from "./thumbnails.js";
 import { filterWords, toolbar } from "./tools.js";
 
@@ -49,7 +49,7 @@ function recall() {
 }
 
 export async function showList(main, signal) {
-  main.append(h("p", { class: "waiting" }, "Reading runs…"));
+  main.append(waiting("Reading runs…"));
   recall();
   const table = unpack(await listRuns(state.protocol));
   if (signal.aborted) return;
@@ -224,8 +224,8 @@ class RunList {
       const order = state.key === key ? (state.descending ? "descending" : "ascending") : undefined;
       const button = h(
         "button",
-        { type: "button", data: { key }, onclick: () => sort(key) },
-        label,
+        { type: "button", data: entryOf(key) ? { key, term: entryOf(key) } : { key }, onclick: () => sort(key) },
+        h("span", {}, label),
         h("i", { "aria-hidden": "true" }),
       );
       return h("th", { scope: "col", class: kind === "text" ? "" : "number", "aria-sort": order }, button);
@@ -297,7 +297,7 @@ class RunList {
 
   row(row) {
     const id = cell(this.data, "id", row),
-      name = cell(this.data, "name", row),
+      [called, hash] = calledAt(this.data, row),
       status = cell(this.data, "status", row);
     const pick = (event) => {
       state.selected[event.target.checked ? "add" : "delete"](id);
@@ -307,7 +307,7 @@ class RunList {
       type: "checkbox",
       checked: state.selected.has(id),
       onchange: pick,
-      "aria-label": `Compare ${name}`,
+      "aria-label": `Compare ${called} ${hash}`.trim(),
     });
     const picture = status === "done" ? h("img", { alt: "", decoding: "async" }) : h("span", { class: "faint" }, "–");
     return h(
@@ -318,7 +318,8 @@ class RunList {
         "th",
         { scope: "row" },
         h("span", { class: `state ${status.replace(" ", "-")}`, title: status }),
-        h("a", { href: `#/run/${encodeURIComponent(id)}` }, name),
+        h("a", { href: `#/run/${encodeURIComponent(id)}`, title: hash || called }, called),
+        hash && h("small", {}, hash),
       ),
       this.pictured && h("td", { class: "tiny" }, picture),
       this.columns.map((key) => this.value(key, row)),

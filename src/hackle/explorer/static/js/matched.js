@@ -3,7 +3,7 @@
 
 import { asked, remember } from "./address.js";
 import { later, latest, matchLatents, readCaptured } from "./api.js";
-import { factorName, h, nats, notify, number } from "./dom.js";
+import { calledOf, factorName, h, nats, notify, number, term } from "./dom.js";
 import { heatMap } from "./heatmap.js";
 import { paintTraversal } from "./picture.js";
 
@@ -55,7 +55,7 @@ export async function showMatched(place, models, signal) {
     h(
       "section",
       { class: "card" },
-      h("h2", {}, "Latents, matched"),
+      h("h2", {}, term("Latents", "latents"), ", matched"),
       h("p", { class: "faint" }, note),
       order.map((at) => strips[at].element),
     ),
@@ -107,7 +107,7 @@ export async function showMatched(place, models, signal) {
         { class: "name" },
         tagOf(match.tag),
         `z${match.latent}`,
-        entry.kl === null ? null : h("small", {}, nats(entry.kl), " nats"),
+        entry.kl === null ? null : h("small", {}, nats(entry.kl), " ", term("nats")),
         match.sign < 0 ? h("small", {}, "reversed") : null,
         value,
       );
@@ -191,7 +191,7 @@ async function heatMaps(place, models, known, order, signal) {
       h(
         "section",
         { class: "card" },
-        h("h2", {}, tagOf(models[at].tag), models[at].run.name),
+        h("h2", {}, tagOf(models[at].tag), calledOf(models[at].run)[0]),
         factors.length
           ? heatMap({
               title: "information on factors, nats",

@@ -5,7 +5,7 @@ import { asked, remember } from "./address.js";
 import { COLORS, endsOf, legend, logarithmicTicks, shareOf, short, ticks } from "./chart.js";
 import { h, s, scoreText, setting } from "./dom.js";
 import { headingOf } from "./filter.js";
-import { cell, cellTitle } from "./rows.js";
+import { calledAt, cell, cellTitle } from "./rows.js";
 
 const NEAR = 24,
   MOST_AXES = 8,
@@ -132,7 +132,7 @@ class Plot {
     const facts = ["method", "strength", "seed", ...this.keysRead()].filter(
       (key, at, all) => this.table.columns.has(key) && all.indexOf(key) === at,
     );
-    this.said.textContent = `${cell(this.table, "name", row)}: ${facts
+    this.said.textContent = `${calledAt(this.table, row).filter(Boolean).join(" · ")}: ${facts
       .map((key) => `${headingOf(this.column(key))} ${textOf(this.table, key, row)}`)
       .join(", ")}`;
   }

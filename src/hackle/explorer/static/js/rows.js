@@ -1,5 +1,7 @@
 // The run list as columns: decoding, choosing and sorting, without a page.
 
+import { hasHash, setting, shortName } from "./dom.js";
+
 // A column has key, kind, better, numbers (NaN where nothing is known) and, for texts, words.
 export function unpack(answer) {
   const columns = new Map();
@@ -22,6 +24,16 @@ export const cellTitle = (table, key, row) => {
   const { titles, numbers } = table.columns.get(key);
   return titles?.[numbers[row]] ?? cell(table, key, row);
 };
+
+// What the run of a row is called, first as people would, then, if that is not its name, by its name.
+export function calledAt(table, row) {
+  const name = cell(table, "name", row),
+    { symbols, numbers } = table.columns.get("method");
+  if (!hasHash({ id: cell(table, "id", row), name })) return [name, ""];
+  const strength = cell(table, "strength", row);
+  const weight = Number.isNaN(strength) ? "" : `${symbols[numbers[row]]} = ${setting(strength)}`;
+  return [shortName(cellTitle(table, "method", row), weight, `seed ${cell(table, "seed", row)}`), name];
+}
 
 // The rows that fit every condition of a filter.
 export function matching(table, conditions) {

@@ -1,7 +1,7 @@
 // The page of one run: exploring, what was captured, training, record.
 
 import { readCaptured, readRun, readStep } from "./api.js";
-import { h, number, prose, tabBar, term } from "./dom.js";
+import { calledOf, explained, h, number, prose, tabBar, waiting } from "./dom.js";
 import { keep, recall } from "./bookmark.js";
 import { Session } from "./session.js";
 import { showExplore } from "./explore.js";
@@ -10,14 +10,6 @@ import { showTraining } from "./training.js";
 import { exportMenu } from "./exports.js";
 
 const EVERY = 3000;
-// Settings that the glossary has a word for.
-const WORDS = {
-  strength: "strength",
-  dataset: "data set",
-  architecture: "architecture",
-  latents: "latents",
-  correlation: "σ",
-};
 const TABS = [
   ["explore", "Explore"],
   ["captured", "What it captured"],
@@ -26,7 +18,7 @@ const TABS = [
 ];
 
 export async function showRun(main, id, tab, signal) {
-  main.append(h("p", { class: "waiting" }, "Opening the run…"));
+  main.append(waiting("Opening the run…"));
   const run = await readRun(id);
   if (signal.aborted) return;
   document.title = `${run.method ? run.title : run.name}, ${run.dataset ?? ""} – hackle explorer`;
@@ -35,7 +27,7 @@ export async function showRun(main, id, tab, signal) {
     .replaceChildren(
       h("a", { href: "#/" }, "Runs"),
       h("span", { "aria-hidden": "true" }, "›"),
-      h("span", { class: "here" }, run.name),
+      h("span", { class: "here", title: run.name }, calledOf(run)[0]),
     );
   // A run without weights shows first what there is of it.
   const instead = { training: "training", failed: "training", "scores only": "captured", unreadable: "record" }[
@@ -61,7 +53,7 @@ export async function showRun(main, id, tab, signal) {
         { class: "facts" },
         run.facts
           .filter((fact) => fact.telling)
-          .map(({ name, text }) => h("span", {}, Object.hasOwn(WORDS, name) ? term(text, WORDS[name]) : text)),
+          .map(({ name, text }) => h("span", {}, explained(name, text))),
       ),
       menu,
     ),
@@ -95,7 +87,7 @@ export async function showRun(main, id, tab, signal) {
             JSON.stringify(run.record, null, 2),
           ),
         );
-      panel.append(h("p", { class: "waiting" }, "Loading the model…"));
+      panel.append(waiting("Loading the model…"));
       if (!session || stale) {
         const before = session?.start?.row;
         session = await Session.open(id);

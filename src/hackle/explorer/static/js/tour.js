@@ -1,4 +1,5 @@
-// A tour in five steps for the first visit. It covers nothing that is needed, is left by Escape, and is remembered.
+// A tour in five steps for the first visit. It stands between the header and the page, which makes room for it, so that it
+// never covers what it speaks of; it is left by Escape, and remembered.
 
 import { h } from "./dom.js";
 
@@ -48,13 +49,28 @@ const card = h(
 );
 // Right after the header, so that the Tab key comes to it first.
 document.querySelector("header").after(card);
+// The page makes room in the next frame: an observer must not change what it observes.
+new ResizeObserver(() => requestAnimationFrame(makeRoom)).observe(card);
 let at = 0,
   looking = 0;
+
+function makeRoom() {
+  document.documentElement.style.setProperty("--tour", `${card.offsetHeight}px`);
+  show(document.querySelector(".toured"));
+  dispatchEvent(new Event("resize"));
+}
 
 function mark(element) {
   for (const old of document.querySelectorAll(".toured")) old.classList.remove("toured");
   element?.classList.add("toured");
-  element?.scrollIntoView({ block: "nearest" });
+  show(element);
+}
+
+// What is higher than the room for it is shown from its beginning, below the card and whatever else stays above it.
+function show(element) {
+  if (!element) return;
+  const room = innerHeight - parseFloat(getComputedStyle(element).scrollMarginTop);
+  element.scrollIntoView({ block: element.offsetHeight > room ? "start" : "nearest" });
 }
 
 // What a step speaks of may still be loading.
