@@ -148,7 +148,12 @@ function scores(runs) {
     return h(
       "tr",
       {},
-      h("th", { scope: "row" }, explained(first.metric, metricName(first.metric)), h("small", {}, first.representation)),
+      h(
+        "th",
+        { scope: "row" },
+        explained(first.metric, metricName(first.metric)),
+        h("small", {}, first.representation),
+      ),
       values.map((value, at) =>
         h(
           "td",

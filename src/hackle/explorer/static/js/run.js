@@ -51,9 +51,7 @@ export async function showRun(main, id, tab, signal) {
       h(
         "p",
         { class: "facts" },
-        run.facts
-          .filter((fact) => fact.telling)
-          .map(({ name, text }) => h("span", {}, explained(name, text))),
+        run.facts.filter((fact) => fact.telling).map(({ name, text }) => h("span", {}, explained(name, text))),
       ),
       menu,
     ),
