@@ -85,7 +85,8 @@ export function nearest(list, wanted) {
   return Math.abs(list[high] - wanted) < Math.abs(list[low] - wanted) ? high : low;
 }
 
-// axes: what stands on them, such as {x: "step", y: "nats"}; named: the text of a value of x, where it has a name. within: the ends of the x axis where they are not those of
+// axes: what stands on them, such as {x: "step", y: "nats"}; named: the text of a value of x, where it has a
+// name. within: the ends of the x axis where they are not those of
 // the data. link: shared with other charts. zoom: called with the ends that the user has dragged out, null for all. A
 // series may have `raw`: its values before smoothing, drawn behind it.
 export function lineChart({
@@ -181,7 +182,8 @@ export function lineChart({
     values.forEach((value, place) => {
       value.textContent = texts[place];
     });
-    caption.textContent = `${title} at ${axes.x ? `${axes.x} ` : ""}${named?.(x) ?? number(x)}${values.length ? "" : `: ${texts[0]}`}`;
+    const place = `${axes.x ? `${axes.x} ` : ""}${named?.(x) ?? number(x)}`;
+    caption.textContent = `${title} at ${place}${values.length ? "" : `: ${texts[0]}`}`;
   };
   link.readers.push(read);
   drags(chart, { link, zoom, WIDTH, height, ends: [x0, x1], longest });

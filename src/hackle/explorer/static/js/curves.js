@@ -135,7 +135,8 @@ export class CurvePanel {
     this.said.replaceChildren(
       ...[
         look.smoothing > 0 &&
-          `Smoothed by an exponential moving average of weight ${number(look.smoothing, 2)}, corrected for its start; ` +
+          `Smoothed by an exponential moving average of weight ${number(look.smoothing, 2)}, ` +
+            "corrected for its start; " +
             "the values themselves are the faint lines. ",
         hidden && "A logarithmic axis leaves out values that are not positive.",
       ].filter(Boolean),

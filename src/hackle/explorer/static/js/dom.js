@@ -150,7 +150,8 @@ export const explained = (key, text) => (entryOf(key) ? term(text, entryOf(key))
 // What is being waited for, where nobody knows how far it is.
 export const waiting = (text) => h("p", { class: "waiting" }, h("progress", { "aria-label": text }), text);
 
-// Runs of a study have no names but the hashes of their records, after their folder's name if there are several folders.
+// Runs of a study have no names but the hashes of their records, after their folder's name if there are several
+// folders.
 export const hasHash = ({ id, name }) => name.split("/").at(-1) === id.split(".").at(-1);
 // What was trained, in a few words: method, weight and seed.
 export const shortName = (method, weight, seed) => [method, weight, seed].filter(Boolean).join(", ");

@@ -212,7 +212,8 @@ function factorPanel(session, signal) {
     };
   });
   const unknown = h("p", { class: "faint", role: "status" });
-  // The sliders stand at the factors of the image that is shown as the start, the nearest one where a combination does not
+  // The sliders stand at the factors of the image that is shown as the start, the nearest one where a combination
+  // does not
   // exist; of a picture from elsewhere no factor is known.
   const refresh = () => {
     if (busy) return;

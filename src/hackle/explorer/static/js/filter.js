@@ -1,4 +1,5 @@
-// The language of filters: which rows a text such as `MIG > 0.01, method is not β-VAE` keeps, and how it reads in words.
+// The language of filters: which rows a text such as `MIG > 0.01, method is not β-VAE` keeps, and how it reads in
+// words.
 //
 //   filter     conditions, one after another, with "and" or a comma between them or nothing; all of them must hold
 //   condition  COLUMN < > <= >= ≤ ≥ NUMBER
@@ -229,7 +230,8 @@ export const without = (text, { from, to }) =>
 
 const quoted = (word) => (/[\s,<>=≤≥≠]/.test(word) ? `"${word}"` : word);
 
-// The text with `COLUMN is VALUE` in place of what it said so far of that column's value; without it where none is given.
+// The text with `COLUMN is VALUE` in place of what it said so far of that column's value; without it where none
+// is given.
 export function withValue(text, columns, column, word) {
   const { conditions } = parseFilter(text, columns);
   const known = conditions.find((one) => one.key === column.key && one.sign === "=");

@@ -15,7 +15,8 @@ export function shareOfWay(score, low, reference) {
 export const startOf = ({ chance, least }) => chance ?? least ?? null;
 
 export const wayInWords = ({ chance, least, reference }) =>
-  `from ${scoreText(startOf({ chance, least }))}, ${chance === null || chance === undefined ? "the least there is" : "by chance"}, ` +
+  `from ${scoreText(startOf({ chance, least }))}, ` +
+  `${chance === null || chance === undefined ? "the least there is" : "by chance"}, ` +
   `to ${scoreText(reference)}, of perfect codes`;
 
 export function scoreBar(score, levels) {

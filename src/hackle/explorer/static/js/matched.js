@@ -47,9 +47,11 @@ export async function showMatched(place, models, signal) {
   const strips = known.map((row, at) => strip(row, at));
   const note =
     by === "information"
-      ? "Latents with like information on the factors stand in one row, matched by the Hungarian method to those of A; " +
+      ? "Latents with like information on the factors stand in one row, matched by the Hungarian method " +
+        "to those of A; " +
         "a reversed one falls where that of A rises. A slider moves the whole row."
-      : "These models have no factors in common: latents stand in the order of their use. A slider moves the whole row.";
+      : "These models have no factors in common: latents stand in the order of their use. " +
+        "A slider moves the whole row.";
   const maps = h("div", { class: "columns maps", style: { "--count": models.length } });
   place.replaceChildren(
     h(

@@ -60,7 +60,8 @@ export function showPad(place, session, signal) {
     ),
   );
 
-  // The values of either side: each class once. The tiles stand at their values, so the ends of the range are in the middle
+  // The values of either side: each class once. The tiles stand at their values, so the ends of the range are in
+  // the middle
   // of the outermost tiles.
   const values = (key) => session.levels(chosen[key], most);
   const toShare = (key) => {

@@ -1,4 +1,5 @@
-// All runs of the list in one picture: a scatter plot of two columns, or parallel coordinates of several. Dots and lines
+// All runs of the list in one picture: a scatter plot of two columns, or parallel coordinates of several. Dots
+// and lines
 // of one colour are one path, so that thousands are no burden; the pointer finds the nearest run.
 
 import { asked, remember } from "./address.js";
