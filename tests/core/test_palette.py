@@ -43,6 +43,7 @@ def test_every_variable_that_a_page_uses_is_there() -> None:
             "--columns",
             "--natural",
             "--start",
+            "--tour",
             "--bar-soft",
             "--deepest",
             "--c",

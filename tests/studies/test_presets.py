@@ -187,6 +187,7 @@ def test_every_method_with_a_weight_takes_a_strength() -> None:
         "ada-ml-vae": "beta",
         "adversarial-autoencoder": "gamma",
         "annealed-vae": "c_max",
+        "autoregressive-vae": "beta",
         "beta-tcvae": "beta",
         "beta-vae": "beta",
         "control-vae": "c_max",

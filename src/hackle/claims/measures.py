@@ -106,10 +106,13 @@ def _trend(rows: Frame, values: Column, along: str) -> Units | None:
 
     def statistic(kept: NDArray[np.intp]) -> float:
         models = [sweep[sweep["seed"].isin(seeds[kept])] for sweep in sweeps]
-        return float(np.nanmean([spearman(part["value"], part[along], constant=0.0) for part in models]))
+        found = [spearman(part["value"], part[along], constant=0.0) for part in models]
+        known = [value for value in found if value == value]
+        return float(np.mean(known)) if known else np.nan
 
     found = jackknife(statistic, len(seeds)) if len(seeds) > 1 else np.array([statistic(np.arange(1))])
-    return correlations(found, round(len(rows) / len(seeds)), points)
+    found = found[np.isfinite(found)]
+    return correlations(found, round(len(rows) / len(seeds)), points) if len(found) else None
 
 
 def gap(upper: str, lower: str, logarithms: bool = False) -> Measure:

@@ -40,7 +40,7 @@ def conditional_information(
     which q(z) is averaged, the points themselves by default; it must contain them. `samples` draws are taken from each
     point with `seed`; densities are computed on `device`.
 
-    >>> means, logvars = [[-2.0, -2.0], [2.0, 2.0]], [[-9.0, -9.0]] * 2
+    >>> means, logvars = [[-2.0, -2.0], [2.0, 2.0]] * 20, [[-9.0, -9.0]] * 40
     >>> round(conditional_information(means, logvars, 0), 4), abs(conditional_information(means, logvars, 0, [1])) < 1e-9
     (0.6931, True)
     """
@@ -74,7 +74,7 @@ def multivariate_information(
 ) -> Floats:
     """I(x; z_i; z_j) of every pair of codes, (c, c), with I(x; z_i) on the diagonal; arguments as above.
 
-    >>> multivariate_information([[-2.0, -2.0], [2.0, 2.0]], [[-9.0, -9.0]] * 2).round(4)
+    >>> multivariate_information([[-2.0, -2.0], [2.0, 2.0]] * 20, [[-9.0, -9.0]] * 40).round(4)
     array([[0.6931, 0.6931],
            [0.6931, 0.6931]])
     """

@@ -75,6 +75,7 @@ def in_bytes(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 def _expanded(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
     found = {}
+    in_bytes = any(name.endswith(_SCALE) for name in tensors)
     for name, value in tensors.items():
         if name.endswith(_SCALE):
             continue
@@ -85,7 +86,7 @@ def _expanded(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
             if not scale.is_floating_point() or not scale.isfinite().all():
                 raise SafetensorError(f"the scales of {name} are no finite numbers")
             value = value.float() * scale.float()
-        elif value.dtype == torch.int8:
+        elif in_bytes and value.dtype == torch.int8:
             raise SafetensorError(f"{name} is stored in bytes and has no scales")
         found[name] = value
     return found
