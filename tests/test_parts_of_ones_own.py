@@ -154,7 +154,8 @@ def test_the_claim_is_judged_and_the_page_shows_it(folder: Path) -> None:
 
 def test_the_explorer_lists_the_runs_and_parts_are_told_apart(folder: Path) -> None:
     """Listing a folder imports nothing, and a run of classes of one's own is opened only by those who trust it."""
-    from hackle.train.model import Model, ModelError, peek_record
+    from hackle.train.model import Model
+    from hackle.train.record_files import ModelError, peek_record
 
     kept = sorted((folder / "study" / "runs").iterdir())
     run, _ = peek_record(kept[0])

@@ -25,7 +25,7 @@ from hackle.pictures import show
 from hackle.scoring.registry import METRICS
 from hackle.train import fit
 from hackle.train.fleet import Fleet
-from hackle.train.model import read_record
+from hackle.train.record_files import read_record
 
 
 @pytest.fixture

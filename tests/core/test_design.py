@@ -38,7 +38,7 @@ from hackle.report.study_scores import score_data
 from hackle.report.study_sections import setting_names
 from hackle.store import FILE, Store, read
 from hackle.studies.folder import LABEL, label_of
-from hackle.train.model import read_record
+from hackle.train.record_files import read_record
 from made_up_outcomes import made_up, made_up_run
 
 folder = Path(sys.argv[1])

@@ -14,7 +14,7 @@ from hackle.core.types import Adam
 from hackle.explorer import create_app
 from hackle.nets import Adversarial
 from hackle.objectives import VAE, BetaVAE, InfoGAN
-from hackle.train.model import write_record
+from hackle.train.record_files import write_record
 from train.test_fleet import small_run
 
 

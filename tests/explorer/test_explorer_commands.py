@@ -20,7 +20,7 @@ from hackle.explorer.commands import train_command
 from hackle.nets import MLP
 from hackle.store import Store
 from hackle.studies.presets import default_run, method_at
-from hackle.train.model import run_of_record
+from hackle.train.record_files import run_of_record
 from made_up_outcomes import made_up, made_up_run
 
 RUNS = {

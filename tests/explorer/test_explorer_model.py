@@ -21,7 +21,8 @@ from hackle.nets import MLP
 from hackle.objectives import VAE, FactorVAE
 from hackle.pictures import Look
 from hackle.train.fleet import Fleet
-from hackle.train.model import Model, write_record
+from hackle.train.model import Model
+from hackle.train.record_files import write_record
 from train.test_fleet import small_run
 
 pytestmark = needs_chromium

@@ -17,7 +17,8 @@ from hackle.core.types import Run, RunError
 from hackle.nets import MLP, Adversarial, Convolutional, ResNet, Sharing, Split
 from hackle.nets.layers import Blocks, Down, Linear, Same, Three, Up, initialised
 from hackle.objectives import VAE
-from hackle.train.model import Model, read_record
+from hackle.train.model import Model
+from hackle.train.record_files import read_record
 
 ARCHITECTURES = [Convolutional(), Split(hidden=16), Sharing(), ResNet(), MLP((30,))]
 LAYERS: list[tuple[Any, Any]] = [

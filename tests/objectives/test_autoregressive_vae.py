@@ -25,7 +25,8 @@ from hackle.scoring.models import score
 from hackle.scoring.registry import ScoreError
 from hackle.train.fleet import Fleet, build_networks
 from hackle.train.held_out import held_out_images, held_out_terms
-from hackle.train.model import Model, ModelError
+from hackle.train.model import Model
+from hackle.train.record_files import ModelError
 
 
 def close(found: Any, expected: Any) -> None:

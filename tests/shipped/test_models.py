@@ -26,7 +26,8 @@ from hackle.shipped.models import cards
 from hackle.store import Store, read
 from hackle.store.run_folders import read_scores
 from hackle.store.tables import Outcome
-from hackle.train.model import WEIGHTS, Model, ModelError
+from hackle.train.model import WEIGHTS, Model
+from hackle.train.record_files import ModelError
 from hackle.train.start import find_start
 from hackle.train.weights import in_bytes
 

@@ -10,7 +10,7 @@ import pytest
 
 import hackle
 from hackle.store import Store, StoreError
-from hackle.train.model import write_record
+from hackle.train.record_files import write_record
 from made_up_outcomes import made_up
 
 

@@ -15,7 +15,8 @@ from safetensors.torch import load_file, save_file
 
 from hackle.objectives import VAE, BetaVAE
 from hackle.train import fit
-from hackle.train.model import Model, ModelError, read_record
+from hackle.train.model import Model
+from hackle.train.record_files import ModelError, read_record
 from train.test_fleet import small_run
 
 

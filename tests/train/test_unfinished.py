@@ -14,7 +14,7 @@ from hackle.objectives import VAE, FactorVAE
 from hackle.train.checkpoints import Checkpoints, Snapshot
 from hackle.train.curves import Curves
 from hackle.train.fleet import Fleet
-from hackle.train.model import ModelError, write_record
+from hackle.train.record_files import ModelError, write_record
 from hackle.train.unfinished import checkpoint_in, load_unfinished, step_in
 from train.test_fleet import small_run
 

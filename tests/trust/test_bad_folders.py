@@ -19,7 +19,8 @@ from hackle.core.types import HackleError
 from hackle.objectives import Tripod
 from hackle.pictures import axes_of
 from hackle.train.curves import read_curves
-from hackle.train.model import Model, ModelError
+from hackle.train.model import Model
+from hackle.train.record_files import ModelError
 
 pytest.importorskip("fastapi")
 pytest.importorskip("httpx")

@@ -34,7 +34,8 @@ from hackle.store.run_folders import read_scores
 from hackle.store.tables import Outcome
 from hackle.studies.folder import read_wanted
 from hackle.train.curves import read_curves
-from hackle.train.model import Model, load_weights, peek_record, read_record
+from hackle.train.model import Model, load_weights
+from hackle.train.record_files import peek_record, read_record
 from hackle.train.sampling import check_data
 
 pytest.importorskip("fastapi")

@@ -23,7 +23,8 @@ from hackle.report import write_run_page
 from hackle.scoring.models import score
 from hackle.scoring.protocol import PROTOCOLS
 from hackle.train import fit
-from hackle.train.model import RECORD, Model, read_record
+from hackle.train.model import Model
+from hackle.train.record_files import RECORD, read_record
 
 PROTOCOL = PROTOCOLS["locatello2019"].smaller(0.05)
 TRAINED = "factor-vae/dsprites"

@@ -160,7 +160,8 @@ def _fit(
     from hackle.scoring.protocol import QUICK
     from hackle.scoring.registry import choose_metrics
     from hackle.train import Stopped, fit
-    from hackle.train.model import WEIGHTS, peek_record
+    from hackle.train.model import WEIGHTS
+    from hackle.train.record_files import peek_record
 
     choose_metrics(options.score_metrics, QUICK, strictly=True)
     every, code_of_ones_own = options.score_every, ["--trust"] if own_parts(run) else []
@@ -223,7 +224,7 @@ class ResumeOptions(LoopOptions):
 
 def _resume(words: list[str]) -> None:
     from hackle.train import find_device
-    from hackle.train.model import read_record
+    from hackle.train.record_files import read_record
 
     options = run_command(ResumeOptions, "train", words)
     if not options.resume:

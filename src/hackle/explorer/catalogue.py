@@ -30,7 +30,8 @@ from hackle.store.entries import read_entry
 from hackle.store.run_folders import SCORES, read_scores
 from hackle.train.curves import FILE as CURVES
 from hackle.train.curves import read_curves
-from hackle.train.model import RECORD, WEIGHTS, peek_record
+from hackle.train.model import WEIGHTS
+from hackle.train.record_files import RECORD, peek_record
 
 RUNS = "runs"
 DEPTH = 3

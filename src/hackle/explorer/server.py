@@ -28,7 +28,7 @@ from hackle.explorer.guard import Guard, is_loopback
 from hackle.explorer.patience import PatientProtocol
 from hackle.explorer.routes import make_routes
 from hackle.explorer.workbench import Busy, Missing, Workbench
-from hackle.train.model import ModelError
+from hackle.train.record_files import ModelError
 
 STATIC = Path(__file__).parent / "static"
 PORT = 8421

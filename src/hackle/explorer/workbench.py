@@ -23,7 +23,8 @@ from hackle.explorer.gathered import Gathered
 from hackle.metrics.likelihood import active_units
 from hackle.pictures import Axis, Captured, Look, axes_of, importance_for, to_bytes
 from hackle.pictures.captured import informativeness_of
-from hackle.train.model import WEIGHTS, Model, run_of_record
+from hackle.train.model import WEIGHTS, Model
+from hackle.train.record_files import run_of_record
 from hackle.train.unfinished import checkpoint_in, load_unfinished, step_in
 
 T = TypeVar("T")

@@ -16,7 +16,7 @@ from hackle.core.untrusted import file_inside, is_text, read_json
 from hackle.store.results import Store, read
 from hackle.store.schema import FILE, StoreError, connect, create_tables
 from hackle.store.tables import Outcome, with_record_fields
-from hackle.train.model import RECORD, peek_record
+from hackle.train.record_files import RECORD, peek_record
 
 SCORES = "scores.json"
 

@@ -22,7 +22,8 @@ from hackle.train.curves import FILE as CURVES
 from hackle.train.curves import Curves, as_lines, write_curves
 from hackle.train.errors import TrainingError
 from hackle.train.lengthening import longer
-from hackle.train.model import RECORD, WEIGHTS, peek_record, read_continued, write_record
+from hackle.train.model import WEIGHTS
+from hackle.train.record_files import RECORD, peek_record, read_continued, write_record
 
 _OF_WEIGHTS = ("scores.json", "pictures")
 """Files that other commands have derived from a run's weights in its folder."""

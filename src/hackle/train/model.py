@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, get_args
 
@@ -15,21 +14,14 @@ from safetensors import SafetensorError
 from torch import Tensor, nn
 from torch.utils._pytree import tree_map
 
-from hackle import __version__
-from hackle.core.files import replacing
 from hackle.core.method import Code, about
-from hackle.core.reading import ALLOW, from_json
-from hackle.core.records import record_hash, to_json, type_name
-from hackle.core.regimes import Drawing, Labels, Pairs
-from hackle.core.scored import Scored
-from hackle.core.sources import source_hashes, warn_of_changes
-from hackle.core.types import Adam, HackleError, Run
-from hackle.core.untrusted import file_inside, is_text, read_json
-from hackle.datasets import needs_trust
-from hackle.nets import ARCHITECTURES, Own
-from hackle.objectives import OBJECTIVES
+from hackle.core.records import type_name
+from hackle.core.types import HackleError, Run
+from hackle.core.untrusted import file_inside, is_text
+from hackle.nets import Own
 from hackle.train.export import Exported, Part, PlainDecoder, PlainEncoder, export_model, plain_part, used_networks
 from hackle.train.fleet import build_networks
+from hackle.train.record_files import CLASSES, RECORD, ModelError, read_record, record_text
 from hackle.train.weights import (
     difference,
     in_bytes,
@@ -40,16 +32,7 @@ from hackle.train.weights import (
     shapes_of,
 )
 
-RECORD, WEIGHTS = "run.json", "weights.safetensors"
-_CLASSES: dict[str, type] = {
-    type_name(cls): cls
-    for cls in (Run, Adam, Drawing, Pairs, Labels, Scored, *OBJECTIVES.values(), *ARCHITECTURES.values())
-    if isinstance(cls, type)
-}
-_MOST_RECORD = 2**20
-"""The most bytes of a run.json."""
-_MOST_VALUES = 2**24
-"""The most numbers in one image: 4096 × 4096 pixels of one channel."""
+WEIGHTS = "weights.safetensors"
 
 
 def images_at_once(device: torch.device) -> int:
@@ -64,106 +47,6 @@ _SLACK = 1e-4
 """How far floats may lie outside [0, 1], as pixels that were resized or computed do."""
 
 
-class ModelError(HackleError):
-    """A run folder that cannot be read."""
-
-
-def _record_text(run: Run, shape: tuple[int, int, int], continues: Sequence[Mapping[str, Any]] = ()) -> str:
-    """What run.json holds. A record that could not be read back, say of a class defined inside a function, is
-    refused."""
-    text: dict[str, Any] = {
-        "hackle": __version__,
-        "hash": record_hash(run),
-        "shape": list(shape),
-        "record": to_json(run),
-    }
-    if continues:
-        text["continues"] = list(continues)
-    if sources := source_hashes(run):
-        text["sources"] = sources
-    try:
-        from_json(text["record"], _CLASSES, trust=True)
-    except ValueError as error:
-        raise ModelError(f"this run could be saved but not read again: {error}") from error
-    return json.dumps(text, indent=2) + "\n"
-
-
-def write_record(
-    folder: Path, run: Run, shape: tuple[int, int, int], continues: Sequence[Mapping[str, Any]] = ()
-) -> None:
-    """Write run.json: the record, its hash, the image shape and the version that wrote it.
-
-    continues: the runs that this one continues, each with its hash and its steps, the earliest first.
-    """
-    with replacing(folder / RECORD) as partial:
-        partial.write_text(_record_text(run, shape, continues))
-
-
-def read_continued(folder: Path) -> list[dict[str, Any]]:
-    """The runs that the one in a folder continues, as given to `write_record`."""
-    path = file_inside(folder, RECORD)
-    content = read_json(path, _MOST_RECORD) if path is not None else {}
-    known = content.get("continues", []) if isinstance(content, dict) else []
-    return [one for one in known if isinstance(one, dict)] if isinstance(known, list) else []
-
-
-def read_record(folder: Path, *, trust: bool = False) -> tuple[Run, tuple[int, int, int]]:
-    """The run and the image shape that a run folder holds.
-
-    trust: import the classes that the record names if they are neither hackle's nor a plugin's, and follow links that leave
-    the folder.
-    """
-    return _read(folder, trust=trust)
-
-
-def peek_record(folder: Path) -> tuple[Run, tuple[int, int, int]]:
-    """The same for lists and tables: nothing is imported, and stand-ins replace records that would need it."""
-    return _read(folder, stand_ins=True)
-
-
-def run_of_record(record: Any) -> Run:
-    """A run from its record's JSON, for commands and tables: nothing is imported, as in `peek_record`."""
-    run = from_json(record, _CLASSES, stand_ins=True)
-    if not isinstance(run, Run):
-        raise ModelError(f"the record is a {type(run).__name__}; expected a Run")
-    return run
-
-
-def _read(folder: Path, *, trust: bool = False, stand_ins: bool = False) -> tuple[Run, tuple[int, int, int]]:
-    path = folder / RECORD
-    try:
-        if file_inside(folder, RECORD, follow=trust) is None:
-            raise ModelError(
-                f"{folder} holds no run: there is no {RECORD} in it. Train one with `hackle train … --out {folder}`"
-            )
-        content = read_json(path, _MOST_RECORD)
-        if not isinstance(content, dict):
-            raise ValueError(f"it holds a {type(content).__name__}; expected an object with shape and record")
-        if missing := {"shape", "record"} - content.keys():
-            raise ValueError(f"it has no {' and no '.join(sorted(missing))}")
-        run = from_json(content["record"], _CLASSES, trust=trust, stand_ins=stand_ins)
-        if not isinstance(run, Run):
-            raise ValueError(f"the record is a {type(run).__name__}; expected a Run")
-        if not trust and not stand_ins and needs_trust(run.dataset):
-            raise ValueError(f"its data set is {run.dataset!r:.80}, code that would be imported and called. {ALLOW}")
-        if not stand_ins:
-            warn_of_changes(run, content.get("sources"), folder, trust=trust)
-        return run, _checked_shape(content["shape"])
-    except ValueError as error:
-        raise ModelError(f"{path} is not a run record this version can read: {error}") from error
-
-
-def _checked_shape(shape: Any) -> tuple[int, int, int]:
-    sizes = shape if isinstance(shape, list) and len(shape) == 3 else ()
-    if not sizes or any(type(size) is not int or size < 1 for size in sizes) or math.prod(sizes) > _MOST_VALUES:
-        raise ValueError(
-            f"shape is {repr(shape)[:60]}; expected height, width and channels, three whole numbers from 1 whose product is at "
-            f"most {_MOST_VALUES:,}"
-        )
-    height, width, channels = sizes
-    return height, width, channels
-
-
 def _check_weights(run: Run, shape: tuple[int, int, int], path: Path) -> None:
     """Refuse weights whose shapes are not those of the record's networks, before a network takes up memory.
 
@@ -172,7 +55,7 @@ def _check_weights(run: Run, shape: tuple[int, int, int], path: Path) -> None:
     there = shapes_in(path)
     if run.latents > sum(map(math.prod, there.values())):
         raise SafetensorError(f"it has fewer numbers than the record has latents, {run.latents:,}")
-    known = all(type_name(type(part)) in _CLASSES for part in (run.method, run.architecture))
+    known = all(type_name(type(part)) in CLASSES for part in (run.method, run.architecture))
     try:
         wanted = shapes_of(run, shape)
     except HackleError:
@@ -385,7 +268,7 @@ class Model:
         folder = Path(folder)
         if (folder / RECORD).exists():
             raise ModelError(f"{folder} holds a run already; choose another folder")
-        record = _record_text(self.run, self.shape)
+        record = record_text(self.run, self.shape)
         folder.mkdir(parents=True, exist_ok=True)
         weights, left_out = self.weights(), self.left_out
         if compact:

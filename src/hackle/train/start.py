@@ -22,7 +22,8 @@ from hackle.core.types import HackleError, Run
 from hackle.core.untrusted import UntrustedError, file_inside, is_text
 from hackle.train.errors import TrainingError
 from hackle.train.fleet import build_networks
-from hackle.train.model import WEIGHTS, Model, peek_record
+from hackle.train.model import WEIGHTS, Model
+from hackle.train.record_files import peek_record
 from hackle.train.weights import Shapes, difference, load_tensors, shapes_in, shapes_of
 
 Shape = tuple[int, int, int]

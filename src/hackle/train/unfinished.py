@@ -21,7 +21,8 @@ from hackle.train.checkpoints import NAME, Checkpoints, Snapshot
 from hackle.train.errors import DamagedCheckpoint
 from hackle.train.fleet import build_networks
 from hackle.train.layout import Layout
-from hackle.train.model import Model, ModelError, read_record
+from hackle.train.model import Model
+from hackle.train.record_files import ModelError, read_record
 from hackle.train.weights import shapes_of
 
 
