@@ -295,12 +295,9 @@ def test_no_network_holds_state_between_batches() -> None:
         assert not list(nn.ModuleDict(networks).buffers())
 
 
-@pytest.mark.gpu
-@every_method
-def test_cuda_follows_the_cpu(name: str, squares: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def cuda_follows_the_cpu(runs: list[Run], squares: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Through whatever a fleet makes of its steps there, such as one graph that it replays."""
     monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
-    runs = [run_of(name, seed) for seed in range(2)]
     here = fleet_of(runs, squares.images_on("cpu"), squares.factors, squares.shape, 6)
     there = Fleet(runs, squares.images_on("cuda"), squares.factors, squares.shape, "cuda")
     for _ in range(6):
@@ -311,3 +308,20 @@ def test_cuda_follows_the_cpu(name: str, squares: Any, monkeypatch: pytest.Monke
             # Weights that differ by 1e-6 of themselves move Tripod's second differences across kinks and levels: by 0.07.
             loose = 0.15 if term == "hessian_penalty" else 1e-2
             assert found[term] == pytest.approx(value, rel=1e-2, abs=loose), term
+
+
+@pytest.mark.gpu
+@every_method
+def test_cuda_follows_the_cpu(name: str, squares: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    cuda_follows_the_cpu([run_of(name, seed) for seed in range(2)], squares, monkeypatch)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(
+    "method",
+    [BetaTCVAE(estimator="leave-one-out"), BetaTCVAE(estimator="stratified"), InfoGAN(stops_early=True, **CODES)],
+    ids=["leave-one-out", "stratified", "stops-early"],
+)
+def test_cuda_follows_the_cpu_in_variants(method: Any, squares: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = [replace(run_of(method.name, seed), method=method) for seed in range(2)]
+    cuda_follows_the_cpu(runs, squares, monkeypatch)

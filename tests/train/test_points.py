@@ -91,6 +91,22 @@ def test_a_fleet_and_an_interrupted_run_have_the_points_of_the_run_alone(
         np.testing.assert_allclose(together[name], alone[name], rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.gpu
+@pytest.mark.usefixtures("small_kim")
+def test_points_on_cuda_are_the_runs_own_and_leave_weights_alone(tmp_path: Path, copied_squares: Any) -> None:
+    """Between replays of the fleet's graph, whose memory the scoring must not touch."""
+    plain = [small_run(FACTOR, seed, steps=9) for seed in range(2)]
+    runs = [replace(run, scored=SCORED) for run in plain]
+    for name, members in (("plain", plain), ("scored", runs), ("alone", runs[1:])):
+        fit(members, out=tmp_path / name, dataset=copied_squares, device="cuda", progress=False)
+    for before, after in zip(plain, runs, strict=True):
+        assert_equal_weights(tmp_path / "plain" / record_hash(before), tmp_path / "scored" / record_hash(after))
+    together, alone = (read_curves(tmp_path / name / record_hash(runs[1])) for name in ("scored", "alone"))
+    assert scored_steps(together) == [3, 6, 9]
+    for name in ("score_factor_vae", "score_true_tc"):
+        np.testing.assert_array_equal(together[name], alone[name])
+
+
 @pytest.mark.usefixtures("small_kim")
 def test_a_study_stores_them_with_the_curves(
     tmp_path: Path, copied_squares: Any, monkeypatch: pytest.MonkeyPatch
