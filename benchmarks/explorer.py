@@ -4,19 +4,23 @@ The slider: a model with ordinary networks on 64 × 64 images, ten latents. Each
 the time is taken until the frame after the picture's canvas has changed. The list: a store of 12,600 made-up runs with the
 scores of the six metrics and more, read at the server's start; from navigation until the first rows have been painted.
 
-Run: python benchmarks/explorer.py [--runs 12600] [--moves 200] [--root DATA]
+With `--against COMMIT` both are measured of that commit as well, taken from this repository's history: a server of each in a
+process of its own, the same runs, and visits that alternate, so that whatever else the machine does meets both.
+
+Run: python benchmarks/explorer.py [--runs 12600] [--moves 200] [--root DATA] [--against COMMIT] [--out FILE]
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 import socket
+import subprocess
+import sys
 import tempfile
-import threading
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -39,6 +43,9 @@ QUIET = (
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"),
     *("--disable-component-update", "--disable-sync"),
 )
+
+TOURED = "localStorage.setItem('hackle-tour', 'seen')"
+"""A visitor who has taken the tour."""
 
 SLIDER = """
 async ([moves]) => {
@@ -99,87 +106,135 @@ def fill_store(folder: Path, count: int) -> None:
             store.add(Outcome(run, "done", scores=scores(rng)))
 
 
-@contextmanager
-def serving(folder: Path, root: str | None) -> Iterator[str]:
-    """A server on a free port; its address."""
+def serve(folder: Path, root: str | None) -> None:
+    """Serve the explorer of a folder on a free port, whose address is printed, until the process is ended."""
     import uvicorn
 
     from hackle.explorer import create_app
 
     listening = socket.create_server(("127.0.0.1", 0))
-    server = uvicorn.Server(uvicorn.Config(create_app(folder, root=root), log_level="error"))
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{listening.getsockname()[1]}/"
-    finally:
-        server.should_exit = True
-        thread.join(10)
-        listening.close()
+    app = create_app(folder, root=root)
+    print(f"http://127.0.0.1:{listening.getsockname()[1]}/", flush=True)
+    uvicorn.Server(uvicorn.Config(app, log_level="error")).run(sockets=[listening])
 
 
-def report(name: str, times: list[float], most: tuple[float, float]) -> None:
+@contextmanager
+def serving(source: Path, folder: Path, root: str | None) -> Iterator[str]:
+    """A server of the package in this source tree, in a process of its own; its address."""
+    command = [sys.executable, __file__, "--serve", str(folder), *([] if root is None else ["--root", root])]
+    environment = {**os.environ, "PYTHONPATH": str(source / "src")}
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        try:
+            yield server.stdout.readline().strip()
+        finally:
+            server.terminate()
+
+
+@contextmanager
+def source_of(commit: str | None) -> Iterator[dict[str, Path]]:
+    """The source trees to measure, by name: this one, and that of a commit in a folder that is removed afterwards."""
+    here = Path(__file__).resolve().parents[1]
+    if commit is None:
+        yield {"now": here}
+        return
+    with tempfile.TemporaryDirectory() as place:
+        packed = subprocess.run(["git", "-C", here, "archive", commit, "src"], check=True, stdout=subprocess.PIPE)
+        subprocess.run(["tar", "-x", "-C", place], check=True, input=packed.stdout)
+        yield {commit: Path(place), "now": here}
+
+
+def said(name: str, times: list[float], most: float) -> str:
     middle, high = np.percentile(times, [50, 95])
-    print(
-        f"{name}: median {middle:.0f} ms (at most {most[0]:.0f}), 95% {high:.0f} ms (at most {most[1]:.0f}), "
-        f"largest {max(times):.0f} ms, {len(times)} times"
-    )
+    return f"{name}: median {middle:.0f} ms (at most {most:.0f}), 95% {high:.0f} ms, {len(times)} times"
 
 
-def measure_slider(browser: Any, moves: int, root: str | None, dataset: str) -> None:
-    with tempfile.TemporaryDirectory() as place:
-        run = default_run("beta-vae", dataset)
-        model = Model(run, load(dataset, root).shape)
-        for parameter in model.networks["decoder"].parameters():
-            # Fresh networks hardly heed their latents; larger weights make every move of a slider visible.
-            parameter.data.mul_(1.6)
-        model.save(Path(place) / "run")
-        with serving(Path(place) / "run", root) as address:
-            page = browser.new_page(viewport={"width": 1280, "height": 800})
-            page.goto(address)
-            page.wait_for_selector(".tool[data-drawn]", timeout=120_000)
-            page.evaluate(SLIDER, [10])
-            times = page.evaluate(SLIDER, [moves])
-            report(f"slider to picture, {dataset}", times, (50, 120))
-            page.close()
+def slider_times(browser: Any, addresses: dict[str, str], moves: int) -> dict[str, list[float]]:
+    """Milliseconds from a slider's move to the picture, of each server, in blocks of ten moves that alternate."""
+    pages = {}
+    for name, address in addresses.items():
+        pages[name] = browser.new_page(viewport={"width": 1280, "height": 800})
+        pages[name].add_init_script(TOURED)
+        pages[name].goto(address)
+        pages[name].wait_for_selector(".tool[data-drawn]", timeout=120_000)
+        pages[name].evaluate(SLIDER, [10])
+    times: dict[str, list[float]] = {name: [] for name in pages}
+    for _ in range(moves // 10):
+        for name, page in pages.items():
+            page.bring_to_front()
+            times[name] += page.evaluate(SLIDER, [10])
+    for page in pages.values():
+        page.close()
+    return times
 
 
-def measure_list(browser: Any, count: int, times: int = 7) -> None:
-    with tempfile.TemporaryDirectory() as place:
-        fill_store(Path(place), count)
-        started = time.perf_counter()
-        with serving(Path(place), None) as address:
-            print(f"server with {count:,} runs started in {time.perf_counter() - started:.1f} s")
-            found = []
-            for _ in range(times):
-                # A context of its own each time: nothing is cached from the visit before.
-                context = browser.new_context(viewport={"width": 1280, "height": 800})
-                page = context.new_page()
-                page.goto(address, wait_until="commit")
-                found.append(page.evaluate(PAINT))
-                context.close()
-            print(f"first visit after the start: {found[0]:.0f} ms")
-            report(f"first paint with {count:,} runs", found, (1000, 1000))
+def paint_times(browser: Any, addresses: dict[str, str], visits: int) -> dict[str, list[float]]:
+    """Milliseconds until the list's first rows are painted, of each server, in visits that alternate."""
+    times: dict[str, list[float]] = {name: [] for name in addresses}
+    for _ in range(visits):
+        for name, address in addresses.items():
+            # A context of its own each time: nothing is cached from the visit before.
+            context = browser.new_context(viewport={"width": 1280, "height": 800})
+            page = context.new_page()
+            page.goto(address, wait_until="commit")
+            times[name].append(page.evaluate(PAINT))
+            context.close()
+    return times
+
+
+def measured(browser: Any, options: argparse.Namespace, sources: dict[str, Path]) -> Iterator[str]:
+    """A line for each figure of each source tree."""
+    with tempfile.TemporaryDirectory() as temporary, ExitStack() as servers:
+        place = Path(temporary)
+
+        def served(folder: Path) -> dict[str, str]:
+            return {
+                name: servers.enter_context(serving(source, folder, options.root)) for name, source in sources.items()
+            }
+
+        for dataset in ("dsprites", "rooms3d"):
+            model = Model(default_run("beta-vae", dataset), load(dataset, options.root).shape)
+            for parameter in model.networks["decoder"].parameters():
+                # Fresh networks hardly heed their latents; larger weights make every move of a slider visible.
+                parameter.data.mul_(1.6)
+            model.save(place / dataset / "run")
+            for name, times in slider_times(browser, served(place / dataset / "run"), options.moves).items():
+                yield said(f"{name}: slider to picture, {dataset}", times, 50)
+        for count in sorted({min(2000, options.runs), options.runs}):
+            fill_store(place / f"{count} runs", count)
+            for name, times in paint_times(browser, served(place / f"{count} runs"), options.visits).items():
+                yield said(f"{name}: first paint with {count:,} runs", times, 1000)
 
 
 def main() -> None:
-    from playwright.sync_api import sync_playwright
-
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=12_600)
     parser.add_argument("--moves", type=int, default=200)
+    parser.add_argument("--visits", type=int, default=15)
     parser.add_argument("--root", default=None)
+    parser.add_argument("--against", metavar="COMMIT", default=None)
+    parser.add_argument("--out", type=Path, default=None, help="write the lines there, too")
+    parser.add_argument("--serve", type=Path, default=None, help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.serve is not None:
+        serve(options.serve, options.root)
+        return
+    from playwright.sync_api import sync_playwright
+
     chromium = shutil.which("chromium")
     if chromium is None:
         print("no chromium on the path: nothing to measure")
         return
-    with sync_playwright() as play:
+    lines = [f"python {' '.join(['benchmarks/explorer.py', *sys.argv[1:]])}; load before {os.getloadavg()[0]:.1f}"]
+    print(lines[0])
+    with source_of(options.against) as sources, sync_playwright() as play:
         browser = play.chromium.launch(executable_path=chromium, args=list(QUIET))
-        for dataset in ("dsprites", "rooms3d"):
-            measure_slider(browser, options.moves, options.root, dataset)
-        measure_list(browser, options.runs)
+        for line in measured(browser, options, sources):
+            print(line, flush=True)
+            lines.append(line)
         browser.close()
+    if options.out is not None:
+        options.out.write_text("\n".join([*lines, f"load after {os.getloadavg()[0]:.1f}"]) + "\n")
 
 
 if __name__ == "__main__":

@@ -69,6 +69,21 @@ def test_a_run_keeps_its_name_while_the_list_moves_sideways(page: Page, width: i
     assert found == [[0, 0]] * 6
 
 
+def test_the_list_comes_first_and_once(page: Page, ids: dict[str, str]) -> None:
+    """The list is asked for before the scripts that draw it are there, and what other views need comes with them."""
+    requests: list[str] = []
+    page.on("request", lambda request: requests.append(request.url.rsplit(":", 1)[1].partition("/")[2]))
+    page.goto("/")
+    page.wait_for_selector(".runs tbody tr[data-id]")
+    page.wait_for_function("() => performance.getEntriesByType('resource').some(one => one.name.endsWith('tour.js'))")
+    assert requests.count("api/runs?") == 1
+    assert requests.index("api/runs?") < requests.index("js/glossary.js")
+    assert not [path for path in requests if path in ("js/run.js", "css/model.css", "css/findings.css")]
+    open_model(page, ids)
+    assert {"js/run.js", "css/model.css", "css/findings.css"} <= set(requests)
+    assert requests.count("api/runs?") == 1
+
+
 def test_light_and_dark(page: Page) -> None:
     page.emulate_media(color_scheme="dark")
     page.goto("/")

@@ -2,6 +2,10 @@
 
 export const asked = () => new URLSearchParams(location.hash.split("?")[1] ?? "");
 
+// The protocol and the representation whose scores the address asks for.
+export const askedScores = () =>
+  Object.fromEntries([...asked()].filter(([key]) => ["protocol", "representation"].includes(key)));
+
 // The address with these changes, an empty one being left out; the page stays as it is.
 export function remember(changes) {
   const [path] = location.hash.split("?"),

@@ -1,5 +1,7 @@
 // Questions to the server. A server that is busy is asked again; any other refusal becomes an error with its reason.
 
+import { askedScores } from "./address.js";
+
 export class Refused extends Error {
   constructor(status, reason) {
     super(reason);
@@ -25,11 +27,25 @@ export async function knock() {
 
 const pause = (milliseconds) => new Promise((done) => setTimeout(done, milliseconds));
 
+// An address that names no run shows the list: it is asked for at once, while the scripts that draw it are on their way.
+const listPath = (choice) => `runs?${new URLSearchParams(choice)}`;
+const early = new Map();
+if (/^(#\/?)?(\?|$)/.test(location.hash)) {
+  const answer = fetch(`api/${listPath(askedScores())}`);
+  answer.catch(() => null);
+  early.set(listPath(askedScores()), answer);
+}
+const taken = (path) => {
+  const answer = early.get(path);
+  early.delete(path);
+  return answer;
+};
+
 async function ask(path, options = {}) {
   for (let attempt = 0; ; attempt += 1) {
     let answer;
     try {
-      answer = await fetch(`api/${path}`, options);
+      answer = await (taken(path) ?? fetch(`api/${path}`, options));
     } catch (error) {
       if (error.name === "AbortError") throw error;
       reach(false);
@@ -58,7 +74,7 @@ const place = (id, rest = "") => `runs/${encodeURIComponent(id)}${rest}`;
 
 // `tag` changes when the list does; null where it is still the one that is known.
 export async function listRuns(choice, tag = null) {
-  const answer = await ask(`runs?${new URLSearchParams(choice)}`, tag ? { headers: { "If-None-Match": tag } } : {});
+  const answer = await ask(listPath(choice), tag ? { headers: { "If-None-Match": tag } } : {});
   return answer.status === 304 ? null : { ...(await answer.json()), tag: answer.headers.get("ETag") };
 }
 export const readRun = (id) => ask(place(id)).then((answer) => answer.json());

@@ -1,6 +1,6 @@
 // The run list: a table of which only the rows in sight are in the page, so that many thousands are no burden.
 
-import { asked, remember } from "./address.js";
+import { asked, askedScores, remember } from "./address.js";
 import { listRuns } from "./api.js";
 import { entryOf, h, notify, scoreText, setting, waiting } from "./dom.js";
 import { headingOf, parseFilter } from "./filter.js";
@@ -43,7 +43,7 @@ function recall() {
     chosen: sort !== "",
     descending: sort.startsWith("-"),
     scores: scores === null ? null : new Set(scores.split(",").filter(Boolean)),
-    protocol: Object.fromEntries([...query].filter(([key]) => ["protocol", "representation"].includes(key))),
+    protocol: askedScores(),
     view: VIEWS.includes(query.get("view")) ? query.get("view") : "table",
   });
 }

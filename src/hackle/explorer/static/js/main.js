@@ -21,10 +21,10 @@ async function route() {
   try {
     // The list must be there at once: the other views are loaded when they are wanted.
     if (kind === "run" && argument) {
-      const { showRun } = await import("./run.js");
+      const [{ showRun }] = await Promise.all([import("./run.js"), dressed()]);
       if (!stop.signal.aborted) await showRun(main, argument, tab || "", stop.signal);
     } else if (kind === "compare" && argument) {
-      const { showCompare } = await import("./compare.js");
+      const [{ showCompare }] = await Promise.all([import("./compare.js"), dressed()]);
       if (!stop.signal.aborted) await showCompare(main, argument.split(","), stop.signal);
     } else {
       await showList(main, stop.signal);
@@ -32,6 +32,18 @@ async function route() {
   } catch (error) {
     if (!stop.signal.aborted) main.replaceChildren(problem(error.message));
   }
+}
+
+// The styles of the other views, once they are there.
+let styles = null;
+function dressed() {
+  const style = (name) =>
+    new Promise((done) => {
+      const link = h("link", { rel: "stylesheet", href: `css/${name}.css`, onload: done, onerror: done });
+      document.head.append(link);
+    });
+  styles ??= Promise.all(["model", "findings"].map(style));
+  return styles;
 }
 
 // A part of an address; one that is not well formed stays as it is, and no run has that name.
@@ -113,8 +125,6 @@ document.querySelector(".skip").addEventListener("click", (event) => {
   main.focus();
 });
 
-// What explains is not needed for the first look.
-addEventListener("load", () => Promise.all([import("./glossary.js"), import("./tour.js")]));
 document.getElementById("guide").addEventListener("click", async () => (await import("./tour.js")).start());
 theme();
 menus();
@@ -124,4 +134,5 @@ addEventListener("hashchange", () => {
   main.focus({ preventScroll: true });
   scrollTo(0, 0);
 });
-route();
+// What explains is not needed for the first look.
+route().then(() => Promise.all([import("./glossary.js"), import("./tour.js")]));
