@@ -13,7 +13,10 @@ import pytest
 import torch
 
 import forked
+from browsers import browser
 from squares import CopiedSquares, Squares
+
+__all__ = ["browser", "copied_squares", "forked_workers", "squares"]
 
 torch.set_num_threads(1)
 

@@ -8,12 +8,14 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from hackle.claims import Claim, Judgement, View, judge
 from hackle.core import design
 from hackle.store.tables import RUN_COLUMNS, SCORE_COLUMNS, Tables
 
@@ -93,3 +95,23 @@ def tables(
         curve=lambda term: joined.get(term, empty),
         array=lambda name: kept.get(name, {}),
     )
+
+
+def trials(claim: Claim, runs: Iterable[Run], scores: Scores, count: int, **options: Any) -> list[Judgement]:
+    """The verdicts on a claim, each by itself, in as many worlds as `count` that differ in their noise alone. They are one
+    table, which takes a fraction of the time that many take; each world has data sets of its own in it."""
+
+    def asked(number: int) -> Claim:
+        strata = (
+            replace(
+                stratum,
+                conditions=tuple({**had, "dataset": f"{had['dataset']}-{number}"} for had in stratum.conditions),
+            )
+            for stratum in claim.strata
+        )
+        return replace(claim, strata=tuple(strata))
+
+    given = [DEFAULTS | run for run in runs]
+    worlds = ({**run, "dataset": f"{run['dataset']}-{number}"} for number in range(count) for run in given)
+    view = View(tables(worlds, scores, **options))
+    return [judge(view, [asked(number)])[0] for number in range(count)]

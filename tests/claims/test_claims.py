@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from claims.synthetic import sweep, tables
+from claims.synthetic import sweep, tables, trials
 from hackle.claims import CLAIMS, Claim, Judgement, Region, Stratum, View, as_frame, judge
 from hackle.claims.claim import STAND_INS
 from hackle.claims.measures import difference
@@ -201,33 +201,27 @@ def rises(dataset: str = "dsprites") -> Claim:
 
 
 @cache
-def trials(effect: float, seeds: int, count: int = 120) -> list[Judgement]:
-    """As many verdicts, each by itself, where MIG rises by `effect` with a spread of 1 between seeds."""
-    names = [f"set{number}" for number in range(count)]
-    made = View(
-        tables(
-            sweep(dataset=names, seed=range(seeds), correlation=[0.0, 0.9]),
-            lambda run, noise: {"mig": effect * (run["correlation"] > 0) + noise() / np.sqrt(2)},
-        )
-    )
-    return [judge(made, [rises(name)])[0] for name in names]
+def rising(effect: float, seeds: int) -> list[Judgement]:
+    """120 verdicts where MIG rises by `effect` with a spread of 1 between seeds."""
+    scores = lambda run, noise: {"mig": effect * (run["correlation"] > 0) + noise() / np.sqrt(2)}  # noqa: E731
+    return trials(rises(), sweep(seed=range(seeds), correlation=[0.0, 0.9]), scores, 120)
 
 
 def test_power_at_the_number_of_runs_that_is_named() -> None:
     seeds = Estimate(effect=1.1, error=1 / np.sqrt(10), freedom=9, seeds=10).seeds_needed(1.0, LEVEL / 2)
     assert seeds == 10
-    found = [judgement.verdict for judgement in trials(1.1, seeds)]
+    found = [judgement.verdict for judgement in rising(1.1, seeds)]
     assert found.count("holds") / len(found) == pytest.approx(POWER, abs=0.1)
     assert found.count("does not hold") == 0
 
 
 def test_the_number_of_runs_needed_is_about_the_true_one() -> None:
-    needed = [judgement.evidence.runs_needed or np.inf for judgement in trials(1.1, 10)]
+    needed = [judgement.evidence.runs_needed or np.inf for judgement in rising(1.1, 10)]
     assert 14 <= np.median(needed) <= 26
 
 
 def test_an_effect_at_the_bound_seldom_holds_or_fails() -> None:
-    found = [judgement.verdict for judgement in trials(0.1, 5)]
+    found = [judgement.verdict for judgement in rising(0.1, 5)]
     # Each side has the interval's 2.5%, that is 3 of 120.
     assert found.count("holds") <= 8
     assert found.count("does not hold") <= 8
@@ -344,7 +338,7 @@ def test_an_undecided_verdict_says_whether_the_interval_or_the_correction_leaves
     assert corrected.verdict == "undecided"
     said = f"the interval lies in the region, but p = {corrected.p_corrected:.2g} after correction over 50 claims: undecided"
     assert corrected.why == said
-    across = next(found for found in trials(0.1, 5) if found.verdict == "undecided")
+    across = next(found for found in rising(0.1, 5) if found.verdict == "undecided")
     assert "the interval reaches across the bound, p = " in across.why
     both = (*rises("dsprites").strata, *rises("cars3d").strata)
     every = Claim("x", "test", "", "", "", Region(low=0.1), difference("mig"), both, combine="every")

@@ -1,22 +1,12 @@
-"""A browser and its pages, which must not complain, and what tests of the explorer do with them."""
+"""Pages in a browser, which must not complain, and what tests of the explorer do with them."""
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
-
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-QUIET = [
-    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"),
-    *("--disable-component-update", "--disable-sync"),
-]
-needs_chromium = pytest.mark.skipif(
-    CHROMIUM is None, reason="no chromium on the path: install it to test the page in a browser"
-)
+from playwright.sync_api import Browser, Page, expect
 
 # The machine may be busy with other tests.
 PATIENCE = 90_000
@@ -36,14 +26,6 @@ UNNAMED = """() => {
   return [...used.filter((node) => !texts(node).some((text) => text?.trim())), ...drawn.filter((node) => !picture(node))]
     .map((node) => node.outerHTML.slice(0, 120));
 }"""
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as play:
-        browser = play.chromium.launch(executable_path=CHROMIUM, args=QUIET)
-        yield browser
-        browser.close()
 
 
 def complaints_of(page: Page, address: str) -> list[str]:

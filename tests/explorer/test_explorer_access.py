@@ -10,10 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from browser_pages import PATIENCE, UNNAMED, complaints_of, needs_chromium, open_model
+from browser_pages import PATIENCE, UNNAMED, complaints_of, open_model
 from playwright.sync_api import Browser, Page, expect
 
-pytestmark = needs_chromium
 AXE = (Path(__file__).parent / "vendor" / "axe.min.js").read_text(encoding="utf-8")
 VIOLATIONS = """async ([place, ...rules]) => {
   const standard = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"];

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from browser_pages import PATIENCE, UNNAMED, changed, names, needs_chromium, open_model
+from browser_pages import PATIENCE, UNNAMED, changed, names, open_model
 from PIL import Image
 from playwright.sync_api import Browser, Page, expect
 from small_runs import write_curves
@@ -19,8 +19,6 @@ from hackle.explorer import create_app
 from hackle.store import Store
 from hackle.train.model import Model
 from made_up_outcomes import made_up, made_up_run
-
-pytestmark = needs_chromium
 
 
 def test_the_list_sorts_filters_and_shows_tiny_traversals(page: Page) -> None:

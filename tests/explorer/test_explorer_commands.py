@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browser_pages import PIXELS, needs_chromium, open_model
+from browser_pages import PIXELS, open_model
 from playwright.sync_api import Browser, Page, expect
 
 from hackle.cli import train
@@ -51,7 +51,6 @@ def test_a_record_that_no_command_says_has_none() -> None:
     assert train_command(replace(run, start_from="of another"), "again") == ""
 
 
-@needs_chromium
 @pytest.mark.parametrize("width", [1280, 390])
 def test_a_stored_run_says_that_there_is_no_model_and_how_to_train_it(
     elsewhere: Page, tmp_path: Path, visit: Any, width: int
@@ -68,7 +67,6 @@ def test_a_stored_run_says_that_there_is_no_model_and_how_to_train_it(
     assert elsewhere.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
 
 
-@needs_chromium
 def test_a_link_to_a_model_keeps_its_image_its_latents_and_its_view(
     page: Page, browser: Browser, ids: dict[str, str]
 ) -> None:

@@ -10,13 +10,11 @@ import httpx
 import numpy as np
 import pytest
 import torch
-from browser_pages import PIXELS, UNNAMED, changed, needs_chromium
+from browser_pages import PIXELS, UNNAMED, changed
 from playwright.sync_api import Page, expect
 
 from hackle.explorer import create_app
 from hackle.train.model import Model
-
-pytestmark = needs_chromium
 
 
 @pytest.fixture(scope="module")

@@ -9,11 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from browser_pages import UNNAMED, needs_chromium
+from browser_pages import UNNAMED
 from playwright.sync_api import Page, expect
 from small_runs import write_curves
-
-pytestmark = needs_chromium
 
 
 def opened(page: Page, identifier: str, width: int = 1280) -> None:

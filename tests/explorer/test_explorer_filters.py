@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browser_pages import UNNAMED, names, needs_chromium
+from browser_pages import UNNAMED, names
 from playwright.sync_api import Page, expect
 from small_runs import SCORES
 
@@ -19,8 +19,6 @@ from hackle.explorer.catalogue import Catalogue
 from hackle.explorer.listing import Listing
 from hackle.store import Store
 from made_up_outcomes import made_up
-
-pytestmark = needs_chromium
 
 FITS = """async ([text, rows]) => {
   const { parseFilter } = await import("./js/filter.js");

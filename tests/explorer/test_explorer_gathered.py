@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browser_pages import needs_chromium
 from playwright.sync_api import Page, expect
 
 from hackle.cli.main import main
@@ -89,7 +88,6 @@ def test_the_command_takes_several_and_names_among_them(study: Path, monkeypatch
     assert asked == [(study, TRAINED / "ada-gvae/dsprites", Path("hackle-2026"))]
 
 
-@needs_chromium
 def test_runs_of_a_study_are_called_by_what_was_trained(elsewhere: Page, study: Path, served: Path, visit: Any) -> None:
     """A run's own name comes first where it has one; a hash stands beneath what people would call it."""
     elsewhere.goto(str(visit(create_app(study, served / "beta")).base_url))
@@ -110,7 +108,6 @@ def test_runs_of_a_study_are_called_by_what_was_trained(elsewhere: Page, study: 
     expect(elsewhere.locator("#place .here")).to_have_text("β-VAE, β = 4, seed 0")
 
 
-@needs_chromium
 def test_results_by_name_are_listed_plotted_and_filtered(elsewhere: Page, visit: Any) -> None:
     elsewhere.goto(str(visit(create_app("hackle-2026")).base_url))
     elsewhere.wait_for_selector(".runs tbody tr[data-id]")
@@ -131,7 +128,6 @@ def test_results_by_name_are_listed_plotted_and_filtered(elsewhere: Page, visit:
     assert elsewhere.locator(".scores tbody tr").count() > 5
 
 
-@needs_chromium
 def test_the_models_that_come_with_hackle(elsewhere: Page, visit: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[Any, ...]] = []
     monkeypatch.setattr("hackle.explorer.serve", lambda *folders, **_: asked.append(folders))

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from browser_pages import needs_chromium, open_model
+from browser_pages import open_model
 from playwright.sync_api import Page, expect
 
 import hackle
@@ -29,7 +29,6 @@ def test_the_page_has_the_glossary_of_the_documentation() -> None:
     assert json.loads(KEPT.read_text()) == glossary()
 
 
-@needs_chromium
 @pytest.mark.parametrize("width", [1280, 390])
 def test_terms_are_explained_where_they_stand(page: Page, ids: dict[str, str], width: int) -> None:
     page.set_viewport_size({"width": width, "height": 800})

@@ -9,7 +9,7 @@ from typing import Any
 
 import httpx
 import pytest
-from browser_pages import changed, needs_chromium, open_model
+from browser_pages import changed, open_model
 from playwright.sync_api import Page, expect
 from small_runs import write_checkpoint
 
@@ -25,7 +25,6 @@ from hackle.train.model import Model
 from hackle.train.record_files import write_record
 from train.test_fleet import small_run
 
-pytestmark = needs_chromium
 BOTH = pytest.mark.parametrize("width", [1280, 390])
 
 

@@ -12,7 +12,7 @@ from typing import Any, cast
 import numpy as np
 import pandas as pd
 import pytest
-from browser_pages import UNNAMED, needs_chromium
+from browser_pages import UNNAMED
 from playwright.sync_api import Page, Route, expect
 
 from hackle.core.design import DEFAULTS
@@ -20,7 +20,6 @@ from hackle.explorer import create_app
 from hackle.explorer.catalogue import COLUMNS, Contents
 from hackle.explorer.listing import Listing
 
-pytestmark = needs_chromium
 COUNT = 2000
 METHODS = ("beta-vae", "factor-vae", "beta-tcvae", "dip-vae-i", "annealed-vae")
 METRICS = ("mig", "dci_disentanglement", "sap", "modularity", "kl")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browser_pages import UNNAMED, changed, needs_chromium, open_model
+from browser_pages import UNNAMED, changed, open_model
 from playwright.sync_api import Page, expect
 from small_runs import serving, train
 
@@ -21,8 +21,6 @@ from hackle.store import Store
 from hackle.train.model import Model
 from made_up_outcomes import made_up
 from train.test_fleet import small_run
-
-pytestmark = needs_chromium
 
 
 @pytest.mark.parametrize("width", [1280, 375])

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from claims.synthetic import Run, sweep, tables
+from claims.synthetic import Run, sweep, tables, trials
 from hackle.claims import CLAIMS, Claim, Judgement, judge
 from hackle.papers.do2020.protocols import SAMPLES as SAMPLES_PROTOCOLS
 from hackle.papers.do2020.settings import METHODS
@@ -21,16 +21,19 @@ MINE = [claim for claim in CLAIMS.values() if claim.paper == "do2020"]
 Scores = Callable[[Run, Callable[[], float]], dict[str, float]]
 
 
-def verdicts(scores: Scores, *names: str, seeds: int = 8, seed: int = 0) -> list[Judgement]:
-    """The verdicts on some claims where every model of Figure 2, and of CelebA, scores like this."""
+def of_figure_2(seeds: int) -> list[Run]:
     common: dict[str, Any] = {"study": "do2020", "seed": range(seeds)}
-    runs = [
+    return [
         *sweep(**common, method="beta-vae", strength=list(BETAS)),
         *sweep(**common, method="factor-vae", strength=list(GAMMAS)),
         *sweep(**common, method="adversarial-autoencoder", strength=[50.0]),
-        *sweep(**common, method=list(METHODS), strength=50.0, latents=65, dataset="celeba"),
     ]
-    made = tables(runs, scores, protocol="do2020", seed=seed)
+
+
+def verdicts(scores: Scores, *names: str, seeds: int = 8) -> list[Judgement]:
+    """The verdicts on some claims where every model of Figure 2, and of CelebA, scores like this."""
+    faces = sweep(study="do2020", seed=range(seeds), method=list(METHODS), strength=50.0, latents=65, dataset="celeba")
+    made = tables([*of_figure_2(seeds), *faces], scores, protocol="do2020")
     return judge(made, [CLAIMS[f"do2020.{name}"] for name in names])
 
 
@@ -213,11 +216,16 @@ def test_claims_err_seldom_and_decide_what_is_clear(
 ) -> None:
     """Where the truth is the bound, and one spread between seeds to either side of it: ten seeds have 80% power."""
     spread = 0.01
-    at_bound = [verdict(world(bound, spread), name, seeds=6, seed=seed) for seed in range(30)]
+
+    def found_at(truth: float, seeds: int) -> list[str]:
+        made = trials(CLAIMS[f"do2020.{name}"], of_figure_2(seeds), world(truth, spread), 30, protocol="do2020")
+        return [judgement.verdict for judgement in made]
+
+    at_bound = found_at(bound, seeds=6)
     assert at_bound.count("holds") <= 4
     assert at_bound.count("does not hold") <= 4
     for side, expected in ((inside, "holds"), (-inside, "does not hold")):
-        found = [verdict(world(bound + side * spread, spread), name, seeds=10, seed=seed) for seed in range(30)]
+        found = found_at(bound + side * spread, seeds=10)
         assert 0.5 <= found.count(expected) / len(found) <= 0.99
         assert set(found) <= {expected, "undecided"}
 

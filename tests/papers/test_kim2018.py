@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from claims.synthetic import Run, sweep, tables
+from claims.synthetic import Run, sweep, tables, trials
 from hackle.claims import CLAIMS, Evidence, Judgement, View, judge
 from hackle.metrics import beta_vae_score, factor_vae_score
 from hackle.papers.kim2018.claims import GOOD, leaves_out
@@ -77,18 +77,23 @@ Kinds = dict[float, tuple[float, float, dict[str, np.ndarray]]]
 """By β, the old mark, the new mark and the arrays of β-VAEs."""
 
 
-def beta_vaes(kinds: Kinds, seeds: int = 10, spread: float = 0.01, seed: int = 0) -> Tables:
+def beta_vaes(kinds: Kinds, seeds: int = 10, spread: float = 0.01) -> dict[str, Any]:
+    """Runs, what each scores and their arrays, of which tables are made."""
+
     def scores(run: Run, noise: Callable[[], float]) -> dict[str, float]:
         old, new, _ = kinds[run["strength"]]
         return {"beta_vae": old, "factor_vae": new + spread * noise()}
 
-    runs = sweep(study="kim2018", method="beta-vae", strength=list(kinds), seed=range(seeds))
-    made = {"arrays": lambda run, noise: kinds[run["strength"]][2], "protocol": "kim2018"}
-    return tables(runs, scores, seed=seed, **made)
+    return {
+        "runs": sweep(study="kim2018", method="beta-vae", strength=list(kinds), seed=range(seeds)),
+        "scores": scores,
+        "arrays": lambda run, noise: kinds[run["strength"]][2],
+        "protocol": "kim2018",
+    }
 
 
-def verdict(made: Tables) -> Judgement:
-    return judge(made, [OLD_FAILS])[0]
+def verdict(made: dict[str, Any]) -> Judgement:
+    return judge(tables(**made), [OLD_FAILS])[0]
 
 
 WHOLE, WITHOUT, SPREAD = arrays(10, 0.5), arrays(3, 0.02), arrays(10, 0.08)
@@ -123,7 +128,8 @@ def test_the_models_of_figure_3_support_it() -> None:
 def flatteries(excess: float, seeds: int, count: int = 60) -> list[str]:
     """As many verdicts where leaving a factor out sets the metrics apart by so much, with a spread of 0.1 between seeds."""
     kinds = {4.0: (0.9, 0.9, WHOLE), 16.0: (0.9, 0.9 - excess, WITHOUT)}
-    return [verdict(beta_vaes(kinds, seeds, 0.1 / np.sqrt(2), seed)).verdict for seed in range(count)]
+    made = beta_vaes(kinds, seeds, 0.1 / np.sqrt(2))
+    return [found.verdict for found in trials(OLD_FAILS, count=count, **made)]
 
 
 def test_old_metric_errs_seldom_and_decides_what_is_clear() -> None:
@@ -137,36 +143,36 @@ def test_old_metric_errs_seldom_and_decides_what_is_clear() -> None:
         assert set(found) <= {expected, "undecided"}
 
 
-def estimates(means: dict[float, float], seeds: int = 10, spread: float = 0.2, seed: int = 0) -> Judgement:
-    made = tables(
+def estimates(means: dict[float, float], seeds: int = 10, spread: float = 0.2, count: int = 1) -> list[Judgement]:
+    return trials(
+        BATCH_FAILS,
         sweep(study="kim2018", method="beta-vae", strength=list(means), seed=range(seeds)),
         lambda run, noise: {"batch_tc": means[run["strength"]] + spread * noise()},
+        count,
         protocol="kim2018",
-        seed=seed,
     )
-    return judge(made, [BATCH_FAILS])[0]
 
 
 def test_one_beta_does_not_decide_for_the_others() -> None:
     """The estimate falls far below 0 at β = 1 alone: the mean is negative, and the claim is not true."""
-    found = estimates({1.0: -14.0, 4.0: 1.6, 5.0: 1.0, 9.0: 0.5, 16.0: 0.25})
+    (found,) = estimates({1.0: -14.0, 4.0: 1.6, 5.0: 1.0, 9.0: 0.5, 16.0: 0.25})
     assert found.verdict == "does not hold"
     assert found.evidence.effect > 0
     assert set(found.evidence.strata) == {"β = 1", "β = 5", "β = 9"}
 
 
 def test_every_beta_of_figure_18_must_be_there() -> None:
-    found = estimates({1.0: -14.0, 4.0: -5.0, 5.0: -5.0})
+    (found,) = estimates({1.0: -14.0, 4.0: -5.0, 5.0: -5.0})
     assert found.verdict == "undecided"
     assert any("strength 9" in line for line in found.evidence.missing)
-    assert estimates({1.0: -14.0, 5.0: -5.0, 9.0: -1.0}).verdict == "holds"
+    assert estimates({1.0: -14.0, 5.0: -5.0, 9.0: -1.0})[0].verdict == "holds"
 
 
 def test_the_batch_estimate_errs_seldom_and_decides_what_is_clear() -> None:
-    at_bound = [estimates({1.0: -14.0, 5.0: -5.0, 9.0: 0.0}, 6, 1.0, seed).verdict for seed in range(60)]
+    at_bound = [found.verdict for found in estimates({1.0: -14.0, 5.0: -5.0, 9.0: 0.0}, 6, 1.0, 60)]
     assert at_bound.count("holds") <= 5
     assert at_bound.count("does not hold") <= 5
-    clear = [estimates({1.0: -14.0, 5.0: -5.0, 9.0: -1.0}, 10, 1.0, seed).verdict for seed in range(60)]
+    clear = [found.verdict for found in estimates({1.0: -14.0, 5.0: -5.0, 9.0: -1.0}, 10, 1.0, 60)]
     assert 0.65 <= clear.count("holds") / 60 <= 0.97
     assert "does not hold" not in clear
 

@@ -1,8 +1,7 @@
-"""A study's page, and a browser in which it must not complain, for all tests of reports."""
+"""A study's page, also in a browser in which it must not complain, for all tests of reports."""
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,12 +11,6 @@ import pytest
 from figures import tables as made
 from hackle.report import write_study_page
 from hackle.store.tables import Tables
-
-CHROMIUM = shutil.which("chromium")
-ARGUMENTS = (
-    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
-    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
-)
 
 
 @pytest.fixture(scope="session")
@@ -32,18 +25,6 @@ def page(study: Tables, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_study_page(
         study, tmp_path_factory.mktemp("page") / "report.html", folder="studies/first", command="hackle report first"
     )
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    if CHROMIUM is None:
-        pytest.skip("needs chromium on the path: the page is opened in a browser")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=CHROMIUM, args=list(ARGUMENTS))
-        yield started
-        started.close()
 
 
 @pytest.fixture

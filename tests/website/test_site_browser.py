@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 pytest.importorskip("playwright")
 
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
-from explorer.browser_pages import CHROMIUM, PATIENCE, QUIET, needs_chromium
-
-pytestmark = needs_chromium
+from explorer.browser_pages import PATIENCE
 
 LOOKED_AT = (
     "index.html",
@@ -23,14 +20,6 @@ LOOKED_AT = (
     "reference/metrics.html",
 )
 WIDER = "document.documentElement.scrollWidth - innerWidth"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as play:
-        browser = play.chromium.launch(executable_path=CHROMIUM, args=QUIET)
-        yield browser
-        browser.close()
 
 
 def opened(browser: Browser, width: int, scheme: str, complaints: list[str]) -> Page:
