@@ -23,6 +23,8 @@ CHOICES = {
     "down": list(itertools.product((64, 128, 256), (4, 8), (2, 3, 4))),
     "up": list(itertools.product((64, 128, 256), (4, 8), (2, 3, 4))),
     "taps": list(itertools.product((32, 64, 128, 256), (4, 8), (2, 3, 4))),
+    "down_with_taps": list(itertools.product((64, 128, 256), (4, 8), (1, 2, 3))),
+    "up_to_taps": list(itertools.product((64, 128, 256), (4, 8), (1, 2, 3))),
 }
 
 
@@ -44,6 +46,11 @@ def works(layer: tuple[int, int, int], models: int) -> Iterator[tuple[str, Calla
     else:
         yield "up", lambda: (kernels.up(y, weight, of_x, 0.0), kernels.up(y, weight, slope=0.0, gate=also_x))
     yield "taps", lambda: kernels.taps(x, y)
+    if c < 16:
+        deeper = torch.randn(models, BATCH, side // 4, side // 4, o, device="cuda").to(torch.bfloat16)
+        inner = torch.randn(models, 4, 4, o, o, device="cuda").to(torch.bfloat16)
+        yield "down_with_taps", lambda: kernels.down_with_taps(x, weight, y, 0.0)
+        yield "up_to_taps", lambda: kernels.up_to_taps(deeper, inner, y, 0.0, x)
 
 
 def compile_some(job: tuple[tuple[int, int, int], str, tuple[int, int, int]]) -> None:
@@ -80,12 +87,17 @@ def microseconds(work: Callable[[], object], repeats: int = 10) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=None)
+    parser.add_argument("--operators", default=",".join(CHOICES), help="names separated by commas")
     options = parser.parse_args()
     if not torch.cuda.is_available():
         print("kernels are tuned on CUDA; there is none here")
         return
     jobs = [
-        (layer, operator, tiling) for layer in LAYERS for operator, tilings in CHOICES.items() for tiling in tilings
+        (layer, operator, tiling)
+        for layer in LAYERS
+        for operator in options.operators.split(",")
+        if layer[1] < 16 or not operator.endswith("_taps")
+        for tiling in CHOICES[operator]
     ]
     with multiprocessing.get_context("spawn").Pool(14) as pool:
         pool.map(compile_some, jobs, chunksize=6)
@@ -94,6 +106,8 @@ def main() -> None:
     best: dict[str, tuple[float, tuple[int, int, int]]] = {}
     for layer in LAYERS:
         for operator, work in works(layer, MODELS):
+            if operator not in options.operators.split(","):
+                continue
             times = []
             for tiling in CHOICES[operator]:
                 kernels.TILINGS[operator, layer[1], layer[2]] = kernels.Tiling(*tiling)

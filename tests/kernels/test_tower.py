@@ -17,7 +17,14 @@ from torch.func import grad, vmap
 from hackle.kernels import down, taps, tower, up
 
 SLOPE, LAST = 0.2, 0.3
-PLANS = [(False, (2, 3, 4)), (True, (4, 3, 2)), (False, (1, 2))]
+PLANS = [
+    (False, (2, 3, 4)),
+    (True, (4, 3, 2)),
+    (False, (1, 2)),
+    (False, (3, 4, 2)),
+    (True, (2, 4, 2, 3)),
+    (True, (2, 1)),
+]
 
 
 def exact(values: Tensor) -> Tensor:
@@ -45,6 +52,22 @@ class Kernels:
     def up(self, x: Tensor, weight: Tensor, *more: Any, **options: Any) -> tuple[Tensor, Tensor | None]:
         values, sums = self._finish("up", up(exact(x), exact(weight)), *more, **options)
         return values.to(x.dtype), sums
+
+    def takes_taps_along(self, images: Tensor, features: int) -> bool:
+        return images.shape[-1] < 3
+
+    def down_with_taps(self, x: Tensor, weight: Tensor, gate: Tensor, slope: float) -> tuple[Tensor, ...]:
+        values, sums = self.down(x, weight, slope=slope, gate=gate)
+        assert sums is not None
+        return values, sums, self.taps(x, gate)
+
+    def up_to_taps(
+        self, y: Tensor, weight: Tensor, gate: Tensor, slope: float, images: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        values, sums = self.up(y, weight, slope=slope, gate=gate)
+        assert sums is not None
+        self.calls.append("stored nothing")
+        return sums, self.taps(images, values)
 
     def _finish(
         self,
@@ -105,7 +128,8 @@ def penalty(upward: bool, x: Tensor, *parameters: Tensor) -> Tensor:
 
 
 def derivatives(function: Callable[..., Tensor], given: list[Tensor], wanted: slice) -> list[Tensor]:
-    given = [value.clone().requires_grad_() for value in given]
+    chosen = range(*wanted.indices(len(given)))
+    given = [value.clone().requires_grad_(position in chosen) for position, value in enumerate(given)]
     output = function(*given)
     found = torch.autograd.grad(output.square().sum(), given[wanted], allow_unused=True)
     return [output.detach(), *(torch.zeros(()) if value is None else value for value in found)]
@@ -160,6 +184,13 @@ def test_the_gradient_in_images_alone_takes_no_others(kernels: Any) -> None:
     asked = kernels()
     vmap(grad(lambda x, *parameters: apply(False, x, *parameters).sum()))(x, *parameters)
     assert asked.calls == ["down", "down", "up", "up"]
+
+
+@pytest.mark.parametrize("of_images", [True, False])
+def test_the_gradient_before_images_is_stored_only_for_them(of_images: bool, kernels: Any) -> None:
+    asked = kernels()
+    derivatives(vmap(partial(apply, False)), arguments(False, (2, 3, 4)), slice(0 if of_images else 1, None))
+    assert ("stored nothing" in asked.calls) is not of_images
 
 
 def test_gradients_of_parameters_are_not_differentiated_again(kernels: Any) -> None:

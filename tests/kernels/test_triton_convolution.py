@@ -77,10 +77,17 @@ def test_layers_and_their_gradients(side: int, c: int, o: int, dtype: torch.dtyp
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("of_images", [True, False])
 @pytest.mark.parametrize(
-    ("upward", "channels"), [(False, (1, 32, 32, 64, 64)), (True, (64, 64, 32, 32, 1)), (True, (16, 8, 3))]
-)
-def test_towers_and_their_gradients(upward: bool, channels: tuple[int, ...], dtype: torch.dtype) -> None:
+    ("upward", "channels"),
+    [
+        (False, (1, 32, 32, 64, 64)), (False, (3, 20, 40)), (False, (5, 64, 32)), (False, (1, 70, 16)), (False, (1, 32)),
+        (True, (64, 64, 32, 32, 1)), (True, (16, 8, 3)), (True, (16, 64, 5)), (True, (32, 70, 1)), (True, (32, 1)),
+    ],
+)  # fmt: skip
+def test_towers_and_their_gradients(
+    upward: bool, channels: tuple[int, ...], of_images: bool, dtype: torch.dtype
+) -> None:
     models, batch, side = 3, 5, 4 if upward else 4 * 2 ** (len(channels) - 1)
     pairs = list(pairwise(channels))
     weights = [
@@ -89,7 +96,7 @@ def test_towers_and_their_gradients(upward: bool, channels: tuple[int, ...], dty
     ]
     biases = [random(models, pair[1], seed=i) / 4 for i, pair in enumerate(pairs)]
     given = [random(models, batch, side, side, channels[0], dtype=dtype), *weights, *biases]
-    given = [value.requires_grad_() for value in given]
+    given = [value.requires_grad_(position > 0 or of_images) for position, value in enumerate(given)]
     count = len(pairs)
     last = 1.0 if upward else 0.0
     found = tower(
@@ -105,8 +112,9 @@ def test_towers_and_their_gradients(upward: bool, channels: tuple[int, ...], dty
         image = image + (image.to(dtype).double() - image).detach()
     assert distance(found, image) < TOLERANCE[dtype]
     signal = random(*found.shape, dtype=dtype, seed=2)
-    exact_gradients = torch.autograd.grad(image, doubled, signal.double())
-    for gradient, reference in zip(torch.autograd.grad(found, given, signal), exact_gradients, strict=True):
+    first = 0 if of_images else 1
+    exact_gradients = torch.autograd.grad(image, doubled[first:], signal.double())
+    for gradient, reference in zip(torch.autograd.grad(found, given[first:], signal), exact_gradients, strict=True):
         assert distance(gradient, reference) < 3 * TOLERANCE[dtype]
 
 
@@ -129,14 +137,19 @@ def test_parts_of_any_width_are_added(shape: tuple[int, ...]) -> None:
     assert torch.equal(add_parts(parts)[:1], add_parts(parts[:1]))
 
 
-def test_a_model_has_the_same_bits_alone_and_stacked() -> None:
-    x = random(9, 64, 32, 32, 32, dtype=torch.bfloat16)
-    given = [x, random(9, 4, 4, 32, 32), random(9, 32), random(9, 4, 4, 32, 64), random(9, 64)]
+@pytest.mark.parametrize(
+    ("upward", "channels"), [(False, (32, 32, 64)), (False, (1, 32, 32)), (False, (3, 32, 32)), (True, (32, 32, 1))]
+)
+def test_a_model_has_the_same_bits_alone_and_stacked(upward: bool, channels: tuple[int, int, int]) -> None:
+    pairs = list(pairwise(channels))
+    given = [random(9, 64, 16 if upward else 32, 16 if upward else 32, channels[0], dtype=torch.bfloat16)]
+    given += [random(9, 4, 4, *(pair[::-1] if upward else pair)) for pair in pairs]
+    given += [random(9, pair[1]) for pair in pairs]
 
     def all_of(values: list[Tensor]) -> list[Tensor]:
-        values = [value.detach().requires_grad_() for value in values]
-        output = tower(values[0], [(values[1], values[2]), (values[3], values[4])], upward=False)
-        return [output, *torch.autograd.grad(output.float().square().sum(), values)]
+        x, *parameters = values[0], *(value.detach().requires_grad_() for value in values[1:])
+        output = tower(x, list(zip(parameters[:2], parameters[2:], strict=True)), upward=upward)
+        return [output, *torch.autograd.grad(output.float().square().sum(), parameters)]
 
     together, alone = all_of(given), all_of([value[4:5] for value in given])
     assert all(torch.equal(a[4:5], b) for a, b in zip(together, alone, strict=True))

@@ -51,6 +51,10 @@ class _Kind:
     def back(self) -> Any:
         return triton_convolution.down if self.upward else triton_convolution.up
 
+    def ends_at_images(self, values: Sequence[Tensor], needs_x: bool) -> bool:
+        """Whether nothing but the first layer's own gradients is wanted of the gradient in its output."""
+        return not self.upward and not needs_x and triton_convolution.takes_taps_along(values[0], values[1].shape[-1])
+
     def taps(self, before: Tensor, behind: Tensor) -> Tensor:
         """A layer's weight gradient from the values before the layer and after it."""
         return triton_convolution.taps(*((behind, before) if self.upward else (before, behind)))
@@ -99,7 +103,8 @@ class _Tower(Stackable):
 
 class _AllGradients(Stackable):
     """The second chain, from the last output's gradient, for images if requested, weights and biases. The kernel that
-    computes g_l also sums it for the bias."""
+    computes g_l also sums it for the bias. Beside images of few channels, where maps are largest, it computes the image
+    side's weight gradient as well, so that a map is read once for all or, before images that need no gradient, never stored."""
 
     @staticmethod
     def forward(kind: _Kind, needs_x: bool, grad: Tensor, *tensors: Tensor) -> tuple[Tensor, ...]:
@@ -108,11 +113,20 @@ class _AllGradients(Stackable):
         values, weights = kind.split(tensors)
         grad = through_leaky(grad, values[-1], kind.slopes[-1])
         of_weights, of_biases = [], [triton_convolution.add_parts(grad.flatten(1, 3))]
-        for layer in reversed(range(kind.layers)):
-            of_weights.append(kind.taps(values[layer], grad))
-            if layer:
-                grad, of_bias = kind.back(grad, weights[layer], slope=kind.slopes[layer - 1], gate=values[layer])
+        for layer in range(kind.layers - 1, 0, -1):
+            slope, gate = kind.slopes[layer - 1], values[layer]
+            if kind.upward and triton_convolution.takes_taps_along(grad, gate.shape[-1]):
+                grad, of_bias, of_weight = triton_convolution.down_with_taps(grad, weights[layer], gate, slope)
+                of_weights.append(of_weight)
                 of_biases.append(of_bias)
+                continue
+            of_weights.append(kind.taps(gate, grad))
+            if layer == 1 and kind.ends_at_images(values, needs_x):
+                of_bias, of_weight = triton_convolution.up_to_taps(grad, weights[1], gate, slope, values[0])
+                return *reversed([*of_weights, of_weight]), *reversed([*of_biases, of_bias])
+            grad, of_bias = kind.back(grad, weights[layer], slope=slope, gate=gate)
+            of_biases.append(of_bias)
+        of_weights.append(kind.taps(values[0], grad))
         of_x = [kind.back(grad, weights[0])[0]] if needs_x else []
         return *of_x, *reversed(of_weights), *reversed(of_biases)
 

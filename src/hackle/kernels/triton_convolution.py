@@ -19,11 +19,23 @@ import torch
 from torch import Tensor
 
 from hackle.core.triton_shim import launch, triton
-from hackle.kernels.triton_convolution_kernels import down_kernel, gather_kernel, spread_kernel, taps_kernel, up_kernel
+from hackle.kernels.triton_convolution_kernels import (
+    down_kernel,
+    down_with_taps_kernel,
+    gather_kernel,
+    spread_kernel,
+    taps_kernel,
+    up_kernel,
+    up_to_taps_kernel,
+)
 from hackle.kernels.triton_sums import add_parts
 
 POSITIONS_PER_SPLIT = 1024
 """Positions that one program of the weight gradient sums; the partial sums are then added in order."""
+
+
+BLOCKS_WITH_TAPS = 4
+"""Blocks of positions whose weight gradient one program of `down_with_taps` sums."""
 
 
 class Tiling(NamedTuple):
@@ -50,6 +62,10 @@ TILINGS: dict[tuple[str, int, int], Tiling] = {
     ("down", 64, 64): Tiling(128, 8, 4),
     ("up", 64, 64): Tiling(128, 4, 3),
     ("taps", 64, 64): Tiling(32, 4, 4),
+    ("down_with_taps", 1, 32): Tiling(128, 4, 2),
+    ("down_with_taps", 3, 32): Tiling(128, 4, 2),
+    ("up_to_taps", 1, 32): Tiling(128, 4, 3),
+    ("up_to_taps", 3, 32): Tiling(128, 4, 3),
 }
 """Measured tilings for bfloat16 by operator and the channels on its image and feature side; others take the default."""
 
@@ -173,3 +189,49 @@ def taps(x: Tensor, y: Tensor) -> Tensor:
         PROGRAMS_PER_O=programs, PRECISION=_precision(x), num_warps=warps, num_stages=stages,
     )  # fmt: skip
     return dw[:, 0] if splits == 1 else add_parts(dw)
+
+
+def takes_taps_along(images: Tensor, features: int) -> bool:
+    """Whether `down_with_taps` and `up_to_taps` work on this image side, of few channels, and so many features."""
+    return images.shape[-1] < 16 and features <= 64
+
+
+def down_with_taps(x: Tensor, weight: Tensor, gate: Tensor, slope: float) -> tuple[Tensor, Tensor, Tensor]:
+    """`down` with a gate, its sum over positions, and taps(x, gate): all that goes back through an `up` to few channels.
+
+    The largest feature map is read once for all three."""
+    models, batch, height, width, c = x.shape
+    o = weight.shape[-1]
+    x, weight, gate = x.contiguous(), _rows(weight), gate.contiguous()
+    y = torch.empty_like(gate)
+    total = batch * (height // 2) * (width // 2)
+    bm, warps, stages = _tiling("down_with_taps", c, o, x)
+    blocks = min(BLOCKS_WITH_TAPS, triton.cdiv(total, bm))
+    programs = triton.cdiv(total, bm * blocks)
+    sums = torch.empty(models, programs, o, device=x.device)
+    dw = torch.empty(models, programs, 4, 4, c, o, device=x.device)
+    launch(
+        down_with_taps_kernel, (programs, models), x, weight, gate, y, sums, dw, total, weight.stride(0), slope,
+        H=height, W=width, C=c, O=o, ROWS=_power(16 * c), BO=_power(o), BM=bm, BLOCKS=blocks,
+        PRECISION=_precision(x), num_warps=warps, num_stages=stages,
+    )  # fmt: skip
+    return y, add_parts(sums), add_parts(dw)
+
+
+def up_to_taps(y: Tensor, weight: Tensor, gate: Tensor, slope: float, images: Tensor) -> tuple[Tensor, Tensor]:
+    """The sum over positions of g = up(y, weight) with a gate, and taps(images, g), for images of few channels: all that goes
+    back through a `down` from images that need no gradient. g, as large as the gate, is never stored."""
+    models, batch, height, width, o = y.shape
+    c, i = weight.shape[-2], images.shape[-1]
+    y, weight, gate, images = y.contiguous(), _rows(weight), gate.contiguous(), images.contiguous()
+    total = batch * height * width
+    bm, warps, stages = _tiling("up_to_taps", i, c, y)
+    programs = 4 * triton.cdiv(total, bm)
+    sums = torch.empty(models, programs, c, device=y.device)
+    dw = torch.empty(models, programs, 4, 4, i, c, device=y.device)
+    launch(
+        up_to_taps_kernel, (programs, models), y, weight, gate, images, sums, dw, total, weight.stride(0), slope,
+        H=height, W=width, I=i, C=c, O=o, ROWS=_power(16 * i), BC=_power(c), BO=min(_power(o), 64), BM=bm,
+        PRECISION=_precision(y), num_warps=warps, num_stages=stages,
+    )  # fmt: skip
+    return add_parts(sums), add_parts(dw)

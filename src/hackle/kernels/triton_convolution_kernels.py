@@ -238,3 +238,102 @@ def taps_kernel(
         acc = tl.dot(left, right, acc, input_precision=PRECISION)
     at = ((model * splits + split) * 16 * C + tap * C + c)[:, None] * O + o[None, :]
     tl.store(dw + at, acc, mask=real[:, None] & (o < O)[None, :])
+
+
+@jit
+def up_to_taps_kernel(
+    y, w, gate, images, sums, dw, total, w_stride, slope,
+    H: tl.constexpr, W: tl.constexpr, I: tl.constexpr, C: tl.constexpr, O: tl.constexpr,
+    ROWS: tl.constexpr, BC: tl.constexpr, BO: tl.constexpr, BM: tl.constexpr, PRECISION: tl.constexpr,
+):  # fmt: skip
+    """`up_kernel` with a gate, whose result g goes at once into Σ_p g[p] and Σ_p images[2p − 1 + t] g[p] and is not stored.
+
+    (H, W) is y's size; g is twice and the images, of I channels, four times as high and wide.
+    """
+    model = tl.program_id(1).to(tl.int64)
+    yb = y + model * total * O
+    wb = w + model * w_stride
+    m = (tl.program_id(0) // 4) * BM + tl.arange(0, BM)
+    phase = tl.program_id(0) % 4
+    c = tl.arange(0, BC)
+    xx = m % W
+    yy = (m // W) % H
+    image = m // (W * H)
+    inside = m < total
+    py = phase // 2
+    px = phase % 2
+    gy = 2 * yy + py
+    gx = 2 * xx + px
+    at = model * total * 4 * C + ((image * 2 * H + gy) * 2 * W + gx)[:, None] * C + c[None, :]
+    mask = inside[:, None] & (c < C)[None, :]
+    passed = tl.load(gate + at, mask=mask, other=0.0) > 0
+    row = tl.arange(0, ROWS)
+    iy = 2 * gy[None, :] - 1 + (row // I // 4)[:, None]
+    ix = 2 * gx[None, :] - 1 + (row // I % 4)[:, None]
+    ok = inside[None, :] & (row < 16 * I)[:, None] & (iy >= 0) & (iy < 4 * H) & (ix >= 0) & (ix < 4 * W)
+    here = ((image[None, :] * 4 * H + iy) * 4 * W + ix) * I + (row % I)[:, None]
+    patches = tl.load(images + model * total * 16 * I + here, mask=ok, other=0.0)
+    acc = tl.zeros((BM, BC), tl.float32)
+    blocks: tl.constexpr = (O + BO - 1) // BO
+    for number in range(4 * blocks):
+        t = number // blocks
+        o = number % blocks * BO + tl.arange(0, BO)
+        dy = py - t // 2
+        dx = px - t % 2
+        tap = (py + 1 - 2 * dy) * 4 + px + 1 - 2 * dx
+        ok = inside & (yy + dy >= 0) & (yy + dy < H) & (xx + dx >= 0) & (xx + dx < W)
+        here = (((image * H + yy + dy) * W + xx + dx) * O)[:, None] + o[None, :]
+        tile = tl.load(yb + here, mask=ok[:, None] & (o < O)[None, :], other=0.0)
+        there = (tap * C + c)[None, :] * O + o[:, None]
+        weights = tl.load(wb + there, mask=(c < C)[None, :] & (o < O)[:, None], other=0.0)
+        acc = tl.dot(tile, weights.to(tile.dtype), acc, input_precision=PRECISION)
+    acc = tl.where(mask, tl.where(passed, acc, acc * slope), 0.0)
+    part = model * tl.num_programs(0) + tl.program_id(0)
+    tl.store(sums + part * C + c, tl.sum(acc, 0), mask=c < C)
+    found = tl.dot(patches, acc.to(patches.dtype), input_precision=PRECISION)
+    there = part * 16 * I * C + row[:, None] * C + c[None, :]
+    tl.store(dw + there, found, mask=(row < 16 * I)[:, None] & (c < C)[None, :])
+
+
+@jit
+def down_with_taps_kernel(
+    x, w, gate, y, sums, dw, total, w_stride, slope,
+    H: tl.constexpr, W: tl.constexpr, C: tl.constexpr, O: tl.constexpr,
+    ROWS: tl.constexpr, BO: tl.constexpr, BM: tl.constexpr, BLOCKS: tl.constexpr, PRECISION: tl.constexpr,
+):  # fmt: skip
+    """`down_kernel` from few channels with a gate, and beside it Σ_p x[2p − 1 + t, c] gate[p]: the gate and what x has
+    around each position are loaded once for both. A program takes BLOCKS blocks of positions."""
+    model = tl.program_id(1).to(tl.int64)
+    o = tl.arange(0, BO)
+    k = tl.arange(0, ROWS)
+    h: tl.constexpr = H // 2
+    ww: tl.constexpr = W // 2
+    tap = k // C
+    weights = tl.load(
+        w + model * w_stride + k[:, None] * O + o[None, :], mask=(tap < 16)[:, None] & (o < O)[None, :], other=0.0
+    ).to(x.dtype.element_ty)
+    summed = tl.zeros((BO,), tl.float32)
+    found = tl.zeros((ROWS, BO), tl.float32)
+    for block in range(BLOCKS):
+        m = (tl.program_id(0) * BLOCKS + block) * BM + tl.arange(0, BM)
+        ox = m % ww
+        oy = (m // ww) % h
+        image = m // (ww * h)
+        inside = m < total
+        at = model * total * O + m[:, None] * O + o[None, :]
+        mask = inside[:, None] & (o < O)[None, :]
+        values = tl.load(gate + at, mask=mask, other=0.0)
+        iy = 2 * oy[:, None] - 1 + tap[None, :] // 4
+        ix = 2 * ox[:, None] - 1 + tap[None, :] % 4
+        ok = inside[:, None] & (tap < 16)[None, :] & (iy >= 0) & (iy < H) & (ix >= 0) & (ix < W)
+        here = ((image[:, None] * H + iy) * W + ix) * C + (k % C)[None, :]
+        tile = tl.load(x + model * total * 4 * C + here, mask=ok, other=0.0)
+        acc = tl.dot(tile, weights, input_precision=PRECISION)
+        acc = tl.where(mask, tl.where(values > 0, acc, acc * slope), 0.0)
+        summed += tl.sum(acc, 0)
+        tl.store(y + at, acc.to(y.dtype.element_ty), mask=mask)
+        found = tl.dot(tl.trans(tile), values, found, input_precision=PRECISION)
+    part = model * tl.num_programs(0) + tl.program_id(0)
+    tl.store(sums + part * O + o, summed, mask=o < O)
+    there = part * 16 * C * O + k[:, None] * O + o[None, :]
+    tl.store(dw + there, found, mask=(k < 16 * C)[:, None] & (o < O)[None, :])
