@@ -34,10 +34,6 @@ POSITIONS_PER_SPLIT = 1024
 """Positions that one program of the weight gradient sums; the partial sums are then added in order."""
 
 
-BLOCKS_WITH_TAPS = 4
-"""Blocks of positions whose weight gradient one program of `down_with_taps` sums."""
-
-
 class Tiling(NamedTuple):
     """How a kernel is tiled: positions in a block, warps per block, pipeline stages."""
 
@@ -62,10 +58,10 @@ TILINGS: dict[tuple[str, int, int], Tiling] = {
     ("down", 64, 64): Tiling(128, 8, 4),
     ("up", 64, 64): Tiling(128, 4, 3),
     ("taps", 64, 64): Tiling(32, 4, 4),
-    ("down_with_taps", 1, 32): Tiling(128, 4, 2),
-    ("down_with_taps", 3, 32): Tiling(128, 4, 2),
-    ("up_to_taps", 1, 32): Tiling(128, 4, 3),
-    ("up_to_taps", 3, 32): Tiling(128, 4, 3),
+    ("down_with_taps", 1, 32): Tiling(128, 4, 1),
+    ("down_with_taps", 3, 32): Tiling(256, 4, 1),
+    ("up_to_taps", 1, 32): Tiling(256, 4, 2),
+    ("up_to_taps", 3, 32): Tiling(256, 4, 2),
 }
 """Measured tilings for bfloat16 by operator and the channels on its image and feature side; others take the default."""
 
@@ -206,13 +202,12 @@ def down_with_taps(x: Tensor, weight: Tensor, gate: Tensor, slope: float) -> tup
     y = torch.empty_like(gate)
     total = batch * (height // 2) * (width // 2)
     bm, warps, stages = _tiling("down_with_taps", c, o, x)
-    blocks = min(BLOCKS_WITH_TAPS, triton.cdiv(total, bm))
-    programs = triton.cdiv(total, bm * blocks)
+    programs = triton.cdiv(total, bm)
     sums = torch.empty(models, programs, o, device=x.device)
     dw = torch.empty(models, programs, 4, 4, c, o, device=x.device)
     launch(
         down_with_taps_kernel, (programs, models), x, weight, gate, y, sums, dw, total, weight.stride(0), slope,
-        H=height, W=width, C=c, O=o, ROWS=_power(16 * c), BO=_power(o), BM=bm, BLOCKS=blocks,
+        H=height, W=width, C=c, O=o, ROWS=_power(16 * c), BO=_power(o), BM=bm,
         PRECISION=_precision(x), num_warps=warps, num_stages=stages,
     )  # fmt: skip
     return y, add_parts(sums), add_parts(dw)

@@ -281,11 +281,12 @@ def up_to_taps_kernel(
         dy = py - t // 2
         dx = px - t % 2
         tap = (py + 1 - 2 * dy) * 4 + px + 1 - 2 * dx
-        ok = inside & (yy + dy >= 0) & (yy + dy < H) & (xx + dx >= 0) & (xx + dx < W)
-        here = (((image * H + yy + dy) * W + xx + dx) * O)[:, None] + o[None, :]
-        tile = tl.load(yb + here, mask=ok[:, None] & (o < O)[None, :], other=0.0)
-        there = (tap * C + c)[None, :] * O + o[:, None]
-        weights = tl.load(wb + there, mask=(c < C)[None, :] & (o < O)[:, None], other=0.0)
+        near = inside & (yy + dy >= 0) & (yy + dy < H) & (xx + dx >= 0) & (xx + dx < W)
+        beside = (((image * H + yy + dy) * W + xx + dx) * O)[:, None] + o[None, :]
+        tile = tl.load(yb + beside, mask=near[:, None] & (o < O)[None, :], other=0.0)
+        weights = tl.load(
+            wb + (tap * C + c)[None, :] * O + o[:, None], mask=(c < C)[None, :] & (o < O)[:, None], other=0.0
+        )
         acc = tl.dot(tile, weights.to(tile.dtype), acc, input_precision=PRECISION)
     acc = tl.where(mask, tl.where(passed, acc, acc * slope), 0.0)
     part = model * tl.num_programs(0) + tl.program_id(0)
@@ -299,41 +300,35 @@ def up_to_taps_kernel(
 def down_with_taps_kernel(
     x, w, gate, y, sums, dw, total, w_stride, slope,
     H: tl.constexpr, W: tl.constexpr, C: tl.constexpr, O: tl.constexpr,
-    ROWS: tl.constexpr, BO: tl.constexpr, BM: tl.constexpr, BLOCKS: tl.constexpr, PRECISION: tl.constexpr,
+    ROWS: tl.constexpr, BO: tl.constexpr, BM: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     """`down_kernel` from few channels with a gate, and beside it Σ_p x[2p − 1 + t, c] gate[p]: the gate and what x has
-    around each position are loaded once for both. A program takes BLOCKS blocks of positions."""
+    around each position are loaded once for both."""
     model = tl.program_id(1).to(tl.int64)
+    m = tl.program_id(0) * BM + tl.arange(0, BM)
     o = tl.arange(0, BO)
     k = tl.arange(0, ROWS)
     h: tl.constexpr = H // 2
     ww: tl.constexpr = W // 2
+    ox = m % ww
+    oy = (m // ww) % h
+    image = m // (ww * h)
+    inside = m < total
+    at = model * total * O + m[:, None] * O + o[None, :]
+    mask = inside[:, None] & (o < O)[None, :]
+    values = tl.load(gate + at, mask=mask, other=0.0)
     tap = k // C
-    weights = tl.load(
-        w + model * w_stride + k[:, None] * O + o[None, :], mask=(tap < 16)[:, None] & (o < O)[None, :], other=0.0
-    ).to(x.dtype.element_ty)
-    summed = tl.zeros((BO,), tl.float32)
-    found = tl.zeros((ROWS, BO), tl.float32)
-    for block in range(BLOCKS):
-        m = (tl.program_id(0) * BLOCKS + block) * BM + tl.arange(0, BM)
-        ox = m % ww
-        oy = (m // ww) % h
-        image = m // (ww * h)
-        inside = m < total
-        at = model * total * O + m[:, None] * O + o[None, :]
-        mask = inside[:, None] & (o < O)[None, :]
-        values = tl.load(gate + at, mask=mask, other=0.0)
-        iy = 2 * oy[:, None] - 1 + tap[None, :] // 4
-        ix = 2 * ox[:, None] - 1 + tap[None, :] % 4
-        ok = inside[:, None] & (tap < 16)[None, :] & (iy >= 0) & (iy < H) & (ix >= 0) & (ix < W)
-        here = ((image[:, None] * H + iy) * W + ix) * C + (k % C)[None, :]
-        tile = tl.load(x + model * total * 4 * C + here, mask=ok, other=0.0)
-        acc = tl.dot(tile, weights, input_precision=PRECISION)
-        acc = tl.where(mask, tl.where(values > 0, acc, acc * slope), 0.0)
-        summed += tl.sum(acc, 0)
-        tl.store(y + at, acc.to(y.dtype.element_ty), mask=mask)
-        found = tl.dot(tl.trans(tile), values, found, input_precision=PRECISION)
+    iy = 2 * oy[:, None] - 1 + tap[None, :] // 4
+    ix = 2 * ox[:, None] - 1 + tap[None, :] % 4
+    ok = inside[:, None] & (tap < 16)[None, :] & (iy >= 0) & (iy < H) & (ix >= 0) & (ix < W)
+    here = ((image[:, None] * H + iy) * W + ix) * C + (k % C)[None, :]
+    tile = tl.load(x + model * total * 4 * C + here, mask=ok, other=0.0)
+    real = (tap < 16)[:, None] & (o < O)[None, :]
+    weights = tl.load(w + model * w_stride + k[:, None] * O + o[None, :], mask=real, other=0.0)
+    acc = tl.dot(tile, weights.to(tile.dtype), input_precision=PRECISION)
+    acc = tl.where(mask, tl.where(values > 0, acc, acc * slope), 0.0)
+    tl.store(y + at, acc.to(y.dtype.element_ty), mask=mask)
     part = model * tl.num_programs(0) + tl.program_id(0)
-    tl.store(sums + part * O + o, summed, mask=o < O)
-    there = part * 16 * C * O + k[:, None] * O + o[None, :]
-    tl.store(dw + there, found, mask=(k < 16 * C)[:, None] & (o < O)[None, :])
+    tl.store(sums + part * O + o, tl.sum(acc, 0), mask=o < O)
+    found = tl.dot(tl.trans(tile), values, input_precision=PRECISION)
+    tl.store(dw + part * 16 * C * O + k[:, None] * O + o[None, :], found, mask=real)
