@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from hackle.core.commit import full_version, in_words
+from hackle.core.papers import PAPERS
 from hackle.figures import FIGURES
 from hackle.store.tables import Tables
 
@@ -184,6 +186,22 @@ def test_a_link_from_a_figure_opens_a_claim_that_is_filtered_out(opened: Any) ->
         opened.wait_for_function("id => document.getElementById(id).open", arg=name)
         assert opened.locator(f'[id="{name}"] dl').is_visible()
         opened.evaluate("id => { document.getElementById(id).open = false; }", name)
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_page_names_its_commit_and_each_papers_authors_with_a_link(opened: Any, width: int) -> None:
+    opened.set_viewport_size({"width": width, "height": 900})
+    line = opened.inner_text(".made")
+    assert f"by hackle {in_words(full_version())} with hackle report first." in line
+    # Tables of before commits were kept.
+    assert "The runs are of hackle 0.1.0 (commit unknown)" in line
+    for name in ("yang2020", "split-encoder"):
+        heading = opened.locator(f'h3.paper[id="{name}"]')
+        if PAPERS[name].names:
+            assert heading.locator("a").get_attribute("href") == PAPERS[name].address
+            assert heading.locator(".authors").inner_text() == PAPERS[name].names
+        assert PAPERS[name].authors in heading.inner_text()
+    assert opened.evaluate("document.documentElement.scrollWidth") <= width
 
 
 def test_the_page_begins_with_when_and_how_what_and_its_limits(opened: Any, study: Tables) -> None:

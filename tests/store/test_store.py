@@ -41,7 +41,7 @@ def test_a_run_comes_back_as_it_was_added(tmp_path: Path) -> None:
     }
     expected |= {"seed": 3, "dataset": "dsprites", "precision": "float32", "device": "cpu", "training_seconds": 12.5}
     assert {key: run[key] for key in expected} == expected
-    assert run["version"] == hackle.__version__
+    assert run["version"].partition("+g")[0] == hackle.__version__
     added = pd.DataFrame(outcome.scores).rename(columns={"seed": "scoring_seed"})
     added = added.sort_values(["metric", "representation"], ignore_index=True)
     for column in added.columns:

@@ -9,7 +9,8 @@ from hackle.core.parts import Parts
 
 @dataclass(frozen=True)
 class Paper:
-    """A paper: its name in hackle, its authors, year and title as cited, and its number on arXiv, if it is there."""
+    """A paper: its name in hackle, its authors, year and title as cited, its number on arXiv, if it is there, and the names
+    of all authors, in the paper's order, where they are known."""
 
     name: str
     authors: str
@@ -17,6 +18,7 @@ class Paper:
     rank: int
     """Its position in lists of papers."""
     arxiv: str = ""
+    names: str = ""
 
     @property
     def citation(self) -> str:
@@ -36,6 +38,11 @@ PAPERS: Parts[Paper] = Parts(
 def citation(name: str) -> str:
     """How a paper is cited; claims and figures of the user's own are cited by the name they are given."""
     return PAPERS[name].citation if name in PAPERS else name
+
+
+def author_names(name: str) -> str:
+    """The names of all authors of a paper; empty where they are not known."""
+    return PAPERS[name].names if name in PAPERS else ""
 
 
 def address(name: str) -> str:

@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 from multiprocessing import get_context
 from pathlib import Path
 
-from hackle import __version__
 from hackle.claims import CLAIMS, Judgement, as_frame, judge
+from hackle.core.commit import full_version, in_words
 from hackle.core.papers import PAPERS
 from hackle.core.processes import import_matplotlib, safe_path
 from hackle.core.types import HackleError
@@ -81,7 +81,7 @@ def write_study_page(
         "study.html",
         title=title or _title(tables),
         written=f"{datetime.now(UTC):%d %B %Y}".lstrip("0"),
-        version=__version__,
+        version=in_words(full_version()),
         command=command,
         abstract=abstract(tables, claims),
         limits=limits(tables, claims),
@@ -98,7 +98,7 @@ def write_study_page(
         scores=scores,
         numbers=numbers,
         commands=command_lines(tables, folder),
-        versions=sorted(set(map(str, tables.runs["version"]))),
+        versions=[in_words(one) for one in sorted(set(map(str, tables.runs["version"])))],
         sources=differing_sources(tables.runs),
         devices=sorted(set(filter(None, map(str, tables.runs["device"])))),
     )

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from hackle.core.design import USUAL, heading, in_words
-from hackle.core.papers import address, citation
+from hackle.core.papers import address, author_names, citation
 from hackle.figures import words
 from hackle.figures.chart import Chart, Comparison, Frame, Panel
 from hackle.figures.exhibit import Exhibit
@@ -71,6 +71,10 @@ class PaperClaims:
     @property
     def address(self) -> str:
         return address(self.name)
+
+    @property
+    def authors(self) -> str:
+        return author_names(self.name)
 
     @property
     def size(self) -> int:
@@ -172,6 +176,10 @@ class PaperFigures:
     @property
     def address(self) -> str:
         return address(self.name)
+
+    @property
+    def authors(self) -> str:
+        return author_names(self.name)
 
     @classmethod
     def of(

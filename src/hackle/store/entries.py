@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hackle import __version__
+from hackle.core.commit import full_version
 from hackle.core.design import design_of
 from hackle.core.records import record_hash, to_json
 from hackle.core.sources import source_hashes
@@ -73,7 +73,7 @@ def entry_of(outcome: Outcome, study: str) -> Entry:
         "reason": outcome.reason,
         "record": json.dumps(to_json(run), sort_keys=True, separators=(",", ":")),
         "sources": json.dumps(hashes, sort_keys=True) if (hashes := source_hashes(run)) else "",
-        "version": __version__,
+        "version": full_version(),
         "device": outcome.device,
         "training_seconds": _finite(outcome.training_seconds),
         "scoring_seconds": _finite(outcome.scoring_seconds),

@@ -8,4 +8,5 @@ PAPER = Paper(
     "Theory and Evaluation Metrics for Learning Disentangled Representations",
     rank=2,
     arxiv="1908.09961",
+    names="Kien Do, Truyen Tran",
 )

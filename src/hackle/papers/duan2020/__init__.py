@@ -8,4 +8,6 @@ PAPER = Paper(
     "Unsupervised Model Selection for Variational Disentangled Representation Learning",
     rank=8,
     arxiv="1905.12614",
+    names="Sunny Duan, Loic Matthey, Andre Saraiva, Nicholas Watters, Christopher P. Burgess, Alexander "
+    "Lerchner, Irina Higgins",
 )

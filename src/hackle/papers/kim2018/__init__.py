@@ -8,4 +8,5 @@ PAPER = Paper(
     "Disentangling by Factorising",
     rank=1,
     arxiv="1802.05983",
+    names="Hyunjik Kim, Andriy Mnih",
 )

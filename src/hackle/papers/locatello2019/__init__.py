@@ -8,4 +8,6 @@ PAPER = Paper(
     "Challenging Common Assumptions in the Unsupervised Learning of Disentangled Representations",
     rank=0,
     arxiv="1811.12359",
+    names="Francesco Locatello, Stefan Bauer, Mario Lucic, Gunnar Rätsch, Sylvain Gelly, Bernhard "
+    "Schölkopf, Olivier Bachem",
 )

@@ -8,4 +8,5 @@ PAPER = Paper(
     "Weakly-Supervised Disentanglement Without Compromises",
     rank=5,
     arxiv="2002.02886",
+    names="Francesco Locatello, Ben Poole, Gunnar Rätsch, Bernhard Schölkopf, Olivier Bachem, Michael Tschannen",
 )

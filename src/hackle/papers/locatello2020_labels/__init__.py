@@ -8,4 +8,5 @@ PAPER = Paper(
     "Disentangling Factors of Variation Using Few Labels",
     rank=6,
     arxiv="1905.01258",
+    names="Francesco Locatello, Michael Tschannen, Stefan Bauer, Gunnar Rätsch, Bernhard Schölkopf, Olivier Bachem",
 )

@@ -8,4 +8,6 @@ PAPER = Paper(
     "Visual Representation Learning Does Not Generalize Strongly Within the Same Domain",
     rank=9,
     arxiv="2107.08221",
+    names="Lukas Schott, Julius von Kügelgen, Frederik Träuble, Peter Gehler, Chris Russell, Matthias "
+    "Bethge, Bernhard Schölkopf, Francesco Locatello, Wieland Brendel",
 )

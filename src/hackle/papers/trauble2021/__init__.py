@@ -8,4 +8,6 @@ PAPER = Paper(
     "On Disentangled Representations Learned from Correlated Data",
     rank=7,
     arxiv="2006.07886",
+    names="Frederik Träuble, Elliot Creager, Niki Kilbertus, Francesco Locatello, Andrea Dittadi, Anirudh "
+    "Goyal, Bernhard Schölkopf, Stefan Bauer",
 )

@@ -8,4 +8,5 @@ PAPER = Paper(
     "Towards Better Understanding of Disentangled Representations via Mutual Information",
     rank=3,
     arxiv="1911.10922",
+    names="Xiaojiang Yang, Wendong Bi, Yitong Sun, Yu Cheng, Junchi Yan",
 )

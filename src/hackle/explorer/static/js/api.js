@@ -27,7 +27,8 @@ export async function knock() {
 
 const pause = (milliseconds) => new Promise((done) => setTimeout(done, milliseconds));
 
-// An address that names no run shows the list: it is asked for at once, while the scripts that draw it are on their way.
+// An address that names no run shows the list: it is asked for at once, while the scripts that draw it are on
+// their way.
 const listPath = (choice) => `runs?${new URLSearchParams(choice)}`;
 const early = new Map();
 if (/^(#\/?)?(\?|$)/.test(location.hash)) {
