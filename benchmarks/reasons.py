@@ -24,15 +24,7 @@ def reasons(tables: Tables) -> dict[str, str]:
     """The reason for each difference that has one. A reason is given only while the table bears it out."""
     sweep = Sweep(tables)
     found = [*_of_metrics(sweep), *_of_errors(sweep), *_of_position(sweep)]
-    capacities = [sweep.mean("annealed-vae", capacity, "kl") for capacity in (5.0, 100.0)]
     found += [
-        (
-            capacities[1] > 2 * capacities[0],
-            ("locatello2019.annealed-tc-of-samples-falls",),
-            "The strength of AnnealedVAE is its capacity C, as on the paper's axis, and a larger C means less regularisation: "
-            f"the KL is {capacities[0]:.1f} nats at C = 5 and {capacities[1]:.1f} at C = 100, and the total correlation of "
-            'samples rises with it. Read as "it falls with a smaller capacity", the sentence agrees with these runs.',
-        ),
         (
             "do2020" not in set(tables.scores["protocol"]),
             ("do2020.dci-parts-disagree", "do2020.rmig-differs-from-dci", "do2020.jemmig-differs-from-dci"),

@@ -83,7 +83,7 @@ def _introduction(tables: Tables, judged: Sequence[Judgement]) -> str:
 
 def _what_holds(tested: Sequence[Judgement]) -> str:
     lines = (
-        f"{one.claim.statement} {_cited(one)}{_beside(one, 'But by another estimator')}"
+        f"{one.claim.statement} {_cited(one)}{_instead(one)}{_beside(one, 'But by another estimator')}"
         for one in tested
         if one.verdict == "holds"
     )
@@ -93,7 +93,7 @@ def _what_holds(tested: Sequence[Judgement]) -> str:
 def _what_does_not(tested: Sequence[Judgement], known: Mapping[str, str]) -> str:
     lines = (
         f"*{one.claim.statement}* {_cited(one)} The {one.claim.effect} is {_ours(one)}, claimed {one.claim.region}."
-        f"{_by_stratum(one)}{_beside(one, 'By another estimator')} {known.get(one.claim.id, NONE)}"
+        f"{_instead(one)}{_by_stratum(one)}{_beside(one, 'By another estimator')} {known.get(one.claim.id, NONE)}"
         for one in tested
         if one.verdict == "does not hold"
     )
@@ -133,7 +133,7 @@ def _of_paper(paper: str, tested: Sequence[Judgement], tables: Tables, known: Ma
         claim, evidence = one.claim, one.evidence
         cells = [
             f"{claim.statement} {_cited(one)}",
-            f"{claim.effect}.{_by_stratum(one)}{_beside(one, 'By another estimator')}",
+            f"{claim.effect}.{_instead(one)}{_by_stratum(one)}{_beside(one, 'By another estimator')}",
             "" if claim.paper_effect is None else number(claim.paper_effect),
             _ours(one),
             str(claim.region),
@@ -241,6 +241,11 @@ def _by_stratum(one: Judgement) -> str:
     if not 1 < len(one.evidence.strata) <= _FEW:
         return ""
     return f" Each: {', '.join(f'{name} {number(effect)}' for name, (effect, _) in one.evidence.strata.items())}."
+
+
+def _instead(one: Judgement) -> str:
+    """What was measured, where no run has the scores that the claim is about."""
+    return f" Here by {one.evidence.instead}." if one.evidence.instead else ""
 
 
 def _beside(one: Judgement, begin: str) -> str:

@@ -80,7 +80,8 @@ class Evidence:
     seeds; estimates: the estimates of strata with at least two seeds. missing: what the table does not have, in words.
     borrowed: whether some of the runs are from other studies, which may have trained differently. steps, precisions,
     protocol: how the runs were trained and scored. beside: other estimates of the same effect, which decide nothing.
-    places: the positions of the runs in the table, as bytes.
+    instead: what was measured in place of the claim's own measure, in words; empty if that was. places: the positions of
+    the runs in the table, as bytes.
     """
 
     effect: float = math.nan
@@ -99,6 +100,7 @@ class Evidence:
     estimate: Estimate | None = None
     estimates: dict[str, Estimate] = field(default_factory=dict)
     beside: dict[str, Estimate] = field(default_factory=dict)
+    instead: str = ""
     places: bytes = b""
 
     @property
@@ -134,7 +136,8 @@ class Claim:
     suggest. runs_per_seed: runs per stratum and seed in the paper's design, if there are more than conditions. study:
     the study whose runs it is about, if not the paper's. options: the options which that study must be run with.
     beside: other ways to estimate the same effect, in words and as measures, where the answer depends on the estimator:
-    they are shown with the verdict and not tested.
+    they are shown with the verdict and not tested. instead: what is measured, in words and as a measure of the same scale,
+    where no run has the scores of the claim's own measure; the verdict then says so.
     """
 
     name: str
@@ -153,6 +156,7 @@ class Claim:
     study: str = ""
     options: str = ""
     beside: tuple[tuple[str, Measure], ...] = ()
+    instead: tuple[str, Measure] | None = None
 
     @property
     def id(self) -> str:
@@ -194,6 +198,15 @@ class Claim:
     def test(self, tables: Tables | View) -> Evidence:
         """What the table says about this claim alone, without correction for other claims."""
         data = _view(tables).of(self.study or self.paper)
+        found = self._tested(data)
+        if found.estimate is not None or self.instead is None:
+            return found
+        words, measure = self.instead
+        other = replace(self, measure=measure, instead=None)._tested(data)
+        return found if other.estimate is None else replace(other, instead=words)
+
+    def _tested(self, data: Data) -> Evidence:
+        """The evidence by the claim's own measure."""
         data.read.clear()
         units: dict[str, Units] = {}
         missing: list[str] = []

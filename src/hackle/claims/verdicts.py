@@ -86,7 +86,7 @@ def _tests_of(tested: Sequence[tuple[Claim, Evidence]]) -> list[tuple[object, ..
     found = []
     for claim, evidence in tested:
         read = claim.measure.scores, claim.measure.curves, claim.measure.arrays
-        test = *read, claim.region, evidence.estimate, evidence.p, evidence.against, evidence.places
+        test = *read, evidence.instead, claim.region, evidence.estimate, evidence.p, evidence.against, evidence.places
         times[claim.paper, *test] += 1
         found.append((times[claim.paper, *test], *test))
     return found
@@ -106,6 +106,8 @@ def _judgement(claim: Claim, evidence: Evidence, p: float, against: float, teste
         found += f", on {len(evidence.strata)} of {len(claim.strata)}: {', '.join(evidence.strata)}"
     if evidence.borrowed:
         found += f" (with runs of other studies where {claim.study or claim.paper} has none)"
+    if evidence.instead:
+        found += f"; no run has the scores that it is about, and it is judged by {evidence.instead}"
     if evidence.beside:
         found += f"; {evidence.beside_in_words}"
     if verdict == "undecided":
@@ -147,6 +149,7 @@ def as_frame(judgements: Sequence[Judgement]) -> pd.DataFrame:
                 "why": found.why,
                 "reason": found.reason,
                 "beside": found.evidence.beside_in_words,
+                "instead": found.evidence.instead,
                 "missing": "; ".join(found.evidence.missing),
                 "command": found.claim.command,
             }

@@ -197,11 +197,15 @@ class Data:
         )
         self.read: list[NDArray[Any]] = []
         """The positions of the runs that measures have read since this was last cleared."""
+        self.added: dict[str, Floats] = {}
+        """Scores of each run that are not in the table: measures compute them from what is."""
         self._chosen: dict[tuple[Any, ...], NDArray[Any]] = {}
         self._masks: dict[tuple[str, Any], NDArray[Any]] = {}
 
     def scored(self, score: str, protocol: str | None = None) -> Floats:
         """A score of each run, NaN where there is none."""
+        if score in self.added:
+            return self.added[score]
         if score == "kl_without_constant":
             return self.scored("kl") - correlation_constant(self.runs)
         if score == OWN_DENSITY:
@@ -213,6 +217,16 @@ class Data:
                 if name in table:
                     return table[name]
         return np.full(len(self.runs), np.nan)
+
+    def of_factors(self, metric: str) -> Frame:
+        """What a metric gives for each factor, or code, of the runs that have it: a row for each run, a column for each
+        factor, averaged over scoring seeds."""
+        rows: Frame = self.view.tables.per_factor(metric)
+        rows = rows[
+            (rows["protocol"].astype(str) == self.protocol) & rows["representation"].isin(["mean", "posterior"])
+        ]
+        names = [rows[name].astype(str) for name in ("run", "factor")]
+        return rows["score"].astype(float).groupby(names).mean().unstack()
 
     def _mask(self, key: str, value: Any) -> NDArray[Any]:
         if (key, value) not in self._masks:

@@ -93,6 +93,10 @@ def print_verdicts(found: Sequence[Judgement], *, missing: bool = False, reasons
         console.print()
     if any(judgement.evidence.borrowed and judgement.evidence.runs for judgement in shown):
         console.print("* runs of other studies, which may have trained differently", highlight=False)
+    if any(judgement.evidence.instead for judgement in shown):
+        console.print(
+            "† judged by other scores than the paper's, which no run has; --reasons says by which", highlight=False
+        )
     fates = words.tally(words.fate(judgement.verdict, judgement.evidence.runs) for judgement in found)
     console.print(f"{fates}.", highlight=False)
     absent = [judgement for judgement in found if not judgement.evidence.runs]
@@ -148,7 +152,7 @@ def _row(judgement: Judgement) -> list[str]:
         str(claim.region),
         f"{judgement.chance:.2g}" if known else "",
         judgement.share,
-        f"{evidence.runs}{'*' if evidence.borrowed and evidence.runs else ''}",
+        f"{evidence.runs}{'*' if evidence.borrowed and evidence.runs else ''}{'†' if evidence.instead else ''}",
         "" if verdict != "undecided" else str(evidence.runs_needed or "many more"),
         evidence.made,
     ]

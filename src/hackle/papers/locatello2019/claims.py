@@ -16,7 +16,7 @@ import numpy as np
 
 from hackle.claims.agreement import agreement, magnitude
 from hackle.claims.claim import Claim, Region, Stratum
-from hackle.claims.measures import Measure
+from hackle.claims.measures import Measure, least_best_difference
 from hackle.papers.locatello2019.settings import DATASETS, METHODS
 from hackle.papers.locatello2019.transfer import (
     Transfer,
@@ -36,6 +36,8 @@ DOWNSTREAM = tuple(
     f"downstream_{classifier}_{size}" for classifier, size in product(("logistic_cv", "gbt"), (10, 100, 1_000, 10_000))
 )
 CORRELATED, USEFUL = 0.3, 0.5
+HIGHER = 0.02
+"""The smallest difference of efficiencies, which range from 0 to 1, that counts."""
 
 
 def claim(name: str, where: str, statement: str, effect: str, region: Region, measure: Measure, strata: tuple, **more):
@@ -62,6 +64,9 @@ def sets(datasets: tuple[str, ...] = DATASETS) -> tuple[Stratum, ...]:
 
 TOGETHER = (Stratum("all data sets", (_all(DATASETS),)),)
 
+_RANKED = {"bootstrapped": True, "widened": True}
+"""How statistics are tested that rank settings by their medians: in simulations of 5, 10 and 50 seeds verdicts then erred in at
+most 5% of tables, with the jackknife in up to 40%."""
 _pairs = tuple(combinations(METRICS, 2))
 _METRICS = (
     claim(
@@ -90,16 +95,16 @@ _WHAT_MATTERS = (
         "strength-over-method",
         "Figure 7",
         "How strongly a method regularises matters more to its scores than which method it is.",
-        "share of variance between strengths minus share between methods",
+        "share of the variance of settings' medians between strengths minus share between methods",
         Region(low=0.0),
-        across(strength_minus_method, METRICS, span=(-1, 1)),
+        across(strength_minus_method, METRICS, span=(-1, 1), **_RANKED),
         sets(),
     ),
     claim(
         "no-method-dominates",
         "Figure 8",
         "No method is best, each at its best strength, on half of the data sets and metrics or more.",
-        "share of data sets and metrics on which the most successful method is best",
+        "share of data sets and metrics on which the most successful method is best, by medians",
         Region(high=0.5),
         across(share_of_the_best_method, METRICS, datasets=2, span=(0, 1), bootstrapped=True),
         TOGETHER,
@@ -108,9 +113,9 @@ _WHAT_MATTERS = (
         "no-rule-for-strength",
         "Figure 8",
         "No rule says which strength of a method is good: data sets and metrics order its strengths differently.",
-        "mean rank correlation of two columns' orders of a method's strengths",
+        "mean rank correlation of two columns' orders of a method's strengths, by their medians",
         Region(high=USEFUL),
-        across(agreement_of_tuning, METRICS, datasets=2, span=(-1, 1), widened=True),
+        across(agreement_of_tuning, METRICS, datasets=2, span=(-1, 1), **_RANKED),
         TOGETHER,
     ),
     *(
@@ -162,9 +167,9 @@ _TRANSFER = (
         "transfer-to-color",
         "Figures 10 and 11",
         "Settings that are good on dSprites are good on Color-dSprites.",
-        "rank correlation of settings' scores on both, mean over metrics",
+        "rank correlation of settings' medians on both, mean over metrics",
         Region(low=USEFUL),
-        across(agreement_of_datasets, METRICS, datasets=2, span=(-1, 1), widened=True),
+        across(agreement_of_datasets, METRICS, datasets=2, span=(-1, 1), **_RANKED),
         (Stratum("dsprites and color-dsprites", (_all("dsprites"), _all("color-dsprites"))),),
     ),
     *(
@@ -172,10 +177,10 @@ _TRANSFER = (
             name,
             "Figures 10 and 11",
             statement,
-            "rank correlation of settings' scores on dSprites and the other data set, mean over metrics, for the set where the "
-            "claim is weakest",
+            "rank correlation of settings' medians on dSprites and the other data set, mean over metrics, for the set where "
+            "the claim is weakest",
             Region(high=CORRELATED),
-            across(agreement_of_datasets, METRICS, datasets=2, span=(-1, 1), widened=True),
+            across(agreement_of_datasets, METRICS, datasets=2, span=(-1, 1), **_RANKED),
             tuple(Stratum(f"dsprites and {other}", (_all("dsprites"), _all(other))) for other in others),
             combine="every",
         )
@@ -198,6 +203,14 @@ _TRANSFER = (
     _table_1("other_both", "another data set by another metric", 0.519),
 )
 
+_CLASSIFIERS = (
+    ("logistic", "logistic_cv", "logistic regression", "Figure 13"),
+    ("trees", "gbt", "boosted trees", "Figure 14"),
+)
+_OTHERS_ON_SCREAM, _ANNEALED_ON_SCREAM = (
+    {**_all("scream-dsprites"), "method": methods}
+    for methods in (tuple(method for method in METHODS if method != "annealed-vae"), "annealed-vae")
+)
 _DOWNSTREAM = (
     claim(
         "downstream-correlates",
@@ -224,13 +237,36 @@ _DOWNSTREAM = (
             f"Higher disentanglement scores do not make {words} more efficient with few samples.",
             f"mean rank correlation of the metrics with the efficiency of {words}",
             Region(high=CORRELATED),
-            agreement(*((metric, score) for metric in METRICS)),
+            agreement(*((metric, f"efficiency_{classifier}") for metric in METRICS)),
             sets(),
         )
-        for name, score, words, where in (
-            ("logistic", "efficiency_logistic_cv", "logistic regression", "Figure 13"),
-            ("trees", "efficiency_gbt", "boosted trees", "Figure 14"),
+        for name, classifier, words, where in _CLASSIFIERS
+    ),
+    *(
+        claim(
+            f"annealed-efficient-{name}",
+            where,
+            f"On Scream-dSprites some AnnealedVAEs have a high efficiency of {words}.",
+            f"efficiency of {words} of AnnealedVAE minus that of the best other method, each at its most efficient strength",
+            Region(low=HIGHER),
+            least_best_difference(f"efficiency_{classifier}"),
+            (Stratum("scream-dsprites", (_OTHERS_ON_SCREAM, _ANNEALED_ON_SCREAM)),),
         )
+        for name, classifier, words, where in _CLASSIFIERS
+    ),
+    *(
+        claim(
+            f"annealed-efficient-where-poor-{name}",
+            where,
+            f"The AnnealedVAEs with a high efficiency of {words} on Scream-dSprites are those whose accuracy is low even with "
+            "10,000 samples.",
+            f"rank correlation, over AnnealedVAEs on Scream-dSprites, of the efficiency of {words} and its accuracy with "
+            "10,000 samples",
+            Region(high=-CORRELATED),
+            agreement((f"efficiency_{classifier}", f"downstream_{classifier}_10000")),
+            (Stratum("scream-dsprites", (_ANNEALED_ON_SCREAM,)),),
+        )
+        for name, classifier, words, where in _CLASSIFIERS
     ),
 )
 

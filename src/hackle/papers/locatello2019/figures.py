@@ -233,6 +233,9 @@ _SETTINGS = "each the median of its seeds."
 _EFFICIENCY = "Dots are runs. Efficiency: accuracy with 100 labelled images over that with 10,000."
 
 
+_CAPACITY = "AnnealedVAE's is its final capacity: the larger, the less it regularises."
+
+
 def _total_correlations(number: int, title: str, caption: str, **more: Any) -> Exhibit:
     runs = _runs(("gaussian_tc",), **more)
     return _exhibit(f"Figure {number}", title, caption, runs, _ON_WEIGHT, columns=4)
@@ -307,7 +310,7 @@ EXHIBITS = (
         "Scores against the method's weight, for each metric and data set.",
         _runs(METRICS),
         (*_grid(_by_weight), (_noise,)),
-        reading=f"{MEDIANS} Weights of each method from weakest (1) to strongest (6).",
+        reading=f"{MEDIANS} Weights of each method from the smallest (1) to the largest (6). {_CAPACITY}",
     ),
     _exhibit(
         "Figure 9",
@@ -361,9 +364,12 @@ EXHIBITS = (
         reading=_EFFICIENCY,
     ),
     _total_correlations(
-        15, "Total correlation of samples, every method", "As Figure 2, with AnnealedVAE.", representation="sampled"
+        15,
+        "Total correlation of samples, every method",
+        f"As Figure 2, with AnnealedVAE. {_CAPACITY}",
+        representation="sampled",
     ),
-    _total_correlations(16, "Total correlation of means, every method", "As Figure 3, with AnnealedVAE."),
+    _total_correlations(16, "Total correlation of means, every method", f"As Figure 3, with AnnealedVAE. {_CAPACITY}"),
     _exhibit(
         "Table 1",
         "Choosing by transfer",

@@ -1,9 +1,9 @@
 """Statistics of Locatello et al. 2019 on sweeps over several data sets: which method wins, what varies, what transfers.
 
-Scores are arrays (data sets, metrics, seeds, settings) without gaps. Effects are jackknifed over seeds; where the paper
-takes medians over seeds, means are taken here, for which the jackknife is valid. Which method wins is a step function,
-for which the jackknife fails: there seeds are bootstrapped, which gives the spread and the bias from the noise of few
-seeds, so that the bias can be removed.
+Scores are arrays (data sets, metrics, seeds, settings) without gaps. A setting's score is its median over seeds, as in the
+paper's sections 5.4 and 5.5. The jackknife fails for medians, and for which method wins, a step function: there seeds are
+bootstrapped, which gives the spread and the bias from the noise of few seeds, so that the bias can be removed. Table 1, which
+compares single runs, is jackknifed.
 
 With few methods or strengths such questions are decided in advance: of two methods one is best at least half of the
 time, one strength of each method leaves no variance between strengths, and of few settings a chosen one often equals a
@@ -23,13 +23,13 @@ from scipy.stats import rankdata
 from hackle.claims.measures import Measure, common_sweeps
 from hackle.claims.statistics import Floats, Units, jackknife, variance_shares
 from hackle.claims.view import Condition, Data
-from hackle.information.ranks import rank_correlations
+from hackle.information.ranks import rank_correlations, spearman_matrix
 
 Statistic = Callable[[Floats, list[str]], float]
 """A number from scores (data sets, metrics, seeds, settings) and the settings' methods."""
 METHODS, STRENGTHS = 3, 3
 """The fewest methods, and strengths of each, needed to tell methods from strengths."""
-DRAWS = 400
+DRAWS = 200
 """The number of bootstrap samples."""
 
 
@@ -48,7 +48,7 @@ def across(
     seeds.
 
     span: its smallest and largest possible value. datasets, methods, strengths: how many are needed. bootstrapped: use
-    the bootstrap instead. widened: the statistic ranks means over seeds (see `Units`). Seeds never count as exactly
+    the bootstrap instead. widened: the statistic ranks medians over seeds (see `Units`). Seeds never count as exactly
     alike: as with rank correlations an imaginary one is added, with the deviation of a rank correlation over as many
     runs.
     """
@@ -110,18 +110,24 @@ def bootstrap(
     return float(np.clip(value, *span)), float(found.std() * np.sqrt(count / (count - 1)))
 
 
+def of_settings(scores: Floats) -> Floats:
+    """Each setting's score, its median over seeds: (data sets, metrics, settings)."""
+    return np.median(scores, axis=2)
+
+
 def strength_minus_method(scores: Floats, methods: list[str]) -> float:
-    """How much more variance lies between strengths of a method than between methods, mean over data sets and metrics."""
-    shares = [variance_shares(metric, methods) for dataset in scores for metric in dataset]
+    """How much more of the settings' variance lies between strengths of a method than between methods, mean over data sets
+    and metrics."""
+    shares = [variance_shares(metric[None], methods) for dataset in of_settings(scores) for metric in dataset]
     return float(np.nanmean([part.strength - part.method for part in shares]))
 
 
 def share_of_the_best_method(scores: Floats, methods: list[str]) -> float:
-    """The part of all data sets and metrics in which the method that wins most wins, each at its best strength by its mean
-    over seeds. Methods that are equally good share a win."""
-    means = scores.mean(axis=2).reshape(-1, scores.shape[3])
+    """The part of all data sets and metrics in which the method that wins most wins, each at its best strength. Methods that
+    are equally good share a win."""
+    columns = of_settings(scores).reshape(-1, scores.shape[3])
     names = np.asarray(methods)
-    best = np.stack([means[:, names == name].max(axis=1) for name in np.unique(names)], axis=1)
+    best = np.stack([columns[:, names == name].max(axis=1) for name in np.unique(names)], axis=1)
     winners = best == best.max(axis=1, keepdims=True)
     return float((winners / winners.sum(axis=1, keepdims=True)).mean(axis=0).max())
 
@@ -129,20 +135,20 @@ def share_of_the_best_method(scores: Floats, methods: list[str]) -> float:
 def agreement_of_tuning(scores: Floats, methods: list[str]) -> float:
     """The mean rank correlation, over pairs of columns (data set and metric), of their orders of a method's
     strengths."""
-    means = scores.mean(axis=2).reshape(-1, scores.shape[3])
+    every = of_settings(scores).reshape(-1, scores.shape[3])
     found = []
     for method in sorted(set(methods)):
-        columns = means[:, [name == method for name in methods]]
-        first, second = np.triu_indices(len(columns), 1)
+        columns = every[:, [name == method for name in methods]]
         if columns.shape[1] > 2:
-            found.append(rank_correlations(columns[first], columns[second], constant=0.0).mean())
+            pairs = spearman_matrix(columns.T, columns.T, constant=0.0)
+            found.append(pairs[np.triu_indices(len(columns), 1)].mean())
     return float(np.mean(found)) if found else float("nan")
 
 
 def agreement_of_datasets(scores: Floats, methods: list[str]) -> float:
-    """The rank correlation of settings' means on the first two data sets, mean over metrics."""
-    means = scores.mean(axis=2)
-    return float(rank_correlations(means[0], means[1], constant=0.0).mean())
+    """The rank correlation of settings on the first two data sets, mean over metrics."""
+    first, second = of_settings(scores)[:2]
+    return float(rank_correlations(first, second, constant=0.0).mean())
 
 
 class Transfer(NamedTuple):
