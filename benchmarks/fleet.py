@@ -4,6 +4,7 @@ One model-step is one step of one model: batch 64, dSprites 64×64×1 unless sai
 drawn on the device. Memory is the peak per stacked model.
 
 Run on CUDA: python benchmarks/fleet.py [--methods ada-gvae,slow-vae --models 64 300] [--tilings FILE] [--profile]
+Equal parts of five methods in one stack: python benchmarks/fleet.py --methods mixed --models 8 24 300
 """
 
 from __future__ import annotations

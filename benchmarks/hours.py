@@ -1,4 +1,4 @@
-"""Hours that the 12,600 models of Locatello et al. 2019 take on one CUDA device, from rates of each method and data set.
+"""Hours that the 12,600 models of Locatello et al. 2019 take on one CUDA device, from rates of each group and data set.
 
 A data set that is not here is replaced by noise of its size, which takes the device as long to draw and to learn from.
 
@@ -23,7 +23,8 @@ from hackle.datasets import DataError, load
 from hackle.datasets.arrays import ArrayDataset
 from hackle.papers.locatello2019.settings import DATASETS
 from hackle.papers.locatello2019.study import locatello2019
-from hackle.train.fleet import group
+from hackle.train.grouping import group
+from hackle.train.size import spread
 
 SIZES = {
     "smallnorb": (48_600, 1),
@@ -69,10 +70,10 @@ def main() -> None:
         dataset, stand_in = found(name, options.root)
         for runs in group(locatello2019(datasets=[name], methods=methods, precision="bfloat16")):
             started = time.perf_counter()
-            rate = measure(runs[: options.models], dataset, "cuda", options.seconds)
+            rate = measure(spread(runs, options.models), dataset, "cuda", options.seconds)
             row = {
                 "dataset": name,
-                "method": name_of(runs[0].method),
+                "method": " ".join(dict.fromkeys(name_of(run.method) for run in runs)),
                 "runs": len(runs),
                 "steps": runs[0].steps,
                 "stacked": min(options.models, len(runs)),

@@ -40,7 +40,8 @@ from hackle.scoring.plan import PlanSizes
 from hackle.scoring.protocol import Protocol
 from hackle.store import read
 from hackle.train import cut
-from hackle.train.fleet import Fleet, group
+from hackle.train.fleet import Fleet
+from hackle.train.grouping import group
 
 TINY = Protocol("tiny", PlanSizes(200, 100, 100, 50, 8, 100, 50, 8), bins=8, posterior_bins=40)
 METRICS = "mig,factor_vae,sap,modularity,kl,gaussian_tc,reconstruction"

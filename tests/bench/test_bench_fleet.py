@@ -10,7 +10,8 @@ from hackle.bench import CASES, Case, compare, measure, together_or_apart
 from hackle.bench.plain import PlainLoop, plain_run
 from hackle.core.factors import Factor, FactorGrid
 from hackle.datasets.arrays import ArrayDataset
-from hackle.train.fleet import Fleet, group
+from hackle.train.fleet import Fleet
+from hackle.train.grouping import group, kinds
 
 
 @pytest.fixture(scope="module")
@@ -37,6 +38,10 @@ def test_every_case_stacks() -> None:
         runs = case.runs(3, "bfloat16")
         assert len(group(runs)) == 1
         assert {run.dataset for run in runs} == {case.dataset}
+    mixed = Case("mixed").runs(24, "bfloat16")
+    assert group(mixed) == [mixed]
+    assert [len(alike) for alike in kinds(mixed)] == [5, 5, 5, 5, 4]
+    assert [run.seed for run in mixed] == list(range(24))
 
 
 def test_rates_are_of_single_models(dots: ArrayDataset, monkeypatch: pytest.MonkeyPatch) -> None:

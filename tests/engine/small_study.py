@@ -36,7 +36,7 @@ def write_squares(folder: Path) -> Path:
 
 
 def some_runs(data: Path | str, seeds: int = 3, steps: int = 12) -> list[Run]:
-    """Two groups: β-VAEs of two strengths, and VAEs."""
+    """Two kinds: β-VAEs of two strengths, and VAEs."""
     more = {"architecture": MLP((8,)), "dataset": str(data), "steps": steps}
     return [small_run(method, seed, **more) for method in (BetaVAE(1.0), BetaVAE(4.0), VAE()) for seed in range(seeds)]
 
@@ -78,12 +78,15 @@ class Unlucky(Autoencoder):
     accident: str
     times: int = 1
 
-    def phases(self, run: Run) -> tuple[Phase, ...]:
+    def networks(self, run: Run, shape: tuple[int, int, int]) -> Any:
         notes = Path(self.notes)
         count = len(list(notes.glob("*")))
         if count < self.times:
             (notes / str(count)).touch()
             ACCIDENTS[self.accident]()
+        return super().networks(run, shape)
+
+    def phases(self, run: Run) -> tuple[Phase, ...]:
         return VAE().phases(run)
 
 

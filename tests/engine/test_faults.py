@@ -27,7 +27,7 @@ from hackle.core.records import record_hash
 from hackle.core.types import HackleError, Phase, Run
 from hackle.engine import EngineError
 from hackle.engine.tasks import ScoreRun, TrainFleet
-from hackle.objectives.vae import Autoencoder, autoencoder_phase
+from hackle.objectives.vae import Autoencoder, autoencoder_phase, evidence_phase
 from hackle.store import Store, StoreError, read, repair
 from hackle.train.fleet import Fleet
 from hackle.train.model import WEIGHTS
@@ -176,6 +176,41 @@ def test_a_method_at_fault_is_reported_with_its_line_and_not_tried_again(
     for _, reason in summary.failures:
         assert reason.startswith("the loss of Branching in its phase autoencoder asks for the value of a tensor")
         assert "`return nets if step.number else run`" in reason
+
+
+def _asking(found: Any, step: Any, run: Any) -> Any:
+    return found if found.kl > 0 else run
+
+
+@dataclass(frozen=True)
+class Asking(Autoencoder):
+    """A method that shares its fleet with others, which no fleet can train."""
+
+    def phases(self, run: Run) -> tuple[Phase, ...]:
+        return (evidence_phase(_asking, run),)
+
+
+def test_the_others_of_a_fleet_train_without_the_method_at_fault(
+    data: Path, undisturbed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    performed, original = [], TrainFleet.perform
+    monkeypatch.setattr(
+        TrainFleet, "perform", lambda self, *rest: performed.append(len(self.runs)) or original(self, *rest)
+    )
+    runs = some_runs(data)
+    wrong = replace(runs[0], method=Asking())
+    summary = study([*runs[:4], wrong, *runs[4:]], tmp_path / "study", fleet_size=10)
+    assert (summary.done, summary.failed, performed) == (9, 1, [10, 6, 1, 3])
+    assert summary.failures[0][0] == record_hash(wrong)
+    assert summary.failures[0][1].startswith(
+        "the loss of Asking in its phase autoencoder asks for the value of a tensor"
+    )
+    order = ["run", "metric", "representation"]
+    wanted, found = (
+        read(out).scores.astype({"run": str}).sort_values(order)["score"].to_numpy()
+        for out in (undisturbed, tmp_path / "study")
+    )
+    np.testing.assert_array_equal(wanted, found)
 
 
 def test_the_driver_dies_between_training_and_scoring(
@@ -395,7 +430,7 @@ def test_memory_runs_out(
 
     monkeypatch.setattr(Fleet, "step", step)
     study(some_runs(data), tmp_path / "study", fleet_size=6, progress=True)
-    assert "out of memory with 6 models: going on with 3 and 3" in " ".join(capsys.readouterr().err.split())
+    assert "out of memory with 5 models: going on with 3 and 2" in " ".join(capsys.readouterr().err.split())
     first, second = read(undisturbed).scores, read(tmp_path / "study").scores
     assert list(first["run"]) == list(second["run"])
     np.testing.assert_allclose(first["score"], second["score"], atol=1e-3)

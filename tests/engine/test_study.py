@@ -24,7 +24,7 @@ from hackle.scoring.plan import PlanSizes
 from hackle.scoring.registry import METRICS
 from hackle.store import Store, read
 from hackle.train import Stopped, fit
-from hackle.train.fleet import stacking_key
+from hackle.train.grouping import kind_key
 from hackle.train.model import Model
 from train.test_fleet import small_run
 
@@ -110,7 +110,7 @@ def test_weights_are_kept_as_asked(keep: Any, data: Path, tmp_path: Path) -> Non
     best = {
         max((record_hash(run) for run in group), key=lambda key: (mig[key], key))
         for group in (runs[:6], runs[6:])
-        if len({stacking_key(run) for run in group}) == 1
+        if len({kind_key(run) for run in group}) == 1
     }
     assert kept == {"all": {record_hash(run) for run in runs}, "best": best, "none": set()}[keep]
     for key in kept:

@@ -48,8 +48,9 @@ class Single:
 
     def noise(self, phase: int = 0) -> dict[str, Tensor]:
         stream = Stream.of([3], purpose=str(phase))
-        found = self.run.method.phases(self.run)[phase].draws
-        drawn = {name: draw.sample(stream, name)[0] for name, draw in found.items()}
+        found = self.run.method.phases(self.run)[phase]
+        draws = {**found.draws, **found.loss_draws}
+        drawn = {name: draw.sample(stream, name)[0] for name, draw in draws.items()}
         return {name: value.to(self.dtype) if value.is_floating_point() else value for name, value in drawn.items()}
 
     def loss(
@@ -64,7 +65,7 @@ class Single:
         step = Step(
             self.images, self.noise(phase), torch.tensor(number), self.data_size, carry or {}, kl_weight, **self.given
         )
-        return self.run.method.phases(self.run)[phase].loss(self.nets, step, with_fields(self.run, fields))
+        return self.run.method.phases(self.run)[phase].losses(self.nets, step, with_fields(self.run, fields))
 
     def gradients(self, phase: int = 0, **more: Any) -> dict[str, Tensor]:
         """The gradient of each parameter that the phase trains."""

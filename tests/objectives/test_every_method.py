@@ -182,7 +182,8 @@ def test_every_network_is_trained_and_its_draws_have_the_batchs_size(name: str) 
     trained = {network for phase in phases for network in phase.trains}
     assert trained | UNTRAINED.get(name, set()) == set(build_networks(run, (16, 16, 1)))
     assert trained.isdisjoint(UNTRAINED.get(name, set()))
-    draws = [item for phase in phases for item in phase.draws.items() if item[0] not in OF_LATENTS.get(name, set())]
+    given = [item for phase in phases for item in {**phase.draws, **phase.loss_draws}.items()]
+    draws = [item for item in given if item[0] not in OF_LATENTS.get(name, set())]
     assert all(draw.shape[0] == run.batch_size for _, draw in draws)
 
 

@@ -86,7 +86,7 @@ def test_the_loss_is_its_formula() -> None:
 
 def test_every_pair_of_latents_has_its_turn() -> None:
     run = small_run(HFS(pairs=25), latents=10)
-    draw = run.method.phases(run)[0].draws["pairs"]
+    draw = run.method.phases(run)[0].loss_draws["pairs"]
     chosen = draw.sample(Stream.of(range(100)), "pairs")[:, :25, 0]
     counts = chosen.flatten().bincount(minlength=45)
     assert all(len(set(row.tolist())) == 25 for row in chosen)

@@ -15,7 +15,8 @@ from hackle.core.types import Adam, Losses, Nets, Phase, Run, RunError, Step
 from hackle.nets import Convolutional
 from hackle.objectives import DIPVAEI, DIPVAEII, VAE, BetaTCVAE, BetaVAE, FactorVAE
 from hackle.objectives.vae import Autoencoder, autoencoder_phase, evidence
-from hackle.train.fleet import Fleet, group
+from hackle.train.fleet import Fleet
+from hackle.train.grouping import group, kinds
 from hackle.train.layout import Layout
 
 SMALL = Convolutional(hidden=16, channels=(8, 8))
@@ -119,8 +120,11 @@ def test_runs_group_by_what_cannot_stack() -> None:
         small_run(BetaVAE(8.0), seed=3),
         small_run(BetaVAE(1.0), latents=4),
         small_run(VAE(), optimiser=Adam(learning_rate=1.0)),
+        small_run(FactorVAE()),
     ]
-    assert group(runs) == [[runs[0], runs[2]], [runs[1], runs[4]], [runs[3]]]
+    # Methods that differ in the loss alone share a group, in which those of one method are neighbours.
+    assert group(runs) == [[runs[0], runs[2], runs[1], runs[4]], [runs[3]], [runs[5]]]
+    assert kinds(runs) == [[runs[0], runs[2]], [runs[1], runs[4]], [runs[3]], [runs[5]]]
 
 
 def test_runs_that_do_not_stack_are_refused(squares: Any) -> None:

@@ -25,7 +25,8 @@ from hackle.nets import Convolutional
 from hackle.objectives import AdaGVAE, BetaVAE
 from hackle.objectives.vae import autoencoder_phase, evidence
 from hackle.train import Stopped, fit, sampling
-from hackle.train.fleet import Fleet, group
+from hackle.train.fleet import Fleet
+from hackle.train.grouping import group
 from hackle.train.held_out import Remaining
 from hackle.train.model import Model
 from hackle.train.sampling import Sampler, check_data

@@ -18,7 +18,8 @@ from hackle.core.types import Adam, Run, RunError
 from hackle.nets import Adversarial
 from hackle.objectives import OBJECTIVES, VAE, BetaVAE, FactorVAE, InfoWGANGP
 from hackle.train import Stopped
-from hackle.train.fleet import Fleet, group
+from hackle.train.fleet import Fleet
+from hackle.train.grouping import group
 from hackle.train.schedules import kl_weight, learning_rate
 from objectives.single import Single
 from objectives.test_every_method import METHODS

@@ -21,11 +21,13 @@ from hackle.studies.presets import default_run
 from hackle.train.fleet import Fleet
 
 _STEPS_AT_ONCE = 5
+MIXED = ("beta-vae", "annealed-vae", "dip-vae-i", "dip-vae-ii", "beta-tcvae")
+"""Methods that differ in the loss alone, of which a mixed stack has equal parts."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """What is stacked: a method on a data set with one architecture."""
+    """What is stacked: a method on a data set with one architecture. The method `mixed` is equal parts of five."""
 
     method: str
     dataset: str = "dsprites"
@@ -33,6 +35,9 @@ class Case:
     critic_updates: int | None = None
 
     def runs(self, models: int, precision: str) -> list[Run]:
+        if self.method == "mixed":
+            parts = [replace(self, method=MIXED[seed * len(MIXED) // models]) for seed in range(models)]
+            return [replace(part.runs(1, precision)[0], seed=seed) for seed, part in enumerate(parts)]
         default = default_run(self.method, self.dataset)
         changes: dict[str, Any] = {"precision": precision, "batch_size": 64}
         if self.split:
@@ -47,7 +52,7 @@ class Case:
 
 
 CASES = (
-    *(Case(method) for method in ("beta-vae", "annealed-vae", "dip-vae-i", "dip-vae-ii", "beta-tcvae", "factor-vae")),
+    *(Case(method) for method in (*MIXED, "mixed", "factor-vae")),
     *(Case(method) for method in ("ada-gvae", "ada-ml-vae", "slow-vae")),
     Case("beta-vae", "rooms3d"),
     Case("beta-vae", split=True),

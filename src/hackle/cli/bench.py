@@ -22,7 +22,8 @@ def fleet_command(
 
     Args:
         models: How many to stack; 64 on CUDA and 8 on a CPU if not given.
-        methods: Names separated by commas; those reported in the documentation if not given.
+        methods: Names separated by commas; those reported in the documentation if not given. mixed is one stack of equal
+            parts of five methods that differ in the loss alone.
         seconds: How long to train each stack.
         precision: float32 or bfloat16; auto is bfloat16 on CUDA.
         device: cpu or cuda; the best one available if not given.

@@ -115,7 +115,7 @@ EVERYTHING = Selection()
 def list_command() -> None:
     """The papers' studies: how many runs each has, in how many groups that train together, and what it is."""
     from hackle.studies import STUDIES
-    from hackle.train.fleet import group
+    from hackle.train.grouping import group
 
     table = plain_table("name", "about", "runs", "groups", "data sets", left=2)
     for name, study in STUDIES.items():
@@ -198,7 +198,7 @@ def run_study_command(
     address: str | None = None,
 ) -> None:
     """Train, score and store every run of a study. Started again, it goes on where it stopped: a stored run is never
-    trained again, and gets metrics that are new if the weights of its whole group are kept.
+    trained again, and gets metrics that are new if the weights of all runs of its method and setting are kept.
 
     Args:
         name: A study of `hackle study list`, or path.py:function.
@@ -207,8 +207,8 @@ def run_study_command(
         metrics: Names separated by commas, including all (those that take seconds) and your own path.py:function; the
             study's own if not given.
         fraction: Score on this fraction of the protocols' points, for a quick look; the protocols' names say so.
-        keep: Weights to keep: of all runs, of none, or of the best by MIG in each group of runs that train together, which
-            differ only in strength and seed. If not given, the last choice for this folder, else best.
+        keep: Weights to keep: of all runs, of none, or of the best by MIG of each method and setting, whose runs differ
+            only in strength and seed. If not given, the last choice for this folder, else best.
         retry_failed: Repeat runs that are stored as failed; runs that were trained but could not be scored are only
             scored, as are those in which a metric raised an error.
         workers: Scoring processes, or tasks at a time with Ray; the number of cores or GPUs if not given.

@@ -188,12 +188,23 @@ class Phase:
 
     name: str
     trains: tuple[str, ...]
-    loss: Callable[[Nets, Step, Any], Losses]
+    loss: Callable[[Any, Step, Any], Losses]
+    """Of the networks (`Nets`), the step and the run; with `shared`, of what it gave, the step and the run."""
     draws: Mapping[str, Draw]
     optimiser: Callable[[Any], Adam]
     needs_images: bool = True
     needs_supervision: bool = True
     """Whether it takes the partners and labels that the run has; a phase that does without saves drawing them."""
+    shared: Callable[[Nets, Step, Any], Any] | None = None
+    """A function from the top level of a module that does all of the work with networks and is the same in several
+    methods, which so train in one fleet, each loss on its own rows: from networks, step and run to tensors, as a tuple,
+    NamedTuple or mapping. It does not see the run's method."""
+    loss_draws: Mapping[str, Draw] = field(default_factory=dict)
+    """Random tensors for the loss alone; what is `shared` sees those of `draws`."""
+
+    def losses(self, nets: Nets, step: Step, run: Any) -> Losses:
+        """The loss of one model from its networks, whether a part is shared or not."""
+        return self.loss(nets if self.shared is None else self.shared(nets, step, run), step, run)
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from hackle.scoring.protocol import Protocol, protocol
 from hackle.scoring.registry import choose_metrics
 from hackle.store import Store
 from hackle.train import find_device
-from hackle.train.fleet import group
+from hackle.train.grouping import kinds
 from hackle.train.sampling import check_data, regime_of
 
 __all__ = ["EngineError", "Summary", "check_regimes", "run_study"]
@@ -58,10 +58,10 @@ def run_study(
     stopped.
 
     protocols, metrics: what is scored, as in `hackle.score`; without metrics only codes and curves are stored.
-    A stored run is never trained again; it gets scores that it lacks if the weights of its whole group are kept.
-    keep: whose weights stay in `out`: of all runs, of none, or of the best in each group of runs that stack, judged by
-    the score `keep_by` of the posterior means under the first protocol. None is the last choice for this folder, or
-    best.
+    A stored run is never trained again; it gets scores that it lacks if the weights of all runs of its kind are kept, which
+    differ from it in strength and seed alone.
+    keep: whose weights stay in `out`: of all runs, of none, or of the best of each kind, judged by the score `keep_by` of the
+    posterior means under the first protocol. None is the last choice for this folder, or best.
     fleet_size: the most runs that train together; None takes what the free memory holds. workers: processes; None takes one
     per core, 0 does everything in this process.
     trainers: fleets that train at the same time on one CUDA device, each in a process of its own beside the workers; more
@@ -183,8 +183,7 @@ def _settle_weights(runs: Mapping[str, Run], keeper: Keeper, store: Store) -> No
 def check_regimes(runs: Sequence[Run], root: str | Path | None) -> None:
     """Refuse runs whose data cannot give the pairs, labels or draws that they ask for, if the data are here."""
     grid_of = cache(lambda dataset: grid_of_data(dataset, root))
-    for members in group(runs):
-        run = members[0]
+    for run, *_ in kinds(runs):
         if regime_of(run) and (grid := grid_of(run.dataset)) is not None:
             try:
                 check_data(run, grid)

@@ -29,7 +29,7 @@ from hackle.scoring.scorer import ReferenceScores, with_reference
 from hackle.store import Store
 from hackle.store.tables import Outcome
 from hackle.train import Checkpoints, DamagedCheckpoint, Stopped, cut
-from hackle.train.fleet import group
+from hackle.train.grouping import group, kinds
 from hackle.train.loop import stop_requests
 
 ATTEMPTS = 3
@@ -133,9 +133,9 @@ class Driver:
         """Do everything that is left."""
         self.executor, self.display = executor, display
         # Names that a worker cannot find are refused before the first step.
-        kinds = {(type(run.method), type(run.architecture), run.scored): run for run in self.runs.values()}
+        named = {(type(run.method), type(run.architecture), run.scored): run for run in self.runs.values()}
         self._unchecked = executor.machines
-        self._queues["score"].extend(_Job(CheckNames(tuple(kinds.values()))) for _ in range(executor.machines))
+        self._queues["score"].extend(_Job(CheckNames(tuple(named.values()))) for _ in range(executor.machines))
         with stop_requests() as stop:
             while any(self._queues.values()) or self._active:
                 self._fill()
@@ -171,8 +171,10 @@ class Driver:
                 self._queues["train"].append(_Job(ChooseSize(tuple(members))))
 
     def _cut(self, members: Sequence[Run], size: int) -> None:
-        """Queue a group's fleets. Fleets are cut from all runs, stored or not, so that they are the same every time."""
-        for fleet in cut(members, size):
+        """Queue a group's fleets. Fleets are cut from all runs, stored or not, so that they are the same every time; of several
+        methods so many that no trainer is idle that would train one of them alone."""
+        parts = min(self.executor.trainers, len(kinds(members)))
+        for fleet in cut(members, min(size, -(-len(members) // parts))):
             keys = [key for run in fleet if (key := record_hash(run)) not in self.settled.union(self._unscored)]
             if all(self.folder.is_trained(key) for key in keys):
                 self._score(keys)
@@ -238,8 +240,14 @@ class Driver:
         elif event.what == "stopped":
             self._stop()
         elif event.what == "refused" and isinstance(job.task, TrainFleet):
-            for run in job.task.runs:
-                self._keep_failed(run, str(event.value))
+            alike = kinds(job.task.runs)
+            for members in alike:
+                if len(alike) > 1:
+                    # The loss of one method is at fault: the others train without it.
+                    self._train(members)
+                else:
+                    for run in members:
+                        self._keep_failed(run, str(event.value))
         else:
             self._try_again(job, str(event.value))
 

@@ -47,6 +47,11 @@ class Executor(Protocol):
         """The number of runs it scores at a time."""
         ...
 
+    @property
+    def trainers(self) -> int:
+        """The number of fleets it trains at a time."""
+        ...
+
     def free(self, kind: str) -> bool:
         """Whether a task of this kind would start now."""
         ...
@@ -97,7 +102,7 @@ def _one_thread() -> Iterator[None]:
 class Inline:
     """Everything in this process, one task after the other: for small studies, and for debugging."""
 
-    machines, scorers, shared = 1, 1, True
+    machines, scorers, trainers, shared = 1, 1, 1, True
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings

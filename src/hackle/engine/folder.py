@@ -33,8 +33,8 @@ from hackle.studies.folder import FILE as WANTED
 from hackle.train import DamagedCheckpoint
 from hackle.train.checkpoints import read_whole
 from hackle.train.curves import read_curves
-from hackle.train.fleet import stacking_key
 from hackle.train.folder import RunFolder
+from hackle.train.grouping import kind_key
 from hackle.train.model import WEIGHTS
 from hackle.train.weights import difference, shapes_in, shapes_of
 
@@ -122,8 +122,8 @@ def _explained(path: Path) -> Iterator[None]:
 
 
 class Keeper:
-    """Decides whose weights stay: all, none, or in every group of runs that stack the one with the best score; also
-    those of runs in which a metric raised an error, to be scored again."""
+    """Decides whose weights stay: all, none, or of the best of every kind of runs, which differ in strength and seed alone;
+    also those of runs in which a metric raised an error, to be scored again."""
 
     def __init__(self, folder: StudyFolder, keep: Keep, score: str, protocol: str) -> None:
         self.folder, self.keep, self.score, self.protocol = folder, keep, score, protocol
@@ -138,10 +138,10 @@ class Keeper:
             self.folder.drop(key)
         if self.keep != "best":
             return
-        group, entry = stacking_key(run), (self._value(rows), key)
-        loser = min(entry, self._best.get(group, entry))
-        self._best[group] = max(entry, self._best.get(group, entry))
-        if loser != self._best[group]:
+        kind, entry = kind_key(run), (self._value(rows), key)
+        loser = min(entry, self._best.get(kind, entry))
+        self._best[kind] = max(entry, self._best.get(kind, entry))
+        if loser != self._best[kind]:
             self.folder.drop(loser[1])
 
     def _value(self, rows: Iterable[Row]) -> float:

@@ -1,6 +1,6 @@
 """Which of the requested scores are missing in a study's stored runs, and which of these runs can still be scored.
 
-That takes their weights. A group of runs that stack is scored again as a whole or not at all: if only the best run has
+That takes their weights. Runs that differ in strength and seed alone are scored again all or none: if only the best run has
 its weights, only it would get the score, and comparisons between settings would compare selected runs.
 """
 
@@ -23,7 +23,7 @@ from hackle.metrics.needs import Subject
 from hackle.scoring.protocol import Protocol
 from hackle.scoring.registry import choose_metrics
 from hackle.store import Store
-from hackle.train.fleet import group
+from hackle.train.grouping import kinds
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Lacking:
 
     def in_whole_groups(self, runs: Mapping[str, Run], with_weights: AbstractSet[str]) -> Lacking:
         """What can be scored: the groups in which every run with missing scores has its weights."""
-        groups = [self.scores.keys() & {record_hash(run) for run in members} for members in group(runs.values())]
+        groups = [self.scores.keys() & {record_hash(run) for run in members} for members in kinds(runs.values())]
         return self.of({key for keys in groups if keys <= with_weights for key in keys})
 
     def __str__(self) -> str:

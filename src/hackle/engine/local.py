@@ -133,6 +133,7 @@ class Local:
 
     def __init__(self, settings: Settings, workers: int) -> None:
         self.scorers, self.shared = workers, settings.device == "cpu"
+        self.trainers = workers if self.shared else settings.trainers
         both = frozenset(("train", "score"))
         if self.shared:
             self._workers = [_Worker(both, settings) for _ in range(workers)]

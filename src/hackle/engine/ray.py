@@ -109,6 +109,10 @@ class Ray:
     def scorers(self) -> int:
         return self._room("score")
 
+    @property
+    def trainers(self) -> int:
+        return self._room("train")
+
     def free(self, kind: str) -> bool:
         kinds = [active for _, active in self._active.values()]
         return (kinds.count(kind) if self._cuda else len(kinds)) < self._room(kind)

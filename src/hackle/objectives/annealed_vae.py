@@ -11,12 +11,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from hackle.core.field_checks import check_weights
-from hackle.core.types import HackleError, Losses, Nets, Phase, Run, Step
-from hackle.objectives.vae import Autoencoder, autoencoder_phase, evidence
+from hackle.core.types import HackleError, Losses, Phase, Run, Step
+from hackle.objectives.vae import Autoencoder, Evidence, evidence_phase
 
 
-def _loss(nets: Nets, step: Step, run: Any) -> Losses:
-    found = evidence(nets, step, run)
+def _loss(found: Evidence, step: Step, run: Any) -> Losses:
     progress = (step.number.to(found.kl.dtype) / run.method.iteration_threshold).clamp(max=1)
     capacity = run.method.c_max * progress
     total = found.reconstruction + run.method.gamma * (found.kl - capacity).abs()
@@ -44,7 +43,7 @@ class AnnealedVAE(Autoencoder):
             raise HackleError(f"iteration_threshold is {self.iteration_threshold}; expected 1 step or more")
 
     def phases(self, run: Run) -> tuple[Phase, ...]:
-        return (autoencoder_phase(_loss, run),)
+        return (evidence_phase(_loss, run),)
 
     def at_steps(self, steps: int, before: int) -> AnnealedVAE:
         """The capacity grows over the same fraction of the training, so that it still reaches its end."""

@@ -12,13 +12,12 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from hackle.core.field_checks import check_weights
-from hackle.core.types import Losses, Nets, Phase, Run, Step
+from hackle.core.types import Losses, Phase, Run, Step
 from hackle.objectives.aggregate import Estimator, aggregate_densities
-from hackle.objectives.vae import Autoencoder, autoencoder_phase, evidence
+from hackle.objectives.vae import Autoencoder, Evidence, evidence_phase
 
 
-def _loss(nets: Nets, step: Step, run: Any) -> Losses:
-    found = evidence(nets, step, run)
+def _loss(found: Evidence, step: Step, run: Any) -> Losses:
     correlation = 0.0 if run.method.density == "factorised" else run.correlation
     densities = aggregate_densities(
         found.z, found.means, found.logvars, correlation, step.data_size, run.method.estimator
@@ -45,4 +44,4 @@ class BetaTCVAE(Autoencoder):
         check_weights(self)
 
     def phases(self, run: Run) -> tuple[Phase, ...]:
-        return (autoencoder_phase(_loss, run),)
+        return (evidence_phase(_loss, run),)

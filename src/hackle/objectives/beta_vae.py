@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from hackle.core.field_checks import check_weights
-from hackle.core.types import Losses, Nets, Phase, Run, Step
-from hackle.objectives.vae import Autoencoder, autoencoder_phase, evidence
+from hackle.core.types import Losses, Phase, Run, Step
+from hackle.objectives.vae import Autoencoder, Evidence, evidence_phase
 
 
-def _loss(nets: Nets, step: Step, run: Any) -> Losses:
-    found = evidence(nets, step, run)
+def _loss(found: Evidence, step: Step, run: Any) -> Losses:
     return Losses(found.reconstruction + run.method.beta * found.kl, found.terms)
 
 
@@ -28,4 +27,4 @@ class BetaVAE(Autoencoder):
         check_weights(self)
 
     def phases(self, run: Run) -> tuple[Phase, ...]:
-        return (autoencoder_phase(_loss, run),)
+        return (evidence_phase(_loss, run),)

@@ -15,9 +15,9 @@ from typing import Any, ClassVar
 from torch import Tensor
 
 from hackle.core.field_checks import check_weights
-from hackle.core.types import Losses, Nets, Phase, Run, Step
+from hackle.core.types import Losses, Phase, Run, Step
 from hackle.kernels import covariance_deviations
-from hackle.objectives.vae import Autoencoder, Evidence, autoencoder_phase, evidence
+from hackle.objectives.vae import Autoencoder, Evidence, evidence_phase
 
 
 def _penalised(found: Evidence, deviations: tuple[Tensor, Tensor], run: Any) -> Losses:
@@ -27,13 +27,11 @@ def _penalised(found: Evidence, deviations: tuple[Tensor, Tensor], run: Any) -> 
     return Losses(found.reconstruction + found.kl + penalty, terms)
 
 
-def _loss_i(nets: Nets, step: Step, run: Any) -> Losses:
-    found = evidence(nets, step, run)
+def _loss_i(found: Evidence, step: Step, run: Any) -> Losses:
     return _penalised(found, covariance_deviations(found.means), run)
 
 
-def _loss_ii(nets: Nets, step: Step, run: Any) -> Losses:
-    found = evidence(nets, step, run)
+def _loss_ii(found: Evidence, step: Step, run: Any) -> Losses:
     return _penalised(found, covariance_deviations(found.means, found.logvars, run.correlation), run)
 
 
@@ -54,7 +52,7 @@ class DIPVAEI(Autoencoder):
         check_weights(self)
 
     def phases(self, run: Run) -> tuple[Phase, ...]:
-        return (autoencoder_phase(_loss_i, run),)
+        return (evidence_phase(_loss_i, run),)
 
 
 @dataclass(frozen=True)
@@ -73,4 +71,4 @@ class DIPVAEII(Autoencoder):
         check_weights(self)
 
     def phases(self, run: Run) -> tuple[Phase, ...]:
-        return (autoencoder_phase(_loss_ii, run),)
+        return (evidence_phase(_loss_ii, run),)

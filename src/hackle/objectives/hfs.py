@@ -14,16 +14,16 @@ graph, one pair of latents and at most 64³ distances at a time, and only their 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from hackle.core.field_checks import check_weights
-from hackle.core.types import Draw, Losses, Nets, Phase, Run, RunError, Step
+from hackle.core.types import Draw, Losses, Phase, Run, RunError, Step
 from hackle.nets.sizes import check_sizes
-from hackle.objectives.vae import Autoencoder, autoencoder_phase, evidence
+from hackle.objectives.vae import Autoencoder, Evidence, evidence_phase
 
 _AT_ONCE = 64**3
 """Distances of one model in memory at a time: those of one pair of latents in a batch of 64, 1 MiB."""
@@ -56,8 +56,7 @@ def hausdorff_distances(means: Tensor, pairs: Tensor) -> Tensor:
     ).squeeze(1)
 
 
-def _loss(nets: Nets, step: Step, run: Any) -> Losses:
-    found = evidence(nets, step, run)
+def _loss(found: Evidence, step: Step, run: Any) -> Losses:
     every = torch.triu_indices(run.latents, run.latents, 1, device=found.means.device).T
     pairs = every[step.noise["pairs"][: run.method.pairs, 0]]
     distance = hausdorff_distances(found.means, pairs).sum()
@@ -86,6 +85,5 @@ class HFS(Autoencoder):
     def phases(self, run: Run) -> tuple[Phase, ...]:
         if run.latents < 2:
             raise RunError(f"latents is {run.latents}; HFS compares pairs of latents: expected 2 or more")
-        phase = autoencoder_phase(_loss, run)
         every = Draw("permutations", (run.latents * (run.latents - 1) // 2, 1))
-        return (replace(phase, draws={**phase.draws, "pairs": every}),)
+        return (evidence_phase(_loss, run, {"pairs": every}),)

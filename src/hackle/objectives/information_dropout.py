@@ -15,13 +15,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from hackle.core.field_checks import check_weights
-from hackle.core.types import Losses, Nets, Phase, Run, Step, later
+from hackle.core.types import Losses, Phase, Run, Step, later
 from hackle.objectives.aggregate import Estimator, aggregate_densities
-from hackle.objectives.vae import Autoencoder, autoencoder_phase, evidence, warmed
+from hackle.objectives.vae import Autoencoder, Evidence, evidence_phase, warmed
 
 
-def _loss(nets: Nets, step: Step, run: Any) -> Losses:
-    found = evidence(nets, step, run)
+def _loss(found: Evidence, step: Step, run: Any) -> Losses:
     densities = aggregate_densities(
         found.z, found.means, found.logvars, run.correlation, step.data_size, run.method.estimator
     )
@@ -49,4 +48,4 @@ class InformationDropout(Autoencoder):
         check_weights(self)
 
     def phases(self, run: Run) -> tuple[Phase, ...]:
-        return (autoencoder_phase(_loss, run),)
+        return (evidence_phase(_loss, run),)

@@ -34,8 +34,9 @@ from hackle.objectives.density_ratio import prior_draws
 from hackle.objectives.vae import (
     Autoencoder,
     DeterministicAutoencoder,
+    Evidence,
     autoencoder_phase,
-    evidence,
+    evidence_phase,
     negative_log_likelihood,
 )
 
@@ -63,8 +64,7 @@ def maximum_mean_discrepancy(z: Tensor, prior: Tensor) -> Tensor:
     return within / (size * (size - 1)) - 2 * kernel(z, prior).mean()
 
 
-def _info_loss(nets: Nets, step: Step, run: Any) -> Losses:
-    found = evidence(nets, step, run)
+def _info_loss(found: Evidence, step: Step, run: Any) -> Losses:
     discrepancy = maximum_mean_discrepancy(found.z, step.noise["prior"])
     weights = 1 - run.method.alpha, run.method.alpha + run.method.discrepancy - 1
     total = found.reconstruction + weights[0] * found.kl + weights[1] * discrepancy
@@ -110,8 +110,7 @@ class InfoVAE(Autoencoder):
 
     def phases(self, run: Run) -> tuple[Phase, ...]:
         _check_batch(run)
-        phase = autoencoder_phase(_info_loss, run)
-        return (replace(phase, draws={**phase.draws, **prior_draws(run)}),)
+        return (evidence_phase(_info_loss, run, prior_draws(run)),)
 
 
 @dataclass(frozen=True)

@@ -133,7 +133,8 @@ class Labelled:
 
     def _phase(self, phase: Phase, loss: Callable[[Nets, Step, Any], Losses]) -> Phase:
         scale = ("scale",) if self.label_loss == "l2" else ()
-        return replace(phase, loss=loss, trains=phase.trains + scale)
+        # The loss encodes labelled images, so that nothing is left to share.
+        return replace(phase, loss=loss, trains=phase.trains + scale, shared=None)
 
 
 @dataclass(frozen=True)
@@ -159,7 +160,7 @@ class SemiSupervised(Labelled):
         first, *others = super().phases(run)  # type: ignore[misc]
         # The labels are for the autoencoder; a discriminator does without.
         without = (replace(phase, needs_supervision=False) for phase in others)
-        return (self._phase(first, partial(_with_labels, first.loss)), *without)
+        return (self._phase(first, partial(_with_labels, first.losses)), *without)
 
     def at_steps(self, steps: int, before: int) -> Any:
         """The labels' weight is in full force after the same fraction of the training."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import torch
@@ -131,12 +131,19 @@ def posterior_noise(run: Run) -> dict[str, Draw]:
 
 
 def autoencoder_phase(loss: Callable[[Nets, Step, Any], Losses], run: Run) -> Phase:
-    """The phase that trains encoder and decoder on one batch."""
+    """The phase that trains encoder and decoder on one batch, by a loss that uses the networks itself."""
     return Phase("autoencoder", ("encoder", "decoder"), loss, posterior_noise(run), lambda run: run.optimiser)
 
 
-def _loss(nets: Nets, step: Step, run: Run) -> Losses:
-    found = evidence(nets, step, run)
+def evidence_phase(
+    loss: Callable[[Evidence, Step, Any], Losses], run: Run, draws: Mapping[str, Draw] | None = None
+) -> Phase:
+    """The phase that trains encoder and decoder by a loss of a batch's evidence. Methods whose phase is of this kind train
+    in one fleet. draws: the loss's own random tensors."""
+    return replace(autoencoder_phase(loss, run), shared=evidence, loss_draws=draws or {})  # type: ignore[arg-type]
+
+
+def _loss(found: Evidence, step: Step, run: Run) -> Losses:
     return Losses(found.reconstruction + found.kl, found.terms)
 
 
@@ -147,4 +154,4 @@ class VAE(Autoencoder):
     name, title = "vae", "VAE"
 
     def phases(self, run: Run) -> tuple[Phase, ...]:
-        return (autoencoder_phase(_loss, run),)
+        return (evidence_phase(_loss, run),)

@@ -1,8 +1,8 @@
 """What a study will take on this machine: groups, fleets, hours, memory and disk, from a short measurement.
 
-Each kind of training, as defined by method, networks, image shape and sizes, is measured briefly with a few models: as
+Each kind of training, as defined by methods, networks, image shape and sizes, is measured briefly with a few models: as
 many as keep the device busy. Larger fleets are a few percent faster and take far longer to build. Kinds for which there
-was no time left take the rate of the measured kind with the same method, or the mean of all, and are marked as
+was no time left take the rate of the measured kinds with one of their methods, or the mean of all, and are marked as
 estimates.
 """
 
@@ -22,7 +22,9 @@ from hackle.core.types import Dataset, Run
 from hackle.datasets import load
 from hackle.studies.study import StudyError
 from hackle.train import choose_fleet_size
-from hackle.train.fleet import Fleet, build_networks, group, stacking_key
+from hackle.train.fleet import Fleet, build_networks
+from hackle.train.grouping import group, stacking_key
+from hackle.train.size import spread
 
 STORED_BYTES = 70_000
 """Bytes that the store keeps per run: 60 scores and 20 thinned curves, as measured, and 1,000 rows of 10 codes."""
@@ -38,8 +40,8 @@ _TRIED = {"cpu": 2, "cuda": 64}
 class GroupPlan:
     """Runs that stack, cut into fleets.
 
-    `rate` is in model-steps per second, `memory` in bytes of a fleet, `weights` in bytes of a run. `regime` is what the
-    first run's data give beside single images, in words.
+    `method` is the first one's name, and how many more there are. `rate` is in model-steps per second, `memory` in bytes of
+    a fleet, `weights` in bytes of a run. `regime` is what the first run's data give beside single images, in words.
     """
 
     dataset: str
@@ -103,7 +105,7 @@ def plan_groups(
     for number, (kind, members) in enumerate(kinds.items()):
         if found and time.monotonic() - started > seconds:
             break
-        tell(number, len(kinds), f"{name_of(members[0].method)} on {members[0].dataset}")
+        tell(number, len(kinds), f"{_named(members)} on {members[0].dataset}")
         left = max(0.5, (seconds - (time.monotonic() - started)) / (len(kinds) - number))
         found[kind] = _measure(members, loaded[members[0].dataset], device, fleet_size, left)
     tell(len(kinds), len(kinds), "")
@@ -116,6 +118,16 @@ def _kind(run: Run, shapes: dict[str, tuple[int, int, int]]) -> str:
     return stacking_key(replace(run, dataset=str(shapes[run.dataset]), steps=1, drawing=Drawing()))
 
 
+def _methods(runs: Sequence[Run]) -> set[str]:
+    return {name_of(run.method) for run in runs}
+
+
+def _named(runs: Sequence[Run]) -> str:
+    """The method of a group, or its first and how many more."""
+    more = len(_methods(runs)) - 1
+    return name_of(runs[0].method) + (f" + {more} more" if more else "")
+
+
 def _measure(
     runs: Sequence[Run], data: Dataset, device: torch.device, fleet_size: int | None, seconds: float
 ) -> _Measurement:
@@ -124,7 +136,7 @@ def _measure(
     if device.type == "cuda":
         torch.cuda.reset_peak_memory_stats(device)
     before = _memory(device)
-    fleet = Fleet(runs[:tried], data.images_on(device), data.factors, data.shape, device)
+    fleet = Fleet(spread(runs, tried), data.images_on(device), data.factors, data.shape, device)
     for _ in range(_WARM_UP.get(device.type, 1)):
         fleet.step()
     _wait(device)
@@ -165,11 +177,11 @@ def _planned(
     run = members[0]
     kind = _kind(run, shapes)
     networks = build_networks(run, shapes[run.dataset]).values()
-    alike = [value for key, value in found.items() if type(kinds[key][0].method) is type(run.method)]
+    alike = [value for key, value in found.items() if _methods(kinds[key]) & _methods(members)]
     basis = [found[kind]] if kind in found else alike or list(found.values())
     return GroupPlan(
         run.dataset,
-        name_of(run.method),
+        _named(members),
         architecture_name(run.architecture),
         run.latents,
         run.steps,

@@ -25,8 +25,9 @@ from hackle.datasets.memory import in_memory
 from hackle.train.checkpoints import Checkpoints, write_atomically
 from hackle.train.display import shown
 from hackle.train.errors import DamagedCheckpoint, Diverged, MethodError, Stopped, TrainingError, WriteError
-from hackle.train.fleet import build_networks, group
+from hackle.train.fleet import build_networks
 from hackle.train.folder import RunFolder, usable
+from hackle.train.grouping import group, kinds
 from hackle.train.lengthening import state_to_continue
 from hackle.train.loop import Pace, Scores, Trained, Watch, last_good_step, scores_at_points, train_runs
 from hackle.train.method_errors import check_phases
@@ -160,9 +161,10 @@ def fit(
                 find = load_of_run if resume else load
                 data = dataset if dataset is not None else find(together[0].dataset, root)
                 # Runs that cannot be trained on these images are refused before a folder is claimed for them.
-                build_networks(together[0], data.shape)
-                check_phases(together[0])
-                check_data(together[0], data.factors)
+                for run, *_ in kinds(together):
+                    build_networks(run, data.shape)
+                    check_phases(run)
+                    check_data(run, data.factors)
                 if first is not None:
                     check_images(first, data.shape)
                 if together[0].scored.points and scores is not None:

@@ -19,13 +19,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
+import torch.nn.functional as F
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
 from hackle.core.files import replacing
 from hackle.core.untrusted import file_inside
-from hackle.train.curves import PREFIX, STEPS, Curves
+from hackle.train.curves import HAD, PREFIX, STEPS, Curves
 from hackle.train.errors import DamagedCheckpoint, TrainingError, WriteError
 from hackle.train.weights import checksum, load_tensors, save_tensors
 
@@ -88,6 +89,8 @@ class Snapshot:
             curve = name.startswith(PREFIX) and name != STEPS
             if curve and (value.dim() not in (2, 3) or value.shape[1] != points or value.dtype != torch.float32):
                 return f"{name} is no curve of {points} points"
+            if name.startswith(HAD) and value.shape != (len(self.runs),):
+                return f"{name} does not say which runs have a term"
         return ""
 
     def only(self, runs: Sequence[str]) -> Snapshot:
@@ -102,9 +105,11 @@ class Snapshot:
     def joined(self, other: Snapshot) -> Snapshot:
         """The rows of both, which are at the same step."""
         state = {
-            name: torch.cat([value, other.state[name]]) if _has_rows(name, value) else value
+            name: torch.cat(_as_wide(name, value, other.state[name])) if _has_rows(name, value) else value
             for name, value in self.state.items()
+            if not _is_curve(name)
         }
+        state |= self.curves.joined(other.curves).tensors()
         return Snapshot(self.runs + other.runs, state, max(self.seconds, other.seconds))
 
     def of_fleet(self, fleet: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -132,9 +137,10 @@ class Snapshot:
         return state
 
     def fits(self, other: Snapshot) -> bool:
-        """Whether both are at the same step and have points of the same curves at the same steps."""
+        """Whether both are at the same step of the same networks and have points at the same steps."""
         points = [snapshot.state.get(STEPS, torch.zeros(0)).tolist() for snapshot in (self, other)]
-        return self.step == other.step and points[0] == points[1] and self.state.keys() == other.state.keys()
+        mine, theirs = ({name for name in state if not _is_curve(name)} for state in (self.state, other.state))
+        return self.step == other.step and points[0] == points[1] and mine == theirs
 
     @property
     def curves(self) -> Curves:
@@ -143,6 +149,16 @@ class Snapshot:
 
 def _has_rows(name: str, value: Tensor) -> bool:
     return value.dim() > 0 and name != STEPS
+
+
+def _is_curve(name: str) -> bool:
+    return name.startswith((PREFIX, HAD))
+
+
+def _as_wide(name: str, *parts: Tensor) -> list[Tensor]:
+    """Rows of two fleets; running sums, of which methods have different numbers, with zeros up to the wider one's columns."""
+    width = max(part.shape[-1] for part in parts) if name.startswith(("sum/", "broken/")) else 0
+    return [F.pad(part, (0, max(0, width - part.shape[-1]))) for part in parts]
 
 
 def _copy_to_host(state: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], Callable[[], None]]:

@@ -1,16 +1,18 @@
 """The terms of a fleet's runs over its steps: kept in memory, saved with its checkpoints, and a table in each run's folder.
 
-A term is a number per run, or a row of numbers (one per latent). Runs are the leading axis, as in a fleet's state, so that
-the curves of a fleet can be cut and joined with it. A term that is missing at a point, such as a score that is computed
-only at some points, is NaN there.
+A term is a number per run; one with a value per latent is a term for each, `term_0`, `term_1`, … Runs are the leading
+axis, as in a fleet's state, so that the curves of a fleet can be cut and joined with it. A term that is missing at a
+point, such as a score that is computed only at some points, is NaN there. Runs have the terms that they ever had, not those
+of other methods in their fleet.
 """
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from io import StringIO
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -24,59 +26,92 @@ FILE = "curves.csv"
 PREFIX = "curves/"
 STEPS = PREFIX + "step"
 """The one tensor of curves that has no run axis: the steps at which points were taken, (p,)."""
+HAD = "had/"
 
 
 class Curves:
     """Points at increasing steps: every term's mean since the previous point, and whatever else was measured there."""
 
-    def __init__(
-        self, steps: Sequence[int] = (), terms: Mapping[str, Sequence[NDArray[np.float32]]] | None = None
-    ) -> None:
-        self.steps = list(steps)
-        self._terms = {name: list(points) for name, points in (terms or {}).items()}
+    def __init__(self) -> None:
+        self.steps: list[int] = []
+        self._terms: dict[str, list[NDArray[np.float32]]] = {}
+        self._had: list[dict[str, None]] = []
+        """The names of each run's terms, in their order."""
 
     @classmethod
     def of(cls, tensors: Mapping[str, Tensor]) -> Curves:
         """The curves from what `tensors` returned; empty where there is nothing."""
+        found = cls()
         if STEPS not in tensors:
-            return cls()
-        named = {
-            name.removeprefix(PREFIX): list(value.numpy().swapaxes(0, 1))
-            for name, value in tensors.items()
-            if name.startswith(PREFIX) and name != STEPS
-        }
-        return cls(tensors[STEPS].tolist(), named)
+            return found
+        found.steps = tensors[STEPS].tolist()
+        curves = [item for item in tensors.items() if item[0].startswith(PREFIX) and item[0] != STEPS]
+        for key, value in curves:
+            name = key.removeprefix(PREFIX)
+            # Until 0.3.0 a term with a value per latent was one tensor (m, p, l).
+            columns = {name: value} if value.dim() == 2 else _numbered(name, value.unbind(2))
+            found._terms |= {column: list(each.numpy().T) for column, each in columns.items()}
+            had = tensors.get(HAD + name, torch.ones(len(value), dtype=torch.bool)).tolist()
+            found._had = found._had or [{} for _ in had]
+            for names, has in zip(found._had, had, strict=True):
+                names.update(dict.fromkeys(columns) if has else {})
+        return found
 
     def tensors(self) -> dict[str, Tensor]:
-        """The curves as tensors with runs first: (m, p), or (m, p, l) for a term with a value per latent."""
+        """The curves as tensors with runs first, (m, p), and which runs have those terms that some do not, (m,)."""
         if not self.steps:
             return {}
         stacked = {PREFIX + name: torch.from_numpy(np.stack(points, axis=1)) for name, points in self._terms.items()}
-        return {STEPS: torch.tensor(self.steps), **stacked}
+        had = {name: torch.tensor([name in names for names in self._had]) for name in self._terms}
+        marks = {HAD + name: marks for name, marks in had.items() if not bool(marks.all())}
+        return {STEPS: torch.tensor(self.steps), **stacked, **marks}
 
     def add(self, step: int, averages: Sequence[Mapping[str, list[float] | float]]) -> None:
         """Add a point: a fleet's averages for each of its runs, and scores where a run has any."""
-        before = len(self.steps)
+        rows = [_columns(row) for row in averages]
+        self._had = self._had or [{} for _ in rows]
+        for names, row in zip(self._had, rows, strict=True):
+            names.update(dict.fromkeys(row))
+        missing = [np.full(len(rows), np.nan, dtype=np.float32)]
+        for name in dict.fromkeys(name for row in rows for name in row):
+            self._terms.setdefault(name, missing * len(self.steps))
+        for name, points in self._terms.items():
+            points.append(np.array([row.get(name, np.nan) for row in rows], dtype=np.float32))
         self.steps.append(step)
-        for name in dict.fromkeys(name for row in averages for name in row):
-            values = np.array([row.get(name, np.nan) for row in averages], dtype=np.float32)
-            self._terms.setdefault(name, [np.full_like(values, np.nan)] * before).append(values)
-        for points in self._terms.values():
-            if len(points) == before:
-                points.append(np.full_like(points[-1], np.nan))
+
+    def joined(self, other: Curves) -> Curves:
+        """The curves of both, whose points are at the same steps."""
+        found = Curves()
+        found.steps, found._had = list(self.steps), [*self._had, *other._had]
+        for name in {**self._terms, **other._terms}:
+            parts = [
+                each._terms.get(name, [np.full(len(each._had), np.nan, dtype=np.float32)] * len(self.steps))
+                for each in (self, other)
+            ]
+            found._terms[name] = [np.concatenate(both) for both in zip(*parts, strict=True)]
+        return found
 
     def row(self, row: int, start: int = 0) -> dict[str, NDArray]:
-        """One run's curves from a point on: `step` and each term, a term with a value per latent as `term_0`, `term_1`, …"""
+        """One run's curves from a point on: `step` and each of its terms."""
         columns: dict[str, NDArray] = {"step": np.array(self.steps[start:], dtype=np.int64)}
-        for name, points in self._terms.items():
-            values = np.array([point[row] for point in points[start:]], dtype=np.float32)
-            if points[0].ndim == 1:
-                columns[name] = values
-            else:
-                width = points[0].shape[1]
-                latents = values.reshape(-1, width)
-                columns |= {f"{name}_{position}": latents[:, position] for position in range(width)}
+        for name in self._had[row] if self._had else ():
+            columns[name] = np.array([point[row] for point in self._terms[name][start:]], dtype=np.float32)
         return columns
+
+
+T = TypeVar("T")
+
+
+def _numbered(name: str, values: Iterable[T]) -> dict[str, T]:
+    return {f"{name}_{position}": value for position, value in enumerate(values)}
+
+
+def _columns(terms: Mapping[str, list[float] | float]) -> dict[str, float]:
+    """Terms with one number each."""
+    columns: dict[str, float] = {}
+    for name, value in terms.items():
+        columns |= _numbered(name, value) if isinstance(value, list) else {name: value}
+    return columns
 
 
 def as_lines(curves: Mapping[str, NDArray]) -> str:

@@ -77,7 +77,8 @@ def shown(progress: bool, device: torch.device) -> Iterator[Watch]:
         task = bar.add_task("", total=1, rate="", losses="", visible=False)
 
         def begin(runs: Sequence[Run], step: int) -> None:
-            name = f"{type(runs[0].method).__name__} × {len(runs)}"
+            methods = {type(run.method).__name__ for run in runs}
+            name = f"{methods.pop() if len(methods) == 1 else f'{len(methods)} methods'} × {len(runs)}"
             if not bar.live.is_started:
                 # Not before: the end of a bar that showed nothing is an empty line.
                 opened.enter_context(bar)

@@ -2,7 +2,9 @@
 
 Objectives are written for one model. A fleet stacks the parameters of m runs, one row per run, draws each run's batch and
 noise from its own seed, maps the objective over the rows and updates every row by its own gradient with its own
-hyperparameters. Runs stack if they differ only in float fields and seeds; a single run is a fleet of one.
+hyperparameters. Runs stack if they differ only in float fields and seeds, or have methods that differ in the loss alone
+(`hackle.train.grouping`): then each loss is mapped over the rows of its own runs, and the rest over all. A single run
+is a fleet of one.
 
 A run whose loss is no longer finite is frozen at its last finite update, with the step and the offending terms noted;
 the other rows are not affected.
@@ -10,9 +12,10 @@ the other rows are not affected.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -22,31 +25,20 @@ from torch.utils._pytree import tree_map
 from hackle.core.allocator import keep_freed_memory
 from hackle.core.factors import FactorGrid
 from hackle.core.randomness import Stream
-from hackle.core.records import float_fields, record_hash, with_fields
+from hackle.core.records import with_fields
 from hackle.core.types import Images, Phase, Run, Step
 from hackle.kernels import Rows, adam_step, clip_factors, unit_interval
+from hackle.train.blocks import Block, UnseenMethod, blocks_of, parted, stacked, stacked_fields
+from hackle.train.errors import is_out_of_memory
 from hackle.train.held_out import Remaining
 from hackle.train.layout import Layout
-from hackle.train.method_errors import check_losses, check_phases, explained, unkept, without_gradient
+from hackle.train.method_errors import check_losses, check_shared, explained, unkept, without_gradient
 from hackle.train.sampling import Sampler
 from hackle.train.schedules import is_scheduled, kl_weight, learning_rate
+from hackle.train.terms import Terms
 
 State = dict[str, Tensor]
 _WARM_UP = 3
-
-
-def stacking_key(run: Run) -> str:
-    """Runs with equal keys train together: the record with its seed and float fields blanked."""
-    blank = {**dict.fromkeys(float_fields(run), 0.0), "seed": 0}
-    return record_hash(with_fields(run, blank))
-
-
-def group(runs: Iterable[Run]) -> list[list[Run]]:
-    """Groups of runs that stack, in the order of each group's first run."""
-    groups: dict[str, list[Run]] = {}
-    for run in runs:
-        groups.setdefault(stacking_key(run), []).append(run)
-    return list(groups.values())
 
 
 def build_networks(run: Run, shape: tuple[int, int, int]) -> dict[str, nn.Module]:
@@ -71,6 +63,28 @@ class _BoundNets:
         return tree_map(lambda value: value if value.dim() == 4 else value.to(torch.float32), answer)
 
 
+class _Given(NamedTuple):
+    """What the models of a fleet see in a phase: the step and tensors by name with a row for each, and each block's noise."""
+
+    number: Tensor
+    seen: dict[str, Tensor]
+    noise: dict[str, Tensor]
+    own: list[dict[str, Tensor]]
+
+
+def _at_fault(
+    blocks: Sequence[Block], error: Exception, differentiated: Callable[[Sequence[Block]], object]
+) -> tuple[Block, Exception]:
+    """The block whose loss raised an error, with the error that it raises alone; the first where none does."""
+    if len(blocks) > 1 and not is_out_of_memory(error):
+        for block in blocks:
+            try:
+                differentiated([block])
+            except Exception as found:
+                return block, found
+    return blocks[0], error
+
+
 class Fleet:
     """Runs that stack, their parameters and optimiser states, and the step that trains them all."""
 
@@ -84,18 +98,19 @@ class Fleet:
     ) -> None:
         """factors: the grid that the images belong to, or their number where the runs have neither pairs nor labels and
         draw all images alike."""
-        if len({stacking_key(run) for run in runs}) != 1:
-            raise ValueError(
-                "these runs do not stack: they differ in more than seeds and float fields; use group(runs)"
-            )
         keep_freed_memory()
         self.runs, self.shape, self.device = list(runs), shape, torch.device(device)
+        self.blocks = blocks_of(self.runs, self.device)
         self.sampler = Sampler(runs, images, factors, self.device)
         self.images, self.data_size = self.sampler.images, self.sampler.data_size
         self._template, self._steps = runs[0], runs[0].steps
-        self.phases = check_phases(self._template)
+        self.phases = self.blocks[0].phases
+        optimisers = [
+            [block.phases[position].optimiser(run) for block in self.blocks for run in block.runs]
+            for position in range(len(self.phases))
+        ]
+        self._optimisers = [stacked(each, self.device) for each in optimisers]
         # What no run uses costs no time.
-        optimisers = [[phase.optimiser(run) for run in runs] for phase in self.phases]
         self._scheduled = [any(map(is_scheduled, each)) for each in optimisers]
         self._clipped = [any(settings.clip_norm > 0 for settings in each) for each in optimisers]
         self._limited = [any(settings.clip_value > 0 for settings in each) for each in optimisers]
@@ -108,10 +123,7 @@ class Fleet:
             for name, module in self._modules.items():
                 rows.setdefault(name, []).append(Layout.of(module).flatten(module))
         self.layouts = {name: Layout.of(module) for name, module in self._modules.items()}
-        self._fields = {
-            path: torch.tensor([float_fields(run)[path] for run in runs], dtype=torch.float32, device=self.device)
-            for path in float_fields(self._template)
-        }
+        self._fields = stacked_fields([with_fields(run, {"method": None}) for run in runs], self.device)
         self.seeds = torch.tensor([run.seed for run in runs], dtype=torch.int64, device=self.device)
         self._modules = {name: module.to(self.device) for name, module in self._modules.items()}
         self.state: State = {}
@@ -127,7 +139,7 @@ class Fleet:
         self.state["failed_at"] = torch.full((len(runs),), -1, dtype=torch.int64, device=self.device)
         self.state["averaged"] = torch.zeros((), dtype=torch.int64, device=self.device)
         self._rounded: dict[str, Tensor] = {}
-        self._terms: dict[int, dict[str, torch.Size]] = {}
+        self._terms = Terms(self.state, self.blocks)
 
     def __len__(self) -> int:
         return len(self.runs)
@@ -165,47 +177,90 @@ class Fleet:
         self.state["averaged"] += 1
 
     def _take(self, position: int, phase: Phase, carry: dict[str, Tensor]) -> dict[str, Tensor]:
-        stream = Stream(self.seeds, self.state["step"], f"{position}/{phase.name}")
-        seen = self.sampler.batch(stream, phase)
-        noise = {name: draw.sample(stream, name) for name, draw in phase.draws.items()}
         parameters = self._parameters()
         for name in phase.trains:
             parameters[name] = {key: value.detach().requires_grad_() for key, value in parameters[name].items()}
         leaves = [value for name in phase.trains for value in parameters[name].values()]
+        given = self._drawn(position, phase)
 
-        def compute(randomness: str) -> dict[str, Any]:
-            mapped = vmap(self._one_model(phase), randomness=randomness)
-            # A copy for each model, so that a loss that branches on it fails on every device alike.
-            return mapped(self.state["step"].repeat(len(self)), parameters, seen, noise, carry, self._fields)
+        def compute(randomness: str, blocks: Sequence[Block] = self.blocks) -> list[dict[str, Any]]:
+            return self._losses(position, parameters, given, carry, randomness, blocks)
+
+        def differentiated(blocks: Sequence[Block]) -> tuple[list[dict[str, Any]], tuple[Tensor, ...]]:
+            losses = compute("error", blocks)
+            for block, of_block in zip(blocks, losses, strict=True):
+                if not of_block["total"].requires_grad:
+                    again = partial(compute, blocks=[block])
+                    raise without_gradient(block.template, block.phases[position], again)
+            totals = [of_block["total"] for of_block in losses]
+            total = totals[0] if len(totals) == 1 else torch.cat(totals)
+            return losses, torch.autograd.grad(total.sum(), leaves, materialize_grads=True)
 
         try:
-            losses = compute("error")
-            if not losses["total"].requires_grad:
-                raise without_gradient(self._template, phase, compute)
-            gradients = torch.autograd.grad(losses["total"].sum(), leaves, materialize_grads=True)
+            losses, gradients = differentiated(self.blocks)
         except Exception as error:
-            if (told := explained(error, self._template, phase, compute)) is error:
+            at_fault, cause = _at_fault(self.blocks, error, differentiated)
+            again = partial(compute, blocks=[at_fault])
+            if (told := explained(cause, at_fault.template, at_fault.phases[position], again)) is error:
                 raise
-            raise told from error
+            raise told from (error if told is cause else cause)
         with torch.no_grad():
-            alive = self._note(position, losses["total"], losses["terms"])
-            if "stopped" in losses:
-                alive = alive & ~losses["stopped"].reshape(len(self), 1)
-            for path, value in losses["kept"].items():
-                self._keep(phase, path, value.detach().reshape(len(self), -1), alive)
-            settings = phase.optimiser(self._template_with_paths())
+            alive = self._terms.note(position, losses)
+            for block, of_block in zip(self.blocks, losses, strict=True):
+                rows = alive[block.rows]
+                if "stopped" in of_block:
+                    rows &= ~of_block["stopped"].reshape(len(block), 1)
+                for path, value in of_block["kept"].items():
+                    self._keep(position, block, path, value.detach().reshape(len(block), -1), rows)
+            settings = self._optimisers[position]
             if self._scheduled[position]:
                 rate = learning_rate(settings, self.state["step"], self._steps)
-                settings = replace(settings, learning_rate=rate)  # type: ignore[arg-type]
-            factors = clip_factors(gradients, settings.clip_norm) if self._clipped[position] else None  # type: ignore[arg-type]
+                settings = replace(settings, learning_rate=rate)
+            factors = clip_factors(gradients, settings.clip_norm) if self._clipped[position] else None
             left = iter(gradients)
             for name in phase.trains:
                 starts = self.layouts[name].starts
                 decayed = self.layouts[name].decayed if self._decays[position] else ()
                 options = {"limited": self._limited[position], "decayed": {starts[key] for key in decayed}}
-                given = [(start, next(left)) for start in starts.values()]
-                self._adam(name, given, settings, alive, factors, **options)
-        return losses["carry"]
+                given_rows = [(start, next(left)) for start in starts.values()]
+                self._adam(name, given_rows, settings, alive, factors, **options)
+        # Only methods of one phase share a fleet.
+        return losses[0]["carry"] if len(losses) == 1 else {}
+
+    def _drawn(self, position: int, phase: Phase) -> _Given:
+        """What all rows see in a phase, and the noise that each block's loss has for itself."""
+        stream = Stream(self.seeds, self.state["step"], f"{position}/{phase.name}")
+        seen = self.sampler.batch(stream, phase)
+        noise = {name: draw.sample(stream, name) for name, draw in phase.draws.items()}
+        own = []
+        for block in self.blocks:
+            mine = replace(stream, seeds=self.seeds[block.rows])
+            own.append({name: draw.sample(mine, name) for name, draw in block.phases[position].loss_draws.items()})
+        # A copy of the step for each model, so that a loss that branches on it fails on every device alike.
+        return _Given(self.state["step"].repeat(len(self)), seen, noise, own)
+
+    def _losses(
+        self,
+        position: int,
+        parameters: Mapping[str, dict[str, Tensor]],
+        given: _Given,
+        carry: Mapping[str, Tensor],
+        randomness: str,
+        blocks: Sequence[Block],
+    ) -> list[dict[str, Any]]:
+        """What the losses of these blocks return, for all their models."""
+        phase, sources = self.phases[position], [parameters]
+        number, seen, noise, own = given
+        if phase.shared is not None:
+            mapped = vmap(self._shared_part(phase), randomness=randomness)
+            sources = parted(mapped(parameters, number, seen, noise, carry, self._fields), self.blocks)
+        found = []
+        for block, source, drawn in zip(self.blocks, sources, own, strict=True):
+            if block in blocks:
+                cut = partial(tree_map, lambda value, rows=block.rows: value[rows])
+                mapped = vmap(self._one_loss(block, position), randomness=randomness)
+                found.append(mapped(source, *cut((number, seen, noise)), drawn, carry, block.fields))
+        return found
 
     def _parameters(self) -> dict[str, dict[str, Tensor]]:
         """Every network's parameters by name, each (m, *shape)."""
@@ -216,12 +271,15 @@ class Fleet:
 
     def each(self, function: Callable[..., Tensor], *stacked: Tensor) -> Tensor:
         """Map a function of one model's networks, its record and its part of stacked tensors over the models."""
+        found = []
+        for block in self.blocks:
 
-        def one(parameters: Any, fields: Any, *given: Tensor) -> Tensor:
-            nets = _BoundNets(self._modules, parameters, self._dtype)
-            return function(nets, with_fields(self._template, fields), *given)
+            def one(parameters: Any, fields: Any, *given: Tensor, run: Run = block.template) -> Tensor:
+                return function(self._nets(parameters), with_fields(run, fields), *given)
 
-        return vmap(one, randomness="error")(self._parameters(), self._fields, *stacked)
+            parameters, given = tree_map(lambda value, rows=block.rows: value[rows], (self._parameters(), stacked))
+            found.append(vmap(one, randomness="error")(parameters, block.fields, *given))
+        return torch.cat(found)
 
     def images_of(self, row: int) -> Images:
         """What one run trains on, as if it trained alone."""
@@ -231,23 +289,41 @@ class Fleet:
     def _dtype(self) -> torch.dtype:
         return getattr(torch, self._template.precision)
 
-    def _one_model(self, phase: Phase) -> Callable[..., dict[str, Any]]:
+    def _nets(self, parameters: Mapping[str, dict[str, Tensor]]) -> _BoundNets:
+        return _BoundNets(self._modules, parameters, self._dtype)
+
+    def _step_of(self, number: Tensor, seen: dict[str, Tensor], noise: Any, carry: Any, warmup: Tensor) -> Step:
+        """What one model sees."""
+        return Step(
+            noise=noise,
+            number=number,
+            data_size=self.data_size,
+            carry=carry,
+            kl_weight=kl_weight(warmup, number) if self._warms_up else None,
+            label_sizes=self.sampler.label_sizes,
+            **seen,
+        )
+
+    def _shared_part(self, phase: Phase) -> Callable[..., Any]:
+        """One model's part of the work that all methods of the fleet share."""
+        run, shared = with_fields(self._template, {"method": UnseenMethod(phase)}), phase.shared
+        assert shared is not None
+
+        def part(parameters: Any, number: Tensor, seen: Any, noise: Any, carry: Any, fields: Any) -> Any:
+            step = self._step_of(number, seen, noise, carry, fields["kl_warmup"])
+            return check_shared(shared(self._nets(parameters), step, with_fields(run, fields)), shared)
+
+        return part
+
+    def _one_loss(self, block: Block, position: int) -> Callable[..., dict[str, Any]]:
+        phase = block.phases[position]
+
         def loss(
-            number: Tensor, parameters: Any, seen: dict[str, Tensor], noise: Any, carry: Any, fields: Any
+            source: Any, number: Tensor, seen: Any, noise: Any, drawn: Any, carry: Any, fields: Any
         ) -> dict[str, Any]:
-            nets = _BoundNets(self._modules, parameters, self._dtype)
-            run = with_fields(self._template, fields)
-            weight = kl_weight(fields["kl_warmup"], number) if self._warms_up else None
-            step = Step(
-                noise=noise,
-                number=number,
-                data_size=self.data_size,
-                carry=carry,
-                kl_weight=weight,
-                label_sizes=self.sampler.label_sizes,
-                **seen,
-            )
-            losses = check_losses(phase.loss(nets, step, run), self._template)
+            step = self._step_of(number, seen, {**noise, **drawn}, carry, fields["kl_warmup"])
+            given = self._nets(source) if phase.shared is None else source
+            losses = check_losses(phase.loss(given, step, with_fields(block.template, fields)), block.template)
             return {
                 "total": losses.total,
                 "terms": dict(losses.terms),
@@ -257,27 +333,6 @@ class Fleet:
             }
 
         return loss
-
-    def _template_with_paths(self) -> Run:
-        """The record with every float field replaced by its stacked values (m, 1)."""
-        return with_fields(self._template, {path: values[:, None] for path, values in self._fields.items()})
-
-    def _note(self, position: int, total: Tensor, terms: Mapping[str, Tensor]) -> Tensor:
-        """Add the terms to their running sums and freeze the runs whose loss is not finite. Returns which go on, (m,
-        1)."""
-        self._terms[position] = {name: value.shape[1:] for name, value in terms.items()}
-        values = torch.cat([value.detach().reshape(len(self), -1) for value in (*terms.values(), total)], dim=1)
-        failed_at = self.state["failed_at"]
-        # Zero times a number that is not finite is NaN, which is unequal to zero.
-        bad = (values * 0 != 0) & (failed_at < 0)[:, None]
-        sums, broken = f"sum/{position}", f"broken/{position}"
-        if sums not in self.state:
-            self.state[sums] = torch.zeros_like(values)
-            self.state[broken] = torch.zeros_like(bad)
-        self.state[sums] += values
-        self.state[broken] |= bad
-        torch.where(bad.any(1), self.state["step"], failed_at, out=failed_at)
-        return (failed_at < 0)[:, None]
 
     def _adam(
         self,
@@ -295,14 +350,14 @@ class Fleet:
         rows = Rows(weights, first, second, self._rounded.get(name))
         adam_step(rows, gradients, updates, settings, alive, factors, **options)
 
-    def _keep(self, phase: Phase, path: str, values: Tensor, alive: Tensor) -> None:
-        """Put values (m, p) in place of a parameter, by network and name, of the models that have not failed."""
+    def _keep(self, position: int, block: Block, path: str, values: Tensor, alive: Tensor) -> None:
+        """Put values (k, p) in place of a parameter, by network and name, of a block's models that have not failed."""
         network, _, name = path.partition(".")
-        layout = self.layouts.get(network)
+        layout, phase = self.layouts.get(network), block.phases[position]
         sizes = dict(zip(layout.names, layout.shapes, strict=True)) if layout and network not in phase.trains else {}
         if layout is None or name not in sizes or sizes[name].numel() != values.shape[1]:
-            raise unkept(self._template, phase, path)
-        rows = self.state[f"weights/{network}"].narrow(1, layout.starts[name], values.shape[1])
+            raise unkept(block.template, phase, path)
+        rows = self.state[f"weights/{network}"][block.rows].narrow(1, layout.starts[name], values.shape[1])
         rows.copy_(torch.where(alive, values, rows))
 
     def begin_with(self, weights: Mapping[str, Tensor]) -> None:
@@ -313,26 +368,13 @@ class Fleet:
                     rows = self.state[f"weights/{network}"]
                     rows[:, start : start + value.numel()] = value.reshape(-1).to(rows)
 
-    def _named(self, kind: str) -> Iterator[tuple[str, Tensor]]:
-        """Each term's name with its columns of the running sums or of the flags for broken terms, shaped like the
-        term."""
-        for position, shapes in self._terms.items():
-            *pieces, _ = self.state[f"{kind}/{position}"].split([*(s.numel() for s in shapes.values()), 1], dim=1)
-            for (name, shape), piece in zip(shapes.items(), pieces, strict=True):
-                yield name, piece.reshape(len(self), *shape)
-
     def averages(self) -> list[dict[str, list[float] | float]]:
         """Each run's mean terms since the last call; resets the sums."""
-        count = max(1, int(self.state["averaged"]))
-        means = {name: (value / count).tolist() for name, value in self._named("sum")}
-        for position in self._terms:
-            self.state[f"sum/{position}"].zero_()
-        self.state["averaged"].zero_()
-        return [{name: values[row] for name, values in means.items()} for row in range(len(self))]
+        return self._terms.averages()
 
     def broken_terms(self, row: int) -> list[str]:
         """The terms that were not finite when a run failed."""
-        return [name for name, marks in self._named("broken") if bool(marks[row].any())]
+        return self._terms.broken(row)
 
     def weights(self, row: int) -> dict[str, Tensor]:
         """One run's parameters by network and name, on the CPU."""

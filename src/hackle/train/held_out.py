@@ -121,8 +121,12 @@ def held_out_terms(fleet: Fleet) -> list[dict[str, float]]:
         sums += fleet.each(_errors, images.held_images(start, stop, stream), noise)
     means = (sums / count).tolist()
     real, _ = real_codes(codes)
-    whole = not about(run.method).independent_given_images
-    constants = [0.0 if whole else float(correlation_divergence(each.correlation, len(real))) for each in fleet.runs]
+    constants = [
+        float(correlation_divergence(each.correlation, len(real)))
+        if about(each.method).independent_given_images
+        else 0.0
+        for each in fleet.runs
+    ]
     return [
         {
             "held_out_elbo": -(error + kl + constant),

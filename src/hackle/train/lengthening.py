@@ -56,7 +56,8 @@ def depends_on_steps(run: Run, shape: tuple[int, int, int], factors: FactorGrid 
 
     fleet = _blank_fleet(watched, shape, factors)
     watched.asked.clear()
-    watched.method.phases(watched)
+    for phase in watched.method.phases(watched):
+        phase.optimiser(watched)
     fleet.step()
     return f"{type(run.method).__name__} asks for run.steps" if watched.asked else ""
 

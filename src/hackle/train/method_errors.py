@@ -18,6 +18,7 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
+from torch.utils._pytree import tree_leaves
 
 from hackle.core.errors import HackleError
 from hackle.core.lines import as_line, line_above, line_of
@@ -80,6 +81,17 @@ def check_losses(found: Any, run: Run) -> Losses:
             if not fits:
                 shape = "" if what != "terms" else f" with one number, or with one for each of {run.latents} latents"
                 raise WrongLosses(f"returned among its {what} {name!r}, {_described(value)}; expected a tensor{shape}")
+    return found
+
+
+def check_shared(found: Any, shared: Callable[..., Any]) -> Any:
+    """What the part that methods share returned for one model, if it can be handed to their losses."""
+    wrong = [value for value in tree_leaves(found) if not isinstance(value, Tensor)]
+    if wrong:
+        raise MethodError(
+            f"{shared.__module__}.{shared.__qualname__}, which a phase names as shared, returned {_described(wrong[0])}; "
+            "expected tensors alone, as a tuple, a NamedTuple or a mapping"
+        )
     return found
 
 

@@ -31,7 +31,7 @@ def choose_fleet_size(runs: Sequence[Run], data: Dataset, device: torch.device, 
         return len(runs)
     if device.type == "cuda":
         images = data.images_on(device)
-        fixed, each = _measure(runs[: _PROBES[1]], images, data, device)
+        fixed, each = _measure(runs, images, data, device)
         room, largest = torch.cuda.mem_get_info(device)[0] * _MARGIN * share - fixed, LARGEST_ON_CUDA
     else:
         each, room, largest = _estimate(runs[0], data.shape), available_memory() * _MARGIN, LARGEST_ON_CPU
@@ -51,6 +51,16 @@ def cut(runs: Sequence[T], size: int) -> list[list[T]]:
     return [list(runs[start : start + length]) for start, length in zip(starts, lengths, strict=True)]
 
 
+def spread(runs: Sequence[T], count: int) -> list[T]:
+    """So many runs at equal distances, at most all: of a group of several methods, some of each.
+
+    >>> spread([1, 2, 3, 4, 5, 6], 3)
+    [1, 3, 5]
+    """
+    count = min(count, len(runs))
+    return [runs[number * len(runs) // count] for number in range(count)]
+
+
 def _measure(runs: Sequence[Run], images: Images, data: Dataset, device: torch.device) -> tuple[float, float]:
     """Bytes that a fleet takes whatever its size, and bytes per model: a line through two short measurements."""
     peaks = []
@@ -58,7 +68,7 @@ def _measure(runs: Sequence[Run], images: Images, data: Dataset, device: torch.d
         release_memory(device)
         before = torch.cuda.memory_reserved(device), torch.cuda.memory_allocated(device)
         torch.cuda.reset_peak_memory_stats(device)
-        fleet = Fleet(runs[:size], images, data.factors, data.shape, device)
+        fleet = Fleet(spread(runs, size), images, data.factors, data.shape, device)
         for _ in range(5):
             fleet.step()
         torch.cuda.synchronize(device)
