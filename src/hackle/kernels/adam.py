@@ -11,13 +11,17 @@ rounded weights, the same pass writes these. A row that is not alive keeps its w
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from hackle.core.triton_shim import jit, launch, libdevice, on_triton, tl, triton
+
+
+_BLOCK = 2**18
+"""Numbers that are updated at once off CUDA; gradient, weights and moments of so many fit into a core's cache."""
 
 
 class Rows(NamedTuple):
@@ -112,20 +116,57 @@ def adam_step(
     correction1 = 1 - settings.beta1**updates
     correction2 = 1 - settings.beta2**updates
     rate = settings.learning_rate * alive / correction1
-    for offset, gradient in gradients:
-        gradient = gradient.flatten(1).to(torch.float32)
-        gradient = torch.where(alive, gradient if factors is None else factors * gradient, 0.0)
+    share1, share2 = 1 - settings.beta1, 1 - settings.beta2
+    frozen = not bool(alive.all())
+    for offset, gradient, decays in _blocks(gradients, decayed):
+        if factors is not None:
+            gradient = factors * gradient
+        if frozen:
+            gradient = torch.where(alive, gradient, 0.0)
         if limits is not None:
             gradient = gradient.clamp(-limits, limits)
         columns = slice(offset, offset + gradient.shape[1])
         weights, first, second = (values[:, columns] for values in rows[:3])
-        first.lerp_(gradient, (1 - settings.beta1).expand_as(first))
-        second.lerp_(gradient.square(), (1 - settings.beta2).expand_as(second))
-        if kept is not None and offset in decayed:
+        first.lerp_(gradient, share1.expand_as(first))
+        second.lerp_(gradient.square(), share2.expand_as(second))
+        if kept is not None and decays:
             weights.mul_(kept)
-        weights.sub_(rate * first / (second.div(correction2).sqrt_() + settings.epsilon))
+        weights.sub_((rate * first).div_(second.div(correction2).sqrt_().add_(settings.epsilon)))
         if rows.rounded is not None:
             rows.rounded[:, columns] = weights
+
+
+def _blocks(
+    gradients: Sequence[tuple[int, Tensor]], decayed: Collection[int]
+) -> Iterator[tuple[int, Tensor, bool]]:
+    """The gradients (m, columns) in float32, each with its first column and whether its weights decay.
+
+    Every piece has about `_BLOCK` numbers, so that it stays in the processor's cache from the first operation on it to
+    the last: large gradients are cut, small ones that follow each other joined, with zeros in the gaps between them.
+    """
+    waiting: list[tuple[int, Tensor]] = []
+
+    def joined() -> Iterator[tuple[int, Tensor, bool]]:
+        if waiting:
+            (start, _), (last, final) = waiting[0], waiting[-1]
+            together = torch.zeros(len(final), last + final.shape[1] - start, device=final.device)
+            for offset, values in waiting:
+                together[:, offset - start : offset - start + values.shape[1]] = values
+            waiting.clear()
+            yield start, together, False
+
+    for offset, gradient in gradients:
+        values = gradient.flatten(1)
+        most = max(1, _BLOCK // len(values))
+        if values.shape[1] < most and offset not in decayed:
+            if waiting and offset + values.shape[1] - waiting[0][0] > most:
+                yield from joined()
+            waiting.append((offset, values))
+            continue
+        yield from joined()
+        for start in range(0, values.shape[1], most):
+            yield offset + start, values[:, start : start + most].to(torch.float32), offset in decayed
+    yield from joined()
 
 
 def _packed(settings: Any, updates: Tensor, alive: Tensor) -> Tensor:
