@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import torch
@@ -20,6 +21,11 @@ def stacked(size: int, dims: tuple[int | None, ...], arguments: tuple[Any, ...])
 
 class Stackable(torch.autograd.Function):
     """An operator on the tensors of one model or of a stack. By default its inputs are saved for the gradient."""
+
+    def __init_subclass__(cls) -> None:
+        """PyTorch asks for the signature of `forward` at every call; here it is worked out once."""
+        super().__init_subclass__()
+        cls.forward.__signature__ = inspect.signature(cls.forward)  # type: ignore[attr-defined]
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:

@@ -50,7 +50,7 @@ from hackle.metrics.checks import (
 from hackle.metrics.linear import fit_l1_machines
 from hackle.metrics.metric import Evaluation, Metric, Row, per_factor
 from hackle.metrics.needs import numeric_factors
-from hackle.metrics.trees import fit_boosted_trees, fit_regression_trees
+from hackle.metrics.trees import fit_boosted_trees, fit_regression_trees, side_by_side
 
 
 class DCIScores(NamedTuple):
@@ -135,16 +135,20 @@ def dci_importance(
     train, held_out = standardise(split.codes, split.test_codes)
     numbers, test_numbers = standardise(split.numbers, split.test_numbers)
     regressed = split.continuous | (predictor == "lasso")
-    matrix, found = np.empty((train.shape[1], len(regressed))), np.empty(len(regressed))
-    for column, regress in enumerate(regressed):
-        if regress:
+
+    def fitted(column: int) -> tuple[NDArray, float]:
+        """The importance of each code for a factor, and how well it is predicted."""
+        if regressed[column]:
             fit = _REGRESSORS[predictor] if train.shape[1] else _mean
-            matrix[:, column], predicted = fit(train, numbers[:, column], held_out)
-            found[column] = _regression_score(predicted, test_numbers[:, column])
-        else:
-            fit = _CLASSIFIERS[predictor] if train.shape[1] else _most_frequent
-            matrix[:, column], predicted = fit(train, split.factors[:, column], held_out)
-            found[column] = np.mean(predicted == split.test_factors[:, column])
+            importance, predicted = fit(train, numbers[:, column], held_out)
+            return importance, _regression_score(predicted, test_numbers[:, column])
+        fit = _CLASSIFIERS[predictor] if train.shape[1] else _most_frequent
+        importance, predicted = fit(train, split.factors[:, column], held_out)
+        return importance, float(np.mean(predicted == split.test_factors[:, column]))
+
+    columns = range(len(regressed))
+    several = side_by_side(fitted, columns) if predictor == "gbt" else [fitted(column) for column in columns]
+    matrix, found = (np.stack(parts, axis=-1) for parts in zip(*several, strict=True))
     if regressed.any() and not regressed.all():
         sums = matrix.sum(axis=0)
         matrix = np.divide(matrix, sums, out=np.zeros_like(matrix), where=sums > 0)
