@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from hackle.core.types import Adam
-from hackle.kernels import Rows, adam_step
+from hackle.kernels import Rows, adam, adam_step
 
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
 SHAPES = {0: (4, 4, 3, 7), 336: (7,), 352: (33, 50)}
@@ -111,3 +111,28 @@ def test_a_row_that_is_not_alive_keeps_its_weights_whatever_its_gradient(device:
     adam_step(rows, [(0, gradient)], torch.ones((), dtype=torch.int64, device=device), settings, alive, decayed={0})
     assert torch.equal(rows.weights[0], start[0])
     assert not torch.equal(rows.weights[1], start[1])
+
+
+def test_off_cuda_pieces_of_any_size_give_the_same_bits_and_columns_without_gradient_stay(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    shapes = {
+        0: (5,),
+        16: (7, 3),
+        64: (20, 30),
+        672: (1,),
+    }  # Columns 48 to 63 belong to a parameter that does not train.
+    generator = torch.Generator().manual_seed(2)
+    start = torch.randn(2, 688, generator=generator)
+    gradients = [(at, torch.randn(2, *shape, generator=generator)) for at, shape in shapes.items()]
+    found = []
+    for block in (8, 100, 2**18):
+        monkeypatch.setattr(adam, "_BLOCK", block)
+        rows = Rows(start.clone(), torch.ones_like(start), torch.ones_like(start))
+        for _ in range(3):
+            adam_step(rows, gradients, torch.tensor(3), stacked(), torch.ones(2, 1, dtype=torch.bool), decayed={64})
+        assert torch.equal(rows.first[:, 48:64], torch.ones(2, 16))
+        given = torch.cat([torch.arange(at, at + gradient[0].numel()) for at, gradient in gradients])
+        found.append(torch.stack(rows[:3])[..., given])
+    assert torch.equal(found[0], found[1])
+    assert torch.equal(found[1], found[2])

@@ -1,10 +1,13 @@
 """Boosted trees by LightGBM against scikit-learn's."""
 
+import lightgbm
 import numpy as np
 import pytest
+import torch
 from samples import imperfect, make_sample
 from sklearn.ensemble import GradientBoostingClassifier, GradientBoostingRegressor
 
+from hackle.metrics import dci_scores
 from hackle.metrics import trees as boosting
 from hackle.metrics.trees import fit_boosted_trees, fit_regression_trees
 
@@ -30,6 +33,34 @@ def test_with_a_bin_for_every_value_the_trees_are_scikit_learns(values, monkeypa
     slow = GradientBoostingClassifier(n_estimators=10, random_state=0).fit(s.codes, classes)
     np.testing.assert_allclose(fast.importance, slow.feature_importances_, atol=1e-3)
     assert np.mean(fast.predict(s.test_codes) == slow.predict(s.test_codes)) > 0.995
+
+
+def test_leaves_and_predictions_are_lightgbms():
+    s = make_sample(imperfect, rows=600)
+    classes, settings = s.factors[:, 3] % 5, {**boosting._SETTINGS, "num_class": 5}
+    booster = lightgbm.Booster(settings, lightgbm.Dataset(s.codes, label=classes, params=settings))
+    rng = np.random.default_rng(0)
+    for _ in range(3):
+        gradient = rng.normal(size=5 * 600).astype(np.float32)
+        booster.update(fobj=lambda _scores, _data, gradient=gradient: (gradient, np.ones_like(gradient)))
+    for index in range(3):
+        theirs = booster.predict(s.test_codes, pred_leaf=True, start_iteration=index, num_iteration=1)
+        ours = [tree.leaves(np.ascontiguousarray(s.test_codes.T)) for tree in boosting._trees_of(booster, index)]
+        np.testing.assert_array_equal(np.stack(ours, axis=1), theirs)
+
+
+def test_a_tree_without_splits_is_one_leaf():
+    np.testing.assert_array_equal(boosting.Tree([], [], [], []).leaves(np.zeros((1, 3))), [0, 0, 0])
+
+
+def test_factors_that_are_fitted_side_by_side_score_as_one_after_another():
+    s = make_sample(imperfect, rows=100)
+    alone = dci_scores(s.codes, s.factors, test=(s.test_codes, s.test_factors), predictor="gbt")
+    try:
+        torch.set_num_threads(3)
+        assert dci_scores(s.codes, s.factors, test=(s.test_codes, s.test_factors), predictor="gbt") == alone
+    finally:
+        torch.set_num_threads(1)
 
 
 def test_two_classes_and_a_threshold():

@@ -89,6 +89,15 @@ def test_images_that_were_not_encoded_are_not_mistaken_for_others(absent: int) -
             lookup(np.array([[7], [absent]]))
 
 
+@pytest.mark.parametrize("last", [60, 10**12])
+def test_few_images_are_found_among_many_others(last: int) -> None:
+    book = Codebook(np.array([3, 50, last]), np.arange(6, dtype=np.float32).reshape(3, 2), None)
+    np.testing.assert_array_equal(book.means(np.array([[last, 3]])), [[[4, 5], [0, 1]]])
+    for absent in (-1, 4, last + 1):
+        with pytest.raises(EncodingError, match=f"image {absent} has not been encoded"):
+            book.means(np.array([3, absent]))
+
+
 @pytest.mark.parametrize("chunk", [1, 7, 100, 10_000])
 def test_chunks_do_not_change_the_codes_of_stochastic_images(chunk: int) -> None:
     def pixels(images: np.ndarray) -> np.ndarray:

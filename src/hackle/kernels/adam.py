@@ -19,9 +19,10 @@ from torch import Tensor
 
 from hackle.core.triton_shim import jit, launch, libdevice, on_triton, tl, triton
 
-
 _BLOCK = 2**18
 """Numbers that are updated at once off CUDA; gradient, weights and moments of so many fit into a core's cache."""
+_GAP = 16
+"""Parameters that follow each other have fewer columns than this between them, which hold zeros."""
 
 
 class Rows(NamedTuple):
@@ -136,9 +137,7 @@ def adam_step(
             rows.rounded[:, columns] = weights
 
 
-def _blocks(
-    gradients: Sequence[tuple[int, Tensor]], decayed: Collection[int]
-) -> Iterator[tuple[int, Tensor, bool]]:
+def _blocks(gradients: Sequence[tuple[int, Tensor]], decayed: Collection[int]) -> Iterator[tuple[int, Tensor, bool]]:
     """The gradients (m, columns) in float32, each with its first column and whether its weights decay.
 
     Every piece has about `_BLOCK` numbers, so that it stays in the processor's cache from the first operation on it to
@@ -159,7 +158,8 @@ def _blocks(
         values = gradient.flatten(1)
         most = max(1, _BLOCK // len(values))
         if values.shape[1] < most and offset not in decayed:
-            if waiting and offset + values.shape[1] - waiting[0][0] > most:
+            apart = waiting and offset - waiting[-1][0] - waiting[-1][1].shape[1] >= _GAP
+            if apart or (waiting and offset + values.shape[1] - waiting[0][0] > most):
                 yield from joined()
             waiting.append((offset, values))
             continue

@@ -21,12 +21,13 @@ factors open: here InfoM and InfoC see them in bins, and InfoE of such a factor 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from hackle.core.columns import Kinds, TableLike
 from hackle.information.discrete import discrete_entropy, discrete_mutual_information
@@ -86,13 +87,19 @@ def infomec_scores(
     modularity, compactness = infomec_from_information(information, entropies) if active.any() else (0.0, 0.0)
     columns = zip(found.continuous, found.numbers.T, found.factors.T, strict=True)
     # The products are small: on a machine that does other work, threads would wait for each other ten times as long.
-    with threadpool_limits(1, "blas"):
+    with _blas().limit(limits=1):
         inputs = _whitened(_inputs(found.codes, flags))
         explicitness = [
             _linear_share(inputs, numbers) if regressed else _logistic_share(inputs, classes, balanced)
             for regressed, numbers, classes in columns
         ]
     return InfoMEC(modularity, compactness, float(np.mean(explicitness)))
+
+
+@cache
+def _blas() -> ThreadpoolController:
+    """NumPy's linear algebra, found once: to look through what is loaded takes as long as a fit."""
+    return ThreadpoolController().select(user_api="blas")
 
 
 def infomec_from_information(information: ArrayLike, entropies: ArrayLike) -> tuple[float, float]:

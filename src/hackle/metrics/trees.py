@@ -34,7 +34,8 @@ from hackle.metrics.checks import Classes, Table
 if TYPE_CHECKING:
     from lightgbm import Booster
 
-A, B = TypeVar("A"), TypeVar("B")
+A = TypeVar("A")
+B = TypeVar("B")
 _ROUNDS = 100
 _RATE = 0.1
 _LEAVES = 8

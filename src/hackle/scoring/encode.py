@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -18,11 +19,16 @@ from hackle.core.allocator import keep_freed_memory
 from hackle.core.gaussian import reparameterise
 from hackle.core.randomness import Stream, check_seed
 from hackle.core.types import Dataset, HackleError
+from hackle.scoring.plan import distinct
 from hackle.train.errors import is_out_of_memory
 from hackle.train.model import Model, images_at_once
 
 Encoder = Callable[[NDArray[np.uint8]], Any]
 """Any function from uint8 images (n, h, w, c) to codes (n, c), or to a pair of means and logvars."""
+
+
+_SPREAD = 8
+"""A table of the places of all indices is kept if it has at most this many times as many entries as there are images."""
 
 
 class EncodingError(HackleError):
@@ -116,8 +122,22 @@ class Codebook:
         """The number of codes per image."""
         return self._means.shape[1]
 
+    @cached_property
+    def _table(self) -> NDArray[np.int64] | None:
+        """The place of each flat index, −1 where there is none; None if few of the indices up to the last are there."""
+        size = int(self.index[-1]) + 1
+        if size > _SPREAD * len(self.index):
+            return None
+        table = np.full(size, -1)
+        table[self.index] = np.arange(len(self.index))
+        return table
+
     def _places(self, index: NDArray[np.int64]) -> NDArray[np.int64]:
-        places = np.minimum(np.searchsorted(self.index, index), len(self.index) - 1)
+        # A table is read thirty times as fast as sorted indices are searched.
+        if self._table is None:
+            places = np.minimum(np.searchsorted(self.index, index), len(self.index) - 1)
+        else:
+            places = self._table[np.clip(index, 0, len(self._table) - 1)]
         if not np.array_equal(self.index[places], index):
             absent = np.asarray(index)[self.index[places] != index].ravel()[0]
             raise EncodingError(f"image {absent} has not been encoded; encode every image of the plan (plan.images)")
@@ -125,13 +145,13 @@ class Codebook:
 
     def means(self, index: NDArray[np.int64]) -> NDArray[np.float32]:
         """Codes (*index.shape, c) of the images at flat indices of any shape."""
-        return self._means[self._places(index)]
+        return self._means.take(self._places(index), axis=0)
 
     def logvars(self, index: NDArray[np.int64]) -> NDArray[np.float32]:
         """Logarithms of the posteriors' variances, (*index.shape, c)."""
         if self._logvars is None:
             raise EncodingError("this encoder gives codes, not posteriors: return (means, logvars) to score posteriors")
-        return self._logvars[self._places(index)]
+        return self._logvars.take(self._places(index), axis=0)
 
     def shuffled(self, seed: int) -> Codebook:
         """The codes permuted among the images, so that they have nothing to do with them."""
@@ -217,7 +237,7 @@ def encode_images(
 
     In stochastic data sets an image's noise depends only on the seed and the image, not on the chunks.
     """
-    index = np.unique(np.asarray(index, dtype=np.int64))
+    index = distinct(np.asarray(index, dtype=np.int64))
     if not len(index):
         raise EncodingError("there are no images to encode: the index is empty")
     keep_freed_memory()
