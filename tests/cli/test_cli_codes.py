@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 
 from hackle.cli.main import main
 from hackle.scoring.codes import score_codes
@@ -51,6 +52,21 @@ def test_every_kind_of_file_gives_the_same_table(
     assert "mig" in capsys.readouterr().out
 
 
+def test_a_sparse_matrix_and_a_large_array_are_scored_like_a_dense_one(
+    tmp_path: Path, expected: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pd.DataFrame(FACTORS, columns=["shape", "x"]).to_csv(tmp_path / "factors.csv", index=False)
+    sparse.save_npz(tmp_path / "csr.npz", sparse.csr_array(CODES))
+    sparse.save_npz(tmp_path / "csc.npz", sparse.csc_matrix(CODES), compressed=False)
+    np.save(tmp_path / "mapped.npy", CODES)
+    monkeypatch.setattr("hackle.cli.score_codes._LARGE", 100)
+    for name in ("csr.npz", "csc.npz", "mapped.npy"):
+        out = tmp_path / "new" / f"{name}.json"
+        words = ["--factors", str(tmp_path / "factors.csv"), "--device", "cpu", "--json", str(out)]
+        main(["score-codes", str(tmp_path / name), *words, *QUICK])
+        pd.testing.assert_frame_equal(load_table(out), expected)
+
+
 def test_logvars_bring_the_metrics_of_posteriors(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     np.savez(tmp_path / "all.npz", codes=CODES, factors=FACTORS, logvars=np.full_like(CODES, -4.0))
     main(["score-codes", str(tmp_path / "all.npz"), "--metrics", "kl", "--no-references"])
@@ -82,7 +98,7 @@ def test_what_is_wrong_with_a_file_is_said(tmp_path: Path, capsys: pytest.Captur
         (["nothing.npy"], "is no file; expected one that ends in .npz, .npy, .csv or .parquet"),
         (["means.npz"], "holds means; known are codes, factors, logvars, factor_names and factor_kinds"),
         (["codes.txt"], "cannot be read as a table"),
-        (["broken.npz"], "cannot be read as a table"),
+        (["broken.npz"], "cannot be read as an .npz file"),
         (["codes.csv", "--factors", "shape"], "has no column 'shape'; there are z1, z2"),
     ):
         with pytest.raises(SystemExit):

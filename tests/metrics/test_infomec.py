@@ -11,6 +11,7 @@ from scipy.special import digamma
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import log_loss
 
+from hackle.information.entries import Ranges
 from hackle.metrics import MetricError, infomec_from_information, infomec_scores
 from hackle.metrics.infomec import active_codes
 
@@ -115,8 +116,9 @@ def test_constant_and_inactive_codes_change_nothing():
     assert infomec_scores(np.insert(codes, 1, 3.0, axis=1), FACTORS) == pytest.approx(plain, abs=1e-6)
     dead = np.hstack([codes, 0.01 * RNG.normal(size=(900, 1))])
     assert infomec_scores(dead, FACTORS)[:2] == pytest.approx(plain[:2], abs=1e-6)
-    np.testing.assert_array_equal(active_codes(dead), [True, True, True, False])
-    np.testing.assert_array_equal(active_codes(dead, np.array([False, False, False, True])), [True] * 4)
+    ranges = Ranges(dead.min(axis=0), dead.max(axis=0))
+    np.testing.assert_array_equal(active_codes(ranges), [True, True, True, False])
+    np.testing.assert_array_equal(active_codes(ranges, np.array([False, False, False, True])), [True] * 4)
     assert infomec_scores(np.ones((900, 2)), FACTORS) == pytest.approx((0, 0, 0), abs=1e-3)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from scipy import sparse
 
 import hackle
 from hackle import metrics
@@ -41,6 +42,41 @@ def test_scores_are_those_of_the_functions_on_the_rows_of_the_plan() -> None:
     assert found["sap", "mean"] == pytest.approx(metrics.sap_score(codes, factors, test=test))
     assert found["kl", "posterior"] == pytest.approx(metrics.kl_divergence(codes, logvars[plan.train]).total)
     assert 0.5 < found["mig", "sampled"] < found["mig", "mean"]
+
+
+def test_sparse_and_mapped_codes_have_the_table_of_dense_ones(tmp_path: Any) -> None:
+    codes = np.hstack([CODES * (CODES > 0), np.eye(4)[FACTORS[:, 1]]]).astype(np.float32)
+    np.save(tmp_path / "codes.npy", codes)
+    mapped = np.load(tmp_path / "codes.npy", mmap_mode="r")
+    names = "mig,mig_sup,dcimig,modularity,sap,dci,mcc,irs,factor_vae,beta_vae,gaussian_tc,explicitness"
+    expected = score_codes(codes, FACTORS, names, TINY).drop(columns="seconds")
+    for given in (sparse.csr_array(codes), sparse.csc_matrix(codes.astype(np.float64)), mapped):
+        found = score_codes(given, FACTORS, names, TINY)
+        assert found.attrs["read"].startswith("900 rows; 7 codes: code_0, code_1 … code_6; factors: ")
+        pd.testing.assert_frame_equal(found.drop(columns="seconds"), expected, rtol=1e-6)
+
+
+def test_missing_and_infinite_numbers_of_sparse_codes() -> None:
+    codes = sparse.csr_array(CODES)
+    codes.data[4] = np.nan
+    with pytest.raises(ScoreError, match=r"code code_0 has no value in row 1, counted from 0, and in 1 of 900 rows"):
+        score_codes(codes, FACTORS, "mig", TINY)
+    table = score_codes(codes, FACTORS, "mig", TINY, missing="drop")
+    assert "1 of 900 rows lack a value and are dropped" in table.attrs["read"]
+    codes.data[10] = np.inf
+    with pytest.raises(ScoreError, match="codes have a number that is not finite, first in row 3"):
+        score_codes(codes, FACTORS, "mig", TINY, missing="drop")
+    with pytest.raises(ScoreError, match="logvars are given with sparse or memory-mapped codes"):
+        score_codes(codes, FACTORS, "mig", TINY, logvars=CODES)
+
+
+def test_codes_too_many_for_an_array_are_refused_by_the_metrics_that_need_one() -> None:
+    rows, columns = np.arange(900).repeat(3), (FACTORS + np.array([0, 100, 200])).ravel()
+    codes = sparse.csr_array((np.ones(2700, dtype=np.float32), (rows, columns)), shape=(900, 500_000))
+    table = score_codes(codes, FACTORS, "mig,gaussian_tc,irs", TINY, references=False).set_index("metric")
+    assert table["score"].notna().to_dict() == {"mig": True, "gaussian_tc": False, "irs": False}
+    for note in table["note"].drop("mig"):
+        assert note.startswith("no score: this needs all 500,000 codes of 400 rows at once, as a dense array of 1.6 GB")
 
 
 def test_good_codes_are_near_their_references_and_intervals_hold_the_scores() -> None:

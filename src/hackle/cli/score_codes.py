@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tyro.conf import Positional
 
 from hackle.cli.words import not_negative, print_scores, run_command, say, writable
+from hackle.core.code_table import is_large
 from hackle.core.columns import told_in_heads
 from hackle.core.parts import nearest
 from hackle.core.types import HackleError
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 _ENDINGS = ".npz, .npy, .csv or .parquet"
+_LARGE = 2**26
+"""Bytes above which an .npy file of codes is mapped and read in blocks."""
 
 
 def main(words: list[str]) -> None:
@@ -39,12 +42,13 @@ def score_codes_command(
     json: Path | None = None,
     parquet: Path | None = None,
     overwrite: bool = False,
+    device: str | None = None,
 ) -> None:
     """Score codes that another program has written, a row for each sample and a column for each code.
 
     Args:
-        codes: An .npy, .csv or .parquet file of codes, or an .npz file of codes, factors and perhaps logvars, factor_names and
-            factor_kinds.
+        codes: An .npy, .csv or .parquet file of codes, an .npz file of codes, factors and perhaps logvars, factor_names and
+            factor_kinds, or a sparse matrix of codes in the .npz file that scipy.sparse.save_npz writes.
         factors: A file of factors in the same order, or the names of columns of the file of codes, separated by commas.
         logvars: A file of posterior log-variances, where the codes are the posterior means.
         metrics: Names separated by commas; all is every metric that fits and takes seconds, see `hackle score --help`.
@@ -62,6 +66,7 @@ def score_codes_command(
         json: Where to write the table as JSON.
         parquet: Where to write the table as Parquet.
         overwrite: Replace existing files.
+        device: Where sparse or very many codes are worked on: cpu or cuda; the best one available if not given.
     """
     from hackle.scoring.codes import read_table, score_codes
 
@@ -74,6 +79,10 @@ def score_codes_command(
     if factors is not None and Path(factors).is_file():
         labels = _one_table(Path(factors))
     elif factors is not None:
+        if is_large(means):
+            raise HackleError(
+                f"{factors} is no file, and the codes of {codes} have no named columns; name a file of factors"
+            )
         labels = _columns(means, factors, codes)
         means = means.drop(columns=labels.columns)
     if labels is None:
@@ -100,6 +109,7 @@ def score_codes_command(
         whole_mixture=whole_mixture,
         groups=groups,
         progress=True,
+        device=device,
     )
     print_scores(scores, "score-codes")
     if json is not None:
@@ -137,22 +147,31 @@ def _columns(table: DataFrame, names: str, path: Path) -> DataFrame:
 
 
 def _one_table(path: Path) -> DataFrame:
-    """The table of a file that must hold only one."""
-    found = _tables(path)
+    """The table of a file that must hold only one, in memory."""
+    found = _tables(path, large=False)
     if len(found) > 1:
         raise HackleError(f"{path} holds {', '.join(found)}; expected a file of one table: {_ENDINGS}")
     return next(iter(found.values()))
 
 
-def _tables(path: Path) -> dict[str, DataFrame]:
-    """The tables of a file by name; a table without a name is called codes."""
+def _tables(path: Path, large: bool = True) -> dict[str, Any]:
+    """The tables of a file by name; a table without a name is called codes.
+
+    large: a sparse matrix stays one, and a large array is mapped, not read.
+    """
     import numpy as np
     import pandas as pd
 
     from hackle.datasets.damage import reading
+    from hackle.datasets.npz import Npz
+    from hackle.scoring.code_files import load_sparse, map_array
 
     if not path.is_file():
         raise HackleError(f"{path} is no file; expected one that ends in {_ENDINGS}")
+    if large and path.suffix == ".npy" and path.stat().st_size > _LARGE:
+        return {"codes": map_array(path)}
+    if large and path.suffix == ".npz" and (sparse := load_sparse(path)) is not None:
+        return {"codes": sparse}
     with reading(path, f"a table: {_ENDINGS}"):
         if path.suffix == ".csv":
             return {"codes": pd.read_csv(path)}
@@ -160,9 +179,11 @@ def _tables(path: Path) -> dict[str, DataFrame]:
             return {"codes": pd.read_parquet(path)}
         if path.suffix not in (".npy", ".npz"):
             raise ValueError(f"it ends in {path.suffix or 'nothing'}")
-        with path.open("rb") as file:
-            read: Any = np.load(file, allow_pickle=False)
-            arrays = {"codes": read} if isinstance(read, np.ndarray) else dict(read)
+        if path.suffix == ".npz":
+            file = Npz(path)
+            arrays = {name: file.read(name) for name in file.names}
+        else:
+            arrays = {"codes": np.load(path, allow_pickle=False)}
     if unknown := sorted(arrays.keys() - {"codes", "factors", "logvars", "factor_names", "factor_kinds"}):
         raise HackleError(
             f"{path} holds {unknown[0]}; known are codes, factors, logvars, factor_names and factor_kinds"

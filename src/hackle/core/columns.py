@@ -14,7 +14,7 @@ Neither pandas nor torch is imported: frames and tensors are recognised by their
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple, Protocol, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,8 +22,17 @@ from numpy.typing import ArrayLike, NDArray
 from hackle.core.factors import Factor, FactorError, Kind, cut
 from hackle.core.parts import nearest
 
-TableLike = ArrayLike | Mapping[str, ArrayLike]
-"""Numbers or texts, a row for each sample: an array, a tensor, a list, a frame, or a mapping of columns."""
+
+class SparseMatrix(Protocol):
+    """A SciPy sparse matrix or array, of any format: what codes by the ten thousand may be."""
+
+    @property
+    def nnz(self) -> int: ...
+    def tocsc(self, copy: bool = ...) -> Any: ...
+
+
+TableLike = ArrayLike | Mapping[str, ArrayLike] | SparseMatrix
+"""Numbers or texts, a row for each sample: an array, a tensor, a list, a frame, a mapping of columns; codes may be sparse."""
 Kinds = str | Sequence[str | None] | Mapping[str, str]
 """One kind for all factors, a list with one for each, or a mapping from the names of some to theirs."""
 FEW = 20

@@ -12,23 +12,10 @@ mutual information 0 without rounding error. The estimate is biased upwards by a
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hackle.core.columns import as_array
-
-_CROWD = 0.95
-"""If one of a code's bins holds at least this fraction of the rows, check how much information it hides."""
-_HIDDEN = 0.1
-"""Warn if such a bin hides more than this many nats on a factor, after subtracting the bias of counting."""
-
-
-class CrowdedBinWarning(UserWarning):
-    """Outliers stretch the range of a code so far that one bin holds nearly all rows and hides their information."""
-
-    code = "crowded"
 
 
 def bin_codes(codes: ArrayLike, bins: int) -> NDArray[np.int64]:
@@ -55,26 +42,6 @@ def bin_codes(codes: ArrayLike, bins: int) -> NDArray[np.int64]:
     return binned
 
 
-def warn_of_crowded_bins(codes: NDArray, binned: NDArray[np.int64], factors: NDArray, bins: int) -> None:
-    """Warn if nearly all rows of a code (n, c) share a bin, and cutting that bin further would reveal a factor (n, f)."""
-    for code in range(codes.shape[1]):
-        values, counts = np.unique(binned[:, code], return_counts=True)
-        inside = binned[:, code] == values[counts.argmax()]
-        if not _CROWD <= inside.mean() < 1:
-            continue
-        crowd = discrete_mutual_information(bin_codes(codes[inside, code, None], bins), factors[inside])[0]
-        seen = discrete_mutual_information(binned[:, code, None], factors)[0]
-        chance = (bins - 1) * (np.array([len(np.unique(column)) for column in factors.T]) - 1) / (2 * inside.sum())
-        if (hidden := crowd - chance - seen).max() > _HIDDEN:
-            warnings.warn(
-                f"{100 * inside.mean():.1f}% of the rows of code {code} share one of its {bins} bins of equal width: "
-                f"outliers stretch its range, and the bin hides {hidden.max():.2f} nats on a factor. Leave such rows out, or "
-                "score ranks",
-                CrowdedBinWarning,
-                stacklevel=3,
-            )
-
-
 def discrete_mutual_information(binned: ArrayLike, factors: ArrayLike) -> NDArray[np.float64]:
     """The mutual information I(code; factor) in nats, (c, f), of discrete codes (n, c) and factors (n, f).
 
@@ -84,19 +51,25 @@ def discrete_mutual_information(binned: ArrayLike, factors: ArrayLike) -> NDArra
     z, v = _table(binned, "binned codes"), _table(factors, "factors")
     if len(z) != len(v):
         raise ValueError(f"{len(z)} rows of codes but {len(v)} rows of factors; expected as many of each")
-    z, z_sizes = _dense(z)
-    v, v_sizes = _dense(v)
-    n, c = z.shape
+    z, z_sizes = renamed(z)
+    v, v_sizes = renamed(v)
+    c = z.shape[1]
     rows = int(z_sizes.max())
     information = np.empty((c, v.shape[1]))
     for factor, size in enumerate(v_sizes):
         cells = (np.arange(c) * rows + z) * size + v[:, factor, None]
         joint = np.bincount(cells.ravel(), minlength=c * rows * size).reshape(c, rows, size).astype(np.float64)
-        expected = joint.sum(axis=2, keepdims=True) * joint.sum(axis=1, keepdims=True)
-        ratio = np.divide(joint * n, expected, out=np.ones_like(joint), where=joint > 0)
-        information[:, factor] = (joint * np.log(ratio)).sum(axis=(1, 2)) / n
+        information[:, factor] = information_of_counts(joint)
+    return information
+
+
+def information_of_counts(joint: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The mutual information in nats, (c,), from tables of counts, (c, bins, values)."""
+    n = joint.sum(axis=(1, 2), keepdims=True)
+    expected = joint.sum(axis=2, keepdims=True) * joint.sum(axis=1, keepdims=True)
+    ratio = np.divide(joint * n, expected, out=np.ones_like(joint), where=joint > 0)
     # The sum can fall below zero by a rounding error.
-    return np.maximum(information, 0.0)
+    return np.maximum((joint * np.log(ratio)).sum(axis=(1, 2)) / n[:, 0, 0], 0.0)
 
 
 def discrete_entropy(factors: ArrayLike) -> NDArray[np.float64]:
@@ -105,7 +78,7 @@ def discrete_entropy(factors: ArrayLike) -> NDArray[np.float64]:
     >>> discrete_entropy([[0, 3], [1, 3], [2, 3], [3, 3]]).round(4)
     array([1.3863, 0.    ])
     """
-    v, sizes = _dense(_table(factors, "factors"))
+    v, sizes = renamed(_table(factors, "factors"))
     probabilities = [np.bincount(column, minlength=size) / len(v) for column, size in zip(v.T, sizes, strict=True)]
     return np.array([max(0.0, float(-(p * np.log(p)).sum())) for p in probabilities])
 
@@ -118,8 +91,8 @@ def _table(values: ArrayLike, name: str) -> NDArray:
     return array
 
 
-def _dense(values: NDArray) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def renamed(values: NDArray) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Each column's values renamed 0, 1, … in order, and the number of values in each column."""
     columns = [np.unique(column, return_inverse=True) for column in values.T]
-    renamed = np.stack([inverse for _, inverse in columns], axis=1).astype(np.int64)
-    return renamed, np.array([len(names) for names, _ in columns], dtype=np.int64)
+    named = np.stack([inverse for _, inverse in columns], axis=1).astype(np.int64)
+    return named, np.array([len(names) for names, _ in columns], dtype=np.int64)

@@ -22,8 +22,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hackle.core.code_table import CodeTable, SizeError, is_large
 from hackle.core.columns import Column, Kinds, TableLike, as_array, columns_of, read_columns, read_numbers
 from hackle.core.factors import FactorError, Kind
+from hackle.information.entries import Device, Ranges, code_ranges
 
 Table = NDArray[np.float64]
 Classes = NDArray[np.int64]
@@ -34,13 +36,12 @@ class MetricError(ValueError):
     """Arrays or options from which a score cannot be computed."""
 
 
-class Split(NamedTuple):
-    """Training and test rows (the training rows again if there are none). Factors with one training value are left out."""
+class Labels(NamedTuple):
+    """The factors of training and test rows (the training rows again if there are none) that have more than one training
+    value."""
 
-    codes: Table
     factors: Classes
     """Class numbers, (n, f); those of a continuous factor are its bins."""
-    test_codes: Table
     test_factors: Classes
     """−1 for a class that does not occur in training."""
     numbers: Table
@@ -52,8 +53,38 @@ class Split(NamedTuple):
     kinds: tuple[Kind, ...]
 
 
+class Split(NamedTuple):
+    """Training and test rows of codes as dense arrays, and of `Labels`, whose fields these are."""
+
+    codes: Table
+    factors: Classes
+    test_codes: Table
+    test_factors: Classes
+    numbers: Table
+    test_numbers: Table
+    continuous: NDArray[np.bool_]
+    names: tuple[str, ...]
+    kinds: tuple[Kind, ...]
+
+
+class TableSplit(NamedTuple):
+    """Training and test rows of codes that are read in blocks, and their factors."""
+
+    codes: CodeTable
+    test_codes: CodeTable
+    labels: Labels
+
+
 def check_codes(codes: TableLike, name: str = "codes", axes: str = "n c") -> Table:
-    """The codes as finite float64 numbers with the named axes, none of them empty."""
+    """The codes as finite float64 numbers with the named axes, none of them empty.
+
+    Sparse and memory-mapped codes are made dense if they are not too many.
+    """
+    if is_large(codes):
+        try:
+            codes = CodeTable(codes).dense()
+        except SizeError as error:
+            raise MetricError(str(error)) from error
     try:
         array = read_numbers(codes, name) if axes == "n c" else as_array(codes)
     except FactorError as error:
@@ -64,14 +95,38 @@ def check_codes(codes: TableLike, name: str = "codes", axes: str = "n c") -> Tab
     if not (np.issubdtype(array.dtype, np.number) or array.dtype == bool) or np.iscomplexobj(array):
         raise MetricError(f"{name} are of type {array.dtype}; expected real numbers")
     array = array.astype(np.float64, copy=False)
+    _check_range(array.min(), array.max(), name)
+    return array
+
+
+def _check_range(low: float, high: float, name: str) -> None:
     # A NaN or an infinity anywhere makes the spread NaN or infinite, as does a range too wide for float64.
     with np.errstate(over="ignore", invalid="ignore"):
-        finite = np.isfinite(array.max() - array.min())
+        finite = np.isfinite(high - low)
     if not finite:
         raise MetricError(
             f"{name} hold NaN, infinity or a range beyond float64; expected finite numbers: drop those rows"
         )
-    return array
+
+
+def check_table(codes: TableLike, name: str = "codes") -> CodeTable:
+    """The codes (n, c), to be read in blocks: those in memory checked, sparse and memory-mapped ones as far as can be told
+    without reading them."""
+    if not is_large(codes):
+        return CodeTable(check_codes(codes, name))
+    table = CodeTable(codes)
+    if 0 in table.shape:
+        raise MetricError(f"{name} have shape {table.shape}; expected (n, c) with samples in rows and no axis empty")
+    if table.dtype.kind not in "biuf":
+        raise MetricError(f"{name} are of type {table.dtype}; expected real numbers")
+    return table
+
+
+def check_ranges(table: CodeTable, device: Device = None, name: str = "codes") -> Ranges:
+    """The range of each code, in one pass, in which all numbers must be finite."""
+    ranges = code_ranges(table, device)
+    _check_range(ranges.low.min(), ranges.high.max(), name)
+    return ranges
 
 
 def check_mask(mask: ArrayLike | bool, count: int, name: str) -> NDArray[np.bool_]:
@@ -144,21 +199,40 @@ def check_split(
 
     kinds: of the factors, guessed from the training rows if not told. bins: of continuous ones, where classes are asked for.
     """
+    train = check_codes(codes)
+    tested = train if test is None else check_codes(test[0], "test codes")
+    labels = _labels(train.shape, tested.shape, factors, test, kinds, bins)
+    return Split(train, labels.factors, tested, *labels[1:])
+
+
+def check_table_split(
+    codes: TableLike, factors: TableLike, test: TestPair | None, kinds: Kinds | None = None, bins: int = 20
+) -> TableSplit:
+    """`check_split` of codes of any size."""
+    train = check_table(codes)
+    tested = train if test is None else check_table(test[0], "test codes")
+    return TableSplit(train, tested, _labels(train.shape, tested.shape, factors, test, kinds, bins))
+
+
+def _labels(
+    shape: tuple[int, ...],
+    test_shape: tuple[int, ...],
+    factors: TableLike,
+    test: TestPair | None,
+    kinds: Kinds | None,
+    bins: int,
+) -> Labels:
+    """The factors of codes of these shapes."""
     if not isinstance(bins, int | np.integer) or bins < 2:
         raise MetricError(f"factor_bins is {bins!r}; expected a whole number, 2 or more")
-    train_codes = check_codes(codes)
-    train = check_factors(factors, len(train_codes), kinds)
-    test_codes, tested = train_codes, train
+    train = check_factors(factors, shape[0], kinds)
+    tested = train
     if test is not None:
-        test_codes = check_codes(test[0], "test codes")
-        tested = check_factors(test[1], len(test_codes), None, "test factors")
+        tested = check_factors(test[1], test_shape[0], None, "test factors")
         tested = [other._replace(kind=one.kind) for one, other in zip(train, tested, strict=False)] + tested[
             len(train) :
         ]
-    for what, first, second in (
-        ("codes", train_codes.shape[1], test_codes.shape[1]),
-        ("factors", len(train), len(tested)),
-    ):
+    for what, first, second in (("codes", shape[1], test_shape[1]), ("factors", len(train), len(tested))):
         if first != second:
             raise MetricError(f"{first} {what} in training but {second} in the test rows; expected the same columns")
     for one, other in zip(train, tested, strict=True):
@@ -179,10 +253,8 @@ def check_split(
     numbers, test_numbers = (np.stack(columns, axis=1).astype(np.float64) for columns in zip(*pairs, strict=True))
     least = numbers.min(axis=0)
     names, kinds = (tuple(getattr(one, what) for one, _ in scored) for what in ("name", "kind"))
-    return Split(
-        train_codes,
+    return Labels(
         classes,
-        test_codes,
         test_classes,
         numbers - least,
         test_numbers - least,
@@ -201,8 +273,7 @@ def name_classes(values: NDArray, test_values: NDArray) -> tuple[Classes, Classe
 
 def varying(codes: Table) -> NDArray[np.bool_]:
     """Which codes, (c,), are not constant."""
-    low, high = codes.min(axis=0), codes.max(axis=0)
-    return high - low > 1e-12 * np.maximum(np.abs(low), np.abs(high))
+    return Ranges(codes.min(axis=0), codes.max(axis=0)).varying
 
 
 def standardise(codes: Table, test_codes: Table) -> tuple[Table, Table]:

@@ -14,22 +14,30 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hackle.core.columns import Kinds, TableLike, as_array
+from hackle.information.entries import Device
 from hackle.metrics.metric import Metric, Row
 from hackle.metrics.mig import binned_information, normalised_information, top_two_gap
 
 
 def dcimig_score(
-    codes: TableLike, factors: TableLike, *, bins: int = 20, kinds: Kinds | None = None, factor_bins: int = 20
+    codes: TableLike,
+    factors: TableLike,
+    *,
+    bins: int = 20,
+    kinds: Kinds | None = None,
+    factor_bins: int = 20,
+    device: Device = None,
+    progress: bool = False,
 ) -> float:
-    """DCIMIG of codes (n, c) and factors (n, f), between 0 and 1.
-
-    `kinds` gives the factors' kinds, which are otherwise guessed; continuous factors are cut into `factor_bins` bins.
+    """DCIMIG of codes (n, c) and factors (n, f), between 0 and 1; arguments as for `mig_score`.
 
     >>> grid = np.stack(np.meshgrid(np.arange(4), np.arange(4)), axis=-1).reshape(-1, 2)
     >>> round(dcimig_score(np.hstack([grid, grid]) * 1.0, grid, bins=4), 6)
     1.0
     """
-    found = binned_information(codes, factors, bins=bins, kinds=kinds, factor_bins=factor_bins)
+    found = binned_information(
+        codes, factors, bins=bins, kinds=kinds, factor_bins=factor_bins, device=device, progress=progress
+    )
     return dcimig_from_information(found.information, found.entropies)
 
 
@@ -49,6 +57,6 @@ def dcimig_from_information(information: ArrayLike, entropies: ArrayLike) -> flo
 
 DCIMIG = Metric(
     "dcimig",
-    lambda e: dcimig_score(e.codes, e.factors, bins=e.protocol.bins, kinds="categorical"),
+    lambda e: dcimig_score(e.codes, e.factors, bins=e.protocol.bins, kinds="categorical", device=e.place),
     (Row("dcimig", "DCIMIG", "DCIMIG"),),
 )

@@ -31,8 +31,9 @@ from threadpoolctl import ThreadpoolController
 
 from hackle.core.columns import Kinds, TableLike
 from hackle.information.discrete import discrete_entropy, discrete_mutual_information
+from hackle.information.entries import Ranges
 from hackle.information.nearest_neighbours import ross_information
-from hackle.metrics.checks import Classes, MetricError, Table, check_split, standardise, varying
+from hackle.metrics.checks import Classes, MetricError, Table, check_split, standardise
 from hackle.metrics.metric import Evaluation, Metric, Row
 from hackle.metrics.mig import normalised_information
 
@@ -77,7 +78,7 @@ def infomec_scores(
     flags = _flags(discrete, found.codes.shape[1])
     if not isinstance(neighbours, int | np.integer) or neighbours < 1:
         raise MetricError(f"neighbours is {neighbours!r}; expected a whole number, 1 or more")
-    active = active_codes(found.codes, flags)
+    active = active_codes(Ranges(found.codes.min(axis=0), found.codes.max(axis=0)), flags)
     information = np.empty((int(active.sum()), found.factors.shape[1]))
     if (counted := flags[active]).any():
         information[counted] = discrete_mutual_information(found.codes[:, active & flags], found.factors)
@@ -120,11 +121,11 @@ def _concentration(shares: Table) -> float:
     return float(np.mean(sums > 0)) if even == 1.0 else float((parts.mean() - even) / (1.0 - even))
 
 
-def active_codes(codes: Table, discrete: bool | NDArray[np.bool_] = False) -> NDArray[np.bool_]:
+def active_codes(ranges: Ranges, discrete: bool | NDArray[np.bool_] = False) -> NDArray[np.bool_]:
     """Which codes, (c,), are active: discrete ones that vary, continuous ones with over 1/20 of the largest range."""
-    ranges = np.where(varying(codes), np.ptp(codes, axis=0), 0.0)
-    flags = np.broadcast_to(discrete, ranges.shape)
-    return ranges > np.where(flags, 0.0, np.where(flags, 0.0, ranges).max() / 20)
+    widths = np.where(ranges.varying, ranges.high - ranges.low, 0.0)
+    flags = np.broadcast_to(discrete, widths.shape)
+    return widths > np.where(flags, 0.0, np.where(flags, 0.0, widths).max() / 20)
 
 
 def _flags(discrete: bool | Sequence[bool], codes: int) -> NDArray[np.bool_]:

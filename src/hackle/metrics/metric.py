@@ -20,10 +20,11 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, SupportsFloat
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hackle.core.code_table import is_large
 from hackle.core.factors import FactorGrid, Kind, scored_factors
 from hackle.core.lines import line_of_definition
 from hackle.core.parts import Found, PartError, Parts, source_file, source_hash
-from hackle.metrics.checks import MetricError
+from hackle.metrics.checks import MetricError, check_codes
 from hackle.metrics.needs import Need, Subject, lacks
 
 if TYPE_CHECKING:
@@ -52,8 +53,9 @@ class Evaluation(Protocol):
     logvars, if the model has them; everything: those of every image of the plan. coverage: the fraction of the data
     set's images that are in the plan. mixture: the posteriors that make up q(z), or None for those evaluated.
     factor_information, sampled_factor_information: I(z_i; y_k), quantised and sampled. device: where heavy sums run:
-    the model's, if that is an accelerator. groups: the codes (g, size, c) of "groups" or "test_groups" and the factor
-    held in each; of "interventions", whose groups are the same images with one factor set to one value. differences:
+    the model's, if that is an accelerator. place: where codes without a model, which may be a `CodeTable`, are worked on,
+    block by block; None for the CPU. groups: the codes (g, size, c) of "groups" or "test_groups" and the factor held in
+    each; of "interventions", whose groups are the same images with one factor set to one value. differences:
     the mean absolute difference (g, c) between the halves of "pairs" or "test_pairs" and the factor held in each.
     exposed: codes and values of points of combinations that were trained on, for fitting ("train") and testing ("seen"),
     and of those left out; unseen: which of the latter's values are of classes that no image of the training has, (n, f);
@@ -64,6 +66,7 @@ class Evaluation(Protocol):
     seed: int
     correlation: float
     discrete: bool | tuple[bool, ...]
+    place: torch.device | None
 
     @property
     def grid(self) -> FactorGrid: ...
@@ -272,9 +275,9 @@ def origin(thing: Any) -> str:
 
 
 ARGUMENTS: dict[str, Callable[[Evaluation], Any]] = {
-    "codes": lambda e: e.codes,
+    "codes": lambda e: check_codes(e.codes) if is_large(e.codes) else e.codes,
     "factors": lambda e: e.factors,
-    "test_codes": lambda e: e.test[0],
+    "test_codes": lambda e: check_codes(e.test[0]) if is_large(e.test[0]) else e.test[0],
     "test_factors": lambda e: e.test[1],
     "values": lambda e: e.values,
     "test_values": lambda e: e.test_values,

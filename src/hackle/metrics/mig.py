@@ -18,17 +18,29 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hackle.core.columns import Kinds, TableLike, as_array
-from hackle.information.discrete import bin_codes, discrete_entropy, discrete_mutual_information, warn_of_crowded_bins
-from hackle.metrics.checks import MetricError, Table, check_bins, check_matrix, check_split, varying
+from hackle.core.progress import bar
+from hackle.information.binned import table_information
+from hackle.information.discrete import discrete_entropy
+from hackle.information.entries import Device, Ranges
+from hackle.metrics.checks import MetricError, check_bins, check_matrix, check_ranges, check_table_split
 from hackle.metrics.metric import Evaluation, Metric, PerFactor, Row, per_factor
 
 
 def mig_score(
-    codes: TableLike, factors: TableLike, *, bins: int = 20, kinds: Kinds | None = None, factor_bins: int = 20
+    codes: TableLike,
+    factors: TableLike,
+    *,
+    bins: int = 20,
+    kinds: Kinds | None = None,
+    factor_bins: int = 20,
+    device: Device = None,
+    progress: bool = False,
 ) -> float:
     """The mutual information gap of codes (n, c) and factors (n, f), between 0 and 1.
 
-    `kinds` gives the factors' kinds, which are otherwise guessed; continuous factors are cut into `factor_bins` bins.
+    `codes` may be a SciPy sparse matrix or a memory-mapped array, which are read in blocks. `kinds` gives the factors'
+    kinds, which are otherwise guessed; continuous factors are cut into `factor_bins` bins. `device` is where blocks are
+    counted, by default the CPU; `progress` shows a bar with the time left.
 
     >>> grid = np.stack(np.meshgrid(np.arange(4), np.arange(4)), axis=-1).reshape(-1, 2)
     >>> round(mig_score(grid * 1.0, grid, bins=4), 6)
@@ -37,7 +49,9 @@ def mig_score(
     >>> round(mig_score(duplicated, grid, bins=4), 6)
     0.5
     """
-    found = binned_information(codes, factors, bins=bins, kinds=kinds, factor_bins=factor_bins)
+    found = binned_information(
+        codes, factors, bins=bins, kinds=kinds, factor_bins=factor_bins, device=device, progress=progress
+    )
     return mig_from_information(found.information, found.entropies)
 
 
@@ -48,21 +62,29 @@ class BinnedInformation(NamedTuple):
     """I(z_j; v_k) in nats, (c, f); 0 for a constant code."""
     entropies: NDArray[np.float64]
     """H(v_k), (f,), of the factors with more than one value."""
-    codes: Table
-    """The codes themselves, (n, c)."""
+    ranges: Ranges
+    """The range of each code."""
 
 
 def binned_information(
-    codes: TableLike, factors: TableLike, *, bins: int = 20, kinds: Kinds | None = None, factor_bins: int = 20
+    codes: TableLike,
+    factors: TableLike,
+    *,
+    bins: int = 20,
+    kinds: Kinds | None = None,
+    factor_bins: int = 20,
+    device: Device = None,
+    progress: bool = False,
 ) -> BinnedInformation:
     """The mutual information of codes (n, c), in bins, and factors (n, f); arguments as for `mig_score`."""
-    found = check_split(codes, factors, None, kinds, factor_bins)
-    binned = bin_codes(found.codes, check_bins(bins, len(found.codes)))
-    information = discrete_mutual_information(binned, found.factors)
-    warn_of_crowded_bins(found.codes, binned, found.factors, bins)
+    found = check_table_split(codes, factors, None, kinds, factor_bins)
+    bins, classes = check_bins(bins, len(found.codes)), found.labels.factors
+    with bar(progress):
+        ranges = check_ranges(found.codes, device)
+        information = table_information(found.codes, ranges, classes, bins, device)
     # Bins from minimum to maximum would pick up the rounding error of a constant code.
-    information[~varying(found.codes)] = 0.0
-    return BinnedInformation(information, discrete_entropy(found.factors), found.codes)
+    information[~ranges.varying] = 0.0
+    return BinnedInformation(information, discrete_entropy(classes), ranges)
 
 
 def mig_from_information(information: ArrayLike, entropies: ArrayLike) -> float:
@@ -108,7 +130,7 @@ def top_two_gap(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _compute(e: Evaluation) -> PerFactor:
-    found = binned_information(e.codes, e.factors, bins=e.protocol.bins, kinds="categorical")
+    found = binned_information(e.codes, e.factors, bins=e.protocol.bins, kinds="categorical", device=e.place)
     gaps = mig_per_factor(found.information, found.entropies)
     return per_factor(e, gaps.mean(), gaps)
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hackle.core.columns import Kinds, TableLike
+from hackle.information.entries import Device
 from hackle.metrics.infomec import active_codes
 from hackle.metrics.metric import Evaluation, Metric, Row
 from hackle.metrics.mig import binned_information, normalised_information, top_two_gap
@@ -27,17 +28,21 @@ def mig_sup_score(
     bins: int = 20,
     kinds: Kinds | None = None,
     factor_bins: int = 20,
+    device: Device = None,
+    progress: bool = False,
 ) -> float:
     """MIG-sup of codes (n, c) and factors (n, f), between 0 and 1; with `active` the mean is over active codes alone.
 
-    `kinds` gives the factors' kinds, which are otherwise guessed; continuous factors are cut into `factor_bins` bins.
+    The other arguments are those of `mig_score`.
 
     >>> grid = np.stack(np.meshgrid(np.arange(4), np.arange(4)), axis=-1).reshape(-1, 2)
     >>> round(mig_sup_score(grid * 1.0, grid, bins=4), 6)
     1.0
     """
-    found = binned_information(codes, factors, bins=bins, kinds=kinds, factor_bins=factor_bins)
-    return _mean(mig_sup_per_code(found.information, found.entropies), active_codes(found.codes) if active else None)
+    found = binned_information(
+        codes, factors, bins=bins, kinds=kinds, factor_bins=factor_bins, device=device, progress=progress
+    )
+    return _mean(mig_sup_per_code(found.information, found.entropies), active_codes(found.ranges) if active else None)
 
 
 def mig_sup_from_information(information: ArrayLike, entropies: ArrayLike, *, active: bool = False) -> float:
@@ -67,9 +72,9 @@ def _mean(gaps: NDArray[np.float64], kept: NDArray[np.bool_] | None) -> float:
 
 
 def _compute(e: Evaluation) -> dict[str, float]:
-    found = binned_information(e.codes, e.factors, bins=e.protocol.bins, kinds="categorical")
+    found = binned_information(e.codes, e.factors, bins=e.protocol.bins, kinds="categorical", device=e.place)
     gaps = mig_sup_per_code(found.information, found.entropies)
-    kept = active_codes(found.codes, np.asarray(e.discrete))
+    kept = active_codes(found.ranges, np.asarray(e.discrete))
     return {"mig_sup": _mean(gaps, None), "mig_sup_active": _mean(gaps, kept)}
 
 

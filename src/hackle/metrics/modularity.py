@@ -15,24 +15,32 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hackle.core.columns import Kinds, TableLike
-from hackle.metrics.checks import check_matrix, varying
+from hackle.information.entries import Device
+from hackle.metrics.checks import check_matrix
 from hackle.metrics.metric import Metric, Row
 from hackle.metrics.mig import binned_information
 
 
 def modularity_score(
-    codes: TableLike, factors: TableLike, *, bins: int = 20, kinds: Kinds | None = None, factor_bins: int = 20
+    codes: TableLike,
+    factors: TableLike,
+    *,
+    bins: int = 20,
+    kinds: Kinds | None = None,
+    factor_bins: int = 20,
+    device: Device = None,
+    progress: bool = False,
 ) -> float:
-    """The modularity of codes (n, c) with respect to factors (n, f), between 0 and 1.
-
-    `kinds` gives the factors' kinds, which are otherwise guessed; continuous factors are cut into `factor_bins` bins.
+    """The modularity of codes (n, c) with respect to factors (n, f), between 0 and 1; arguments as for `mig_score`.
 
     >>> grid = np.stack(np.meshgrid(np.arange(4), np.arange(4)), axis=-1).reshape(-1, 2)
     >>> round(modularity_score(grid * 1.0, grid, bins=4), 6)
     1.0
     """
-    found = binned_information(codes, factors, bins=bins, kinds=kinds, factor_bins=factor_bins)
-    kept = varying(found.codes)
+    found = binned_information(
+        codes, factors, bins=bins, kinds=kinds, factor_bins=factor_bins, device=device, progress=progress
+    )
+    kept = found.ranges.varying
     return modularity_from_information(found.information[kept]) if kept.any() else 0.0
 
 
@@ -61,6 +69,6 @@ def modularity_per_code(information: ArrayLike) -> NDArray[np.float64]:
 
 MODULARITY = Metric(
     "modularity",
-    lambda e: modularity_score(e.codes, e.factors, bins=e.protocol.bins, kinds="categorical"),
+    lambda e: modularity_score(e.codes, e.factors, bins=e.protocol.bins, kinds="categorical", device=e.place),
     (Row("modularity", "modularity", "Modularity"),),
 )

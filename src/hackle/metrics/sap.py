@@ -15,13 +15,18 @@ from __future__ import annotations
 from typing import SupportsFloat
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
-from sklearn.svm import LinearSVC
+from torch import Tensor
 
+from hackle.core.code_table import partition
 from hackle.core.columns import Kinds, TableLike
-from hackle.metrics.checks import MetricError, TestPair, check_split, many_classes, standardise
+from hackle.core.progress import bar, following
+from hackle.information.entries import Device, Entries, Scale
+from hackle.metrics.checks import MetricError, TestPair, check_ranges, check_table_split, standardise
 from hackle.metrics.metric import Evaluation, Metric, Row, per_factor
 from hackle.metrics.mig import top_two_gap
+from hackle.metrics.single_machines import SortedCodes, fit_single_machines
 
 
 def sap_score(
@@ -31,21 +36,24 @@ def sap_score(
     test: TestPair | None = None,
     C: float = 0.01,
     kinds: Kinds | None = None,
+    device: Device = None,
+    progress: bool = False,
 ) -> float:
     """The mean gap, 0 to 1, between the two best single codes for each factor: codes (n, c), factors (n, f).
 
-    `test` holds the codes and factors on which accuracy is measured; without it, the training rows are used. `C` is
-    the SVM's inverse penalty. `kinds` gives the factors' kinds, which are otherwise guessed.
+    `codes` may be a SciPy sparse matrix or a memory-mapped array, which are read in blocks. `test` holds the codes and
+    factors on which accuracy is measured; without it, the training rows are used. `C` is the SVM's inverse penalty. `kinds`
+    gives the factors' kinds, which are otherwise guessed. `device` is where the machines are fitted, by default the CPU;
+    `progress` shows a bar with the time left.
 
     >>> grid = np.stack(np.meshgrid(np.arange(2), np.arange(2)), axis=-1).reshape(-1, 2)
     >>> sap_score(np.repeat(grid, 5, axis=0) * 1.0, np.repeat(grid, 5, axis=0))
     0.5
     """
-    matrix = sap_matrix(codes, factors, test=test, C=C, kinds=kinds)
+    matrix = sap_matrix(codes, factors, test=test, C=C, kinds=kinds, device=device, progress=progress)
     return float(top_two_gap(matrix).mean()) if len(matrix) else 0.0
 
 
-@many_classes()
 def sap_matrix(
     codes: TableLike,
     factors: TableLike,
@@ -53,26 +61,47 @@ def sap_matrix(
     test: TestPair | None = None,
     C: float = 0.01,
     kinds: Kinds | None = None,
+    device: Device = None,
+    progress: bool = False,
 ) -> NDArray[np.float64]:
     """S_jk for every code that varies and every factor with more than one value; arguments as for `sap_score`."""
     if not C > 0:
         raise MetricError(f"C is {C}; expected a positive number, the usual protocol has 0.01")
-    split = check_split(codes, factors, test, kinds)
-    train, held_out = standardise(split.codes, split.test_codes)
-    matrix = np.empty((train.shape[1], split.factors.shape[1]))
-    numbers, _ = standardise(split.numbers, split.numbers)
-    for j, k in np.ndindex(matrix.shape):
-        if split.continuous[k]:
-            matrix[j, k] = np.mean(train[:, j] * numbers[:, k]) ** 2
-            continue
-        machine = LinearSVC(C=C, class_weight="balanced", max_iter=10_000)
-        machine.fit(train[:, j : j + 1], split.factors[:, k])
-        matrix[j, k] = np.mean(machine.predict(held_out[:, j : j + 1]) == split.test_factors[:, k])
-    return matrix
+    split = check_table_split(codes, factors, test, kinds)
+    labels = split.labels
+    numbers, _ = standardise(labels.numbers, labels.numbers)
+    known = [torch.from_numpy(np.ascontiguousarray(one.T)).to(device) for one in (labels.factors, labels.test_factors)]
+    matrix = np.empty((split.codes.shape[1], labels.factors.shape[1]))
+    with bar(progress):
+        kept = check_ranges(split.codes, device).varying
+        if split.test_codes is not split.codes:
+            check_ranges(split.test_codes, device, "test codes")
+        for part in following(partition(split.codes, split.test_codes), "machines"):
+            entries = Entries(split.codes.block(*part), device)
+            tested = entries if split.test_codes is split.codes else Entries(split.test_codes.block(*part), device)
+            scale = Scale.of(entries)
+            train, held_out = scale.apply(entries), scale.apply(tested)
+            ordered = SortedCodes(entries, *train)
+            for k, continuous in enumerate(labels.continuous):
+                if continuous:
+                    found = _squared_correlations(entries, *train, torch.from_numpy(numbers[:, k].copy()).to(device))
+                else:
+                    size = int(labels.factors[:, k].max()) + 1
+                    machines = fit_single_machines(ordered, known[0][k], size, C)
+                    found = machines.accuracies(tested, *held_out, known[1][k])
+                matrix[slice(*part), k] = found.cpu().numpy()
+    return matrix[kept]
+
+
+def _squared_correlations(entries: Entries, values: Tensor, zero: Tensor, numbers: Tensor) -> Tensor:
+    """The squared correlation, (width,), of standardised codes and a standardised factor (n,)."""
+    of_entries = entries.of_rows(numbers)
+    listed = entries.sums(of_entries)
+    return ((entries.sums(values * of_entries) + zero * (numbers.sum() - listed)) / entries.height) ** 2
 
 
 def _compute(e: Evaluation) -> SupportsFloat:
-    matrix = sap_matrix(e.codes, e.values, test=(e.test[0], e.test_values), kinds=e.kinds)
+    matrix = sap_matrix(e.codes, e.values, test=(e.test[0], e.test_values), kinds=e.kinds, device=e.place)
     return per_factor(e, (gaps := top_two_gap(matrix)).mean(), gaps) if len(matrix) else 0.0
 
 

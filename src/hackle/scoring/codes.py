@@ -12,8 +12,10 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
+import torch
 from numpy.typing import NDArray
 
+from hackle.core.code_table import CodeTable, is_large, partition
 from hackle.core.columns import (
     Kinds,
     TableLike,
@@ -27,6 +29,7 @@ from hackle.core.columns import (
     row_numbers,
 )
 from hackle.core.factors import FactorError, FactorGrid
+from hackle.core.progress import following
 from hackle.datasets.labels import labelled_grid
 from hackle.datasets.source import DataError
 from hackle.scoring.encode import Codebook
@@ -35,6 +38,7 @@ from hackle.scoring.protocol import Protocol
 from hackle.scoring.protocol import protocol as find_protocol
 from hackle.scoring.registry import ScoreError, Wanted, adjusted, choose_metrics, names_of
 from hackle.scoring.scorer import Representation, prepare_scorer
+from hackle.train import find_device
 
 _FEWEST = 10
 
@@ -58,16 +62,20 @@ def score_codes(
     whole_mixture: bool = False,
     groups: Sequence[Sequence[int]] | str | None = None,
     progress: bool = False,
+    device: str | torch.device | None = None,
 ) -> pd.DataFrame:
     """Score codes (n, c) with known factors (n, f) by every metric that applies; the table is that of `hackle.score`.
 
+    codes: an array, a tensor, a frame, or, for codes by the ten thousand, a SciPy sparse matrix or a memory-mapped array,
+    which are read in blocks; metrics that need all codes at once refuse those that do not fit, and their note says so.
     factors: an array or tensor of integers, real numbers or strings, or a mapping or data frame with a column for each
     factor. kinds: of some factors by name, `{"x": "continuous"}`, or one for each; the others are guessed, as described
     in `hackle.core.columns`. factor_bins: the number of equal-width bins into which continuous factors are cut where a
     metric needs classes; by default the protocol's (20). missing: rows with a missing value are refused, or dropped.
     logvars: if the codes are posterior means, the logarithms of the posteriors' variances, for metrics of posteriors;
     correlation: σ of their noise. discrete: which codes are class numbers. The other arguments are those of
-    `hackle.score`. Columns of a data frame that number its rows are left out; the table's `attrs["read"]` describes
+    `hackle.score`. device: where blocks of codes are worked on, by default a GPU if there is one and codes are sparse or
+    memory-mapped. Columns of a data frame that number its rows are left out; the table's `attrs["read"]` describes
     what was read.
 
     Two thirds of the rows are training points, as in the protocol, one third test points; a protocol asks for about
@@ -83,7 +91,8 @@ def score_codes(
     scorer = prepare_scorer(read.grid, chosen, settings, seed, representations, bootstrap, whole_mixture, split=True)
     flags = discrete if isinstance(discrete, bool) else tuple(bool(flag) for flag in discrete)
     book = Codebook(np.arange(len(read.codes)), read.codes, read.logvars)
-    evaluation = scorer.of_codes(book, discrete=flags, correlation=correlation)
+    place = _place(device, isinstance(read.codes, CodeTable))
+    evaluation = scorer.of_codes(book, discrete=flags, correlation=correlation, place=place)
     table = score_table(scorer, evaluation, names_of(metrics), references=references, progress=progress)
     table.attrs["read"] = read.said
     return table
@@ -91,9 +100,10 @@ def score_codes(
 
 @dataclass(frozen=True)
 class Read:
-    """Codes (n, c), their logvars if any, the grid whose row i has the factors of sample i, and a description of them."""
+    """Codes (n, c), as an array or a table, their logvars if any, the grid whose row i has the factors of sample i, and a
+    description of them."""
 
-    codes: NDArray[np.float32]
+    codes: NDArray[np.float32] | CodeTable
     logvars: NDArray[np.float32] | None
     grid: FactorGrid
     said: str
@@ -114,7 +124,23 @@ def read_table(
         raise ScoreError(str(error)) from error
 
 
+def _place(device: str | torch.device | None, large: bool) -> torch.device | None:
+    """Where blocks are worked on; None for the CPU."""
+    place = torch.device("cpu") if device is None and not large else find_device(device)
+    return None if place.type == "cpu" else place
+
+
 def _read(codes: Any, factors: Any, logvars: Any, kinds: Kinds | None, missing: str) -> Read:
+    blocks = None
+    if is_large(codes):
+        if logvars is not None:
+            raise ScoreError(
+                "logvars are given with sparse or memory-mapped codes; expected arrays in memory for posteriors: "
+                "codes.toarray() or numpy.asarray(codes)"
+            )
+        # Rows and missing values of the codes themselves are looked at below; here they stand as a column of them.
+        blocks, lacks = _blocks(codes)
+        codes = np.where(lacks, np.nan, 0.0)
     tables = {"codes": columns_of(codes, "codes"), "factors": columns_of(factors, "factors")}
     if logvars is not None:
         tables["logvars"] = columns_of(logvars, "logvars")
@@ -137,16 +163,41 @@ def _read(codes: Any, factors: Any, logvars: Any, kinds: Kinds | None, missing: 
         for name, columns in tables.items():
             remedy = 'leave such rows out, or have them dropped: missing="drop", --drop-missing on the command line'
             refuse_absent(columns, name.rstrip("s"), remedy)
-    means = _numbers(tables["codes"], "codes")
+    means: Any = _numbers(tables["codes"], "codes")
     spread = _numbers(tables["logvars"], "logvars") if "logvars" in tables else None
     if spread is not None and spread.shape != means.shape:
         raise ScoreError(f"logvars have shape {spread.shape} and codes {means.shape}; expected the same")
     names, columns = list(tables["codes"]), tables["factors"]
+    if blocks is not None:
+        means = blocks.take(np.flatnonzero(~lacking)) if lacking.any() else blocks
+        names = [f"code_{number}" for number in range(means.shape[1])]
     told = list(kind_by_name(list(columns), kinds).values())
     grid = labelled_grid("factors", list(columns), told, list(columns.values()))
     shown = ", ".join(names) if len(names) < 4 else f"{names[0]}, {names[1]} … {names[-1]}"
-    said = [f"{len(means):,} rows", f"{len(names)} codes: {shown}", f"factors: {in_words(grid.factors)}", *left_out]
+    said = [f"{len(means):,} rows", f"{len(names):,} codes: {shown}", f"factors: {in_words(grid.factors)}", *left_out]
     return Read(means, spread, grid, "; ".join(said))
+
+
+def _blocks(codes: Any) -> tuple[CodeTable, NDArray[np.bool_]]:
+    """Sparse or memory-mapped codes as a table, and the rows that lack a value."""
+    table = CodeTable(codes, single=True)
+    if 0 in table.shape or table.dtype.kind not in "biuf":
+        raise ScoreError(
+            f"codes have shape {table.shape} and type {table.dtype}; expected real numbers, a row for each sample"
+        )
+    lacks = np.zeros(len(table), dtype=bool)
+    for part in following(partition(table), "reading"):
+        block = table.block(*part)
+        bad = np.flatnonzero(~np.isfinite(block.values))
+        if not len(bad):
+            continue
+        rows = bad % block.height if block.where is None else block.where[0][bad]
+        if not (absent := np.isnan(block.values[bad])).all():
+            raise ScoreError(
+                f"codes have a number that is not finite, first in row {rows[~absent].min()}; leave such samples out"
+            )
+        lacks[rows] = True
+    return table, lacks
 
 
 def _rows(tables: Mapping[str, Mapping[str, NDArray]]) -> int:

@@ -16,6 +16,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from torch import Tensor, nn
 
 from hackle.core.allocator import keep_freed_memory
+from hackle.core.code_table import CodeTable
 from hackle.core.gaussian import reparameterise
 from hackle.core.randomness import Stream, check_seed
 from hackle.core.types import Dataset, HackleError
@@ -106,10 +107,13 @@ def _evaluating(encoder: Any) -> Iterator[None]:
 
 
 class Codebook:
-    """Means and logvars (None if the encoder gives plain codes) of the images at sorted flat indices."""
+    """Means and logvars (None if the encoder gives plain codes) of the images at sorted flat indices.
+
+    Means may be a table of sparse or memory-mapped codes, of which metrics then get a table.
+    """
 
     def __init__(
-        self, index: NDArray[np.int64], means: NDArray[np.float32], logvars: NDArray[np.float32] | None
+        self, index: NDArray[np.int64], means: NDArray[np.float32] | CodeTable, logvars: NDArray[np.float32] | None
     ) -> None:
         self.index, self._means, self._logvars = index, means, logvars
 
@@ -143,9 +147,15 @@ class Codebook:
             raise EncodingError(f"image {absent} has not been encoded; encode every image of the plan (plan.images)")
         return places
 
-    def means(self, index: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Codes (*index.shape, c) of the images at flat indices of any shape."""
-        return self._means.take(self._places(index), axis=0)
+    def means(self, index: NDArray[np.int64]) -> Any:
+        """Codes (*index.shape, c) of the images at flat indices of any shape; of a table, some of its rows as a table, or
+        groups of them as an array."""
+        places = self._places(index)
+        if not isinstance(self._means, CodeTable):
+            return self._means.take(places, axis=0)
+        if places.ndim == 1:
+            return self._means.take(places)
+        return self._means.take(places.ravel()).dense().reshape(*places.shape, self.width)
 
     def logvars(self, index: NDArray[np.int64]) -> NDArray[np.float32]:
         """Logarithms of the posteriors' variances, (*index.shape, c)."""
@@ -156,11 +166,12 @@ class Codebook:
     def shuffled(self, seed: int) -> Codebook:
         """The codes permuted among the images, so that they have nothing to do with them."""
         other = np.random.default_rng([seed, 6]).permutation(len(self.index))
-        return Codebook(self.index, self._means[other], None if self._logvars is None else self._logvars[other])
+        means = self._means.take(other) if isinstance(self._means, CodeTable) else self._means[other]
+        return Codebook(self.index, means, None if self._logvars is None else self._logvars[other])
 
     def levels(self, code: int) -> NDArray[np.float32]:
         """The values that a code takes, in order."""
-        return np.unique(self._means[:, code])
+        return np.unique(np.asarray(self._means)[:, code])
 
     def sampled(self, correlation: float, seed: int, discrete: bool | Sequence[bool] = False) -> Codebook:
         """One sample of each image's posterior in place of its mean. The noise depends only on the image and the seed.
@@ -168,9 +179,9 @@ class Codebook:
         if self._logvars is None:
             raise EncodingError("codes without posteriors cannot be sampled: return (means, logvars) to sample them")
         noise = _stream_of_images(torch.from_numpy(self.index), seed, "sample").normal("posterior", (self.width,))
-        means, logvars = torch.from_numpy(self._means), torch.from_numpy(self._logvars)
-        drawn = reparameterise(means, logvars, noise, correlation).numpy()
-        return Codebook(self.index, np.where(discrete, self._means, drawn), None)
+        own = np.asarray(self._means)
+        drawn = reparameterise(torch.from_numpy(own), torch.from_numpy(self._logvars), noise, correlation).numpy()
+        return Codebook(self.index, np.where(discrete, own, drawn), None)
 
 
 def _stream_of_images(index: Tensor, seed: int, purpose: str) -> Stream:

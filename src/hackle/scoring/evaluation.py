@@ -46,7 +46,7 @@ class EncodedPlan:
     """The `hackle.metrics.Evaluation` of the images of a plan: one representation of them, and their posteriors.
 
     discrete: which codes are class numbers. model, dataset: for the metrics that decode images. split: no image of the
-    plan is used both for training and for testing.
+    plan is used both for training and for testing. place: where heavy sums over codes without a model run.
     """
 
     grid: FactorGrid
@@ -61,6 +61,7 @@ class EncodedPlan:
     model: Model | None = None
     dataset: Dataset | None = None
     split: bool = False
+    place: torch.device | None = None
 
     @property
     def subject(self) -> Subject:

@@ -12,9 +12,11 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 from torch import nn
 
 from hackle.core.factors import scored_factors
+from hackle.core.progress import listening
 from hackle.core.types import Dataset
 from hackle.datasets import AnyData, found, warn_of_other
 from hackle.datasets.pixels import say
+from hackle.metrics.metric import Metric
 from hackle.scoring.encode import Encoder, ModuleEncoder, encode_images
 from hackle.scoring.evaluation import EncodedPlan
 from hackle.scoring.protocol import Protocol
@@ -95,21 +97,30 @@ def score_table(
     if not (fitting := scorer.fitting(evaluation.subject)):
         needs = "; ".join(f"{name} needs {reason}" for name, reason in reasons.items())
         raise ScoreError(f"nothing to score: {needs or 'no metric is named'}")
-    columns = (
-        TextColumn("scoring"),
-        BarColumn(bar_width=20),
-        TextColumn("{task.completed}/{task.total} {task.description}"),
-    )
+    columns = TextColumn("{task.description}"), BarColumn(bar_width=20), TextColumn("{task.fields[now]}")
     console = Console(stderr=True, quiet=not progress)
     with Progress(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=console) as bar:
         best = [metric for metric in fitting if references and metric.has_reference]
-        task = bar.add_task("", total=len(fitting) + len(best), completed=-1)
-        told = lambda metric: bar.update(task, advance=1, description=metric.name)  # noqa: E731
-        rows = scorer.rows(evaluation, told, chance=references and scorer.split)
-        top = scorer.references(
-            best, lambda metric: bar.update(task, advance=1, description=f"{metric.name}, reference")
-        )
-        bar.advance(task)
+        every, done = len(fitting) + len(best), -1
+        task = bar.add_task("scoring", total=every, now="")
+        part = bar.add_task("", total=1.0, visible=False, now="")
+
+        def told(metric: Metric, what: str = "") -> None:
+            nonlocal done
+            done += 1
+            bar.update(task, completed=done, now=f"{done}/{every} {metric.name}{what}")
+            bar.update(part, visible=False)
+
+        def heard(what: str, fraction: float) -> None:
+            if fraction == 0.0:
+                bar.reset(part, visible=True, description=what)
+            bar.update(part, completed=fraction, now=f"{fraction:.0%}")
+
+        with listening(heard):
+            rows = scorer.rows(evaluation, told, chance=references and scorer.split)
+            top = scorer.references(best, lambda metric: told(metric, ", reference"))
+        bar.update(task, completed=every, now=f"{every}/{every}")
+        bar.update(part, visible=False)
     return scorer.table(rows, top)
 
 

@@ -18,6 +18,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
+from hackle.core.code_table import SizeError
 from hackle.core.factors import FactorGrid, scored_factors
 from hackle.core.left_out import training_rows
 from hackle.core.notes import warning_code, with_code
@@ -176,7 +177,7 @@ def _failure(metric: Metric, what: str, error: Exception) -> str:
     """
     if is_out_of_memory(error):
         raise error
-    if isinstance(error, MetricError | PosteriorError):
+    if isinstance(error, MetricError | PosteriorError | SizeError):
         return with_code(f"no {what}: {error}", "refused")
     frames = traceback.extract_tb(error.__traceback__)
     place = next((frame for frame in reversed(frames) if frame.filename in metric.origin), frames[-1])

@@ -1,0 +1,133 @@
+"""Seconds and memory of scores of many codes: sparse ones as a sparse autoencoder gives them, and dense ones in a mapped file.
+
+- sparse: 100,000 rows of 1,024 and 16,384 codes, 64 a row not zero. Five factors of 3, 6, 8, 10 and 10 values; a code for each
+  value of each factor, the other codes at random.
+- dense: 4,000 rows of 64, 1,024 and 16,384 codes, an .npy file that is mapped: Gaussian noise, the first five with a factor
+  each. What a score costs per code shows whether it is linear.
+- ten: 10,000 rows of ten dense codes, as models have. With --before FOLDER, the `src` of an older checkout, the same there, in
+  turns: scores of few codes must not get slower.
+
+Every score has a process of its own, whose largest resident memory is noted (ru_maxrss, with that of Python and the imports,
+about 0.4 GB). Wall time depends on what else the machine does; processor time, summed over threads, much less.
+
+Run: OMP_NUM_THREADS=2 nice python -m benchmarks.many_codes [sparse dense ten] [--only mig,sap] [--before FOLDER] [--out FILE]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+SIZES = (3, 6, 8, 10, 10)
+PARTS = {"sparse": (1_024, 16_384), "dense": (64, 1_024, 16_384), "ten": (10,)}
+ROWS = {"sparse": 100_000, "dense": 4_000, "ten": 10_000}
+A_ROW = 64
+SCORES = ("mig", "modularity", "sap")
+
+
+def codes_and_factors(part: str, codes: int, folder: Path) -> tuple[Any, np.ndarray]:
+    """The codes of one measurement and their factors; the same for the same arguments."""
+    from scipy import sparse
+
+    rng, rows = np.random.default_rng(codes), ROWS[part]
+    factors = np.stack([rng.integers(0, size, rows) for size in SIZES], axis=1)
+    if part == "sparse":
+        known = np.cumsum((0, *SIZES[:-1])) + factors
+        others = rng.integers(sum(SIZES), codes, size=(rows, A_ROW - len(SIZES)))
+        columns, values = np.hstack([known, others]), rng.gamma(2.0, 0.5, size=(rows, A_ROW)).astype(np.float32)
+        ends = np.arange(0, rows * A_ROW + 1, A_ROW)
+        matrix = sparse.csr_array((values.ravel(), columns.ravel(), ends), shape=(rows, codes))
+        matrix.sum_duplicates()
+        return matrix, factors
+    path = folder / f"{part}-{codes}.npy"
+    mapped = np.lib.format.open_memmap(path, "w+", np.float32, (rows, codes))
+    for start in range(0, rows, 500):
+        mapped[start : start + 500] = rng.standard_normal((min(500, rows - start), codes), dtype=np.float32)
+    mapped[:, : len(SIZES)] += factors
+    mapped.flush()
+    return np.load(path, mmap_mode=None if part == "ten" else "r"), factors
+
+
+def functions() -> dict[str, Callable[..., Any]]:
+    from hackle import metrics
+
+    return {"mig": metrics.mig_score, "modularity": metrics.modularity_score, "sap": metrics.sap_score}
+
+
+def measure(part: str, codes: int, score: str) -> None:
+    """One measurement in this process, printed as JSON."""
+    compute = functions()[score]
+    with tempfile.TemporaryDirectory() as folder:
+        given, factors = codes_and_factors(part, codes, Path(folder))
+        compute(given[:200], factors[:200], kinds="categorical")  # imports and thread pools
+        repeats = 5 if part == "ten" else 1
+        started = time.perf_counter(), time.process_time()
+        for _ in range(repeats):
+            found = compute(given, factors, kinds="categorical")
+        wall, processor = time.perf_counter() - started[0], time.process_time() - started[1]
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    row = {"part": part, "rows": ROWS[part], "codes": codes, "score": score, "wall_s": wall / repeats}
+    row |= {"processor_s": processor / repeats, "peak_gib": memory, "found": np.atleast_1d(found).tolist()}
+    print(json.dumps(row))
+
+
+def in_a_process(part: str, codes: int, score: str, source: Path | None = None) -> dict[str, Any]:
+    words = [sys.executable, "-m", "benchmarks.many_codes", "--measure", part, str(codes), score]
+    environment = os.environ | ({"PYTHONPATH": str(source)} if source else {})
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(done.stderr)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("parts", nargs="*", default=list(PARTS), help=f"some of {', '.join(PARTS)}")
+    parser.add_argument("--only", default=",".join(SCORES), help="scores, separated by commas")
+    parser.add_argument("--before", type=Path, help="the src folder of an older checkout, for ten codes")
+    parser.add_argument("--out", type=Path, help="where to keep the lines that are printed")
+    parser.add_argument("--measure", nargs=3, help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.measure:
+        part, codes, score = given.measure
+        measure(part, int(codes), score)
+        return
+    lines: list[str] = []
+
+    def say(line: str) -> None:
+        print(line, flush=True)
+        lines.append(line)
+
+    say(
+        f"benchmarks/many_codes.py, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, Python {platform.python_version()}"
+    )
+    for part in given.parts:
+        for codes in PARTS[part]:
+            for score in given.only.split(","):
+                row = in_a_process(part, codes, score)
+                line = f"{part:<7} {row['rows']:>7,} × {codes:>6,}  {score:<11} {row['wall_s']:8.2f} s wall "
+                line += f"{row['processor_s']:8.2f} s processor  {1000 * row['processor_s'] / codes:7.2f} ms a code "
+                line += f"{row['peak_gib']:6.2f} GiB  " + ", ".join(f"{value:.6f}" for value in row["found"])
+                if part == "ten" and given.before:
+                    old = in_a_process(part, codes, score, given.before)
+                    line += f"  before: {old['wall_s']:.2f} s wall {old['processor_s']:.2f} s processor "
+                    line += ", ".join(f"{value:.6f}" for value in old["found"])
+                say(line)
+    if given.out:
+        given.out.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

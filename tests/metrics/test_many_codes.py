@@ -1,0 +1,168 @@
+"""Sparse and memory-mapped codes: the scores of the same codes as a dense array, in blocks, within memory, with progress."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.svm import LinearSVC
+
+from hackle.core import code_table
+from hackle.core.progress import listening
+from hackle.information import bin_codes, discrete_mutual_information
+from hackle.information.binned import CrowdedBinWarning
+from hackle.metrics import (
+    MetricError,
+    dcimig_score,
+    infomec_scores,
+    irs_score,
+    mig_score,
+    mig_sup_score,
+    modularity_score,
+    sap_matrix,
+    sap_score,
+)
+from hackle.metrics.mig import binned_information
+
+RNG = np.random.default_rng(0)
+SIZES = (2, 3, 5)
+
+
+def sparse_codes(rows: int = 400, codes: int = 60) -> tuple[np.ndarray, np.ndarray]:
+    """Codes of a dictionary: one for each value of each factor, others at random; negative ones, a dense, a constant one."""
+    factors = np.stack([RNG.integers(0, size, rows) for size in SIZES], axis=1)
+    values = np.zeros((rows, codes))
+    own = np.hstack([np.eye(size)[column] for size, column in zip(SIZES, factors.T, strict=True)])
+    values[:, : own.shape[1]] = own * RNG.gamma(2.0, size=own.shape)
+    rest = values[:, own.shape[1] :]
+    rest[:] = RNG.normal(size=rest.shape) * (RNG.random(rest.shape) < 0.05)
+    values[:, -1] = factors @ [1.0, 0.5, 0.1] + 3.0
+    values[:, -2], values[:, -3] = 2.5, 0.0
+    return values, factors
+
+
+CODES, FACTORS = sparse_codes()
+SCORES = {
+    "mig": mig_score,
+    "mig_sup": mig_sup_score,
+    "dcimig": dcimig_score,
+    "modularity": modularity_score,
+    "sap": sap_score,
+}
+
+
+@pytest.fixture(autouse=True)
+def _small_blocks(monkeypatch):
+    """Blocks of a few columns, so that these small tables have several."""
+    monkeypatch.setattr(code_table, "ENTRIES", 3_000)
+    monkeypatch.setattr(code_table, "SLAB", 40_000)
+
+
+@pytest.fixture
+def mapped(tmp_path):
+    np.save(tmp_path / "codes.npy", CODES)
+    return np.load(tmp_path / "codes.npy", mmap_mode="r")
+
+
+@pytest.mark.parametrize("name", SCORES)
+def test_scores_are_those_of_dense_codes(name, mapped):
+    expected = SCORES[name](CODES, FACTORS)
+    for form in (sparse.csr_array, sparse.csc_matrix, sparse.coo_array):
+        assert SCORES[name](form(CODES), FACTORS) == pytest.approx(expected, abs=1e-12)
+    assert SCORES[name](mapped, FACTORS) == pytest.approx(expected, abs=1e-12)
+    assert SCORES[name](sparse.csr_array(CODES), FACTORS, device="cpu") == pytest.approx(expected, abs=1e-12)
+
+
+def test_information_is_counted_without_listing_zeros():
+    expected = discrete_mutual_information(bin_codes(CODES, 20), FACTORS)
+    expected[-2] = 0.0
+    for codes in (CODES, sparse.csr_array(CODES), sparse.csr_array(CODES * 1e-200), sparse.csr_array(CODES * 1e200)):
+        found = binned_information(codes, FACTORS).information
+        np.testing.assert_allclose(found, expected, atol=1e-14)
+
+
+def test_entries_stored_twice_or_as_zero_are_what_the_matrix_says():
+    given = sparse.coo_array(CODES)
+    halves = np.concatenate([given.data / 2, given.data / 2, np.zeros(3)])
+    rows = np.concatenate([given.row, given.row, [0, 1, 2]])
+    columns = np.concatenate([given.col, given.col, [0, 0, 0]])
+    twice = sparse.coo_array((halves, (rows, columns)), shape=given.shape)
+    assert mig_score(twice, FACTORS) == pytest.approx(mig_score(CODES, FACTORS), abs=1e-12)
+
+
+@pytest.mark.parametrize("size", [2, 5, 12])
+def test_single_machines_are_scikit_learns(size):
+    rng = np.random.default_rng(size)
+    classes = rng.integers(0, size, 600)
+    codes = np.stack([classes + s * rng.normal(size=600) for s in (0.0, 0.3, 3.0)], axis=1)
+    codes = np.column_stack([codes, np.exp(2 * codes[:, 1]), (classes == 1) * rng.random(600), rng.random(600) < 0.02])
+    found = sap_matrix(codes[:400], classes[:400], test=(codes[400:], classes[400:]), kinds="categorical")[:, 0]
+    scaled = (codes - codes[:400].mean(axis=0)) / codes[:400].std(axis=0)
+    for code, accuracy in enumerate(found):
+        machine = LinearSVC(C=0.01, class_weight="balanced", max_iter=10_000)
+        machine.fit(scaled[:400, [code]], classes[:400])
+        assert accuracy == pytest.approx(machine.score(scaled[400:, [code]], classes[400:]), abs=1e-12)
+
+
+def test_continuous_factors_and_test_rows_of_sparse_codes():
+    numbers = np.column_stack([FACTORS, CODES[:, 3] + RNG.normal(size=len(CODES))])
+    kinds = ("categorical", "ordinal", "ordinal", "continuous")
+    test = CODES[250:], numbers[250:]
+    expected = sap_matrix(CODES[:250], numbers[:250], test=test, kinds=kinds)
+    kept = sparse.csr_array(CODES)
+    found = sap_matrix(kept[:250], numbers[:250], test=(kept[250:], numbers[250:]), kinds=kinds)
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+def test_a_crowded_bin_is_noticed_among_zeros():
+    rng = np.random.default_rng(1)
+    factors = rng.integers(0, 4, size=(1_000, 1))
+    codes = np.zeros((1_000, 3))
+    codes[:, 1] = (factors[:, 0] > 1) * 0.001
+    codes[:5] = 10.0
+    for form in (codes, sparse.csr_array(codes)):
+        with pytest.warns(CrowdedBinWarning, match=r"99.5% of the rows of code 1 share one of its 20 bins.* 0.66 nats"):
+            mig_score(form, factors)
+
+
+def test_other_metrics_get_a_dense_array_while_it_is_small(monkeypatch):
+    kept = sparse.csr_array(CODES)
+    assert irs_score(kept, FACTORS) == pytest.approx(irs_score(CODES, FACTORS))
+    monkeypatch.setattr(code_table.CodeTable.dense, "__defaults__", (1_000,))
+    with pytest.raises(
+        MetricError, match=r"all 60 codes of 400 rows at once, as a dense array of 192 kB.*works in blocks: mig"
+    ):
+        infomec_scores(kept, FACTORS)
+    assert mig_score(kept, FACTORS) > 0
+
+
+def test_what_is_refused():
+    kept = sparse.csr_array(CODES)
+    with pytest.raises(MetricError, match="real numbers"):
+        mig_score(kept.astype(complex), FACTORS)
+    with pytest.raises(MetricError, match="one factor row for each"):
+        mig_score(kept, FACTORS[:-1])
+    spoiled = kept.copy()
+    spoiled.data[7] = np.nan
+    for score in SCORES.values():
+        with pytest.raises(MetricError, match="codes hold NaN"):
+            score(spoiled, FACTORS)
+    with pytest.raises(MetricError, match="no axis empty"):
+        mig_score(kept[:, :0], FACTORS)
+    with pytest.raises(MetricError, match="test codes hold NaN"):
+        sap_score(kept, FACTORS, test=(spoiled, FACTORS))
+
+
+def test_progress_is_told_from_start_to_end():
+    told: list[tuple[str, float]] = []
+    with listening(lambda what, fraction: told.append((what, fraction))):
+        sap_score(CODES, FACTORS)
+    parts = [fraction for what, fraction in told if what == "machines"]
+    assert parts[0] == 0.0
+    assert parts[-1] == 1.0
+    assert len(parts) > 3
+    assert parts == sorted(parts)
+
+
+def test_a_bar_shows_the_time_left(capsys):
+    mig_score(sparse.csr_array(CODES), FACTORS, progress=True)
+    assert "counting" in (shown := capsys.readouterr().err)
+    assert "100%" in shown
