@@ -178,7 +178,7 @@ def test_plan_measures_and_keeps_nothing(own_study: str, tmp_path: Path, capsys:
     before = sorted(tmp_path.iterdir())
     main(f"study plan {own_study} --steps 1000 --seconds 0.5 --device cpu --fleet-size 1".split())
     text = words_of(capsys)
-    assert "4 runs in 2 groups and 4 fleets: about" in text
+    assert "4 runs in 1 group and 4 fleets: about" in text
     assert "hours" in text
     assert "0.0" not in text.split("fleets: about")[1].split("memory")[0]
     assert "memory:" in text
@@ -255,7 +255,7 @@ def test_what_a_driver_holds_is_not_changed_under_its_hands(own_study: str, tmp_
 def test_the_list_names_every_study(capsys: Any) -> None:
     main(["study", "list"])
     text = words_of(capsys)
-    for name in ("locatello2019", "12,600", "42", "kim2018", "do2020", "yang2020", "split-encoder"):
+    for name in ("locatello2019", "12,600", "14", "kim2018", "do2020", "yang2020", "split-encoder"):
         assert name in text
     main(["study"])
     assert "usage: hackle study" in words_of(capsys)
@@ -296,7 +296,7 @@ def test_help_says_whose_weights_are_kept(capsys: Any) -> None:
     with pytest.raises(SystemExit):
         main(["study", "run", "--help"])
     words = words_of(capsys).replace("│ ", "")
-    assert "the best by MIG in each group of runs that train together" in words
+    assert "the best by MIG among runs that differ only in strength and seed" in words
     assert "setting" not in words.split("--keep")[1].split("--retry")[0]
 
 

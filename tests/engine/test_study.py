@@ -17,8 +17,11 @@ from hackle.core.records import record_hash
 from hackle.core.regimes import Drawing, Pairs
 from hackle.core.types import HackleError
 from hackle.engine import EngineError, run_study
+from hackle.engine.executor import Inline
 from hackle.engine.tasks import References, ScoreRun, TrainFleet
+from hackle.nets import MLP
 from hackle.objectives import AdaGVAE
+from hackle.papers.locatello2019.study import locatello2019
 from hackle.scoring.models import score
 from hackle.scoring.plan import PlanSizes
 from hackle.scoring.registry import METRICS
@@ -91,6 +94,38 @@ def test_a_finished_study_does_nothing_more(data: Path, undisturbed: Path, monke
         monkeypatch.setattr(task, "perform", refuse)
     summary = study(some_runs(data), undisturbed)
     assert (summary.total, summary.done, summary.failed, summary.trained, summary.scored) == (9, 9, 0, 0, 0)
+
+
+def test_a_papers_study_makes_one_fleet_of_the_methods_that_differ_in_the_loss(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small = {"architecture": MLP((8,)), "dataset": str(data), "batch_size": 8, "latents": 3}
+    runs = [replace(run, **small) for run in locatello2019(seeds=1, steps=2, datasets=["dsprites"])[::3]]
+    fleets, original = [], TrainFleet.perform
+    monkeypatch.setattr(TrainFleet, "perform", lambda self, *rest: fleets.append(self.runs) or original(self, *rest))
+    assert study(runs, tmp_path, fleet_size=64, metrics="kl").done == 12
+    names = [[type(run.method).__name__ for run in fleet] for fleet in fleets]
+    others = ["BetaVAE", "DIPVAEI", "DIPVAEII", "BetaTCVAE", "AnnealedVAE"]
+    assert sorted(map(len, fleets)) == [2, 10]
+    assert {frozenset(each) for each in names} == {frozenset(["FactorVAE"]), frozenset(others)}
+
+
+def test_trainers_share_the_methods_of_a_group(data: Path, tmp_path: Path) -> None:
+    """So that a study of several methods keeps several devices busy, as when each method had fleets of its own."""
+    sizes = []
+
+    class Three(Inline):
+        trainers = 3
+
+        def submit(self, number: int, task: Any) -> None:
+            sizes.extend([len(task.runs)] if isinstance(task, TrainFleet) else [])
+            super().submit(number, task)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("hackle.engine.Inline", Three)
+        assert study(some_runs(data), tmp_path, fleet_size=64).done == 9
+    # Of two methods, two fleets.
+    assert sizes == [5, 4]
 
 
 def test_a_study_that_grows_trains_what_is_new(data: Path, tmp_path: Path) -> None:

@@ -398,3 +398,24 @@ def test_running_sums_are_the_means_of_all_steps(squares: Any) -> None:
         kls.append([row["kl"] for row in stepwise.averages()])
     for row, found in enumerate(whole.averages()):
         assert math.isclose(found["kl"], sum(each[row] for each in kls) / 4, rel_tol=1e-6)  # type: ignore[arg-type]
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_on_cuda_a_run_has_the_bits_of_a_stack_of_its_own_method(precision: str, squares: Any) -> None:
+    """Of the same size, so that matrix products sum alike; through graph replays."""
+
+    def on_cuda(runs: list[Run]) -> Fleet:
+        fleet = Fleet(runs, squares.images_on("cuda"), squares.factors, squares.shape, "cuda")
+        for _ in range(8):
+            fleet.step()
+        assert fleet._graph is not None
+        return fleet
+
+    runs = mixed_runs([*METHODS, *OTHERS], precision=precision)
+    mixed = on_cuda(runs)
+    assert mixed.state["failed_at"].tolist() == [-1] * len(runs)
+    for row, run in enumerate(runs):
+        own = on_cuda([replace(run, seed=other.seed, correlation=other.correlation) for other in runs])
+        left, right = mixed.weights(row), own.weights(row)
+        assert all(torch.equal(left[name], right[name]) for name in left), run.method

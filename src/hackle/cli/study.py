@@ -207,8 +207,8 @@ def run_study_command(
         metrics: Names separated by commas, including all (those that take seconds) and your own path.py:function; the
             study's own if not given.
         fraction: Score on this fraction of the protocols' points, for a quick look; the protocols' names say so.
-        keep: Weights to keep: of all runs, of none, or of the best by MIG of each method and setting, whose runs differ
-            only in strength and seed. If not given, the last choice for this folder, else best.
+        keep: Weights to keep: of all runs, of none, or of the best by MIG among runs that differ only in strength and
+            seed. If not given, the last choice for this folder, else best.
         retry_failed: Repeat runs that are stored as failed; runs that were trained but could not be scored are only
             scored, as are those in which a metric raised an error.
         workers: Scoring processes, or tasks at a time with Ray; the number of cores or GPUs if not given.
