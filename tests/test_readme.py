@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import hackle
+from hackle.core.records import record_hash
+from hackle.studies import STUDIES
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -29,6 +31,17 @@ def test_runs_and_scores_are_those_of_the_table() -> None:
     quoted = f"Ada-GVAE\nreaches a MIG of {means['ada-gvae'].max():.2f}, where the β-VAE at its best strength"
     assert quoted.replace("\n", " ") in README.replace("\n", " ")
     assert f"at its best strength reaches {means['beta-vae'].max():.2f}" in README.replace("\n", " ")
+
+
+def test_what_is_planned_and_what_is_shipped_are_told_apart() -> None:
+    planned = STUDIES["hackle-2026"].runs(precision="bfloat16")
+    generated = [run for run in planned if run.dataset not in ("scream-dsprites", "mnist")]
+    shipped = set(hackle.results("hackle-2026")["run"])
+    assert (
+        f"The study `hackle-2026` plans {len(planned):,} runs, {len(generated):,} of them on data that need no download; "
+        f"{len(shipped)} runs are trained and shipped so far, {len(shipped & set(map(record_hash, planned)))} of them in "
+        "that plan."
+    ) in README.replace("\n", " ")
 
 
 def test_the_rates_are_the_measured_ones() -> None:

@@ -7,7 +7,7 @@ import re
 import shutil
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 import pandas as pd
@@ -93,7 +93,7 @@ def test_two_thousand_runs_are_listed_plotted_and_filtered_at_once(many: Page, v
 def test_a_scatter_plot_of_any_columns_whose_points_open_their_runs(many: Page, width: int) -> None:
     many.set_viewport_size({"width": width, "height": 800})
     many.get_by_role("tab", name="Scatter").click()
-    expect(many.get_by_role("img", name="MIG against strength of 2000 runs")).to_be_visible()
+    expect(many.get_by_role("img", name="MIG against strength of 2,000 runs")).to_be_visible()
     expect(many.locator(".plots .legend .entry")).to_have_count(5)
     assert many.locator(".plot .axis").all_text_contents() == ["MIG", "strength"]
     many.locator("select[data-name=x]").select_option("sap")
@@ -142,12 +142,28 @@ def test_parallel_coordinates_of_a_study(many: Page, width: int) -> None:
     expect(many).to_have_url(re.compile("#/run/"))
 
 
-def test_a_folder_of_one_run_has_nothing_to_plot_and_says_so(
-    elsewhere: Page, served: Path, tmp_path: Path, visit: Any
+@pytest.mark.parametrize(("width", "theme"), [(1280, "light"), (390, "dark")])
+def test_a_single_run_is_plotted_too(
+    elsewhere: Page, served: Path, tmp_path: Path, visit: Any, width: int, theme: Literal["light", "dark"]
 ) -> None:
     shutil.copytree(served / "beta", tmp_path / "beta")
     address = str(visit(create_app(tmp_path)).base_url)
+    elsewhere.set_viewport_size({"width": width, "height": 800})
+    elsewhere.emulate_media(color_scheme=theme)
     elsewhere.goto(address)
     elsewhere.wait_for_selector(".tool[data-drawn]")
     elsewhere.goto(f"{address}/#/?view=scatter")
-    expect(elsewhere.get_by_text("No score or setting differs")).to_be_visible()
+    expect(elsewhere.get_by_role("img", name="MIG against strength of 1 run")).to_be_visible()
+    (dot,) = re.findall(r"M([\d.]+) ([\d.]+)h0", str(elsewhere.locator(".plot .dots").get_attribute("d")))
+    box = elsewhere.locator(".plot").bounding_box()
+    assert box is not None
+    # In the middle of its frame, since there is nothing to compare it with.
+    assert 0.3 < float(dot[0]) / box["width"] < 0.7
+    assert 0.3 < float(dot[1]) / box["height"] < 0.7
+    elsewhere.goto(f"{address}/#/?view=parallel")
+    expect(elsewhere.get_by_role("img", name="Parallel coordinates of 1 run")).to_be_visible()
+    elsewhere.locator(".frame").focus()
+    elsewhere.keyboard.press("ArrowRight")
+    expect(elsewhere.locator(".said")).to_have_text(re.compile("^beta: method β-VAE"))
+    elsewhere.keyboard.press("Enter")
+    expect(elsewhere).to_have_url(re.compile("#/run/"))

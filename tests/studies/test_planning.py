@@ -69,6 +69,9 @@ def test_what_there_is_no_time_for_is_estimated(own_data: str) -> None:
     groups = plan_groups(runs, torch.device("cpu"), fleet_size=2, seconds=0.0)
     assert [one.measured for one in groups] == [True, True, False]
     assert groups[2].rate == groups[0].rate > 0
+    # What has the fewest weights is measured first, wherever it stands.
+    first, *_ = plan_groups(runs[::-1], torch.device("cpu"), seconds=0.0)
+    assert (first.method, first.measured) == ("factor-vae", False)
 
 
 def test_the_folder_knows_what_was_wanted(own_data: str, tmp_path: Path) -> None:

@@ -6,11 +6,10 @@ import os
 import shlex
 from pathlib import Path
 
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from tyro.conf import Positional
 
+from hackle.cli.progress import told
 from hackle.cli.words import run_command, say, writable
-from hackle.core.terminal import Terminal
 from hackle.core.untrusted import place_inside
 
 
@@ -69,9 +68,7 @@ def report_command(
         str(directory),
         *(word for name in chosen if chosen[name] for word in (name, *chosen[name])),
     ]
-    columns = (TextColumn("drawing"), BarColumn(bar_width=20), TextColumn("{task.completed}/{task.total}"))
-    with Progress(*columns, TimeRemainingColumn(), console=Terminal(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=None)
+    with told("drawing") as tell:
         write_study_page(
             tables,
             target,
@@ -80,7 +77,7 @@ def report_command(
             folder=str(directory),
             workers=workers,
             command=shlex.join(command),
-            tell=lambda done, total: bar.update(task, completed=done, total=total),
+            tell=tell,
         )
     if figures_to is not None:
         figures_to.mkdir(parents=True, exist_ok=True)

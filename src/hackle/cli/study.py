@@ -9,9 +9,9 @@ from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from rich.progress import BarColumn, Progress, TextColumn
 from tyro.conf import Positional, arg
 
+from hackle.cli.progress import told
 from hackle.cli.study_results import export_command, merge_command, repair_command
 from hackle.cli.study_select import select_command
 from hackle.cli.words import count, duration, plain_table, run_one_of, say
@@ -130,7 +130,7 @@ def list_command() -> None:
 def plan_command(
     name: Positional[str],
     selection: Selected = EVERYTHING,
-    seconds: float = 60.0,
+    seconds: float = 20.0,
 ) -> None:
     """What a study would take on this machine: runs, groups, fleets, hours, memory and disk. Nothing is kept.
 
@@ -142,20 +142,9 @@ def plan_command(
 
     target = selection.target
     _, runs = selection.of(name)
-    columns = (
-        TextColumn("measuring"),
-        BarColumn(bar_width=20),
-        TextColumn("{task.completed}/{task.total} {task.description}"),
-    )
-    with Progress(*columns, console=Terminal(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=None)
+    with told("measuring") as tell:
         groups = plan_groups(
-            runs,
-            target,
-            root=selection.root,
-            fleet_size=selection.fleet_size,
-            seconds=seconds,
-            tell=lambda done, total, what: bar.update(task, completed=done, total=total, description=what),
+            runs, target, root=selection.root, fleet_size=selection.fleet_size, seconds=seconds, tell=tell
         )
     table = plain_table("group", "latents", "steps", "runs", "fleets", "rate/s", "hours")
     for one in groups:
@@ -171,7 +160,7 @@ def plan_command(
         f"\n{count(len(runs), 'run')} in {count(len(groups), 'group')} and "
         f"{count(sum(one.fleets for one in groups), 'fleet')}: about {duration(hours)} of training on one "
         f"{target.type.upper()} device"
-        + (f"; ~ marks {count(guessed, 'group')} that there was no time to measure" if guessed else "")
+        + (f"; ~ marks {count(guessed, 'group')} not measured in {seconds:g} s (--seconds), a guess" if guessed else "")
     )
     say("The rate is in steps of single models. Scoring goes on beside the training and is not in this time.")
     memory = max(one.memory for one in groups)

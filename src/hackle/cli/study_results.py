@@ -5,12 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from tyro.conf import Positional
 
+from hackle.cli.progress import told
 from hackle.cli.words import say
 from hackle.core.files import human_size
-from hackle.core.terminal import Terminal
 from hackle.core.types import HackleError
 
 
@@ -37,9 +36,7 @@ def export_command(
     from hackle.store import export
 
     formats: tuple[tuple[Literal["parquet", "csv"], bool], ...] = (("parquet", parquet or not csv), ("csv", csv))
-    columns = (TextColumn("reading runs"), BarColumn(bar_width=20), TextColumn("{task.completed}/{task.total}"))
-    with Progress(*columns, TimeRemainingColumn(), console=Terminal(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=None)
+    with told("reading runs") as tell:
         paths = [
             path
             for name, wanted in formats
@@ -50,7 +47,7 @@ def export_command(
                 file_format=name,
                 thin=thin,
                 overwrite=overwrite,
-                tell=lambda done, total: bar.update(task, completed=done, total=total),
+                tell=tell,
             )
         ]
     for path in paths:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from tyro.conf import Positional
 
+from hackle.cli.progress import told
 from hackle.cli.words import count, not_negative, plain_table, say, table_console, writable
-from hackle.core.terminal import Terminal
 from hackle.core.types import HackleError
 
 if TYPE_CHECKING:
@@ -61,9 +60,7 @@ def select_command(
     tables = read(directory)
     datasets = View(tables).runs["dataset"].astype(str).unique()
     grids = {name: grid for name in datasets if numbers and (grid := _grid_of(name, root)) is not None}
-    columns = (TextColumn("ranking"), BarColumn(bar_width=20), TextColumn("{task.completed}/{task.total}"))
-    with Progress(*columns, TimeRemainingColumn(), console=Terminal(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=None)
+    with told("ranking") as tell:
         found = select(
             tables,
             {name: rows for name, (rows, _) in grids.items()},
@@ -75,7 +72,7 @@ def select_command(
             by_method=by_method,
             with_cka=cka,
             protocol=protocol,
-            tell=lambda done, total: bar.update(task, completed=done, total=total),
+            tell=tell,
         )
     ranking = found.ranking(rank)
     runs = View(tables).runs

@@ -1,9 +1,9 @@
 """What a study will take on this machine: groups, fleets, hours, memory and disk, from a short measurement.
 
 Each kind of training, as defined by methods, networks, image shape and sizes, is measured briefly with a few models: as
-many as keep the device busy. Larger fleets are a few percent faster and take far longer to build. Kinds for which there
-was no time left take the rate of the measured kinds with one of their methods, or the mean of all, and are marked as
-estimates.
+many as keep the device busy. Larger fleets are a few percent faster and take far longer to build. Kinds with the fewest
+weights come first, since a step of the largest may take a minute. Those for which there was no time left take the rate of
+the measured kinds with one of their methods, or the mean of all, and are marked as estimates.
 """
 
 from __future__ import annotations
@@ -79,11 +79,11 @@ def plan_groups(
     *,
     root: Path | str | None = None,
     fleet_size: int | None = None,
-    seconds: float = 60.0,
+    seconds: float = 20.0,
     tell: Callable[[int, int, str], None] = lambda done, total, what: None,
 ) -> list[GroupPlan]:
-    """The groups of a study with their measured rates. Measuring stops after about `seconds`; the first kind is always
-    measured.
+    """The groups of a study with their measured rates. Measuring stops after about `seconds`; the kind with the fewest
+    weights is always measured.
 
     `tell` is called with the number of kinds done, their total, and what is being measured.
     """
@@ -100,6 +100,8 @@ def plan_groups(
     kinds: dict[str, list[Run]] = {}
     for members in groups:
         kinds.setdefault(_kind(members[0], shapes), members)
+    weights = {kind: _weights(members[0], shapes) for kind, members in kinds.items()}
+    kinds = {kind: kinds[kind] for kind in sorted(kinds, key=lambda kind: weights[kind])}
     found: dict[str, _Measurement] = {}
     started = time.monotonic()
     for number, (kind, members) in enumerate(kinds.items()):
@@ -109,7 +111,7 @@ def plan_groups(
         left = max(0.5, (seconds - (time.monotonic() - started)) / (len(kinds) - number))
         found[kind] = _measure(members, loaded[members[0].dataset], device, fleet_size, left)
     tell(len(kinds), len(kinds), "")
-    return [_planned(members, shapes, kinds, found) for members in groups]
+    return [_planned(members, _kind(members[0], shapes), kinds, weights, found) for members in groups]
 
 
 def _kind(run: Run, shapes: dict[str, tuple[int, int, int]]) -> str:
@@ -128,6 +130,12 @@ def _named(runs: Sequence[Run]) -> str:
     return name_of(runs[0].method) + (f" + {more} more" if more else "")
 
 
+def _weights(run: Run, shapes: dict[str, tuple[int, int, int]]) -> int:
+    """Bytes of a run's networks."""
+    networks = build_networks(run, shapes[run.dataset]).values()
+    return sum(value.numel() * value.element_size() for network in networks for value in network.parameters())
+
+
 def _measure(
     runs: Sequence[Run], data: Dataset, device: torch.device, fleet_size: int | None, seconds: float
 ) -> _Measurement:
@@ -137,11 +145,15 @@ def _measure(
         torch.cuda.reset_peak_memory_stats(device)
     before = _memory(device)
     fleet = Fleet(spread(runs, tried), data.images_on(device), data.factors, data.shape, device)
+    begun = time.perf_counter()
     for _ in range(_WARM_UP.get(device.type, 1)):
         fleet.step()
     _wait(device)
     steps, started = 0, time.perf_counter()
-    while steps < 2 or (time.perf_counter() - started < min(seconds, _LONGEST) and steps < 1000):
+    if device.type == "cpu" and started - begun > min(seconds, _LONGEST):
+        # A step that takes all of the time is measured well enough.
+        steps, started = _WARM_UP["cpu"], begun
+    while steps < 1 or (time.perf_counter() - started < min(seconds, _LONGEST) and steps < 1000):
         fleet.step()
         steps += 1
         if steps % 10 == 0:
@@ -170,13 +182,12 @@ def _memory(device: torch.device) -> int:
 
 def _planned(
     members: Sequence[Run],
-    shapes: dict[str, tuple[int, int, int]],
+    kind: str,
     kinds: dict[str, list[Run]],
+    weights: dict[str, int],
     found: dict[str, _Measurement],
 ) -> GroupPlan:
     run = members[0]
-    kind = _kind(run, shapes)
-    networks = build_networks(run, shapes[run.dataset]).values()
     alike = [value for key, value in found.items() if _methods(kinds[key]) & _methods(members)]
     basis = [found[kind]] if kind in found else alike or list(found.values())
     return GroupPlan(
@@ -190,6 +201,6 @@ def _planned(
         sum(value.rate for value in basis) / len(basis),
         kind in found,
         max(value.memory for value in basis),
-        sum(value.numel() * value.element_size() for network in networks for value in network.parameters()),
+        weights[kind],
         ", ".join(filter(None, (as_column(getattr(run, name)) for name in REGIMES))),
     )

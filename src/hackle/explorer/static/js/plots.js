@@ -1,6 +1,5 @@
-// All runs of the list in one picture: a scatter plot of two columns, or parallel coordinates of several. Dots
-// and lines
-// of one colour are one path, so that thousands are no burden; the pointer finds the nearest run.
+// All runs of the list in one picture: a scatter plot of two columns, or parallel coordinates of several. Dots and
+// lines of one colour are one path, so that thousands are no burden; the pointer finds the nearest run.
 
 import { asked, remember } from "./address.js";
 import { COLORS, endsOf, legend, logarithmicTicks, shareOf, short, ticks } from "./chart.js";
@@ -12,6 +11,7 @@ const NEAR = 24,
   MOST_AXES = 8,
   FEW = 24;
 
+const counted = (runs) => (runs === 1 ? "1 run" : `${runs.toLocaleString("en")} runs`);
 const isNumber = (column) => column.kind !== "text";
 const textOf = (table, key, row) => {
   const column = table.columns.get(key);
@@ -91,7 +91,10 @@ class Plot {
   }
 
   numeric() {
-    return this.differing(isNumber).map(({ key }) => key);
+    // Of a single run nothing differs: whatever is known of it can be shown.
+    const known = (column) => isNumber(column) && this.rows.some((row) => Number.isFinite(column.numbers[row]));
+    const found = this.differing(isNumber);
+    return (found.length ? found : [...this.table.columns.values()].filter(known)).map(({ key }) => key);
   }
 
   // The rows of each group, by its name; beyond the colours there are, groups share the last.
@@ -125,7 +128,7 @@ class Plot {
     if (row === null) {
       const left = this.rows.length - this.drawn.length;
       this.said.textContent =
-        `${this.drawn.length.toLocaleString("en")} runs` +
+        `${counted(this.drawn.length)}` +
         `${left ? `; ${left.toLocaleString("en")} without these values are left out` : ""}. ` +
         "Point at a run to read it, click to open it.";
       return;
@@ -196,7 +199,7 @@ export class ScatterPlot extends Plot {
               "logarithmic across",
             ),
           ]
-        : ["No score or setting differs among these runs."]),
+        : ["No score or setting of these runs is a number."]),
     );
   }
 
@@ -234,7 +237,7 @@ export class ScatterPlot extends Plot {
     this.px = (row) => place(across.numbers[row]) + aside.get(row);
     this.py = (row) => top + (1 - shareOf(up.numbers[row], yEnds, false)) * (height - top - bottom);
     const names = [across, up].map((column) => column.label ?? headingOf(column));
-    this.picture.setAttribute("aria-label", `${names[1]} against ${names[0]} of ${this.drawn.length} runs`);
+    this.picture.setAttribute("aria-label", `${names[1]} against ${names[0]} of ${counted(this.drawn.length)}`);
     this.frame.setAttribute(
       "aria-label",
       `Scatter plot of ${names[1]} against ${names[0]}: arrow keys go from run to run`,
@@ -345,17 +348,19 @@ export class ParallelPlot extends Plot {
       columns.map(
         ({ numbers }, at) => top + (1 - shareOf(numbers[row], this.ends[at], false)) * (height - top - bottom),
       );
-    const line = (row) =>
+    this.line = (row) =>
       `M${this.ys(row)
         .map((y, at) => `${this.xs[at].toFixed(1)} ${y.toFixed(1)}`)
         .join("L")}`;
-    this.line = line;
     const names = columns.map(headingOf);
-    this.picture.setAttribute("aria-label", `Parallel coordinates of ${this.drawn.length} runs: ${names.join(", ")}`);
+    this.picture.setAttribute(
+      "aria-label",
+      `Parallel coordinates of ${counted(this.drawn.length)}: ${names.join(", ")}`,
+    );
     this.frame.setAttribute("aria-label", `Parallel coordinates of ${names.join(", ")}: arrow keys go from run to run`);
     const groups = this.groups();
     [...groups.values()].forEach((rows, at) => {
-      this.picture.append(s("path", { class: `lines s${at % COLORS}`, d: rows.map(line).join("") }));
+      this.picture.append(s("path", { class: `lines s${at % COLORS}`, d: rows.map(this.line).join("") }));
     });
     names.forEach((name, at) => {
       const x = this.xs[at],

@@ -1,6 +1,5 @@
-// A tour in five steps for the first visit. It stands between the header and the page, which makes room for it,
-// so that it
-// never covers what it speaks of; it is left by Escape, and remembered.
+// A tour in five steps for the first visit. It stands between the header and the page, which makes room for it, so
+// that it never covers what it speaks of; it is left by Escape, and remembered.
 
 import { h } from "./dom.js";
 
@@ -9,8 +8,7 @@ const STEPS = [
   [
     "A row for each run",
     "The list has every run with its settings and scores: sort it by a click on a heading, filter it, " +
-      "tick two runs to " +
-      "compare them. A click on a run's name opens it.",
+      "tick two runs to compare them. A click on a run's name opens it.",
     ".viewport, #place a",
   ],
   [
@@ -21,8 +19,7 @@ const STEPS = [
   [
     "Move a latent",
     "Drag a slider, or use the arrow keys, and watch the picture. Behind each slider are the latent's values " +
-      "on the data " +
-      "and its prior; two clicks put it back.",
+      "on the data and its prior; two clicks put it back.",
     ".latents",
   ],
   [
