@@ -29,10 +29,9 @@ from hackle.objectives import (
     InformationDropout,
     InfoVAE,
 )
-from hackle.objectives.vae import Autoencoder, Evidence, evidence, evidence_phase, posterior_noise
+from hackle.objectives.vae import Autoencoder, Evidence, evidence_phase, posterior_noise
 from hackle.train import TrainingError, fit
 from hackle.train.curves import read_curves
-from hackle.train.errors import MethodError
 from hackle.train.fleet import Fleet
 from hackle.train.grouping import group, stacking_key
 from hackle.train.held_out import held_out_terms
@@ -313,80 +312,6 @@ def test_a_shared_part_of_ones_own_with_terms_of_other_shapes(tmp_path: Path, sq
     assert list(near) == ["step", "size", "spread_0", "spread_1", "spread_2"]
     assert list(far) == ["step", "spread", "shaken_0", "shaken_1", "shaken_2"]
     assert all(np.isfinite(values).all() for values in (*near.values(), *far.values()))
-
-
-def _branching(found: Evidence, step: Step, run: Any) -> Losses:
-    if found.kl > 0:
-        return Losses(found.kl, found.terms)
-    return Losses(found.reconstruction, found.terms)
-
-
-def _in_place(found: Evidence, step: Step, run: Any) -> Losses:
-    found.means.mul_(2.0)
-    return Losses(found.reconstruction + found.means.square().sum(), found.terms)
-
-
-def _detached(found: Evidence, step: Step, run: Any) -> Losses:
-    return Losses(found.kl.detach(), found.terms)
-
-
-def _returning_nothing(found: Evidence, step: Step, run: Any) -> None:
-    return None
-
-
-@dataclass(frozen=True)
-class Wrong(Autoencoder):
-    loss: str
-
-    def phases(self, run: Run) -> tuple[Phase, ...]:
-        return (evidence_phase(globals()[self.loss], run),)
-
-
-@pytest.mark.parametrize(
-    ("loss", "words", "line"),
-    [
-        ("_branching", "asks for the value of a tensor", "if found.kl > 0:"),
-        ("_in_place", "changes a tensor in place", "found.means.mul_(2.0)"),
-        ("_detached", "depends on no parameter of encoder, decoder", "return Losses(found.kl.detach(), found.terms)"),
-        ("_returning_nothing", "returned nothing; expected hackle.core.types.Losses", "return None"),
-    ],
-)
-@pytest.mark.parametrize("beside", [[], [VAE(), BetaTCVAE()]], ids=["alone", "beside others"])
-def test_an_error_names_the_method_whose_loss_it_is(
-    loss: str, words: str, line: str, beside: list[Any], squares: Any
-) -> None:
-    runs = mixed_runs([*beside, Wrong(loss), *beside])
-    with pytest.raises(MethodError) as raised:
-        trained(runs, squares)
-    message = str(raised.value)
-    assert "the loss of Wrong in its phase autoencoder" in message
-    assert words in message
-    assert "test_mixed_fleets.py, line " in message
-    assert f"`{line}`" in message
-
-
-def _reading(nets: Nets, step: Step, run: Any) -> Evidence:
-    return evidence(nets, step, replace(run, correlation=run.method.weight))
-
-
-def _numbers(nets: Nets, step: Step, run: Any) -> Any:
-    return {"kl": 3.0}
-
-
-@pytest.mark.parametrize(
-    ("shared", "words"),
-    [
-        (_reading, "the shared part of the phase codes asks for run.method.weight; expected nothing of the method"),
-        (_numbers, r"test_mixed_fleets\._numbers, .* shared, returned a value of type float; expected tensors alone"),
-    ],
-)
-def test_a_shared_part_sees_no_method_and_returns_tensors(
-    shared: Any, words: str, squares: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    phases = Near.phases
-    monkeypatch.setattr(Near, "phases", lambda self, run: (replace(phases(self, run)[0], shared=shared),))
-    with pytest.raises(MethodError, match=words):
-        trained([small_run(Near())], squares)
 
 
 def test_running_sums_are_the_means_of_all_steps(squares: Any) -> None:

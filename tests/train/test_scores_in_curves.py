@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from test_train import assert_equal_weights, curves, quiet, stop_after
 
@@ -205,3 +206,14 @@ def test_terms_that_some_points_lack_are_nan_there() -> None:
         assert row["per_1"][:2].tolist() == [2, 6]
         assert math.isnan(row["per_1"][2])
         assert curve.row(0, 2)["score_mig"].shape == (1,)
+
+
+def test_curves_of_checkpoints_from_before_0_3_are_read() -> None:
+    """There a term with a value per latent was one tensor, and every run of a fleet had every term."""
+    old = {"curves/step": torch.tensor([2, 4]), "curves/kl": torch.ones(3, 2), "curves/per": torch.rand(3, 2, 2)}
+    row = Curves.of(old).row(1)
+    assert list(row) == ["step", "kl", "per_0", "per_1"]
+    assert row["per_1"].tolist() == old["curves/per"][1, :, 1].tolist()
+    longer = Curves.of(old)
+    longer.add(6, [{"kl": 1.0, "per": [3.0, 4.0]}] * 3)
+    assert longer.row(2)["per_0"].tolist() == [*old["curves/per"][2, :, 0].tolist(), 3.0]
