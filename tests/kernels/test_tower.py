@@ -59,7 +59,7 @@ class Kernels:
     def down_with_taps(self, x: Tensor, weight: Tensor, gate: Tensor, slope: float) -> tuple[Tensor, ...]:
         values, sums = self.down(x, weight, slope=slope, gate=gate)
         assert sums is not None
-        return values, sums, self.taps(x, gate)
+        return values, sums, self.taps(x, gate)[:, None]
 
     def up_to_taps(
         self, y: Tensor, weight: Tensor, gate: Tensor, slope: float, images: Tensor
@@ -67,7 +67,7 @@ class Kernels:
         values, sums = self.up(y, weight, slope=slope, gate=gate)
         assert sums is not None
         self.calls.append("stored nothing")
-        return sums, self.taps(images, values)
+        return sums, self.taps(images, values)[:, None]
 
     def _finish(
         self,
@@ -85,7 +85,7 @@ class Kernels:
         if gate is None:
             return values, None
         values = torch.where(gate > 0, values, slope * values)
-        return values, self.add_parts(values.flatten(1, 3)) if sums else None
+        return values, values.flatten(1, 3) if sums else None
 
 
 @pytest.fixture

@@ -24,6 +24,7 @@ from torch.autograd.function import once_differentiable
 
 from hackle.core.triton_shim import on_triton
 from hackle.kernels import triton_convolution
+from hackle.kernels.branch import Branch
 from hackle.kernels.convolution import down_layer, through_leaky, up_layer
 from hackle.kernels.mapping import Stackable
 
@@ -101,6 +102,33 @@ class _Tower(Stackable):
         return None, gradients[0], *(None for _ in needs_parameters)
 
 
+def _chain(
+    kind: _Kind, needs_x: bool, grad: Tensor, values: Sequence[Tensor], weights: Sequence[Tensor], beside: Branch
+) -> list[Tensor]:
+    """The second chain. Nothing in it waits for the gradients of weights and biases, which are computed beside it."""
+    add_parts = triton_convolution.add_parts
+    grad = through_leaky(grad, values[-1], kind.slopes[-1])
+    of_weights, of_biases = [], [beside(add_parts, grad.flatten(1, 3))]
+    for layer in range(kind.layers - 1, 0, -1):
+        slope, gate = kind.slopes[layer - 1], values[layer]
+        if kind.upward and triton_convolution.takes_taps_along(grad, gate.shape[-1]):
+            grad, sums, of_weight = triton_convolution.down_with_taps(grad, weights[layer], gate, slope)
+            of_weights.append(beside(add_parts, of_weight))
+            of_biases.append(beside(add_parts, sums))
+            continue
+        of_weights.append(beside(kind.taps, gate, grad))
+        if layer == 1 and kind.ends_at_images(values, needs_x):
+            sums, of_weight = triton_convolution.up_to_taps(grad, weights[1], gate, slope, values[0])
+            of_weights.append(beside(add_parts, of_weight))
+            of_biases.append(beside(add_parts, sums))
+            return [*reversed(of_weights), *reversed(of_biases)]
+        grad, sums = kind.back(grad, weights[layer], slope=slope, gate=gate)
+        of_biases.append(beside(add_parts, sums))
+    of_weights.append(beside(kind.taps, values[0], grad))
+    of_x = [kind.back(grad, weights[0])[0]] if needs_x else []
+    return [*of_x, *reversed(of_weights), *reversed(of_biases)]
+
+
 class _AllGradients(Stackable):
     """The second chain, from the last output's gradient, for images if requested, weights and biases. The kernel that
     computes g_l also sums it for the bias. Beside images of few channels, where maps are largest, it computes the image
@@ -111,24 +139,8 @@ class _AllGradients(Stackable):
         if grad.dim() == 4:
             return _alone(_AllGradients.forward, kind, needs_x, grad, *tensors)
         values, weights = kind.split(tensors)
-        grad = through_leaky(grad, values[-1], kind.slopes[-1])
-        of_weights, of_biases = [], [triton_convolution.add_parts(grad.flatten(1, 3))]
-        for layer in range(kind.layers - 1, 0, -1):
-            slope, gate = kind.slopes[layer - 1], values[layer]
-            if kind.upward and triton_convolution.takes_taps_along(grad, gate.shape[-1]):
-                grad, of_bias, of_weight = triton_convolution.down_with_taps(grad, weights[layer], gate, slope)
-                of_weights.append(of_weight)
-                of_biases.append(of_bias)
-                continue
-            of_weights.append(kind.taps(gate, grad))
-            if layer == 1 and kind.ends_at_images(values, needs_x):
-                of_bias, of_weight = triton_convolution.up_to_taps(grad, weights[1], gate, slope, values[0])
-                return *reversed([*of_weights, of_weight]), *reversed([*of_biases, of_bias])
-            grad, of_bias = kind.back(grad, weights[layer], slope=slope, gate=gate)
-            of_biases.append(of_bias)
-        of_weights.append(kind.taps(values[0], grad))
-        of_x = [kind.back(grad, weights[0])[0]] if needs_x else []
-        return *of_x, *reversed(of_weights), *reversed(of_biases)
+        with Branch(grad) as beside:
+            return tuple(_chain(kind, needs_x, grad, values, weights, beside))
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:

@@ -93,7 +93,8 @@ def down(
     """The convolution (m, b, h, w, c), (m, 4, 4, c, o) to (m, b, h/2, w/2, o).
 
     With a bias (m, o) a leaky ReLU follows. With a gate, shaped like the result, the result is scaled by the leaky ReLU's
-    derivative where the gate is its output; with `sums` the second output is the result's sum over positions, (m, o).
+    derivative where the gate is its output; with `sums` the second output is the result's sum over positions, in parts (m, n,
+    o) that `add_parts` adds.
     """
     models, batch, height, width, c = x.shape
     o = weight.shape[-1]
@@ -114,7 +115,7 @@ def down(
         BIAS=bias is not None, GATE=gate is not None, SUMS=sums, PRECISION=_precision(x),
         num_warps=warps, num_stages=stages,
     )  # fmt: skip
-    return y, add_parts(parts) if sums else None
+    return y, parts if sums else None
 
 
 def up(
@@ -156,7 +157,7 @@ def up(
             y, weight, given_bias, given_gate, x, parts, total, weight.stride(0), b_stride, slope,
             H=height, W=width, C=c, O=o, BC=bc, BO=min(_power(o), 64), BM=bm, **flags, **settings,
         )  # fmt: skip
-    return x, add_parts(parts) if sums else None
+    return x, parts if sums else None
 
 
 def taps(x: Tensor, y: Tensor) -> Tensor:
@@ -193,9 +194,8 @@ def takes_taps_along(images: Tensor, features: int) -> bool:
 
 
 def down_with_taps(x: Tensor, weight: Tensor, gate: Tensor, slope: float) -> tuple[Tensor, Tensor, Tensor]:
-    """`down` with a gate, its sum over positions, and taps(x, gate): all that goes back through an `up` to few channels.
-
-    The largest feature map is read once for all three."""
+    """`down` with a gate, its sum over positions, and taps(x, gate), these two in parts: all that goes back through an `up` to
+    few channels. The largest feature map is read once for all three."""
     models, batch, height, width, c = x.shape
     o = weight.shape[-1]
     x, weight, gate = x.contiguous(), _rows(weight), gate.contiguous()
@@ -210,12 +210,12 @@ def down_with_taps(x: Tensor, weight: Tensor, gate: Tensor, slope: float) -> tup
         H=height, W=width, C=c, O=o, ROWS=_power(16 * c), BO=_power(o), BM=bm,
         PRECISION=_precision(x), num_warps=warps, num_stages=stages,
     )  # fmt: skip
-    return y, add_parts(sums), add_parts(dw)
+    return y, sums, dw
 
 
 def up_to_taps(y: Tensor, weight: Tensor, gate: Tensor, slope: float, images: Tensor) -> tuple[Tensor, Tensor]:
-    """The sum over positions of g = up(y, weight) with a gate, and taps(images, g), for images of few channels: all that goes
-    back through a `down` from images that need no gradient. g, as large as the gate, is never stored."""
+    """The sum over positions of g = up(y, weight) with a gate, and taps(images, g), both in parts, for images of few
+    channels: all that goes back through a `down` from images that need no gradient. g, as large as the gate, is not stored."""
     models, batch, height, width, o = y.shape
     c, i = weight.shape[-2], images.shape[-1]
     y, weight, gate, images = y.contiguous(), _rows(weight), gate.contiguous(), images.contiguous()
@@ -229,4 +229,4 @@ def up_to_taps(y: Tensor, weight: Tensor, gate: Tensor, slope: float, images: Te
         H=height, W=width, I=i, C=c, O=o, ROWS=_power(16 * i), BC=_power(c), BO=min(_power(o), 64), BM=bm,
         PRECISION=_precision(y), num_warps=warps, num_stages=stages,
     )  # fmt: skip
-    return add_parts(sums), add_parts(dw)
+    return sums, dw
