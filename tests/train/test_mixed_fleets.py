@@ -344,3 +344,26 @@ def test_on_cuda_a_run_has_the_bits_of_a_stack_of_its_own_method(precision: str,
         own = on_cuda([replace(run, seed=other.seed, correlation=other.correlation) for other in runs])
         left, right = mixed.weights(row), own.weights(row)
         assert all(torch.equal(left[name], right[name]) for name in left), run.method
+
+
+@pytest.mark.gpu
+def test_on_cuda_convolutional_networks_have_the_bits_of_fleets_of_one_method() -> None:
+    """Eight models, of five methods or of one, in bfloat16 and as a graph."""
+    from hackle.datasets import load
+    from hackle.nets import Convolutional
+
+    data, network = load("dsprites"), Convolutional()
+    methods = [BetaVAE(4.0), AnnealedVAE(5.0, 10.0, 3), DIPVAEI(), DIPVAEII(), BetaTCVAE(6.0)]
+
+    def fleet(members: list[Run]) -> Fleet:
+        found = Fleet(members, data.images_on("cuda"), data.factors, data.shape, "cuda")
+        for _ in range(8):
+            found.step()
+        return found
+
+    runs = [Run(methods[seed % 5], network, seed=seed, precision="bfloat16") for seed in range(8)]
+    together = fleet(runs)
+    for row, run in enumerate(runs[:5]):
+        of_one = fleet([replace(run, seed=seed) for seed in range(8)])
+        for name, value in of_one.weights(row).items():
+            assert torch.equal(together.weights(row)[name], value), (run.method, name)
