@@ -266,13 +266,13 @@ def up_to_taps_kernel(
     gx = 2 * xx + px
     at = model * total * 4 * C + ((image * 2 * H + gy) * 2 * W + gx)[:, None] * C + c[None, :]
     mask = inside[:, None] & (c < C)[None, :]
-    passed = tl.load(gate + at, mask=mask, other=0.0) > 0
     row = tl.arange(0, ROWS)
     iy = 2 * gy[None, :] - 1 + (row // I // 4)[:, None]
     ix = 2 * gx[None, :] - 1 + (row // I % 4)[:, None]
     ok = inside[None, :] & (row < 16 * I)[:, None] & (iy >= 0) & (iy < 4 * H) & (ix >= 0) & (ix < 4 * W)
     here = ((image[None, :] * 4 * H + iy) * 4 * W + ix) * I + (row % I)[:, None]
     patches = tl.load(images + model * total * 16 * I + here, mask=ok, other=0.0)
+    passed = tl.load(gate + at, mask=mask, other=0.0) > 0
     acc = tl.zeros((BM, BC), tl.float32)
     blocks: tl.constexpr = (O + BO - 1) // BO
     for number in range(4 * blocks):
