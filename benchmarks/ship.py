@@ -41,6 +41,7 @@ from hackle.store import export, read
 from hackle.store.records import setting_numbers
 from hackle.store.run_folders import SCORES
 from hackle.store.tables import Tables
+from hackle.studies import STUDIES
 from hackle.train.model import WEIGHTS, Model
 
 NAME = "hackle-2026"
@@ -65,7 +66,7 @@ def ship_results(folders: list[Path]) -> None:
     (DOCS / "replication.md").write_text(replication_page(tables, judged), encoding="utf-8")
     (DOCS / "which-metric.md").write_text(which_metric_page(tables, chance_kept()), encoding="utf-8")
     (DOCS / PICTURE).write_text(heat_map(agreement_matrix(tables), "rank correlations of metrics"), encoding="utf-8")
-    README.write_text(counted(README.read_text(encoding="utf-8"), len(tables.runs), verdicts), encoding="utf-8")
+    README.write_text(counted(README.read_text(encoding="utf-8"), tables, verdicts), encoding="utf-8")
 
 
 def chance_kept() -> dict[str, float]:
@@ -79,13 +80,24 @@ def ship_chance() -> None:
     (KEPT / "chance.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
 
 
-def counted(readme: str, runs: int, verdicts: str) -> str:
-    """The README with the number of the table's runs and the counts at the end of what `hackle claims` prints."""
-    counts = re.search(r"^(\d+) hold, (\d+) do not hold, (\d+) undecided", verdicts, re.MULTILINE)
+def counted(readme: str, tables: Tables, verdicts: str) -> str:
+    """The README with the number of the table's runs, how many of them are planned, and the counts at the end of what
+    `hackle claims` prints."""
+    counts = re.search(r"^(\d+) hold, (\d+) do not hold, (\d+) undecided, (\d+) without runs", verdicts, re.MULTILINE)
     assert counts is not None
-    readme = re.sub(r"\*\*[\d,]+ runs of 100,000 steps", f"**{runs:,} runs of 100,000 steps", readme)
-    said = "{} hold, {} do not, {} cannot be decided yet".format(*counts.groups())
-    return re.sub(r"\d+ hold, \d+ do not, \d+ cannot be decided yet", said, readme)
+    runs = set(tables.runs["run"])
+    planned = {record_hash(run) for run in STUDIES[NAME].runs(precision="bfloat16")}
+    hold, do_not, undecided, _ = counts.groups()
+    for pattern, said in (
+        (r"\*\*[\d,]+ runs of 100,000 steps", f"**{len(runs):,} runs of 100,000 steps"),
+        (r"the papers' \d+ claims", f"the papers' {sum(map(int, counts.groups()))} claims"),
+        (r"\d+ hold, \d+ do not, \d+ cannot be", f"{hold} hold, {do_not} do not, {undecided} cannot be"),
+        (r"[\d,]+ runs are trained", f"{len(runs):,} runs are trained"),
+        (r"far, [\d,]+ of them in that plan", f"far, {len(runs & planned):,} of them in that plan"),
+    ):
+        readme, found = re.subn(pattern, said, readme)
+        assert found == 1, pattern
+    return readme
 
 
 def write_table(table: Path, folders: list[Path]) -> None:
