@@ -75,7 +75,8 @@ def _of_position(sweep: Sweep) -> list[Reason]:
         f"entropy. RMIG is {low:.3f} at γ = 10 and {high:.3f} at 40. The paper's numbers are of one model, ours are means over "
         "seeds. Why its γ of 10 separates position already is not known."
     )
-    named = "do2020.scale-and-position-found", "do2020-table-8", "do2020-table-9"
+    claims = ("scale-and-position-found", "rmig-of-scale-like-x", "jemmig-of-scale-above-x")
+    named = *(f"do2020.{name}" for name in claims), "do2020-table-8", "do2020-table-9"
     return [(second > 0.25 * first and high > low, named, text)]
 
 

@@ -17,7 +17,7 @@ import pandas as pd
 
 from hackle.claims import Claim, Judgement, View, judge
 from hackle.core import design
-from hackle.store.tables import RUN_COLUMNS, SCORE_COLUMNS, Tables
+from hackle.store.tables import FACTOR_COLUMNS, RUN_COLUMNS, SCORE_COLUMNS, Tables
 
 DEFAULTS: dict[str, Any] = {
     "study": "",
@@ -31,9 +31,10 @@ POSTERIOR = {
     *("informativeness_mean", "total_information", "sepin@3", "wsepin", "indin@3", "windin", "rmig"),
     *("posterior_modularity", "jemmig", "posterior_mig", "misjed", "monte_carlo_tc", "true_tc", "batch_tc", "kl"),
     "active_units",
-    *("reconstruction", "elbo", "iwae", "sampled_informativeness_mean", "sampled_rmig", "sampled_jemmig"),
+    *("reconstruction", "elbo", "iwae", "whole_iwae", "sampled_informativeness_mean", "sampled_rmig", "sampled_jemmig"),
     *("misjed_top", "sampled_mig", "whole_total_information", "whole_sepin@3", "whole_wsepin", "whole_indin@3"),
     *("whole_windin", "whole_overlap", "whole_misjed_top"),
+    *(f"misjed_{pair}" for pair in ("z1_z2", "z1_z3", "z1_z-1", "z1_z-2", "z-1_z-2", "z-1_z-3")),
 }
 
 Run = dict[str, Any]
@@ -52,18 +53,20 @@ def tables(
     *,
     curves: Callable[[Run, Callable[[], float]], Mapping[str, Any]] | None = None,
     arrays: Callable[[Run, Callable[[], float]], Mapping[str, Any]] | None = None,
+    of_factors: Callable[[Run, Mapping[str, float]], Mapping[str, Mapping[str, float]]] | None = None,
     protocol: str = "locatello2019",
     seed: int = 0,
 ) -> Tables:
     """The tables of these runs. `scores(run, noise)` maps `metric`, `metric/representation` or `metric/representation/protocol`
     to values, `curves` terms to values over the steps, `arrays` names to arrays; `noise()` is a standard normal draw. A run's
-    `fields` are parts of its record alone."""
+    `fields` are parts of its record alone. `of_factors(run, scores)` maps metrics to the value of each factor."""
     rng = np.random.default_rng(seed)
     noise = lambda: float(rng.normal())  # noqa: E731
     run_rows: list[Run] = []
     score_rows: list[tuple[int, str, str, float, str]] = []
     curve_rows: dict[str, list[pd.DataFrame]] = {}
     kept: dict[str, dict[str, Any]] = {}
+    factor_rows: list[tuple[Any, ...]] = []
     for place, given in enumerate(runs):
         run = {**DEFAULTS, "fields": {}, **given}
         words = {key: str(value) for key, value in run.items() if key not in ("seed", "fields")}
@@ -72,7 +75,10 @@ def tables(
         run_rows.append(
             {**run, "run": name, "status": "done", "reason": "", "record": record, "sources": "", "version": "0"}
         )
-        for key, value in scores(run, noise).items():
+        found = scores(run, noise)
+        for metric, values in (of_factors(run, found) if of_factors else {}).items():
+            factor_rows += [(name, metric, "posterior", protocol, 0, factor, value) for factor, value in values.items()]
+        for key, value in found.items():
             metric, _, rest = key.partition("/")
             representation, _, under = rest.partition("/")
             representation = representation or ("posterior" if metric in POSTERIOR else "mean")
@@ -86,14 +92,16 @@ def tables(
     empty = pd.DataFrame({"run": pd.Series(dtype=str), "step": pd.Series(dtype=float), "value": pd.Series(dtype=float)})
     all_runs = pd.DataFrame(run_rows, columns=list(RUN_COLUMNS))
     places, *rest = zip(*score_rows, strict=True) if score_rows else ([], [], [], [], [])
-    found = all_runs.loc[list(places), [name for name in SCORE_COLUMNS if name in RUN_COLUMNS]].reset_index(drop=True)
-    found = found.assign(**dict(zip(("metric", "representation", "score", "protocol"), map(list, rest), strict=True)))
+    table = all_runs.loc[list(places), [name for name in SCORE_COLUMNS if name in RUN_COLUMNS]].reset_index(drop=True)
+    table = table.assign(**dict(zip(("metric", "representation", "score", "protocol"), map(list, rest), strict=True)))
+    by_factor = pd.DataFrame(factor_rows, columns=list(FACTOR_COLUMNS))
     joined = {term: pd.concat(parts, ignore_index=True) for term, parts in curve_rows.items()}
     return Tables(
-        scores=found.assign(scoring_seed=0, note="").reindex(columns=list(SCORE_COLUMNS)),
+        scores=table.assign(scoring_seed=0, note="").reindex(columns=list(SCORE_COLUMNS)),
         runs=all_runs,
         curve=lambda term: joined.get(term, empty),
         array=lambda name: kept.get(name, {}),
+        per_factor=lambda metric="": by_factor[by_factor["metric"] == metric] if metric else by_factor,
     )
 
 

@@ -154,10 +154,10 @@ PROMISED = {
     "locatello2019": [*(f"Figure {number}" for number in range(2, 17)), "Table 1"],
     "kim2018": [
         *(f"Figure {number}" for number in (*range(3, 9), 10, 11, 12, 16, 17, 18, 23, 24, 33, 34, 37, 38, 39, 40)),
-        *("Section 2", "Appendix E", "Appendix H"),
+        *("Section 2", "Appendix A", "Appendix D", "Appendix E", "Appendix H"),
     ],
     "do2020": [
-        *(f"Figure {number}" for number in (*range(2, 10), 14, 17, 18, 19, 20, 23, 24, 25)),
+        *(f"Figure {number}" for number in (*range(2, 10), 14, 17, 18, 19, 20, 22, 23, 24, 25)),
         *(f"Table {number}" for number in range(5, 10)),
         "Appendix A.18",
     ],
@@ -276,6 +276,26 @@ def test_where_the_estimator_matters_the_verdict_shows_both() -> None:
     total = verdicts("do2020", 1)["do2020.factor-vae-keeps-information"]
     assert "by the paper's estimate from 10,000 images it is" in total.reason
     assert not verdicts("do2020", 1)["do2020.rmig-order"].evidence.beside
+
+
+def test_what_is_judged_by_other_scores_says_so() -> None:
+    """A claim on the bound over all images is judged by that of a hundred where no run has the other, and never silently."""
+    claim = replace(rises(), measure=difference("whole_iwae"), instead=("the bound of 100 images", difference("iwae")))
+    made = sweep(seed=range(8), correlation=[0.0, 0.9])
+    few = tables(made, lambda run, noise: {"iwae": run["correlation"] + 0.01 * noise()})
+    found = judge(few, [claim])[0]
+    assert (found.verdict, found.evidence.instead) == ("holds", "the bound of 100 images")
+    assert "no run has the scores that it is about, and it is judged by the bound of 100 images" in found.reason
+    assert as_frame([found]).iloc[0]["instead"] == "the bound of 100 images"
+    both = tables(
+        made, lambda run, noise: {"iwae": run["correlation"], "whole_iwae": -run["correlation"] + 0.01 * noise()}
+    )
+    found = judge(both, [claim])[0]
+    assert (found.verdict, found.evidence.instead) == ("does not hold", "")
+    neither = judge(tables(made, lambda run, noise: {"mig": noise()}), [claim])[0]
+    assert neither.verdict == "undecided"
+    assert "no score whole_iwae" in neither.reason
+    assert CLAIMS["kim2018.likelihood-2d"].measure.scores == ("whole_iwae",)
 
 
 def test_every_stratum_must_do_where_the_claim_says_so() -> None:

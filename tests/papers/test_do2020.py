@@ -10,9 +10,12 @@ import pytest
 
 from claims.synthetic import Run, sweep, tables, trials
 from hackle.claims import CLAIMS, Claim, Judgement, judge
+from hackle.papers.do2020.claims import SIZES
+from hackle.papers.do2020.metric_claims import _weights_of_noise
 from hackle.papers.do2020.protocols import SAMPLES as SAMPLES_PROTOCOLS
 from hackle.papers.do2020.settings import METHODS
 from hackle.scoring.protocol import protocol
+from hackle.store.tables import Tables
 from hackle.studies import STUDIES
 from papers import world_do
 from papers.world_do import BETAS, GAMMAS, SAMPLES
@@ -166,16 +169,19 @@ def test_a_fall_with_beta_is_not_less_than_factor_vae() -> None:
 
 
 def test_misjed_of_few_points_decides_nothing() -> None:
-    """Counted from 10,000 points, codes that fill more cells have the higher MISJED."""
+    """Counted from 10,000 points in 100 bins, codes that fill more cells have the higher MISJED. Table 5's is of 50 bins and a
+    tenth of all images; that of 100 and every image stands beside and decides nothing."""
 
     def scores(run: Run, noise: Callable[[], float]) -> dict[str, float]:
         biased = {"beta-vae": 0.05, "adversarial-autoencoder": 0.1, "factor-vae": 0.24}[run["method"]]
         true = {"beta-vae": 0.12, "adversarial-autoencoder": 0.05, "factor-vae": 0.01}[run["method"]]
-        return {"misjed_top": biased + 0.002 * noise(), "whole_misjed_top": true + 0.002 * noise()}
+        pairs = {f"misjed_{pair}": true + 0.002 * noise() for pair in ("z1_z2", "z1_z3")}
+        return {"misjed_top": biased + 0.002 * noise(), "whole_misjed_top": biased, **pairs}
 
     found = verdicts(scores, "misjed-beta-above-aae", "misjed-aae-above-factor")
     assert [judgement.verdict for judgement in found] == ["holds", "holds"]
     assert [set(judgement.evidence.strata) for judgement in found] == [{"celeba"}] * 2
+    assert all("with 100 bins and every image" in judgement.reason for judgement in found)
 
 
 def apart(distance: float, spread: float) -> Scores:
@@ -242,3 +248,51 @@ def test_a_code_without_information_counts_among_all_codes_of_the_autoencoder_of
 
         made = tables(runs, lambda run, noise: {}, arrays=arrays, protocol="do2020")
         assert judge(made, [of_every_code])[0].verdict == expected
+
+
+def of_figure_5(factors: Callable[[Run], dict[str, float]]) -> Tables:
+    """β-VAEs and FactorVAEs with these scores of single factors; by the normalised score β-VAE is ahead."""
+    runs = sweep(study="do2020", seed=range(8), method="beta-vae", strength=list(BETAS))
+    runs += sweep(study="do2020", seed=range(8), method="factor-vae", strength=10.0)
+
+    def scores(run: Run, noise: Callable[[], float]) -> dict[str, float]:
+        return {"rmig": 0.1 + 0.03 * (run["method"] == "beta-vae") + 0.001 * noise()}
+
+    return tables(runs, scores, of_factors=lambda run, found: {"rmig": factors(run)}, protocol="do2020")
+
+
+def test_figure_5_is_in_nats() -> None:
+    """Half of x's entropy is more than half of shape's: 1.73 nats against 0.55, of 13.5 that all factors have."""
+
+    def factors(run: Run) -> dict[str, float]:
+        return dict.fromkeys(SIZES, 0.0) | {"x" if run["method"] == "factor-vae" else "shape": 0.5}
+
+    claim = CLAIMS["do2020.rmig-order"]
+    found = judge(of_figure_5(factors), [claim])[0]
+    entropies = {name: np.log(size) for name, size in SIZES.items()}
+    expected = 0.5 * (entropies["x"] - entropies["shape"]) / sum(entropies.values())
+    assert (found.verdict, found.evidence.instead) == ("holds", "")
+    assert found.evidence.effect == pytest.approx(expected)
+    # Without scores of single factors the normalised ones decide, and the verdict says so.
+    other = judge(of_figure_5(lambda run: {}), [claim])[0]
+    assert other.evidence.effect == pytest.approx(-0.03, abs=0.005)
+    assert other.verdict == "does not hold"
+    assert "it is judged by scores of which each factor was divided by its own largest value" in other.reason
+    # A run that lacks them would leave the others to decide: all are judged by the normalised ones instead.
+    some = judge(of_figure_5(lambda run: factors(run) if run["seed"] else {}), [claim])[0]
+    assert some.evidence.instead
+
+
+def test_weights_of_noise_codes_are_those_of_codes_as_they_are() -> None:
+    """A noise code with a tenth of the standardised weight and means a thousandth as wide has 100 times the weight."""
+    importance, codes = np.array([[0.9], [0.09]]), np.array([[1.0, 1e-3], [-1.0, -1e-3]])
+    assert _weights_of_noise(importance, codes, np.array([2.0, 0.001])) == pytest.approx(100.0)
+    assert np.isnan(_weights_of_noise(importance, codes, np.array([2.0, 2.0])))
+
+
+def test_the_largest_betas_count_each_from_its_own_study() -> None:
+    claim = CLAIMS["do2020.mig-of-means-overestimates"]
+    runs = sweep(study="do2020", seed=range(6), method="beta-vae", strength=[20.0, 50.0])
+    runs += sweep(study="do2020-appendix", seed=range(6), method="beta-vae", strength=30.0)
+    made = tables(runs, lambda run, noise: {"mig": 0.3 + 0.01 * noise(), "sampled_mig": 0.1}, protocol="do2020")
+    assert set(claim.test(made).strata) == {"β = 20", "β = 30", "β = 50"}

@@ -260,12 +260,16 @@ def test_noise_is_rated_high_by_means_and_importances(models: Tables) -> None:
         "mutual_information": np.array([[0.6] * 5, [0.2, 0.1, 0.1, 0.1, 0.1]]),
         "importance": np.array([[0.6] * 4, [0.1, 30.0, 0.1, 0.1]]),
         "informativeness": np.array([3.0, 0.0001]),
+        "codes": np.array([[1.0, 0.01], [-1.0, -0.01]]),
     }
     tables = replace(models, array=lambda name: dict.fromkeys(models.runs["run"], arrays.get(name)))
     chart = FIGURES["do2020-figure-23"](tables)
     printed = [(one.paper, one.here) for one in chart.comparisons if not one.claim]
     assert printed == [(0.0004, 0.0002), (0.26, 0.2), (60.784, 30.0)]
-    assert [one.claim for one in chart.comparisons if one.claim] == ["do2020.means-overestimate-noise-codes"]
+    assert [one.claim for one in chart.comparisons if one.claim] == [
+        "do2020.means-overestimate-noise-codes",
+        "do2020.lasso-overrates-noise-codes",
+    ]
     assert chart.panels[2].cells is not None
     assert list(chart.panels[2].cells.columns) == ["scale", "orientation", "x", "y"]
 

@@ -13,6 +13,7 @@ from claims.synthetic import Run, sweep, tables, trials
 from hackle.claims import CLAIMS, Evidence, Judgement, View, judge
 from hackle.metrics import beta_vae_score, factor_vae_score
 from hackle.papers.kim2018.claims import GOOD, leaves_out
+from hackle.papers.kim2018.rival_claims import degenerate_from, slower_discriminator
 from hackle.store.tables import Tables
 from papers import world_kim
 
@@ -222,3 +223,30 @@ def test_3d_shapes_and_its_stand_in_are_not_mixed(name: str) -> None:
         found = evidence(made, name)
         assert (found.effect, found.runs) == pytest.approx((alone.effect, alone.runs))
     assert evidence(joined("shapes3d", "rooms3d", latents=10), name).estimate is None
+
+
+def test_when_a_discriminator_degenerates() -> None:
+    """An untrained discriminator is right half of the time too: what counts is from when on it stays so."""
+    values = {
+        0.0: [0.5, 0.9, 0.9, 0.5, 0.5],
+        0.5: [0.5, 0.9, 0.5, 0.9, 0.5],
+        1.0: [0.9, 0.9, 0.9, 0.9, 0.9],
+        2.0: [0.5, 0.5, 0.5, 0.5, 0.5],
+    }
+    runs = sweep(study="kim2018", method="infogan", architecture="adversarial", dataset="mnist", strength=list(values))
+    made = View(
+        tables(
+            runs, lambda run, noise: {}, curves=lambda run, noise: {"discriminator_accuracy": values[run["strength"]]}
+        )
+    )
+    data = made.of("kim2018")
+    rows = data.rows({"method": "infogan", "dataset": "mnist"})
+    found = dict(zip(rows["strength"], degenerate_from(data, rows), strict=True))
+    assert found == pytest.approx({0.0: 0.6, 0.5: 0.8, 1.0: 1.0, 2.0: 0.0})
+
+
+def test_a_slower_discriminator_is_told_by_its_own_rate() -> None:
+    record = '{"method": {"discriminator_optimiser": {"learning_rate": %s}}, "optimiser": {"learning_rate": 1e-05}}'
+    assert not slower_discriminator(record % "0.0001")
+    assert slower_discriminator(record % "1e-05")
+    assert not slower_discriminator("{}")

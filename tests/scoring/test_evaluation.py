@@ -421,6 +421,8 @@ def test_protocols_choose_how_posteriors_are_integrated_and_where() -> None:
     for name, options in changes.items():
         settings = replace(protocol(name), sizes=replace(protocol(name).sizes, train=400))
         found = by_name(score(encoder, encoder.data, "interpretability,jemmig,misjed", settings, references=False))
+        every = replace(settings, metrics=())
+        separate = by_name(score(encoder, encoder.data, "separability,posterior_mig", every, references=False))
         drawn = draw_plan(encoder.data.factors, settings.sizes, 0).train
         part = means[drawn], logvars[drawn], factors[drawn]
         known = {"kinds": "categorical", **options}
@@ -429,9 +431,21 @@ def test_protocols_choose_how_posteriors_are_integrated_and_where() -> None:
         pairs = metrics.misjed(*part[:2], normalised=True, **options)
         assert found["misjed"] == pytest.approx(pairs[0, 1], rel=1e-6)
         assert found["jemmig"] != pytest.approx(metrics.jemmig(*part, kinds="categorical"), rel=1e-6)
+        alone = metrics.informativeness(*part[:2], **options).mean()
+        assert separate["informativeness_mean"] == pytest.approx(alone, rel=1e-6)
+        balanced = metrics.posterior_mig_score(*part, estimator="quantised", **known)
+        assert separate["posterior_mig"] == pytest.approx(balanced, rel=1e-6)
 
 
 def test_downstream_tasks_are_tested_on_ten_thousand_points() -> None:
     settings = protocol("locatello2019-downstream")
     assert (settings.sizes.train, settings.sizes.test) == (10_000, 10_000)
     assert set(settings.metrics) == {"downstream_logistic_cv", "downstream_gbt"}
+
+
+def test_the_split_of_the_kl_is_cheap_at_points_of_a_training() -> None:
+    """The protocol for curves reads 10,000 images and no groups or pairs, of which others' mixtures are made."""
+    settings = protocol("posteriors")
+    plan = draw_plan(Numbered((40, 40)).data.factors, settings.sizes, 0)
+    assert (len(plan.train), plan.groups.index.size, plan.pairs.index.size) == (10_000, 0, 0)
+    assert {"kl_split", "true_tc"} <= set(settings.metrics)

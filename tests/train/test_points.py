@@ -142,3 +142,16 @@ def test_names_that_there_are_not_are_refused_before_anything_is_written(tmp_pat
         quiet(run, None, squares, scores=lambda model, data: {}, score_every=1)
     with pytest.raises(RunError, match="scored"):
         Run(VAE(), run.architecture, scored="mig")  # type: ignore[arg-type]
+
+
+def test_scores_that_read_many_images_on_a_cpu_are_announced(
+    tmp_path: Path, squares: Any, capsys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once, before the first step, with the protocol that reads fewer."""
+    monkeypatch.setattr("hackle.train.loop._MANY_IMAGES", 10)
+    scored = Scored(points=2, metrics="kl_split", protocol="posteriors")
+    fit(replace(small_run(VAE(), steps=4), scored=scored), out=tmp_path, dataset=squares, device="cpu", log_every=2)
+    said = " ".join(capsys.readouterr().err.split())
+    assert said.count("each of 2 points of the training is scored on") == 1
+    assert "--scored.protocol posteriors" in said
+    assert "score_kl_split_sum" in read_curves(tmp_path)

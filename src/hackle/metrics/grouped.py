@@ -21,12 +21,12 @@ from hackle.metrics.separability import separable_information
 def _information(e: Evaluation) -> dict[str, float]:
     """Draws from some training points, q(z) over all of them; MISJED's entropies over the drawn points."""
     means, logvars = (part[: e.protocol.draws] for part in e.posteriors)
-    groups, bins = e.protocol.groups, e.protocol.posterior_bins
+    groups, cut = e.protocol.groups, e.protocol.quantisation
     found = separable_information(
         means,
         logvars,
         correlation=e.correlation,
-        bins=bins,
+        **cut,
         mixture=e.mixture or e.posteriors,
         seed=e.seed,
         device=e.device,
@@ -38,9 +38,7 @@ def _information(e: Evaluation) -> dict[str, float]:
         "grouped_informativeness_mean": float(found.informativeness.mean()),
     }
     if len(groups) > 1:
-        pairs = misjed(
-            means, logvars, bins=bins, normalised=True, groups=groups, correlation=e.correlation, seed=e.seed
-        )
+        pairs = misjed(means, logvars, **cut, normalised=True, groups=groups, correlation=e.correlation, seed=e.seed)
         scores["grouped_misjed"] = float(pairs[np.triu_indices(len(groups), 1)].mean())
     return scores
 
@@ -50,7 +48,7 @@ def _interpretability(e: Evaluation) -> dict[str, SupportsFloat]:
         *e.posteriors,
         e.factors,
         estimator="sampled",
-        bins=e.protocol.posterior_bins,
+        **e.protocol.quantisation,
         kinds="categorical",
         seed=e.seed,
         device=e.device,

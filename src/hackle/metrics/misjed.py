@@ -78,20 +78,20 @@ def _compute(e: Evaluation) -> dict[str, float]:
     """The mean over all pairs, normalised, and over pairs of the most informative codes (Do & Tran 2020, Table 5)."""
     if e.posteriors[0].shape[1] < 2:
         return {"misjed": 0.0}
-    bins, top = e.protocol.posterior_bins, _most_informative(e)
-    pairs = misjed(*e.posteriors, bins=bins, bounds=e.protocol.posterior_bounds, rule=e.protocol.posterior_rule)
-    return {"misjed": _of_pairs(pairs) / (2 * math.log(bins)), "misjed_top": _of_pairs(pairs[np.ix_(top, top)])}
+    top, pairs = _most_informative(e), misjed(*e.posteriors, **e.protocol.quantisation)
+    largest = 2 * math.log(e.protocol.posterior_bins)
+    return {"misjed": _of_pairs(pairs) / largest, "misjed_top": _of_pairs(pairs[np.ix_(top, top)])}
 
 
 def _whole(e: Evaluation) -> float:
     """`misjed_top` with the joint entropy of the means over every image of the plan: 10,000 points leave most of
     100 × 100 cells empty, which adds a quarter of a nat to the MISJED of two independent codes."""
     top = _most_informative(e)
-    return _of_pairs(misjed(*(part[:, top] for part in e.everything), bins=e.protocol.posterior_bins))
+    return _of_pairs(misjed(*(part[:, top] for part in e.everything), **e.protocol.quantisation))
 
 
 def _most_informative(e: Evaluation) -> NDArray[np.intp]:
-    alone = informativeness(*e.posteriors, bins=e.protocol.posterior_bins)
+    alone = informativeness(*e.posteriors, **e.protocol.quantisation)
     return np.argsort(-alone, kind="stable")[: max(2, e.protocol.top)]
 
 
@@ -106,8 +106,9 @@ def _ranked_pairs(e: Evaluation) -> dict[str, float]:
     means, logvars = e.everything
     rows = generator(e.seed, "a tenth").permutation(len(means))[: max(2, round(_SHARE * e.grid.size))]
     part = means[rows], logvars[rows]
-    order = np.argsort(-informativeness(*part, bins=_BINS), kind="stable")
-    matrix = misjed(*part, bins=_BINS)[np.ix_(order, order)]
+    cut = {**e.protocol.quantisation, "bins": _BINS}
+    order = np.argsort(-informativeness(*part, **cut), kind="stable")
+    matrix = misjed(*part, **cut)[np.ix_(order, order)]
     places = [[rank - 1 if rank > 0 else rank for rank in pair] for pair in _PAIRS]
     return {
         f"misjed_z{first}_z{second}": float(matrix[here, there])

@@ -34,8 +34,8 @@ def posterior_mig_score(
 
 
 def _compute(e: Evaluation) -> PerFactor:
-    bins = e.protocol.posterior_bins
-    return rmig_of(e, factor_information(*e.posteriors, e.factors, bins=bins, balanced=True, kinds="categorical"))
+    shared = {"balanced": True, "kinds": "categorical", **e.protocol.quantisation}
+    return rmig_of(e, factor_information(*e.posteriors, e.factors, **shared))
 
 
 POSTERIOR_MIG = Metric(

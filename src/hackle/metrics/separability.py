@@ -187,10 +187,10 @@ def _compute(e: Evaluation) -> dict[str, SupportsFloat]:
     found = separable_information(
         *e.posteriors,
         correlation=e.correlation,
-        bins=e.protocol.posterior_bins,
         mixture=e.mixture,
         seed=e.seed,
         device=e.device,
+        **e.protocol.quantisation,
     )
     return {"informativeness_mean": float(found.informativeness.mean()), **_scores(e, found)}
 
@@ -204,9 +204,7 @@ def _whole(e: Evaluation) -> dict[str, SupportsFloat]:
     means, logvars = (part[: e.protocol.draws] for part in e.posteriors)
     shared: dict[str, Any] = {"mixture": e.everything, "seed": e.seed, "device": e.device}
     with everything_is_enough(e.coverage):
-        found = separable_information(
-            means, logvars, correlation=e.correlation, bins=e.protocol.posterior_bins, **shared
-        )
+        found = separable_information(means, logvars, correlation=e.correlation, **e.protocol.quantisation, **shared)
         alone = informativeness(means, logvars, estimator="sampled", **shared)
     total = found.informativeness.sum()
     overlap = found.informativeness @ (alone - found.independent) / total if total > 0 else 0.0

@@ -149,9 +149,7 @@ class EncodedPlan:
         return factor_information(
             *self.posteriors,
             self.factors,
-            bins=self.protocol.posterior_bins,
-            bounds=self.protocol.posterior_bounds,
-            rule=self.protocol.posterior_rule,
+            **self.protocol.quantisation,
             kinds="categorical",
         )
 
@@ -163,7 +161,7 @@ class EncodedPlan:
             self.factors,
             estimator="sampled",
             kinds="categorical",
-            bins=self.protocol.posterior_bins,
+            **self.protocol.quantisation,
             seed=self.seed,
             device=self.device,
         )
@@ -233,11 +231,12 @@ class EncodedPlan:
     def code_informations(self) -> dict[str, NDArray]:
         """What codes say about the data and about each factor, and how they are distributed, for figures.
 
-        `mutual_information` (l, f): of each code's mean and each factor, with equal-width bins; `posterior_information`
-        (l, f): the same of its posterior. `informativeness` (l,): I(x; z_i) of each code's posterior. `kl` (l,): the mean KL
-        of each code's posterior to the prior. `marginals` (l, bins): the mass of q(z_i) in equal bins of [−4, 4]. `misjed`
-        (l, l): MISJED of pairs, normalised. `correlations` (2, l, l): of draws from the posteriors, and of their means.
-        `importance` (l, f): DCI's, of protocols that take the Lasso, in which it is fast and factors may be left out.
+        `mutual_information` (l, f): of each code's mean and each factor, with equal-width bins; `posterior_information` (l,
+        f): the same of its posterior. `informativeness` (l,): I(x; z_i) of each code's posterior. `kl` (l,): the mean KL of
+        each code's posterior to the prior. `marginals` (l, bins): the mass of q(z_i) in equal bins of [−4, 4], whatever the
+        protocol's range is, so that figures can show them together. `misjed` (l, l): MISJED of pairs, normalised.
+        `correlations` (2, l, l): of draws from the posteriors, and of their means. `importance` (l, f): DCI's, of protocols
+        that take the Lasso, in which it is fast and factors may be left out.
         """
         found: dict[str, NDArray] = {}
         scored = bool(scored_factors(self.grid))

@@ -6,7 +6,8 @@ Every point and every run has the same plan, that of the protocol's scoring seed
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 from hackle.core.types import Dataset, Run
 from hackle.scoring.encode import encode_images
@@ -15,6 +16,17 @@ from hackle.scoring.registry import ScoreError, choose_metrics, names_of
 from hackle.scoring.scorer import prepare_scorer
 from hackle.train.loop import PointScores, Scores
 from hackle.train.model import Model
+
+
+@dataclass(frozen=True)
+class _PointScorer:
+    """Scores a model as a run's record says. images: how many it encodes each time."""
+
+    scored: Callable[[Model, Dataset], Mapping[str, float]]
+    images: int
+
+    def __call__(self, model: Model, data: Dataset) -> Mapping[str, float]:
+        return self.scored(model, data)
 
 
 def point_scores(run: Run, dataset: Dataset) -> Scores:
@@ -33,7 +45,7 @@ def point_scores(run: Run, dataset: Dataset) -> Scores:
         found = {row["metric"]: row["score"] for row in scorer.rows(evaluation)}
         return {name: value for name, value in found.items() if not math.isnan(value)}
 
-    return scores
+    return _PointScorer(scores, len(scorer.images))
 
 
 POINTS = PointScores("hackle", point_scores)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 from hackle.core.parts import Parts, is_reference, nearest
 from hackle.core.types import HackleError
@@ -19,8 +19,8 @@ class Protocol:
     vote in the FactorVAE score; `prune_collapsed` instead leaves out latents whose posterior equals the prior.
     dci_predictor, dci_skips_categorical: the predictor behind DCI, and whether categorical factors are left out of it.
     beta_vae_classifier: the classifier that predicts the held factor. posterior_bins: bins of the quantised estimates.
-    posterior_bounds, posterior_rule: their range, or "data" for that of the posteriors, and how RMIG, JEMMIG and MISJED
-    integrate over them. particles: of the importance-weighted bound. top: the k of SEPIN@k and INDIN@k.
+    posterior_bounds, posterior_rule: their range, or "data" for that of the posteriors, and how masses in them are
+    integrated. particles: of the importance-weighted bound. top: the k of SEPIN@k and INDIN@k.
     beta_vae_iterations: of the classifier "adagrad". tc_batch: points in the batch estimate of the total correlation.
     draws: draws of z for estimates with every image in q(z). seed: added to the scoring seed, so that a model can be scored
     on several draws. metrics: those that the protocol is for; empty if it is for all. groups: codes that count as one
@@ -47,6 +47,11 @@ class Protocol:
     metrics: tuple[str, ...] = ()
     factor_bins: int = 20
     groups: tuple[tuple[int, ...], ...] = ()
+
+    @property
+    def quantisation(self) -> dict[str, Any]:
+        """How every metric of posteriors cuts codes into bins: the arguments of its function."""
+        return {"bins": self.posterior_bins, "bounds": self.posterior_bounds, "rule": self.posterior_rule}
 
     def smaller(self, fraction: float) -> Protocol:
         """The same protocol on a fraction of the points, for a quick look; its name says so.
@@ -93,6 +98,10 @@ QUICK = Protocol(
     metrics=("mig", "dci", "factor_vae", "interpretability", "gaussian_tc"),
 )
 """From no paper: about 4,000 images and the metrics that are fast on them, for scores during training."""
+
+POSTERIORS = Protocol("posteriors", points(10_000), metrics=("kl_split", "true_tc", "kl", "gaussian_tc"))
+"""From no paper: what posteriors hold, with 10,000 images in q(z) where other protocols have every image of their plans. That
+is seconds on a CPU, so that curves of it can be taken; I(x; z) is at most ln 10,000 = 9.2 nats then."""
 
 PROTOCOLS: Parts[Protocol] = Parts(
     "protocol", ("hackle.papers.*.protocols", "hackle.scoring.protocol"), lambda thing: isinstance(thing, Protocol)

@@ -33,6 +33,8 @@ _APPEND_SECONDS = 5.0
 """Seconds between two writes of the curves to disk."""
 _WRITING_SHARE = 30
 """After a checkpoint that took t seconds to write, the next one waits at least this many times t."""
+_MANY_IMAGES = 100_000
+"""Images of one scoring from which on a CPU takes minutes."""
 SCORE = "score_"
 """The prefix of scores among the terms of the curves."""
 
@@ -220,6 +222,12 @@ class _FleetTraining:
         points = fleet.runs[0].scored.steps(steps)
         first = done = fleet.step_number
         self.watch.begin(fleet.runs, done)
+        images = getattr(self.scores, "images", 0)
+        if points and images > _MANY_IMAGES and fleet.device.type == "cpu":
+            self.watch.say(
+                f"each of {len(points)} points of the training is scored on {images:,} images, which takes minutes on a CPU; "
+                "--scored.protocol posteriors has kl_split and true_tc of 10,000"
+            )
         for row, folder in enumerate(self.folders):
             if folder is not None:
                 folder.start(self.curves, row)

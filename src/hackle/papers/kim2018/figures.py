@@ -352,7 +352,7 @@ EXHIBITS = (
         (_bounds("dsprites"), _bounds("shapes3d")),
         ((panels(swarm, "iwae", "model", each="dataset"),),),
         reported=_reported_bounds,
-        reading="The paper reports one run of each.",
+        reading="Of 100 images; the paper reports one run of each, over all images, as do the claims where that was scored.",
         shared_y=False,
     ),
 )

@@ -5,7 +5,8 @@ distributions are (Figure 40).
 A factor is found as far as one code alone has it: by the gap between the two most informative codes, as a share of the factor's
 entropy. The paper reads this off traversals. What a marginal q(z_j) differs from the prior by is KL(q(z_j) ‖ p) = E KL(q(z_j|x)
 ‖ p) − I(x; z_j), both of which a study stores for each code; the mean is over codes in use, since one that is not used is the
-prior.
+prior. Bounds are over the entire data set, as in the paper, which takes hours for each model of dSprites; where no run was
+scored so, they are those of the 100 images that a study scores, and the verdict says it.
 """
 
 from __future__ import annotations
@@ -61,16 +62,20 @@ def _higher_bound(name: str, first: str, second: str, shapes: str, dataset: str 
         "Appendix E",
         f"On {shapes} the {title} with {symbol} = {weight:g} has a higher likelihood bound than the {other_title} with "
         f"{other_symbol} = {other_weight:g}.",
-        f"importance-weighted bound of {title} minus that of {other_title}, in nats",
+        f"importance-weighted bound, over all images, of {title} minus that of {other_title}, in nats",
         Region(low=0.0),
-        _bound(dataset),
+        _bound("whole_iwae", dataset),
         against(_place(dataset), _of_bound(second, dataset), _of_bound(first, dataset)),
         paper_effect=bound - other_bound,
+        instead=(_HUNDRED, _bound("iwae", dataset)),
     )
 
 
-def _bound(dataset: str | tuple[str, ...]) -> Measure:
-    return difference("iwae") if isinstance(dataset, str) else in_3d(difference("iwae"))
+_HUNDRED = "the bound of 100 images in place of all"
+
+
+def _bound(score: str, dataset: str | tuple[str, ...]) -> Measure:
+    return difference(score) if isinstance(dataset, str) else in_3d(difference(score))
 
 
 def _place(dataset: str | tuple[str, ...]) -> str:
@@ -84,12 +89,13 @@ def _highest_bound(name: str, shapes: str, dataset: str | tuple[str, ...]) -> Cl
         name,
         "Appendix E",
         f"On {shapes} a plain VAE has a higher likelihood bound than the best β-VAE and the best FactorVAE.",
-        "importance-weighted bound of the VAE minus that of β-VAE or FactorVAE, whichever is nearer, in nats",
+        "importance-weighted bound, over all images, of the VAE minus that of β-VAE or FactorVAE, whichever is nearer, in nats",
         Region(low=0.0),
-        _bound(dataset),
+        _bound("whole_iwae", dataset),
         tuple(Stratum(_CALLED[one][0], (_of_bound(one, dataset), _of_bound("vae", dataset))) for one in rivals),
         combine="every",
         paper_effect=reported["vae"][1] - max(reported[one][1] for one in rivals),
+        instead=(_HUNDRED, _bound("iwae", dataset)),
     )
 
 

@@ -1,11 +1,12 @@
 """Claims of Yang et al. 2020: what correlated noise of the posterior (σ = 0.9 against 0) does to what is learnt.
 
-Figure 3 shows generated digits; with σ = 0.9 "varying continuous factors leads to changing of digits". What is measured
-stands in for that: the information on the digit, in nats, of the continuous codes that Q finds in real images. The paper
-itself does not score Q's outputs. Its KL and total correlation are those of factorised posteriors at either σ (appendices B
-and D), and so are those here. The sign of what correlated noise does to the total correlation depends on that: with the
-posterior's own density, which is higher by −½ ln det Σ, it rises in β-TCVAE where it falls with factorised ones. So verdicts
-on the total correlation show both, and the paper's decides.
+Figure 3 shows generated digits; with σ = 0.9 "varying continuous factors leads to changing of digits", which is seen and not
+counted: a count takes a classifier of generated digits, whose errors on blurred ones would count as changes. What is measured
+stands in for that, and the claim says so: the information on the digit, in nats, of the continuous codes that Q finds in real
+images. The paper itself does not score Q's outputs. Its KL and total correlation are those of factorised posteriors at either
+σ (appendices B and D), and so are those here. The sign of what correlated noise does to the total correlation depends on
+that: with the posterior's own density, which is higher by −½ ln det Σ, it rises in β-TCVAE where it falls with factorised
+ones. So verdicts on the total correlation show both, and the paper's decides.
 """
 
 from __future__ import annotations
@@ -190,7 +191,8 @@ CLAIMS: tuple[Claim, ...] = (
         name="infogan-digits",
         paper=PAPER,
         where="Figure 3",
-        statement="With a correlated Q, InfoGAN's continuous codes on MNIST change the digit: Q finds more of it in them.",
+        statement="With a correlated Q, what Q reads from real MNIST images as InfoGAN's continuous codes tells more of the "
+        "digit. It stands in for what the paper sees, that varying these codes changes generated digits.",
         effect="information on the digit that Q's continuous codes of real images gain from σ = 0 to 0.9, in nats",
         region=Region(low=0.05),
         measure=Measure(_digits_in_continuous_codes, arrays=("mutual_information",)),
