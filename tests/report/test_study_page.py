@@ -246,7 +246,7 @@ def test_what_several_figures_lack_is_said_once(tmp_path: Path) -> None:
     lacking = Counter(line for chart in charts if chart.panels for line in chart.missing)
     shared = [line for line, count in lacking.items() if count > 1]
     assert shared
-    text = html.unescape(written(write_study_page(mine, tmp_path / "page.html")))
+    text = html.unescape(written(write_study_page(mine, tmp_path / "page.html", papers=["locatello2019"])))
     shown = re.sub(r'<details class="absent">.*?</details>', "", text, flags=re.DOTALL)
     for line in shared:
         assert shown.count(f">{line}</li>") == 1

@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-from hackle.core.design import CONFIGURATION, USUAL
+from hackle.core.design import CONFIGURATION, DESIGN, USUAL
 from hackle.core.notes import note_codes
 from hackle.figures import words
 from hackle.figures.chart import Frame
@@ -33,6 +34,8 @@ _NO_DOUBT = {"own", "split", "shared", "pruned", "bins", "guessed"}
 """Codes of notes that only say how a score was made: where a user's metric comes from, and which images, codes and
 kinds of factors were used."""
 _TEXT = dict.fromkeys(("dataset", "method", "architecture"), object)
+_READ = ["run", *DESIGN, "metric", "representation", "score", "reference", "protocol", "note"]
+"""The columns of the table of scores that figures read."""
 _PLAIN = {**USUAL, "architecture": "convolutional", "latents": 10}
 
 
@@ -194,26 +197,26 @@ def _absent(frame: Frame, runs: Runs, chain: Sequence[str], known: Mapping[str, 
     if len(wanted) == 1 and rest:
         yield from _absent(frame, runs, rest, {**known, column: wanted[0]})
         return
-    parts = {value: frame[settings_mask(frame, {column: value})] for value in wanted}
-    if gone := [value for value, part in parts.items() if not len(part)]:
+    having = {value: settings_mask(frame, {column: value}) for value in wanted}
+    if gone := [value for value, mask in having.items() if not mask.any()]:
         yield runs.words({**known, column: gone})
-    for value, part in parts.items():
-        if len(part) and rest:
-            yield from _absent(part, runs, rest, {**known, column: value})
+    for value, mask in having.items():
+        if rest and mask.any():
+            yield from _absent(frame[mask], runs, rest, {**known, column: value})
 
 
 def _listed(value: Any) -> list[Any]:
     return list(value) if isinstance(value, (list, tuple, set, frozenset)) else [value]
 
 
-def settings_mask(frame: Frame, where: Mapping[str, Any]) -> Frame:
+def settings_mask(frame: Frame, where: Mapping[str, Any]) -> NDArray[np.bool_]:
     """Which rows have these settings; numbers are compared up to rounding, None stands for NaN, "any" for every value."""
-    mask = pd.Series(True, frame.index)
+    mask = np.ones(len(frame), bool)
     for column, values in ((column, _listed(value)) for column, value in where.items()):
         if values == ["any"]:
             continue
         if isinstance(values[0], str):
-            mask &= frame[column].isin(values)
+            mask &= frame[column].isin(values).to_numpy(bool)
         else:
             found = frame[column].to_numpy(float)
             close = [np.isnan(found) if v is None else np.isclose(found, float(v)) for v in values]
@@ -224,11 +227,12 @@ def settings_mask(frame: Frame, where: Mapping[str, Any]) -> Frame:
 def _scored(tables: Tables, runs: Runs) -> tuple[Frame, list[str]]:
     """A row for each run with any of the scores, a column for each score and its reference, and notes on the choices
     made."""
-    scores: Frame = tables.scores
-    rows = scores[
-        scores["metric"].isin(runs.metrics) & scores["representation"].isin([runs.representation, "posterior"])
-    ]
-    rows = rows[settings_mask(rows, runs.conditions) & np.isfinite(rows["score"].to_numpy(float))]
+    asked = {"metric": runs.metrics, "representation": (runs.representation, "posterior")}
+    rows: Frame = tables.scores[_READ]
+    # The metrics leave the fewest rows, so that little is copied.
+    for conditions in (asked, runs.conditions):
+        rows = rows[settings_mask(rows, conditions)]
+    rows = rows[np.isfinite(rows["score"].to_numpy(float))]
     if not len(rows):
         # As it is for most figures of most studies, which are of one paper: what follows would find it out slowly.
         none = dict.fromkeys([*runs.metrics, *(f"reference {metric}" for metric in runs.metrics)], np.empty(0))
