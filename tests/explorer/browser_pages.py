@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, ConsoleMessage, Page, expect
 
 # The machine may be busy with other tests.
 PATIENCE = 90_000
@@ -17,6 +18,8 @@ TOURED = "localStorage.getItem('hackle-tour') ?? localStorage.setItem('hackle-to
 """A visitor who has taken the tour."""
 REFUSED = "Failed to load resource"
 """What the console says of a request that the server refused, or did not answer."""
+ANYWHERE = "http://127.0.0.1:"
+"""The addresses of all servers of tests."""
 UNNAMED = """() => {
   const seen = (node) => !node.closest("[aria-hidden=true]"), all = (what) => [...document.querySelectorAll(what)].filter(seen);
   const texts = (node) => [node.getAttribute("aria-label"), node.title, node.textContent, node.labels?.[0]?.textContent];
@@ -29,9 +32,15 @@ UNNAMED = """() => {
 
 
 def complaints_of(page: Page, address: str) -> list[str]:
-    """Errors that a page reports from now on, and what it asks of another host than the one at this address."""
+    """Errors that a page reports from now on, and what it asks of another host than the one at this address. That requests
+    are refused is no error where there are servers of tests' own."""
     found: list[str] = []
-    page.on("console", lambda message: found.append(message.text) if message.type == "error" else None)
+
+    def hear(message: ConsoleMessage) -> None:
+        if message.type == "error" and not (address == ANYWHERE and message.text.startswith(REFUSED)):
+            found.append(message.text)
+
+    page.on("console", hear)
     page.on("pageerror", lambda error: found.append(str(error)))
     page.on(
         "request",
@@ -40,29 +49,86 @@ def complaints_of(page: Page, address: str) -> list[str]:
     return found
 
 
+class Windows:
+    """Pages that tests use in turn, each by its name: a new page, for which every script is read anew, takes three times
+    as long to show a model as one that has shown one before."""
+
+    def __init__(self, browser: Browser) -> None:
+        self._browser = browser
+        self._open: dict[str, tuple[Page, list[str]]] = {}
+
+    @contextmanager
+    def lent(self, name: str, session: pytest.Session, address: str, *scripts: str, **options: Any) -> Iterator[Page]:
+        """A page of a visitor who has taken the tour, which must not complain. It begins as a new one does, since what a
+        test left there is removed, and after a failure the page itself."""
+        if name not in self._open:
+            page = self._browser.new_context(**options).new_page()
+            for script in (TOURED, *scripts):
+                page.add_init_script(script)
+            page.set_default_timeout(PATIENCE)
+            self._open[name] = page, complaints_of(page, address)
+        page, complaints = self._open[name]
+        complaints.clear()
+        failures = session.testsfailed
+        yield page
+        found = complaints.copy()
+        if found or session.testsfailed > failures:
+            page.context.close()
+            del self._open[name]
+        else:
+            _tidy(page, options.get("viewport") or VIEWPORT)
+        assert found == []
+
+
+VIEWPORT = {"width": 1280, "height": 720}
+"""Of pages for which no other is asked."""
+
+
+def _tidy(page: Page, viewport: Any) -> None:
+    """A page as a new one is, but for the scripts that it has in its cache. What it stored belongs to an address, of which
+    one that was never anywhere has none."""
+    origin = page.evaluate("location.origin")
+    page.unroute_all(behavior="ignoreErrors")
+    page.goto("about:blank")
+    if origin != "null":
+        devtools = page.context.new_cdp_session(page)
+        devtools.send("Storage.clearDataForOrigin", {"origin": origin, "storageTypes": "all"})
+        devtools.detach()
+    page.emulate_media(color_scheme="light", reduced_motion="no-preference")
+    page.set_viewport_size(viewport)
+    page.mouse.move(0, 0)
+
+
+@pytest.fixture(scope="session")
+def windows(browser: Browser) -> Windows:
+    return Windows(browser)
+
+
 @pytest.fixture
-def page(browser: Browser, address: str) -> Iterator[Page]:
+def page(windows: Windows, address: str, request: pytest.FixtureRequest) -> Iterator[Page]:
     """A page that must not complain."""
-    context = browser.new_context(viewport={"width": 1280, "height": 800}, accept_downloads=True, base_url=address)
-    page = context.new_page()
-    page.add_init_script(TOURED)
-    page.set_default_timeout(PATIENCE)
-    complaints = complaints_of(page, address)
-    yield page
-    context.close()
-    assert complaints == []
+    options = {"viewport": {"width": 1280, "height": 800}, "accept_downloads": True, "base_url": address}
+    with windows.lent("page", request.session, address, **options) as page:
+        yield page
 
 
 @pytest.fixture
-def elsewhere(browser: Browser) -> Iterator[Page]:
+def elsewhere(windows: Windows, request: pytest.FixtureRequest) -> Iterator[Page]:
     """A page for servers of a test's own, where refusals are expected."""
+    with windows.lent("elsewhere", request.session, ANYWHERE) as page:
+        yield page
+
+
+@pytest.fixture
+def unused(browser: Browser) -> Iterator[Page]:
+    """A page that no test has used and none will use, for servers of a test's own."""
     page = browser.new_page()
     page.add_init_script(TOURED)
     page.set_default_timeout(PATIENCE)
-    complaints = complaints_of(page, "http://127.0.0.1:")
+    complaints = complaints_of(page, ANYWHERE)
     yield page
     page.close()
-    assert [text for text in complaints if not text.startswith(REFUSED)] == []
+    assert complaints == []
 
 
 def names(page: Page) -> list[str]:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from browser_pages import PATIENCE, UNNAMED, complaints_of, open_model
+from browser_pages import PATIENCE, UNNAMED, Windows, complaints_of, open_model
 from playwright.sync_api import Browser, Page, expect
 
 AXE = (Path(__file__).parent / "vendor" / "axe.min.js").read_text(encoding="utf-8")
@@ -60,11 +60,12 @@ def refused(page: Page, place: str = "html") -> list[str]:
 
 
 @pytest.fixture
-def seen(page: Page) -> Page:
+def seen(windows: Windows, address: str, request: pytest.FixtureRequest) -> Iterator[Page]:
     """A page with axe-core in it, whose colours change at once."""
-    page.add_init_script(AXE)
-    page.emulate_media(reduced_motion="reduce")
-    return page
+    options = {"viewport": {"width": 1280, "height": 800}, "base_url": address}
+    with windows.lent("seen", request.session, address, AXE, **options) as page:
+        page.emulate_media(reduced_motion="reduce")
+        yield page
 
 
 def test_the_list_and_comparisons(seen: Page, ids: dict[str, str]) -> None:

@@ -67,17 +67,18 @@ def test_a_run_keeps_its_name_while_the_list_moves_sideways(page: Page, width: i
     assert found == [[0, 0]] * 6
 
 
-def test_the_list_comes_first_and_once(page: Page, ids: dict[str, str]) -> None:
+def test_the_list_comes_first_and_once(unused: Page, address: str, ids: dict[str, str]) -> None:
     """The list is asked for before the scripts that draw it are there, and what other views need comes with them."""
     requests: list[str] = []
-    page.on("request", lambda request: requests.append(request.url.rsplit(":", 1)[1].partition("/")[2]))
-    page.goto("/")
-    page.wait_for_selector(".runs tbody tr[data-id]")
-    page.wait_for_function("() => performance.getEntriesByType('resource').some(one => one.name.endsWith('tour.js'))")
+    unused.on("request", lambda request: requests.append(request.url.rsplit(":", 1)[1].partition("/")[2]))
+    unused.goto(address)
+    unused.wait_for_selector(".runs tbody tr[data-id]")
+    unused.wait_for_function("() => performance.getEntriesByType('resource').some(one => one.name.endsWith('tour.js'))")
     assert requests.count("api/runs?") == 1
     assert requests.index("api/runs?") < requests.index("js/glossary.js")
     assert not [path for path in requests if path in ("js/run.js", "css/model.css", "css/findings.css")]
-    open_model(page, ids)
+    unused.goto(f"{address}/#/run/{ids['beta']}")
+    unused.wait_for_selector(".tool[data-drawn]")
     assert {"js/run.js", "css/model.css", "css/findings.css"} <= set(requests)
     assert requests.count("api/runs?") == 1
 
@@ -153,29 +154,29 @@ def later(page: Page) -> None:
     page.clock.fast_forward(11_000)
 
 
-def test_the_list_follows_the_folder(elsewhere: Page, served: Path, tmp_path: Path, visit: Any) -> None:
+def test_the_list_follows_the_folder(unused: Page, served: Path, tmp_path: Path, visit: Any) -> None:
     place = copied(served, tmp_path / "runs", "training", "broken")
     client = visit(create_app(place))
-    elsewhere.clock.install()
-    elsewhere.goto(str(client.base_url))
-    expect(elsewhere.get_by_text("2 runs")).to_be_visible()
-    elsewhere.get_by_label("Compare training").focus()
+    unused.clock.install()
+    unused.goto(str(client.base_url))
+    expect(unused.get_by_text("2 runs")).to_be_visible()
+    unused.get_by_label("Compare training").focus()
     copied(served, place, "beta", "plain")
-    later(elsewhere)
-    expect(elsewhere.get_by_text("4 runs")).to_be_visible()
-    expect(elsewhere.get_by_label("Compare training")).to_be_focused()
+    later(unused)
+    expect(unused.get_by_text("4 runs")).to_be_visible()
+    expect(unused.get_by_label("Compare training")).to_be_focused()
     # Scores that come later have columns, and the list is sorted by the first of them.
-    expect(elsewhere.locator("th[aria-sort=descending]")).to_have_text("MIG")
-    expect(elsewhere.get_by_label("method").locator("option")).to_have_count(3)
-    elsewhere.get_by_label("Compare plain").check()
+    expect(unused.locator("th[aria-sort=descending]")).to_have_text("MIG")
+    expect(unused.get_by_label("method").locator("option")).to_have_count(3)
+    unused.get_by_label("Compare plain").check()
     for name in ("training", "broken", "beta", "plain"):
         shutil.rmtree(place / name)
-    later(elsewhere)
-    expect(elsewhere.get_by_text("No run is here any more")).to_be_visible()
-    expect(elsewhere.locator(".tools .button.primary")).to_be_hidden()
+    later(unused)
+    expect(unused.get_by_text("No run is here any more")).to_be_visible()
+    expect(unused.locator(".tools .button.primary")).to_be_hidden()
     shutil.rmtree(place)
-    later(elsewhere)
-    expect(elsewhere.locator("#notice")).to_contain_text("cannot be read any more")
+    later(unused)
+    expect(unused.locator("#notice")).to_contain_text("cannot be read any more")
 
 
 def test_a_deleted_run_ends_its_curves(elsewhere: Page, served: Path, tmp_path: Path, visit: Any) -> None:
