@@ -23,6 +23,11 @@ from made_up_outcomes import made_up
 from train.test_fleet import small_run
 
 
+def laid_out(page: Page) -> None:
+    """Two frames later, when what was drawn in the first has its place."""
+    page.evaluate("new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))")
+
+
 @pytest.mark.parametrize("width", [1280, 375])
 def test_nothing_is_wider_than_the_screen(page: Page, ids: dict[str, str], width: int) -> None:
     page.set_viewport_size({"width": width, "height": 740})
@@ -35,6 +40,7 @@ def test_nothing_is_wider_than_the_screen(page: Page, ids: dict[str, str], width
     }.items():
         page.goto(f"/{place}")
         page.wait_for_selector(wait)
+        laid_out(page)
         assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, place
 
 
@@ -46,7 +52,7 @@ def test_menus_open_on_the_screen(page: Page, ids: dict[str, str], width: int) -
         page.wait_for_selector(wait)
         page.locator(".menu summary").click()
         # It is moved to where it fits right after it has opened.
-        page.evaluate("new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))")
+        laid_out(page)
         box = page.locator(".menu .choices").bounding_box()
         assert box is not None
         assert box["x"] >= 0
