@@ -28,7 +28,7 @@ def laid_out(page: Page) -> None:
     page.evaluate("new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))")
 
 
-@pytest.mark.parametrize("width", [1280, 375])
+@pytest.mark.parametrize("width", [1280, 1000, 390])
 def test_nothing_is_wider_than_the_screen(page: Page, ids: dict[str, str], width: int) -> None:
     page.set_viewport_size({"width": width, "height": 740})
     for place, wait in {
@@ -42,6 +42,11 @@ def test_nothing_is_wider_than_the_screen(page: Page, ids: dict[str, str], width
         page.wait_for_selector(wait)
         laid_out(page)
         assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, place
+    page.goto(f"/#/run/{ids['beta']}/captured")
+    page.wait_for_selector(".tops canvas")
+    laid_out(page)
+    # The last column of the scores, their references, is in sight.
+    assert page.locator(".scores .wide").evaluate("table => table.scrollWidth - table.clientWidth") <= 0
 
 
 @pytest.mark.parametrize("width", [1280, 900, 700, 375])

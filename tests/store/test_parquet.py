@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -167,6 +168,27 @@ def test_a_damaged_or_forged_table_is_refused_in_a_sentence(
         read(tmp_path / "out")
     assert "\n" not in str(caught.value)
     assert len(str(caught.value)) < 700
+    # The file at fault is named, and no other.
+    assert set(re.findall(r"(\w+)\.parquet", str(caught.value))) == {name}
+
+
+@pytest.mark.parametrize("name", parquet.TABLES)
+@pytest.mark.parametrize("field", [2, 3], ids=["uncompressed", "compressed"])
+def test_a_page_that_claims_two_gigabytes_is_refused(study: Path, tmp_path: Path, name: str, field: int) -> None:
+    """A page begins with its kind and its two sizes as Thrift writes them: numbers in zigzag, seven bits to a byte."""
+    export(study, tmp_path / "out")
+    path = tmp_path / "out" / f"{name}.parquet"
+    data, at = path.read_bytes(), 4
+    fields = []
+    for _ in range(3):
+        end = next(place for place in range(at + 1, at + 8) if data[place] < 128) + 1
+        fields.append(data[at:end])
+        at = end
+    assert [one[0] for one in fields] == [0x15] * 3
+    fields[field - 1] = b"\x15\xfe\xff\xff\xff\x0f"
+    path.write_bytes(data[:4] + b"".join(fields) + data[at:])
+    with pytest.raises(StoreError, match=rf"{name}\.parquet"):
+        read(tmp_path / "out")
 
 
 def test_a_record_nested_beyond_reading_is_refused(study: Path, tmp_path: Path) -> None:

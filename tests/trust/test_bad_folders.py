@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from hostile_folders import SCORES, Visitor, changed, content, good_folder, small
+from safetensors.torch import load_file, save_file
 
 import hackle
 from hackle.core.records import record_hash
@@ -27,6 +29,16 @@ pytest.importorskip("httpx")
 
 from hackle.explorer import create_app
 from hackle.explorer.catalogue import Catalogue
+
+
+def of_type(kind: torch.dtype) -> Callable[[Path], object]:
+    """Weights as other numbers than networks are saved as."""
+
+    def damage(folder: Path) -> None:
+        path = folder / "weights.safetensors"
+        save_file({name: value.to(kind) for name, value in load_file(path).items()}, path)
+
+    return damage
 
 
 def put(name: str, text: str) -> Callable[[Path], object]:
@@ -105,6 +117,9 @@ WEIGHTS = {
     "another shape": set_field("shape", [16, 16, 3]),
     "no tensors": put("weights.safetensors", "hello"),
     "a header of 2⁶³ bytes": lambda folder: (folder / "weights.safetensors").write_bytes(b"\xff" * 8 + b"{}"),
+    "truth values": of_type(torch.bool),
+    "complex numbers": of_type(torch.complex64),
+    "64 bits": of_type(torch.float64),
 }
 BAD_SCORES = {
     "an object": {"metric": "mig"},

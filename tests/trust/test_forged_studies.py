@@ -169,3 +169,37 @@ def test_claims_and_figures_leave_out_odd_arrays(tmp_path: Path, odd: np.ndarray
     assert not read(tmp_path).array("mutual_information"), "figures read these"
     found = {one.claim.name: one for one in judge(read(tmp_path))}
     assert found["udr-follows-supervised-scores"].evidence.runs
+
+
+@pytest.mark.parametrize(
+    ("dtype", "shape"),
+    [
+        ("|O", "4"),
+        ("|V32", "1"),
+        ("<f4", "4611686018427387904,4"),
+        ("<f4", "99999999999999999999"),
+        ("<f4", "-1,-1"),
+        ("<f4", "9" * 5000),
+        ("<f4,<f4", "4"),
+        ("no type", "8"),
+    ],
+)
+@pytest.mark.parametrize("table", ["arrays", "curves"])
+def test_an_array_of_objects_or_of_a_shape_that_it_has_not_is_refused(
+    tmp_path: Path, table: str, dtype: str, shape: str
+) -> None:
+    with Store.create_or_open(tmp_path, "theirs") as store:
+        curves = {"step": np.arange(1, 9), "kl": np.ones(8)}
+        store.add(Outcome(small(), "done", scores=SCORES, curves=curves, arrays={"kl": np.zeros(8, np.float32)}))
+    with closing(sqlite3.connect(tmp_path / "results.sqlite")) as connection:
+        connection.execute(f"UPDATE {table} SET dtype = ?, shape = ? WHERE name = 'kl'", (dtype, shape))
+        connection.commit()
+    tables = read(tmp_path)
+    look = tables.array if table == "arrays" else tables.curve
+    # Refused in words, or left out as what no study keeps.
+    refused = ""
+    try:
+        refused = "taken" if len(look("kl")) else ""
+    except StoreError as error:
+        refused = str(error)
+    assert refused == "" or "results.sqlite" in refused

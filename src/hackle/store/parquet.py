@@ -121,26 +121,27 @@ def _writer(pq: Any, path: Path, schema: pa.Schema) -> Any:
 
 def open_in_memory(folder: Path) -> sqlite3.Connection:
     """A store in memory with the results of a folder's tables. Each reader has its own; the tables are read once."""
-    with damaged_files(folder):
-        stamps = tuple((path.stat().st_mtime_ns, path.stat().st_size) for path in files(folder))
-        kept = _read(folder.resolve(), stamps)
-        connection = connect(Path(":memory:"))
-        kept.backup(connection)
+    stamps = []
+    for path in files(folder):
+        with _readable(path):
+            stamps.append((path.stat().st_mtime_ns, path.stat().st_size))
+    kept = _read(folder.resolve(), tuple(stamps))
+    connection = connect(Path(":memory:"))
+    kept.backup(connection)
     return connection
 
 
 @contextmanager
-def damaged_files(folder: Path) -> Iterator[None]:
-    """Whatever goes wrong in reading the tables of a folder, as one sentence."""
+def _readable(path: Path) -> Iterator[None]:
+    """Whatever goes wrong in reading a table, as one sentence that names it."""
     import pyarrow as pa
 
     try:
-        with undamaged(folder / "runs.parquet"):
+        with undamaged(path):
             yield
     except (pa.ArrowException, OSError) as error:
         reason = str(error).partition("\n")[0][:200]
-        path = folder / "runs.parquet"
-        raise StoreError(f"the Parquet tables in {folder} cannot be read ({reason}); {damage_advice(path)}") from error
+        raise StoreError(f"{path} cannot be read ({reason}); {damage_advice(path)}") from error
 
 
 @lru_cache(maxsize=2)
@@ -150,8 +151,10 @@ def _read(folder: Path, stamps: Any) -> sqlite3.Connection:
     connection = connect(Path(":memory:"))
     create_tables(connection, "")
     connection.execute("BEGIN")
-    for insert in (_runs, _scores, _curves, _factors, _arrays):
-        room = insert(connection, folder, room)
+    inserts = {"runs": _runs, "scores": _scores, "curves": _curves, "factors": _factors, "arrays": _arrays}
+    for name, insert in inserts.items():
+        with _readable(folder / f"{name}.parquet"):
+            room = insert(connection, folder, room)
     connection.execute("COMMIT")
     return connection
 

@@ -26,6 +26,8 @@ _SCALE = "#scale"
 """Ends the name of the scales of a tensor that is stored in bytes."""
 _WHOLE = 4_096
 """Tensors of fewer numbers are not stored in bytes."""
+_NO_WEIGHTS = ("BOOL", "F64", "C64", "C128")
+"""Types of numbers, as files of tensors name them, that weights do not have: training computes in float32."""
 _MOST_HEADER = 16 * 2**20
 """The most bytes of the header of a file of weights."""
 
@@ -93,13 +95,20 @@ def _expanded(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
 
 
 def shapes_in(path: Path) -> dict[str, tuple[int, ...]]:
-    """The shape of every tensor in a file of weights; only the header is read."""
+    """The shape of every tensor in a file of weights; only the header is read. Numbers that no network is saved as, such as
+    complex ones, which would silently become others, are refused."""
     with path.open("rb") as file:
         if int.from_bytes(file.read(8), "little") > _MOST_HEADER:
             raise SafetensorError(f"its header has more than {_MOST_HEADER:,} bytes")
     with safe_open(path, framework="pt") as file:
         names = [name for name in file.keys() if not name.endswith(_SCALE)]  # noqa: SIM118
-        return {name: tuple(file.get_slice(name).get_shape()) for name in names}
+        parts = {name: file.get_slice(name) for name in names}
+        for name, part in parts.items():
+            if part.get_dtype() in _NO_WEIGHTS:
+                raise SafetensorError(
+                    f"{name} holds numbers of type {part.get_dtype()}; expected float32 or fewer bits"
+                )
+        return {name: tuple(part.get_shape()) for name, part in parts.items()}
 
 
 def left_out_of(path: Path) -> tuple[str, ...]:
