@@ -29,6 +29,11 @@ ROOMS = FactorGrid(
 """The factors of 3D Shapes."""
 SMALL = FactorGrid([Factor("a", 4), Factor("b", 5), Factor("c", 3, "categorical", words=("red", "green", "blue"))])
 
+NAMED = FactorGrid(
+    [Factor("shape", 2, "categorical"), *(Factor(*one) for one in zip(SPRITES.names[1:], (3, 4, 5, 5), strict=True))]
+)
+"""A set of one's own with the names of dSprites' factors and fewer values, for which its conditions mean nothing."""
+
 
 def joint(grid: FactorGrid, drawing: Drawing, first: int, second: int) -> np.ndarray:
     """The probabilities of two factors' values."""
@@ -104,6 +109,8 @@ def test_a_continuous_factor_is_scaled_by_its_numbers_and_left_out_rows_weigh_no
         (ROOMS, "floor_hue>=#5", len(ROOMS) // 2),
         (SMALL, "a=0 & b>=#3 | c!=red & a=3", 6 + 10),
         (SMALL, "c=green & b<2 & b>0", 4),
+        (NAMED, "element", 1 * 1 * 1 * 1 * 1),
+        (NAMED, "range", 3 * 4 * 5 * 2),
         (SMALL, "range", 8),
         (SMALL, "element", 1),
     ],
@@ -179,7 +186,7 @@ def test_a_rule_that_needs_other_factors_says_so(rule: str) -> None:
 
 @pytest.mark.parametrize("left_out", ["random", "element", "instance=3"])
 def test_images_without_factors_have_no_combinations_to_leave_out(left_out: str) -> None:
-    with pytest.raises(RegimeError, match="this data set has none that are observed and vary"):
+    with pytest.raises(RegimeError, match="this data set has none that are observed and vary; give its images labels"):
         training_rows(FactorGrid([Factor("instance", 9, observed=False)]), left_out)
 
 

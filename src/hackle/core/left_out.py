@@ -24,20 +24,25 @@ TRAINED = 0.3
 """The share of the combinations that Schott et al. train on."""
 _HUES = "object_hue>=#8 & wall_hue>=#8 & floor_hue>=#8"
 _MONTERO = {
-    ("shape", "scale", "orientation", "x", "y"): {
-        "element": "shape=#1 & scale>0.6 & orientation>#13 & orientation<#26 & x>0.66 & y>0.66",
-        "range": "shape=#0 & x>0.5",
+    (("shape", 3), ("scale", 6), ("orientation", 40), ("x", 32), ("y", 32)): {
+        "element": "shape=#1 & scale>#1 & orientation>#13 & orientation<#26 & x>#20 & y>#20",
+        "range": "shape=#0 & x>#15",
     },
-    ("floor_hue", "wall_hue", "object_hue", "scale", "shape", "orientation"): {
-        "element": f"{_HUES} & scale>=1.1 & shape=#1 & orientation>20",
+    (("floor_hue", 10), ("wall_hue", 10), ("object_hue", 10), ("scale", 8), ("shape", 4), ("orientation", 15)): {
+        "element": f"{_HUES} & scale>=#5 & shape=#1 & orientation>#11",
         "range": "shape=#3 & object_hue>=#5",
     },
-    ("color", "shape", "size", "camera_height", "background", "horizontal", "vertical"): {
+    (
+        *(("color", 6), ("shape", 6), ("size", 2), ("camera_height", 3), ("background", 3)),
+        *(("horizontal", 40), ("vertical", 40)),
+    ): {
         "element": "color=#5 & shape=#2 & size=#1 & camera_height=#1 & background=#1 & horizontal>#35 & vertical>#35",
         "range": "shape=#2 & horizontal<#20",
     },
 }
-"""The conditions of Montero et al. for the data sets with these factors. The angles are 2π/3 and 4π/3."""
+"""The conditions of Montero et al., in class numbers, for the data sets whose factors have these names and numbers of values.
+Of dSprites: scale > 0.6, orientation between 2π/3 and 4π/3, x and y > 0.66; x > 0.5. Of 3D Shapes: hues ≥ 0.8, scale ≥ 1.1,
+orientation > 20°; object hue ≥ 0.5."""
 _MOST_LISTED, _LONGEST = 20, 60
 """The most names of values in a message, and the most letters of each."""
 _SIGN = re.compile("<=|>=|!=|=|<|>")
@@ -77,7 +82,7 @@ def _trained(grid: FactorGrid, left_out: str) -> Mask:
     if not scored_factors(grid):
         raise RegimeError(
             f"drawing.left_out is {left_out!r}, which chooses images by their factors, and this data set has none that are "
-            "observed and vary"
+            "observed and vary; give its images labels, or leave drawing.left_out empty"
         )
     if name in RULES and len(arguments) > (most := 2 if name == "random" else 0):
         takes = "a share and a seed" if most else "nothing"
@@ -236,7 +241,7 @@ def _composition(grid: FactorGrid) -> Mask:
 
 
 def _montero(grid: FactorGrid, rule: str) -> Mask | None:
-    known = _MONTERO.get(tuple(factor.name for factor in grid.factors if factor.observed))
+    known = _MONTERO.get(tuple((factor.name, factor.size) for factor in grid.factors if factor.observed))
     return None if known is None else _condition(grid, known[rule])
 
 

@@ -143,6 +143,11 @@ def correlated_columns(grid: FactorGrid, correlated: str) -> list[tuple[int, int
     """
     scored = scored_factors(grid)
     found: list[tuple[int, int, bool]] = []
+    if correlated and not scored:
+        raise RegimeError(
+            f"drawing.correlated is {correlated!r}, but this data set has no factors that are observed and vary; give its "
+            "images labels, or leave drawing.correlated empty"
+        )
     for pair in correlated.split(",") if correlated else ():
         left, tilde, right = (part.strip() for part in pair.partition("~"))
         if not (left and tilde and right):
@@ -167,9 +172,14 @@ def correlated_columns(grid: FactorGrid, correlated: str) -> list[tuple[int, int
         found += [(first, other, inverse) for other in others]
     for (a, b, _), (c, d, _) in combinations(found, 2):
         if {a, b} == {c, d}:
-            raise RegimeError(f"drawing.correlated is {correlated!r}, which has {grid.names[a]}~{grid.names[b]} twice")
+            raise RegimeError(
+                f"drawing.correlated is {correlated!r}, which has {grid.names[a]}~{grid.names[b]} twice; leave out one of them"
+            )
     if any(a == b for a, b, _ in found):
-        raise RegimeError(f"drawing.correlated is {correlated!r}, which pairs a factor with itself")
+        raise RegimeError(
+            f"drawing.correlated is {correlated!r}, which pairs a factor with itself; expected two of "
+            f"{', '.join(grid.names[column] for column in scored)}"
+        )
     return found
 
 
@@ -247,7 +257,10 @@ def labelled_images(grid: FactorGrid, labels: Labels, left_out: str = "") -> Lab
     columns = scored_factors(grid)
     eligible = np.flatnonzero(training_rows(grid, left_out))
     if not columns:
-        raise RegimeError("labels are values of factors, and this data set has none that are observed and vary")
+        raise RegimeError(
+            "labels are values of factors, and this data set has none that are observed and vary; give its images labels, or "
+            "set labels.images to 0 and choose a method without them"
+        )
     if labels.images > len(eligible):
         raise RegimeError(
             f"labels.images is {labels.images:,}, but training has {len(eligible):,} images to draw them from; expected at "
