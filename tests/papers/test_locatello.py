@@ -12,9 +12,15 @@ from claims.synthetic import Run, sweep, tables
 from hackle.claims import CLAIMS, Judgement, View, judge
 from hackle.claims.agreement import agreement, magnitude
 from hackle.claims.measures import log_difference
-from hackle.claims.statistics import Units, mean_of
+from hackle.claims.statistics import Units, mean_of, variance_shares
 from hackle.papers.locatello2019.claims import DATASETS, DOWNSTREAM, METHODS, METRICS, TRIO
-from hackle.papers.locatello2019.transfer import agreement_of_datasets, bootstrap, share_of_the_best_method, swept
+from hackle.papers.locatello2019.transfer import (
+    agreement_of_datasets,
+    bootstrap,
+    share_of_the_best_method,
+    strength_minus_method,
+    swept,
+)
 from hackle.store.tables import Tables
 from papers.world_locatello import STRENGTHS, draw
 
@@ -264,6 +270,15 @@ def test_a_little_above_samples_is_not_much_above() -> None:
         },
     )
     assert verdict(made, "means-above-samples").verdict == "does not hold"
+
+
+def test_variance_of_settings_lies_between_strengths_or_between_methods() -> None:
+    """The shares of the medians' variance, one data set and metric at a time, as an analysis of variance has them."""
+    scores = np.random.default_rng(1).normal(size=(2, 3, 5, 6)) + np.array([0, 0, 0, 1, 1, 1])
+    names = ["a"] * 3 + ["b"] * 3
+    shares = [variance_shares(metric[None], names) for dataset in np.median(scores, axis=2) for metric in dataset]
+    expected = np.mean([part.strength - part.method for part in shares])
+    assert strength_minus_method(scores, names) == pytest.approx(expected)
 
 
 def test_one_wild_seed_does_not_hide_what_transfers() -> None:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from hackle.claims.measures import Measure, common_sweeps
-from hackle.claims.statistics import Floats, Units, jackknife, variance_shares
+from hackle.claims.statistics import Floats, Units, jackknife
 from hackle.claims.view import Condition, Data
 from hackle.information.ranks import rank_correlations, spearman_matrix
 
@@ -118,8 +118,18 @@ def of_settings(scores: Floats) -> Floats:
 def strength_minus_method(scores: Floats, methods: list[str]) -> float:
     """How much more of the settings' variance lies between strengths of a method than between methods, mean over data sets
     and metrics."""
-    shares = [variance_shares(metric[None], methods) for dataset in of_settings(scores) for metric in dataset]
-    return float(np.nanmean([part.strength - part.method for part in shares]))
+    columns, names = of_settings(scores).reshape(-1, scores.shape[3]), np.asarray(methods)
+    means = np.empty_like(columns)
+    for name in np.unique(names):
+        means[:, names == name] = columns[:, names == name].mean(axis=1, keepdims=True)
+    within, between = (
+        ((columns - means) ** 2).sum(axis=1),
+        ((means - columns.mean(axis=1, keepdims=True)) ** 2).sum(axis=1),
+    )
+    total = within + between
+    if not (total > 0).any():
+        return float("nan")
+    return float(((within - between)[total > 0] / total[total > 0]).mean())
 
 
 def share_of_the_best_method(scores: Floats, methods: list[str]) -> float:
