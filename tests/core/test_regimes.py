@@ -85,6 +85,8 @@ def test_several_pairs_multiply_and_a_confounder_is_paired_with_all() -> None:
     plain = row_weights(SMALL, Drawing("a~b", 0.3)) * row_weights(SMALL, Drawing("c~b", 0.3))
     np.testing.assert_allclose(row_weights(SMALL, Drawing("a~b,c~b", 0.3)), plain / plain.sum(), rtol=1e-12)
     np.testing.assert_allclose(row_weights(SMALL, Drawing("b~*", 0.3)), plain / plain.sum(), rtol=1e-12)
+    inverse = row_weights(SMALL, Drawing("b~-a,b~-c", 0.3))
+    np.testing.assert_allclose(row_weights(SMALL, Drawing("b~-*", 0.3)), inverse, rtol=1e-12)
 
 
 def test_a_continuous_factor_is_scaled_by_its_numbers_and_left_out_rows_weigh_nothing() -> None:

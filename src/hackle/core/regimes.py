@@ -155,12 +155,10 @@ def correlated_columns(grid: FactorGrid, correlated: str) -> list[tuple[int, int
                 f"drawing.correlated is {correlated!r}, in which {pair.strip()!r} is no pair; expected two factors as x~y, "
                 "several pairs as x~y,shape~scale, x~-y for inverse, or x~* for x with every other"
             )
-        inverse = right.startswith("-")
+        inverse, other = right.startswith("-"), right.removeprefix("-")
         try:
             first = grid.column(left)
-            others = (
-                [column for column in scored if column != first] if right == "*" else [grid.column(right.lstrip("-"))]
-            )
+            others = [column for column in scored if column != first] if other == "*" else [grid.column(other)]
         except FactorError as error:
             raise RegimeError(f"drawing.correlated is {correlated!r}: {error}") from error
         for column in (first, *others):
@@ -169,7 +167,7 @@ def correlated_columns(grid: FactorGrid, correlated: str) -> list[tuple[int, int
                     f"drawing.correlated is {correlated!r}, but {grid.names[column]} is not observed or has one value only; "
                     f"expected among {', '.join(grid.names[each] for each in scored)}"
                 )
-        found += [(first, other, inverse) for other in others]
+        found += [(first, column, inverse) for column in others]
     for (a, b, _), (c, d, _) in combinations(found, 2):
         if {a, b} == {c, d}:
             raise RegimeError(
