@@ -1,8 +1,12 @@
 """Sparse and memory-mapped codes: the scores of the same codes as a dense array, in blocks, within memory, with progress."""
 
+from functools import partial
+
 import numpy as np
 import pytest
+import torch
 from scipy import sparse
+from scipy.stats import spearmanr
 from sklearn.svm import LinearSVC
 
 from hackle.core import code_table
@@ -11,16 +15,25 @@ from hackle.information import bin_codes, discrete_mutual_information
 from hackle.information.binned import CrowdedBinWarning
 from hackle.metrics import (
     MetricError,
+    dci,
+    dci_importance,
     dcimig_score,
+    gaussian_total_correlation,
     infomec_scores,
     irs_score,
+    mcc_matrix,
+    mcc_score,
     mig_score,
     mig_sup_score,
     modularity_score,
     sap_matrix,
     sap_score,
 )
+from hackle.metrics.checks import standardise
+from hackle.metrics.large_linear import fit_large_machine
+from hackle.metrics.linear import fit_l1_machines
 from hackle.metrics.mig import binned_information
+from hackle.metrics.standardised import StandardisedCodes
 
 RNG = np.random.default_rng(0)
 SIZES = (2, 3, 5)
@@ -46,6 +59,8 @@ SCORES = {
     "dcimig": dcimig_score,
     "modularity": modularity_score,
     "sap": sap_score,
+    "mcc": partial(mcc_score, kinds="ordinal"),
+    "mcc of ranks": partial(mcc_score, kinds="ordinal", correlation="spearman"),
 }
 
 
@@ -110,6 +125,62 @@ def test_continuous_factors_and_test_rows_of_sparse_codes():
     kept = sparse.csr_array(CODES)
     found = sap_matrix(kept[:250], numbers[:250], test=(kept[250:], numbers[250:]), kinds=kinds)
     np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+def test_ranks_of_sparse_codes_are_spearmans():
+    expected = np.abs(np.asarray(spearmanr(CODES[:, :-3], FACTORS)[0])[:57, 57:])
+    found = mcc_matrix(sparse.csr_array(CODES), FACTORS, correlation="spearman", kinds="ordinal")
+    np.testing.assert_allclose(found[:57], expected, atol=1e-12)
+    np.testing.assert_array_equal(found[[-2, -3]], 0.0)
+
+
+@pytest.mark.parametrize("predictor", ["l1-svm", "lasso"])
+def test_linear_importances_of_many_codes_are_those_of_few(predictor, mapped, monkeypatch):
+    numbers = np.column_stack([FACTORS, CODES[:, 4] + RNG.normal(size=len(CODES))])
+    shared = {"kinds": ("categorical", "ordinal", "ordinal", "continuous"), "predictor": predictor}
+    monkeypatch.setattr(dci, "FEW_CODES", 100)
+    expected = dci_importance(CODES[:300], numbers[:300], test=(CODES[300:], numbers[300:]), **shared)
+    monkeypatch.setattr(dci, "FEW_CODES", 10)
+    for codes in (CODES, sparse.csr_array(CODES), mapped):
+        found = dci_importance(codes[:300], numbers[:300], test=(codes[300:], numbers[300:]), **shared)
+        # scikit-learn stops its Lasso at a gap of 1e-6.
+        np.testing.assert_allclose(found.matrix, expected.matrix, atol=1e-6)
+        np.testing.assert_allclose(found.informativeness, expected.informativeness, atol=1e-6)
+
+
+def test_machines_reach_the_minimum_with_more_codes_than_rows_near_their_margins():
+    """Perfectly separable classes: the Hessian over the rows with margins below 1 is singular on the way."""
+    rng = np.random.default_rng(3)
+    classes = rng.integers(0, 2, 150)
+    codes = rng.gamma(2.0, size=(150, 80)) * (rng.random((150, 80)) < 0.2)
+    codes[:, 0] += 2.0 * classes
+    exact = fit_l1_machines(standardise(codes, codes)[0], classes)
+    table = StandardisedCodes(code_table.CodeTable(sparse.csr_array(codes)), np.ones(80, dtype=bool))
+    found = fit_large_machine(table, torch.from_numpy(2.0 * classes - 1))
+    np.testing.assert_allclose(found.weights, exact.weights[0], atol=1e-6)
+    assert float(found.intercept) == pytest.approx(exact.intercepts[0], abs=1e-6)
+
+
+def test_dense_codes_beyond_the_limit_are_read_again_for_every_product(monkeypatch, mapped):
+    kept = np.ones(CODES.shape[1], dtype=bool)
+    kept[[-2, -3]] = False
+    held = StandardisedCodes(code_table.CodeTable(CODES), kept)
+    monkeypatch.setattr("hackle.metrics.standardised.DENSE", 1_000)
+    read = StandardisedCodes(code_table.CodeTable(mapped), kept)
+    weights = torch.from_numpy(RNG.normal(size=int(kept.sum())))
+    np.testing.assert_allclose(read.times(weights), held.times(weights), atol=1e-12)
+    rows, numbers = torch.arange(7, 90, 3), torch.from_numpy(RNG.normal(size=28))
+    np.testing.assert_allclose(
+        read.rows(rows).transposed_times(numbers), held.rows(rows).transposed_times(numbers), atol=1e-12
+    )
+
+
+def test_gaussian_total_correlation_of_fewer_rows_than_codes_is_that_of_the_covariance():
+    codes = RNG.normal(size=(30, 50)) @ RNG.normal(size=(50, 50))
+    covariance = np.cov(codes, rowvar=False) + 1e-5 * np.eye(50)
+    expected = 0.5 * (np.log(np.diag(covariance)).sum() - np.linalg.slogdet(covariance)[1])
+    assert gaussian_total_correlation(codes) == pytest.approx(expected, rel=1e-9)
+    assert gaussian_total_correlation(sparse.csr_array(codes)) == pytest.approx(expected, rel=1e-9)
 
 
 def test_a_crowded_bin_is_noticed_among_zeros():

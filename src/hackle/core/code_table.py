@@ -87,10 +87,8 @@ class CodeTable:
         return 2
 
     @property
-    def entries(self) -> int:
-        """The number of entries, about: of some rows of a sparse matrix, their share of all."""
-        whole = self._source.nnz if self._sparse else self._source.shape[0] * self._source.shape[1]
-        return -(-whole * len(self) // max(self._source.shape[0], 1))
+    def is_sparse(self) -> bool:
+        return self._sparse
 
     def _rows_at(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
         return places if self._rows is None else self._rows[places]

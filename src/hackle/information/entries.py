@@ -5,6 +5,7 @@ A column's rows without an entry are zero. They are never listed: what they add 
 
 from __future__ import annotations
 
+from copy import copy
 from typing import NamedTuple
 
 import numpy as np
@@ -95,6 +96,36 @@ class Scale(NamedTuple):
         return ((entries.values - low) / spread - mean) / deviation, (
             -self.low / self.spread - self.mean
         ) / self.deviation
+
+
+def correlations(entries: Entries, values: Tensor, zero: Tensor, numbers: Tensor) -> Tensor:
+    """The correlation, (width,), of standardised codes, as `Scale.apply` gives them, and a standardised factor (n,)."""
+    of_entries = entries.of_rows(numbers)
+    listed = entries.sums(of_entries)
+    return (entries.sums(values * of_entries) + zero * (numbers.sum() - listed)) / entries.height
+
+
+def ranked(entries: Entries) -> Entries:
+    """Each column's ranks in place of its values, ties sharing their mean, minus the rank of zeros that have no entry."""
+    places = torch.arange(entries.width, device=entries.device)
+    value = torch.cat([entries.values, torch.zeros_like(places, dtype=entries.values.dtype)])
+    column = torch.cat([entries.of_columns(places), places])
+    weight = torch.cat([torch.ones_like(entries.values), entries.absent.to(value.dtype)])
+    order = torch.argsort(value, stable=True)
+    order = order[torch.argsort(column[order], stable=True)]
+    value, column, weight = value[order], column[order], weight[order]
+    differs = torch.ones_like(column, dtype=torch.bool)
+    differs[1:] = (value[1:] != value[:-1]) | (column[1:] != column[:-1])
+    tie = differs.cumsum(dim=0) - 1
+    shared = torch.zeros_like(value).index_add_(0, tie, weight)
+    # Every column's weights add up to its rows.
+    last = shared.cumsum(dim=0)[tie] - column * entries.height
+    ranks = torch.empty_like(value)
+    ranks[order] = last - (shared[tie] - 1) / 2
+    of_zero = torch.where(entries.absent > 0, ranks[len(entries.values) :], 0.0)
+    found = copy(entries)
+    found.values = ranks[: len(entries.values)] - entries.of_columns(of_zero)
+    return found
 
 
 class Ranges(NamedTuple):

@@ -28,14 +28,20 @@ of predicting the most frequent class or the mean.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple, SupportsFloat
 
 import numpy as np
+import torch
 from numpy.typing import ArrayLike, NDArray
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.linear_model import Lasso
 
+from hackle.core.code_table import CodeTable
 from hackle.core.columns import Kinds, TableLike
+from hackle.core.progress import advance, bar
+from hackle.information.entries import Device
 from hackle.metrics.checks import (
     Classes,
     MetricError,
@@ -43,14 +49,24 @@ from hackle.metrics.checks import (
     TestPair,
     check_choice,
     check_matrix,
+    check_ranges,
     check_split,
+    check_table,
+    check_table_split,
     many_classes,
     standardise,
 )
+from hackle.metrics.large_linear import fit_large_lasso, fit_large_machine
 from hackle.metrics.linear import fit_l1_machines
 from hackle.metrics.metric import Evaluation, Metric, Row, per_factor
 from hackle.metrics.needs import numeric_factors
+from hackle.metrics.standardised import StandardisedCodes
 from hackle.metrics.trees import fit_boosted_trees, fit_regression_trees, side_by_side
+
+FEW_CODES = 32
+"""Up to so many codes, linear predictors are fitted by methods that hold the Hessian, or scikit-learn's: faster for few."""
+_ALPHA = 0.002
+"""The Lasso's penalty (Do & Tran 2020)."""
 
 
 class DCIScores(NamedTuple):
@@ -78,17 +94,23 @@ def dci_scores(
     test: TestPair | None = None,
     predictor: str = "l1-svm",
     kinds: Kinds | None = None,
+    device: Device = None,
+    progress: bool = False,
 ) -> DCIScores:
     """Disentanglement, completeness and informativeness of codes (n, c) and factors (n, f).
 
+    `codes` may be a SciPy sparse matrix or a memory-mapped array, of any size for the predictors "l1-svm" and "lasso".
     `test` holds the codes and factors on which informativeness is measured; without it, the training rows are used.
-    `kinds` gives the factors' kinds, which are otherwise guessed.
+    `kinds` gives the factors' kinds, which are otherwise guessed. `device` is where linear predictors of many codes are
+    fitted, by default the CPU; `progress` shows a bar with the time left.
 
     >>> grid = np.stack(np.meshgrid(np.arange(2), np.arange(2)), axis=-1).reshape(-1, 2)
     >>> dci_scores(np.repeat(grid, 5, axis=0) * 1.0, np.repeat(grid, 5, axis=0))
     DCIScores(disentanglement=1.0, completeness=1.0, informativeness=1.0)
     """
-    return _of_importance(dci_importance(codes, factors, test=test, predictor=predictor, kinds=kinds))
+    return _of_importance(
+        dci_importance(codes, factors, test=test, predictor=predictor, kinds=kinds, device=device, progress=progress)
+    )
 
 
 def _of_importance(found: Importance) -> DCIScores:
@@ -128,9 +150,14 @@ def dci_importance(
     test: TestPair | None = None,
     predictor: str = "l1-svm",
     kinds: Kinds | None = None,
+    device: Device = None,
+    progress: bool = False,
 ) -> Importance:
     """The importance matrix behind the scores; arguments as for `dci_scores`."""
     check_choice(predictor, _REGRESSORS, "predictor")
+    if predictor in ("l1-svm", "lasso") and (table := check_table(codes)).shape[1] > FEW_CODES:
+        with bar(progress):
+            return _large_importance(table, factors, test, kinds, predictor == "lasso", device)
     split = check_split(codes, factors, test, kinds)
     train, held_out = standardise(split.codes, split.test_codes)
     numbers, test_numbers = standardise(split.numbers, split.test_numbers)
@@ -148,11 +175,61 @@ def dci_importance(
 
     columns = range(len(regressed))
     several = side_by_side(fitted, columns) if predictor == "gbt" else [fitted(column) for column in columns]
+    return _joined(several, regressed)
+
+
+def _joined(several: Sequence[tuple[NDArray, float]], regressed: NDArray[np.bool_]) -> Importance:
+    """The importances (c,) and scores of all factors; on one scale, if some of them are classified and others regressed."""
     matrix, found = (np.stack(parts, axis=-1) for parts in zip(*several, strict=True))
     if regressed.any() and not regressed.all():
         sums = matrix.sum(axis=0)
         matrix = np.divide(matrix, sums, out=np.zeros_like(matrix), where=sums > 0)
     return Importance(matrix, found)
+
+
+def _large_importance(
+    codes: CodeTable, factors: TableLike, test: TestPair | None, kinds: Kinds | None, lasso: bool, device: Device
+) -> Importance:
+    """The same from the linear predictors of `hackle.metrics.large_linear`, in blocks."""
+    split = check_table_split(codes, factors, test, kinds)
+    labels = split.labels
+    kept = check_ranges(split.codes, device).varying
+    if split.test_codes is not split.codes:
+        check_ranges(split.test_codes, device, "test codes")
+    train = StandardisedCodes(split.codes, kept, device)
+    held_out = (
+        train if split.test_codes is split.codes else StandardisedCodes(split.test_codes, kept, device, like=train)
+    )
+    numbers, test_numbers = standardise(labels.numbers, labels.test_numbers)
+    regressed = labels.continuous | lasso
+    # Two classes share a machine, the second against the first, as in `hackle.metrics.linear`.
+    positive = [[1] if (size := int(of.max()) + 1) == 2 else list(range(size)) for of in labels.factors.T]
+    tasks = [(k, one) for k, classes in enumerate(positive) for one in ([-1] if regressed[k] else classes)]
+    found: dict[tuple[int, int], tuple[NDArray, NDArray]] = {}
+    for place, (k, one) in enumerate(tasks):
+        report = partial(_report, place, len(tasks))
+        if one < 0:
+            targets = torch.from_numpy(np.ascontiguousarray(numbers[:, k])).to(device)
+            fitted = fit_large_lasso(train, targets, alpha=_ALPHA, report=report)
+        else:
+            targets = torch.from_numpy(np.where(labels.factors[:, k] == one, 1.0, -1.0)).to(device)
+            fitted = fit_large_machine(train, targets, report=report)
+        predicted = held_out.times(fitted.weights) + fitted.intercept
+        found[k, one] = fitted.weights.abs().cpu().numpy(), predicted.cpu().numpy()
+    several = []
+    for k, classes in enumerate(positive):
+        if regressed[k]:
+            weights, predicted = found[k, -1]
+            several.append((weights, _regression_score(predicted, test_numbers[:, k])))
+            continue
+        weights, decisions = (np.stack(parts) for parts in zip(*(found[k, one] for one in classes), strict=True))
+        best = decisions.argmax(axis=0) if len(classes) > 1 else (decisions[0] > 0).astype(np.int64)
+        several.append((weights.mean(axis=0), float(np.mean(best == labels.test_factors[:, k]))))
+    return _joined(several, regressed)
+
+
+def _report(place: int, count: int, fraction: float) -> None:
+    advance("linear machines", (place + fraction) / count)
 
 
 def _regression_score(predicted: NDArray, values: NDArray) -> float:
@@ -193,7 +270,7 @@ def _most_frequent(train: Table, classes: Classes, held_out: Table) -> tuple[NDA
 
 
 def _lasso(train: Table, values: NDArray, held_out: Table) -> tuple[NDArray, NDArray]:
-    lasso = Lasso(alpha=0.002, tol=1e-6, max_iter=10_000).fit(train, values)
+    lasso = Lasso(alpha=_ALPHA, tol=1e-6, max_iter=10_000).fit(train, values)
     return np.abs(lasso.coef_), np.asarray(lasso.predict(held_out))
 
 
@@ -218,7 +295,8 @@ _REGRESSORS = {"l1-svm": _lasso, "gbt": _regression_trees, "random-forest": _reg
 def _compute(e: Evaluation) -> dict[str, SupportsFloat]:
     kept = numeric_factors(e.grid, e.protocol)
     test, kinds = (e.test[0], e.test_values[:, kept]), [e.kinds[place] for place in kept]
-    found = dci_importance(e.codes, e.values[:, kept], test=test, predictor=e.protocol.dci_predictor, kinds=kinds)
+    settings = {"predictor": e.protocol.dci_predictor, "kinds": kinds, "device": e.place}
+    found = dci_importance(e.codes, e.values[:, kept], test=test, **settings)
     scores, shares = _of_importance(found), np.zeros(found.matrix.shape[1])
     if len(found.matrix):
         shares = completeness_per_factor(found.matrix)

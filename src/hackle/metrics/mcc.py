@@ -18,13 +18,24 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
+import torch
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import linear_sum_assignment
 from scipy.stats import rankdata
 
+from hackle.core.code_table import partition
 from hackle.core.columns import Kinds, TableLike
 from hackle.core.factors import scored_factors
-from hackle.metrics.checks import MetricError, check_choice, check_matrix, check_split, standardise, varying
+from hackle.core.progress import bar, following
+from hackle.information.entries import Device, Entries, Scale, correlations, ranked
+from hackle.metrics.checks import (
+    MetricError,
+    check_choice,
+    check_matrix,
+    check_ranges,
+    check_table_split,
+    standardise,
+)
 from hackle.metrics.metric import Evaluation, Metric, Row
 
 _CORRELATIONS = ("pearson", "spearman")
@@ -37,13 +48,20 @@ class CategoricalFactorsWarning(UserWarning):
 
 
 def mcc_score(
-    codes: TableLike, factors: TableLike, *, correlation: str = "pearson", kinds: Kinds | None = None
+    codes: TableLike,
+    factors: TableLike,
+    *,
+    correlation: str = "pearson",
+    kinds: Kinds | None = None,
+    device: Device = None,
+    progress: bool = False,
 ) -> float:
     """The mean |correlation|, 0 to 1, of the factors (n, f) with codes (n, c) matched to them one to one.
 
-    `correlation` is "pearson" or "spearman". `kinds` gives the factors' kinds, which are otherwise guessed; categorical
-    ones with more than two values are left out. To compare two models, give the second one's codes as factors, with
-    kinds="continuous".
+    `codes` may be a SciPy sparse matrix or a memory-mapped array, which are read in blocks. `correlation` is "pearson" or
+    "spearman". `kinds` gives the factors' kinds, which are otherwise guessed; categorical ones with more than two values
+    are left out. `device` is where blocks are worked on, by default the CPU; `progress` shows a bar with the time left. To
+    compare two models, give the second one's codes as factors, with kinds="continuous".
 
     >>> grid = np.stack(np.meshgrid(np.arange(4), np.arange(4)), axis=-1).reshape(-1, 2)
     >>> round(mcc_score(-3.0 * grid[:, ::-1], grid), 6)
@@ -51,7 +69,8 @@ def mcc_score(
     >>> round(mcc_score(grid @ [[1.0, 1.0], [1.0, -1.0]], grid), 4)
     0.7071
     """
-    return mcc_from_correlations(mcc_matrix(codes, factors, correlation=correlation, kinds=kinds))
+    found = mcc_matrix(codes, factors, correlation=correlation, kinds=kinds, device=device, progress=progress)
+    return mcc_from_correlations(found)
 
 
 def mcc_from_correlations(correlations: ArrayLike) -> float:
@@ -65,13 +84,19 @@ def mcc_from_correlations(correlations: ArrayLike) -> float:
 
 
 def mcc_matrix(
-    codes: TableLike, factors: TableLike, *, correlation: str = "pearson", kinds: Kinds | None = None
+    codes: TableLike,
+    factors: TableLike,
+    *,
+    correlation: str = "pearson",
+    kinds: Kinds | None = None,
+    device: Device = None,
+    progress: bool = False,
 ) -> NDArray[np.float64]:
     """A_jk, (c, f'), of all codes and the factors that vary and are not left out; arguments as for `mcc_score`."""
     check_choice(correlation, _CORRELATIONS, "correlation")
-    split = check_split(codes, factors, None, kinds)
-    ordered = np.array([k != "categorical" for k in split.kinds]) | (split.factors.max(axis=0) == 1)
-    lacking = ", ".join(name for name, kept in zip(split.names, ordered, strict=True) if not kept)
+    table, _, labels = check_table_split(codes, factors, None, kinds)
+    ordered = np.array([k != "categorical" for k in labels.kinds]) | (labels.factors.max(axis=0) == 1)
+    lacking = ", ".join(name for name, kept in zip(labels.names, ordered, strict=True) if not kept)
     if not ordered.any():
         raise MetricError(
             f"every factor ({lacking}) is categorical with more than two values, whose numbers have no order to correlate "
@@ -80,20 +105,28 @@ def mcc_matrix(
     if lacking:
         words = f"categorical factors of more than two values have no correlation and are left out: {lacking}"
         warnings.warn(words, CategoricalFactorsWarning, stacklevel=2)
-    kept, numbers = varying(split.codes), split.numbers[:, ordered]
-    left = split.codes[:, kept]
-    if correlation == "spearman":
-        left, numbers = rankdata(left, axis=0), rankdata(numbers, axis=0)
-    left, numbers = (standardise(part, part)[0] if part.size else part for part in (left, numbers))
-    found = np.zeros((len(kept), numbers.shape[1]))
-    found[kept] = np.minimum(np.abs(left.T @ numbers) / len(numbers), 1.0)
-    return found
+    numbers = labels.numbers[:, ordered]
+    numbers = rankdata(numbers, axis=0) if correlation == "spearman" else numbers
+    scaled = torch.from_numpy(np.ascontiguousarray(standardise(numbers, numbers)[0].T)).to(device)
+    found = np.zeros((table.shape[1], len(scaled)))
+    with bar(progress):
+        kept = check_ranges(table, device).varying
+        for part in following(partition(table), "correlations"):
+            entries = Entries(table.block(*part), device)
+            entries = ranked(entries) if correlation == "spearman" else entries
+            values = Scale.of(entries).apply(entries)
+            found[slice(*part)] = (
+                torch.stack([correlations(entries, *values, one) for one in scaled], dim=1).cpu().numpy()
+            )
+    return np.where(kept[:, None], np.minimum(np.abs(found), 1.0), 0.0)
 
 
 def _compute(e: Evaluation) -> dict[str, float]:
     names = [e.grid.names[column] for column in scored_factors(e.grid)]
     factors = dict(zip(names, e.values.T, strict=True))
-    pearson, spearman = (mcc_score(e.codes, factors, correlation=one, kinds=e.kinds) for one in _CORRELATIONS)
+    pearson, spearman = (
+        mcc_score(e.codes, factors, correlation=one, kinds=e.kinds, device=e.place) for one in _CORRELATIONS
+    )
     return {"mcc": pearson, "mcc_spearman": spearman}
 
 

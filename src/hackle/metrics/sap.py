@@ -17,12 +17,11 @@ from typing import SupportsFloat
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from hackle.core.code_table import partition
 from hackle.core.columns import Kinds, TableLike
 from hackle.core.progress import bar, following
-from hackle.information.entries import Device, Entries, Scale
+from hackle.information.entries import Device, Entries, Scale, correlations
 from hackle.metrics.checks import MetricError, TestPair, check_ranges, check_table_split, standardise
 from hackle.metrics.metric import Evaluation, Metric, Row, per_factor
 from hackle.metrics.mig import top_two_gap
@@ -84,20 +83,13 @@ def sap_matrix(
             ordered = SortedCodes(entries, *train)
             for k, continuous in enumerate(labels.continuous):
                 if continuous:
-                    found = _squared_correlations(entries, *train, torch.from_numpy(numbers[:, k].copy()).to(device))
+                    found = correlations(entries, *train, torch.from_numpy(numbers[:, k].copy()).to(device)) ** 2
                 else:
                     size = int(labels.factors[:, k].max()) + 1
                     machines = fit_single_machines(ordered, known[0][k], size, C)
                     found = machines.accuracies(tested, *held_out, known[1][k])
                 matrix[slice(*part), k] = found.cpu().numpy()
     return matrix[kept]
-
-
-def _squared_correlations(entries: Entries, values: Tensor, zero: Tensor, numbers: Tensor) -> Tensor:
-    """The squared correlation, (width,), of standardised codes and a standardised factor (n,)."""
-    of_entries = entries.of_rows(numbers)
-    listed = entries.sums(of_entries)
-    return ((entries.sums(values * of_entries) + zero * (numbers.sum() - listed)) / entries.height) ** 2
 
 
 def _compute(e: Evaluation) -> SupportsFloat:
