@@ -15,6 +15,7 @@ from hackle.core.types import Run
 from hackle.metrics.metric import METRICS
 from hackle.nets import MLP
 from hackle.objectives import BetaVAE
+from hackle.scoring import models
 from hackle.scoring.encode import encode_images
 from hackle.scoring.evaluation import EncodedPlan
 from hackle.scoring.models import score
@@ -98,7 +99,7 @@ def test_values_are_unseen_where_no_image_of_the_training_has_their_class() -> N
     assert half.unseen.shape == (200, 3)
 
 
-def test_a_model_is_scored_on_what_its_record_left_out(squares: Any) -> None:
+def test_a_model_is_scored_on_what_its_record_left_out(squares: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     run = Run(
         BetaVAE(1.0), MLP((8,)), dataset="squares", steps=2, batch_size=4, latents=2, drawing=Drawing(left_out=RULE)
     )
@@ -112,6 +113,7 @@ def test_a_model_is_scored_on_what_its_record_left_out(squares: Any) -> None:
     assert set(table.loc[table["metric"] == "generalisation", "reference"].round(6)) == {1.0}
     plain = Model(replace(run, drawing=Drawing()), squares.shape)
     assert "generalisation" not in set(score(plain, squares, "all", PROTOCOL, references=False)["metric"])
+    monkeypatch.setattr(models, "encode_images", lambda *_, **__: pytest.fail("encoded before it was refused"))
     with pytest.raises(
         ScoreError, match="generalisation needs a model whose training left combinations of factors out"
     ):

@@ -14,12 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from hackle.core.factors import FactorGrid
-from hackle.core.method import about
 from hackle.core.notes import raised
 from hackle.core.records import record_hash
 from hackle.core.types import HackleError, Run
 from hackle.datasets import load
-from hackle.metrics.needs import Subject
+from hackle.scoring.evaluation import subject_of_run
 from hackle.scoring.protocol import Protocol
 from hackle.scoring.registry import choose_metrics
 from hackle.store import Store
@@ -82,18 +81,9 @@ def lacking_scores(
                 if under == [protocol.name, protocol.seed] and metric.gives(row)
             ]
             for key in done.keys() - set().union(*stored):
-                if not metric.missing(_subject(done[key], grid_of(done[key].dataset), protocol)):
+                if not metric.missing(subject_of_run(done[key], grid_of(done[key].dataset), protocol)):
                     lacking.setdefault(key, {}).setdefault(protocol.name, []).append(metric.name)
     return Lacking(lacking)
-
-
-def _subject(run: Run, grid: FactorGrid | None, protocol: Protocol) -> Subject:
-    """What is known about a run's model before it is loaded, from which metrics say whether they fit."""
-    classes = run.method.discrete(run)
-    method = about(run.method)
-    dependent = not method.independent_given_images
-    known = {"left_out": bool(run.drawing.left_out), "autoregressive": dependent, "discrete": any(classes)}
-    return Subject(grid, protocol, len(classes), not dependent, method.has_likelihood and not dependent, **known)
 
 
 def grid_of_data(dataset: str, root: str | Path | None) -> FactorGrid | None:

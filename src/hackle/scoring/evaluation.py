@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from hackle.core.factors import FactorGrid, Kind, scored_factors
 from hackle.core.method import about
-from hackle.core.types import Dataset
+from hackle.core.types import Dataset, Run
 from hackle.information import (
     FactorInformation,
     PosteriorError,
@@ -262,3 +262,12 @@ class EncodedPlan:
                 if scored:
                     found["posterior_information"] = self.factor_information.information
         return found
+
+
+def subject_of_run(run: Run, grid: FactorGrid | None, protocol: Protocol) -> Subject:
+    """What is known about a run's model before it is loaded, from which metrics say whether they fit."""
+    classes = run.method.discrete(run)
+    method = about(run.method)
+    dependent = not method.independent_given_images
+    known = {"left_out": bool(run.drawing.left_out), "autoregressive": dependent, "discrete": any(classes)}
+    return Subject(grid, protocol, len(classes), not dependent, method.has_likelihood and not dependent, **known)

@@ -17,8 +17,9 @@ from hackle.core.types import Dataset
 from hackle.datasets import AnyData, found, warn_of_other
 from hackle.datasets.pixels import say
 from hackle.metrics.metric import Metric
+from hackle.metrics.needs import Subject
 from hackle.scoring.encode import Encoder, ModuleEncoder, encode_images
-from hackle.scoring.evaluation import EncodedPlan
+from hackle.scoring.evaluation import EncodedPlan, subject_of_run
 from hackle.scoring.protocol import Protocol
 from hackle.scoring.protocol import protocol as find_protocol
 from hackle.scoring.registry import ScoreError, Wanted, adjusted, choose_metrics, names_of
@@ -72,24 +73,23 @@ def score(
         warn_of_other(dataset, encoder.run.dataset)
     if isinstance(encoder, ModuleEncoder):
         say(type(encoder.module).__name__, [f"scored on {encoder.images(dataset.shape)}"])
-    chosen = choose_metrics(metrics, settings, strictly=True).values()
+    chosen, named = choose_metrics(metrics, settings, strictly=True).values(), names_of(metrics)
+    if isinstance(encoder, Model):
+        _check_named(named, chosen, subject_of_run(encoder.run, dataset.factors, settings))
     left_out = encoder.run.drawing.left_out if isinstance(encoder, Model) else ""
     scorer = prepare_scorer(
         dataset.factors, chosen, settings, seed, representations, bootstrap, whole_mixture, left_out=left_out
     )
     posterior = encode_images(encoder, dataset, scorer.images, seed=scorer.seed, progress=progress)
     evaluation = scorer.evaluation(encoder, dataset, posterior)
-    return score_table(scorer, evaluation, names_of(metrics), references=references, progress=progress)
+    return score_table(scorer, evaluation, named, references=references, progress=progress)
 
 
 def score_table(
     scorer: Scorer, evaluation: EncodedPlan, named: Iterable[str], *, references: bool, progress: bool
 ) -> pd.DataFrame:
     """The table of one evaluation. Metrics requested by name must apply to it; of "all", at least one must."""
-    reasons = {metric.name: metric.missing(evaluation.subject) for metric in scorer.metrics}
-    for name in named:
-        if reasons[name]:
-            raise ScoreError(f"{name} needs {reasons[name]}; leave {name} out, or ask for all, which takes what fits")
+    reasons = _check_named(named, scorer.metrics, evaluation.subject)
     if "mean" not in scorer.representations and not evaluation.has_posteriors:
         raise ScoreError(
             "samples need posteriors; this encoder gives codes only, which are scored as representation mean"
@@ -122,6 +122,15 @@ def score_table(
         bar.update(task, completed=every, now=f"{every}/{every}")
         bar.update(part, visible=False)
     return scorer.table(rows, top)
+
+
+def _check_named(named: Iterable[str], metrics: Iterable[Metric], subject: Subject) -> dict[str, str]:
+    """What each metric lacks, by name; a metric requested by name must lack nothing."""
+    reasons = {metric.name: metric.missing(subject) for metric in metrics}
+    for name in named:
+        if reasons[name]:
+            raise ScoreError(f"{name} needs {reasons[name]}; leave {name} out, or ask for all, which takes what fits")
+    return reasons
 
 
 def quick_scores(model: Model | Encoder, dataset: Dataset, seed: int = 0, metrics: Wanted = "all") -> dict[str, float]:
