@@ -199,7 +199,10 @@ def test_models_of_other_widths_are_not_taken_in() -> None:
     assert evidence(made, "same-reconstruction").effect == pytest.approx(1 / 6, abs=0.01)
 
 
-IN_3D = ("factor-vae-above-vae-3d", "same-score-3d", "lower-reconstruction-3d", "likelihood-3d")
+IN_3D = (
+    *("factor-vae-above-vae-3d", "factor-vae-keeps-reconstruction-3d", "same-score-3d", "lower-reconstruction-3d"),
+    "likelihood-3d",
+)
 
 
 @pytest.mark.parametrize("name", IN_3D)
