@@ -19,8 +19,8 @@ import pytest
 import forked
 from hackle.cli.main import main
 from hackle.cli.words import print_scores
+from hackle.core.errors import HackleError
 from hackle.core.regimes import Drawing, Labels, Pairs
-from hackle.core.types import HackleError
 from hackle.pictures import show
 from hackle.scoring.registry import METRICS
 from hackle.train import fit

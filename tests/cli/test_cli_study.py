@@ -16,8 +16,8 @@ import pytest
 
 from hackle.cli.main import main
 from hackle.cli.study import Selection
+from hackle.core.errors import HackleError
 from hackle.core.records import record_hash
-from hackle.core.types import HackleError
 from hackle.store import FILE, Store, read
 from hackle.store.tables import Outcome
 from hackle.studies.own import find_study, runs_of

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from hackle.core import files
+from hackle.core.errors import HackleError
 from hackle.core.files import lock_holder, locked, locked_folder, replacing
-from hackle.core.types import HackleError
 
 
 class Busy(Exception):
@@ -93,7 +93,7 @@ _HOLDS = """
 import sys, time
 from pathlib import Path
 from hackle.core.files import locked_folder
-from hackle.core.types import HackleError
+from hackle.core.errors import HackleError
 with locked_folder(Path(sys.argv[1]), HackleError):
     print("held", flush=True)
     time.sleep(60)

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 import torch
 
+from hackle.core.errors import HackleError
 from hackle.core.field_checks import check_fields, check_weights
 from hackle.core.records import float_fields, with_fields
-from hackle.core.types import Adam, HackleError, Run, RunError
+from hackle.core.types import Adam, Run, RunError
 from hackle.nets import Convolutional
 from hackle.objectives import OBJECTIVES, VAE, AdversarialAutoencoder, BetaTCVAE, BetaVAE, FactorVAE
 

@@ -12,7 +12,8 @@ from torch.utils.data import Dataset, IterableDataset, TensorDataset
 
 import hackle
 from hackle.cli.main import main
-from hackle.core.types import HackleError, Run
+from hackle.core.errors import HackleError
+from hackle.core.types import Run
 from hackle.datasets import DataError, OtherData, load
 from hackle.nets import MLP
 from hackle.objectives import VAE

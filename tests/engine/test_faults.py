@@ -22,9 +22,10 @@ import torch
 from small_study import ACCIDENTS, Unlucky, assert_same, some_runs, study
 
 import forked
+from hackle.core.errors import HackleError
 from hackle.core.files import lock_holder
 from hackle.core.records import record_hash
-from hackle.core.types import HackleError, Phase, Run
+from hackle.core.types import Phase, Run
 from hackle.engine import EngineError
 from hackle.engine.tasks import ScoreRun, TrainFleet
 from hackle.objectives.vae import Autoencoder, autoencoder_phase, evidence_phase

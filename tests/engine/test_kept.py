@@ -12,8 +12,9 @@ import pytest
 from small_study import assert_same, diverging, some_runs, study
 
 from hackle.cli.main import main
+from hackle.core.errors import HackleError
 from hackle.core.records import record_hash
-from hackle.core.types import HackleError, Phase, Run
+from hackle.core.types import Phase, Run
 from hackle.engine import EngineError
 from hackle.engine.tasks import ScoreRun, TrainFleet
 from hackle.objectives import VAE

@@ -13,9 +13,9 @@ import pandas as pd
 import pytest
 from small_study import TINY, assert_same, diverging, some_runs, study
 
+from hackle.core.errors import HackleError
 from hackle.core.records import record_hash
 from hackle.core.regimes import Drawing, Pairs
-from hackle.core.types import HackleError
 from hackle.engine import EngineError, run_study
 from hackle.engine.executor import Inline
 from hackle.engine.tasks import References, ScoreRun, TrainFleet

@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from hackle.core.types import HackleError
+from hackle.core.errors import HackleError
 from hackle.datasets import own
 from hackle.datasets.pixels import Reading
 from hackle.explorer import create_app

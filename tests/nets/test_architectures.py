@@ -10,7 +10,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.func import functional_call, stack_module_state, vmap
 
-from hackle.core.types import AdversarialArchitecture, Architecture, HackleError, Run, RunError
+from hackle.core.errors import HackleError
+from hackle.core.types import AdversarialArchitecture, Architecture, Run, RunError
 from hackle.nets import ARCHITECTURES, MLP, Adversarial, Convolutional, Own, ResNet, Sharing, Split
 from hackle.nets.convolutional import ShapeError
 from hackle.nets.layers import Blocks, Down, Same, Up

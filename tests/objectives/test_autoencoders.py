@@ -11,9 +11,10 @@ import torch.nn.functional as F
 from single import Single, small_run
 from torch.distributions import Bernoulli, Normal
 
+from hackle.core.errors import HackleError
 from hackle.core.gaussian import NOISELESS, correlation_divergence, log_density, reparameterise
 from hackle.core.randomness import Stream
-from hackle.core.types import HackleError, RunError
+from hackle.core.types import RunError
 from hackle.kernels.covariance import covariance_of_means, deviations_from_identity
 from hackle.objectives import (
     DIPVAEI,

@@ -13,9 +13,10 @@ import torch
 import torch.nn.functional as F
 
 import hackle
+from hackle.core.errors import HackleError
 from hackle.core.gaussian import kl_per_latent
 from hackle.core.method import real_codes
-from hackle.core.types import Adam, HackleError, Run
+from hackle.core.types import Adam, Run
 from hackle.information import discrete_mutual_information
 from hackle.metrics import active_units, elbo, importance_weighted_bound, kl_divergence
 from hackle.nets import Convolutional

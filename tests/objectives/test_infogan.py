@@ -13,9 +13,10 @@ from single import SHAPE, Single, small_run
 from torch import Tensor, nn
 from torch.distributions import MultivariateNormal
 
+from hackle.core.errors import HackleError
 from hackle.core.gaussian import NOISELESS, covariance
 from hackle.core.records import to_json
-from hackle.core.types import Adam, HackleError, Run, RunError
+from hackle.core.types import Adam, Run, RunError
 from hackle.kernels import down
 from hackle.nets import Adversarial
 from hackle.objectives import InfoGAN, InfoWGANGP

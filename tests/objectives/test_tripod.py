@@ -14,8 +14,9 @@ from scipy.stats import norm
 from single import SHAPE, SMALL, Single, small_run
 from torch import Tensor
 
+from hackle.core.errors import HackleError
 from hackle.core.gaussian import NOISELESS
-from hackle.core.types import HackleError, RunError
+from hackle.core.types import RunError
 from hackle.nets import MLP, Convolutional, Own, ResNet
 from hackle.nets.stages import cut_decoder
 from hackle.objectives import Tripod

@@ -13,10 +13,10 @@ import torch
 from matplotlib.patches import Rectangle
 from PIL import Image
 
+from hackle.core.errors import HackleError
 from hackle.core.factors import Factor, FactorError, FactorGrid
 from hackle.core.gaussian import NOISELESS
 from hackle.core.method import Code
-from hackle.core.types import HackleError
 from hackle.datasets.arrays import ArrayDataset
 from hackle.datasets.labels import labelled_grid
 from hackle.nets import Adversarial

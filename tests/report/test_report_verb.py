@@ -11,8 +11,8 @@ import pytest
 
 import hackle
 from hackle.cli.main import main
+from hackle.core.errors import HackleError
 from hackle.core.records import record_hash
-from hackle.core.types import HackleError
 from hackle.figures import FIGURES
 from hackle.nets import Split
 from hackle.objectives import VAE

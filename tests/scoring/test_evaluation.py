@@ -13,8 +13,8 @@ from scipy.special import entr, ndtr
 from test_scoring import TINY, Oracle, by_name
 
 from hackle import metrics
+from hackle.core.errors import HackleError
 from hackle.core.factors import Factor, FactorGrid
-from hackle.core.types import HackleError
 from hackle.datasets.arrays import ArrayDataset
 from hackle.papers.do2020.protocols import BINS, SAMPLES
 from hackle.papers.kim2018.protocols import SENSITIVITY

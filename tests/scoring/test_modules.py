@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 import hackle
-from hackle.core.types import HackleError
+from hackle.core.errors import HackleError
 from hackle.scoring.encode import EncodingError, ModuleEncoder, encode_images
 
 IMAGES = np.random.default_rng(0).integers(0, 256, (40, 6, 8, 3), dtype=np.uint8)

@@ -12,8 +12,8 @@ import pytest
 
 import hackle
 from hackle import metrics
+from hackle.core.errors import HackleError
 from hackle.core.factors import Factor, FactorGrid
-from hackle.core.types import HackleError
 from hackle.datasets import DataError
 from hackle.datasets.arrays import ArrayDataset
 from hackle.objectives import VAE

@@ -10,8 +10,8 @@ import pytest
 from made_study import FACTORS, GRID, SEEDS, codes_of, made_study
 
 from hackle.claims.view import View
+from hackle.core.errors import HackleError
 from hackle.core.factors import Factor, FactorGrid
-from hackle.core.types import HackleError
 from hackle.metrics import MetricError, dci_scores, mig_score, sap_score, udr_scores
 from hackle.scoring.plan import kept_images
 from hackle.selection import kl_of_runs, label_scores, select, udr_of_runs

@@ -16,8 +16,9 @@ from safetensors.torch import load_file, save_file
 
 import hackle
 from hackle.cli.main import main
+from hackle.core.errors import HackleError
 from hackle.core.records import record_hash
-from hackle.core.types import HackleError, Run
+from hackle.core.types import Run
 from hackle.explorer.catalogue import Catalogue
 from hackle.nets import MLP
 from hackle.objectives import BetaVAE, FactorVAE

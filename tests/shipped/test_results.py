@@ -13,7 +13,7 @@ from website.heat_map import heat_map
 import hackle
 from hackle.claims import CLAIMS, Judgement, judge
 from hackle.cli.main import main
-from hackle.core.types import HackleError
+from hackle.core.errors import HackleError
 from hackle.explorer.catalogue import Catalogue
 from hackle.shipped import RESULTS, names_of_results, place_of_results
 from hackle.store import Store, StoreError, parquet, read

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import hackle
+from hackle.core.errors import HackleError
 from hackle.store import FILE, Store, StoreError, export, merge, parquet, read
 from hackle.store.tables import Outcome, Tables
 from made_up_outcomes import made_up, made_up_run, made_up_scores
@@ -233,7 +234,7 @@ def test_a_link_that_leaves_the_folder_is_not_followed(study: Path, tmp_path: Pa
     path = tmp_path / "out" / "scores.parquet"
     path.rename(tmp_path / "elsewhere.parquet")
     path.symlink_to(tmp_path / "elsewhere.parquet")
-    with pytest.raises(hackle.core.types.HackleError, match="a link that leaves its folder"):
+    with pytest.raises(HackleError, match="a link that leaves its folder"):
         read(tmp_path / "out")
 
 

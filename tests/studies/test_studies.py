@@ -10,11 +10,12 @@ from typing import Any
 
 import pytest
 
+from hackle.core.errors import HackleError
 from hackle.core.method import strength_of
 from hackle.core.records import record_hash
 from hackle.core.regimes import Drawing, Pairs
 from hackle.core.scored import Scored
-from hackle.core.types import HackleError, Run
+from hackle.core.types import Run
 from hackle.nets import Adversarial, Convolutional, Sharing, Split
 from hackle.objectives import (
     DIPVAEI,

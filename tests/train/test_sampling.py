@@ -17,10 +17,11 @@ import pytest
 import torch
 from torch import Tensor
 
+from hackle.core.errors import HackleError
 from hackle.core.factors import Factor, FactorGrid, scored_factors
 from hackle.core.randomness import Stream
 from hackle.core.regimes import Drawing, Labels, Pairs, labelled_images, row_weights, training_rows
-from hackle.core.types import HackleError, Losses, Nets, Phase, Run, RunError, Step
+from hackle.core.types import Losses, Nets, Phase, Run, RunError, Step
 from hackle.nets import Convolutional
 from hackle.objectives import AdaGVAE, BetaVAE
 from hackle.objectives.vae import autoencoder_phase, evidence

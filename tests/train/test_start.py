@@ -14,8 +14,9 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import nn
 
+from hackle.core.errors import HackleError
 from hackle.core.records import record_hash
-from hackle.core.types import Adam, HackleError
+from hackle.core.types import Adam
 from hackle.engine import EngineError, run_study
 from hackle.nets import MLP, Convolutional, Own
 from hackle.objectives import VAE, BetaVAE

@@ -17,7 +17,8 @@ from safetensors.torch import load_file
 from torch import nn
 
 import forked
-from hackle.core.types import HackleError, Run
+from hackle.core.errors import HackleError
+from hackle.core.types import Run
 from hackle.nets import Adversarial, Own
 from hackle.objectives import VAE, BetaVAE, FactorVAE
 from hackle.train import Diverged, TrainingError, default_device, display, find_device, fit

@@ -16,8 +16,8 @@ from hostile_folders import SCORES, Visitor, changed, content, good_folder, smal
 from safetensors.torch import load_file, save_file
 
 import hackle
+from hackle.core.errors import HackleError
 from hackle.core.records import record_hash
-from hackle.core.types import HackleError
 from hackle.objectives import Tripod
 from hackle.pictures import axes_of
 from hackle.train.curves import read_curves

@@ -17,7 +17,8 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 import hackle
-from hackle.core.types import HackleError, Run
+from hackle.core.errors import HackleError
+from hackle.core.types import Run
 from hackle.nets import MLP
 from hackle.objectives import BetaVAE
 

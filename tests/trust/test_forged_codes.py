@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from hackle.core.types import HackleError
+from hackle.core.errors import HackleError
 from hackle.datasets import damage
 from hackle.scoring.code_files import load_sparse, map_array
 

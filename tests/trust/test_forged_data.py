@@ -16,7 +16,7 @@ from hostile_folders import changed
 from PIL import Image
 
 import hackle
-from hackle.core.types import HackleError
+from hackle.core.errors import HackleError
 from hackle.datasets import without_size
 from hackle.datasets.source import DataError
 

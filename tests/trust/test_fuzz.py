@@ -23,10 +23,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import hackle
+from hackle.core.errors import HackleError
 from hackle.core.factors import Factor, FactorGrid
 from hackle.core.records import to_json
 from hackle.core.regimes import Drawing, Labels, Pairs, row_weights, training_rows
-from hackle.core.types import HackleError
 from hackle.objectives import HFS, QLAE, AdaGVAE, ControlVAE, JointVAE, S2BetaVAE, Tripod
 from hackle.store import Store, read
 from hackle.store.merging import merge, repair

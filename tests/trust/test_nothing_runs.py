@@ -16,8 +16,8 @@ from hostile_folders import Visitor, calling, commanding, good_folder, importing
 
 import hackle
 from hackle.cli.main import main
+from hackle.core.errors import HackleError
 from hackle.core.records import record_hash
-from hackle.core.types import HackleError
 from hackle.report.kept_pictures import with_pictures
 from hackle.store import Store, read
 from hackle.train.model import Model

@@ -12,7 +12,8 @@ import pytest
 
 import hackle
 from hackle.cli.main import main
-from hackle.core.types import HackleError, Run
+from hackle.core.errors import HackleError
+from hackle.core.types import Run
 from hackle.core.untrusted import UntrustedError
 from hackle.nets import MLP
 from hackle.objectives import BetaVAE

@@ -13,8 +13,9 @@ from pathlib import Path
 import pandas as pd
 
 from hackle.cli.words import print_scores, run_command
+from hackle.core.errors import HackleError
 from hackle.core.records import record_hash
-from hackle.core.types import Adam, HackleError, Run
+from hackle.core.types import Adam, Run
 from hackle.datasets import load
 from hackle.nets import Convolutional
 from hackle.objectives import FactorVAE

@@ -10,8 +10,8 @@ from tyro.conf import Positional
 from hackle.cli.words import not_negative, print_scores, run_command, say, writable
 from hackle.core.code_table import is_large
 from hackle.core.columns import told_in_heads
+from hackle.core.errors import HackleError
 from hackle.core.parts import nearest
-from hackle.core.types import HackleError
 
 if TYPE_CHECKING:
     from pandas import DataFrame

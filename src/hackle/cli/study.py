@@ -15,9 +15,10 @@ from hackle.cli.progress import told
 from hackle.cli.study_results import export_command, merge_command, repair_command
 from hackle.cli.study_select import select_command
 from hackle.cli.words import count, duration, plain_table, run_one_of, say
+from hackle.core.errors import HackleError
 from hackle.core.files import human_size
 from hackle.core.terminal import Terminal
-from hackle.core.types import HackleError, Run
+from hackle.core.types import Run
 
 if TYPE_CHECKING:
     import torch

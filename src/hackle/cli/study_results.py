@@ -9,8 +9,8 @@ from tyro.conf import Positional
 
 from hackle.cli.progress import told
 from hackle.cli.words import say
+from hackle.core.errors import HackleError
 from hackle.core.files import human_size
-from hackle.core.types import HackleError
 
 
 def export_command(

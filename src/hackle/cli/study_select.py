@@ -9,7 +9,7 @@ from tyro.conf import Positional
 
 from hackle.cli.progress import told
 from hackle.cli.words import count, not_negative, plain_table, say, table_console, writable
-from hackle.core.types import HackleError
+from hackle.core.errors import HackleError
 
 if TYPE_CHECKING:
     from hackle.selection import Selection

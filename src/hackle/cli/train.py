@@ -14,10 +14,11 @@ import tyro
 
 from hackle.cli.words import run_command, take_option
 from hackle.core.design import REGIMES
+from hackle.core.errors import HackleError
 from hackle.core.method import about
 from hackle.core.parts import name_of
 from hackle.core.scored import Scored
-from hackle.core.types import HackleError, Run, shown_fields
+from hackle.core.types import Run, shown_fields
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from hackle.core.types import HackleError
+from hackle.core.errors import HackleError
 
 LOCK = "lock"
 """The lock file in a folder, which names the process that works there."""

@@ -14,7 +14,6 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
 
-from hackle.core.errors import HackleError as HackleError
 from hackle.core.field_checks import RunError, check_fields
 from hackle.core.method import Method, about, is_method
 from hackle.core.randomness import check_seed

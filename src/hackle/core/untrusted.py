@@ -8,7 +8,7 @@ import stat
 from pathlib import Path
 from typing import Any
 
-from hackle.core.types import HackleError
+from hackle.core.errors import HackleError
 
 MOST_BYTES = 32 * 2**20
 """The size of the largest text file that is read from such a folder."""

@@ -16,9 +16,10 @@ from typing import Any
 
 from torch.utils.data import Dataset as TorchDataset
 
+from hackle.core.errors import HackleError
 from hackle.core.notes import with_code
 from hackle.core.parts import Parts, is_named, is_reference
-from hackle.core.types import Dataset, HackleError
+from hackle.core.types import Dataset
 from hackle.datasets import own
 from hackle.datasets.arrays import ArrayDataset
 from hackle.datasets.damage import DamagedError

@@ -12,9 +12,10 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
+from hackle.core.errors import HackleError
 from hackle.core.factors import FactorGrid
 from hackle.core.randomness import Stream
-from hackle.core.types import Dataset, HackleError, Images
+from hackle.core.types import Dataset, Images
 
 
 class DataError(HackleError):

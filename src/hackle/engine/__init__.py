@@ -11,10 +11,11 @@ from typing import Any, Literal, cast, get_args
 
 import torch
 
+from hackle.core.errors import HackleError
 from hackle.core.files import locked_folder
 from hackle.core.parts import absolute_reference, name_of
 from hackle.core.records import record_hash
-from hackle.core.types import HackleError, Run
+from hackle.core.types import Run
 from hackle.engine.display import Display
 from hackle.engine.driver import Driver, Summary
 from hackle.engine.errors import EngineError

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hackle.core.types import HackleError
+from hackle.core.errors import HackleError
 
 
 class EngineError(HackleError):

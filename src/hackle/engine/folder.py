@@ -21,10 +21,11 @@ from typing import Any, Literal
 
 from numpy.typing import NDArray
 
+from hackle.core.errors import HackleError
 from hackle.core.files import LOCK
 from hackle.core.notes import raised
 from hackle.core.records import record_hash
-from hackle.core.types import HackleError, Run
+from hackle.core.types import Run
 from hackle.core.untrusted import file_inside
 from hackle.engine.errors import EngineError
 from hackle.engine.tasks import ScoreRun, TrainedRun

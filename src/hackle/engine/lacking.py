@@ -13,10 +13,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from hackle.core.errors import HackleError
 from hackle.core.factors import FactorGrid
 from hackle.core.notes import raised
 from hackle.core.records import record_hash
-from hackle.core.types import HackleError, Run
+from hackle.core.types import Run
 from hackle.datasets import load
 from hackle.scoring.evaluation import subject_of_run
 from hackle.scoring.protocol import Protocol

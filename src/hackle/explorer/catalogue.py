@@ -22,8 +22,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from hackle.core.design import DESIGN, design_of
+from hackle.core.errors import HackleError
 from hackle.core.records import to_json
-from hackle.core.types import HackleError
 from hackle.shipped import place_of_results
 from hackle.store import FILE, Store, StoreError, parquet, read
 from hackle.store.entries import read_entry

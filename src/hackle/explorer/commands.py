@@ -7,9 +7,10 @@ from dataclasses import fields
 from typing import Any
 
 from hackle.core.design import REGIMES
+from hackle.core.errors import HackleError
 from hackle.core.parts import name_of
 from hackle.core.records import record_hash
-from hackle.core.types import HackleError, Run, shown_fields
+from hackle.core.types import Run, shown_fields
 from hackle.studies.presets import default_run
 
 

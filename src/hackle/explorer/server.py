@@ -21,7 +21,7 @@ from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect
 from starlette.staticfiles import StaticFiles
 
-from hackle.core.types import HackleError
+from hackle.core.errors import HackleError
 from hackle.explorer.catalogue import CatalogueError
 from hackle.explorer.gathered import catalogue_of
 from hackle.explorer.guard import Guard, is_loopback

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageOps
 
-from hackle.core.types import HackleError
+from hackle.core.errors import HackleError
 
 FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP")
 MOST_PIXELS = 24_000_000

@@ -13,9 +13,10 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from hackle.core.errors import HackleError
 from hackle.core.factors import scored_factors
 from hackle.core.method import about
-from hackle.core.types import Dataset, HackleError
+from hackle.core.types import Dataset
 from hackle.datasets import load_of_run, without_size
 from hackle.explorer.catalogue import Catalogue
 from hackle.explorer.commands import train_command

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 import pandas as pd
 
+from hackle.core.errors import HackleError
 from hackle.core.palette import DIVERGING, ON_DARK, ON_LIGHT, RISING, THEMES, Theme
-from hackle.core.types import HackleError
 from hackle.figures.chart import Axis, Chart, Frame, Panel, Series
 from hackle.figures.labels import draw_labels
 from hackle.figures.layout import (

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from hackle.core.design import heading
-from hackle.core.types import HackleError
+from hackle.core.errors import HackleError
 from hackle.figures import words
 from hackle.figures.chart import SUMMARY, Axis, Frame, Panel
 from hackle.figures.selection import Selected, medians, spread, summarise

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 
 from torch import nn
 
-from hackle.core.types import LATER, HackleError
+from hackle.core.errors import HackleError
+from hackle.core.types import LATER
 from hackle.nets.chain import Chain
 from hackle.nets.layers import DownTower, GaussianHead, Initialisation, Linear, Reshape, UpTower, initialised
 from hackle.nets.sizes import check_sizes

@@ -13,8 +13,8 @@ from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.modules.dropout import _DropoutNd
 
+from hackle.core.errors import HackleError
 from hackle.core.records import import_named
-from hackle.core.types import HackleError
 
 Shape = tuple[int, int, int]
 Factory = Callable[[Shape, int], nn.Module]

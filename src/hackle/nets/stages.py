@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from torch import Tensor, nn
 
-from hackle.core.types import HackleError
+from hackle.core.errors import HackleError
 from hackle.nets.chain import Chain
 from hackle.nets.layers import Reshape, Up
 

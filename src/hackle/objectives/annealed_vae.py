@@ -10,8 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+from hackle.core.errors import HackleError
 from hackle.core.field_checks import check_weights
-from hackle.core.types import HackleError, Losses, Phase, Run, Step
+from hackle.core.types import Losses, Phase, Run, Step
 from hackle.objectives.vae import Autoencoder, Evidence, evidence_phase
 
 

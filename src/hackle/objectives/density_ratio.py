@@ -14,8 +14,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from hackle.core.errors import HackleError
 from hackle.core.field_checks import check_weights
-from hackle.core.types import Adam, Draw, HackleError, Losses, Nets, Phase, Run, Step
+from hackle.core.types import Adam, Draw, Losses, Nets, Phase, Run, Step
 from hackle.nets.discriminator import latent_discriminator
 from hackle.nets.sizes import check_sizes
 from hackle.objectives.vae import Autoencoder

@@ -29,24 +29,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from hackle.core.errors import HackleError
 from hackle.core.field_checks import check_weights
 from hackle.core.gaussian import NOISELESS
 from hackle.core.method import Code
 from hackle.core.randomness import Stream
-from hackle.core.types import (
-    Adam,
-    AdversarialArchitecture,
-    Draw,
-    HackleError,
-    Images,
-    Losses,
-    Method,
-    Nets,
-    Phase,
-    Run,
-    Step,
-    later,
-)
+from hackle.core.types import Adam, AdversarialArchitecture, Draw, Images, Losses, Method, Nets, Phase, Run, Step, later
 from hackle.kernels import gaussian_log_density
 from hackle.nets.normalisation import CALIBRATION_SIZE, calibrate
 from hackle.nets.sizes import check_sizes

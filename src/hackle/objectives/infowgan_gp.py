@@ -17,7 +17,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from hackle.core.types import Draw, HackleError, Losses, Nets, Phase, Run, Step
+from hackle.core.errors import HackleError
+from hackle.core.types import Draw, Losses, Nets, Phase, Run, Step
 from hackle.kernels import unit_interval
 from hackle.objectives.infogan import InfoGANMethod, generate, judge, latent_draws, recognise
 

@@ -13,9 +13,10 @@ from typing import Any, ClassVar, NamedTuple
 import torch
 from torch import Tensor
 
+from hackle.core.errors import HackleError
 from hackle.core.field_checks import check_weights
 from hackle.core.regimes import Pairs
-from hackle.core.types import Draw, HackleError, Losses, Nets, Phase, Run, Step
+from hackle.core.types import Draw, Losses, Nets, Phase, Run, Step
 from hackle.objectives.vae import Autoencoder, Evidence, evidence_of, posterior_noise
 
 

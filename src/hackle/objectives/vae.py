@@ -15,9 +15,10 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from hackle.core.errors import HackleError
 from hackle.core.gaussian import NOISELESS, reparameterise
 from hackle.core.randomness import Stream
-from hackle.core.types import Architecture, Draw, HackleError, Images, Losses, Method, Nets, Phase, Run, Step
+from hackle.core.types import Architecture, Draw, Images, Losses, Method, Nets, Phase, Run, Step
 from hackle.kernels import bernoulli_error, posterior_sample, unit_interval
 from hackle.nets.normalisation import CALIBRATION_SIZE, BatchNorm, calibrate
 

@@ -19,10 +19,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from hackle.core.errors import HackleError
 from hackle.core.gaussian import kl_per_latent
 from hackle.core.method import Code
 from hackle.core.tiles import Picture
-from hackle.core.types import Dataset, HackleError
+from hackle.core.types import Dataset
 from hackle.train.model import Model
 
 SPAN = 2.0

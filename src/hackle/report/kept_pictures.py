@@ -17,7 +17,8 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from hackle.core.types import Dataset, HackleError
+from hackle.core.errors import HackleError
+from hackle.core.types import Dataset
 from hackle.datasets import load, needs_trust
 from hackle.pictures import (
     Look,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from hackle.core.types import HackleError
+from hackle.core.errors import HackleError
 from hackle.figures import words
 from hackle.figures.chart import Frame
 from hackle.report.study_sections import Claims

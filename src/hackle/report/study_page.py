@@ -11,9 +11,9 @@ from pathlib import Path
 
 from hackle.claims import CLAIMS, Judgement, as_frame, judge
 from hackle.core.commit import full_version, in_words
+from hackle.core.errors import HackleError
 from hackle.core.papers import PAPERS
 from hackle.core.processes import import_matplotlib, safe_path
-from hackle.core.types import HackleError
 from hackle.figures import FIGURES, words
 from hackle.figures.chart import Chart
 from hackle.figures.files import svg

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array
 
-from hackle.core.types import HackleError
+from hackle.core.errors import HackleError
 from hackle.datasets.damage import reading
 from hackle.datasets.npz import Npz
 

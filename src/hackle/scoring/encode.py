@@ -17,9 +17,10 @@ from torch import Tensor, nn
 
 from hackle.core.allocator import keep_freed_memory
 from hackle.core.code_table import CodeTable
+from hackle.core.errors import HackleError
 from hackle.core.gaussian import reparameterise
 from hackle.core.randomness import Stream, check_seed
-from hackle.core.types import Dataset, HackleError
+from hackle.core.types import Dataset
 from hackle.scoring.plan import distinct
 from hackle.train.errors import is_out_of_memory
 from hackle.train.model import Model, images_at_once

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from hackle.core.errors import HackleError
 from hackle.core.parts import Parts, is_reference, nearest
-from hackle.core.types import HackleError
 from hackle.scoring.plan import PlanSizes
 
 

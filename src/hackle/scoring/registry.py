@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from hackle.core.errors import HackleError
 from hackle.core.parts import PartError, is_reference
-from hackle.core.types import HackleError
 from hackle.metrics.metric import METRICS, Metric, origin, own_metric, row_of
 from hackle.scoring.protocol import Protocol
 

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from hackle.claims.view import View
 from hackle.core.columns import Kinds
+from hackle.core.errors import HackleError
 from hackle.core.parts import nearest
-from hackle.core.types import HackleError
 from hackle.selection.choice import choose
 from hackle.selection.criteria import (
     LABEL_METRICS,

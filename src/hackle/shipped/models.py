@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from hackle.core.errors import HackleError
 from hackle.core.parts import nearest
-from hackle.core.types import HackleError
 from hackle.shipped import TRAINED
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from typing import Any
 
 import pandas as pd
 
+from hackle.core.errors import HackleError
 from hackle.core.field_checks import expected_value
 from hackle.core.records import record_hash
-from hackle.core.types import HackleError
 from hackle.core.untrusted import file_inside, is_text, read_json
 from hackle.store.results import Store, read
 from hackle.store.schema import FILE, StoreError, connect, create_tables

@@ -19,7 +19,7 @@ from typing import Any
 import pandas as pd
 
 from hackle.core.design import DEFAULTS, REGIMES
-from hackle.core.types import HackleError
+from hackle.core.errors import HackleError
 
 FILE = "results.sqlite"
 """The store's name in a study's folder."""

@@ -7,7 +7,8 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-from hackle.core.types import HackleError, Run
+from hackle.core.errors import HackleError
+from hackle.core.types import Run
 from hackle.studies.study import STUDIES, Study, StudyError
 
 

@@ -11,9 +11,10 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
+from hackle.core.errors import HackleError
 from hackle.core.method import about
 from hackle.core.parts import Parts
-from hackle.core.types import HackleError, Method, Run
+from hackle.core.types import Method, Run
 from hackle.nets import ARCHITECTURES
 from hackle.objectives import OBJECTIVES
 

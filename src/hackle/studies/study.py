@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from hackle.core.errors import HackleError
 from hackle.core.parts import Parts
-from hackle.core.types import HackleError, Run
+from hackle.core.types import Run
 
 
 class StudyError(HackleError):

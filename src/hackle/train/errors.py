@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from hackle.core.types import HackleError
+from hackle.core.errors import HackleError
 
 
 class TrainingError(HackleError):

@@ -18,8 +18,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from hackle.core.errors import HackleError
 from hackle.core.files import replacing
-from hackle.core.types import HackleError, Run
+from hackle.core.types import Run
 from hackle.nets.plain import plain_network
 
 if TYPE_CHECKING:

@@ -15,9 +15,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from hackle.core.errors import HackleError
 from hackle.core.parts import Parts
 from hackle.core.records import record_hash
-from hackle.core.types import Dataset, HackleError, Images, Run
+from hackle.core.types import Dataset, Images, Run
 from hackle.train.checkpoints import Checkpoints, Snapshot
 from hackle.train.curves import Curves
 from hackle.train.errors import Stopped, TrainingError, WriteError, is_out_of_memory

@@ -14,9 +14,10 @@ from safetensors import SafetensorError
 from torch import Tensor, nn
 from torch.utils._pytree import tree_map
 
+from hackle.core.errors import HackleError
 from hackle.core.method import Code, about
 from hackle.core.records import type_name
-from hackle.core.types import HackleError, Run
+from hackle.core.types import Run
 from hackle.core.untrusted import file_inside, is_text
 from hackle.nets import Own
 from hackle.train.export import Exported, Part, PlainDecoder, PlainEncoder, export_model, plain_part, used_networks

@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from hackle import __version__
+from hackle.core.errors import HackleError
 from hackle.core.files import replacing
 from hackle.core.reading import ALLOW, from_json
 from hackle.core.records import record_hash, to_json, type_name
 from hackle.core.regimes import Drawing, Labels, Pairs
 from hackle.core.scored import Scored
 from hackle.core.sources import source_hashes, warn_of_changes
-from hackle.core.types import Adam, HackleError, Run
+from hackle.core.types import Adam, Run
 from hackle.core.untrusted import file_inside, read_json
 from hackle.datasets import needs_trust
 from hackle.nets import ARCHITECTURES

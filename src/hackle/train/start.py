@@ -17,8 +17,9 @@ import torch
 from safetensors import SafetensorError
 from torch import Tensor, nn
 
+from hackle.core.errors import HackleError
 from hackle.core.records import record_hash
-from hackle.core.types import HackleError, Run
+from hackle.core.types import Run
 from hackle.core.untrusted import UntrustedError, file_inside, is_text
 from hackle.train.errors import TrainingError
 from hackle.train.fleet import build_networks

@@ -14,8 +14,9 @@ from pathlib import Path
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
+from hackle.core.errors import HackleError
 from hackle.core.records import record_hash
-from hackle.core.types import HackleError, Run
+from hackle.core.types import Run
 from hackle.core.untrusted import file_inside, is_text
 from hackle.train.checkpoints import NAME, Checkpoints, Snapshot
 from hackle.train.errors import DamagedCheckpoint
