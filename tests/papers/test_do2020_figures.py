@@ -66,6 +66,12 @@ def test_samples_are_of_sampled_estimates(everything: Tables) -> None:
         assert dict(zip(last["run"], last["y"], strict=True)) == pytest.approx({run: known[run] for run in last["run"]})
 
 
+def test_what_claims_say_of_dci_has_no_second_number(everything: Tables) -> None:
+    found = [one.claim for one in FIGURES["do2020-figure-6"](everything).comparisons]
+    assert {"do2020.jemmig-follows-informativeness", "do2020.jemmig-differs-from-dci"} <= set(found)
+    assert all(found)
+
+
 def test_high_beta_is_compared_with_factor_vae(everything: Tables) -> None:
     scores: Any = everything.scores[
         (everything.scores["metric"] == "dci_informativeness") & (everything.scores["representation"] == "mean")

@@ -4,9 +4,9 @@ backgrounds.
 Factors are those of dSprites; everything else is drawn anew for every image, so two images of one factor row
 differ. With v in [0, 1] for a channel's value and u uniform in [0, 1):
 
-    color    v = (1 + u) / 2 on the sprite, 0 elsewhere; one u for each channel of each image noisy    v = 1 on the
-    sprite, u elsewhere; one u for each channel of each pixel scream   v = 1 − (p + u) / 2 on the sprite, (p + u) / 2
-    elsewhere; p is a random 64×64 patch of Munch's painting, one u
+    color    v = (1 + u) / 2 on the sprite, 0 elsewhere; one u for each channel of each image
+    noisy    v = 1 on the sprite, u elsewhere; one u for each channel of each pixel
+    scream   v = 1 − (p + u) / 2 on the sprite, (p + u) / 2 elsewhere; p is a random 64×64 patch of Munch's painting, one u
              for each channel of each image
 
 The painting is shrunk to fit into 350×274 pixels (width, height) with its proportions kept, as the authors' library does.

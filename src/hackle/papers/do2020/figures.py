@@ -27,7 +27,6 @@ from hackle.figures.models import code_values, traversed
 from hackle.figures.panels import MEANS, Lacking, Panels, factor_scores, over_protocols, panels, scatter, swarm
 from hackle.figures.selection import Runs, Selected, spread, summarise
 from hackle.figures.style import shade
-from hackle.information.ranks import spearman
 from hackle.papers.do2020.celeba_claims import alike
 from hackle.papers.do2020.claims import PAPER, SIZES
 from hackle.papers.do2020.settings import BETAS, GAMMAS, LATENTS, METHODS, settings
@@ -178,16 +177,6 @@ def _joint_entropy(chosen: Selected, *, title: str) -> Panel:
     return replace(panel, y=Axis("mean over factors (nats)", *spread(panel.points["y"])))
 
 
-def _orders(chosen: Selected) -> Iterator[Comparison]:
-    """The rank correlation of JEMMIG with DCI's scores, which no claim is about."""
-    for other in _DCI:
-        runs = chosen.having("jemmig", other)
-        if len(runs) > 2:
-            paper = "negative" if other == "dci_informativeness" else "strongly uncorrelated"
-            what = f"rank correlation of JEMMIG and {words.measure(other).label}"
-            yield Comparison(what, paper, spearman(runs["jemmig"], runs[other]), n=len(runs))
-
-
 def _over(kind: str, *metrics: str) -> tuple[tuple[Panels, ...]]:
     """Metrics against a setting that is part of the protocols' names."""
     pattern = rf"do2020-{kind}-(?P<amount>\d+)"
@@ -283,7 +272,7 @@ EXHIBITS = (
         "Against DCI",
         "JEMMIG and RMIG against DCI's three scores.",
         runs_of(("jemmig", "rmig", *_DCI)),
-        (*(tuple(panels(scatter, own, other) for other in _DCI) for own in ("jemmig", "rmig")), (_orders,)),
+        tuple(tuple(panels(scatter, own, other) for other in _DCI) for own in ("jemmig", "rmig")),
         *("rmig-follows-informativeness", "rmig-differs-from-dci"),
         reading="Dots are runs. DCI informativeness is higher where the paper's error is lower.",
     ),
