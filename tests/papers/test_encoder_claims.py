@@ -59,3 +59,19 @@ def test_settings_that_another_study_trained_are_compared_too() -> None:
     assert found.runs == 40
     assert found.borrowed
     assert found.effect == claim.test(split_encoder(1)).effect
+
+
+@pytest.mark.parametrize("name", ["infogan-digits", "infogan-converges"])
+def test_infogans_trained_on_the_papers_60_000_digits_are_judged_and_never_mixed_with_others(name: str) -> None:
+    claim = CLAIMS[f"yang2020.{name}"]
+    true, false = yang2020(1), yang2020(-1, seed=3)
+    for made in (true, false):
+        made.runs["dataset"] = made.runs["dataset"].astype(str)
+    on_all = claim.test(false)
+    true.runs.loc[true.runs["method"] == "infogan", "dataset"] = "mnist-train"
+    assert judge(true, [claim])[0].verdict == "holds"
+    # Beside runs of all 70,000 digits, in a world that speaks against the claim, those of the paper's digits count alone.
+    false.runs["run"] = false.runs["run"] + "-all"
+    assert on_all.effect != claim.test(true).effect
+    assert claim.test(joined(true, false)).effect == claim.test(true).effect
+    assert claim.command.startswith("hackle study run yang2020 --out DIR --seeds 10 --datasets mnist --methods infogan")

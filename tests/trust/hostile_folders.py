@@ -6,6 +6,7 @@ import asyncio
 import copy
 import json
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -96,7 +97,9 @@ class Visitor:
             async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
                 return await client.request(method, path, **options)
 
-        return asyncio.run(answer())
+        # In a thread of its own: a browser that other tests have open keeps an event loop running in this one.
+        with ThreadPoolExecutor(1) as thread:
+            return thread.submit(asyncio.run, answer()).result()
 
     def get(self, path: str) -> Any:
         return self("GET", path)

@@ -24,7 +24,7 @@ from hackle.claims.statistics import LEVEL, Estimate, Units, mean_of
 from hackle.claims.view import Condition, Data, View, describe
 from hackle.store.tables import Tables
 
-STAND_INS = ("rooms3d",)
+STAND_INS = ("rooms3d", "mnist-train")
 """Data sets that a condition accepts in place of another, and that commands leave out."""
 
 

@@ -7,7 +7,7 @@ curves and arrays it reads, so that a claim can tell what is missing.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,19 @@ class Measure:
     curves: tuple[str, ...] = ()
     arrays: tuple[str, ...] = ()
     least: str = ""
+
+
+def on_the_first(measure: Measure, datasets: Sequence[str]) -> Measure:
+    """The measure on the first of these data sets for which all conditions, which accept each of them, have runs."""
+
+    def compute(data: Data, conditions: Sequence[Condition]) -> Units | None:
+        have = [set(data.rows(condition)["dataset"]) for condition in conditions]
+        for name in datasets:
+            if all(name in sets for sets in have):
+                return measure.compute(data, [{**condition, "dataset": name} for condition in conditions])
+        return None
+
+    return replace(measure, compute=compute)
 
 
 def by_seed(rows: Frame, values: Any) -> Column:

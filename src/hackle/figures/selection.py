@@ -140,7 +140,7 @@ def select(tables: Tables, runs: Runs) -> Selected:
         instead = _select(tables, replace(runs, where={**runs.where, "dataset": other}))
         if len(instead.frame):
             names = runs.word("dataset", other), runs.word("dataset", own)
-            note = "{} stands in for {}: the paper's numbers are of other images".format(*names)
+            note = "{} stands in for {}: compare with numbers of the same images alone".format(*names)
             return replace(instead, notes=(*instead.notes, note))
     return found
 

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -32,6 +31,7 @@ from hackle.claims.measures import (
     by_run,
     by_seed,
     of_arrays,
+    on_the_first,
     trend,
     value,
     without_noise,
@@ -72,15 +72,7 @@ def claim(name: str, where: str, statement: str, effect: str, region: Region, me
 
 def in_3d(measure: Measure) -> Measure:
     """The measure on the first data set of `SHAPES` for which all conditions have runs."""
-
-    def compute(data: Data, conditions: Sequence[Condition]) -> Units | None:
-        have = [set(data.rows(condition)["dataset"]) for condition in conditions]
-        for name in SHAPES:
-            if all(name in sets for sets in have):
-                return measure.compute(data, [{**condition, "dataset": name} for condition in conditions])
-        return None
-
-    return replace(measure, compute=compute)
+    return on_the_first(measure, SHAPES)
 
 
 VAE, BETA, FACTOR = runs("beta-vae", strength=1), runs("beta-vae"), runs("factor-vae")

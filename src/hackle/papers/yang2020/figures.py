@@ -58,6 +58,7 @@ _INFOGAN = Runs(
     {"infogan": ()},
     series="correlation",
     named=(("dataset", "method", "correlation"),),
+    stand_ins={"mnist": "mnist-train"},
 )
 
 
