@@ -101,7 +101,7 @@ def tables(
         runs=all_runs,
         curve=lambda term: joined.get(term, empty),
         array=lambda name: kept.get(name, {}),
-        per_factor=lambda metric="": by_factor[by_factor["metric"] == metric] if metric else by_factor,
+        per_factor=lambda metric="": by_factor.query("metric == @metric") if metric else by_factor,
     )
 
 

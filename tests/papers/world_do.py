@@ -49,7 +49,7 @@ def do2020(truth: int, seeds: int = 8, spread: float = 1.0, seed: int = 0) -> Ta
         if run["dataset"] == "celeba":
             return {}
         names = ("rmig", "jemmig", "sampled_rmig", "sampled_jemmig")
-        found = {name: dict.fromkeys(SIZES, scores[name]) for name in names}
+        found: dict[str, dict[str, float]] = {name: dict.fromkeys(SIZES, float(scores[name])) for name in names}
         if run["method"] == "factor-vae":
             found["rmig"]["scale"] += 0.01 if truth > 0 else 0.4
             found["jemmig"]["scale"] += 0.05 * truth

@@ -447,5 +447,7 @@ def test_the_split_of_the_kl_is_cheap_at_points_of_a_training() -> None:
     """The protocol for curves reads 10,000 images and no groups or pairs, of which others' mixtures are made."""
     settings = protocol("posteriors")
     plan = draw_plan(Numbered((40, 40)).data.factors, settings.sizes, 0)
+    assert plan.groups is not None
+    assert plan.pairs is not None
     assert (len(plan.train), plan.groups.index.size, plan.pairs.index.size) == (10_000, 0, 0)
     assert {"kl_split", "true_tc"} <= set(settings.metrics)
