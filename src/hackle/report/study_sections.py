@@ -57,12 +57,10 @@ def protocols(tables: Tables, most: int = 4) -> str:
     return f"Scored by the protocol{'s' if len(names) > 1 else ''} {words.listing(shown)}."
 
 
-@dataclass(frozen=True)
-class PaperClaims:
-    """The claims of one paper, as rows of `hackle.claims.as_frame` with their fate."""
+class _OfPaper:
+    """Something of one paper: how it is cited, where it is found, who wrote it."""
 
     name: str
-    rows: list[Row]
 
     @property
     def title(self) -> str:
@@ -75,6 +73,14 @@ class PaperClaims:
     @property
     def authors(self) -> str:
         return author_names(self.name)
+
+
+@dataclass(frozen=True)
+class PaperClaims(_OfPaper):
+    """The claims of one paper, as rows of `hackle.claims.as_frame` with their fate."""
+
+    name: str
+    rows: list[Row]
 
     @property
     def size(self) -> int:
@@ -161,25 +167,13 @@ def _places(panel: Panel) -> list[str]:
 
 
 @dataclass(frozen=True)
-class PaperFigures:
+class PaperFigures(_OfPaper):
     """The figures of one paper: those drawn, what is missing in several of them, and those not drawn."""
 
     name: str
     figures: list[Figure]
     lacking_in_several: list[str]
     absent: list[tuple[Exhibit, Chart]]
-
-    @property
-    def title(self) -> str:
-        return citation(self.name)
-
-    @property
-    def address(self) -> str:
-        return address(self.name)
-
-    @property
-    def authors(self) -> str:
-        return author_names(self.name)
 
     @classmethod
     def of(
