@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import sys
+
+# Where the environment forbids compiled files, each worker would rewrite the assertions of all tests, and each process that
+# a test starts would compile hackle, every time anew.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # Test workers share the machine's cores; threads beyond one each spend more time on waiting for each other than on work.
 # Libraries read this when they are loaded, those of processes that tests start as well.
@@ -46,3 +53,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("gpu"):
             item.add_marker(skip)
+
+
+def pytest_collection_finish() -> None:
+    """Modules and collected tests stay until the end: the search for garbage passes them over, and comes less often."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(10_000)
