@@ -47,7 +47,7 @@ def kept_images(grid: FactorGrid) -> NDArray[np.int64]:
     Stores written before version 0.3 have the first 512 of them.
     """
     drawn = np.random.default_rng(0).choice(grid.size, min(_FIRST_KEPT, grid.size), replace=False)
-    others = np.setdiff1d(np.arange(grid.size), drawn)
+    others = np.delete(np.arange(grid.size), drawn)
     more = np.random.default_rng(1).choice(others, min(_KEPT - _FIRST_KEPT, len(others)), replace=False)
     return np.concatenate([np.sort(drawn), np.sort(more)])
 
