@@ -15,15 +15,18 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.error import URLError
+from urllib.request import urlopen
 
 import numpy as np
 
@@ -107,15 +110,10 @@ def fill_store(folder: Path, count: int) -> None:
 
 
 def serve(folder: Path, root: str | None) -> None:
-    """Serve the explorer of a folder on a free port, whose address is printed, until the process is ended."""
-    import uvicorn
+    """Serve the explorer of a folder as `hackle explore` does, on a free port, until the process is ended."""
+    from hackle.explorer import serve as serve_explorer
 
-    from hackle.explorer import create_app
-
-    listening = socket.create_server(("127.0.0.1", 0))
-    app = create_app(folder, root=root)
-    print(f"http://127.0.0.1:{listening.getsockname()[1]}/", flush=True)
-    uvicorn.Server(uvicorn.Config(app, log_level="error")).run(sockets=[listening])
+    serve_explorer(folder, port=0, browser=False, root=root, announce=partial(print, flush=True))
 
 
 @contextmanager
@@ -126,9 +124,22 @@ def serving(source: Path, folder: Path, root: str | None) -> Iterator[str]:
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
         try:
-            yield server.stdout.readline().strip()
+            address = server.stdout.readline().strip()
+            _await(address)
+            yield address
         finally:
             server.terminate()
+
+
+def _await(address: str) -> None:
+    """Wait until a server answers: it says its address before it listens."""
+    for _ in range(200):
+        try:
+            urlopen(address).close()
+            return
+        except URLError:
+            time.sleep(0.05)
+    raise SystemExit(f"{address} does not answer")
 
 
 @contextmanager

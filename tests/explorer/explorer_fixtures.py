@@ -77,11 +77,19 @@ def visit() -> Iterator[Callable[..., httpx.Client]]:
         server.__exit__(None, None, None)
 
 
+def columns_of(answer: dict[str, Any]) -> dict[str, list[Any]]:
+    """The list of runs as the page unpacks it: each column with a value for every run."""
+    found: dict[str, list[Any]] = {}
+    for column in answer["columns"]:
+        values = column.get("codes", column.get("values", []))
+        values = values * answer["count"] if len(values) == 1 else values
+        texts = [column["words"][code] for code in values] if "words" in column else values
+        found[column["key"]] = found[column["as"]] if "as" in column else texts
+    return found
+
+
 @pytest.fixture(scope="session")
 def ids(client: httpx.Client) -> dict[str, str]:
     """Identifiers by the runs' names."""
-    columns = {column["key"]: column for column in client.get("/api/runs").json()["columns"]}
-    texts = {
-        key: [column["words"][code] for code in column["codes"]] for key, column in columns.items() if "words" in column
-    }
-    return dict(zip(texts["name"], texts["id"], strict=True))
+    columns = columns_of(client.get("/api/runs").json())
+    return dict(zip(columns["name"], columns["id"], strict=True))

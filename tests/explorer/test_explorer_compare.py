@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 from browser_pages import PIXELS, UNNAMED, changed
+from explorer_fixtures import columns_of
 from playwright.sync_api import Page, expect
 
 from hackle.explorer import create_app
@@ -35,9 +36,8 @@ def turned(served: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def listed(client: httpx.Client) -> dict[str, str]:
-    columns = {column["key"]: column for column in client.get("/api/runs").json()["columns"]}
-    texts = [[columns[key]["words"][code] for code in columns[key]["codes"]] for key in ("name", "id")]
-    return dict(zip(*texts, strict=True))
+    columns = columns_of(client.get("/api/runs").json())
+    return dict(zip(columns["name"], columns["id"], strict=True))
 
 
 def test_latents_in_another_order_are_matched_and_a_reversed_one_is_said(turned: Path, visit: Any) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import httpx
 import numpy as np
 import pytest
+from explorer_fixtures import columns_of
 from PIL import Image
 from small_runs import write_curves
 
@@ -28,11 +29,6 @@ def images_of(answer: dict[str, Any]) -> np.ndarray:
     return np.frombuffer(base64.b64decode(answer["images"]), np.uint8).reshape(answer["shape"])
 
 
-def column(answer: dict[str, Any], key: str) -> list[Any]:
-    found = next(column for column in answer["columns"] if column["key"] == key)
-    return [found["words"][code] for code in found["codes"]] if "words" in found else found["values"]
-
-
 @pytest.fixture(scope="module")
 def model(served: Path) -> Model:
     return Model.load(served / "beta")
@@ -40,9 +36,8 @@ def model(served: Path) -> Model:
 
 def test_the_list_holds_every_run_with_its_scores(client: httpx.Client) -> None:
     answer = client.get("/api/runs").json()
-    rows = dict(
-        zip(column(answer, "name"), zip(column(answer, "status"), column(answer, "mig"), strict=True), strict=True)
-    )
+    columns = columns_of(answer)
+    rows = dict(zip(columns["name"], zip(columns["status"], columns["mig"], strict=True), strict=True))
     assert rows == {
         "beta": ("done", 0.25),
         "plain": ("done", 0.75),
@@ -50,7 +45,7 @@ def test_the_list_holds_every_run_with_its_scores(client: httpx.Client) -> None:
         "training": ("training", None),
         "broken": ("unreadable", None),
     }
-    strength = dict(zip(column(answer, "name"), column(answer, "strength"), strict=True))
+    strength = dict(zip(columns["name"], columns["strength"], strict=True))
     assert strength["beta"] == 2
     assert strength["plain"] is None
     assert answer["protocols"] == ["locatello2019"]
@@ -200,7 +195,7 @@ def test_a_model_without_its_data_can_still_be_decoded(tmp_path: Path, served: P
     model = Model.load(served / "beta")
     Model(replace(model.run, dataset="./gone.npz"), model.shape, model.weights()).save(tmp_path / "run")
     client = visit(create_app(tmp_path / "run"))
-    (identifier,) = column(client.get("/api/runs").json(), "id")
+    (identifier,) = columns_of(client.get("/api/runs").json())["id"]
     found = client.get(f"/api/runs/{identifier}/model").json()
     assert "gone.npz" in found["problem"]
     assert client.post(f"/api/runs/{identifier}/decode", json={"z": [[0, 0, 0]]}).status_code == 200
@@ -235,7 +230,7 @@ def test_a_folder_that_is_gone_is_said_so(served: Path, tmp_path: Path, visit: A
 def test_a_run_that_was_trained_again_has_another_thumbnail(served: Path, tmp_path: Path, visit: Any) -> None:
     shutil.copytree(served / "beta", tmp_path / "runs" / "beta")
     client = visit(create_app(tmp_path / "runs"))
-    place = f"/api/runs/{column(client.get('/api/runs').json(), 'id')[0]}/thumbnail.png"
+    place = f"/api/runs/{columns_of(client.get('/api/runs').json())['id'][0]}/thumbnail.png"
     first = client.get(place)
     known = {"If-None-Match": first.headers["etag"]}
     assert client.get(place, headers=known).status_code == 304

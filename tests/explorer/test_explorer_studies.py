@@ -9,6 +9,7 @@ from typing import Any
 
 import httpx
 import pytest
+from explorer_fixtures import columns_of
 
 from hackle.core.records import record_hash
 from hackle.explorer import create_app
@@ -33,11 +34,7 @@ def study(tmp_path: Path, served: Path) -> Path:
 
 
 def listed(client: httpx.Client) -> dict[str, dict[str, Any]]:
-    answer = client.get("/api/runs").json()
-    columns = {
-        column["key"]: [column["words"][code] for code in column["codes"]] if "words" in column else column["values"]
-        for column in answer["columns"]
-    }
+    columns = columns_of(client.get("/api/runs").json())
     names = list(columns)
     return {row[names.index("id")]: dict(zip(names, row, strict=True)) for row in zip(*columns.values(), strict=True)}
 

@@ -133,6 +133,20 @@ def _levels(scores: Any, datasets: Any, known: Any) -> dict[str, dict[str, list[
     return found
 
 
+def _sent(columns: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The columns without what the page can tell by itself: a value that all runs share comes once, and runs that have no
+    names but their identifiers take these from that column."""
+    found = []
+    for column in columns:
+        content = "codes" if "codes" in column else "values"
+        if column["key"] == "name" and column["words"] == found[0]["words"] and column["codes"] == columns[0]["codes"]:
+            column = {key: value for key, value in column.items() if key not in ("words", "codes")} | {"as": "id"}
+        elif len(set(column[content])) == 1:
+            column = column | {content: column[content][:1]}
+        found.append(column)
+    return found
+
+
 class Listing:
     """The answers for the list, each made once per state of the folder."""
 
@@ -160,7 +174,7 @@ class Listing:
                 "protocol": protocol,
                 "representations": representations,
                 "representation": representation,
-                "columns": columns,
+                "columns": _sent(columns),
             }
             self._made[key] = gzip.compress(json.dumps(content, separators=(",", ":")).encode(), 3)
         return f'"{"-".join(key)}"', self._made[key]

@@ -19,9 +19,9 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
 from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect
-from starlette.staticfiles import StaticFiles
 
 from hackle.core.errors import HackleError
+from hackle.explorer.assets import Assets
 from hackle.explorer.catalogue import CatalogueError
 from hackle.explorer.gathered import catalogue_of
 from hackle.explorer.guard import Guard, is_loopback
@@ -59,7 +59,7 @@ def create_app(
         middleware=[Middleware(Guard, host=host, token=token)],
     )
     app.include_router(make_routes(catalogue, Workbench(catalogue, None if root is None else Path(root), trust=trust)))
-    app.mount("/", StaticFiles(directory=STATIC, html=True))
+    app.mount("/", Assets(STATIC))
     for kind in (HackleError, ValueError):
         app.add_exception_handler(kind, partial(_explain, catalogue.for_visitors))
     app.add_exception_handler(ClientDisconnect, lambda request, error: Response(status_code=400))
@@ -86,7 +86,9 @@ def _bind(host: str, port: int | None) -> socket.socket:
     """A socket bound to the port, or, if none is given, to the usual one or any free one."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     for candidate in (PORT, 0) if port is None else (port,):
-        found = socket.socket(family, socket.SOCK_STREAM)
+        # By its protocol's name asyncio knows to send at once: else the end of an answer waits 40 ms for its beginning to
+        # be acknowledged.
+        found = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             found.bind((host, candidate))

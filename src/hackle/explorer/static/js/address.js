@@ -14,6 +14,8 @@ export function remember(changes) {
     if (value === null || value === undefined || value === "") query.delete(key);
     else query.set(key, value);
   }
-  const text = query.toString();
-  history.replaceState(null, "", `${path || "#/"}${text ? `?${text}` : ""}`);
+  const text = query.toString(),
+    address = `${path || "#/"}${text ? `?${text}` : ""}`;
+  // The bare address is the list's, too; writing an address takes the browser longer than a row.
+  if (address !== (location.hash || "#/")) history.replaceState(null, "", address);
 }

@@ -13,18 +13,26 @@ function fill(element, properties, children) {
       element[name] = value;
     else element.setAttribute(name, value === true ? "" : value);
   }
-  element.append(
-    ...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false),
-  );
+  attach(element, children);
   return element;
+}
+
+function attach(element, children) {
+  for (const child of children) {
+    if (Array.isArray(child)) attach(element, child);
+    else if (child !== null && child !== undefined && child !== false) element.append(child);
+  }
 }
 
 export const h = (tag, properties, ...children) => fill(document.createElement(tag), properties, children);
 export const s = (tag, properties, ...children) => fill(document.createElementNS(SVG, tag), properties, children);
 
+// A whole number with commas between the thousands; the browser's own way takes 10 ms to wake up.
+export const whole = (value) => String(value).replace(/\B(?=(\d{3})+$)/g, ",");
+
 export const number = (value, digits = 3) => {
   if (value === null || value === undefined || Number.isNaN(value)) return "–";
-  if (Number.isInteger(value)) return value.toLocaleString("en");
+  if (Number.isInteger(value)) return whole(value);
   const size = Math.abs(value);
   if (size >= 1e5 || (size < 1e-3 && size > 0)) return value.toExponential(2);
   return value.toFixed(size >= 100 ? 1 : digits);
@@ -48,8 +56,7 @@ export const scoreText = (value) =>
 export const prose = (text) => text.split("`").map((part, at) => (at % 2 ? h("code", {}, part) : part));
 
 // A setting with no more digits than it was given.
-export const setting = (value) =>
-  Number.isInteger(value) ? value.toLocaleString("en") : String(+value.toPrecision(4));
+export const setting = (value) => (Number.isInteger(value) ? whole(value) : String(+value.toPrecision(4)));
 
 // What tells a run from others, in words; defaults go without saying.
 export const factsOf = (run, left = []) =>
@@ -146,6 +153,9 @@ const EXPLAINED = {
 export const entryOf = (key) => (Object.hasOwn(EXPLAINED, key) ? EXPLAINED[key] : undefined);
 // A metric's or setting's text, explained where the glossary has a word for it.
 export const explained = (key, text) => (entryOf(key) ? term(text, entryOf(key)) : text);
+
+// A moment after what is in the page has been seen: the time for what the first look does not need.
+export const painted = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done, 100)));
 
 // What is being waited for, where nobody knows how far it is.
 export const waiting = (text) => h("p", { class: "waiting" }, h("progress", { "aria-label": text }), text);

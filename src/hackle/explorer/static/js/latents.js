@@ -1,6 +1,6 @@
 // A slider for every latent, with its values' histogram against the prior behind it.
 
-import { h, nats, number, s, signed, term } from "./dom.js";
+import { h, nats, number, s, signed, term, whole } from "./dom.js";
 
 const WIDTH = 240,
   HEIGHT = 34;
@@ -117,7 +117,7 @@ function slider(session, latent) {
       apply(given);
       restore();
     } else {
-      const bounds = `${signed(least.toLocaleString("en"))} to ${most.toLocaleString("en")}`;
+      const bounds = `${signed(whole(least))} to ${whole(most)}`;
       refuse(`${name} takes a number from ${bounds}; “${value.value.slice(0, 20)}” is none.`);
     }
   };

@@ -2,7 +2,7 @@
 
 import { asked, askedScores, remember } from "./address.js";
 import { listRuns } from "./api.js";
-import { entryOf, h, notify, scoreText, setting, waiting } from "./dom.js";
+import { entryOf, h, notify, painted, scoreText, setting, waiting, whole } from "./dom.js";
 import { headingOf, parseFilter } from "./filter.js";
 import { shareOfWay, startOf, wayInWords } from "./levels.js";
 import { calledAt, cell, cellTitle, levelsOf, matching, sorted, unpack } from "./rows.js";
@@ -62,8 +62,10 @@ export async function showList(main, signal) {
   document.title = `${table.title} – hackle explorer`;
   const list = new RunList(table, signal);
   main.replaceChildren(list.element);
-  list.update();
-  list.viewport.scrollTop = state.top;
+  list.update(true);
+  if (state.top) list.viewport.scrollTop = state.top;
+  // Rows a little above and below those in sight can wait until these are seen.
+  painted().then(() => list.draw());
   const again = setInterval(async () => {
     const fresh = await listRuns(state.protocol, list.data.tag).catch((error) => {
       if (error.status) notify(error.message, "bad");
@@ -121,13 +123,8 @@ class RunList {
       .map((column) => column.key);
     const after = settings.filter((key) => !BEFORE.includes(key));
     [this.before, this.after] = [BEFORE, after].map((keys) =>
-      keys.filter((key) => key === "method" || this.differs(key)),
+      keys.filter((key) => key === "method" || !table.columns.get(key).same),
     );
-  }
-
-  differs(key) {
-    const { numbers } = this.data.columns.get(key);
-    return numbers.some((value) => value !== numbers[0] && !(Number.isNaN(value) && Number.isNaN(numbers[0])));
   }
 
   replace(table) {
@@ -167,11 +164,11 @@ class RunList {
   update(keep = false) {
     this.rows = sorted(this.data, matching(this.data, this.conditions), state.key, state.descending);
     this.columns = [...this.before, ...this.scores.filter((key) => state.scores?.has(key)), ...this.after];
-    const total = this.data.count.toLocaleString("en");
+    const total = whole(this.data.count);
     this.count.textContent =
       this.rows.length === this.data.count
         ? `${total} ${this.data.count === 1 ? "run" : "runs"}`
-        : `${this.rows.length.toLocaleString("en")} of ${total}`;
+        : `${whole(this.rows.length)} of ${total}`;
     this.words.replaceChildren(...filterWords(this));
     this.selection();
     this.note();
@@ -256,9 +253,11 @@ class RunList {
 
   draw(anew = false) {
     if (!this.viewport.isConnected || !this.rows) return;
-    const first = Math.max(0, Math.floor(this.viewport.scrollTop / ROW) - SPARE);
-    const shown = Math.ceil((this.viewport.clientHeight || innerHeight) / ROW) + 2 * SPARE;
-    const last = Math.min(this.rows.length, first + shown);
+    // The first time the table has no place yet, and asking for it would have the page laid out twice.
+    const fresh = this.first === undefined;
+    const first = fresh ? 0 : Math.max(0, Math.floor(this.viewport.scrollTop / ROW) - SPARE);
+    const height = fresh ? innerHeight : this.viewport.clientHeight || innerHeight;
+    const last = Math.min(this.rows.length, first + Math.ceil(height / ROW) + (fresh ? 0 : 2 * SPARE));
     if (!anew && first === this.first && last === this.last) return;
     const kept = new Map(
       anew ? [] : [...this.body.children].filter((row) => row.dataset.row).map((row) => [Number(row.dataset.row), row]),

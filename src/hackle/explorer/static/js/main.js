@@ -1,7 +1,7 @@
 // The page: which view an address shows, and the colours.
 
 import { Refused, knock } from "./api.js";
-import { h, notify, prose } from "./dom.js";
+import { h, notify, painted, prose } from "./dom.js";
 import { showList } from "./list.js";
 
 const main = document.getElementById("main");
@@ -135,4 +135,6 @@ addEventListener("hashchange", () => {
   scrollTo(0, 0);
 });
 // What explains is not needed for the first look.
-route().then(() => Promise.all([import("./glossary.js"), import("./tour.js")]));
+route()
+  .then(painted)
+  .then(() => Promise.all([import("./glossary.js"), import("./tour.js")]));

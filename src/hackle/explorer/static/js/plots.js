@@ -3,7 +3,7 @@
 
 import { asked, remember } from "./address.js";
 import { COLORS, endsOf, legend, logarithmicTicks, shareOf, short, ticks } from "./chart.js";
-import { h, s, scoreText, setting } from "./dom.js";
+import { h, s, scoreText, setting, whole } from "./dom.js";
 import { headingOf } from "./filter.js";
 import { calledAt, cell, cellTitle } from "./rows.js";
 
@@ -11,7 +11,7 @@ const NEAR = 24,
   MOST_AXES = 8,
   FEW = 24;
 
-const counted = (runs) => (runs === 1 ? "1 run" : `${runs.toLocaleString("en")} runs`);
+const counted = (runs) => (runs === 1 ? "1 run" : `${whole(runs)} runs`);
 const isNumber = (column) => column.kind !== "text";
 const textOf = (table, key, row) => {
   const column = table.columns.get(key);
@@ -129,7 +129,7 @@ class Plot {
       const left = this.rows.length - this.drawn.length;
       this.said.textContent =
         `${counted(this.drawn.length)}` +
-        `${left ? `; ${left.toLocaleString("en")} without these values are left out` : ""}. ` +
+        `${left ? `; ${whole(left)} without these values are left out` : ""}. ` +
         "Point at a run to read it, click to open it.";
       return;
     }

@@ -2,14 +2,17 @@
 
 import { hasHash, setting, shortName } from "./dom.js";
 
-// A column has key, kind, better, numbers (NaN where nothing is known) and, for texts, words.
+// A column has key, kind, better, numbers (NaN where nothing is known) and, for texts, words. What is the same of every
+// run was sent once, and texts of one column that are another's under that column's key.
 export function unpack(answer) {
   const columns = new Map();
-  for (const column of answer.columns) {
-    const source = column.kind === "text" ? column.codes : column.values;
-    const numbers = new Float64Array(source.length);
-    for (let row = 0; row < source.length; row += 1) numbers[row] = source[row] ?? NaN;
-    columns.set(column.key, { ...column, values: undefined, codes: undefined, numbers });
+  for (const { values, codes, as, ...column } of answer.columns) {
+    const [source, like] = [values ?? codes, columns.get(as)];
+    const same = source?.length === 1;
+    const numbers = like?.numbers ?? new Float64Array(answer.count);
+    if (same) numbers.fill(source[0] ?? NaN);
+    else if (!like) numbers.set(source.includes(null) ? source.map((value) => value ?? NaN) : source);
+    columns.set(column.key, { words: like?.words, ...column, same, numbers });
   }
   return { ...answer, columns };
 }
@@ -46,13 +49,11 @@ export function matching(table, conditions) {
 export function sorted(table, rows, key, descending) {
   const column = table.columns.get(key);
   if (!column) return rows;
-  const sign = descending ? -1 : 1;
-  return rows.slice().sort((first, second) => {
-    const a = column.numbers[first],
-      b = column.numbers[second];
-    if (Number.isNaN(a) || Number.isNaN(b)) return Number.isNaN(a) - Number.isNaN(b) || first - second;
-    return sign * (a - b) || first - second;
-  });
+  const { numbers } = column,
+    sign = descending ? -1 : 1;
+  const known = rows.filter((row) => !Number.isNaN(numbers[row])),
+    missing = rows.filter((row) => Number.isNaN(numbers[row]));
+  return [...known.sort((first, second) => sign * (numbers[first] - numbers[second])), ...missing];
 }
 
 // The levels between which a row's score lies: by chance, the least there is, and that of perfect codes.
