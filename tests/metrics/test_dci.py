@@ -12,7 +12,7 @@ from sklearn.ensemble import RandomForestRegressor
 from sklearn.linear_model import Lasso
 
 from hackle.metrics import MetricError, dci_from_importance, dci_importance, dci_scores
-from hackle.metrics.dci import completeness_per_factor, disentanglement_per_code
+from hackle.metrics.dci import completeness_per_factor, disentanglement_of_several, disentanglement_per_code
 
 FIVE = 5 * np.eye(5)
 SPREAD = 1 - math.log(2) / math.log(10)
@@ -49,6 +49,20 @@ def test_disentanglement_weighs_codes_by_importance_and_completeness_weighs_fact
     disentanglement, completeness = dci_from_importance(matrix)
     assert disentanglement == pytest.approx(0.75)
     assert completeness == pytest.approx(completeness_per_factor(matrix).mean())
+
+
+def test_several_tables_of_codes_score_what_each_scores_alone():
+    """Also where some codes are constant, all are, or there are more codes than the others have."""
+    s = make_sample(imperfect, rows=120)
+    rng = np.random.default_rng(0)
+    constant = np.where(np.arange(s.codes.shape[1]) == 1, 0.5, s.codes)
+    tables = [s.codes, rng.permutation(s.codes), constant, np.zeros_like(s.codes), rng.normal(size=(120, 9))] * 2
+    alone = [dci_scores(table, s.factors, kinds="categorical").disentanglement for table in tables]
+    np.testing.assert_allclose(disentanglement_of_several(tables, s.factors, kinds="categorical"), alone, atol=1e-9)
+    mixed = ["continuous", *["categorical"] * (s.factors.shape[1] - 1)]
+    alone = dci_scores(s.codes, s.factors, kinds=mixed).disentanglement
+    assert disentanglement_of_several([s.codes], s.factors, kinds=mixed) == [alone]
+    assert disentanglement_of_several([], s.factors) == []
 
 
 @pytest.mark.parametrize("seed", range(2))

@@ -6,7 +6,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
 from hackle.metrics import MetricError
-from hackle.metrics.linear import PRODUCTS, fit_l1_machines
+from hackle.metrics.linear import PRODUCTS, fit_l1_machines, fit_machines_of_several
 
 
 def overlapping(rng):
@@ -97,6 +97,18 @@ def test_no_subgradient_is_left(setting, seed):
         slope = -2 * inputs.T @ (y * np.maximum(0, 1 - y * (inputs @ w)))
         assert (np.abs(slope[w == 0]) <= 1 + 1e-4).all()
         np.testing.assert_allclose(slope[w != 0], -np.sign(w[w != 0]), atol=1e-4)
+
+
+def test_machines_solved_together_are_those_solved_alone():
+    rng = np.random.default_rng(0)
+    tables = [overlapping(rng)[0] * scale for scale in (0.1, 1.0, 3.0)]
+    factors = np.stack([overlapping(rng)[1], two_classes(rng)[1]], axis=1)
+    for table, found in zip(tables, fit_machines_of_several(tables, factors), strict=True):
+        for one, classes in zip(found, factors.T, strict=True):
+            alone = fit_l1_machines(table, classes)
+            np.testing.assert_allclose(one.weights, alone.weights, rtol=1e-9, atol=1e-12)
+            np.testing.assert_allclose(one.intercepts, alone.intercepts, rtol=1e-9, atol=1e-12)
+            np.testing.assert_array_equal(one.classes, alone.classes)
 
 
 def test_copies_of_a_code_share_its_weight():

@@ -149,3 +149,11 @@ def test_rankings_and_wrong_names(study: Path) -> None:
 def test_the_grid_of_the_made_study_is_larger_than_what_is_kept() -> None:
     assert GRID.size == 1200
     assert FACTORS.shape == (1000, 4)
+
+
+def test_a_run_whose_codes_are_broken_has_no_score_and_takes_none_from_others() -> None:
+    codes = {str(seed): codes_of(4.0, seed) for seed in range(3)}
+    alone = label_scores(codes, FACTORS, 100)
+    broken = label_scores({**codes, "9": np.full_like(codes["0"], np.nan)}, FACTORS, 100)
+    assert broken.loc["9"].isna().all()
+    np.testing.assert_allclose(broken.loc[alone.index], alone, atol=1e-9)

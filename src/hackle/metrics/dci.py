@@ -48,6 +48,7 @@ from hackle.metrics.checks import (
     Table,
     TestPair,
     check_choice,
+    check_codes,
     check_matrix,
     check_ranges,
     check_split,
@@ -57,7 +58,7 @@ from hackle.metrics.checks import (
     standardise,
 )
 from hackle.metrics.large_linear import fit_large_lasso, fit_large_machine
-from hackle.metrics.linear import fit_l1_machines
+from hackle.metrics.linear import fit_l1_machines, fit_machines_of_several
 from hackle.metrics.metric import Evaluation, Metric, Row, per_factor
 from hackle.metrics.needs import numeric_factors
 from hackle.metrics.standardised import StandardisedCodes
@@ -65,6 +66,8 @@ from hackle.metrics.trees import fit_boosted_trees, fit_regression_trees, side_b
 
 FEW_CODES = 32
 """Up to so many codes, linear predictors are fitted by methods that hold the Hessian, or scikit-learn's: faster for few."""
+TOGETHER = 8
+"""Of so many tables machines are solved together: more hold no more than a cache does, and take no less time for each."""
 _ALPHA = 0.002
 """The Lasso's penalty (Do & Tran 2020)."""
 
@@ -176,6 +179,28 @@ def dci_importance(
     columns = range(len(regressed))
     several = side_by_side(fitted, columns) if predictor == "gbt" else [fitted(column) for column in columns]
     return _joined(several, regressed)
+
+
+def disentanglement_of_several(
+    tables: Sequence[TableLike], factors: TableLike, *, kinds: Kinds | None = None
+) -> list[float]:
+    """Disentanglement of each of several tables of codes (n, c) of the same images, by "l1-svm": what `dci_scores` gives, up
+    to rounding, sooner, since the machines of several tables are solved together."""
+    checked = [check_codes(table) for table in tables]
+    labels = check_split(checked[0], factors, None, kinds) if checked else None
+    if labels is None or labels.continuous.any() or max(table.shape[1] for table in checked) > FEW_CODES:
+        return [dci_scores(table, factors, kinds=kinds).disentanglement for table in tables]
+    standardised = [standardise(table, table)[0] for table in checked]
+    found = np.zeros(len(tables))
+    for width in {table.shape[1] for table in standardised} - {0}:
+        places = [place for place, table in enumerate(standardised) if table.shape[1] == width]
+        for start in range(0, len(places), TOGETHER):
+            block = places[start : start + TOGETHER]
+            several = fit_machines_of_several([standardised[place] for place in block], labels.factors)
+            for place, machines in zip(block, several, strict=True):
+                importance = np.stack([np.abs(one.weights).mean(axis=0) for one in machines], axis=-1)
+                found[place] = dci_from_importance(importance)[0]
+    return found.tolist()
 
 
 def _joined(several: Sequence[tuple[NDArray, float]], regressed: NDArray[np.bool_]) -> Importance:

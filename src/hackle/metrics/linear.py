@@ -21,6 +21,7 @@ Two classes share one machine, the second against the first; more have one each,
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -67,48 +68,93 @@ def fit_l1_machines(codes: Table, classes: Classes, *, C: float = 1.0, iteration
     `C` weighs the loss against the penalty. Machines that have not converged after `iterations` steps are returned with
     a warning. The codes should have similar scales, because the penalty treats their weights alike.
     """
-    values, found = np.unique(classes, return_inverse=True)
-    if len(values) < 2:
-        raise MetricError(f"the classes have {len(values)} value; expected at least two to tell apart")
-    positive = np.arange(1 if len(values) == 2 else 0, len(values))
-    labels = np.where(found == positive[:, None], 1.0, -1.0)
-    columns = np.vstack([np.asarray(codes, dtype=np.float64).T, np.ones(len(codes))])
-    weights = _minimise(columns, labels, C, iterations)
-    return LinearMachines(weights[:, :-1], weights[:, -1], values)
+    return fit_machines_of_several([codes], np.asarray(classes)[:, None], C=C, iterations=iterations)[0][0]
 
 
-def _minimise(columns: Array, labels: Array, C: float, iterations: int) -> Array:
-    """Weights (k, c) for codes as columns (c, n) and labels (k, n)."""
-    weights = np.zeros((len(labels), len(columns)))
-    limit = np.zeros(len(labels))
-    going = np.arange(len(labels))
-    # Slacks 1 − y wᵀx of the machines that have not converged; rows where they are positive make up the loss.
-    slack = np.ones_like(labels)
-    keep = np.ones(len(labels), dtype=bool)
-    for iteration in range(iterations + 1):
-        y, w = labels[going], weights[going]
-        active = (slack > 0).astype(np.float64)
-        target = 2 * C * (active * y) @ columns.T
-        slope = -2 * C * (np.maximum(slack, 0) * y) @ columns.T
-        violation = _subgradient(w, slope).sum(axis=1)
-        if iteration == 0:
-            limit = TOLERANCE * violation
-        keep = violation > limit[going]
-        if not keep.any():
-            return weights
-        if iteration == iterations:
-            break
-        going, y, w, slack, slope = going[keep], y[keep], w[keep], slack[keep], slope[keep]
-        quadratic = 2 * C * _second_moments(columns, active[keep])
-        step = _lasso(quadratic, target[keep], w, INNER_TOLERANCE * violation[keep]) - w
-        weights[going], slack = _search(w, step, slope, slack, y * (step @ columns), C)
-    warnings.warn(
-        f"{keep.sum()} of {len(labels)} machines are not done after {iterations} steps; "
-        "allow more, or standardise the codes",
-        NotConvergedWarning,
-        stacklevel=3,
+def fit_machines_of_several(
+    tables: Sequence[Table], factors: NDArray, *, C: float = 1.0, iterations: int = 200
+) -> list[list[LinearMachines]]:
+    """For each table of codes (n, c) and each column of `factors` (n, f) what `fit_l1_machines` gives, up to rounding.
+
+    All of them are solved together, which for few rows takes a fraction of the time. The tables have the same number of
+    codes.
+    """
+    named = [np.unique(column, return_inverse=True) for column in factors.T]
+    if few := [values for values, _ in named if len(values) < 2]:
+        raise MetricError(f"the classes have {len(few[0])} value; expected at least two to tell apart")
+    positive = [np.arange(1 if len(values) == 2 else 0, len(values)) for values, _ in named]
+    labels = np.concatenate(
+        [np.where(found == own[:, None], 1.0, -1.0) for own, (_, found) in zip(positive, named, strict=True)]
     )
-    return weights
+    columns = [np.vstack([np.asarray(table, dtype=np.float64).T, np.ones(len(table))]) for table in tables]
+    ends = np.cumsum([len(own) for own in positive])[:-1]
+    return [
+        [LinearMachines(w[:, :-1], w[:, -1], values) for w, (values, _) in zip(np.split(one, ends), named, strict=True)]
+        for one in _minimise(columns, labels, C, iterations)
+    ]
+
+
+def _minimise(tables: Sequence[Array], labels: Array, C: float, iterations: int) -> list[Array]:
+    """Weights (k, c) for each table of codes as columns (c, n) and the labels (k, n) of its rows."""
+    descents = [_Descent(columns, labels, C) for columns in tables]
+    for _ in range(iterations):
+        going = [one for one in descents if len(one.going)]
+        if not going:
+            break
+        found = _lasso(*(np.concatenate(parts) for parts in zip(*(one.model() for one in going), strict=True)))
+        for one, towards in zip(going, np.split(found, np.cumsum([len(one.going) for one in going])[:-1]), strict=True):
+            one.move(towards)
+    if late := sum(len(one.going) for one in descents):
+        warnings.warn(
+            f"{late} of {len(descents) * len(labels)} machines are not done after {iterations} steps; "
+            "allow more, or standardise the codes",
+            NotConvergedWarning,
+            stacklevel=4,
+        )
+    return [one.weights for one in descents]
+
+
+class _Descent:
+    """The machines of one table of codes as columns (c, n), labels (k, n), on their way to the minimum."""
+
+    def __init__(self, columns: Array, labels: Array, C: float):
+        self.columns, self.labels, self.C = columns, labels, C
+        self.weights = np.zeros((len(labels), len(columns)))
+        self.going = np.arange(len(labels))
+        # Slacks 1 − y wᵀx of the machines that have not converged; rows where they are positive make up the loss.
+        self.slack = np.ones_like(labels)
+        self.limit = TOLERANCE * self._look()
+        self._drop(self.limit)
+
+    def _look(self) -> Array:
+        """The slope of the loss at the weights; returns the size of the smallest subgradient of F, (k,)."""
+        pull = np.maximum(self.slack, 0)
+        pull *= self.labels[self.going]
+        self.slope = -2 * self.C * pull @ self.columns.T
+        self.violation = _subgradient(self.weights[self.going], self.slope).sum(axis=1)
+        return self.violation
+
+    def _drop(self, limit: Array) -> None:
+        """Leaves the machines that have converged."""
+        keep = self.violation > limit
+        self.going, self.slack = self.going[keep], self.slack[keep]
+        self.slope, self.violation = self.slope[keep], self.violation[keep]
+
+    def model(self) -> tuple[Array, Array, Array, Array]:
+        """H, r, w and how exactly to solve for v."""
+        w, active = self.weights[self.going], (self.slack > 0).astype(np.float64)
+        quadratic = 2 * self.C * _second_moments(self.columns, active)
+        # On the active rows y x − x xᵀw = y x (1 − y wᵀx): the slope of the loss is Hw − r.
+        return quadratic, _times(quadratic, w) - self.slope, w, INNER_TOLERANCE * self.violation
+
+    def move(self, towards: Array) -> None:
+        """A step towards v as long as F allows."""
+        w, y = self.weights[self.going], self.labels[self.going]
+        step = towards - w
+        change = y * (step @ self.columns)
+        self.weights[self.going], self.slack = _search(w, step, self.slope, self.slack, change, self.C)
+        self._look()
+        self._drop(self.limit[self.going])
 
 
 def _subgradient(weights: Array, slope: Array) -> Array:
@@ -136,14 +182,17 @@ def _times(matrices: Array, vectors: Array) -> Array:
 
 def _lasso(quadratic: Array, target: Array, start: Array, tolerance: Array) -> Array:
     """Minimisers v (k, c) of |v|₁ + ½ vᵀHv − rᵀv for H (k, c, c) and r (k, c), from `start`."""
-    v = start.copy()
+    found, going = start.copy(), np.arange(len(start))
     for _ in range(INNER_ROUNDS):
+        v = found[going]
         _descend_coordinates(v, quadratic, target)
         _solve_signed(v, quadratic, target)
-        slope = _times(quadratic, v) - target
-        if (_subgradient(v, slope).sum(axis=1) <= tolerance).all():
+        found[going] = v
+        keep = _subgradient(v, _times(quadratic, v) - target).sum(axis=1) > tolerance
+        if not keep.any():
             break
-    return v
+        going, quadratic, target, tolerance = going[keep], quadratic[keep], target[keep], tolerance[keep]
+    return found
 
 
 def _descend_coordinates(v: Array, quadratic: Array, target: Array) -> None:
@@ -158,21 +207,21 @@ def _descend_coordinates(v: Array, quadratic: Array, target: Array) -> None:
 
 def _solve_signed(v: Array, quadratic: Array, target: Array) -> None:
     """Moves, in place, to the minimum over the non-zero weights, signs fixed; a weight that reaches zero stays there."""
-    diagonal = np.arange(v.shape[1])
-    crossing = np.ones(v.shape, dtype=bool)
-    while crossing.any():
-        signs = np.sign(v)
+    diagonal, going = np.arange(v.shape[1]), np.arange(len(v))
+    while len(going):
+        w, hessian = v[going], quadratic[going]
+        signs = np.sign(w)
         used = signs != 0
-        system = np.where(used[:, :, None] & used[:, None, :], quadratic, 0.0)
+        system = np.where(used[:, :, None] & used[:, None, :], hessian, 0.0)
         # Duplicate codes make H singular. A larger diagonal shortens the step; at the fixed point the slope is still 0.
         system[:, diagonal, diagonal] = np.where(used, system[:, diagonal, diagonal] * (1 + 1e-10), 1.0)
-        slope = np.where(used, _times(quadratic, v) - target + signs, 0.0)
+        slope = np.where(used, _times(hessian, w) - target[going] + signs, 0.0)
         move = -np.linalg.solve(system, slope[..., None])[..., 0]
-        crossing = (v + move) * signs < 0
-        shares = np.divide(-v, move, out=np.ones_like(v), where=crossing)
+        crossing = (w + move) * signs < 0
+        shares = np.divide(-w, move, out=np.ones_like(w), where=crossing)
         share = shares.min(axis=1, keepdims=True)
-        v += share * move
-        v[crossing & (shares == share)] = 0.0
+        v[going] = np.where(crossing & (shares == share), 0.0, w + share * move)
+        going = going[crossing.any(axis=1)]
 
 
 def _search(w: Array, step: Array, slope: Array, slack: Array, change: Array, C: float) -> tuple[Array, Array]:

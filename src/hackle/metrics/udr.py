@@ -16,7 +16,7 @@ once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -29,6 +29,8 @@ from hackle.metrics.checks import MetricError, Table, check_choice, check_codes,
 Similarity = Literal["lasso", "spearman"]
 _TOLERANCE, _SWEEPS = 1e-7, 10_000
 """Coordinate descent stops once no coefficient moves by more; codes are standardised, so coefficients are of order 1."""
+_TOGETHER = 16
+"""Of so many models inner products with all others are computed at once."""
 
 
 class UDR(NamedTuple):
@@ -49,7 +51,7 @@ def udr_from_similarity(similarity: ArrayLike) -> float:
     0.6666666666666666
     """
     matrix = check_matrix(similarity, "similarities")
-    return float(_agreement(matrix[:, None], np.ones((1, matrix.shape[1]), dtype=bool))[0])
+    return float(_agreement(matrix, np.array([matrix.shape[1]]))[0])
 
 
 def udr_pair(
@@ -105,23 +107,25 @@ def udr_scores(
         )
     if len({len(table) for table in tables}) > 1:
         raise MetricError("the models' codes have different numbers of rows; expected those of the same images")
-    width = max(table.shape[1] for table in tables)
-    scaled = np.zeros((len(tables), width, len(tables[0])))
-    kept = np.zeros((len(tables), width), dtype=bool)
-    for number, table in enumerate(tables):
-        own = _kept(table, None if kls is None else kls[number], threshold, number)
-        kept[number, : len(own)] = own
-        scaled[number, kept[number]] = _standardised(table[:, own], similarity).T
+    kept = [
+        _kept(table, None if kls is None else kls[number], threshold, number) for number, table in enumerate(tables)
+    ]
+    counts = np.array([own.sum() for own in kept])
     pairs = np.full((len(tables), len(tables)), np.nan)
-    for number in range(len(tables)):
-        others = np.flatnonzero((labels == labels[number]) & (np.arange(len(tables)) != number))
-        if len(others):
-            pairs[number, others] = _pairs(scaled, kept, number, others, alpha if similarity == "lasso" else None)
-        tell()
+    for label in np.unique(labels):
+        members = np.flatnonzero(labels == label)
+        if len(members) > 1:
+            scaled = [_standardised(tables[one][:, kept[one]], similarity).T for one in members]
+            for one, found in zip(members, _pairs(scaled, alpha if similarity == "lasso" else None), strict=True):
+                pairs[one, members] = found
+                pairs[one, one] = np.nan
+                tell()
+        else:
+            tell()
     scores = [
         float(np.median(column[~np.isnan(column)])) if (~np.isnan(column)).any() else np.nan for column in pairs.T
     ]
-    return UDR(np.array(scores), pairs, kept.sum(axis=1))
+    return UDR(np.array(scores), pairs, counts)
 
 
 def _kept(table: Table, kl: ArrayLike | None, threshold: float, number: int) -> NDArray[np.bool_]:
@@ -140,15 +144,20 @@ def _standardised(table: Table, similarity: Similarity) -> Table:
     return (table - table.mean(axis=0)) / table.std(axis=0)
 
 
-def _pairs(
-    scaled: NDArray, kept: NDArray[np.bool_], number: int, others: NDArray[np.int64], alpha: float | None
-) -> NDArray[np.float64]:
-    """UDR_ij of one model i and the other models."""
-    rows, own = scaled.shape[2], scaled[number, kept[number]]
-    inner = own @ scaled[others].reshape(-1, rows).T / rows
-    if alpha is not None:
-        inner = _lasso(own @ own.T / rows, inner, alpha)
-    return _agreement(np.abs(inner).reshape(len(own), *kept[others].shape), kept[others])
+def _pairs(scaled: Sequence[NDArray], alpha: float | None) -> Iterator[NDArray[np.float64]]:
+    """For each model i UDR_ij of all models j, itself included, from standardised codes as rows."""
+    counts = [len(own) for own in scaled]
+    every = np.concatenate(scaled)
+    rows = every.shape[1]
+    for start in range(0, len(scaled), _TOGETHER):
+        block = scaled[start : start + _TOGETHER]
+        # One product for several models: all codes are read once for them.
+        inner = np.concatenate(block) @ every.T / rows
+        for own in block:
+            similarity, inner = np.split(inner, [len(own)])
+            if alpha is not None:
+                similarity = _lasso(own @ own.T / rows, similarity, alpha)
+            yield _agreement(np.abs(similarity), np.array(counts))
 
 
 def _lasso(gram: Table, inner: Table, alpha: float) -> Table:
@@ -160,7 +169,8 @@ def _lasso(gram: Table, inner: Table, alpha: float) -> Table:
         moved = np.zeros(len(going))
         for code in range(len(gram)):
             pull = target[code] - gram[code] @ weights + gram[code, code] * weights[code]
-            new = np.sign(pull) * np.maximum(np.abs(pull) - alpha, 0.0) / gram[code, code]
+            # Pulled towards zero by α, and to zero from within α of it.
+            new = (pull - np.clip(pull, -alpha, alpha)) / gram[code, code]
             np.maximum(moved, np.abs(new - weights[code]), out=moved)
             weights[code] = new
         found[:, going] = weights
@@ -170,18 +180,17 @@ def _lasso(gram: Table, inner: Table, alpha: float) -> Table:
     return found
 
 
-def _agreement(similarity: NDArray, columns: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """UDR_ij (t,) from similarities (a, t, b) of a model's codes and those of t others, of which `columns` (t, b) are kept."""
-    if not len(similarity):
-        return np.zeros(len(columns))
-    similarity = np.where(columns, similarity, 0.0)
-    count = columns.sum(axis=1)
-    of_columns = _share(similarity, axis=0).sum(axis=1) / np.maximum(count, 1)
-    of_rows = _share(similarity, axis=2).mean(axis=0)
-    return np.where(count > 0, 0.5 * (of_columns + of_rows), 0.0)
+def _agreement(similarity: NDArray, counts: NDArray[np.int64]) -> NDArray[np.float64]:
+    """UDR_ij (m,) from similarities (a, Σ counts) of a model's codes and those of m models, `counts` of each."""
+    found, some = np.zeros(len(counts)), counts > 0
+    if len(similarity) and some.any():
+        first = np.concatenate([[0], np.cumsum(counts[some])[:-1]])
+        of_columns = np.add.reduceat(_share(similarity.max(axis=0), similarity.sum(axis=0)), first) / counts[some]
+        tops, totals = np.maximum.reduceat(similarity, first, axis=1), np.add.reduceat(similarity, first, axis=1)
+        found[some] = 0.5 * (of_columns + _share(tops, totals).mean(axis=0))
+    return found
 
 
-def _share(similarity: NDArray, axis: int) -> NDArray[np.float64]:
-    """The squared maximum over the sum along an axis; 0 where all are 0."""
-    top, total = similarity.max(axis=axis), similarity.sum(axis=axis)
+def _share(top: NDArray, total: NDArray) -> NDArray[np.float64]:
+    """The squared maximum over the sum; 0 where all are 0."""
     return np.divide(top**2, total, out=np.zeros_like(top), where=total > 0)

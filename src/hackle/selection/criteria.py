@@ -19,7 +19,9 @@ from numpy.typing import NDArray
 
 from hackle.claims.view import Data, View
 from hackle.core.columns import Kinds
-from hackle.metrics import MetricError, cka, dci_scores, mig_score, sap_score, udr_scores
+from hackle.metrics import MetricError, cka, mig_from_information, sap_score, udr_scores
+from hackle.metrics.dci import TOGETHER, disentanglement_of_several
+from hackle.metrics.mig import binned_information
 from hackle.metrics.udr import Similarity
 from hackle.store.blobs import MOST_CODES
 
@@ -96,25 +98,29 @@ def _median_cka(tables: Sequence[NDArray], labels: Sequence[Any], tell: Callable
     return medians
 
 
-def _mig(codes: NDArray, factors: NDArray, trained: int, kinds: Kinds) -> float:
-    return mig_score(codes, factors, kinds=kinds)
+def _mig(tables: Sequence[NDArray], factors: NDArray, trained: int, kinds: Kinds) -> list[float]:
+    found = binned_information(np.hstack(tables), factors, kinds=kinds)
+    ends = np.cumsum([codes.shape[1] for codes in tables])[:-1]
+    return [mig_from_information(part, found.entropies) for part in np.split(found.information, ends)]
 
 
-def _dci(codes: NDArray, factors: NDArray, trained: int, kinds: Kinds) -> float:
-    test = codes[trained:], factors[trained:]
-    return dci_scores(codes[:trained], factors[:trained], test=test, kinds=kinds).disentanglement
+def _dci(tables: Sequence[NDArray], factors: NDArray, trained: int, kinds: Kinds) -> list[float]:
+    return disentanglement_of_several([codes[:trained] for codes in tables], factors[:trained], kinds=kinds)
 
 
-def _sap(codes: NDArray, factors: NDArray, trained: int, kinds: Kinds) -> float:
-    return sap_score(codes[:trained], factors[:trained], test=(codes[trained:], factors[trained:]), kinds=kinds)
+def _sap(tables: Sequence[NDArray], factors: NDArray, trained: int, kinds: Kinds) -> list[float]:
+    return [
+        sap_score(codes[:trained], factors[:trained], test=(codes[trained:], factors[trained:]), kinds=kinds)
+        for codes in tables
+    ]
 
 
-LABEL_METRICS: dict[str, Callable[[NDArray, NDArray, int, Kinds], float]] = {
+LABEL_METRICS: dict[str, Callable[[Sequence[NDArray], NDArray, int, Kinds], list[float]]] = {
     "mig": _mig,
     "dci_disentanglement": _dci,
     "sap": _sap,
 }
-"""What is computed from n labelled images, of codes, factors, how many rows to fit to, and the factors' kinds."""
+"""What is computed from n labelled images, of several runs' codes, factors, how many rows to fit to, and the factors' kinds."""
 
 
 def label_scores(
@@ -140,17 +146,20 @@ def label_scores(
         )
     drawn = np.random.default_rng(seed).permutation(rows)[:labels]
     trained = math.ceil(_TRAINED * labels)
-    found: dict[str, dict[str, float]] = {}
-    for run, table in tables.items():
-        found[run] = {name: _one(name, table[drawn], factors[drawn], trained, kinds) for name in metrics}
-        tell()
-    return pd.DataFrame.from_dict(found, orient="index", columns=list(metrics))
+    found, several = [], list(tables.values())
+    for start in range(0, len(several), TOGETHER):
+        block = [table[drawn] for table in several[start : start + TOGETHER]]
+        found += zip(*(_several(name, block, factors[drawn], trained, kinds) for name in metrics), strict=True)
+        for _ in block:
+            tell()
+    return pd.DataFrame(found, index=list(tables), columns=list(metrics))
 
 
-def _one(name: str, codes: NDArray, factors: NDArray, trained: int, kinds: Kinds) -> float:
+def _several(name: str, tables: Sequence[NDArray], *rest: Any) -> list[float]:
+    """A score of several runs; NaN where the labels do not allow it."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            return LABEL_METRICS[name](codes, factors, trained, kinds)
+            return LABEL_METRICS[name](tables, *rest)
         except MetricError:
-            return math.nan
+            return [math.nan] if len(tables) == 1 else [_several(name, [codes], *rest)[0] for codes in tables]
