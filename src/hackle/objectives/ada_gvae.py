@@ -57,15 +57,8 @@ def _loss(nets: Nets, step: Step, run: Any) -> Losses:
     return averaged_loss(nets, step, run, posteriors, images, shared)
 
 
-class AdaptiveMethod(PairMethod):
-    """What Ada-GVAE and Ada-ML-VAE share: the shared coordinates are found."""
-
-    def phases(self, run: Run) -> tuple[Phase, ...]:
-        return (pair_phase(_loss, run),)
-
-
 @dataclass(frozen=True)
-class AdaGVAE(AdaptiveMethod):
+class AdaGVAE(PairMethod):
     """Ada-GVAE: pairs of images share the mean of their posteriors' moments where these differ little."""
 
     name, title, symbol = "ada-gvae", "Ada-GVAE", "β"
@@ -80,21 +73,18 @@ class AdaGVAE(AdaptiveMethod):
     def average(self) -> Average:
         return mean_of_moments
 
+    def phases(self, run: Run) -> tuple[Phase, ...]:
+        return (pair_phase(_loss, run),)
+
 
 @dataclass(frozen=True)
-class AdaMLVAE(AdaptiveMethod):
+class AdaMLVAE(AdaGVAE):
     """Ada-ML-VAE: pairs of images share the product of their posteriors where these differ little."""
 
-    name, title, symbol = "ada-ml-vae", "Ada-ML-VAE", "β"
+    name, title = "ada-ml-vae", "Ada-ML-VAE"
 
-    beta: float = 4.0
-    """Weight of the KL term."""
     tempered: bool = False
     """Double the product's variance, as disentanglement_lib does."""
-    direction: Direction = "forward"
-    """Divergence between posteriors: of the first image's from the second's, or the mean of both directions."""
-    known_k: bool = False
-    """Whether the number of factors that were allowed to change is known, and as many coordinates are kept."""
 
     def average(self) -> Average:
         return tempered_product if self.tempered else product

@@ -16,14 +16,8 @@ from torch import Tensor
 
 from hackle.core.gaussian import NOISELESS, reparameterise
 from hackle.core.types import Losses, Nets, Phase, Run, Step
-from hackle.objectives.density_ratio import (
-    DensityRatioMethod,
-    discriminate_from_prior,
-    discriminator_phase,
-    log_density_ratio,
-    prior_draws,
-)
-from hackle.objectives.vae import autoencoder_phase, negative_log_likelihood
+from hackle.objectives.density_ratio import DensityRatioMethod, log_density_ratio, prior_phases
+from hackle.objectives.vae import negative_log_likelihood
 
 
 def _loss(nets: Nets, step: Step, run: Any) -> Losses:
@@ -48,10 +42,7 @@ class AdversarialAutoencoder(DensityRatioMethod):
     """Encode without noise: only the means are used."""
 
     def phases(self, run: Run) -> tuple[Phase, ...]:
-        return (
-            autoencoder_phase(_loss, run),
-            discriminator_phase(discriminate_from_prior, prior_draws(run), needs_images=False),
-        )
+        return prior_phases(_loss, run)
 
     def encode(self, nets: Nets, run: Run, images: Tensor) -> tuple[Tensor, Tensor]:
         means, logvars = nets("encoder", images)

@@ -11,9 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from hackle.core.errors import HackleError
-from hackle.core.field_checks import check_weights
 from hackle.core.types import Losses, Phase, Run, Step
-from hackle.objectives.vae import Autoencoder, Evidence, evidence_phase
+from hackle.objectives.vae import Evidence, WeightedAutoencoder, evidence_phase
 
 
 def _loss(found: Evidence, step: Step, run: Any) -> Losses:
@@ -24,7 +23,7 @@ def _loss(found: Evidence, step: Step, run: Any) -> Losses:
 
 
 @dataclass(frozen=True)
-class AnnealedVAE(Autoencoder):
+class AnnealedVAE(WeightedAutoencoder):
     """AnnealedVAE. `c_max` is the final capacity in nats, `gamma` the weight of the distance to the capacity."""
 
     name, title, symbol = "annealed-vae", "AnnealedVAE", "C"
@@ -39,7 +38,7 @@ class AnnealedVAE(Autoencoder):
     """Steps over which the capacity grows from 0."""
 
     def __post_init__(self) -> None:
-        check_weights(self)
+        super().__post_init__()
         if self.iteration_threshold < 1:
             raise HackleError(f"iteration_threshold is {self.iteration_threshold}; expected 1 step or more")
 

@@ -21,10 +21,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from hackle.core.field_checks import check_weights
 from hackle.core.gaussian import Scalar
 from hackle.core.types import Losses, Nets, Phase, Run, Step
-from hackle.objectives.vae import Autoencoder, autoencoder_phase, negative_log_likelihood, warmed
+from hackle.objectives.vae import WeightedAutoencoder, autoencoder_phase, negative_log_likelihood, warmed
 
 
 def outputs_of(latents: int) -> int:
@@ -87,7 +86,7 @@ def _loss(nets: Nets, step: Step, run: Any) -> Losses:
 
 
 @dataclass(frozen=True)
-class AutoregressiveVAE(Autoencoder):
+class AutoregressiveVAE(WeightedAutoencoder):
     """β-VAE whose latents depend on each other given the image. `beta` weighs the KL; 1 is the VAE."""
 
     name, title, symbol = "autoregressive-vae", "autoregressive VAE", "β"
@@ -95,9 +94,6 @@ class AutoregressiveVAE(Autoencoder):
 
     beta: float = 1.0
     """Weight of the KL term."""
-
-    def __post_init__(self) -> None:
-        check_weights(self)
 
     def networks(self, run: Run, shape: tuple[int, int, int]) -> dict[str, nn.Module]:
         wider: Any = super().networks(replace(run, latents=outputs_of(run.latents)), shape)

@@ -11,10 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from hackle.core.field_checks import check_weights
 from hackle.core.types import Losses, Phase, Run, Step
 from hackle.objectives.aggregate import Estimator, aggregate_densities
-from hackle.objectives.vae import Autoencoder, Evidence, evidence_phase
+from hackle.objectives.vae import Evidence, WeightedAutoencoder, evidence_phase
 
 
 def _loss(found: Evidence, step: Step, run: Any) -> Losses:
@@ -28,7 +27,7 @@ def _loss(found: Evidence, step: Step, run: Any) -> Losses:
 
 
 @dataclass(frozen=True)
-class BetaTCVAE(Autoencoder):
+class BetaTCVAE(WeightedAutoencoder):
     """β-TCVAE. `beta` weighs the total correlation, 1 being the plain VAE; `estimator` says how it is estimated."""
 
     name, title, symbol = "beta-tcvae", "β-TCVAE", "β"
@@ -39,9 +38,6 @@ class BetaTCVAE(Autoencoder):
     """How q(z) is estimated from a batch."""
     density: Literal["posterior", "factorised"] = "posterior"
     """Density of correlated posteriors in that estimate: their own, or as if they were factorised."""
-
-    def __post_init__(self) -> None:
-        check_weights(self)
 
     def phases(self, run: Run) -> tuple[Phase, ...]:
         return (evidence_phase(_loss, run),)

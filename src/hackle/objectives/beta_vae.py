@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from hackle.core.field_checks import check_weights
 from hackle.core.types import Losses, Phase, Run, Step
-from hackle.objectives.vae import Autoencoder, Evidence, evidence_phase
+from hackle.objectives.vae import Evidence, WeightedAutoencoder, evidence_phase
 
 
 def _loss(found: Evidence, step: Step, run: Any) -> Losses:
@@ -15,16 +14,13 @@ def _loss(found: Evidence, step: Step, run: Any) -> Losses:
 
 
 @dataclass(frozen=True)
-class BetaVAE(Autoencoder):
+class BetaVAE(WeightedAutoencoder):
     """β-VAE. `beta` weighs the KL term; 1 is the plain VAE."""
 
     name, title, symbol = "beta-vae", "β-VAE", "β"
 
     beta: float = 4.0
     """Weight of the KL term; 1 is the plain VAE."""
-
-    def __post_init__(self) -> None:
-        check_weights(self)
 
     def phases(self, run: Run) -> tuple[Phase, ...]:
         return (evidence_phase(_loss, run),)

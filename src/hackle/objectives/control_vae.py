@@ -19,15 +19,13 @@ I and the last β are two numbers of a network `controller`, which no gradient t
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-from hackle.core.field_checks import check_weights
 from hackle.core.types import Losses, Nets, Phase, Run, RunError, Step
-from hackle.nets.sizes import check_sizes
-from hackle.objectives.vae import Autoencoder, autoencoder_phase, evidence
+from hackle.objectives.vae import WeightedAutoencoder, autoencoder_phase, evidence
 
 
 class Controller(nn.Module):
@@ -74,12 +72,13 @@ def _loss(nets: Nets, step: Step, run: Any) -> Losses:
 
 
 @dataclass(frozen=True)
-class ControlVAE(Autoencoder):
+class ControlVAE(WeightedAutoencoder):
     """ControlVAE. `c_max` is the KL in nats that β holds in the end, `proportional` and `integral` are K_p and K_i."""
 
     name, title, symbol = "control-vae", "ControlVAE", "C"
     # β is already a schedule for the KL term.
     warms_up = False
+    least: ClassVar = {"c_every": 1}
 
     c_max: float = 18.0
     """The final target C for the KL, in nats."""
@@ -99,8 +98,7 @@ class ControlVAE(Autoencoder):
     """Upper limit of β; 0 for none."""
 
     def __post_init__(self) -> None:
-        check_weights(self)
-        check_sizes(self, {"c_every": 1})
+        super().__post_init__()
         if 0 < self.beta_max < self.beta_min:
             raise RunError(
                 f"beta_max of ControlVAE is {self.beta_max}, below beta_min, {self.beta_min}; expected more, or 0 for no limit"

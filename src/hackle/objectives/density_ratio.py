@@ -8,18 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from hackle.core.errors import HackleError
-from hackle.core.field_checks import check_weights
 from hackle.core.types import Adam, Draw, Losses, Nets, Phase, Run, Step
 from hackle.nets.discriminator import latent_discriminator
-from hackle.nets.sizes import check_sizes
-from hackle.objectives.vae import Autoencoder
+from hackle.objectives.vae import WeightedAutoencoder, autoencoder_phase
 
 
 def log_density_ratio(logits: Tensor) -> Tensor:
@@ -41,11 +39,6 @@ def prior_draws(run: Run) -> dict[str, Draw]:
     return {"prior": Draw("normal", (run.batch_size, run.latents))}
 
 
-def discriminate_from_prior(nets: Nets, step: Step, run: Any) -> Losses:
-    """The discriminator's loss where the reference is the prior: the z that the autoencoder just used, against fresh draws."""
-    return discriminate(nets, step.carry["z"], step.noise["prior"])
-
-
 def discriminator_phase(
     loss: Callable[[Nets, Step, Any], Losses], draws: dict[str, Draw], *, needs_images: bool
 ) -> Phase:
@@ -60,8 +53,19 @@ def discriminator_phase(
     )
 
 
+def _discriminate_from_prior(nets: Nets, step: Step, run: Any) -> Losses:
+    return discriminate(nets, step.carry["z"], step.noise["prior"])
+
+
+def prior_phases(loss: Callable[[Nets, Step, Any], Losses], run: Run) -> tuple[Phase, Phase]:
+    """The phases of a method whose reference is the prior: the autoencoder's, with this loss, then the discriminator's on
+    the z that it used and on fresh draws."""
+    discriminator = discriminator_phase(_discriminate_from_prior, prior_draws(run), needs_images=False)
+    return autoencoder_phase(loss, run), discriminator
+
+
 @dataclass(frozen=True)
-class DensityRatioMethod(Autoencoder):
+class DensityRatioMethod(WeightedAutoencoder):
     """An autoencoder with a discriminator on its latents.
 
     `gamma` weighs the divergence. The discriminator has `discriminator_layers` hidden layers of `discriminator_width`
@@ -69,6 +73,7 @@ class DensityRatioMethod(Autoencoder):
     """
 
     symbol = "γ"
+    least: ClassVar = {"discriminator_layers": 1, "discriminator_width": 1}
 
     gamma: float = 1.0
     """Weight of the divergence that the discriminator estimates."""
@@ -82,8 +87,7 @@ class DensityRatioMethod(Autoencoder):
     """The discriminator's own Adam."""
 
     def __post_init__(self) -> None:
-        check_weights(self)
-        check_sizes(self, {"discriminator_layers": 1, "discriminator_width": 1})
+        super().__post_init__()
         if self.discriminator_logits not in (1, 2):
             raise HackleError(f"discriminator_logits is {self.discriminator_logits}; expected 1 or 2")
 

@@ -14,10 +14,9 @@ from typing import Any, ClassVar
 
 from torch import Tensor
 
-from hackle.core.field_checks import check_weights
 from hackle.core.types import Losses, Phase, Run, Step
 from hackle.kernels import covariance_deviations
-from hackle.objectives.vae import Autoencoder, Evidence, evidence_phase
+from hackle.objectives.vae import Evidence, WeightedAutoencoder, evidence_phase
 
 
 def _penalised(found: Evidence, deviations: tuple[Tensor, Tensor], run: Any) -> Losses:
@@ -36,7 +35,7 @@ def _loss_ii(found: Evidence, step: Step, run: Any) -> Losses:
 
 
 @dataclass(frozen=True)
-class DIPVAEI(Autoencoder):
+class DIPVAEI(WeightedAutoencoder):
     """DIP-VAE-I. `off_diagonal` is λ_od, `diagonal` λ_d; both 0 is the plain VAE."""
 
     name, title, symbol = "dip-vae-i", "DIP-VAE-I", "λ"
@@ -48,27 +47,19 @@ class DIPVAEI(Autoencoder):
     diagonal: float = 50.0
     """Weight λ_d of the squared distances of the variances from 1."""
 
-    def __post_init__(self) -> None:
-        check_weights(self)
-
     def phases(self, run: Run) -> tuple[Phase, ...]:
         return (evidence_phase(_loss_i, run),)
 
 
 @dataclass(frozen=True)
-class DIPVAEII(Autoencoder):
+class DIPVAEII(DIPVAEI):
     """DIP-VAE-II. `off_diagonal` is λ_od, `diagonal` λ_d; both 0 is the plain VAE."""
 
-    name, title, symbol = "dip-vae-ii", "DIP-VAE-II", "λ"
+    name, title = "dip-vae-ii", "DIP-VAE-II"
     swept: ClassVar = {"off_diagonal": 1.0, "diagonal": 1.0}
 
-    off_diagonal: float = 5.0
-    """Weight λ_od of the squared covariances."""
     diagonal: float = 5.0
     """Weight λ_d of the squared distances of the variances from 1."""
-
-    def __post_init__(self) -> None:
-        check_weights(self)
 
     def phases(self, run: Run) -> tuple[Phase, ...]:
         return (evidence_phase(_loss_ii, run),)

@@ -9,14 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from hackle.core.types import Losses, Nets, Phase, Run, Step
-from hackle.objectives.density_ratio import (
-    DensityRatioMethod,
-    discriminate_from_prior,
-    discriminator_phase,
-    log_density_ratio,
-    prior_draws,
-)
-from hackle.objectives.vae import autoencoder_phase, evidence
+from hackle.objectives.density_ratio import DensityRatioMethod, log_density_ratio, prior_phases
+from hackle.objectives.vae import evidence
 
 
 def _loss(nets: Nets, step: Step, run: Any) -> Losses:
@@ -36,7 +30,4 @@ class FactorVAEPrior(DensityRatioMethod):
     """Weight of KL(q(z) ‖ p(z)); 0 is the plain VAE."""
 
     def phases(self, run: Run) -> tuple[Phase, ...]:
-        return (
-            autoencoder_phase(_loss, run),
-            discriminator_phase(discriminate_from_prior, prior_draws(run), needs_images=False),
-        )
+        return prior_phases(_loss, run)

@@ -95,8 +95,18 @@ def _loss(nets: Nets, step: Step, run: Any) -> Losses:
     return averaged_loss(nets, step, run, posteriors, images, unchanged(step, run.latents))
 
 
-class TiedMethod(PairMethod):
-    """What GVAE and ML-VAE share: coordinate j is tied to factor j."""
+@dataclass(frozen=True)
+class GVAE(PairMethod):
+    """GVAE: pairs of images whose changed factors are known share the mean of their posteriors' moments."""
+
+    name, title, symbol = "gvae", "GVAE", "β"
+
+    beta: float = 4.0
+    """Weight of the KL term."""
+
+    def average(self) -> Average:
+        """What becomes of the posteriors of a pair where it shares a coordinate."""
+        return mean_of_moments
 
     def check_factors(self, run: Run, count: int) -> None:
         """Refuse more factors than latents: each has a coordinate of its own."""
@@ -107,26 +117,11 @@ class TiedMethod(PairMethod):
 
 
 @dataclass(frozen=True)
-class GVAE(TiedMethod):
-    """GVAE: pairs of images whose changed factors are known share the mean of their posteriors' moments."""
-
-    name, title, symbol = "gvae", "GVAE", "β"
-
-    beta: float = 4.0
-    """Weight of the KL term."""
-
-    def average(self) -> Average:
-        return mean_of_moments
-
-
-@dataclass(frozen=True)
-class MLVAE(TiedMethod):
+class MLVAE(GVAE):
     """ML-VAE: pairs of images whose changed factors are known share the product of their posteriors."""
 
-    name, title, symbol = "ml-vae", "ML-VAE", "β"
+    name, title = "ml-vae", "ML-VAE"
 
-    beta: float = 4.0
-    """Weight of the KL term."""
     tempered: bool = False
     """Double the product's variance, as disentanglement_lib does."""
 

@@ -15,15 +15,13 @@ graph, one pair of latents and at most 64³ distances at a time, and only their 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 
-from hackle.core.field_checks import check_weights
 from hackle.core.types import Draw, Losses, Phase, Run, RunError, Step
-from hackle.nets.sizes import check_sizes
-from hackle.objectives.vae import Autoencoder, Evidence, evidence_phase
+from hackle.objectives.vae import Evidence, WeightedAutoencoder, evidence_phase
 
 _AT_ONCE = 64**3
 """Distances of one model in memory at a time: those of one pair of latents in a batch of 64, 1 MiB."""
@@ -65,10 +63,11 @@ def _loss(found: Evidence, step: Step, run: Any) -> Losses:
 
 
 @dataclass(frozen=True)
-class HFS(Autoencoder):
+class HFS(WeightedAutoencoder):
     """HFS. `gamma` weighs the Hausdorff distances of `pairs` pairs of latents, `beta` the KL; γ = 0 is β-VAE."""
 
     name, title, symbol = "hfs", "HFS", "γ"
+    least: ClassVar = {"pairs": 1}
 
     # The authors' code has no default of its own: its sweeps run γ from 0.1 to 10,000 and β from 0 to 16.
     gamma: float = 100.0
@@ -77,10 +76,6 @@ class HFS(Autoencoder):
     """Weight of the KL term; 0 leaves it out."""
     pairs: int = 25
     """Pairs of latents compared in each step; all, where there are fewer."""
-
-    def __post_init__(self) -> None:
-        check_weights(self)
-        check_sizes(self, {"pairs": 1})
 
     def phases(self, run: Run) -> tuple[Phase, ...]:
         if run.latents < 2:

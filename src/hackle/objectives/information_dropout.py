@@ -14,10 +14,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from hackle.core.field_checks import check_weights
 from hackle.core.types import Losses, Phase, Run, Step, later
 from hackle.objectives.aggregate import Estimator, aggregate_densities
-from hackle.objectives.vae import Autoencoder, Evidence, evidence_phase, warmed
+from hackle.objectives.vae import Evidence, WeightedAutoencoder, evidence_phase, warmed
 
 
 def _loss(found: Evidence, step: Step, run: Any) -> Losses:
@@ -31,7 +30,7 @@ def _loss(found: Evidence, step: Step, run: Any) -> Losses:
 
 
 @dataclass(frozen=True)
-class InformationDropout(Autoencoder):
+class InformationDropout(WeightedAutoencoder):
     """Information Dropout. `beta` weighs the mutual information, `gamma` the total correlation; `estimator` says how both
     are estimated."""
 
@@ -43,9 +42,6 @@ class InformationDropout(Autoencoder):
     """How q(z) is estimated from a batch."""
     gamma: float = later(0.0)
     """Weight of the total correlation (Eq. 9)."""
-
-    def __post_init__(self) -> None:
-        check_weights(self)
 
     def phases(self, run: Run) -> tuple[Phase, ...]:
         return (evidence_phase(_loss, run),)

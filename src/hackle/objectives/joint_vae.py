@@ -26,13 +26,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from hackle.core.field_checks import check_weights
 from hackle.core.gaussian import NOISELESS
 from hackle.core.method import Code
 from hackle.core.types import Adam, Draw, Losses, Nets, Phase, Run, RunError, Step
 from hackle.kernels import posterior_sample
 from hackle.nets.sizes import check_sizes
-from hackle.objectives.vae import Autoencoder, negative_log_likelihood, posterior_noise
+from hackle.objectives.vae import WeightedAutoencoder, negative_log_likelihood, posterior_noise
 
 
 def gumbel_softmax(log_probabilities: Tensor, uniform: Tensor, temperature: Any) -> Tensor:
@@ -75,7 +74,7 @@ def _loss(nets: Nets, step: Step, run: Any) -> Losses:
 
 
 @dataclass(frozen=True)
-class JointVAE(Autoencoder):
+class JointVAE(WeightedAutoencoder):
     """JointVAE. The run's `latents` is the number of continuous latents; `categories` lists the classes of the others."""
 
     name, title, symbol = "joint-vae", "JointVAE", "γ"
@@ -100,7 +99,7 @@ class JointVAE(Autoencoder):
     """Temperature τ of the Gumbel-softmax."""
 
     def __post_init__(self) -> None:
-        check_weights(self)
+        super().__post_init__()
         check_sizes(self, {"capacity_steps": 1, "categories": 1}, may_be_empty=("categories",))
         if self.temperature <= 0:
             raise RunError(f"temperature is {self.temperature}; expected a positive number, such as 0.67")

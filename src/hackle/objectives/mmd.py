@@ -28,7 +28,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from hackle.core.field_checks import check_fields, check_weights
+from hackle.core.field_checks import check_fields
 from hackle.core.types import Losses, Nets, Phase, Run, RunError, Step
 from hackle.objectives.density_ratio import prior_draws
 from hackle.objectives.vae import (
@@ -121,9 +121,6 @@ class WAEMMD(DeterministicAutoencoder):
 
     discrepancy: float = 100.0
     """Weight λ of the squared discrepancy; 0 only reconstructs."""
-
-    def __post_init__(self) -> None:
-        check_weights(self)
 
     def phases(self, run: Run) -> tuple[Phase, ...]:
         _check_batch(run)

@@ -14,10 +14,9 @@ import torch
 from torch import Tensor
 
 from hackle.core.errors import HackleError
-from hackle.core.field_checks import check_weights
 from hackle.core.regimes import Pairs
 from hackle.core.types import Draw, Losses, Nets, Phase, Run, Step
-from hackle.objectives.vae import Autoencoder, Evidence, evidence_of, posterior_noise
+from hackle.objectives.vae import Evidence, WeightedAutoencoder, evidence_of, posterior_noise
 
 
 class Posteriors(NamedTuple):
@@ -52,14 +51,11 @@ def evidence_of_pairs(nets: Nets, step: Step, run: Run, images: Tensor, posterio
     return evidence_of(nets, step, run, images, *posteriors, noise)
 
 
-class PairMethod(Autoencoder):
+class PairMethod(WeightedAutoencoder):
     """What every autoencoder that learns from pairs shares. The usual pairs differ in one factor."""
 
     supervision: ClassVar = "pairs"
     run_fields: ClassVar = {"pairs": Pairs("resample", changed=1)}
-
-    def __post_init__(self) -> None:
-        check_weights(self)
 
 
 def pair_phase(loss: Callable[[Nets, Step, Any], Losses], run: Run) -> Phase:

@@ -27,9 +27,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from hackle.core.field_checks import check_weights
 from hackle.core.types import Adam, Losses, Nets, Phase, Run, Step
-from hackle.nets.sizes import check_sizes
 from hackle.objectives.quantised import QuantisedAutoencoder, pixels_of, straight_through
 from hackle.objectives.vae import negative_log_likelihood
 
@@ -74,6 +72,7 @@ class QLAE(QuantisedAutoencoder):
     """The quantised-latent autoencoder. Its weight decay is that of the run's optimiser."""
 
     name, title, symbol = "qlae", "QLAE", "λ"
+    least: ClassVar = {"levels": 1}
     swept: ClassVar = {"quantisation": 1.0, "commitment": 1.0}
     run_fields: ClassVar = {"batch_size": 128, "optimiser": Adam(learning_rate=1e-3, weight_decay=0.1)}
 
@@ -83,10 +82,6 @@ class QLAE(QuantisedAutoencoder):
     """Weight λ_c, by which latents stay near their values; multiplied likewise."""
     levels: int = 10
     """Values in each latent's codebook."""
-
-    def __post_init__(self) -> None:
-        check_weights(self)
-        check_sizes(self, {"levels": 1})
 
     def networks(self, run: Run, shape: tuple[int, int, int]) -> dict[str, nn.Module]:
         return {**super().networks(run, shape), "codebooks": Codebooks(run.latents, self.levels)}

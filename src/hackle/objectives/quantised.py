@@ -8,7 +8,7 @@ from torch import Tensor
 from hackle.core.gaussian import NOISELESS
 from hackle.core.method import Code
 from hackle.core.types import Run, Step
-from hackle.objectives.vae import Autoencoder
+from hackle.objectives.vae import WeightedAutoencoder
 
 
 def straight_through(latents: Tensor, quantised: Tensor) -> Tensor:
@@ -21,7 +21,7 @@ def pixels_of(step: Step) -> int:
     return step.images[0].numel()
 
 
-class QuantisedAutoencoder(Autoencoder):
+class QuantisedAutoencoder(WeightedAutoencoder):
     """What autoencoders share whose latents take one of a few values: their codes are class numbers, without noise."""
 
     warms_up = False

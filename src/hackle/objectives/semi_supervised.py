@@ -31,7 +31,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from hackle.core.field_checks import check_fields
 from hackle.core.regimes import Labels
 from hackle.core.types import Losses, Nets, Phase, Run, RunError, Step
 from hackle.objectives.beta_tcvae import BetaTCVAE
@@ -208,9 +207,6 @@ class Supervised(Labelled, DeterministicAutoencoder):
     """Labels alone: they train the encoder, and the decoder learns to draw its codes without changing them."""
 
     name, title = "supervised", "supervised"
-
-    def __post_init__(self) -> None:
-        check_fields(self)
 
     def phases(self, run: Run) -> tuple[Phase, ...]:
         return (self._phase(replace(autoencoder_phase(_supervised_loss, run), draws={}), _supervised_loss),)

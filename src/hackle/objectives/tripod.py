@@ -35,10 +35,8 @@ from typing import Any, ClassVar, Literal
 import torch
 from torch import Tensor, nn
 
-from hackle.core.field_checks import check_weights
 from hackle.core.gaussian import log_density_per_latent
 from hackle.core.types import Adam, Draw, Losses, Nets, Phase, Run, Step
-from hackle.nets.sizes import check_sizes
 from hackle.nets.stages import cut_decoder
 from hackle.objectives.quantised import QuantisedAutoencoder, pixels_of, straight_through
 from hackle.objectives.vae import negative_log_likelihood
@@ -106,6 +104,7 @@ class Tripod(QuantisedAutoencoder):
     """Tripod: fixed levels, kernel latent multiinformation and a normalised Hessian penalty."""
 
     name, title, symbol = "tripod", "Tripod", "λ_KLM"
+    least: ClassVar = {"levels": 2, "perturbations": 2}
     run_fields: ClassVar = {"optimiser": Adam(learning_rate=2e-4)}
     # Differences of nearby activations, divided by ε², lose bfloat16's eight bits.
     takes_bfloat16 = False
@@ -120,10 +119,6 @@ class Tripod(QuantisedAutoencoder):
     """Draws of each kind of direction in the Hessian penalty."""
     ratio: Literal["batch", "image"] = "batch"
     """Whether the variances of the Hessian penalty are divided after averaging over the batch, or for each image."""
-
-    def __post_init__(self) -> None:
-        check_weights(self)
-        check_sizes(self, {"levels": 2, "perturbations": 2})
 
     def nearest(self, u: Tensor) -> Tensor:
         """The class number (b, l) of the level nearest to each u in [−1, 1]."""

@@ -10,17 +10,19 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from hackle.core.errors import HackleError
+from hackle.core.field_checks import check_weights
 from hackle.core.gaussian import NOISELESS, reparameterise
 from hackle.core.randomness import Stream
 from hackle.core.types import Architecture, Draw, Images, Losses, Method, Nets, Phase, Run, Step
 from hackle.kernels import bernoulli_error, posterior_sample, unit_interval
 from hackle.nets.normalisation import CALIBRATION_SIZE, BatchNorm, calibrate
+from hackle.nets.sizes import check_sizes
 
 
 class Evidence(NamedTuple):
@@ -116,7 +118,18 @@ class Autoencoder(Method):
             calibrate(networks["decoder"], self.decoder_input(nets, run, z))
 
 
-class DeterministicAutoencoder(Autoencoder):
+class WeightedAutoencoder(Autoencoder):
+    """An autoencoder whose float fields are weights in its loss: none may be negative, and its whole numbers not below the
+    `least` that it gives for each."""
+
+    least: ClassVar[dict[str, int]] = {}
+
+    def __post_init__(self) -> None:
+        check_weights(self)
+        check_sizes(self, self.least)
+
+
+class DeterministicAutoencoder(WeightedAutoencoder):
     """An autoencoder whose codes are the encoder's means, without noise, and which so has no KL term."""
 
     warms_up = False
