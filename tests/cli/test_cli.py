@@ -265,7 +265,7 @@ def test_a_keyboard_interrupt_outside_of_training_ends_with_130(monkeypatch: pyt
     def interrupted(*_: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("hackle.cli.demo.run_command", interrupted)
+    monkeypatch.setattr("hackle.cli.main.run_command", interrupted)
     with pytest.raises(SystemExit) as stopped:
         main(["demo"])
     assert stopped.value.code == 130

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 from tyro.conf import Positional
 
-from hackle.cli.words import run_command, table_console
+from hackle.cli.words import table_console
 from hackle.core.errors import HackleError
 from hackle.core.parts import nearest
 
@@ -22,10 +22,6 @@ if TYPE_CHECKING:
 REFUTED, UNDECIDED = 3, 4
 """Exit codes of `hackle claims`; for every verb, 1 is an error and 2 a wrong command line."""
 _STYLES = {"holds": "green", "does not hold": "red", "undecided": "yellow"}
-
-
-def main(words: list[str]) -> None:
-    run_command(claims_command, "claims", words)
 
 
 def claims_command(

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from hackle.cli.words import print_scores, run_command
+from hackle.cli.words import print_scores
 from hackle.core.errors import HackleError
 from hackle.core.records import record_hash
 from hackle.core.types import Adam, Run
@@ -78,7 +78,3 @@ def demo_command(
     print_scores(scores)
     print(f"\nopen {page.resolve()} in a browser")
     print(f"what a trained FactorVAE does: hackle explore {TRAINED}")
-
-
-def main(words: list[str]) -> None:
-    run_command(demo_command, "demo", words)

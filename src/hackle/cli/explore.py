@@ -6,11 +6,7 @@ from pathlib import Path
 
 from tyro.conf import Positional
 
-from hackle.cli.words import run_command, say
-
-
-def main(words: list[str]) -> None:
-    run_command(explore_command, "explore", words)
+from hackle.cli.words import say
 
 
 def explore_command(

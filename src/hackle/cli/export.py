@@ -7,11 +7,7 @@ from typing import Literal
 
 from tyro.conf import Positional
 
-from hackle.cli.words import run_command, say
-
-
-def main(words: list[str]) -> None:
-    run_command(export_command, "export", words)
+from hackle.cli.words import say
 
 
 def export_command(

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from hackle import __version__
-from hackle.cli.words import say_error, say_warning
+from hackle.cli.words import run_command, say_error, say_warning
 from hackle.core.errors import HackleError
 from hackle.core.parts import nearest
 from hackle.core.processes import import_matplotlib
@@ -34,7 +34,8 @@ VERBS = {
     "bench": ("bench fleet", "how fast this machine trains, stacked, alone and by a plain loop"),
     "demo": ("demo", "train, score and draw a small FactorVAE on dSprites, with a page to open"),
 }
-"""How each verb is used and what it does; `hackle.cli.<verb>` does it."""
+"""How each verb is used and what it does. Its module of this package has a function `VERB_command`, whose arguments are the
+verb's options, or, where the words decide which options there are, a function `main` of the words."""
 SUMMARY = "\n".join(
     [
         "hackle — train, score, compare and look at disentangled representations",
@@ -114,6 +115,11 @@ def _run(words: list[str]) -> None:
         print(f"hackle {__version__}")
     elif words[0] in VERBS:
         import_matplotlib()
-        import_module(f"hackle.cli.{words[0].replace('-', '_')}").main(words[1:])
+        name = words[0].replace("-", "_")
+        module = import_module(f"hackle.cli.{name}")
+        if hasattr(module, "main"):
+            module.main(words[1:])
+        else:
+            run_command(getattr(module, f"{name}_command"), words[0], words[1:])
     else:
         raise HackleError(f"no verb {words[0]!r}; {nearest(words[0], VERBS)}")

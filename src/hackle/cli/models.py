@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from hackle.cli.words import plain_table, run_command, say, table_console
+from hackle.cli.words import plain_table, say, table_console
 from hackle.core.files import human_size
-
-
-def main(words: list[str]) -> None:
-    run_command(models_command, "models", words)
 
 
 def models_command(json: bool = False) -> None:

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from tyro.conf import Positional
 
-from hackle.cli.words import plain_table, run_command, table_console
+from hackle.cli.words import plain_table, table_console
 from hackle.core.parts import HOMES, PartError, nearest, parts_of
-
-
-def main(words: list[str]) -> None:
-    run_command(parts_command, "parts", words)
 
 
 def parts_command(kind: Positional[str | None] = None) -> None:

@@ -9,12 +9,8 @@ from pathlib import Path
 from tyro.conf import Positional
 
 from hackle.cli.progress import told
-from hackle.cli.words import run_command, say, writable
+from hackle.cli.words import say, writable
 from hackle.core.untrusted import place_inside
-
-
-def main(words: list[str]) -> None:
-    run_command(report_command, "report", words)
 
 
 def report_command(

@@ -6,12 +6,8 @@ from pathlib import Path
 
 from tyro.conf import Positional
 
-from hackle.cli.words import data_of, not_negative, print_scores, run_command, writable
+from hackle.cli.words import data_of, not_negative, print_scores, writable
 from hackle.core.untrusted import place_inside
-
-
-def main(words: list[str]) -> None:
-    run_command(score_command, "score", words)
 
 
 def score_command(

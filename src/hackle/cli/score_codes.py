@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tyro.conf import Positional
 
-from hackle.cli.words import not_negative, print_scores, run_command, say, writable
+from hackle.cli.words import not_negative, print_scores, say, writable
 from hackle.core.code_table import is_large
 from hackle.core.columns import told_in_heads
 from hackle.core.errors import HackleError
@@ -19,10 +19,6 @@ if TYPE_CHECKING:
 _ENDINGS = ".npz, .npy, .csv or .parquet"
 _LARGE = 2**26
 """Bytes above which an .npy file of codes is mapped and read in blocks."""
-
-
-def main(words: list[str]) -> None:
-    run_command(score_codes_command, "score-codes", words)
 
 
 def score_codes_command(

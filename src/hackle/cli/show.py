@@ -7,13 +7,9 @@ from pathlib import Path
 from rich.console import Console
 from tyro.conf import Positional
 
-from hackle.cli.words import data_of, not_negative, run_command
+from hackle.cli.words import data_of, not_negative
 from hackle.core.errors import HackleError
 from hackle.core.untrusted import place_inside
-
-
-def main(words: list[str]) -> None:
-    run_command(show_command, "show", words)
 
 
 def show_command(
