@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from tyro.conf import Positional
 
-from hackle.cli.words import not_negative, print_scores, say, writable
+from hackle.cli.score_options import USUAL, ScoringOptions
+from hackle.cli.words import print_scores, say
 from hackle.core.code_table import is_large
 from hackle.core.columns import told_in_heads
 from hackle.core.errors import HackleError
@@ -23,22 +24,11 @@ _LARGE = 2**26
 
 def score_codes_command(
     codes: Positional[Path],
+    options: ScoringOptions = USUAL,
     factors: str | None = None,
     logvars: Path | None = None,
-    metrics: str = "all",
-    protocol: str = "locatello2019",
-    seed: int = 0,
     kinds: str = "",
-    factor_bins: int | None = None,
     drop_missing: bool = False,
-    bootstrap: int = 0,
-    references: bool = True,
-    whole_mixture: bool = False,
-    groups: str | None = None,
-    json: Path | None = None,
-    parquet: Path | None = None,
-    overwrite: bool = False,
-    device: str | None = None,
 ) -> None:
     """Score codes that another program has written, a row for each sample and a column for each code.
 
@@ -47,29 +37,13 @@ def score_codes_command(
             factor_kinds, or a sparse matrix of codes in the .npz file that scipy.sparse.save_npz writes.
         factors: A file of factors in the same order, or the names of columns of the file of codes, separated by commas.
         logvars: A file of posterior log-variances, where the codes are the posterior means.
-        metrics: Names separated by commas; all is every metric that fits and takes seconds, see `hackle score --help`.
-            Your own is path.py:function or module:function.
-        protocol: locatello2019, disentanglement_lib, kim2018, do2020, yang2020, or quick for a rough look.
-        seed: Seed of the draws.
         kinds: Kinds of factors, such as x=continuous,shape=categorical: categorical, ordinal, cyclic or continuous.
             Those not named are guessed, and the guess is printed.
-        factor_bins: Number of equal-width bins for continuous factors where a metric needs classes; 20.
         drop_missing: Leave out rows with a missing code or factor instead of refusing them.
-        bootstrap: Number of random halves of the points for 95% intervals; 0 gives none.
-        references: Also show the scores of perfect codes.
-        whole_mixture: Estimate mutual information by sampling with every sample in the mixture; slower.
-        groups: Codes that count as one representation each, for the metrics of groups, such as 0,1/2/3.
-        json: Where to write the table as JSON.
-        parquet: Where to write the table as Parquet.
-        overwrite: Replace existing files.
-        device: Where sparse or very many codes are worked on: cpu or cuda; the best one available if not given.
     """
     from hackle.scoring.codes import read_table, score_codes
 
-    not_negative(seed=seed, bootstrap=bootstrap)
-    for path in (json, parquet):
-        if path is not None:
-            writable(path, overwrite)
+    options.check(options.json, options.parquet)
     found = _tables(codes)
     means, labels, spread = found["codes"], found.get("factors"), found.get("logvars")
     if factors is not None and Path(factors).is_file():
@@ -90,28 +64,10 @@ def score_codes_command(
     told = {**_told(labels), **_kinds(kinds)}
     missing: Any = "drop" if drop_missing else "refuse"
     say(read_table(means, labels, logvars=spread, kinds=told, missing=missing).said)
-    scores = score_codes(
-        means,
-        labels,
-        metrics,
-        protocol,
-        seed,
-        logvars=spread,
-        kinds=told,
-        factor_bins=factor_bins,
-        missing=missing,
-        bootstrap=bootstrap,
-        references=references,
-        whole_mixture=whole_mixture,
-        groups=groups,
-        progress=True,
-        device=device,
-    )
+    given: dict[str, Any] = {"logvars": spread, "kinds": told, "missing": missing, "device": options.device}
+    scores = score_codes(means, labels, **options.arguments, **given, progress=True)
     print_scores(scores, "score-codes")
-    if json is not None:
-        scores.to_json(json, orient="records", indent=2)
-    if parquet is not None:
-        scores.to_parquet(parquet, index=False)
+    options.write(scores, options.json)
 
 
 def _kinds(words: str) -> dict[str, str]:
