@@ -16,7 +16,7 @@ from PIL import Image
 
 from hackle.claims import judge
 from hackle.core.palette import LIGHT
-from hackle.core.papers import citation
+from hackle.core.papers import paper_named
 from hackle.figures import FIGURES, Chart, Comparison, Exhibit, draw
 from hackle.figures.style import settings
 from hackle.figures.words import DATASETS, METHODS
@@ -89,7 +89,10 @@ def page() -> str:
         "with every number.*",
     ]
     for paper, exhibits in groupby(held.values(), key=lambda exhibit: exhibit.paper):
-        lines += [f"## {citation(paper)}", *(part for one in exhibits for part in section(one, made[one.id]))]
+        lines += [
+            f"## {paper_named(paper).citation}",
+            *(part for one in exhibits for part in section(one, made[one.id])),
+        ]
     lines += ["## Not drawn yet", *_not_drawn(made), "## Models", *_models()]
     return "\n\n".join(lines) + "\n"
 
@@ -141,7 +144,7 @@ def _not_drawn(made: dict[str, Chart]) -> Iterator[str]:
     )
     for paper, exhibits in groupby(FIGURES.values(), key=lambda exhibit: exhibit.paper):
         if rows := [one for one in exhibits if not made[one.id].panels]:
-            yield f"**{citation(paper)}**"
+            yield f"**{paper_named(paper).citation}**"
             yield "\n".join(
                 ["| figure | title | lacks | study |", "|---|---|---|---|"]
                 + [

@@ -9,7 +9,7 @@ from typing import Any
 
 from mkdocs.structure.files import File, Files
 
-from hackle.core.papers import citation
+from hackle.core.papers import paper_named
 from hackle.core.parts import HOMES, parts_of
 
 PLURALS = {"study": "Studies"}
@@ -29,7 +29,7 @@ def sentence(kind: str, part: Any) -> str:
     if kind == "paper":
         return part.citation
     if kind == "preset":
-        return citation(part.name)
+        return paper_named(part.name).citation
     if kind == "study":
         return part.about
     said = part.summary if kind == "data set" else (part.__doc__ or "")

@@ -160,7 +160,7 @@ def write_mnist_train(root: Path) -> Written:
     folder = written.folder.rename(root / "mnist-train")
     for name in ("images-idx3", "labels-idx1"):
         (folder / f"t10k-{name}-ubyte.gz").unlink()
-    return Written(mnist.load_train, folder, (10, 2), written.images[:3])
+    return Written(partial(mnist.load, name="mnist-train"), folder, (10, 2), written.images[:3])
 
 
 CELEBA_ATTRIBUTES = np.array([[1, -1, 1], [-1, -1, -1], [1, -1, 1]])

@@ -94,11 +94,12 @@ def test_the_quick_test_drops_no_ray_that_meets_the_solid(solid, _):
     rays, distance = solid.met_by(Rays(origin, direction))
     np.testing.assert_array_equal(rays, np.flatnonzero(np.isfinite(exact)))
     np.testing.assert_array_equal(distance, exact[rays])
-    dropped = ~Rays(origin, direction).cross_ball(solid.height / 2, solid.reach)
+    height, reach = solid.extent
+    dropped = ~Rays(origin, direction).cross_ball(height / 2, reach)
     assert dropped.sum() > 100
     points = origin[:, rays] + distance * direction[:, rays]
-    furthest = np.linalg.norm(points - [[0], [0], [solid.height / 2]], axis=0).max()
-    assert 0.95 * solid.reach < furthest <= solid.reach * (1 + 1e-12)
+    furthest = np.linalg.norm(points - [[0], [0], [height / 2]], axis=0).max()
+    assert 0.95 * reach < furthest <= reach * (1 + 1e-12)
 
 
 def test_closed_forms():

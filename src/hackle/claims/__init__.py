@@ -6,7 +6,7 @@ from hackle.claims.claim import Claim, Evidence, Region, Stratum
 from hackle.claims.verdicts import Judgement, Verdict, as_frame
 from hackle.claims.verdicts import judge as _judge
 from hackle.claims.view import View
-from hackle.core.papers import paper_order
+from hackle.core.papers import paper_named
 from hackle.core.parts import Parts
 from hackle.store.tables import Tables
 
@@ -15,7 +15,7 @@ CLAIMS: Parts[Claim] = Parts(
     ("hackle.papers.*.claims", "hackle.papers.*.*_claims"),
     lambda thing: isinstance(thing, Claim),
     name_of=lambda claim: claim.id,
-    order=lambda found: paper_order(found.part.paper),
+    order=lambda found: paper_named(found.part.paper).rank,
 )
 """Every claim by its id, `paper.name`."""
 

@@ -22,7 +22,7 @@ class Paper:
 
     @property
     def citation(self) -> str:
-        return f"{self.authors}, {self.title}"
+        return f"{self.authors}, {self.title}" if self.title else self.authors
 
     @property
     def address(self) -> str:
@@ -35,21 +35,6 @@ PAPERS: Parts[Paper] = Parts(
 )
 
 
-def citation(name: str) -> str:
-    """How a paper is cited; claims and figures of the user's own are cited by the name they are given."""
-    return PAPERS[name].citation if name in PAPERS else name
-
-
-def author_names(name: str) -> str:
-    """The names of all authors of a paper; empty where they are not known."""
-    return PAPERS[name].names if name in PAPERS else ""
-
-
-def address(name: str) -> str:
-    """Where a paper can be read; empty for claims and figures of the user's own."""
-    return PAPERS[name].address if name in PAPERS else ""
-
-
-def paper_order(name: str) -> int:
-    """A sort key by paper; names that belong to no paper come last."""
-    return PAPERS[name].rank if name in PAPERS else len(PAPERS)
+def paper_named(name: str) -> Paper:
+    """The paper of this name; what claims and figures of the user's own call theirs is cited by that name, and comes last."""
+    return PAPERS[name] if name in PAPERS else Paper(name, name, "", rank=len(PAPERS))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import struct
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -37,17 +38,9 @@ _FILES = (
 )
 
 
-def load(root: Path) -> ArrayDataset:
-    """Train and test images of the four idx files in root/mnist."""
-    return _read(SOURCE, root)
-
-
-def load_train(root: Path) -> ArrayDataset:
-    """The train images of the two idx files in root/mnist-train."""
-    return _read(TRAIN, root)
-
-
-def _read(source: Source, root: Path) -> ArrayDataset:
+def load(root: Path, name: str = "mnist") -> ArrayDataset:
+    """The images of the idx files in root/mnist: train, then test; or in root/mnist-train."""
+    source = SOURCE if name == "mnist" else TRAIN
     paths = present_files(source, root)
     arrays = [read_idx(path) for path in paths]
     for path, images, labels in zip(paths[::2], arrays[::2], arrays[1::2], strict=True):
@@ -90,6 +83,6 @@ TRAIN = replace(
     title="MNIST, train images",
     summary="MNIST: the train images alone",
     images="60,000 of 28×28×1",
-    load=load_train,
+    load=partial(load, name="mnist-train"),
     files=_FILES[:2],
 )

@@ -82,12 +82,8 @@ class Solid(ABC):
 
     @property
     @abstractmethod
-    def height(self) -> float: ...
-
-    @property
-    @abstractmethod
-    def reach(self) -> float:
-        """The radius of the ball around mid-height that holds the body."""
+    def extent(self) -> tuple[float, float]:
+        """The height, and the radius of the ball around mid-height that holds the body."""
 
     def hit(self, origin: Floats, direction: Floats) -> Floats:
         """The t at which each ray first meets the body ahead of its origin, infinite if it never does."""
@@ -96,7 +92,8 @@ class Solid(ABC):
 
     def met_by(self, rays: Rays) -> tuple[NDArray[np.int64], Floats]:
         """Which rays meet the body and how far along they do."""
-        near = np.flatnonzero(rays.cross_ball(self.height / 2, self.reach))
+        height, reach = self.extent
+        near = np.flatnonzero(rays.cross_ball(height / 2, reach))
         distance = self.hit(rays.origin_of(near), rays.direction.take(near, axis=1))
         met = np.flatnonzero(np.isfinite(distance))
         return near[met], distance[met]
@@ -121,12 +118,8 @@ class Cube(Solid):
         return np.where(face, np.sign(from_centre), 0.0)
 
     @property
-    def height(self) -> float:
-        return self.edge
-
-    @property
-    def reach(self) -> float:
-        return math.sqrt(3) / 2 * self.edge
+    def extent(self) -> tuple[float, float]:
+        return self.edge, math.sqrt(3) / 2 * self.edge
 
 
 @dataclass(frozen=True)
@@ -147,12 +140,8 @@ class Cylinder(Solid):
         return np.where(end, [0 * x, 0 * y, np.sign(from_middle)], [x / from_axis, y / from_axis, 0 * z])
 
     @property
-    def height(self) -> float:
-        return self.length
-
-    @property
-    def reach(self) -> float:
-        return math.hypot(self.radius, self.length / 2)
+    def extent(self) -> tuple[float, float]:
+        return self.length, math.hypot(self.radius, self.length / 2)
 
 
 @dataclass(frozen=True)
@@ -168,12 +157,8 @@ class Sphere(Solid):
         return _unit(points - _column((0.0, 0.0, self.radius)))
 
     @property
-    def height(self) -> float:
-        return 2 * self.radius
-
-    @property
-    def reach(self) -> float:
-        return self.radius
+    def extent(self) -> tuple[float, float]:
+        return 2 * self.radius, self.radius
 
 
 @dataclass(frozen=True)
@@ -195,12 +180,8 @@ class Capsule(Solid):
         return _unit(points - axis)
 
     @property
-    def height(self) -> float:
-        return self.length
-
-    @property
-    def reach(self) -> float:
-        return self.length / 2
+    def extent(self) -> tuple[float, float]:
+        return self.length, self.length / 2
 
 
 @dataclass(frozen=True)

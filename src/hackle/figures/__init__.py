@@ -1,6 +1,6 @@
 """Figures and tables of the papers, each a function of the results table: `FIGURES[id](tables)` is a chart, `draw` draws it."""
 
-from hackle.core.papers import paper_order
+from hackle.core.papers import paper_named
 from hackle.core.parts import Found, Parts
 from hackle.figures.chart import Axis, Chart, Comparison, Panel, Series
 from hackle.figures.drawing import FigureError, draw
@@ -13,7 +13,8 @@ from hackle.figures.selection import Runs, Selected
 def _place(found: Found[Exhibit]) -> tuple[int, str, bool, float]:
     """Papers in their usual order, then others by name; within each, figures by number, then tables and appendices."""
     paper, number = found.part.paper, found.part.number.rpartition(" ")
-    return paper_order(paper), paper, number[0] != "Figure", float(number[2]) if number[2].isdigit() else float("inf")
+    rank, place = paper_named(paper).rank, float(number[2]) if number[2].isdigit() else float("inf")
+    return rank, paper, number[0] != "Figure", place
 
 
 FIGURES: Parts[Exhibit] = Parts(

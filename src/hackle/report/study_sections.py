@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from hackle.core.design import USUAL, heading, in_words
-from hackle.core.papers import address, author_names, citation
+from hackle.core.papers import paper_named
 from hackle.figures import words
 from hackle.figures.chart import Chart, Comparison, Frame, Panel
 from hackle.figures.exhibit import Exhibit
@@ -64,15 +64,15 @@ class _OfPaper:
 
     @property
     def title(self) -> str:
-        return citation(self.name)
+        return paper_named(self.name).citation
 
     @property
     def address(self) -> str:
-        return address(self.name)
+        return paper_named(self.name).address
 
     @property
     def authors(self) -> str:
-        return author_names(self.name)
+        return paper_named(self.name).names
 
 
 @dataclass(frozen=True)

@@ -60,18 +60,10 @@ class Protocol:
         """
         if not 0 < fraction <= 1:
             raise HackleError(f"fraction is {fraction}; expected a number above 0, up to 1 for all of the points")
-        shrink = lambda count: min(count, max(200, round(count * fraction)))  # noqa: E731
-        s = self.sizes
-        sizes = replace(
-            s,
-            train=shrink(s.train),
-            test=shrink(s.test),
-            groups=shrink(s.groups),
-            test_groups=shrink(s.test_groups),
-            pair_groups=shrink(s.pair_groups),
-            test_pair_groups=shrink(s.test_pair_groups),
-        )
-        return replace(self, name=f"{self.name} × {fraction:g}", sizes=sizes)
+        parts = ("train", "test", "groups", "test_groups", "pair_groups", "test_pair_groups")
+        counts = {name: getattr(self.sizes, name) for name in parts}
+        fewer = {name: min(count, max(200, round(count * fraction))) for name, count in counts.items()}
+        return replace(self, name=f"{self.name} × {fraction:g}", sizes=replace(self.sizes, **fewer))
 
 
 LARGE = PlanSizes(
