@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sqlite3
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
@@ -147,37 +147,68 @@ def _readable(path: Path) -> Iterator[None]:
 @lru_cache(maxsize=2)
 def _read(folder: Path, stamps: Any) -> sqlite3.Connection:
     """The store of a folder, kept for as long as its files stay as they are."""
-    room = available_memory() * _SHARE
-    connection = connect(Path(":memory:"))
-    create_tables(connection, "")
-    connection.execute("BEGIN")
+    reader = _Reader(folder)
+    reader.connection.execute("BEGIN")
     inserts = {"runs": _runs, "scores": _scores, "curves": _curves, "factors": _factors, "arrays": _arrays}
     for name, insert in inserts.items():
         with _readable(folder / f"{name}.parquet"):
-            room = insert(connection, folder, room)
-    connection.execute("COMMIT")
-    return connection
+            insert(reader)
+    reader.connection.execute("COMMIT")
+    return reader.connection
 
 
-def _batches(folder: Path, name: str, room: float) -> Iterator[tuple[pa.RecordBatch, float]]:
-    """The rows of a table, some at a time, each with the memory left after them."""
-    import pyarrow.parquet as pq
+class _Reader:
+    """A folder's tables and the store in memory that they are read into. room: the memory left for them."""
 
-    path = file_inside(folder, f"{name}.parquet")
-    if path is None:
-        raise StoreError(f"{folder} has no file {name}.parquet")
-    words = [column for column in _READ[name] if column not in _KINDS]
-    with pq.ParquetFile(path, read_dictionary=words, page_checksum_verification=True) as file:
-        _check_columns(path, file.schema_arrow, _READ[name])
-        rows = file.metadata.num_rows
-        declared = sum(file.metadata.row_group(at).total_byte_size for at in range(file.metadata.num_row_groups))
-        if not 0 <= rows <= _MOST_ROWS or not 0 <= declared <= room:
-            raise _too_large(path, f"{rows:,} rows of {human_size(declared)}")
-        for batch in file.iter_batches(_ROWS[name], columns=list(_READ[name])):
-            room -= batch.nbytes
-            if room < 0:
-                raise _too_large(path, "more")
-            yield batch, room
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.room = folder, available_memory() * _SHARE
+        self.connection = connect(Path(":memory:"))
+        create_tables(self.connection, "")
+        self._named: dict[tuple[Any, ...], int] = {}
+
+    def batches(self, name: str) -> Iterator[pa.RecordBatch]:
+        """The rows of a table, some at a time."""
+        import pyarrow.parquet as pq
+
+        path = file_inside(self.folder, f"{name}.parquet")
+        if path is None:
+            raise StoreError(f"{self.folder} has no file {name}.parquet")
+        words = [column for column in _READ[name] if column not in _KINDS]
+        with pq.ParquetFile(path, read_dictionary=words, page_checksum_verification=True) as file:
+            _check_columns(path, file.schema_arrow, _READ[name])
+            rows = file.metadata.num_rows
+            declared = sum(file.metadata.row_group(at).total_byte_size for at in range(file.metadata.num_row_groups))
+            if not 0 <= rows <= _MOST_ROWS or not 0 <= declared <= self.room:
+                raise _too_large(path, f"{rows:,} rows of {human_size(declared)}")
+            for batch in file.iter_batches(_ROWS[name], columns=list(_READ[name])):
+                self.room -= batch.nbytes
+                if self.room < 0:
+                    raise _too_large(path, "more")
+                yield batch
+
+    def rows(self, name: str) -> Iterator[tuple[Any, ...]]:
+        """The rows of a table one by one, with the columns of `_READ`."""
+        for batch in self.batches(name):
+            yield from zip(*(batch.column(column).to_pylist() for column in _READ[name]), strict=True)
+
+    def numbers(self) -> dict[str, int]:
+        """The number of each run."""
+        return dict(self.connection.execute("SELECT run, id FROM runs"))
+
+    def insert(self, table: str, rows: Iterable[Sequence[Any]], columns: Sequence[str]) -> None:
+        """Write rows of these columns of a table of the store."""
+        places = ", ".join("?" * len(columns))
+        self.connection.executemany(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({places})", rows)
+
+    def number(self, table: str, columns: Sequence[str], *names: Any) -> int:
+        """The number of a row of a table of names, which is inserted when it is first met."""
+        if (table, *names) not in self._named:
+            self._named[table, *names] = len(self._named) + 1
+            self.insert(table, [(self._named[table, *names], *names)], ("id", *columns))
+        return self._named[table, *names]
+
+    def insert_blobs(self, table: str, blobs: Iterable[tuple[int, Blob]]) -> None:
+        self.insert(table, ((number, *blob) for number, blob in blobs), ("run", *Blob._fields))
 
 
 def _too_large(path: Path, what: str) -> StoreError:
@@ -206,66 +237,33 @@ def _check_columns(path: Path, schema: Any, wanted: Iterable[str]) -> None:
             )
 
 
-def _runs(connection: sqlite3.Connection, folder: Path, room: float) -> float:
-    question = f"INSERT INTO runs ({', '.join(STORED_COLUMNS)}) VALUES ({', '.join('?' * len(STORED_COLUMNS))})"
-    for batch, left in _batches(folder, "runs", room):
-        columns = [batch.column(name).to_pylist() for name in STORED_COLUMNS]
-        connection.executemany(question, zip(*columns, strict=True))
-        room = left
-    return room
+def _runs(reader: _Reader) -> None:
+    reader.insert("runs", reader.rows("runs"), STORED_COLUMNS)
 
 
-def _numbers_of_runs(connection: sqlite3.Connection) -> dict[str, int]:
-    return dict(connection.execute("SELECT run, id FROM runs"))
-
-
-def _scores(connection: sqlite3.Connection, folder: Path, room: float) -> float:
-    runs = _numbers_of_runs(connection)
-    dataset = dict(connection.execute("SELECT run, dataset FROM runs"))
-    measures: dict[tuple[Any, ...], int] = {}
-    notes: dict[str, int] = {}
+def _scores(reader: _Reader) -> None:
+    runs, dataset = reader.numbers(), dict(reader.connection.execute("SELECT run, dataset FROM runs"))
     references: dict[tuple[Any, ...], float] = {}
-    for batch, left in _batches(folder, "scores", room):
-        column = {name: batch.column(name).to_pylist() for name in _READ["scores"]}
-        kinds = list(zip(*(column[name] for name in _MEASURE), strict=True))
-        for run, (metric, _, _, protocol, seed), value in zip(column["run"], kinds, column["reference"], strict=True):
-            if value is not None:
-                references.setdefault((dataset[run], protocol, seed, metric), value)
-        rows = zip(
-            [runs[run] for run in column["run"]],
-            [measures.setdefault(kind, len(measures) + 1) for kind in kinds],
-            *(column[name] for name in _NUMBERS),
-            [notes.setdefault(note, len(notes) + 1) if note else None for note in column["note"]],
-            strict=True,
-        )
-        # Foreign keys are checked row by row: what rows name comes first.
-        _insert_names(connection, measures, notes)
-        connection.executemany("INSERT INTO scores VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
-        room = left
-    connection.executemany(
-        "INSERT INTO reference_scores VALUES (?, ?, ?, ?, ?)", [(*key, value) for key, value in references.items()]
-    )
-    return room
+
+    def numbered() -> Iterator[tuple[Any, ...]]:
+        for run, metric, representation, better, protocol, seed, reference, *numbers, note in reader.rows("scores"):
+            if reference is not None:
+                references.setdefault((dataset[run], protocol, seed, metric), reference)
+            measure = reader.number("measures", _MEASURE, metric, representation, better, protocol, seed)
+            yield runs[run], measure, *numbers, reader.number("notes", ("note",), note) if note else None
+
+    reader.insert("scores", numbered(), ("run", "measure", *_NUMBERS, "note"))
+    columns = ("dataset", "protocol", "scoring_seed", "metric", "reference")
+    reader.insert("reference_scores", ((*key, value) for key, value in references.items()), columns)
 
 
-def _insert_names(connection: sqlite3.Connection, measures: dict[tuple[Any, ...], int], notes: dict[str, int]) -> None:
-    connection.executemany(
-        f"INSERT OR IGNORE INTO measures (id, {', '.join(_MEASURE)}) VALUES (?, ?, ?, ?, ?, ?)",
-        [(number, *kind) for kind, number in measures.items()],
-    )
-    connection.executemany("INSERT OR IGNORE INTO notes VALUES (?, ?)", [(at, note) for note, at in notes.items()])
-
-
-def _curves(connection: sqlite3.Connection, folder: Path, room: float) -> float:
+def _curves(reader: _Reader) -> None:
     """Rows of one run and term stand together; the steps of all terms of a run are the same."""
     import pyarrow as pa
 
-    runs, batches = _numbers_of_runs(connection), []
-    for batch, left in _batches(folder, "curves", room):
-        batches.append(batch)
-        room = left
+    runs, batches = reader.numbers(), list(reader.batches("curves"))
     if not batches:
-        return room
+        return
     table = pa.Table.from_batches(batches)
     (run, runs_named), (term, terms) = (_coded(table.column(name)) for name in ("run", "term"))
     step, value = (table.column(name).to_numpy() for name in ("step", "value"))
@@ -278,22 +276,7 @@ def _curves(connection: sqlite3.Connection, folder: Path, room: float) -> float:
         if steps.setdefault(number, axis) != axis:
             raise ValueError(f"the curves of run {runs_named[run[start]]} have different steps")
         rows.append((number, pack(terms[term[start]], value[start:end])))
-    _insert_blobs(connection, "curves", [*rows, *steps.items()])
-    return room
-
-
-def _factors(connection: sqlite3.Connection, folder: Path, room: float) -> float:
-    runs = _numbers_of_runs(connection)
-    rows = connection.execute("SELECT metric, representation, protocol, scoring_seed, id FROM measures")
-    measures = {tuple(kind): number for *kind, number in rows}
-    for batch, left in _batches(folder, "factors", room):
-        rows = zip(*(batch.column(name).to_pylist() for name in FACTOR_COLUMNS), strict=True)
-        connection.executemany(
-            "INSERT INTO factor_scores VALUES (?, ?, ?, ?)",
-            [(runs[run], measures[tuple(kind)], factor, score) for run, *kind, factor, score in rows],
-        )
-        room = left
-    return room
+    reader.insert_blobs("curves", [*rows, *steps.items()])
 
 
 def _coded(column: Any) -> tuple[NDArray[np.int64], list[str]]:
@@ -303,19 +286,16 @@ def _coded(column: Any) -> tuple[NDArray[np.int64], list[str]]:
     return whole.indices.to_numpy(zero_copy_only=False).astype(np.int64), whole.dictionary.to_pylist()
 
 
-def _arrays(connection: sqlite3.Connection, folder: Path, room: float) -> float:
-    runs = _numbers_of_runs(connection)
-    for batch, left in _batches(folder, "arrays", room):
-        rows = zip(*(batch.column(name).to_pylist() for name in ARRAY), strict=True)
-        blobs = [
-            (runs[run], Blob(name, dtype, shape, data, zlib.crc32(data))) for run, name, dtype, shape, data in rows
-        ]
-        _insert_blobs(connection, "arrays", blobs)
-        room = left
-    return room
+def _factors(reader: _Reader) -> None:
+    runs = reader.numbers()
+    known = reader.connection.execute("SELECT metric, representation, protocol, scoring_seed, id FROM measures")
+    measures = {tuple(kind): number for *kind, number in known}
+    rows = ((runs[run], measures[tuple(kind)], factor, score) for run, *kind, factor, score in reader.rows("factors"))
+    reader.insert("factor_scores", rows, ("run", "measure", "factor", "score"))
 
 
-def _insert_blobs(connection: sqlite3.Connection, table: str, blobs: Iterable[tuple[int, Blob]]) -> None:
-    connection.executemany(
-        f"INSERT INTO {table} VALUES (?, ?, ?, ?, ?, ?)", [(blob.name, number, *blob[1:]) for number, blob in blobs]
-    )
+def _arrays(reader: _Reader) -> None:
+    runs = reader.numbers()
+    rows = reader.rows("arrays")
+    blobs = ((runs[run], Blob(name, dtype, shape, data, zlib.crc32(data))) for run, name, dtype, shape, data in rows)
+    reader.insert_blobs("arrays", blobs)
