@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.func import grad, vmap
 
 from hackle.kernels import down, down_layer, taps, tower, up, up_layer
+from hackle.kernels.likelihood import bernoulli_error
 from hackle.kernels.triton_sums import add_parts
 
 pytestmark = pytest.mark.gpu
@@ -128,6 +129,18 @@ def test_every_element_is_written_and_any_batch_works(batch: int) -> None:
         wanted = weight.double().requires_grad_()
         (expected,) = torch.autograd.grad((exact_down(x.double(), wanted) * y.double()).sum(), wanted)
         assert distance(taps(x, y), expected) < 1e-5
+
+
+def test_logits_beyond_float16_are_cut_off_and_not_infinite() -> None:
+    """The background that no image lights: each of four taps adds −640,000 in the first model, −60,000 in the second."""
+    features = torch.full((2, 3, 32, 32, 32), 100.0, dtype=torch.bfloat16, device="cuda")
+    weight = torch.tensor([-200.0, -18.75], device="cuda")[:, None, None, None, None].expand(2, 4, 4, 1, 32)
+    logits = up(features, weight.contiguous())[0]
+    inside = logits[:, :, 1:-1, 1:-1].float()
+    assert distance(inside[0], torch.full_like(inside[0], -4 * 65504.0).double()) < 0.004
+    assert distance(inside[1], torch.full_like(inside[1], -240_000.0).double()) < 0.004
+    black = torch.zeros(2, 3, 64, 64, 1, dtype=torch.uint8, device="cuda")
+    assert (bernoulli_error(logits.flatten(0, 1), black.flatten(0, 1)) == 0).all()
 
 
 @pytest.mark.parametrize("shape", [(3, 20_000, 1), (2, 1280, 3), (2, 100, 3), (2, 448, 10), (2, 300, 4, 4, 2, 8)])

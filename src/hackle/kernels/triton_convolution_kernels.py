@@ -150,6 +150,8 @@ def spread_kernel(
             w + model * w_stride + k[None, :] * O + o[:, None], mask=(k < K)[None, :] & (o < O)[:, None], other=0.0
         )
         acc = tl.dot(tile, weights.to(tile.dtype), acc, input_precision=PRECISION)
+    if spread.dtype.element_ty == tl.float16:  # No infinity: one of a background pixel's would make its error NaN.
+        acc = tl.where(tl.abs(acc) > 65504.0, tl.where(acc > 0, 65504.0, -65504.0), acc)
     at = model * total * K + k[None, :] * total + m[:, None]
     tl.store(spread + at, acc.to(spread.dtype.element_ty), mask=inside[:, None] & (k < K)[None, :])
 
