@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from hackle.core.method import about
-from hackle.core.records import record_hash
+from hackle.core.records import record_hash, with_fields
 from hackle.core.scored import Scored
 from hackle.core.types import Run
 from hackle.studies.presets import preset
@@ -72,7 +72,8 @@ class Sweep:
         """Each setting with every seed, and with the steps and precision requested; each record once."""
         adapted = [self._adapted(setting) for setting in settings]
         once = {record_hash(setting): setting for setting in adapted}
-        return [replace(setting, seed=seed) for setting in once.values() for seed in range(self.seeds)]
+        # A seed cannot make a checked setting wrong, and checks take thirty times as long as a copy.
+        return [with_fields(setting, {"seed": seed}) for setting in once.values() for seed in range(self.seeds)]
 
     def _adapted(self, run: Run) -> Run:
         method = about(run.method)

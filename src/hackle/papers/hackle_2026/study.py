@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from hackle.core.parts import name_of
-from hackle.core.records import record_hash
+from hackle.core.records import record_hash, with_fields
 from hackle.core.types import Run
 from hackle.papers.do2020.study import do2020
 from hackle.papers.hsu2023.study import hsu2023
@@ -117,7 +117,7 @@ def hackle_2026(
         if method not in known:
             raise StudyError(f"hackle-2026 has no method {method!r}; it has {', '.join(sorted(known))}")
     chosen = [each for each in found.values() if methods is None or name_of(each[0].method) in methods]
-    return [replace(run, seed=seed) for run, count in chosen for seed in range(count)]
+    return [with_fields(run, {"seed": seed}) for run, count in chosen for seed in range(count)]
 
 
 STUDY = Study(
