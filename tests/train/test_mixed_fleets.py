@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -41,9 +43,30 @@ METHODS = [VAE(), BetaVAE(4.0), AnnealedVAE(5.0, 10.0, 3), DIPVAEI(), DIPVAEII()
 OTHERS = [AnnealedVAE(5.0, 10.0, 9), BetaTCVAE(6.0, "stratified"), InformationDropout(), InfoVAE(), HFS(pairs=2)]
 
 
-def assert_same_bits(fleet: Fleet, row: int, alone: Fleet) -> None:
-    for name, value in alone.weights(0).items():
-        assert torch.equal(fleet.weights(row)[name], value), (fleet.runs[row].method, name)
+class Alone(NamedTuple):
+    """What a run has when it was trained by itself."""
+
+    weights: dict[str, Tensor]
+    terms: dict[str, list[float] | float]
+
+
+@pytest.fixture(scope="module")
+def alone(squares: Any) -> Callable[[Run], Alone]:
+    """Trains a run by itself, once for all tests that compare with it."""
+
+    @cache
+    def train(run: Run) -> Alone:
+        fleet = trained([run], squares)
+        return Alone(fleet.weights(0), fleet.averages()[0])
+
+    return train
+
+
+def assert_same_bits(fleet: Fleet, row: int, weights: dict[str, Tensor]) -> None:
+    mine = fleet.weights(row)
+    assert mine.keys() == weights.keys()
+    for name, value in weights.items():
+        assert torch.equal(mine[name], value), (fleet.runs[row].method, name)
 
 
 def mixed_runs(methods: list[Any], **changes: Any) -> list[Run]:
@@ -53,20 +76,21 @@ def mixed_runs(methods: list[Any], **changes: Any) -> list[Run]:
     ]
 
 
-def test_every_method_trains_to_the_same_bits_beside_others_and_alone(squares: Any) -> None:
+def test_every_method_trains_to_the_same_bits_beside_others_and_alone(
+    squares: Any, alone: Callable[[Run], Alone]
+) -> None:
     runs = mixed_runs([*METHODS, *OTHERS])
     assert len(group(runs)) == 1
-    alone = {record_hash(run): trained([run], squares) for run in runs}
     # All in two orders, two by two, and two runs of a method on both sides of another's.
     sandwich = [replace(runs[1], seed=9), runs[3], runs[1]]
     for members in (runs, runs[::-1], runs[2:4], runs[4:6], sandwich):
         fleet = trained(members, squares)
         for row, run in enumerate(members):
-            if record_hash(run) in alone:
-                assert_same_bits(fleet, row, alone[record_hash(run)])
+            if run in runs:
+                assert_same_bits(fleet, row, alone(run).weights)
 
 
-def test_schedules_clipping_and_decay_are_each_runs_own(squares: Any) -> None:
+def test_schedules_clipping_and_decay_are_each_runs_own(squares: Any, alone: Callable[[Run], Alone]) -> None:
     optimisers = [
         Adam(1e-3, warmup=3, decay="cosine", decay_to=0.1),
         Adam(2e-3, decay="cosine", clip_norm=1.0, clip_value=0.01),
@@ -81,10 +105,10 @@ def test_schedules_clipping_and_decay_are_each_runs_own(squares: Any) -> None:
     fleet = trained(runs, squares)
     assert len(fleet.blocks) == 3
     for row, run in enumerate(runs):
-        assert_same_bits(fleet, row, trained([run], squares))
+        assert_same_bits(fleet, row, alone(run).weights)
 
 
-def test_terms_are_those_of_each_runs_method(squares: Any) -> None:
+def test_terms_are_those_of_each_runs_method(squares: Any, alone: Callable[[Run], Alone]) -> None:
     runs = mixed_runs(METHODS)
     fleet = trained(runs, squares)
     averages = fleet.averages()
@@ -97,11 +121,13 @@ def test_terms_are_those_of_each_runs_method(squares: Any) -> None:
         {"total_correlation"},
     ]
     for row, run in enumerate(runs):
-        assert averages[row] == trained([run], squares).averages()[0]
+        assert averages[row] == alone(run).terms
         assert list(averages[row])[:3] == ["reconstruction", "kl", "kl_per_latent"]
 
 
-def test_a_run_that_fails_names_its_terms_and_leaves_the_others_alone(squares: Any) -> None:
+def test_a_run_that_fails_names_its_terms_and_leaves_the_others_alone(
+    squares: Any, alone: Callable[[Run], Alone]
+) -> None:
     # β so large that the loss overflows at once, in the middle of the fleet.
     runs = mixed_runs([DIPVAEI(), BetaVAE(1e39), BetaTCVAE(6.0)])
     bad = replace(runs[0], method=DIPVAEI(1e39, 1.0), seed=7)
@@ -110,7 +136,7 @@ def test_a_run_that_fails_names_its_terms_and_leaves_the_others_alone(squares: A
     assert fleet.state["failed_at"].tolist() == [-1, 0, 0, -1]
     assert fleet.broken_terms(1) == fleet.broken_terms(2) == []
     for row, run in enumerate(members):
-        assert_same_bits(fleet, row, trained([run], squares))
+        assert_same_bits(fleet, row, alone(run).weights)
 
 
 def _exploding(found: Evidence, step: Step, run: Any) -> Losses:
@@ -128,13 +154,13 @@ class Exploding(Autoencoder):
         return (evidence_phase(_exploding, run),)
 
 
-def test_the_broken_term_is_named_beside_methods_with_more_terms(squares: Any) -> None:
+def test_the_broken_term_is_named_beside_methods_with_more_terms(squares: Any, alone: Callable[[Run], Alone]) -> None:
     runs = mixed_runs([DIPVAEII(), Exploding(2.0), VAE()])
     fleet = trained(runs, squares)
     assert fleet.state["failed_at"].tolist() == [-1, 2, -1]
     assert fleet.broken_terms(1) == ["late"]
-    assert_same_bits(fleet, 1, trained(runs[1:2], squares, steps=2))
-    assert_same_bits(fleet, 2, trained(runs[2:], squares))
+    assert_same_bits(fleet, 1, trained(runs[1:2], squares, steps=2).weights(0))
+    assert_same_bits(fleet, 2, alone(runs[2]).weights)
 
 
 def test_held_out_bounds_are_those_of_the_runs_alone(squares: Any) -> None:
@@ -143,7 +169,7 @@ def test_held_out_bounds_are_those_of_the_runs_alone(squares: Any) -> None:
     found = held_out_terms(fleet)
     for row, run in enumerate(runs):
         alone = trained([run], squares)
-        assert_same_bits(fleet, row, alone)
+        assert_same_bits(fleet, row, alone.weights(0))
         assert found[row] == held_out_terms(alone)[0]
 
 
@@ -155,13 +181,24 @@ def weights_and_curves(out: Path, runs: list[Run]) -> list[Any]:
     return found
 
 
+@pytest.fixture(scope="module")
+def unbroken(squares: Any, tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Run], list[Any]]:
+    """Runs of nine steps, and what each has when it was trained by itself and never stopped."""
+    runs, out = mixed_runs(METHODS, steps=9), tmp_path_factory.mktemp("alone")
+    for run in runs:
+        quiet([run], out, squares, log_every=2, resume=True)
+    return runs, weights_and_curves(out, runs)
+
+
 @pytest.mark.parametrize("size", [2, 3, 6])
 def test_a_mixed_fleet_resumes_however_it_is_cut(
-    size: int, tmp_path: Path, squares: Any, monkeypatch: pytest.MonkeyPatch
+    size: int,
+    unbroken: tuple[list[Run], list[Any]],
+    tmp_path: Path,
+    squares: Any,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    runs = mixed_runs(METHODS, steps=9)
-    for run in runs:
-        quiet([run], tmp_path / "alone", squares, log_every=2, resume=True)
+    runs, expected = unbroken
     with monkeypatch.context() as patch:
         stop_after(patch, 5)
         with pytest.raises(TrainingError, match="stopped at step 5"):
@@ -172,7 +209,7 @@ def test_a_mixed_fleet_resumes_however_it_is_cut(
     quiet(runs, tmp_path / "parts", squares, log_every=2, resume=True, fleet_size=size)
     assert sum(steps) == 6 * 4
     assert set(steps) == {size}
-    assert weights_and_curves(tmp_path / "parts", runs) == weights_and_curves(tmp_path / "alone", runs)
+    assert weights_and_curves(tmp_path / "parts", runs) == expected
 
 
 def test_checkpoints_of_single_methods_go_on_as_one_fleet(
@@ -252,13 +289,13 @@ def test_what_differs_in_more_than_the_loss_does_not_share() -> None:
     assert stacking_key(replace(base, latents=4)) != stacking_key(base) != stacking_key(replace(base, held_out=3))
 
 
-def test_optimisers_of_a_methods_own_are_each_runs(squares: Any) -> None:
+def test_optimisers_of_a_methods_own_are_each_runs(squares: Any, alone: Callable[[Run], Alone]) -> None:
     faster = Slower(Adam(5e-2))
     runs = mixed_runs([VAE(), faster])
     assert len(group(runs)) == 1
     fleet = trained(runs, squares)
     for row, run in enumerate(runs):
-        assert_same_bits(fleet, row, trained([run], squares))
+        assert_same_bits(fleet, row, alone(run).weights)
 
 
 class Codes(NamedTuple):
@@ -300,13 +337,15 @@ class Far(Autoencoder):
         return (Phase("codes", ("encoder",), _far, draws, lambda run: run.optimiser, shared=_codes, loss_draws=own),)
 
 
-def test_a_shared_part_of_ones_own_with_terms_of_other_shapes(tmp_path: Path, squares: Any) -> None:
+def test_a_shared_part_of_ones_own_with_terms_of_other_shapes(
+    tmp_path: Path, squares: Any, alone: Callable[[Run], Alone]
+) -> None:
     runs = mixed_runs([Near(2.0), Far(), Near(3.0)])
     assert group(runs) == [[runs[0], runs[2], runs[1]]]
     fleet = trained(runs, squares)
     assert len(fleet.blocks) == 3
     for row, run in enumerate(runs):
-        assert_same_bits(fleet, row, trained([run], squares))
+        assert_same_bits(fleet, row, alone(run).weights)
     quiet(runs, tmp_path, squares, log_every=2)
     near, far = (read_curves(tmp_path / record_hash(run)) for run in runs[:2])
     assert list(near) == ["step", "size", "spread_0", "spread_1", "spread_2"]
