@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from hackle.claims.measures import Measure
 from hackle.claims.statistics import Floats, Units, correlations, jackknife
-from hackle.claims.view import Condition, Data
+from hackle.claims.view import Condition, Data, Frame
 from hackle.information.ranks import rank_correlations, spearman_matrix
 
 
@@ -84,6 +84,20 @@ def over_models(
     if not len(known):
         return None
     return jackknife(statistic, len(known)) if len(known) > 1 else np.array([statistic(np.arange(1))])
+
+
+def among_runs(rows: Frame, score: str, others: Sequence[str], settings: int) -> Units | None:
+    """The rank correlation over runs, by `seed` and `setting`, of one score with others, mean over these; a seed counts if it
+    has so many settings."""
+    if rows.empty:
+        return None
+    table = rows.pivot_table(index="seed", columns="setting", values=[score, *others])
+    table = table[table[score].notna().sum(axis=1) >= settings]
+    if table.empty:
+        return None
+    scores = np.stack([table[name].to_numpy(float) for name in (score, *others)])
+    found = over_models([scores], np.array([[0, place] for place in range(1, len(scores))]))
+    return None if found is None else correlations(found, round(len(rows) / len(table)), scores.shape[2])
 
 
 def magnitude(correlations: Floats) -> float:

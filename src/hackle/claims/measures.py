@@ -49,25 +49,120 @@ def on_the_first(measure: Measure, datasets: Sequence[str]) -> Measure:
 
 
 def by_seed(rows: Frame, values: Any) -> Column:
-    """The mean of runs' values for each seed."""
-    return pd.Series(np.asarray(values, float), index=rows["seed"].to_numpy()).groupby(level=0).mean()
+    """The mean of runs' values for each seed; runs without a value (NaN) are left out."""
+    numbers = np.asarray(values, float)
+    known = np.isfinite(numbers)
+    return pd.Series(numbers[known], index=rows["seed"].to_numpy()[known]).groupby(level=0).mean()
 
 
-def _paired(data: Data, conditions: Sequence[Condition], score: str) -> tuple[Floats, Floats] | None:
-    """The score under two conditions, at the seeds that both have."""
-    before, after = (by_seed(rows, rows[score]) for rows in data.matched(conditions, [score]))
-    seeds = before.index.intersection(after.index)
-    return (before[seeds].to_numpy(), after[seeds].to_numpy()) if len(seeds) else None
+@dataclass(frozen=True)
+class Number:
+    """A number of each run: `of(data, rows)`, NaN where there is none, and the scores, curves and arrays that it reads."""
+
+    of: Callable[[Data, Frame], Column]
+    scores: tuple[str, ...] = ()
+    curves: tuple[str, ...] = ()
+    arrays: tuple[str, ...] = ()
+
+
+def of_score(name: str) -> Number:
+    """A score of each run."""
+    return Number(lambda data, rows: rows[name], scores=(name,))
+
+
+def of_curve(term: str) -> Number:
+    """The mean of a logged term over the last tenth of each run's training."""
+    return Number(lambda data, rows: data.view.tail(term).reindex(rows.index), curves=(term,))
+
+
+def of_arrays(number: Callable[..., float], *names: str) -> Number:
+    """What `number` computes from arrays of each run."""
+
+    def of(data: Data, rows: Frame) -> Column:
+        arrays = [data.array(name) for name in names]
+        known = rows.index[[all(run in part for part in arrays) for run in rows.index]]
+        found = {run: number(*(part[run] for part in arrays)) for run in known}
+        return pd.Series(found, dtype=float).reindex(rows.index)
+
+    return Number(of, arrays=names)
+
+
+def by_run(number: Number, along: str | Number | None = None) -> Measure:
+    """A number of each run of one condition: the mean of each seed, or the rank correlation with strength, steps, latents or
+    another number over the runs of all seeds, jackknifed over seeds."""
+
+    def compute(data: Data, conditions: Sequence[Condition]) -> Units | None:
+        rows = data.rows(conditions[0], number.scores, longest=along != "steps")
+        rows = rows.assign(number=np.asarray(number.of(data, rows), float))
+        if along is None:
+            means = by_seed(rows, rows["number"])
+            return Units(means.to_numpy(), round(rows["number"].count() / len(means))) if len(means) else None
+        axis = rows[along] if isinstance(along, str) else along.of(data, rows)
+        return _trend(
+            rows.assign(along=np.asarray(axis, float)).dropna(subset=["along", "number"]), along == "strength"
+        )
+
+    return Measure(compute, number.scores, number.curves, number.arrays)
+
+
+def _trend(rows: Frame, together: bool) -> Units | None:
+    """The trend over the runs of all seeds: of all strengths together, or the mean of the trends at each strength.
+
+    Runs of all seeds are ranked together: the correlation of three or four points within one seed takes few values, whose
+    t-test says "holds" three times as often as it may.
+    """
+    points = rows["along"].nunique()
+    if points < 3:
+        return None
+    sweeps = [rows] if together else [part for _, part in rows.groupby("strength", dropna=False)]
+    seeds = np.unique(rows["seed"])
+
+    def statistic(kept: NDArray[np.intp]) -> float:
+        models = [sweep[sweep["seed"].isin(seeds[kept])] for sweep in sweeps]
+        found = [spearman(part["number"], part["along"], constant=0.0) for part in models]
+        known = [value for value in found if value == value]
+        return float(np.mean(known)) if known else np.nan
+
+    found = jackknife(statistic, len(seeds)) if len(seeds) > 1 else np.array([statistic(np.arange(1))])
+    found = found[np.isfinite(found)]
+    return correlations(found, round(len(rows) / len(seeds)), points) if len(found) else None
+
+
+def value(score: str) -> Measure:
+    """The score itself, averaged over the runs of a seed."""
+    return by_run(of_score(score))
+
+
+def trend(score: str, along: str | Number = "strength") -> Measure:
+    """The rank correlation of the score with strength, steps, latents or another number over the runs of one condition in
+    every seed, jackknifed over seeds."""
+    return by_run(of_score(score), along)
+
+
+def gap(upper: str, lower: str) -> Measure:
+    """Within each seed, one score minus another of the same runs."""
+    return by_run(Number(lambda data, rows: rows[upper] - rows[lower], scores=(upper, lower)))
+
+
+def between(change: Callable[..., Floats], number: Number, least: str = "") -> Measure:
+    """What `change` makes of a number under each condition, arrays of the means of each seed that all conditions have."""
+
+    def compute(data: Data, conditions: Sequence[Condition]) -> Units | None:
+        sides = [by_seed(rows, number.of(data, rows)) for rows in data.matched(conditions, number.scores)]
+        seeds = sorted(set.intersection(*(set(side.index) for side in sides)))
+        return Units(change(*(side[seeds].to_numpy() for side in sides)), len(sides)) if seeds else None
+
+    return Measure(compute, number.scores, number.curves, number.arrays, least)
+
+
+def difference_of(number: Number, sign: int = 1) -> Measure:
+    """The number under the second condition minus the first, times `sign`."""
+    return between(lambda before, after: sign * (after - before), number)
 
 
 def difference(score: str, sign: int = 1) -> Measure:
     """The score under the second condition minus the first, times `sign`."""
-
-    def compute(data: Data, conditions: Sequence[Condition]) -> Units | None:
-        pair = _paired(data, conditions, score)
-        return None if pair is None else Units(sign * (pair[1] - pair[0]), 2)
-
-    return Measure(compute, (score,))
+    return difference_of(of_score(score), sign)
 
 
 def relative_change(score: str, sign: int = 1) -> Measure:
@@ -76,12 +171,7 @@ def relative_change(score: str, sign: int = 1) -> Measure:
     The numbers of seeds are b/ā − (R − 1)(a/ā − 1) − 1 with R the ratio: their mean is R − 1 and their spread that of the
     ratio, to first order.
     """
-
-    def compute(data: Data, conditions: Sequence[Condition]) -> Units | None:
-        pair = _paired(data, conditions, score)
-        return None if pair is None else Units(sign * ratio_numbers(*pair), 2)
-
-    return Measure(compute, (score,))
+    return between(lambda before, after: sign * ratio_numbers(before, after), of_score(score))
 
 
 def ratio_numbers(before: Floats, after: Floats) -> Floats:
@@ -91,57 +181,6 @@ def ratio_numbers(before: Floats, after: Floats) -> Floats:
         return np.full(len(before), np.nan)
     ratio = after.mean() / scale
     return (after - ratio * before) / scale + ratio - 1
-
-
-def trend(score: str, along: str = "strength") -> Measure:
-    """The rank correlation of the score with strength, steps or latents over the runs of one condition in every seed,
-    jackknifed over seeds."""
-
-    def compute(data: Data, conditions: Sequence[Condition]) -> Units | None:
-        rows = data.rows(conditions[0], [score], longest=along != "steps").dropna(subset=[along, score])
-        return _trend(rows, rows[score], along)
-
-    return Measure(compute, (score,))
-
-
-def _trend(rows: Frame, values: Column, along: str) -> Units | None:
-    """The trend over the runs of all seeds; along steps or latents the mean of the trends at each strength.
-
-    Runs of all seeds are ranked together: the correlation of three or four points within one seed takes few values, whose
-    t-test says "holds" three times as often as it may.
-    """
-    points = rows[along].nunique()
-    if points < 3:
-        return None
-    frame = rows[["seed", along]].assign(value=values.to_numpy(float))
-    sweeps = [frame] if along == "strength" else [part for _, part in frame.groupby(rows["strength"], dropna=False)]
-    seeds = np.unique(frame["seed"])
-
-    def statistic(kept: NDArray[np.intp]) -> float:
-        models = [sweep[sweep["seed"].isin(seeds[kept])] for sweep in sweeps]
-        found = [spearman(part["value"], part[along], constant=0.0) for part in models]
-        known = [value for value in found if value == value]
-        return float(np.mean(known)) if known else np.nan
-
-    found = jackknife(statistic, len(seeds)) if len(seeds) > 1 else np.array([statistic(np.arange(1))])
-    found = found[np.isfinite(found)]
-    return correlations(found, round(len(rows) / len(seeds)), points) if len(found) else None
-
-
-def gap(upper: str, lower: str, logarithms: bool = False) -> Measure:
-    """Within each seed, one score minus another of the same runs, or the difference of their logarithms."""
-
-    def compute(data: Data, conditions: Sequence[Condition]) -> Units | None:
-        rows = data.rows(conditions[0], (upper, lower)).dropna(subset=[upper, lower])
-        if rows.empty:
-            return None
-        first, second = (rows[name].to_numpy(float) for name in (upper, lower))
-        if logarithms:
-            first, second = (np.log(np.maximum(part, SMALLEST)) for part in (first, second))
-        values = by_seed(rows, first - second)
-        return Units(values.to_numpy(), round(len(rows) / len(values)))
-
-    return Measure(compute, (upper, lower))
 
 
 def log_difference(score: str) -> Measure:
@@ -156,19 +195,6 @@ def log_difference(score: str) -> Measure:
         if values.empty:
             return None
         return Units(values.to_numpy(), round(sum(map(len, frames)) / len(values)))
-
-    return Measure(compute, (score,))
-
-
-def value(score: str) -> Measure:
-    """The score itself, averaged over the runs of a seed."""
-
-    def compute(data: Data, conditions: Sequence[Condition]) -> Units | None:
-        rows = data.rows(conditions[0], [score]).dropna(subset=[score])
-        if rows.empty:
-            return None
-        values = by_seed(rows, rows[score])
-        return Units(values.to_numpy(), round(len(rows) / len(values)))
 
     return Measure(compute, (score,))
 
@@ -279,43 +305,6 @@ def _score_of_best(scored: Floats, judged: Floats) -> float:
     return float(np.where(known[:, best], scored[:, best], 0).sum() / count[best])
 
 
-def by_run(
-    numbers: Callable[[Data, Frame], Column | None],
-    *,
-    scores: tuple[str, ...] = (),
-    curves: tuple[str, ...] = (),
-    arrays: tuple[str, ...] = (),
-    along: str | None = None,
-) -> Measure:
-    """A number that `numbers` computes for each run from its scores, curves and arrays: the mean of each seed, or the
-    trend along strength, steps or latents over the runs of all seeds. Runs without a number (NaN) are left out."""
-
-    def compute(data: Data, conditions: Sequence[Condition]) -> Units | None:
-        rows = data.rows(conditions[0], scores)
-        found = np.asarray(numbers(data, rows), float)
-        known = np.isfinite(found)
-        rows, values = rows[known], pd.Series(found[known])
-        if along is not None:
-            return _trend(rows, values, along)
-        if rows.empty:
-            return None
-        means = by_seed(rows, values)
-        return Units(means.to_numpy(), round(len(rows) / len(means)))
-
-    return Measure(compute, scores, curves, arrays)
-
-
-def of_arrays(data: Data, rows: Frame, number: Callable[..., float], *names: str) -> Floats:
-    """A number computed from arrays of each run, NaN where one of them is missing."""
-    arrays = [data.array(name) for name in names]
-    return np.array(
-        [
-            number(*(part[run] for part in arrays)) if all(run in part for part in arrays) else np.nan
-            for run in rows.index
-        ]
-    )
-
-
 INFORMATIVE = 0.05
 """The least informativeness, in nats, of a latent that is not noise; the same as in `hackle.metrics.consistency`."""
 
@@ -326,13 +315,20 @@ def without_noise(information: Any, informativeness: Any) -> Any:
     return np.where(np.asarray(informativeness)[:, None] > INFORMATIVE, information, 0.0)
 
 
-def factor_gaps(sizes: Mapping[str, int], information: Any, informativeness: Any) -> dict[str, float]:
-    """For each factor, of so many values, the gap between the two codes with the most information on it, as a share of the
-    factor's entropy, from the mutual information (latents, factors). Empty where that has other factors, or a single code."""
-    known = without_noise(information, informativeness)
-    if known.shape[1] != len(sizes) or len(known) < 2:
-        return {}
-    return dict(zip(sizes, top_two_gap(known) / np.log(list(sizes.values())), strict=True))
+def of_gaps(sizes: Mapping[str, int], first: Sequence[str], second: Sequence[str] = ()) -> Number:
+    """The mean gap of some factors, minus that of others. A factor's gap is that between the two codes with the most
+    information on it, as a share of its entropy; `sizes` are the numbers of values of all factors of a data set, in its order.
+    NaN for codes of a set with other factors, or a single code."""
+    places = [[list(sizes).index(name) for name in names] for names in (first, second)]
+
+    def number(information: Any, informativeness: Any) -> float:
+        known = without_noise(information, informativeness)
+        if known.shape[1] != len(sizes) or len(known) < 2:
+            return np.nan
+        gaps = top_two_gap(known) / np.log(list(sizes.values()))
+        return float(gaps[places[0]].mean() - (gaps[places[1]].mean() if second else 0.0))
+
+    return of_arrays(number, "mutual_information", "informativeness")
 
 
 @dataclass(frozen=True)

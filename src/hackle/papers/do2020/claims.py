@@ -11,29 +11,28 @@ a VAE's, and separable ones fall to 0. Verdicts on the total information show wh
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
-from hackle.claims.claim import Claim, Region, Stratum
+from hackle.claims.claim import Claim
+from hackle.claims.forms import above, below, claims_of, within
 from hackle.claims.measures import (
     INFORMATIVE,
     Measure,
+    Number,
     best_difference,
     by_run,
-    by_seed,
     difference,
+    difference_of,
     of_arrays,
+    of_gaps,
     relative_change,
     trend,
-    without_noise,
 )
-from hackle.claims.statistics import Units
 from hackle.claims.view import Column, Condition, Data, Frame
 from hackle.figures.words import FACTORS
-from hackle.metrics.mig import top_two_gap
 from hackle.papers.do2020.settings import BETAS
 
 PAPER = "do2020"
@@ -65,23 +64,15 @@ def runs(
     return found if strength is None else {**found, "strength": strength}
 
 
-def claim(name: str, where: str, statement: str, effect: str, region: Region, measure: Measure, *conditions, **more):
-    """A claim with a single stratum, the data set of its conditions, unless `strata` says otherwise."""
-    strata = more.pop("strata", None) or (Stratum(conditions[0]["dataset"], tuple(conditions)),)
-    return Claim(name, PAPER, where, statement, effect, region, measure, strata, seeds=SEEDS, **more)
-
+claim = claims_of(PAPER, seeds=SEEDS)
 
 VAE, BETA, FACTOR = runs("beta-vae", 1.0), runs("beta-vae"), runs("factor-vae")
 BETA_10, FACTOR_10, AAE = runs("beta-vae", 10.0), runs("factor-vae", 10.0), runs("adversarial-autoencoder")
 
 
+_OTHER_BETAS = runs("beta-vae", tuple(float(beta) for beta in BETAS if beta != 10))
 MODELS = {"factor": FACTOR_10, "beta": BETA_10, "aae": AAE}
 _NAMES = {"factor": "FactorVAE", "beta": "β-VAE", "aae": "the adversarial autoencoder"}
-
-
-def informative_codes(data: Data, rows: Frame) -> Column:
-    """The number of informative codes of each run."""
-    return of_arrays(data, rows, lambda array: float((array > INFORMATIVE).sum()), "informativeness")
 
 
 def _least_in_use(informativeness: Any) -> float:
@@ -90,31 +81,25 @@ def _least_in_use(informativeness: Any) -> float:
     return float(used.min()) if len(used) else math.nan
 
 
-def least_to_most(data: Data, rows: Frame) -> Column:
-    """For each run the informativeness of the least informative code in use as part of the most informative one's."""
-    return of_arrays(data, rows, lambda array: _least_in_use(array) / float(np.max(array)), "informativeness")
+INFORMATIVE_CODES = of_arrays(lambda array: float((array > INFORMATIVE).sum()), "informativeness")
+"""The number of a run's informative codes."""
+_LEAST_TO_MOST = of_arrays(lambda array: _least_in_use(array) / float(np.max(array)), "informativeness")
+"""The informativeness of the least informative code in use as part of the most informative one's."""
 
 
-def _compare_least(data: Data, conditions: Sequence[Condition]) -> Units | None:
-    sides = []
-    for rows in map(data.rows, conditions):
-        found = of_arrays(data, rows, _least_in_use, "informativeness")
-        sides.append(by_seed(rows[np.isfinite(found)], found[np.isfinite(found)]))
-    seeds = sides[0].index.intersection(sides[1].index)
-    return Units((sides[1][seeds] - sides[0][seeds]).to_numpy(), 2) if len(seeds) else None
+def _shared(informative: bool) -> Number:
+    """The mean of I(z_i; z_≠i) over the informative codes of a run, or over the others; NaN if it has none."""
 
+    def of(data: Data, rows: Frame) -> Column:
+        known, found = data.array("informativeness"), data.of_factors("whole_overlap")
+        means = []
+        for run in rows.index:
+            both = run in known and run in found.index
+            codes = np.flatnonzero((known[run] > INFORMATIVE) == informative) if both else ()
+            means.append(float(found.loc[run, [f"z{code}" for code in codes]].mean()) if len(codes) else math.nan)
+        return np.array(means)
 
-_least_informative_apart = Measure(_compare_least, arrays=("informativeness",))
-
-
-def _shared(data: Data, rows: Frame, informative: bool) -> Column:
-    """The mean of I(z_i; z_≠i) over the informative codes of each run, or over the others; NaN if it has none."""
-    known, found = data.array("informativeness"), data.of_factors("whole_overlap")
-    means = []
-    for run in rows.index:
-        codes = np.flatnonzero((known[run] > INFORMATIVE) == informative) if run in known and run in found.index else ()
-        means.append(float(found.loc[run, [f"z{code}" for code in codes]].mean()) if len(codes) else math.nan)
-    return np.array(means)
+    return Number(of, scores=("whole_overlap",), arrays=("informativeness",))
 
 
 def by_sampling(measure: Callable[..., Measure], **options: Any) -> tuple[tuple[str, Measure], ...]:
@@ -129,9 +114,7 @@ _INFORMATION = (
             "Figure 2",
             f"In β-VAE the {words} falls as β grows.",
             f"rank correlation of β and {words}",
-            Region(high=-TREND),
-            trend(score),
-            BETA,
+            below(-TREND, trend(score), BETA),
             beside=by_sampling(trend) if name == "total-information" else (),
         )
         for name, score, words in (
@@ -144,20 +127,14 @@ _INFORMATION = (
         "Figure 2",
         "FactorVAE's codes are each less informative than a VAE's.",
         "mean informativeness of a VAE's codes minus that of FactorVAE's, in nats",
-        Region(low=0.0),
-        difference("informativeness_mean"),
-        FACTOR,
-        VAE,
+        above(0.0, difference("informativeness_mean"), FACTOR, VAE),
     ),
     claim(
         "factor-vae-keeps-information",
         "Figure 2",
         "Together FactorVAE's codes hold about as much information as a VAE's.",
         "relative change of the total information from VAE to FactorVAE",
-        Region(-STEADY, STEADY),
-        relative_change("whole_total_information"),
-        VAE,
-        FACTOR,
+        within(-STEADY, STEADY, relative_change("whole_total_information"), VAE, FACTOR),
         beside=by_sampling(relative_change),
     ),
     claim(
@@ -165,51 +142,30 @@ _INFORMATION = (
         "Figure 3",
         "In β-VAE a larger β makes codes more separable: they share less information with the others.",
         "rank correlation of β and the weighted mean of I(z_i; z_≠i)",
-        Region(high=-TREND),
-        trend("whole_overlap"),
-        BETA,
+        below(-TREND, trend("whole_overlap"), BETA),
     ),
-    *(
-        claim(
-            name,
-            "Figure 4",
-            statement,
-            f"mean of I(z_i; z_≠i) over FactorVAE's {which} codes, in nats",
-            region,
-            by_run(
-                partial(_shared, informative=which == "informative"),
-                scores=("whole_overlap",),
-                arrays=("informativeness",),
-            ),
-            FACTOR_10,
-            paper_effect=printed,
-        )
-        for name, which, statement, region, printed in (
-            (
-                "informative-codes-share",
-                "informative",
-                "FactorVAE's informative codes are poorly separable: they share much information with the others.",
-                Region(low=POOR),
-                (2.7832 + 2.7307 + 2.6833 + 2.3561 + 1.4175) / 5,
-            ),
-            (
-                "noise-codes-share-nothing",
-                "noise",
-                "FactorVAE's noise codes are perfectly separable.",
-                Region(-NOTHING, NOTHING),
-                0.0002,
-            ),
-        )
+    claim(
+        "informative-codes-share",
+        "Figure 4",
+        "FactorVAE's informative codes are poorly separable: they share much information with the others.",
+        "mean of I(z_i; z_≠i) over FactorVAE's informative codes, in nats",
+        above(POOR, by_run(_shared(informative=True)), FACTOR_10),
+        paper_effect=(2.7832 + 2.7307 + 2.6833 + 2.3561 + 1.4175) / 5,
+    ),
+    claim(
+        "noise-codes-share-nothing",
+        "Figure 4",
+        "FactorVAE's noise codes are perfectly separable.",
+        "mean of I(z_i; z_≠i) over FactorVAE's noise codes, in nats",
+        within(-NOTHING, NOTHING, by_run(_shared(informative=False)), FACTOR_10),
+        paper_effect=0.0002,
     ),
     claim(
         "sharing-hardly-falls-with-gamma",
         "Figures 3 and 4",
         "In FactorVAE a higher weight of the total correlation hardly changes how much information codes share.",
         "relative change of the weighted mean of I(z_i; z_≠i) from γ = 10 to 100",
-        Region(-HARDLY, HARDLY),
-        relative_change("whole_overlap"),
-        FACTOR_10,
-        runs("factor-vae", 100.0),
+        within(-HARDLY, HARDLY, relative_change("whole_overlap"), FACTOR_10, runs("factor-vae", 100.0)),
     ),
     *(
         claim(
@@ -217,13 +173,9 @@ _INFORMATION = (
             "Figure 3",
             f"β-VAE with β = 10 has the highest {words}, above every other β and above FactorVAE.",
             f"{words} at β = 10 minus that of the best other setting",
-            Region(low=0.0),
-            best_difference(score),
-            strata=(
-                Stratum("other β", (runs("beta-vae", tuple(float(beta) for beta in BETAS if beta != 10)), BETA_10)),
-                Stratum("FactorVAE", (FACTOR, BETA_10)),
+            above(
+                0.0, best_difference(score), every={"other β": (_OTHER_BETAS, BETA_10), "FactorVAE": (FACTOR, BETA_10)}
             ),
-            combine="every",
         )
         for name, score, words in (("wsepin", "whole_wsepin", "WSEPIN"), ("sepin", "whole_sepin@3", "SEPIN@3"))
     ),
@@ -232,9 +184,7 @@ _INFORMATION = (
         "Figures 4 and 14",
         "Of ten codes FactorVAE makes about five informative, as many as dSprites has factors, and the others noise.",
         "number of informative codes",
-        Region(3.5, 6.5),
-        by_run(informative_codes, arrays=("informativeness",)),
-        FACTOR_10,
+        within(3.5, 6.5, by_run(INFORMATIVE_CODES), FACTOR_10),
         paper_effect=5.0,
     ),
     claim(
@@ -242,9 +192,7 @@ _INFORMATION = (
         "Figure 14",
         "Of ten codes the adversarial autoencoder, too, makes about five informative and the others nearly empty.",
         "number of informative codes",
-        Region(3.5, 6.5),
-        by_run(informative_codes, arrays=("informativeness",)),
-        AAE,
+        within(3.5, 6.5, by_run(INFORMATIVE_CODES), AAE),
         paper_effect=5.0,
     ),
     claim(
@@ -252,83 +200,51 @@ _INFORMATION = (
         "Figure 14",
         "Those of the adversarial autoencoder's codes that are informative on dSprites are equally so.",
         "least informativeness of an informative code as part of the most",
-        Region(low=EQUALLY),
-        by_run(least_to_most, arrays=("informativeness",)),
-        AAE,
+        above(EQUALLY, by_run(_LEAST_TO_MOST), AAE),
     ),
     claim(
         "factor-vae-codes-unequal",
         "Figure 14",
         "Some of FactorVAE's informative codes are less so than those of the adversarial autoencoder.",
         "informativeness of the least informative code in use in the adversarial autoencoder minus that in FactorVAE, in nats",
-        Region(low=0.1),
-        _least_informative_apart,
-        FACTOR_10,
-        AAE,
+        above(0.1, difference_of(of_arrays(_least_in_use, "informativeness")), FACTOR_10, AAE),
     ),
 )
 
 
 def order(
-    name: str,
-    where: str,
-    words: str,
-    score: str,
-    names: tuple[str, str],
-    models: Mapping[str, Condition],
-    least: float = LEAST,
-    **more: Any,
+    name: str, where: str, score: str, names: tuple[str, str], models: Mapping[str, Condition], **more: Any
 ) -> Claim:
     """The claim that the first of two models, of those given by name, has the higher score."""
-    upper, lower = (_NAMES[one] for one in names)
+    (upper, lower), words = (_NAMES[one] for one in names), score.upper()
     on = " on CelebA" if models[names[0]]["dataset"] == "celeba" else ""
     return claim(
         name,
         where,
         f"{upper.replace('the ', 'The ')} has a higher {words}{on} than {lower}.",
         f"{words} of {upper} minus that of {lower}",
-        Region(low=least),
-        difference(score),
-        models[names[1]],
-        models[names[0]],
+        above(LEAST, difference(score), models[names[1]], models[names[0]]),
         **more,
     )
-
-
-def gaps(information: np.ndarray) -> np.ndarray:
-    """For each factor of dSprites the gap between the two most informative codes, as a share of the factor's entropy,
-    from the mutual information (codes, factors)."""
-    return top_two_gap(information) / np.log(list(SIZES.values()))
-
-
-def _positions_against_shape(information: np.ndarray, informativeness: np.ndarray) -> float:
-    information = without_noise(information, informativeness)
-    if information.shape[1] != len(SIZES) or len(information) < 2:
-        return math.nan
-    found = dict(zip(SIZES, gaps(information), strict=True))
-    return (found["scale"] + found["x"] + found["y"]) / 3 - (found["shape"] + found["orientation"]) / 2
 
 
 def _of_factors_apart(score: str, upper: str, lower: str) -> Measure:
     """A score of one factor minus that of another, of the same run."""
 
-    def numbers(data: Data, rows: Frame) -> Column:
+    def of(data: Data, rows: Frame) -> Column:
         found = data.of_factors(score).reindex(index=rows.index, columns=[upper, lower])
         return found[upper] - found[lower]
 
-    return by_run(numbers, scores=(score,))
+    return by_run(Number(of, scores=(score,)))
 
 
-_ARRAYS = ("mutual_information", "informativeness")
 _INTERPRETABILITY = (
     *(
-        order(f"rmig-above-{one}", "Table 8", "RMIG", "rmig", ("factor", one), MODELS, paper_effect=0.4906 - printed)
+        order(f"rmig-above-{one}", "Table 8", "rmig", ("factor", one), MODELS, paper_effect=0.4906 - printed)
         for one, printed in (("beta", 0.2067), ("aae", 0.1876))
     ),
     *(
-        order(
-            f"jemmig-below-{one}", "Table 9", "JEMMIG", "jemmig", (one, "factor"), MODELS, paper_effect=printed - 0.4620
-        )
+        order(f"jemmig-below-{one}", "Table 9", "jemmig", (one, "factor"), MODELS, paper_effect=printed - 0.4620)
         for one, printed in (("beta", 0.7427), ("aae", 0.7246))
     ),
     claim(
@@ -336,9 +252,7 @@ _INTERPRETABILITY = (
         "Table 8",
         "FactorVAE's RMIG of scale and of x-position are about the same.",
         "RMIG of scale minus that of x in FactorVAE",
-        Region(-STEADY, STEADY),
-        _of_factors_apart("rmig", "scale", "x"),
-        FACTOR_10,
+        within(-STEADY, STEADY, _of_factors_apart("rmig", "scale", "x"), FACTOR_10),
         paper_effect=0.7139 - 0.7198,
     ),
     claim(
@@ -346,9 +260,7 @@ _INTERPRETABILITY = (
         "Table 9",
         "FactorVAE's JEMMIG of scale is higher than that of x-position: fewer values fit a code of many bins less well.",
         "JEMMIG of scale minus that of x in FactorVAE",
-        Region(low=LEAST),
-        _of_factors_apart("jemmig", "scale", "x"),
-        FACTOR_10,
+        above(LEAST, _of_factors_apart("jemmig", "scale", "x"), FACTOR_10),
         paper_effect=0.3422 - 0.2908,
     ),
     claim(
@@ -356,12 +268,7 @@ _INTERPRETABILITY = (
         "Table 8",
         "FactorVAE disentangles scale and position but not shape and rotation.",
         "mean information gap, as part of the factor's entropy, of scale, x and y minus that of shape and orientation",
-        Region(low=0.2),
-        by_run(
-            lambda data, rows: of_arrays(data, rows, _positions_against_shape, *_ARRAYS),
-            arrays=_ARRAYS,
-        ),
-        FACTOR_10,
+        above(0.2, by_run(of_gaps(SIZES, ("scale", "x", "y"), ("shape", "orientation"))), FACTOR_10),
         paper_effect=0.7198 - 0.1468,
     ),
 )

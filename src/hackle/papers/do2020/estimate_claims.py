@@ -10,13 +10,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from hackle.claims.claim import Claim, Region, Stratum
+from hackle.claims.claim import Claim
+from hackle.claims.forms import above, below, within
 from hackle.claims.measures import (
     Measure,
+    Number,
+    between,
     by_run,
-    by_seed,
     gap,
     of_arrays,
+    of_score,
     ratio_numbers,
     relative_change,
     trend,
@@ -24,16 +27,10 @@ from hackle.claims.measures import (
 from hackle.claims.statistics import Floats, Units, correlations, jackknife
 from hackle.claims.view import Condition, Data
 from hackle.information.ranks import rank_correlations, spearman_matrix
-from hackle.papers.do2020.claims import (
-    LEAST,
-    STEADY,
-    TREND,
-    by_sampling,
-    claim,
-    runs,
-)
+from hackle.papers.do2020.claims import BETA_10, LEAST, STEADY, TREND, by_sampling, claim, runs
 from hackle.papers.do2020.metric_claims import BOTH
 from hackle.papers.do2020.nats import NATS, NORMALISED, in_nats
+from hackle.papers.do2020.settings import LATENTS
 
 _BINS, _SAMPLES = re.compile(r"do2020-bins-(\d+)$"), re.compile(r"do2020-samples-(\d+)$")
 
@@ -99,26 +96,7 @@ def _beyond_200(numbers: Floats, scores: Floats, seeds: Floats) -> Units | None:
 
 def _unstable(score: str) -> Measure:
     """The absolute change of a score between two conditions, as part of its mean under the first."""
-
-    def compute(data: Data, conditions: Sequence[Condition]) -> Units | None:
-        before, after = (by_seed(rows, rows[score]) for rows in data.matched(conditions, [score]))
-        seeds = before.index.intersection(after.index)
-        return (
-            Units((after[seeds] - before[seeds]).abs().to_numpy() / abs(before[seeds].mean()), 2)
-            if len(seeds)
-            else None
-        )
-
-    return Measure(compute, (score,))
-
-
-def _sum_of_informativeness(data: Data, conditions: Sequence[Condition]) -> Units | None:
-    sides = []
-    for rows in map(data.rows, conditions):
-        found = of_arrays(data, rows, lambda array: float(np.sum(array)), "informativeness")
-        sides.append(by_seed(rows[np.isfinite(found)], found[np.isfinite(found)]))
-    seeds = sides[0].index.intersection(sides[1].index)
-    return Units(ratio_numbers(*(side[seeds].to_numpy() for side in sides)), 2) if len(seeds) else None
+    return between(lambda before, after: abs(after - before) / abs(before.mean()), of_score(score))
 
 
 def _first_to_last(numbers: Floats, scores: Floats, seeds: Floats) -> Units | None:
@@ -127,6 +105,8 @@ def _first_to_last(numbers: Floats, scores: Floats, seeds: Floats) -> Units | No
     return Units(ratio_numbers(*sides), round(len(seeds) / len(sides[0])))
 
 
+_SUM = of_arrays(lambda array: float(np.sum(array)), "informativeness")
+_OF_20, _OF_ALL_SIZES = (runs("beta-vae", 10.0, latents=latents) for latents in (20, LATENTS))
 _ABLATIONS = (
     *(
         claim(
@@ -134,9 +114,7 @@ _ABLATIONS = (
             "Figure 17",
             f"{score.upper()} rises with the number of bins.",
             f"rank correlation of the number of bins and {score.upper()}",
-            Region(low=TREND),
-            _of_protocols(score, _BINS, _along),
-            BOTH,
+            above(TREND, _of_protocols(score, _BINS, _along), BOTH),
         )
         for score in ("rmig", "jemmig")
     ),
@@ -146,9 +124,7 @@ _ABLATIONS = (
             "Figure 17",
             f"Models keep their order by {score.upper()} whatever the number of bins.",
             f"rank correlation of models' {score.upper()} under two numbers of bins, the lowest of all pairs",
-            Region(low=0.7),
-            _of_protocols(score, _BINS, _same_order),
-            BOTH,
+            above(0.7, _of_protocols(score, _BINS, _same_order), BOTH),
         )
         for score in ("rmig", "jemmig")
     ),
@@ -157,9 +133,7 @@ _ABLATIONS = (
         "Figure 17",
         "RMIG is stable beyond 200 bins.",
         "relative change of RMIG from 200 bins to the most",
-        Region(-0.05, 0.05),
-        _of_protocols("rmig", _BINS, _beyond_200),
-        BOTH,
+        within(-0.05, 0.05, _of_protocols("rmig", _BINS, _beyond_200), BOTH),
     ),
     *(
         claim(
@@ -167,9 +141,7 @@ _ABLATIONS = (
             "Figure 18",
             f"{name.upper()} by sampling does not depend on the number of samples.",
             f"relative change of {name.upper()} from the fewest to the most samples",
-            Region(-STEADY, STEADY),
-            _of_protocols(score, _SAMPLES, _first_to_last),
-            BOTH,
+            within(-STEADY, STEADY, _of_protocols(score, _SAMPLES, _first_to_last), BOTH),
         )
         for name, score in (("jemmig", "sampled_jemmig"), ("wsepin", "whole_wsepin"))
     ),
@@ -178,9 +150,7 @@ _ABLATIONS = (
         "Figure 19",
         "With more latents the estimate of the total information falls, in β-VAE at β = 10.",
         "rank correlation of the number of latents and total information",
-        Region(high=-TREND),
-        trend("whole_total_information", along="latents"),
-        runs("beta-vae", 10.0, latents=(5, 10, 15, 20)),
+        below(-TREND, trend("whole_total_information", along="latents"), _OF_ALL_SIZES),
         beside=by_sampling(trend, along="latents"),
     ),
     claim(
@@ -188,29 +158,21 @@ _ABLATIONS = (
         "Figure 19",
         "The informativeness of single codes does not depend on the number of latents: those that are added are noise.",
         "relative change of the sum of the codes' informativeness from 10 to 20 latents",
-        Region(-STEADY, STEADY),
-        Measure(_sum_of_informativeness, arrays=("informativeness",)),
-        runs("beta-vae", 10.0),
-        runs("beta-vae", 10.0, latents=20),
+        within(-STEADY, STEADY, between(ratio_numbers, _SUM), BETA_10, _OF_20),
     ),
     claim(
         "sharing-grows-with-latents",
         "Figure 19",
         "With more latents codes share more information with the others.",
         "rank correlation of the number of latents and the weighted mean of I(z_i; z_≠i)",
-        Region(low=TREND),
-        trend("whole_overlap", along="latents"),
-        runs("beta-vae", 10.0, latents=(5, 10, 15, 20)),
+        above(TREND, trend("whole_overlap", along="latents"), _OF_ALL_SIZES),
     ),
     claim(
         "wsepin-unstable-with-latents",
         "Figure 19",
         "WSEPIN by sampling is unstable with many latents.",
         "change of WSEPIN from 10,000 images, without its sign, from 10 to 20 latents, as part of it",
-        Region(low=STEADY),
-        _unstable("wsepin"),
-        runs("beta-vae", 10.0),
-        runs("beta-vae", 10.0, latents=20),
+        above(STEADY, _unstable("wsepin"), BETA_10, _OF_20),
         beside=(("with every image in q(z)", _unstable("whole_wsepin")),),
     ),
     *(
@@ -219,10 +181,7 @@ _ABLATIONS = (
             "Figure 19",
             f"{score.upper()} does not depend on the number of latents.",
             f"relative change of {score.upper()} from 10 to 20 latents",
-            Region(-STEADY, STEADY),
-            relative_change(score),
-            runs("beta-vae", 10.0),
-            runs("beta-vae", 10.0, latents=20),
+            within(-STEADY, STEADY, relative_change(score), BETA_10, _OF_20),
         )
         for score in ("rmig", "jemmig")
     ),
@@ -231,9 +190,11 @@ _ABLATIONS = (
 
 def _apart(first: str, second: str) -> Measure:
     """The mean absolute difference of two scores of the same runs."""
-    return by_run(lambda data, rows: (rows[first] - rows[second]).abs(), scores=(first, second))
+    return by_run(Number(lambda data, rows: (rows[first] - rows[second]).abs(), scores=(first, second)))
 
 
+# β = 30 is of `do2020-appendix`, of which a condition of several β would not take it.
+_LARGE_BETAS = {f"β = {beta:g}": runs("beta-vae", beta) for beta in (20.0, 30.0, 50.0)}
 _ESTIMATES = (
     *(
         claim(
@@ -241,9 +202,7 @@ _ESTIMATES = (
             "Figure 24",
             f"{score.upper()} is the same by sampling and by quantisation.",
             f"mean absolute difference of sampled and quantised {score.upper()} in nats, as part of its largest value",
-            Region(high=0.05),
-            in_nats(_apart(f"sampled_{score}{NATS}", f"{score}{NATS}")),
-            BOTH,
+            below(0.05, in_nats(_apart(f"sampled_{score}{NATS}", f"{score}{NATS}")), BOTH),
             instead=(NORMALISED, _apart(f"sampled_{score}", score)),
         )
         for score in ("rmig", "jemmig")
@@ -253,19 +212,14 @@ _ESTIMATES = (
         "Figure 25",
         "RMIG is almost the same as MIG in its original definition, by sampling.",
         "mean absolute difference of original MIG and RMIG",
-        Region(high=0.05),
-        _apart("sampled_mig", "rmig"),
-        BOTH,
+        below(0.05, _apart("sampled_mig", "rmig"), BOTH),
     ),
     claim(
         "mig-of-means-overestimates",
         "Figure 25",
         "MIG of means overestimates MIG in its original definition for β-VAEs with a large β.",
         "MIG of means minus original MIG, mean over β = 20, 30 and 50",
-        Region(low=LEAST),
-        gap("mig", "sampled_mig"),
-        # β = 30 is of `do2020-appendix`, of which a condition of several β would not take it.
-        strata=tuple(Stratum(f"β = {beta:g}", (runs("beta-vae", beta),)) for beta in (20.0, 30.0, 50.0)),
+        above(LEAST, gap("mig", "sampled_mig"), mean=_LARGE_BETAS),
     ),
 )
 

@@ -22,34 +22,15 @@ from typing import Any
 import numpy as np
 
 from hackle.claims.agreement import agreement, magnitude
-from hackle.claims.claim import Claim, Region, Stratum
-from hackle.claims.measures import (
-    INFORMATIVE,
-    Measure,
-    by_run,
-    difference,
-    gap,
-    of_arrays,
-    trend,
-)
+from hackle.claims.claim import Claim, Region
+from hackle.claims.forms import above, below, inside, within
+from hackle.claims.measures import INFORMATIVE, Measure, by_run, difference, gap, of_arrays, trend
 from hackle.claims.statistics import Units, jackknife
 from hackle.claims.view import Condition, Data
-from hackle.papers.do2020.claims import (
-    AAE,
-    BETA,
-    BETA_10,
-    FACTOR,
-    FACTOR_10,
-    LEAST,
-    TREND,
-    VAE,
-    claim,
-    runs,
-)
+from hackle.papers.do2020.claims import AAE, BETA, BETA_10, FACTOR, FACTOR_10, LEAST, TREND, VAE, claim, runs
 from hackle.papers.do2020.nats import NATS, NORMALISED, in_nats
 from hackle.papers.do2020.settings import BETAS, GAMMAS
 
-_ARRAYS, _WEIGHED = ("mutual_information", "informativeness"), ("importance", "codes", "informativeness")
 BOTH = runs(("beta-vae", "factor-vae"))
 HIGH_BETA = runs("beta-vae", (20.0, 50.0))
 
@@ -70,7 +51,17 @@ def _above_the_lowest(score: str) -> Measure:
 
 
 _PARTS = ("disentanglement", "completeness")
-_WORSE = {"FactorVAE": ("factor-vae", GAMMAS), "β-VAE": ("beta-vae", [beta for beta in BETAS if beta > 1])}
+
+
+def _with_both_parts(score: str) -> Measure:
+    return agreement(*((score, f"dci_{part}") for part in _PARTS), of=magnitude)
+
+
+_BETAS = {f"β = {beta:g}": (runs("beta-vae", float(beta)), FACTOR_10) for beta in BETAS}
+_OTHERS = {
+    **{f"FactorVAE {gamma:g}": (runs("factor-vae", float(gamma)), VAE) for gamma in GAMMAS},
+    **{f"β-VAE {beta:g}": (runs("beta-vae", float(beta)), VAE) for beta in BETAS if beta > 1},
+}
 
 _OTHER_METRICS = (
     *(
@@ -81,10 +72,7 @@ _OTHER_METRICS = (
             "every β.",
             f"{score.upper()} in nats, as part of its largest value, of FactorVAE at 10 minus that of β-VAE, at the β for "
             "which the claim is weakest",
-            region,
-            in_nats(difference(f"{score}{NATS}")),
-            strata=tuple(Stratum(f"β = {beta:g}", (runs("beta-vae", float(beta)), FACTOR_10)) for beta in BETAS),
-            combine="every",
+            inside(region, in_nats(difference(f"{score}{NATS}")), every=_BETAS),
             instead=(NORMALISED, difference(score)),
         )
         for score, words, region in (
@@ -97,9 +85,7 @@ _OTHER_METRICS = (
         "Figure 5",
         "JEMMIG and RMIG order models alike.",
         "rank correlation of RMIG and the negative of JEMMIG, in nats",
-        Region(low=0.5),
-        in_nats(agreement((f"jemmig{NATS}", f"rmig{NATS}"), sign=-1)),
-        BOTH,
+        above(0.5, in_nats(agreement((f"jemmig{NATS}", f"rmig{NATS}"), sign=-1)), BOTH),
         instead=(NORMALISED, agreement(("jemmig", "rmig"), sign=-1)),
     ),
     claim(
@@ -107,14 +93,7 @@ _OTHER_METRICS = (
         "Figure 5",
         "By JEMMIG VAEs, β = 1, are worse than every other model.",
         "JEMMIG in nats, as part of its largest value, of the VAE minus that of the other setting that is nearest",
-        Region(low=LEAST),
-        in_nats(difference(f"jemmig{NATS}")),
-        strata=tuple(
-            Stratum(f"{title} {weight:g}", (runs(method, float(weight)), VAE))
-            for title, (method, weights) in _WORSE.items()
-            for weight in weights
-        ),
-        combine="every",
+        above(LEAST, in_nats(difference(f"jemmig{NATS}")), every=_OTHERS),
         instead=(NORMALISED, difference("jemmig")),
     ),
     *(
@@ -123,9 +102,7 @@ _OTHER_METRICS = (
             "Figure 6",
             f"{score.upper()} {verb} DCI informativeness over models.",
             f"rank correlation of {words}, in nats, and DCI informativeness",
-            Region(low=TREND),
-            in_nats(agreement((f"{score}{NATS}", "dci_informativeness"), sign=sign)),
-            BOTH,
+            above(TREND, in_nats(agreement((f"{score}{NATS}", "dci_informativeness"), sign=sign)), BOTH),
             instead=(NORMALISED, agreement((score, "dci_informativeness"), sign=sign)),
         )
         for score, verb, words, sign in (
@@ -139,10 +116,8 @@ _OTHER_METRICS = (
             "Figure 6",
             f"{score.upper()} is uncorrelated with DCI disentanglement and completeness.",
             f"rank correlation of {score.upper()}, in nats, with the two, without its sign, mean of both",
-            Region(high=TREND),
-            in_nats(agreement(*((f"{score}{NATS}", f"dci_{part}") for part in _PARTS), of=magnitude)),
-            BOTH,
-            instead=(NORMALISED, agreement(*((score, f"dci_{part}") for part in _PARTS), of=magnitude)),
+            below(TREND, in_nats(_with_both_parts(f"{score}{NATS}")), BOTH),
+            instead=(NORMALISED, _with_both_parts(score)),
         )
         for score in ("rmig", "jemmig")
     ),
@@ -152,10 +127,7 @@ _OTHER_METRICS = (
             "Figure 7",
             f"DCI {part} puts VAEs above some FactorVAEs.",
             f"DCI {part} of the VAE minus that of the FactorVAEs with the lowest",
-            Region(low=0.0),
-            _above_the_lowest(f"dci_{part}"),
-            FACTOR,
-            VAE,
+            above(0.0, _above_the_lowest(f"dci_{part}"), FACTOR, VAE),
         )
         for part in _PARTS
     ),
@@ -164,9 +136,7 @@ _OTHER_METRICS = (
         "Figure 6",
         "DCI disentanglement and completeness do not order models alike.",
         "rank correlation of DCI disentanglement and completeness",
-        Region(high=0.5),
-        agreement(("dci_disentanglement", "dci_completeness")),
-        BOTH,
+        below(0.5, agreement(("dci_disentanglement", "dci_completeness")), BOTH),
     ),
     *(
         claim(
@@ -174,9 +144,7 @@ _OTHER_METRICS = (
             "Figure 7",
             f"DCI {part} favours β-VAEs with a high β.",
             f"rank correlation of β and DCI {part}",
-            Region(low=TREND),
-            trend(f"dci_{part}"),
-            BETA,
+            above(TREND, trend(f"dci_{part}"), BETA),
         )
         for part in _PARTS
     ),
@@ -185,10 +153,7 @@ _OTHER_METRICS = (
         "Figure 7",
         "Yet the codes of β-VAEs with a high β are less informative than FactorVAE's, by DCI.",
         "DCI informativeness of β-VAE at β = 20 and 50 minus that of FactorVAE",
-        Region(high=-LEAST),
-        difference("dci_informativeness"),
-        FACTOR,
-        HIGH_BETA,
+        below(-LEAST, difference("dci_informativeness"), FACTOR, HIGH_BETA),
     ),
     *(
         claim(
@@ -196,10 +161,7 @@ _OTHER_METRICS = (
             "Figure 8",
             f"Modularity {words}, a mean over all codes, also of noise, is higher for VAEs than for FactorVAEs.",
             f"modularity {words} of the VAE minus that of FactorVAE",
-            Region(low=0.0),
-            difference(score),
-            FACTOR,
-            VAE,
+            above(0.0, difference(score), FACTOR, VAE),
         )
         for name, score, words in (
             ("modularity", "modularity", "of means"),
@@ -228,6 +190,8 @@ def _weights_of_noise(importance: Any, codes: Any, informativeness: Any) -> floa
     return float(largest[noise].max() / largest[~noise].max()) if largest[~noise].max() > 0 else math.nan
 
 
+_BEYOND_THE_DATA = of_arrays(_beyond_the_data, "mutual_information", "informativeness")
+_WEIGHTS = of_arrays(_weights_of_noise, "importance", "codes", "informativeness")
 _TC_OF_MEANS = gap("gaussian_tc/mean", "gaussian_tc/sampled")
 _OF_MEANS = (
     claim(
@@ -236,19 +200,14 @@ _OF_MEANS = (
         "Correlations of the means of FactorVAE's and β-VAE's codes overstate how dependent the codes are.",
         "total correlation of a Gaussian with the correlations of means minus that with those of samples, in nats, in the "
         "model where it is smaller",
-        Region(low=0.1),
-        _TC_OF_MEANS,
-        strata=(Stratum("FactorVAE", (FACTOR_10,)), Stratum("β-VAE", (BETA_10,))),
-        combine="every",
+        above(0.1, _TC_OF_MEANS, every={"FactorVAE": FACTOR_10, "β-VAE": BETA_10}),
     ),
     claim(
         "means-of-aae-suffice",
         "Figure 20",
         "The adversarial autoencoder's codes, which have no noise, are as dependent by their means as by samples.",
         "total correlation of a Gaussian with the correlations of means minus that with those of samples, in nats",
-        Region(-0.05, 0.05),
-        _TC_OF_MEANS,
-        AAE,
+        within(-0.05, 0.05, _TC_OF_MEANS, AAE),
     ),
     claim(
         "means-overestimate-noise-codes",
@@ -256,21 +215,14 @@ _OF_MEANS = (
         "Computed from means, the information of FactorVAE's noise codes about factors is overestimated.",
         "information of a noise code's mean about the factor of which it has most minus the code's informativeness, mean over "
         "noise codes, in nats",
-        Region(low=0.1),
-        by_run(lambda data, rows: of_arrays(data, rows, _beyond_the_data, *_ARRAYS), arrays=_ARRAYS),
-        runs("factor-vae", 20.0),
+        above(0.1, by_run(_BEYOND_THE_DATA), runs("factor-vae", 20.0)),
     ),
     claim(
         "lasso-overrates-noise-codes",
         "Figure 23",
         "The Lasso behind DCI gives some of FactorVAE's noise codes very high weights, above those of every informative code.",
         "largest weight of a noise code as part of the largest of an informative one, codes as they are",
-        Region(low=1.0),
-        by_run(
-            lambda data, rows: of_arrays(data, rows, _weights_of_noise, *_WEIGHED),
-            arrays=_WEIGHED,
-        ),
-        runs("factor-vae", 20.0),
+        above(1.0, by_run(_WEIGHTS), runs("factor-vae", 20.0)),
         paper_effect=60.784 / 9.5193,
     ),
 )

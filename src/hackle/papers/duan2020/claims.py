@@ -11,12 +11,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
-
-from hackle.claims.agreement import over_models
-from hackle.claims.claim import Claim, Region, Stratum
+from hackle.claims.agreement import among_runs
+from hackle.claims.claim import Claim
+from hackle.claims.forms import above, claims_of
 from hackle.claims.measures import Measure
-from hackle.claims.statistics import Units, correlations
+from hackle.claims.statistics import Units
 from hackle.claims.view import Condition, Data, Frame, View
 from hackle.papers.locatello2019.settings import DATASETS, METHODS, STRENGTHS
 from hackle.selection import kl_of_runs, udr_of_runs
@@ -45,29 +44,19 @@ def _agreement(data: Data, conditions: Sequence[Condition]) -> Units | None:
     rows = with_udr(data.rows(condition, SCORES).dropna(subset=list(SCORES)), data.view)
     if rows["setting"].nunique() < SETTINGS:
         return None
-    table = rows.pivot_table(index="seed", columns="setting", values=["udr", *SCORES])
-    # A seed counts if it has enough of the settings.
-    table = table[table["udr"].notna().sum(axis=1) >= SETTINGS]
-    if table.empty:
-        return None
-    scores = np.stack([table[name].to_numpy(float) for name in ("udr", *SCORES)])
-    found = over_models([scores], np.array([[0, place] for place in range(1, len(scores))]))
-    assert found is not None
-    settings = table["udr"].shape[1]
-    units = correlations(found, round(len(rows) / len(table)), settings)
-    return replace(units, widened=units.seeds > 1)
+    units = among_runs(rows, "udr", SCORES, SETTINGS)
+    return None if units is None else replace(units, widened=units.seeds > 1)
 
 
+_AGREEMENT = Measure(_agreement, SCORES, arrays=("codes",), least=f"{SETTINGS} settings with {SEEDS} seeds")
+_SETS = {name: {"method": METHODS, "dataset": name, "latents": 10} for name in DATASETS}
 CLAIMS: tuple[Claim, ...] = (
-    Claim(
+    claims_of(PAPER)(
         "udr-follows-supervised-scores",
-        PAPER,
         "Section 5",
         "UDR, computed without labels, correlates with BetaVAE score, FactorVAE score, MIG and DCI disentanglement.",
         "rank correlation of UDR with a score over settings, mean over scores and data sets",
-        Region(low=CORRELATED),
-        Measure(_agreement, SCORES, arrays=("codes",), least=f"{SETTINGS} settings with {SEEDS} seeds"),
-        tuple(Stratum(name, ({"method": METHODS, "dataset": name, "latents": 10},)) for name in DATASETS),
+        above(CORRELATED, _AGREEMENT, mean=_SETS),
         seeds=5,
         runs_per_seed=sum(map(len, STRENGTHS.values())),
         study="locatello2019",

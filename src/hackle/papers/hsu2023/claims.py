@@ -5,7 +5,8 @@ The direction is the paper's, the bound ours. All methods have the same networks
 
 from __future__ import annotations
 
-from hackle.claims.claim import Claim, Region, Stratum
+from hackle.claims.claim import Claim
+from hackle.claims.forms import above, claims_of
 from hackle.claims.measures import least_best_difference
 from hackle.papers.hsu2023.settings import BETAS, LATENTS
 
@@ -19,16 +20,14 @@ def _runs(method: str | tuple[str, ...], dataset: str) -> dict[str, object]:
     return {"method": method, "dataset": dataset, "latents": LATENTS[dataset]}
 
 
+_SETS = {name: (_runs(RIVALS, name), _runs("qlae", name)) for name in LATENTS}
 CLAIMS: tuple[Claim, ...] = (
-    Claim(
+    claims_of(PAPER)(
         "quantised-latents-are-modular",
-        PAPER,
         "Section 5",
         "Quantised latents (QLAE) have a higher InfoM than those of a β-VAE and of a WAE with the same networks.",
         "InfoM of QLAE minus that of the β-VAE at its best β or of WAE-MMD, whichever is higher, mean over data sets",
-        Region(low=LEAST),
-        least_best_difference("infom"),
-        tuple(Stratum(name, (_runs(RIVALS, name), _runs("qlae", name))) for name in LATENTS),
+        above(LEAST, least_best_difference("infom"), mean=_SETS),
         seeds=5,
         runs_per_seed=2 + len(BETAS),
     ),

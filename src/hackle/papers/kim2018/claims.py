@@ -23,21 +23,24 @@ import numpy as np
 import pandas as pd
 
 from hackle.claims.agreement import agreement
-from hackle.claims.claim import Claim, Region, Stratum
+from hackle.claims.claim import Claim
+from hackle.claims.forms import above, below, claims_of, within
 from hackle.claims.measures import (
     INFORMATIVE,
     Measure,
+    Number,
     best_difference,
     by_run,
     by_seed,
     of_arrays,
+    of_curve,
     on_the_first,
     trend,
     value,
     without_noise,
 )
-from hackle.claims.statistics import Floats, Units, correlations
-from hackle.claims.view import Column, Condition, Data, Frame
+from hackle.claims.statistics import Units, correlations
+from hackle.claims.view import Condition, Data, Frame
 from hackle.information.ranks import spearman
 from hackle.papers.kim2018.settings import BATCH_BETAS, settings
 from hackle.papers.kim2018.study import BETAS
@@ -62,12 +65,7 @@ def runs(
     return runs if strength is None else {**runs, "strength": float(strength)}
 
 
-def against(name: str, first: Condition, second: Condition) -> tuple[Stratum, ...]:
-    return (Stratum(name, (first, second)),)
-
-
-def claim(name: str, where: str, statement: str, effect: str, region: Region, measure: Measure, strata: tuple, **more):
-    return Claim(name, PAPER, where, statement, effect, region, measure, strata, **more)
+claim = claims_of(PAPER)
 
 
 def in_3d(measure: Measure) -> Measure:
@@ -76,13 +74,8 @@ def in_3d(measure: Measure) -> Measure:
 
 
 VAE, BETA, FACTOR = runs("beta-vae", strength=1), runs("beta-vae"), runs("factor-vae")
-VAE_3D, BETA_3D, FACTOR_3D = (
-    runs("beta-vae", SHAPES, 1),
-    runs("beta-vae", SHAPES),
-    runs("factor-vae", SHAPES),
-)
+VAE_3D, BETA_3D, FACTOR_3D = runs("beta-vae", SHAPES, 1), runs("beta-vae", SHAPES), runs("factor-vae", SHAPES)
 STRONGER = {**BETA, "strength": tuple(float(beta) for beta in BETAS["dsprites"] if beta > 1)}
-IN_3D = "shapes3d or rooms3d"
 RECONSTRUCTION = best_difference("reconstruction", chosen_by="factor_vae", relative=True)
 
 _TRADE_OFF = (
@@ -91,27 +84,21 @@ _TRADE_OFF = (
         "Figure 4",
         "On 2D Shapes FactorVAE disentangles better than a VAE.",
         "FactorVAE score of the best FactorVAE minus that of the VAE",
-        Region(low=LEAST),
-        best_difference("factor_vae"),
-        against("dsprites", VAE, FACTOR),
+        above(LEAST, best_difference("factor_vae"), VAE, FACTOR),
     ),
     claim(
         "factor-vae-keeps-reconstruction",
         "Figure 4",
         "In exchange FactorVAE gives up hardly any reconstruction.",
         "relative rise of the reconstruction error from the VAE to the best FactorVAE",
-        Region(high=0.1),
-        RECONSTRUCTION,
-        against("dsprites", VAE, FACTOR),
+        below(0.1, RECONSTRUCTION, VAE, FACTOR),
     ),
     claim(
         "factor-vae-above-beta-vae",
         "Figure 5",
         "The best FactorVAE disentangles 2D Shapes better than the best β-VAE.",
         "FactorVAE score of the best FactorVAE minus that of the best β-VAE",
-        Region(low=LEAST),
-        best_difference("factor_vae"),
-        against("dsprites", BETA, FACTOR),
+        above(LEAST, best_difference("factor_vae"), BETA, FACTOR),
         paper_effect=0.82 - 0.73,
     ),
     claim(
@@ -119,9 +106,7 @@ _TRADE_OFF = (
         "Figure 5",
         "The best FactorVAE reconstructs 2D Shapes as well as the best β-VAE.",
         "relative difference of the reconstruction errors of best FactorVAE and best β-VAE",
-        Region(high=0.1),
-        RECONSTRUCTION,
-        against("dsprites", BETA, FACTOR),
+        below(0.1, RECONSTRUCTION, BETA, FACTOR),
         paper_effect=0.0,
     ),
     claim(
@@ -129,36 +114,28 @@ _TRADE_OFF = (
         "Figure 10",
         "On 3D Shapes FactorVAE disentangles better than a VAE.",
         "FactorVAE score of the best FactorVAE minus that of the VAE",
-        Region(low=LEAST),
-        in_3d(best_difference("factor_vae")),
-        against(IN_3D, VAE_3D, FACTOR_3D),
+        above(LEAST, in_3d(best_difference("factor_vae")), VAE_3D, FACTOR_3D),
     ),
     claim(
         "factor-vae-keeps-reconstruction-3d",
         "Figure 10",
         "On 3D Shapes, too, FactorVAE gives up hardly any reconstruction.",
         "relative rise of the reconstruction error from the VAE to the best FactorVAE",
-        Region(high=0.1),
-        in_3d(RECONSTRUCTION),
-        against(IN_3D, VAE_3D, FACTOR_3D),
+        below(0.1, in_3d(RECONSTRUCTION), VAE_3D, FACTOR_3D),
     ),
     claim(
         "same-score-3d",
         "Figure 10",
         "On 3D Shapes the best FactorVAE and the best β-VAE disentangle alike.",
         "FactorVAE score of the best FactorVAE minus that of the best β-VAE",
-        Region(-0.05, 0.05),
-        in_3d(best_difference("factor_vae")),
-        against(IN_3D, BETA_3D, FACTOR_3D),
+        within(-0.05, 0.05, in_3d(best_difference("factor_vae")), BETA_3D, FACTOR_3D),
     ),
     claim(
         "lower-reconstruction-3d",
         "Figure 10",
         "On 3D Shapes the best FactorVAE has a lower reconstruction error than the best β-VAE.",
         "relative difference of the reconstruction errors of best FactorVAE and best β-VAE",
-        Region(high=0.0),
-        in_3d(RECONSTRUCTION),
-        against(IN_3D, BETA_3D, FACTOR_3D),
+        below(0.0, in_3d(RECONSTRUCTION), BETA_3D, FACTOR_3D),
         paper_effect=3515 / 3570 - 1,
     ),
     claim(
@@ -166,38 +143,29 @@ _TRADE_OFF = (
         "Section 2",
         "In β-VAE the reconstruction error rises with β.",
         "rank correlation of β and reconstruction error",
-        Region(low=TREND),
-        trend("reconstruction"),
-        (Stratum("dsprites", (BETA,)),),
+        above(TREND, trend("reconstruction"), BETA),
     ),
     claim(
         "best-beta-above-vae",
         "Section 2",
         "Some β above 1 disentangles 2D Shapes better than the VAE.",
         "FactorVAE score of the best β-VAE with β > 1 minus that of the VAE",
-        Region(low=LEAST),
-        best_difference("factor_vae"),
-        against("dsprites", VAE, STRONGER),
+        above(LEAST, best_difference("factor_vae"), VAE, STRONGER),
     ),
     claim(
         "best-beta-costs",
         "Section 2",
         "The β above 1 that disentangles 2D Shapes best has a higher reconstruction error than the VAE.",
         "relative rise of the reconstruction error from the VAE to the best β-VAE with β > 1",
-        Region(low=0.0),
-        RECONSTRUCTION,
-        against("dsprites", VAE, STRONGER),
+        above(0.0, RECONSTRUCTION, VAE, STRONGER),
     ),
 )
 
 
-def tail(data: Data, rows: Frame, term: str) -> Floats:
-    """The mean of a logged term over the last tenth of each run's training."""
-    return data.view.tail(term).reindex(rows.index).to_numpy(float)
-
-
-def _underestimate(data: Data, rows: Frame) -> Column:
-    return rows["true_tc"].to_numpy(float) - tail(data, rows, "total_correlation")
+_ESTIMATE = of_curve("total_correlation")
+_UNDERESTIMATE = Number(
+    lambda data, rows: rows["true_tc"] - _ESTIMATE.of(data, rows), scores=("true_tc",), curves=_ESTIMATE.curves
+)
 
 
 def _trend_in_training(data: Data, conditions: Sequence[Condition]) -> Units | None:
@@ -209,12 +177,11 @@ def _trend_in_training(data: Data, conditions: Sequence[Condition]) -> Units | N
         spearman(points[run]["step"], points[run]["value"], constant=0.0) if run in points else np.nan
         for run in rows.index
     ]
-    known = np.isfinite(found)
-    if not known.any():
+    values = by_seed(rows, found)
+    if values.empty:
         return None
-    values = by_seed(rows[known], np.asarray(found)[known])
     fewest = min(len(part) for part in points.values() if len(part) >= 3)
-    return correlations(values.to_numpy(), round(known.sum() / len(values)), fewest)
+    return correlations(values.to_numpy(), round(np.isfinite(found).sum() / len(values)), fewest)
 
 
 _TOTAL_CORRELATION = (
@@ -223,27 +190,21 @@ _TOTAL_CORRELATION = (
         "Figure 7",
         "FactorVAE's discriminator underestimates the total correlation.",
         "true total correlation minus the discriminator's, in nats",
-        Region(low=0.1),
-        by_run(_underestimate, scores=("true_tc",), curves=("total_correlation",)),
-        (Stratum("dsprites", (FACTOR,)),),
+        above(0.1, by_run(_UNDERESTIMATE), FACTOR),
     ),
     claim(
         "tc-falls-with-gamma",
         "Figure 7",
         "A higher γ leads to a lower true total correlation.",
         "rank correlation of γ and total correlation",
-        Region(high=-TREND),
-        trend("true_tc"),
-        (Stratum("dsprites", (FACTOR,)),),
+        below(-TREND, trend("true_tc"), FACTOR),
     ),
     claim(
         "tc-falls-in-training",
         "Figure 7",
         "FactorVAE's true total correlation falls during training.",
         "rank correlation of step and total correlation over the points of a training at which it is estimated",
-        Region(high=-TREND),
-        Measure(_trend_in_training, curves=("true_tc",), least="three points of a training"),
-        (Stratum("dsprites", (FACTOR,)),),
+        below(-TREND, Measure(_trend_in_training, curves=("true_tc",), least="three points of a training"), FACTOR),
         study="kim2018-training",
     ),
     claim(
@@ -251,23 +212,14 @@ _TOTAL_CORRELATION = (
         "Figure 37",
         "A higher γ leads to a discriminator that is right less often.",
         "rank correlation of γ and the discriminator's final accuracy",
-        Region(high=-TREND),
-        by_run(
-            lambda data, rows: tail(data, rows, "discriminator_accuracy"),
-            curves=("discriminator_accuracy",),
-            along="strength",
-        ),
-        (Stratum("dsprites", (FACTOR,)),),
+        below(-TREND, by_run(of_curve("discriminator_accuracy"), along="strength"), FACTOR),
     ),
     claim(
         "batch-estimate-fails",
         "Figure 18",
         "Estimating the total correlation with a batch in place of q(z) fails: it is negative at each of β = 1, 5 and 9.",
         "batch estimate of the total correlation, in nats, at the β that supports it least",
-        Region(high=0.0),
-        value("batch_tc"),
-        tuple(Stratum(f"β = {beta}", (runs("beta-vae", strength=beta),)) for beta in BATCH_BETAS),
-        combine="every",
+        below(0.0, value("batch_tc"), every={f"β = {beta}": runs("beta-vae", strength=beta) for beta in BATCH_BETAS}),
     ),
 )
 
@@ -290,11 +242,11 @@ def _gap_of_metrics(data: Data, conditions: Sequence[Condition]) -> Units | None
     """How much further the metrics differ if a factor is left out than if none is."""
     rows = data.rows(conditions[0], _MARKS).dropna(subset=list(_MARKS))
     rows = rows[rows["beta_vae"] >= GOOD]
-    kind = of_arrays(data, rows, leaves_out, *_ARRAYS)
+    kind = of_arrays(leaves_out, *_ARRAYS).of(data, rows)
     gaps = rows["beta_vae"] - rows["factor_vae"]
-    without, whole = (by_seed(rows[kind == which], gaps[kind == which]) for which in (1, 0))
+    without, whole = (by_seed(rows, gaps.where(kind == which)) for which in (1, 0))
     found = (without - whole).dropna()
-    return Units(found.to_numpy(), round(np.isfinite(kind).sum() / len(found))) if len(found) else None
+    return Units(found.to_numpy(), round(kind.count() / len(found))) if len(found) else None
 
 
 _OLD = re.compile(r"kim2018-pairs-(\d+)-iterations-(\d+)@(\d+)$")
@@ -332,7 +284,7 @@ def _difference_of_ranges(data: Data, conditions: Sequence[Condition]) -> Units 
     return Units((ranges[0][seeds] - ranges[1][seeds]).to_numpy(), 1) if len(seeds) else None
 
 
-_SCORING = (Stratum("one model", (BETA,)),)
+_SCORING = {"one model": BETA}
 
 _METRICS = (
     claim(
@@ -340,9 +292,7 @@ _METRICS = (
         "Section 6",
         "The old and the new metric are positively correlated over models.",
         "rank correlation of BetaVAE score and FactorVAE score",
-        Region(low=0.0),
-        agreement(_MARKS),
-        (Stratum("dsprites", (runs(("beta-vae", "factor-vae")),)),),
+        above(0.0, agreement(_MARKS), runs(("beta-vae", "factor-vae"))),
         paper_effect=0.444,
     ),
     claim(
@@ -351,18 +301,14 @@ _METRICS = (
         "The old metric gives good marks to β-VAEs that leave a factor out; the new one does not.",
         "how much farther the FactorVAE score lies below the BetaVAE score where a factor is left out than where none is, of "
         "β-VAEs with a BetaVAE score of 0.7 or more",
-        Region(low=0.1),
-        Measure(_gap_of_metrics, _MARKS, arrays=_ARRAYS),
-        (Stratum("dsprites", (BETA,)),),
+        above(0.1, Measure(_gap_of_metrics, _MARKS, arrays=_ARRAYS), BETA),
     ),
     claim(
         "old-metric-sensitive",
         "Figure 16",
         "The old metric depends on its classifier: it rises with the iterations spent on it.",
         "rise of a model's BetaVAE score from the fewest to the most iterations, over scoring seeds",
-        Region(low=LEAST),
-        Measure(_gain_of_iterations),
-        _SCORING,
+        above(LEAST, Measure(_gain_of_iterations), mean=_SCORING),
         study="kim2018-sensitivity",
         seeds=1,
     ),
@@ -371,9 +317,7 @@ _METRICS = (
         "Figure 17",
         "The new metric depends less on its settings than the old one.",
         "range of a model's BetaVAE score over settings minus that of its FactorVAE score, over scoring seeds",
-        Region(low=0.0),
-        Measure(_difference_of_ranges),
-        _SCORING,
+        above(0.0, Measure(_difference_of_ranges), mean=_SCORING),
         study="kim2018-sensitivity",
         seeds=1,
     ),

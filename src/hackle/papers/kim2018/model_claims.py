@@ -12,26 +12,26 @@ scored so, they are those of the 100 images that a study scores, and the verdict
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from hackle.claims.claim import Claim, Region, Stratum
+from hackle.claims.claim import Claim
+from hackle.claims.forms import above, below
 from hackle.claims.measures import (
     INFORMATIVE,
     Measure,
+    Number,
     by_run,
-    by_seed,
     difference,
-    factor_gaps,
+    difference_of,
     of_arrays,
+    of_gaps,
     relative_change,
 )
-from hackle.claims.statistics import Units
-from hackle.claims.view import Condition, Data
 from hackle.figures.words import DATASETS, FACTORS
-from hackle.papers.kim2018.claims import FACTOR, IN_3D, LEAST, SHAPES, SPRITES, against, claim, in_3d, runs
+from hackle.papers.kim2018.claims import FACTOR, LEAST, SHAPES, SPRITES, claim, in_3d, runs
 from hackle.papers.kim2018.settings import BOUNDS
 from hackle.papers.kim2018.study import BETAS, UNSCORED
 
@@ -43,7 +43,6 @@ DIFFERENT = 0.1
 """The least divergence, in nats, of a marginal that differs clearly from the prior. That of a uniform distribution between
 −1.5 and 1.5 is 0.2."""
 _CALLED = {"vae": ("VAE", "β"), "beta-vae": ("β-VAE", "β"), "factor-vae": ("FactorVAE", "γ")}
-_ARRAYS = ("mutual_information", "informativeness")
 
 
 def _of_bound(method: str, dataset: str | tuple[str, ...]) -> dict[str, object]:
@@ -63,9 +62,7 @@ def _higher_bound(name: str, first: str, second: str, shapes: str, dataset: str 
         f"On {shapes} the {title} with {symbol} = {weight:g} has a higher likelihood bound than the {other_title} with "
         f"{other_symbol} = {other_weight:g}.",
         f"importance-weighted bound, over all images, of {title} minus that of {other_title}, in nats",
-        Region(low=0.0),
-        _bound("whole_iwae", dataset),
-        against(_place(dataset), _of_bound(second, dataset), _of_bound(first, dataset)),
+        above(0.0, _bound("whole_iwae", dataset), _of_bound(second, dataset), _of_bound(first, dataset)),
         paper_effect=bound - other_bound,
         instead=(_HUNDRED, _bound("iwae", dataset)),
     )
@@ -78,10 +75,6 @@ def _bound(score: str, dataset: str | tuple[str, ...]) -> Measure:
     return difference(score) if isinstance(dataset, str) else in_3d(difference(score))
 
 
-def _place(dataset: str | tuple[str, ...]) -> str:
-    return dataset if isinstance(dataset, str) else IN_3D
-
-
 def _highest_bound(name: str, shapes: str, dataset: str | tuple[str, ...]) -> Claim:
     reported = BOUNDS[dataset if isinstance(dataset, str) else dataset[0]]
     rivals = ("beta-vae", "factor-vae")
@@ -90,10 +83,11 @@ def _highest_bound(name: str, shapes: str, dataset: str | tuple[str, ...]) -> Cl
         "Appendix E",
         f"On {shapes} a plain VAE has a higher likelihood bound than the best β-VAE and the best FactorVAE.",
         "importance-weighted bound, over all images, of the VAE minus that of β-VAE or FactorVAE, whichever is nearer, in nats",
-        Region(low=0.0),
-        _bound("whole_iwae", dataset),
-        tuple(Stratum(_CALLED[one][0], (_of_bound(one, dataset), _of_bound("vae", dataset))) for one in rivals),
-        combine="every",
+        above(
+            0.0,
+            _bound("whole_iwae", dataset),
+            every={_CALLED[one][0]: (_of_bound(one, dataset), _of_bound("vae", dataset)) for one in rivals},
+        ),
         paper_effect=reported["vae"][1] - max(reported[one][1] for one in rivals),
         instead=(_HUNDRED, _bound("iwae", dataset)),
     )
@@ -109,34 +103,8 @@ def marginal_divergence(kl: Any, informativeness: Any) -> float:
     return float((np.asarray(kl) - informativeness)[used].mean()) if used.any() else math.nan
 
 
-def _gap(dataset: str, first: Sequence[str], second: Sequence[str] = ()) -> Callable[..., float]:
-    """The mean gap of some factors, minus that of others."""
-
-    def number(information: Any, informativeness: Any) -> float:
-        gaps = factor_gaps(dict(FACTORS[dataset]), information, informativeness)
-        if not gaps:
-            return math.nan
-        low = np.mean([gaps[name] for name in second]) if second else 0.0
-        return float(np.mean([gaps[name] for name in first]) - low)
-
-    return number
-
-
-def _gaps(dataset: str, first: Sequence[str], second: Sequence[str] = ()) -> Measure:
-    return by_run(lambda data, rows: of_arrays(data, rows, _gap(dataset, first, second), *_ARRAYS), arrays=_ARRAYS)
-
-
-def _difference_of_gaps(dataset: str, factors: Sequence[str]) -> Measure:
-    def compute(data: Data, conditions: Sequence[Condition]) -> Units | None:
-        sides = []
-        for condition in conditions:
-            rows = data.rows(condition)
-            found = of_arrays(data, rows, _gap(dataset, factors), *_ARRAYS)
-            sides.append(by_seed(rows[np.isfinite(found)], found[np.isfinite(found)]))
-        seeds = sides[0].index.intersection(sides[1].index)
-        return Units((sides[1][seeds] - sides[0][seeds]).to_numpy(), 2) if len(seeds) else None
-
-    return Measure(compute, arrays=_ARRAYS)
+def _gaps(dataset: str, first: Sequence[str], second: Sequence[str] = ()) -> Number:
+    return of_gaps(dict(FACTORS[dataset]), first, second)
 
 
 _BEST = {"β-VAE": runs("beta-vae", SPRITES, 4), "FactorVAE": runs("factor-vae", SPRITES, 35)}
@@ -151,9 +119,7 @@ CLAIMS: tuple[Claim, ...] = (
             "Figure 6",
             f"On 2D Shapes {title} finds position and scale, and struggles with orientation and shape.",
             "mean gap of x, y and scale minus that of orientation and shape",
-            Region(low=APART),
-            _gaps(SPRITES, _FOUND, _MISSED),
-            (Stratum("dsprites", (_BEST[title],)),),
+            above(APART, by_run(_gaps(SPRITES, _FOUND, _MISSED)), _BEST[title]),
         )
         for name, title in (("beta-vae", "β-VAE"), ("factor-vae", "FactorVAE"))
     ),
@@ -162,30 +128,22 @@ CLAIMS: tuple[Claim, ...] = (
         "Figure 6",
         "β-VAE struggles more with orientation and shape than FactorVAE.",
         "mean gap of orientation and shape in FactorVAE minus that in β-VAE",
-        Region(low=LEAST),
-        _difference_of_gaps(SPRITES, _MISSED),
-        against("dsprites", _BEST["β-VAE"], _BEST["FactorVAE"]),
+        above(LEAST, difference_of(_gaps(SPRITES, _MISSED)), _BEST["β-VAE"], _BEST["FactorVAE"]),
     ),
     claim(
         "shape-not-captured",
         "Figure 6",
         "Neither β-VAE nor FactorVAE captures the shape robustly.",
         "gap of shape, in the model that has the larger one",
-        Region(high=ROBUST),
-        _gaps(SPRITES, ("shape",)),
-        tuple(Stratum(title, (condition,)) for title, condition in _BEST.items()),
-        combine="every",
+        below(ROBUST, by_run(_gaps(SPRITES, ("shape",))), every=_BEST),
     ),
     claim(
         "struggles-with-shape-and-scale-3d",
         "Figure 11",
         "On 3D Shapes both β-VAE and FactorVAE struggle with shape and scale.",
         "mean gap of the other factors minus that of shape and scale, in the model where it is smaller",
-        Region(low=APART),
         # 3D Shapes and its stand-in have the same factors.
-        in_3d(_gaps(SHAPES[0], _FOUND_3D, _MISSED_3D)),
-        tuple(Stratum(title, (condition,)) for title, condition in _BEST_3D.items()),
-        combine="every",
+        above(APART, in_3d(by_run(_gaps(SHAPES[0], _FOUND_3D, _MISSED_3D))), every=_BEST_3D),
     ),
     *(
         claim(
@@ -193,9 +151,7 @@ CLAIMS: tuple[Claim, ...] = (
             where,
             f"On {DATASETS[dataset]} FactorVAE has a lower reconstruction error than β-VAE.",
             "relative difference of the reconstruction errors of FactorVAE and β-VAE with β > 1, means over their weights",
-            Region(high=0.0),
-            relative_change("reconstruction"),
-            against(dataset, _stronger(dataset), runs("factor-vae", dataset)),
+            below(0.0, relative_change("reconstruction"), _stronger(dataset), runs("factor-vae", dataset)),
             seeds=5,
         )
         for dataset, where in zip(UNSCORED, ("Figure 12", "Figure 38", "Figure 39"), strict=True)
@@ -209,12 +165,7 @@ CLAIMS: tuple[Claim, ...] = (
         "Figure 40",
         "The distributions of FactorVAE's codes are quite different from the prior.",
         "mean of KL(q(z_j) ‖ p) over codes in use, in nats",
-        Region(low=DIFFERENT),
-        by_run(
-            lambda data, rows: of_arrays(data, rows, marginal_divergence, "kl", "informativeness"),
-            arrays=("kl", "informativeness"),
-        ),
-        (Stratum("dsprites", (FACTOR,)),),
+        above(DIFFERENT, by_run(of_arrays(marginal_divergence, "kl", "informativeness")), FACTOR),
         study="kim2018-marginals",
         seeds=5,
     ),

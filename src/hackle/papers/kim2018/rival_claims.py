@@ -15,11 +15,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from hackle.claims.claim import Claim, Region, Stratum
-from hackle.claims.measures import Measure, best_difference, by_run, by_seed
+from hackle.claims.claim import Claim
+from hackle.claims.forms import above, below, within
+from hackle.claims.measures import Measure, Number, best_difference, by_run, difference_of, of_curve
 from hackle.claims.statistics import Floats, Units
 from hackle.claims.view import Condition, Data, Frame
-from hackle.papers.kim2018.claims import FACTOR, LEAST, SPRITES, against, bigger_networks, claim, runs, tail
+from hackle.papers.kim2018.claims import FACTOR, LEAST, bigger_networks, claim, runs
 from hackle.papers.kim2018.study import DISCRIMINATOR_RATES, NOISE
 
 ALIKE = 0.05
@@ -97,22 +98,15 @@ def degenerate_from(data: Data, rows: Frame) -> Floats:
     return np.array(parts, float)
 
 
-def _delay(data: Data, conditions: Sequence[Condition]) -> Units | None:
-    """How much later, as a part of the training, discriminators degenerate under the second condition, within a seed."""
-    sides = []
-    for rows in map(data.rows, conditions):
-        found = degenerate_from(data, rows)
-        sides.append(by_seed(rows[np.isfinite(found)], found[np.isfinite(found)]))
-    seeds = sides[0].index.intersection(sides[1].index)
-    return Units((sides[1][seeds] - sides[0][seeds]).to_numpy(), 2) if len(seeds) else None
-
-
 _ACCURACY = "discriminator_accuracy"
-_FROM_HALF = by_run(lambda data, rows: abs(tail(data, rows, _ACCURACY) - 0.5), curves=(_ACCURACY,))
+_FROM_HALF = by_run(Number(lambda data, rows: abs(of_curve(_ACCURACY).of(data, rows) - 0.5), curves=(_ACCURACY,)))
+_DELAY = difference_of(Number(degenerate_from, curves=(_ACCURACY,)))
+"""How much later, as a part of the training, discriminators degenerate under the second condition, within a seed."""
 _ON_MNIST = {"method": "infogan", "dataset": "mnist"}
 _TO_THE_END: Test = lambda record: not (stops_early(record) or slower_discriminator(record))  # noqa: E731
 _SLOWLY: Test = lambda record: slower_discriminator(record) and not stops_early(record)  # noqa: E731
-
+_LITTLE_NOISE: Test = lambda record: _usual(record) and noise_variables(record) < NOISE[3]  # noqa: E731
+_MUCH_NOISE: Test = lambda record: _usual(record) and noise_variables(record) >= NOISE[3]  # noqa: E731
 
 _GAN = runs("infowgan-gp")
 _MARKS = (("old", "beta_vae", "BetaVAE"), ("new", "factor_vae", "FactorVAE"))
@@ -125,9 +119,7 @@ def _below(name: str, rival: str, method: str, score: str, metric: str, where: s
         where,
         f"{rival} is below FactorVAE on 2D Shapes, each at its best, by the {metric} metric.",
         f"{marks} score of the best FactorVAE minus that of the best {best}",
-        Region(low=least),
-        of_records(best_difference(score), _usual, None) if method == "infowgan-gp" else best_difference(score),
-        against("dsprites", runs(method), FACTOR),
+        above(least, of_records(best_difference(score), _usual, None), runs(method), FACTOR),
     )
 
 
@@ -140,9 +132,7 @@ CLAIMS: tuple[Claim, ...] = (
             "Figure 34",
             f"Bigger networks do not raise InfoWGAN-GP's scores on 2D Shapes by the {name} metric.",
             f"{words} score of the best InfoWGAN-GP with the networks of Table 6 minus that of the best with those of Table 5",
-            Region(high=LEAST),
-            of_records(best_difference(score), _usual, bigger_networks),
-            against("dsprites", _GAN, _GAN),
+            below(LEAST, of_records(best_difference(score), _usual, bigger_networks), _GAN, _GAN),
         )
         for name, score, words in _MARKS
     ),
@@ -151,13 +141,7 @@ CLAIMS: tuple[Claim, ...] = (
         "Appendix H",
         "The number of noise variables has no noticeable effect on InfoWGAN-GP's scores on 2D Shapes.",
         "FactorVAE score of the best InfoWGAN-GP with 40 noise variables or more minus that of the best with fewer",
-        Region(-ALIKE, ALIKE),
-        of_records(
-            best_difference("factor_vae"),
-            lambda record: _usual(record) and noise_variables(record) < NOISE[3],
-            lambda record: _usual(record) and noise_variables(record) >= NOISE[3],
-        ),
-        against("dsprites", _GAN, _GAN),
+        within(-ALIKE, ALIKE, of_records(best_difference("factor_vae"), _LITTLE_NOISE, _MUCH_NOISE), _GAN, _GAN),
     ),
     *(
         claim(
@@ -167,9 +151,7 @@ CLAIMS: tuple[Claim, ...] = (
             "metric.",
             f"{words} score of the best InfoWGAN-GP with five continuous codes minus that of the best with four and a "
             "categorical one",
-            Region(high=LEAST),
-            of_records(best_difference(score), _usual, None),
-            against("dsprites", _GAN, {**_GAN, "latents": 5}),
+            below(LEAST, of_records(best_difference(score), _usual, None), _GAN, {**_GAN, "latents": 5}),
             study=INFOGAN_STUDY,
         )
         for name, score, words in _MARKS
@@ -179,9 +161,7 @@ CLAIMS: tuple[Claim, ...] = (
         "Section 6",
         "InfoGAN that is stopped early scores like InfoWGAN-GP on 2D Shapes.",
         "FactorVAE score of the best InfoGAN minus that of the best InfoWGAN-GP",
-        Region(-ALIKE, ALIKE),
-        of_records(best_difference("factor_vae"), _usual, stops_early),
-        against("dsprites", _GAN, runs("infogan")),
+        within(-ALIKE, ALIKE, of_records(best_difference("factor_vae"), _usual, stops_early), _GAN, runs("infogan")),
         study=INFOGAN_STUDY,
     ),
     claim(
@@ -189,9 +169,7 @@ CLAIMS: tuple[Claim, ...] = (
         "Figure 24",
         "InfoGAN's discriminator degenerates on MNIST: in the end it takes every image for real.",
         "how far the discriminator's final accuracy lies from a half",
-        Region(high=RIGHT_HALF_OF_THE_TIME),
-        of_records(_FROM_HALF, _TO_THE_END),
-        (Stratum("mnist", (_ON_MNIST,)),),
+        below(RIGHT_HALF_OF_THE_TIME, of_records(_FROM_HALF, _TO_THE_END), _ON_MNIST),
         study=MNIST_STUDY,
         seeds=5,
     ),
@@ -201,9 +179,7 @@ CLAIMS: tuple[Claim, ...] = (
         "A smaller learning rate of InfoGAN's discriminator on MNIST delays its degeneration.",
         "part of the training after which the discriminator is right half of the time and stays so, with the smaller rate "
         "minus that with the usual one",
-        Region(low=DELAYED),
-        of_records(Measure(_delay, curves=(_ACCURACY,)), _TO_THE_END, _SLOWLY),
-        against("mnist", _ON_MNIST, _ON_MNIST),
+        above(DELAYED, of_records(_DELAY, _TO_THE_END, _SLOWLY), _ON_MNIST, _ON_MNIST),
         study=MNIST_STUDY,
         seeds=5,
     ),
@@ -212,9 +188,7 @@ CLAIMS: tuple[Claim, ...] = (
         "Appendix H",
         "A smaller learning rate of InfoGAN's discriminator on MNIST does not prevent its degeneration.",
         "how far the final accuracy of the discriminator with the smaller rate lies from a half",
-        Region(high=RIGHT_HALF_OF_THE_TIME),
-        of_records(_FROM_HALF, _SLOWLY),
-        (Stratum("mnist", (_ON_MNIST,)),),
+        below(RIGHT_HALF_OF_THE_TIME, of_records(_FROM_HALF, _SLOWLY), _ON_MNIST),
         study=MNIST_STUDY,
         seeds=5,
     ),
@@ -223,9 +197,7 @@ CLAIMS: tuple[Claim, ...] = (
         "Figure 33",
         "InfoWGAN-GP's critic does not degenerate on 2D Shapes: to the end it tells real from generated images.",
         "final difference of the critic's outputs for real and generated images",
-        Region(low=0.0),
-        by_run(lambda data, rows: tail(data, rows, "wasserstein"), curves=("wasserstein",)),
-        (Stratum(SPRITES, (_GAN,)),),
+        above(0.0, by_run(of_curve("wasserstein")), _GAN),
     ),
     _below(
         "aae-below", "The adversarial autoencoder", "adversarial-autoencoder", "factor_vae", "new", "Figure 23", 0.0

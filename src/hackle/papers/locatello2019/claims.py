@@ -10,13 +10,17 @@ over data sets first. Section 5.2, on total correlations, is in `total_correlati
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import combinations, product
+from typing import Any
 
 import numpy as np
 
 from hackle.claims.agreement import agreement, magnitude
-from hackle.claims.claim import Claim, Region, Stratum
-from hackle.claims.measures import Measure, least_best_difference
+from hackle.claims.claim import Claim
+from hackle.claims.forms import Form, Strata, above, below, claims_of, within
+from hackle.claims.measures import least_best_difference
+from hackle.claims.view import Condition
 from hackle.papers.locatello2019.settings import DATASETS, METHODS
 from hackle.papers.locatello2019.transfer import (
     Transfer,
@@ -40,83 +44,76 @@ HIGHER = 0.02
 """The smallest difference of efficiencies, which range from 0 to 1, that counts."""
 
 
-def claim(name: str, where: str, statement: str, effect: str, region: Region, measure: Measure, strata: tuple, **more):
-    """A claim of this paper, of which the whole study has 50 seeds."""
-    design = {"seeds": 50, "runs_per_seed": runs_of(strata[0])}
-    return Claim(name, PAPER, where, statement, effect, region, measure, strata, **design, **more)
-
-
-def runs_of(stratum: Stratum) -> int:
-    """The runs per seed in the paper's design: six strengths of each method on each data set."""
+def claim(name: str, where: str, statement: str, effect: str, form: Form, **more: Any) -> Claim:
+    """A claim of this paper, of which the whole study has 50 seeds: six strengths of each method on each data set."""
     several = lambda value: len(value) if isinstance(value, tuple) else 1  # noqa: E731
     strengths = lambda part: several(part["strength"]) if "strength" in part else 6  # noqa: E731
-    return sum(strengths(part) * several(part["method"]) * several(part["dataset"]) for part in stratum.conditions)
+    runs = [strengths(part) * several(part["method"]) * several(part["dataset"]) for part in form.strata[0].conditions]
+    return claims_of(PAPER, seeds=50, runs_per_seed=sum(runs))(name, where, statement, effect, form, **more)
 
 
-def _all(dataset: str | tuple[str, ...]) -> dict[str, object]:
+def _all(dataset: str | tuple[str, ...]) -> Condition:
     return {"method": METHODS, "dataset": dataset, "latents": 10}
 
 
-def sets(datasets: tuple[str, ...] = DATASETS) -> tuple[Stratum, ...]:
+def sets(datasets: tuple[str, ...] = DATASETS) -> Strata:
     """A stratum for each data set, with all methods."""
-    return tuple(Stratum(dataset, (_all(dataset),)) for dataset in datasets)
+    return {dataset: _all(dataset) for dataset in datasets}
 
 
-TOGETHER = (Stratum("all data sets", (_all(DATASETS),)),)
+def _pairs_of_sets(pairs: Iterable[tuple[str, str]]) -> Strata:
+    return {f"{first} and {second}": (_all(first), _all(second)) for first, second in pairs}
+
+
+EVERY_SET = _all(DATASETS)
+TOGETHER = {"all data sets": EVERY_SET}
 
 _RANKED = {"bootstrapped": True, "widened": True}
 """How statistics are tested that rank settings by their medians: in simulations of 5, 10 and 50 seeds verdicts then erred in at
 most 5% of tables, with the jackknife in up to 40%."""
-_pairs = tuple(combinations(METRICS, 2))
+_TRANSFERS = across(agreement_of_datasets, METRICS, datasets=2, span=(-1, 1), **_RANKED)
+_IN_TRIO, _OTHERS = (
+    [pair for pair in combinations(METRICS, 2) if (set(pair) <= set(TRIO)) == inside] for inside in (True, False)
+)
 _METRICS = (
     claim(
         "three-metrics-agree",
         "Figures 5 and 6",
         "BetaVAE score, FactorVAE score and MIG are correlated with one another on every data set.",
         "rank correlation of the two of them that agree least, on the data set where it is lowest",
-        Region(low=CORRELATED),
-        agreement(*(pair for pair in _pairs if set(pair) <= set(TRIO)), of=np.min),
-        sets(),
-        combine="every",
+        above(CORRELATED, agreement(*_IN_TRIO, of=np.min), every=sets()),
     ),
     claim(
         "other-metrics-differ",
         "Figures 5 and 6",
         "The other pairs of metrics are not correlated: they measure different things.",
         "rank correlation, without its sign, of the pairs with DCI, modularity or SAP, mean over pairs and data sets",
-        Region(high=CORRELATED),
-        agreement(*(pair for pair in _pairs if not set(pair) <= set(TRIO)), of=magnitude),
-        sets(),
+        below(CORRELATED, agreement(*_OTHERS, of=magnitude), mean=sets()),
     ),
 )
 
+_SHARE_OF_WINS = across(share_of_the_best_method, METRICS, datasets=2, span=(0, 1), bootstrapped=True)
 _WHAT_MATTERS = (
     claim(
         "strength-over-method",
         "Figure 7",
         "How strongly a method regularises matters more to its scores than which method it is.",
         "share of the variance of settings' medians between strengths minus share between methods",
-        Region(low=0.0),
-        across(strength_minus_method, METRICS, span=(-1, 1), **_RANKED),
-        sets(),
+        above(0.0, across(strength_minus_method, METRICS, span=(-1, 1), **_RANKED), mean=sets()),
     ),
     claim(
         "no-method-dominates",
         "Figure 8",
         "No method is best, each at its best strength, on half of the data sets and metrics or more.",
         "share of data sets and metrics on which the most successful method is best, by medians",
-        Region(high=0.5),
-        across(share_of_the_best_method, METRICS, datasets=2, span=(0, 1), bootstrapped=True),
-        TOGETHER,
+        below(0.5, _SHARE_OF_WINS, mean=TOGETHER),
     ),
     claim(
         "no-rule-for-strength",
         "Figure 8",
         "No rule says which strength of a method is good: data sets and metrics order its strengths differently.",
         "mean rank correlation of two columns' orders of a method's strengths, by their medians",
-        Region(high=USEFUL),
-        across(agreement_of_tuning, METRICS, datasets=2, span=(-1, 1), **_RANKED),
-        TOGETHER,
+        below(USEFUL, across(agreement_of_tuning, METRICS, datasets=2, span=(-1, 1), **_RANKED), mean=TOGETHER),
     ),
     *(
         claim(
@@ -124,9 +121,7 @@ _WHAT_MATTERS = (
             "Figure 9",
             f"The {words} does not tell which settings disentangle.",
             f"rank correlation of the {words} with a metric, over data sets, without its sign: mean over metrics",
-            Region(high=USEFUL),
-            agreement(*((score, metric) for metric in METRICS), of=magnitude, datasets=2),
-            TOGETHER,
+            below(USEFUL, agreement(*((score, metric) for metric in METRICS), of=magnitude, datasets=2), mean=TOGETHER),
         )
         for name, score, words in (
             ("reconstruction", "reconstruction", "reconstruction error"),
@@ -143,73 +138,53 @@ STRENGTHS_OF_TABLE_1 = 5
 
 
 def _table_1(field: str, words: str, reported: float) -> Claim:
+    chosen_beats_random = across(
+        lambda scores, methods: transfer(scores)[Transfer._fields.index(field)],
+        METRICS,
+        span=(0, 1),
+        datasets=2,
+        methods=len(METHODS),
+        strengths=STRENGTHS_OF_TABLE_1,
+    )
     return claim(
         f"table-1-{field.replace('_', '-')}",
         "Table 1",
         f"A setting chosen by its score beats a random one on {words} in {reported:.1%} of cases, give or take five points.",
         f"share of cases in which the chosen setting equals or beats a random one on {words.removesuffix(',')}",
-        Region(reported - 0.05, reported + 0.05),
-        across(
-            lambda scores, methods: transfer(scores)[Transfer._fields.index(field)],
-            METRICS,
-            span=(0, 1),
-            datasets=2,
-            methods=len(METHODS),
-            strengths=STRENGTHS_OF_TABLE_1,
-        ),
-        TOGETHER,
+        within(reported - 0.05, reported + 0.05, chosen_beats_random, mean=TOGETHER),
         paper_effect=reported,
     )
 
 
+_MEDIANS = "rank correlation of settings' medians on"
 _TRANSFER = (
     claim(
         "transfer-to-color",
         "Figures 10 and 11",
         "Settings that are good on dSprites are good on Color-dSprites.",
-        "rank correlation of settings' medians on both, mean over metrics",
-        Region(low=USEFUL),
-        across(agreement_of_datasets, METRICS, datasets=2, span=(-1, 1), **_RANKED),
-        (Stratum("dsprites and color-dsprites", (_all("dsprites"), _all("color-dsprites"))),),
+        f"{_MEDIANS} both, mean over metrics",
+        above(USEFUL, _TRANSFERS, mean=_pairs_of_sets([("dsprites", "color-dsprites")])),
     ),
-    *(
-        claim(
-            name,
-            where,
-            statement,
-            f"rank correlation of settings' medians on {words}, mean over metrics, for the {weakest} where the claim is "
-            "weakest",
-            Region(high=CORRELATED),
-            across(agreement_of_datasets, METRICS, datasets=2, span=(-1, 1), **_RANKED),
-            tuple(Stratum(f"{first} and {second}", (_all(first), _all(second))) for first, second in pairs),
-            combine="every",
-        )
-        for name, where, statement, words, weakest, pairs in (
-            (
-                "transfer-vanishes",
-                "Figures 10 and 11",
-                "The correlation with dSprites vanishes on Noisy-dSprites and on Scream-dSprites.",
-                "dSprites and the other data set",
-                "set",
-                tuple(product(SPRITES[:1], SPRITES[2:])),
-            ),
-            (
-                "no-transfer-elsewhere",
-                "Figures 10 and 11",
-                "Settings that are good on dSprites are not for that good on SmallNORB, Cars3D or Shapes3D.",
-                "dSprites and the other data set",
-                "set",
-                tuple(product(SPRITES[:1], DATASETS[4:])),
-            ),
-            (
-                "no-transfer-between-others",
-                "Figure 10",
-                "Settings that are good on one of SmallNORB, Cars3D and Shapes3D are not for that good on another of them.",
-                "two of the three",
-                "two",
-                tuple(combinations(DATASETS[4:], 2)),
-            ),
-        )
+    claim(
+        "transfer-vanishes",
+        "Figures 10 and 11",
+        "The correlation with dSprites vanishes on Noisy-dSprites and on Scream-dSprites.",
+        f"{_MEDIANS} dSprites and the other data set, mean over metrics, for the set where the claim is weakest",
+        below(CORRELATED, _TRANSFERS, every=_pairs_of_sets(product(SPRITES[:1], SPRITES[2:]))),
+    ),
+    claim(
+        "no-transfer-elsewhere",
+        "Figures 10 and 11",
+        "Settings that are good on dSprites are not for that good on SmallNORB, Cars3D or Shapes3D.",
+        f"{_MEDIANS} dSprites and the other data set, mean over metrics, for the set where the claim is weakest",
+        below(CORRELATED, _TRANSFERS, every=_pairs_of_sets(product(SPRITES[:1], DATASETS[4:]))),
+    ),
+    claim(
+        "no-transfer-between-others",
+        "Figure 10",
+        "Settings that are good on one of SmallNORB, Cars3D and Shapes3D are not for that good on another of them.",
+        f"{_MEDIANS} two of the three, mean over metrics, for the two where the claim is weakest",
+        below(CORRELATED, _TRANSFERS, every=_pairs_of_sets(combinations(DATASETS[4:], 2))),
     ),
     _table_1("same", "the same data set and metric, with another seed,", 0.773),
     _table_1("other_data", "another data set by the same metric", 0.550),
@@ -225,24 +200,21 @@ _OTHERS_ON_SCREAM, _ANNEALED_ON_SCREAM = (
     {**_all("scream-dsprites"), "method": methods}
     for methods in (tuple(method for method in METHODS if method != "annealed-vae"), "annealed-vae")
 )
+_ISOLATED = ("dci_disentanglement", "modularity")
 _DOWNSTREAM = (
     claim(
         "downstream-correlates",
         "Figure 12",
         "On dSprites and its variants BetaVAE score, FactorVAE score and MIG correlate with accuracy on downstream tasks.",
         "mean rank correlation of the three with downstream accuracies",
-        Region(low=CORRELATED),
-        agreement(*product(TRIO, DOWNSTREAM)),
-        sets(SPRITES),
+        above(CORRELATED, agreement(*product(TRIO, DOWNSTREAM)), mean=sets(SPRITES)),
     ),
     claim(
         "downstream-isolated",
         "Figure 12",
         "DCI disentanglement and modularity do not correlate with downstream accuracy.",
         "rank correlation, without its sign, of the two with downstream accuracies, mean over tasks and data sets",
-        Region(high=CORRELATED),
-        agreement(*product(("dci_disentanglement", "modularity"), DOWNSTREAM), of=magnitude),
-        sets(),
+        below(CORRELATED, agreement(*product(_ISOLATED, DOWNSTREAM), of=magnitude), mean=sets()),
     ),
     *(
         claim(
@@ -250,9 +222,7 @@ _DOWNSTREAM = (
             where,
             f"Higher disentanglement scores do not make {words} more efficient with few samples.",
             f"mean rank correlation of the metrics with the efficiency of {words}",
-            Region(high=CORRELATED),
-            agreement(*((metric, f"efficiency_{classifier}") for metric in METRICS)),
-            sets(),
+            below(CORRELATED, agreement(*((metric, f"efficiency_{classifier}") for metric in METRICS)), mean=sets()),
         )
         for name, classifier, words, where in _CLASSIFIERS
     ),
@@ -262,9 +232,7 @@ _DOWNSTREAM = (
             where,
             f"On Scream-dSprites some AnnealedVAEs have a high efficiency of {words}.",
             f"efficiency of {words} of AnnealedVAE minus that of the best other method, each at its most efficient strength",
-            Region(low=HIGHER),
-            least_best_difference(f"efficiency_{classifier}"),
-            (Stratum("scream-dsprites", (_OTHERS_ON_SCREAM, _ANNEALED_ON_SCREAM)),),
+            above(HIGHER, least_best_difference(f"efficiency_{classifier}"), _OTHERS_ON_SCREAM, _ANNEALED_ON_SCREAM),
         )
         for name, classifier, words, where in _CLASSIFIERS
     ),
@@ -276,9 +244,11 @@ _DOWNSTREAM = (
             "10,000 samples.",
             f"rank correlation, over AnnealedVAEs on Scream-dSprites, of the efficiency of {words} and its accuracy with "
             "10,000 samples",
-            Region(high=-CORRELATED),
-            agreement((f"efficiency_{classifier}", f"downstream_{classifier}_10000")),
-            (Stratum("scream-dsprites", (_ANNEALED_ON_SCREAM,)),),
+            below(
+                -CORRELATED,
+                agreement((f"efficiency_{classifier}", f"downstream_{classifier}_10000")),
+                _ANNEALED_ON_SCREAM,
+            ),
         )
         for name, classifier, words, where in _CLASSIFIERS
     ),

@@ -28,11 +28,11 @@ from hackle.figures.selection import Runs, Selected, present, rank_correlation, 
 from hackle.papers.locatello2019.claims import (
     CLAIMS,
     DOWNSTREAM,
+    EVERY_SET,
     METHODS,
     METRICS,
     PAPER,
     STRENGTHS_OF_TABLE_1,
-    TOGETHER,
 )
 from hackle.papers.locatello2019.settings import DATASETS, STRENGTHS
 from hackle.papers.locatello2019.transfer import complete_scores, swept, transfer
@@ -178,7 +178,7 @@ def _between_datasets(chosen: Selected, metric: str, *, title: str) -> Panel:
 
 def _complete(chosen: Selected) -> tuple[np.ndarray, list[str]]:
     """The scores that claims on all data sets are tested on, and the settings' methods."""
-    return complete_scores(View(chosen.tables).of(PAPER), TOGETHER[0].conditions, METRICS)
+    return complete_scores(View(chosen.tables).of(PAPER), (EVERY_SET,), METRICS)
 
 
 def _noise(chosen: Selected) -> Iterator[Comparison]:

@@ -21,7 +21,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hackle.claims.claim import Claim, Region, Stratum
+from hackle.claims.claim import Claim
+from hackle.claims.forms import Strata, above, below, within
 from hackle.claims.measures import SMALLEST, Measure, by_seed, log_difference, trend
 from hackle.claims.statistics import Floats, Units, jackknife
 from hackle.claims.view import Condition, Data
@@ -49,10 +50,20 @@ def _stronger(method: str, dataset: str) -> dict[str, Any]:
     return _runs(method, dataset, strength=tuple(float(value) for value in STRENGTHS[method] if value > 1))
 
 
-def _each(methods: tuple[str, ...], datasets: tuple[str, ...] = DATASETS) -> tuple[Stratum, ...]:
+def _each(methods: tuple[str, ...], datasets: tuple[str, ...] = DATASETS) -> Strata:
     """A stratum for each method on each data set."""
-    pairs = product(methods, datasets)
-    return tuple(Stratum(f"{method} on {dataset}", (_runs(method, dataset),)) for method, dataset in pairs)
+    return {f"{method} on {dataset}": _runs(method, dataset) for method, dataset in product(methods, datasets)}
+
+
+def _side_by_side(*methods: str, datasets: tuple[str, ...] = DATASETS) -> Strata:
+    """A stratum for each data set, with the methods as conditions."""
+    return {dataset: tuple(_runs(method, dataset) for method in methods) for dataset in datasets}
+
+
+def _with_vae(dataset: str) -> tuple[dict[str, Any], ...]:
+    """The plain VAE, and every other method and strength of Figure 2."""
+    stronger = (_stronger(method, dataset) for method in _PENALISED)
+    return _vae(dataset), *stronger, *(_runs(method, dataset) for method in _OTHERS)
 
 
 def _logs(data: Data, condition: Condition, score: str) -> tuple[NDArray[Any], Floats]:
@@ -134,48 +145,32 @@ CLAIMS: tuple[Claim, ...] = (
         "other method and strength.",
         "logarithm of the VAE's total correlation of samples over the highest of other settings, on the data set where it is "
         "lowest",
-        Region(low=0.0),
-        _of_means(SAMPLES, lambda means: float(means[0][0] - max(part.max() for part in means[1:]))),
-        tuple(
-            Stratum(
-                name,
-                (
-                    _vae(name),
-                    *(_stronger(method, name) for method in _PENALISED),
-                    *(_runs(method, name) for method in _OTHERS),
-                ),
-            )
-            for name in WITHOUT_SMALLNORB
+        above(
+            0.0,
+            _of_means(SAMPLES, lambda means: float(means[0][0] - max(part.max() for part in means[1:]))),
+            every={name: _with_vae(name) for name in WITHOUT_SMALLNORB},
         ),
-        combine="every",
     ),
     claim(
         "dip-vae-i-above-vae-on-smallnorb",
         "Figure 2",
         "On SmallNORB samples of DIP-VAE-I have a slightly higher total correlation than those of the plain VAE.",
         "logarithm of DIP-VAE-I's total correlation of samples over the VAE's",
-        Region(0.0, TWICE),
-        log_difference(SAMPLES),
-        (Stratum("smallnorb", (_vae("smallnorb"), _runs("dip-vae-i", "smallnorb"))),),
+        within(0.0, TWICE, log_difference(SAMPLES), _vae("smallnorb"), _runs("dip-vae-i", "smallnorb")),
     ),
     claim(
         "tc-of-samples-falls",
         "Figure 2",
         "In β-VAE and β-TCVAE stronger regularisation clearly lowers the total correlation of samples, on every data set.",
         "rank correlation of strength and total correlation of samples, for the method and data set where the claim is weakest",
-        Region(high=-CLEARLY),
-        trend(SAMPLES),
-        _each(_PENALISED),
-        combine="every",
+        below(-CLEARLY, trend(SAMPLES), every=_each(_PENALISED)),
     ),
     claim(
         "tc-of-samples-falls-dip",
         "Figure 2",
         "Stronger regularisation lowers the total correlation of samples in both DIP-VAEs.",
         "rank correlation of strength and total correlation of samples, mean over data sets",
-        Region(high=-CORRELATED),
-        trend(SAMPLES),
-        _each(_DIP),
+        below(-CORRELATED, trend(SAMPLES), mean=_each(_DIP)),
     ),
     claim(
         "tc-of-samples-dip-less",
@@ -183,18 +178,14 @@ CLAIMS: tuple[Claim, ...] = (
         "Stronger regularisation lowers the total correlation of samples less in the DIP-VAEs than in β-VAE and β-TCVAE.",
         "fall of the logarithm of the total correlation of samples from the weakest to the strongest setting, in β-VAE and "
         "β-TCVAE minus that in the DIP-VAEs, mean over data sets",
-        Region(low=LEAST_LOG),
-        _from_weakest_to_strongest(SAMPLES, -1),
-        tuple(Stratum(name, tuple(_runs(method, name) for method in (*_PENALISED, *_DIP))) for name in DATASETS),
+        above(LEAST_LOG, _from_weakest_to_strongest(SAMPLES, -1), mean=_side_by_side(*_PENALISED, *_DIP)),
     ),
     claim(
         "tc-of-samples-factor-vae",
         "Figure 2",
         "In FactorVAE the total correlation of samples does not fall with γ.",
         "rank correlation of γ and total correlation of samples, mean over data sets",
-        Region(low=-CORRELATED),
-        trend(SAMPLES),
-        _each(("factor-vae",)),
+        above(-CORRELATED, trend(SAMPLES), mean=_each(("factor-vae",))),
     ),
     claim(
         "annealed-tc-of-samples-falls",
@@ -202,10 +193,7 @@ CLAIMS: tuple[Claim, ...] = (
         "In AnnealedVAE stronger regularisation, a smaller final capacity, lowers the total correlation of samples on every "
         "data set but Scream-dSprites.",
         "rank correlation of final capacity and total correlation of samples, on the data set where the claim is weakest",
-        Region(low=CORRELATED),
-        trend(SAMPLES),
-        _each(("annealed-vae",), WITHOUT_SCREAM),
-        combine="every",
+        above(CORRELATED, trend(SAMPLES), every=_each(("annealed-vae",), WITHOUT_SCREAM)),
     ),
     claim(
         "annealed-most-sensitive",
@@ -213,11 +201,12 @@ CLAIMS: tuple[Claim, ...] = (
         "The total correlation of samples depends much more on the strength in AnnealedVAE than in any other method.",
         "range over strengths of the logarithm of the total correlation of samples in AnnealedVAE minus the largest range of "
         "another method, mean over data sets",
-        Region(low=TWICE),
-        _of_means(SAMPLES, lambda means: float(np.ptp(means[0]) - max(np.ptp(part) for part in means[1:])), settings=3),
-        tuple(
-            Stratum(name, tuple(_runs(method, name) for method in ("annealed-vae", *_PENALISED, *_OTHERS)))
-            for name in DATASETS
+        above(
+            TWICE,
+            _of_means(
+                SAMPLES, lambda means: float(np.ptp(means[0]) - max(np.ptp(part) for part in means[1:])), settings=3
+            ),
+            mean=_side_by_side("annealed-vae", *_PENALISED, *_OTHERS),
         ),
     ),
     claim(
@@ -225,9 +214,7 @@ CLAIMS: tuple[Claim, ...] = (
         "Figure 3",
         "The total correlation of means does not fall with regularisation: in β-VAE, β-TCVAE and FactorVAE it rises.",
         "rank correlation of strength and total correlation of means",
-        Region(low=CORRELATED),
-        trend(MEANS),
-        _each(("beta-vae", "beta-tcvae", "factor-vae")),
+        above(CORRELATED, trend(MEANS), mean=_each(("beta-vae", "beta-tcvae", "factor-vae"))),
     ),
     claim(
         "tc-of-means-rises-less",
@@ -235,37 +222,30 @@ CLAIMS: tuple[Claim, ...] = (
         "In FactorVAE regularisation raises the total correlation of means less than in β-VAE and β-TCVAE.",
         "rise of the logarithm of the total correlation of means from the weakest to the strongest setting, in β-VAE and "
         "β-TCVAE minus that in FactorVAE, mean over data sets",
-        Region(low=LEAST_LOG),
-        _from_weakest_to_strongest(MEANS, 1),
-        tuple(Stratum(name, tuple(_runs(method, name) for method in (*_PENALISED, "factor-vae"))) for name in DATASETS),
+        above(LEAST_LOG, _from_weakest_to_strongest(MEANS, 1), mean=_side_by_side(*_PENALISED, "factor-vae")),
     ),
     claim(
         "dip-vae-ii-factorises",
         "Figure 3",
         "Means of DIP-VAE-II factorise on Shapes3D and Cars3D.",
         "logarithm of DIP-VAE-II's total correlation of means over DIP-VAE-I's, on the data set where it is higher",
-        Region(high=TWICE),
-        log_difference(MEANS),
-        tuple(Stratum(name, tuple(_runs(method, name) for method in _DIP)) for name in ("shapes3d", "cars3d")),
-        combine="every",
+        below(TWICE, log_difference(MEANS), every=_side_by_side(*_DIP, datasets=("shapes3d", "cars3d"))),
     ),
     claim(
         "dip-vae-ii-fails",
         "Figure 3",
         "Means of DIP-VAE-II do not factorise on dSprites.",
         "logarithm of DIP-VAE-II's total correlation of means over DIP-VAE-I's",
-        Region(low=TWICE),
-        log_difference(MEANS),
-        (Stratum("dsprites", tuple(_runs(method, "dsprites") for method in _DIP)),),
+        above(TWICE, log_difference(MEANS), mean=_side_by_side(*_DIP, datasets=("dsprites",))),
     ),
     claim(
         "annealed-tc-of-means-high",
         "Figure 16",
         "Means of AnnealedVAE have a very high total correlation, twice that of the plain VAE or more.",
         "logarithm of AnnealedVAE's total correlation of means over the plain VAE's, mean over data sets",
-        Region(low=TWICE),
-        log_difference(MEANS),
-        tuple(Stratum(name, (_vae(name), _runs("annealed-vae", name))) for name in DATASETS),
+        above(
+            TWICE, log_difference(MEANS), mean={name: (_vae(name), _runs("annealed-vae", name)) for name in DATASETS}
+        ),
     ),
     claim(
         "means-above-samples",
@@ -273,9 +253,7 @@ CLAIMS: tuple[Claim, ...] = (
         "For a large number of models, more than half of all, the total correlation of means is much higher than that of "
         "samples, twice or more.",
         "share of models whose means have twice the total correlation of their samples or more, mean over data sets",
-        Region(low=0.5),
-        Measure(_share_of_models, (MEANS, SAMPLES)),
-        sets(),
+        above(0.5, Measure(_share_of_models, (MEANS, SAMPLES)), mean=sets()),
     ),
     claim(
         "dip-vae-i-exception",
@@ -283,13 +261,10 @@ CLAIMS: tuple[Claim, ...] = (
         "DIP-VAE-I alone keeps the total correlation low for means and samples: lower than every other method.",
         "logarithm of another method's total correlation over DIP-VAE-I's, of means or samples, whichever is larger, for the "
         "method nearest to it",
-        Region(low=LEAST_LOG),
-        Measure(_larger_of_both, (MEANS, SAMPLES)),
-        tuple(
-            Stratum(method, tuple(_runs(name, DATASETS) for name in ("dip-vae-i", method)))
-            for method in METHODS
-            if method != "dip-vae-i"
+        above(
+            LEAST_LOG,
+            Measure(_larger_of_both, (MEANS, SAMPLES)),
+            every={one: (_runs("dip-vae-i", DATASETS), _runs(one, DATASETS)) for one in METHODS if one != "dip-vae-i"},
         ),
-        combine="every",
     ),
 )

@@ -10,12 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
-from hackle.claims.agreement import over_models
-from hackle.claims.claim import Claim, Region, Stratum
+from hackle.claims.agreement import among_runs
+from hackle.claims.claim import Claim
+from hackle.claims.forms import above, claims_of
 from hackle.claims.measures import Measure, best_difference
-from hackle.claims.statistics import Units, correlations
+from hackle.claims.statistics import Units
 from hackle.claims.view import Condition, Data
 from hackle.core.factors import Factor, FactorGrid
 from hackle.core.regimes import Labels
@@ -36,24 +35,25 @@ COMPLETE = ("dsprites", "cars3d", "shapes3d")
 """The data sets that have every combination of their factors."""
 
 
-def _runs(method: str, dataset: str, **more: object) -> dict[str, object]:
+claim = claims_of(PAPER, seeds=5)
+
+
+def _runs(method: str | tuple[str, ...], dataset: str, **more: object) -> dict[str, object]:
     return {"method": method, "dataset": dataset, "latents": 10, **more}
 
 
+_WITH_LABELS = {
+    name: (_runs("beta-vae", name), _runs("s2-beta-vae", name, labels=Labels(IMAGES[0]))) for name in DATASETS
+}
+
+
 def _raises(name: str, score: str, words: str) -> Claim:
-    return Claim(
+    return claim(
         f"labels-raise-{name}",
-        PAPER,
         "Section 4",
         f"The labels of a hundred images in the β-VAE's loss raise its {words}.",
         f"{words} of S2-β-VAE with 100 labels minus that of the β-VAE, each at its best weights",
-        Region(low=LEAST),
-        best_difference(score),
-        tuple(
-            Stratum(name, (_runs("beta-vae", name), _runs("s2-beta-vae", name, labels=Labels(IMAGES[0]))))
-            for name in DATASETS
-        ),
-        seeds=5,
+        above(LEAST, best_difference(score), mean=_WITH_LABELS),
         runs_per_seed=len(BETAS) * (1 + len(WEIGHTS)),
     )
 
@@ -69,32 +69,21 @@ def _choosing(data: Data, conditions: Sequence[Condition]) -> Units | None:
     grid = FactorGrid([Factor(name, size) for name, size in FACTORS[condition["dataset"]]])
     kept = {run: codes[run] for run in rows.index}
     few = label_scores(kept, grid.rows(kept_images(grid)), IMAGES[0], metrics=("mig",))["mig"]
-    rows = rows.assign(few=few).dropna(subset=["few"])
-    if rows.empty:
-        return None
-    table = rows.pivot_table(index="seed", columns="setting", values=["few", "mig"])
-    table = table[table["mig"].notna().sum(axis=1) >= SETTINGS]
-    if table.empty:
-        return None
-    scores = np.stack([table[name].to_numpy(float) for name in ("few", "mig")])
-    found = over_models([scores], np.array([[0, 1]]))
-    assert found is not None
-    return correlations(found, round(len(rows) / len(table)), table["mig"].shape[1])
+    return among_runs(rows.assign(few=few).dropna(subset=["few"]), "few", ["mig"], SETTINGS)
 
 
+_LEAST = f"{SETTINGS} settings with the codes of {IMAGES[0]} images"
 CLAIMS: tuple[Claim, ...] = (
-    Claim(
+    claim(
         "hundred-labels-choose",
-        PAPER,
         "Section 3",
         "The labels of a hundred images suffice to choose among unsupervised models.",
         "rank correlation over models of MIG on 100 labelled images with MIG on all points",
-        Region(low=USEFUL),
-        Measure(
-            _choosing, ("mig",), arrays=("codes",), least=f"{SETTINGS} settings with the codes of {IMAGES[0]} images"
+        above(
+            USEFUL,
+            Measure(_choosing, ("mig",), arrays=("codes",), least=_LEAST),
+            mean={name: _runs(UNSUPERVISED, name) for name in COMPLETE},
         ),
-        tuple(Stratum(name, ({"method": UNSUPERVISED, "dataset": name, "latents": 10},)) for name in COMPLETE),
-        seeds=5,
         runs_per_seed=sum(map(len, STRENGTHS.values())),
         study="locatello2019",
     ),

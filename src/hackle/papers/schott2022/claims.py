@@ -12,7 +12,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from hackle.claims.claim import Claim, Region, Stratum
+from hackle.claims.claim import Claim
+from hackle.claims.forms import Strata, above, claims_of, within
 from hackle.claims.measures import Measure, by_seed, least_certain
 from hackle.claims.statistics import Floats, Units, jackknife
 from hackle.claims.view import Condition, Data
@@ -56,33 +57,26 @@ def _loss(which: Callable[[Floats], Units]) -> Measure:
     return Measure(compute, (SCORE,), least="two seeds")
 
 
-def _strata(rule: str) -> tuple[Stratum, ...]:
+def _without(rule: str) -> Strata:
     fields = {"latents": 10, "pairs": (Pairs(), ONE), "drawing": Drawing(left_out=rule)}
-    return tuple(Stratum(name, ({"method": METHODS, "dataset": name, **fields},)) for name in DATASETS)
+    return {name: {"method": METHODS, "dataset": name, **fields} for name in DATASETS}
 
 
-def _claim(
-    name: str, statement: str, effect: str, region: Region, rule: str, which: Callable[[Floats], Units]
-) -> Claim:
-    about = name, PAPER, "Section 5", statement, effect, region, _loss(which), _strata(rule)
-    return Claim(*about, seeds=5, runs_per_seed=len(METHODS))
-
+claim = claims_of(PAPER, seeds=5, runs_per_seed=len(METHODS))
 
 CLAIMS: tuple[Claim, ...] = (
-    _claim(
+    claim(
         "no-extrapolation",
+        "Section 5",
         "No method extrapolates: from values beyond those of training a factor is read far worse than from values within.",
         "R² on seen combinations minus R² on values beyond those of training, for the method of which it is least certain",
-        Region(low=LOSS),
-        "extrapolation",
-        beyond,
+        above(LOSS, _loss(beyond), mean=_without("extrapolation")),
     ),
-    _claim(
+    claim(
         "random-combinations",
+        "Section 5",
         "Combinations left out at random are read as well as those seen.",
         "R² on seen combinations minus R² on left-out ones, for the method of which it is farthest from 0",
-        Region(-LOSS / 2, LOSS / 2),
-        "random",
-        farthest,
+        within(-LOSS / 2, LOSS / 2, _loss(farthest), mean=_without("random")),
     ),
 )

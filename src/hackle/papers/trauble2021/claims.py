@@ -9,14 +9,13 @@ the paper takes importances of boosted trees where this is mutual information.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
-from hackle.claims.claim import Claim, Region, Stratum
-from hackle.claims.measures import Measure, by_seed, of_arrays, ratio_numbers
-from hackle.claims.statistics import Floats, Units
-from hackle.claims.view import Condition, Data
+from hackle.claims.claim import Claim
+from hackle.claims.forms import above, claims_of
+from hackle.claims.measures import Number, between, difference_of, ratio_numbers
+from hackle.claims.statistics import Floats
+from hackle.claims.view import Column, Data, Frame
 from hackle.core.regimes import Drawing, Pairs
 from hackle.figures.words import FACTORS
 from hackle.metrics.pairwise_entanglement import excess_entanglement
@@ -40,27 +39,18 @@ def excess(dataset: str, information: Floats) -> float:
     return excess_entanglement(np.maximum(information, 0.0) / np.log(sizes), first, second)
 
 
-def _of_excess(combine: str) -> Measure:
-    """The excess under the second condition minus that under the first, or the share of it that is lost.
+def _excess(data: Data, rows: Frame) -> Column:
+    known, found = data.array(ARRAY), zip(rows.index, rows["dataset"], strict=True)
+    return np.array([excess(dataset, known[run]) if run in known else np.nan for run, dataset in found])
 
-    Where there is no excess at first, none can be lost: of a negative one the share would have the wrong sign.
-    """
 
-    def compute(data: Data, conditions: Sequence[Condition]) -> Units | None:
-        sides = []
-        for rows, condition in zip(data.matched(conditions, ()), conditions, strict=True):
-            values = of_arrays(data, rows, lambda table, name=condition["dataset"]: excess(name, table), ARRAY)
-            sides.append(by_seed(rows[np.isfinite(values)], values[np.isfinite(values)]))
-        seeds = sides[0].index.intersection(sides[1].index)
-        if seeds.empty:
-            return None
-        before, after = (side[seeds].to_numpy() for side in sides)
-        if combine == "loss" and before.mean() <= 0:
-            return None
-        return Units(after - before if combine == "rise" else -ratio_numbers(before, after), 2)
+def _lost(before: Floats, after: Floats) -> Floats:
+    """The share of the excess that is lost. Where there is none at first, none can be lost: of a negative one the share would
+    have the wrong sign."""
+    return -ratio_numbers(before, after) if before.mean() > 0 else np.full(len(before), np.nan)
 
-    least = "a β-VAE that entangles the pair more than the others" if combine == "loss" else ""
-    return Measure(compute, arrays=(ARRAY,), least=least)
+
+_EXCESS = Number(_excess, arrays=(ARRAY,))
 
 
 def _runs(method: str, dataset: str, sigma: float | None) -> dict[str, object]:
@@ -70,32 +60,29 @@ def _runs(method: str, dataset: str, sigma: float | None) -> dict[str, object]:
     return {**of_all, "pairs": pairs, "drawing": drawing}
 
 
+claim = claims_of(PAPER, seeds=5)
+
 CLAIMS: tuple[Claim, ...] = (
-    Claim(
+    claim(
         "correlated-factors-entangled",
-        PAPER,
         "Section 4",
         "Two factors that are correlated in training are more entangled in the latents of a β-VAE than if they were not.",
         "rise, from uncorrelated training to σ = 0.2, of the pair's entanglement above the median of the other pairs",
-        Region(low=LEAST),
-        _of_excess("rise"),
-        tuple(
-            Stratum(name, (_runs("beta-vae", name, None), _runs("beta-vae", name, SIGMAS[0]))) for name in CORRELATED
+        above(
+            LEAST,
+            difference_of(_EXCESS),
+            mean={name: tuple(_runs("beta-vae", name, sigma) for sigma in (None, SIGMAS[0])) for name in CORRELATED},
         ),
-        seeds=5,
     ),
-    Claim(
+    claim(
         "weak-supervision-resolves",
-        PAPER,
         "Section 5",
         "Ada-GVAE, on pairs of the same correlated data, takes most of the entanglement away.",
         "share of the β-VAE's entanglement of the pair above the other pairs, at σ = 0.2, that Ada-GVAE does not have",
-        Region(low=MOST),
-        _of_excess("loss"),
-        tuple(
-            Stratum(name, tuple(_runs(method, name, SIGMAS[0]) for method in ("beta-vae", "ada-gvae")))
-            for name in CORRELATED
+        above(
+            MOST,
+            between(_lost, _EXCESS, least="a β-VAE that entangles the pair more than the others"),
+            mean={name: tuple(_runs(one, name, SIGMAS[0]) for one in ("beta-vae", "ada-gvae")) for name in CORRELATED},
         ),
-        seeds=5,
     ),
 )
