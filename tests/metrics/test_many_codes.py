@@ -86,6 +86,32 @@ def test_scores_are_those_of_dense_codes(name, mapped):
     assert SCORES[name](sparse.csr_array(CODES), FACTORS, device="cpu") == pytest.approx(expected, abs=1e-12)
 
 
+LINEAR = {
+    "dci": partial(dci.dci_scores, kinds="ordinal"),
+    "dci by Lasso": partial(dci.dci_scores, kinds="ordinal", predictor="lasso"),
+}
+
+
+@pytest.mark.parametrize("name", [*SCORES, *LINEAR])
+def test_every_tensor_is_made_on_the_device_that_was_asked_for(name, monkeypatch):
+    """With another default device, a tensor that is made without naming one cannot be mixed with the others."""
+    monkeypatch.setattr(dci, "FEW_CODES", 4)
+    score, factors = (SCORES | LINEAR)[name], FACTORS[:60, :2]
+    for codes in (CODES[:60, :8], sparse.csr_array(CODES[:60, :8])):
+        expected = score(codes, factors)
+        with torch.device("meta"):
+            assert score(codes, factors, device="cpu") == expected
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", [*SCORES, *LINEAR])
+def test_a_gpu_gives_the_scores_of_the_cpu(name):
+    score = (SCORES | LINEAR)[name]
+    for codes in (CODES, sparse.csr_array(CODES)):
+        found = score(codes, FACTORS, device="cuda")
+        np.testing.assert_allclose(found, score(codes, FACTORS), atol=1e-6)
+
+
 def test_information_is_counted_without_listing_zeros():
     expected = discrete_mutual_information(bin_codes(CODES, 20), FACTORS)
     expected[-2] = 0.0
@@ -161,6 +187,28 @@ def test_machines_reach_the_minimum_with_more_codes_than_rows_near_their_margins
     assert float(found.intercept) == pytest.approx(exact.intercepts[0], abs=1e-6)
 
 
+@pytest.mark.parametrize("tolerance", [1e-3, 1e-6, 1e-10])
+def test_slacks_and_weights_are_as_near_to_the_minimum_as_the_gap_says(tolerance):
+    """F(w) − F* ≥ C Σ (s − s*)², so slacks are within √gap; weights within that over the smallest singular value."""
+    rng = np.random.default_rng(5)
+    codes = rng.gamma(2.0, size=(400, 40)) * (rng.random((400, 40)) < 0.2)
+    labels = np.where(codes[:, 0] - codes[:, 1] + 0.7 * rng.normal(size=400) > 0, 1.0, -1.0)
+    scaled = np.column_stack([standardise(codes, codes)[0], np.ones(400)])
+    exact = fit_l1_machines(scaled[:, :-1], labels.astype(np.int64))
+    best = np.append(exact.weights[0], exact.intercepts[0])
+    table = StandardisedCodes(code_table.CodeTable(sparse.csr_array(codes)), np.ones(40, dtype=bool))
+    found = np.append(*fit_large_machine(table, torch.from_numpy(labels), tolerance=tolerance))
+    slacks, best_slacks = (np.maximum(1 - labels * (scaled @ w), 0) for w in (found, best))
+    values = [np.abs(w).sum() + (s**2).sum() for w, s in ((found, slacks), (best, best_slacks))]
+    gap = tolerance * values[0]
+    assert -1e-10 < values[0] - values[1] <= gap
+    error = np.linalg.norm(slacks - best_slacks)
+    assert error <= np.sqrt(gap)
+    # Rows with slack at both tell the weights apart.
+    system = scaled[(slacks > 0) & (best_slacks > 0)][:, (found != 0) | (best != 0)]
+    assert np.linalg.norm(found - best) <= np.sqrt(gap) / np.linalg.svd(system, compute_uv=False)[-1]
+
+
 def test_dense_codes_beyond_the_limit_are_read_again_for_every_product(monkeypatch, mapped):
     kept = np.ones(CODES.shape[1], dtype=bool)
     kept[[-2, -3]] = False
@@ -170,9 +218,8 @@ def test_dense_codes_beyond_the_limit_are_read_again_for_every_product(monkeypat
     weights = torch.from_numpy(RNG.normal(size=int(kept.sum())))
     np.testing.assert_allclose(read.times(weights), held.times(weights), atol=1e-12)
     rows, numbers = torch.arange(7, 90, 3), torch.from_numpy(RNG.normal(size=28))
-    np.testing.assert_allclose(
-        read.rows(rows).transposed_times(numbers), held.rows(rows).transposed_times(numbers), atol=1e-12
-    )
+    spread = torch.zeros(len(CODES), dtype=torch.float64).index_add_(0, rows, numbers)
+    np.testing.assert_allclose(read.transposed_times(spread), held.transposed_times(spread), atol=1e-12)
 
 
 def test_gaussian_total_correlation_of_fewer_rows_than_codes_is_that_of_the_covariance():

@@ -1,18 +1,25 @@
 """The L1-penalised machines of `hackle.metrics.linear`, and the Lasso, for thousands of codes.
 
-Both minimise
+Both minimise, over the weights w of standardised codes X̃, of which an SVM has one more, the intercept's, of a code that is 1,
 
-    F(w) = |w|₁ + |b| + C Σ_rows max(0, 1 − y f)²     with f = X̃ w + b (the SVM),
-    F(w) = λ |w|₁ + ½ Σ_rows (y − f)²                 with f = X̃ w (the Lasso, on standardised numbers).
+    F(w) = λ |w|₁ + C Σ_rows s²     with the slack s = max(0, 1 − y f) of f = X̃ w (the SVM, λ = 1),
+    F(w) = λ |w|₁ + C Σ_rows s²     with s = y − f (the Lasso, C = ½, on standardised numbers).
 
 The method of `hackle.metrics.linear` holds the Hessian, c² numbers; here it is only multiplied, at the cost of the codes'
-entries. It is a projected Newton method (Bertsekas 1982, on the orthants of w, as Andrew & Gao 2007 have them): within the
-orthant of w, in which the penalty is linear, conjugate gradients solve for the Newton step of the weights that are free to
-move; along it, weights that would change their sign stop at zero. A step must decrease F by enough (Armijo's rule). Only
-rows with margins below 1 and weights that are free enter the system, which is therefore much smaller than the table.
+entries, and of these only of rows with a slack and of weights that are free to move, a small part of the table at the end.
 
-A machine is done when the smallest subgradient of F, summed over weights, is below a tolerance times that at w = 0, as in
-`hackle.metrics.linear`; the minimum is the same one.
+*The path.* At the penalty of these machines thousands of weights are not zero, and a start from w = 0 would first move nearly
+all of them. So λ starts where w = 0 is the minimum and is halved until it has its value; each minimum is a good start for the
+next. Between changes of sign and of which rows have slack, the minimum is a linear function of λ (Rosset & Zhu 2007), by which
+it is extrapolated. *The step* is a projected Newton method (Bertsekas 1982, on the orthants of w, as Andrew & Gao 2007 have
+them): within the orthant of w, in which the penalty is linear, conjugate gradients solve for the Newton step of the weights
+that are free, among them a few of those that are zero and pulled hardest; along it, weights that would change their sign stop
+at zero. A step must decrease F by enough (Armijo's rule).
+
+*The end.* With u = 2 C y s, scaled by θ ≤ 1 such that |X̃ᵀ u|_∞ ≤ λ, D = θ Σ y u − θ² Σ u² / 4C is below the minimum, which is
+therefore between D and F(w). A machine is done when that gap is below `GAP` times F. Since the loss has slopes that change by
+at most 2C a unit, F(w) − F* ≥ C Σ (s − s*)²: slacks, taken together, differ from those of the minimum by at most √(gap / C),
+and weights by that divided by the smallest singular value of the rows with slack and codes with weight.
 """
 
 from __future__ import annotations
@@ -25,18 +32,27 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from hackle.metrics.linear import TOLERANCE, NotConvergedWarning
+from hackle.metrics.linear import NotConvergedWarning
 from hackle.metrics.standardised import Part, StandardisedCodes
 
+GAP = 1e-10
+"""How far above the minimum F may be, relative to F."""
+_ON_THE_WAY = 1e-2
+"""The same for penalties on the way."""
+_SHRINK = 2.0
+"""What the penalty is divided by from one minimum to the next."""
 _STEPS = 3000
 _PRODUCTS = 100
 """Steps of conjugate gradients for one Newton step."""
 _FORCING = 0.1, 0.5
 """Conjugate gradients stop at this fraction of the gradient or, near the minimum, at a smaller one, so that Newton's method
 converges faster than linearly (Eisenstat & Walker 1996); at the second after a step that had to be cut."""
-_DAMPING, _DAMPED = (1e-9, 1e3), 4.0
-"""Fewer rows may have margins below 1 than weights are free; the Hessian is then singular. A multiple of its diagonal, between
-these bounds, is added, and changed by this factor as steps succeed at full length or are cut (Levenberg and Marquardt)."""
+_DAMPING, _DAMPED, _NEAR = (1e-3, 1e3), 4.0, 1e-3
+"""As many rows have a slack as weights are free, or fewer, and the Hessian is then nearly singular. A multiple of its diagonal,
+between these bounds, is added, and changed by this factor as steps succeed at full length or are cut (Levenberg and
+Marquardt). Where the gap is below the last number, it may become as small as 1e-9."""
+_ENTERING = 64, 0.05
+"""How many weights may leave zero in a step: so many, or this share of those that have. More would outnumber the rows."""
 _SUFFICIENT, _HALVINGS, _ROUNDING = 1e-4, 40, 1e-14
 Report = Callable[[float], Any]
 
@@ -48,37 +64,72 @@ class Fitted(NamedTuple):
     intercept: Tensor
 
 
-class _Loss(NamedTuple):
-    """How rows are fitted: targets (n,); `hinge` for the SVM, whose targets are ±1; what the loss and |w| are multiplied by."""
+class _Problem(NamedTuple):
+    """What is minimised: codes, targets (n,), `hinge` for the SVM, whose targets are ±1, and C."""
 
+    codes: StandardisedCodes
     targets: Tensor
     hinge: bool
-    factor: float
-    penalty: float
+    cost: float
+
+    def outputs(self, weights: Tensor) -> Tensor:
+        return self.codes.times(weights[:-1]) + weights[-1]
 
     def rest(self, outputs: Tensor) -> Tensor:
-        """What is missing to the targets, (n,), 0 in rows that cost nothing: F has the slope −2 · factor · rest in f."""
+        """What is missing to the targets, (n,): slacks with the sign of the targets, 0 in rows that cost nothing."""
         missing = self.targets - outputs
         return torch.where(self.targets * missing > 0, missing, 0.0) if self.hinge else missing
 
-    def value(self, outputs: Tensor, weights: Tensor) -> Tensor:
-        return self.factor * self.rest(outputs).square().sum() + self.penalty * weights.abs().sum()
+    def slope(self, rest: Tensor) -> Tensor:
+        """The derivative of the loss by the weights, (c' + 1,); the Lasso has no intercept, which would be 0."""
+        pulled = torch.cat([self.codes.transposed_times(rest), rest.sum()[None] * self.hinge])
+        return -2 * self.cost * pulled
+
+    def value(self, penalty: float, weights: Tensor, rest: Tensor) -> float:
+        return float(penalty * weights.abs().sum() + self.cost * (rest @ rest))
+
+    def gap(self, penalty: float, value: float, rest: Tensor, slope: Tensor) -> float:
+        """The distance of F from the value of the dual problem at the best multiple of 2 C s that is allowed."""
+        along, square = 2 * self.cost * float(self.targets @ rest), float(rest @ rest)
+        if square == 0:
+            return value
+        largest = float(slope.abs().max())
+        scale = min(along / (2 * self.cost * square), penalty / largest if largest > 0 else math.inf)
+        return value - (scale * along - scale**2 * self.cost * square)
 
 
 def fit_large_machine(
-    codes: StandardisedCodes, labels: Tensor, *, C: float = 1.0, tolerance: float = TOLERANCE, report: Report = bool
+    codes: StandardisedCodes, labels: Tensor, *, C: float = 1.0, tolerance: float = GAP, report: Report = bool
 ) -> Fitted:
     """The SVM of labels ±1 (n,). `report` is called with how near it is, from 0 to 1."""
-    weights = _minimise(codes, _Loss(labels, True, C, 1.0), tolerance, report)
+    weights = _follow(_Problem(codes, labels, True, C), 1.0, tolerance, report)
     return Fitted(weights[:-1], weights[-1])
 
 
 def fit_large_lasso(
-    codes: StandardisedCodes, numbers: Tensor, *, alpha: float, tolerance: float = TOLERANCE, report: Report = bool
+    codes: StandardisedCodes, numbers: Tensor, *, alpha: float, tolerance: float = GAP, report: Report = bool
 ) -> Fitted:
     """The Lasso of numbers (n,) with mean 0: half the mean square plus alpha |w|₁, as scikit-learn has it."""
-    weights = _minimise(codes, _Loss(numbers, False, 0.5, alpha * len(numbers)), tolerance, report)
+    weights = _follow(_Problem(codes, numbers, False, 0.5), alpha * len(numbers), tolerance, report)
     return Fitted(weights[:-1], weights[-1])
+
+
+def _follow(problem: _Problem, last: float, tolerance: float, report: Report) -> Tensor:
+    """Weights (c' + 1,) at the minimum of F with the penalty `last`; the last of them is the intercept."""
+    weights = problem.targets.new_zeros(problem.codes.shape[1] + 1)
+    first = float(problem.slope(problem.rest(torch.zeros_like(problem.targets))).abs().max())
+    penalty, before, earlier = first, math.inf, weights
+    while penalty > last:
+        report(math.log(first / penalty) / math.log(first / last))
+        now = max(penalty / _SHRINK, last)
+        ahead = weights + (weights - earlier) * ((now - penalty) / (penalty - before))
+        ahead = torch.where(ahead * weights > 0, ahead, 0.0)
+        both = [(one, problem.outputs(one)) for one in (weights, ahead)]
+        start = min(both, key=lambda one: problem.value(now, one[0], problem.rest(one[1])))
+        before, earlier, penalty = penalty, weights, now
+        weights = _minimise(problem, now, *start, _ON_THE_WAY if now > last else tolerance)
+    report(1.0)
+    return weights
 
 
 def _subgradient(weights: Tensor, slope: Tensor, penalty: float) -> Tensor:
@@ -87,40 +138,43 @@ def _subgradient(weights: Tensor, slope: Tensor, penalty: float) -> Tensor:
     return torch.where(weights == 0, at_zero, slope + penalty * torch.sign(weights))
 
 
-def _minimise(codes: StandardisedCodes, loss: _Loss, tolerance: float, report: Report) -> Tensor:
-    """Weights (c' + 1,) at the minimum of F; the last is the intercept, which stays 0 without hinge."""
-    weights = loss.targets.new_zeros(codes.shape[1] + 1)
-    outputs = torch.zeros_like(loss.targets)
-    every = torch.arange(len(outputs), device=outputs.device)
-    everything = codes.rows(every)
-    first, relative, damping, share = 0.0, 1.0, 1e-2, 1.0
-    for step_number in range(_STEPS):
-        rest = loss.rest(outputs)
-        active = torch.nonzero(rest)[:, 0] if loss.hinge else every
-        rows = codes.rows(active) if loss.hinge else everything
-        slope = torch.cat([rows.transposed_times(rest[active]), rest.sum()[None] * loss.hinge])
-        pull = _subgradient(weights, -2 * loss.factor * slope, loss.penalty)
-        violation = float(pull.abs().sum())
-        first = violation if step_number == 0 else first
-        relative = violation / first if first > 0 else 0.0
+def _minimise(problem: _Problem, penalty: float, weights: Tensor, outputs: Tensor, tolerance: float) -> Tensor:
+    """Weights whose gap is below the tolerance, from these and their outputs."""
+    damping, share, first, relative = 1e-2, 1.0, None, math.inf
+    for _ in range(_STEPS):
+        rest = problem.rest(outputs)
+        slope = problem.slope(rest)
+        value = problem.value(penalty, weights, rest)
+        relative = problem.gap(penalty, value, rest, slope) / value
         if relative <= tolerance:
-            report(1.0)
             return weights
-        report(min(0.99, math.log(min(relative, 1.0)) / math.log(tolerance)))
-        moving = torch.nonzero((weights != 0) | (pull != 0))[:, 0]
-        part = rows.part(moving)
-        forcing = min(math.sqrt(relative), _FORCING[0]) if share == 1.0 else _FORCING[1]
+        pull = _subgradient(weights, slope, penalty)
+        violation = float(pull.abs().sum())
+        first = violation if first is None else first
+        moving = _moving(weights, pull)
+        part = problem.codes.part(torch.nonzero(rest)[:, 0], moving)
+        forcing = min(math.sqrt(violation / first), _FORCING[0]) if share == 1.0 else _FORCING[1]
         step = torch.zeros_like(weights)
-        step[moving] = _newton_step(part, weights[moving], pull[moving], 2 * loss.factor, damping, forcing)
-        weights, outputs, share = _search(codes, weights, step, pull, outputs, loss)
+        step[moving] = _newton_step(part, weights[moving], pull[moving], 2 * problem.cost, damping, forcing)
+        weights, outputs, share = _search(problem, penalty, value, weights, outputs, step, pull)
         damping *= 1 / _DAMPED if share == 1.0 else _DAMPED if share < 0.25 else 1.0
-        damping = min(max(damping, _DAMPING[0]), _DAMPING[1])
+        damping = min(max(damping, _DAMPING[0] if relative > _NEAR else 1e-9), _DAMPING[1])
     warnings.warn(
-        f"a machine is not done after {_STEPS} steps; its subgradient is {relative:.0e} of that at the start",
+        f"a machine is not done after {_STEPS} steps; its objective may be {relative:.0e} above the minimum",
         NotConvergedWarning,
-        stacklevel=4,
+        stacklevel=5,
     )
     return weights
+
+
+def _moving(weights: Tensor, pull: Tensor) -> Tensor:
+    """The weights that are not zero, and of the others that are pulled away from it those that are pulled hardest."""
+    used = weights != 0
+    entering = torch.where(used, 0.0, pull.abs())
+    limit = max(_ENTERING[0], int(_ENTERING[1] * int(used.sum())))
+    hardest = torch.topk(entering, min(limit, len(entering)))
+    used[hardest.indices[hardest.values > 0]] = True
+    return torch.nonzero(used)[:, 0]
 
 
 def _newton_step(part: Part, weights: Tensor, pull: Tensor, factor: float, damping: float, forcing: float) -> Tensor:
@@ -146,18 +200,18 @@ def _newton_step(part: Part, weights: Tensor, pull: Tensor, factor: float, dampi
 
 
 def _search(
-    codes: StandardisedCodes, weights: Tensor, step: Tensor, pull: Tensor, outputs: Tensor, loss: _Loss
+    problem: _Problem, penalty: float, value: float, weights: Tensor, outputs: Tensor, step: Tensor, pull: Tensor
 ) -> tuple[Tensor, Tensor, float]:
     """Weights and outputs after the longest step of 1, ½, ¼ … along which F decreases enough, signs kept; and its length."""
     orthant = torch.where(weights != 0, torch.sign(weights), -torch.sign(pull))
-    before, share = loss.value(outputs, weights), 1.0
+    share = 1.0
     for _ in range(_HALVINGS):
         new = weights + share * step
         new = torch.where(new * orthant > 0, new, 0.0)
-        change = new - weights
-        moved = outputs + codes.times(change[:-1]) + change[-1]
+        moved = outputs + problem.outputs(change := new - weights)
         # Up to rounding of the sum over rows.
-        if loss.value(moved, new) <= before * (1 + _ROUNDING) + _SUFFICIENT * (pull @ change):
+        limit = value * (1 + _ROUNDING) + _SUFFICIENT * float(pull @ change)
+        if problem.value(penalty, new, problem.rest(moved)) <= limit:
             return new, moved, share
         share /= 2
     return weights, outputs, 0.0

@@ -1,13 +1,15 @@
 """Standardised codes as a linear map: products with tables of any size, at the cost of their entries.
 
 A sparse code is no longer sparse once its mean is subtracted. But (x − mean) / deviation is a · x + z, where z is what zero
-becomes, so that X̃ v = X (a v) + zᵀv in every row: products with the sparse matrix, and one number more.
+becomes, so that X̃ v = X (a v) + zᵀv in every row: products with the sparse matrix, and one number more. Entries are held by
+rows and by columns, so that a product with a vector of which few numbers are not zero costs only the entries that they meet.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +19,9 @@ from torch import Tensor
 
 from hackle.core.code_table import DENSE, CodeTable, partition
 from hackle.information.entries import Device, Entries, Scale
+
+_FEW = 4
+"""If less than one in so many numbers of a vector is not zero, only the entries that these meet are multiplied."""
 
 
 class StandardisedCodes:
@@ -38,9 +43,9 @@ class StandardisedCodes:
         self._scales: dict[tuple[int, int], Scale] = {} if like is None else like._scales
         self._ranges = list(partition(table)) if like is None else list(like._scales)
         self._held: list[Tensor] | None = None
-        self._sparse: Tensor | None = None
+        self._by_column: Listed | None = None
         if table.is_sparse:
-            self._build()
+            self._by_column, self._zero = self._build()
             return
         if 8 * self.shape[0] * self.shape[1] <= DENSE:
             self._held = list(self._blocks())
@@ -64,8 +69,8 @@ class StandardisedCodes:
             kept = torch.from_numpy(self._varying[slice(*part)]).to(values.device)
             yield values.view(entries.width, entries.height)[kept]
 
-    def _build(self) -> None:
-        """The scaled entries by rows, and what zero becomes in each column."""
+    def _build(self) -> tuple[Listed, Tensor]:
+        """The scaled entries, and what zero becomes in each column."""
         values, rows, counts, zeros = [], [], [], []
         for part in self._ranges:
             entries = Entries(self._table.block(*part), self._device)
@@ -77,88 +82,116 @@ class StandardisedCodes:
             rows.append(entries.where[0][chosen])
             counts.append((entries.height - entries.absent)[kept])
             zeros.append(scale.apply(entries)[1][kept])
-        value, row, count = torch.cat(values), torch.cat(rows), torch.cat(counts)
-        column = torch.arange(self.shape[1], device=row.device).repeat_interleave(count)
-        order = torch.argsort(row, stable=True)
-        self._sparse = _csr(row[order], column[order], value[order], self.shape)
-        self._zero = torch.cat(zeros)
+        return Listed(_starts(torch.cat(counts)), torch.cat(rows), torch.cat(values)), torch.cat(zeros)
+
+    @cached_property
+    def _by_row(self) -> Listed:
+        assert self._by_column is not None
+        return self._by_column.transposed(self.shape[0])
 
     def times(self, weights: Tensor) -> Tensor:
         """X̃ w, (n,), for weights (c',)."""
-        if self._sparse is not None:
-            return self._sparse @ weights + self._zero @ weights
+        some = torch.nonzero(weights)[:, 0]
+        few = _FEW * len(some) < len(weights)
+        if self._by_column is not None:
+            if few:
+                found = self._by_column.sums(some, weights[some], self.shape[0])
+            else:
+                found = self._by_row.matrix(self.shape[1]) @ weights
+            return found + self._zero @ weights
         found, start = weights.new_zeros(self.shape[0]), 0
         for block in self._blocks():
-            found += weights[start : start + len(block)] @ block
+            own = weights[start : start + len(block)]
+            some = torch.nonzero(own)[:, 0]
+            found += own[some] @ block[some] if few else own @ block
             start += len(block)
         return found
 
-    def rows(self, rows: Tensor) -> Rows:
-        """Some rows, at these places in order."""
-        if self._sparse is None:
-            return Rows(rows, torch.cat([block[:, rows] for block in self._blocks()]))
-        starts, column, value = (getattr(self._sparse, part)() for part in ("crow_indices", "col_indices", "values"))
-        counts = starts[rows + 1] - starts[rows]
-        ends = counts.cumsum(dim=0)
-        place = torch.arange(int(ends[-1]) if len(ends) else 0, device=rows.device)
-        place = place + (starts[rows] - (ends - counts)).repeat_interleave(counts)
-        return Rows(rows, Listed(torch.nn.functional.pad(ends, (1, 0)), column[place], value[place], self._zero))
+    def transposed_times(self, numbers: Tensor) -> Tensor:
+        """X̃ᵀ r, (c',), for numbers (n,)."""
+        some = torch.nonzero(numbers)[:, 0]
+        few = _FEW * len(some) < len(numbers)
+        if self._by_column is not None:
+            if few:
+                found = self._by_row.sums(some, numbers[some], self.shape[1])
+            else:
+                found = self._by_column.matrix(self.shape[0]) @ numbers
+            return found + self._zero * numbers.sum()
+        blocks = (block[:, some] @ numbers[some] if few else block @ numbers for block in self._blocks())
+        return torch.cat(list(blocks))
+
+    def part(self, rows: Tensor, columns: Tensor) -> Part:
+        """Some rows and some columns, in order; the column c', the intercept's, is 1 in every row."""
+        kept = columns[columns < self.shape[1]]
+        if self._by_column is not None:
+            zero = torch.nn.functional.pad(self._zero, (0, 1), value=1.0)[columns]
+            return _listed_part(self._by_row, self._by_column, rows, kept, zero)
+        chosen, start = [], 0
+        for block in self._blocks():
+            own = kept[(kept >= start) & (kept < start + len(block))] - start
+            chosen.append(block[own] if len(rows) == self.shape[0] else block[own][:, rows])
+            start += len(block)
+        if len(kept) < len(columns):
+            chosen.append(chosen[0].new_ones(1, len(rows)))
+        matrix = torch.cat(chosen)
+        return Part(matrix.T, matrix, matrix.new_zeros(len(columns)), matrix.square().sum(dim=1))
 
 
 class Listed(NamedTuple):
-    """Entries of some rows, one row after another: where rows start, columns and values; and what zero becomes, (c',)."""
+    """Entries of a matrix by rows, one row after another, or by columns: where each starts, and the place within it, (e,), and
+    value, (e,), of its entries."""
 
     starts: Tensor
-    column: Tensor
+    place: Tensor
     value: Tensor
-    zero: Tensor
+
+    def _at(self, some: Tensor) -> tuple[Tensor, Tensor]:
+        """The entries of some rows, and how many each has."""
+        counts = self.starts[some + 1] - self.starts[some]
+        ends = counts.cumsum(dim=0)
+        entry = torch.arange(int(ends[-1]) if len(ends) else 0, device=some.device)
+        return entry + (self.starts[some] - (ends - counts)).repeat_interleave(counts), counts
+
+    def count(self, some: Tensor) -> int:
+        """How many entries some rows have."""
+        return int((self.starts[some + 1] - self.starts[some]).sum())
+
+    def sums(self, some: Tensor, numbers: Tensor, width: int) -> Tensor:
+        """The sum of some rows, each times its number, (width,)."""
+        entry, counts = self._at(some)
+        products = self.value[entry] * numbers.repeat_interleave(counts)
+        return torch.zeros(width, dtype=products.dtype, device=products.device).index_add_(
+            0, self.place[entry], products
+        )
+
+    def some(self, rows: Tensor, columns: Tensor, width: int) -> Listed:
+        """The entries of some rows of `width` columns in some columns, both numbered anew."""
+        entry, counts = self._at(rows)
+        number = torch.full((width,), -1, device=rows.device)
+        number[columns] = torch.arange(len(columns), device=rows.device)
+        place = number[self.place[entry]]
+        kept = torch.nonzero(place >= 0)[:, 0]
+        owner = torch.arange(len(rows), device=rows.device).repeat_interleave(counts)[kept]
+        return Listed(_starts(torch.bincount(owner, minlength=len(rows))), place[kept], self.value[entry[kept]])
+
+    def transposed(self, width: int) -> Listed:
+        """The entries by columns, `width` of them."""
+        owner = torch.arange(len(self.starts) - 1, device=self.place.device).repeat_interleave(self.starts.diff())
+        order = torch.argsort(self.place, stable=True)
+        counts = torch.bincount(self.place, minlength=width)
+        return Listed(_starts(counts), owner[order], self.value[order])
+
+    def matrix(self, width: int) -> Tensor:
+        """A sparse matrix that shares the memory of the entries."""
+        with warnings.catch_warnings():
+            # PyTorch calls its compressed rows a beta; products with a vector are all that is used of them.
+            warnings.filterwarnings("ignore", "Sparse", UserWarning)
+            shape = len(self.starts) - 1, width
+            return torch.sparse_csr_tensor(self.starts, self.place, self.value, shape, device=self.value.device)
 
 
-class Rows:
-    """Some rows of standardised codes: their columns (c', n), or the entries of sparse ones."""
-
-    def __init__(self, rows: Tensor, codes: Tensor | Listed) -> None:
-        self._height, self._codes = len(rows), codes
-
-    def transposed_times(self, numbers: Tensor) -> Tensor:
-        """X̃ᵀ r, (c',), for numbers of these rows, (n,)."""
-        if isinstance(self._codes, Tensor):
-            return self._codes @ numbers
-        starts, column, value, zero = self._codes
-        found = torch.zeros_like(zero).index_add_(0, column, value * numbers.repeat_interleave(starts.diff()))
-        return found + zero * numbers.sum()
-
-    def part(self, columns: Tensor) -> Part:
-        """Some of the columns, of which c' is the intercept's: a matrix, and what is added in every row."""
-        if isinstance(self._codes, Tensor):
-            whole = len(self._codes)
-            chosen = self._codes[columns[columns < whole]]
-            if len(chosen) < len(columns):
-                chosen = torch.cat([chosen, chosen.new_ones(1, self._height)])
-            return Part(chosen.T, chosen, chosen.new_zeros(len(columns)), chosen.square().sum(dim=1))
-        starts, column, value, zero = self._codes
-        place = torch.full((len(zero) + 1,), -1, device=column.device)
-        place[columns] = torch.arange(len(columns), device=column.device)
-        column = place[column]
-        kept = torch.nonzero(column >= 0)[:, 0]
-        row = torch.searchsorted(starts, kept, right=True) - 1
-        column, value = column[kept], value[kept]
-        zero = torch.nn.functional.pad(zero, (0, 1), value=1.0)[columns]
-        sums = torch.zeros_like(zero).index_add_(0, column, value)
-        squares = torch.zeros_like(zero).index_add_(0, column, value.square())
-        matrix = _csr(row, column, value, (self._height, len(columns)))
-        order = torch.argsort(column, stable=True)
-        transpose = _csr(column[order], row[order], value[order], (len(columns), self._height))
-        return Part(matrix, transpose, zero, squares + 2 * zero * sums + self._height * zero.square())
-
-
-def _csr(major: Tensor, minor: Tensor, value: Tensor, shape: tuple[int, int]) -> Tensor:
-    """A sparse matrix from entries in the order of its rows."""
-    starts = torch.nn.functional.pad(torch.bincount(major, minlength=shape[0]).cumsum(dim=0), (1, 0))
-    with warnings.catch_warnings():
-        # PyTorch calls its compressed rows a beta; products with a vector are all that is used of them.
-        warnings.filterwarnings("ignore", "Sparse", UserWarning)
-        return torch.sparse_csr_tensor(starts, minor, value, shape)
+def _starts(counts: Tensor) -> Tensor:
+    return torch.nn.functional.pad(counts.cumsum(dim=0), (1, 0))
 
 
 class Part(NamedTuple):
@@ -175,3 +208,20 @@ class Part(NamedTuple):
 
     def transposed_times(self, numbers: Tensor) -> Tensor:
         return self.transpose @ numbers + self.zero * numbers.sum()
+
+
+def _listed_part(by_row: Listed, by_column: Listed, rows: Tensor, columns: Tensor, zero: Tensor) -> Part:
+    """A part of sparse codes, from the entries of its rows or of its columns, whichever are fewer."""
+    height, width = len(rows), len(zero)
+    if by_row.count(rows) < by_column.count(columns):
+        lying = by_row.some(rows, columns, len(by_column.starts) - 1)
+        standing = lying.transposed(width)
+    else:
+        standing = by_column.some(columns, rows, len(by_row.starts) - 1)
+        starts = torch.nn.functional.pad(standing.starts, (0, width - len(columns)), value=len(standing.value))
+        standing = standing._replace(starts=starts)
+        lying = standing.transposed(height)
+    owner = torch.arange(width, device=zero.device).repeat_interleave(standing.starts.diff())
+    sums, squares = (torch.zeros_like(zero).index_add_(0, owner, standing.value**power) for power in (1, 2))
+    squares = squares + 2 * zero * sums + height * zero.square()
+    return Part(lying.matrix(width), standing.matrix(height), zero, squares)
