@@ -17,7 +17,7 @@ import pandas as pd
 import pytest
 
 from figures import tables as made
-from hackle.claims import as_frame, judge
+from hackle.claims import CLAIMS, Judgement, as_frame, judge
 from hackle.claims.reasons import chance_in_words
 from hackle.core.design import USUAL, heading
 from hackle.core.papers import PAPERS
@@ -36,8 +36,18 @@ from hackle.studies.presets import default_run
 
 
 @pytest.fixture(scope="module")
-def verdicts(study: Tables) -> pd.DataFrame:
-    return as_frame(judge(study))
+def judged(study: Tables) -> list[Judgement]:
+    return judge(study)
+
+
+@pytest.fixture(scope="module")
+def verdicts(judged: list[Judgement]) -> pd.DataFrame:
+    return as_frame(judged)
+
+
+def one_claim(tables: Tables) -> list[Judgement]:
+    """For pages of whose claims a test says nothing: one is judged, in place of hundreds."""
+    return judge(tables, [CLAIMS["yang2020.mig-vae-10-dsprites"]])
 
 
 @pytest.fixture
@@ -204,7 +214,7 @@ def test_settings_are_told_apart_by_whole_records(tmp_path: Path) -> None:
     assert data["names"] == [*named, "iteration threshold", "learning rate"]
     assert [row[-2:] for row in data["settings"]] == [[t, r] for t in (1000, 5000, 20000) for r in (1e-3, 1e-4)]
     assert np.bincount([run[0] for run in data["runs"]]).tolist() == [2, 1, 2, 2, 2, 2]
-    text = written(write_study_page(mine, tmp_path / "page.html"))
+    text = written(write_study_page(mine, tmp_path / "page.html", judged=one_claim(mine), papers=["yang2020"]))
     assert "<b>6</b><span>settings</span>" in text
     name = "AnnealedVAE C = 25 on rooms3d, 10 latents, iteration threshold 1000, learning rate 0.0001"
     assert missing_seeds(mine) == [(name.replace("rooms3d", "Rooms3D"), 1, 2)]
@@ -222,13 +232,14 @@ def test_a_study_of_ones_own_is_drawn_and_papers_without_runs_are_folded(tmp_pat
     scores = mine.scores[(mine.scores["metric"] == "mig") & (mine.scores["representation"] == "mean")]
     np.testing.assert_allclose(np.sort(panel.points["y"]), np.sort(scores["score"]))
     assert panel.summary["n"].tolist() == [2, 1, 2, 2, 2, 2]
-    text = written(write_study_page(mine, tmp_path / "page.html"))
+    judged = judge(mine)
+    text = written(write_study_page(mine, tmp_path / "page.html", judged=judged))
     assert f'<section class="exhibit" id="{drawing_of_mine.id}"><h3>Study mine.py:warm. Scores by setting</h3>' in text
     drawn = {item.paper for item in FIGURES.values() if item(mine, judged={}).panels}
     places = {paper: text.index(f'id="{paper}"') for paper in PAPERS}
     fold = text.index(f"<summary>{len(PAPERS) - len(drawn)} papers without anything to draw</summary>")
     assert {paper for paper, place in places.items() if place < fold} == drawn
-    verdicts = as_frame(judge(mine))
+    verdicts = as_frame(judged)
     idle = set(PAPERS) - set(verdicts.loc[verdicts["runs"] > 0, "paper"])
     claims = verdicts[verdicts["paper"].isin(list(idle))]
     assert len(idle) > 1
@@ -246,7 +257,8 @@ def test_what_several_figures_lack_is_said_once(tmp_path: Path) -> None:
     lacking = Counter(line for chart in charts if chart.panels for line in chart.missing)
     shared = [line for line, count in lacking.items() if count > 1]
     assert shared
-    text = html.unescape(written(write_study_page(mine, tmp_path / "page.html", papers=["locatello2019"])))
+    page = write_study_page(mine, tmp_path / "page.html", judged=one_claim(mine), papers=["locatello2019"])
+    text = html.unescape(written(page))
     shown = re.sub(r'<details class="absent">.*?</details>', "", text, flags=re.DOTALL)
     for line in shared:
         assert shown.count(f">{line}</li>") == 1
@@ -264,13 +276,14 @@ def test_a_comparison_with_nothing_is_left_out() -> None:
 @pytest.mark.usefixtures("undrawn")
 def test_too_many_settings_are_not_drawn(tmp_path: Path) -> None:
     runs = made.settings(latents=range(1, MOST_SETTINGS + 2), study="mine.py:many")
-    text = written(write_study_page(made.tables(runs, codes=("mig",)), tmp_path / "page.html"))
+    many = made.tables(runs, codes=("mig",))
+    text = written(write_study_page(many, tmp_path / "page.html", judged=one_claim(many)))
     assert f"{MOST_SETTINGS + 1} settings are too many to draw side by side" in text
 
 
 @pytest.mark.usefixtures("undrawn")
-def test_a_page_of_one_paper(study: Tables, tmp_path: Path) -> None:
-    text = written(write_study_page(study, tmp_path / "page.html", papers=["yang2020"]))
+def test_a_page_of_one_paper(study: Tables, judged: list[Judgement], tmp_path: Path) -> None:
+    text = written(write_study_page(study, tmp_path / "page.html", judged=judged, papers=["yang2020"]))
     assert 'id="yang2020-figure-1"' in text
     assert "split-encoder-figure-3" not in text
     assert "claim-split-encoder" not in text
@@ -288,7 +301,8 @@ def test_a_page_of_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("undrawn")
 def test_one_of_a_kind_is_singular(tmp_path: Path) -> None:
-    text = written(write_study_page(made.tables(own_runs()[:1]), tmp_path / "page.html"))
+    one = made.tables(own_runs()[:1])
+    text = written(write_study_page(one, tmp_path / "page.html", judged=one_claim(one), papers=["yang2020"]))
     for name in ("run done", "setting", "seed"):
         assert f"<b>1</b><span>{name}</span>" in text
 
