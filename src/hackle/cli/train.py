@@ -17,7 +17,6 @@ from hackle.core.design import REGIMES
 from hackle.core.errors import HackleError
 from hackle.core.method import about
 from hackle.core.parts import name_of
-from hackle.core.scored import Scored
 from hackle.core.types import Run, shown_fields
 
 
@@ -104,28 +103,16 @@ def main(words: list[str]) -> None:
     options = TrainOptions(architecture=name_of(default.architecture))
     usual = options.architecture
 
-    def command(
-        method: Any, record: Any, optimiser: Any, options: Any, drawing: Any, pairs: Any, labels: Any, scored: Any
-    ) -> tuple[Any, Any, Any, TrainOptions, dict[str, Any]]:
-        return (
-            *(method, record, optimiser, options),
-            {"drawing": drawing, "pairs": pairs, "labels": labels, "scored": scored},
-        )
-
     without_prefix = tyro.conf.arg(name="")
-    command.__annotations__ = {
-        "method": Annotated[type(default.method), without_prefix],
-        "record": Annotated[type(record), without_prefix],
-        "optimiser": Annotated[type(default.optimiser), without_prefix],
-        "options": Annotated[TrainOptions, without_prefix],
-        **REGIMES,
-        "scored": Scored,
-    }
-    regimes = [getattr(default, name) for name in (*REGIMES, "scored")]
-    command.__defaults__ = (default.method, record, default.optimiser, options, *regimes)
+    plain = {"method": default.method, "record": record, "optimiser": default.optimiser, "options": options}
+    regimes = {name: getattr(default, name) for name in (*REGIMES, "scored")}
+    parts = [(name, Annotated[type(value), without_prefix], value) for name, value in plain.items()]
+    parts += [(name, type(value), value) for name, value in regimes.items()]
+    command = dataclasses.make_dataclass("Command", parts, frozen=True)
     source = "hackle's own; --preset NAME takes a paper's" if preset == "none" else f"those of the preset {preset}"
     command.__doc__ = f"{type(default.method).__doc__}\n\nThe defaults shown are {source}."
-    chosen, record, optimiser, options, data = run_command(command, f"train {method}", rest)
+    given = run_command(command, f"train {method}", rest)
+    chosen, record, options = given.method, given.record, given.options
     if options.architecture == Own.name:
         raise HackleError(
             "networks of your own are named by where they are, --architecture path.py:name: see docs/networks.md"
@@ -143,8 +130,8 @@ def main(words: list[str]) -> None:
         default,
         method=chosen,
         architecture=architecture,
-        optimiser=optimiser,
-        **data,
+        optimiser=given.optimiser,
+        **{name: getattr(given, name) for name in regimes},
         **vars(record) | {"dataset": sized(record.dataset, resize=options.resize, pad=options.pad), "start_from": ""},
     )
     _fit(run, device, options.out, options.resume, options, record.start_from)

@@ -52,11 +52,10 @@ def _shown(frames: Iterable[traceback.FrameSummary]) -> str:
     outside = [one for one in frames if not one.filename.startswith((_HACKLE + os.sep, "<frozen"))]
     own = [one for one in outside if not one.filename.startswith(_PACKAGES)]
     others = [one for one in outside if f"{os.sep}torch{os.sep}" not in one.filename]
-    return as_line(*_place((own or others)[-1])) if own or others else ""
-
-
-def _place(frame: traceback.FrameSummary) -> tuple[str, int, str]:
-    return frame.filename, frame.lineno or 0, frame.line or ""
+    if not (own or others):
+        return ""
+    last = (own or others)[-1]
+    return as_line(last.filename, last.lineno or 0, last.line or "")
 
 
 def as_line(path: str, number: int, source: str) -> str:

@@ -35,11 +35,8 @@ def warning_code(category: type[Warning]) -> str:
     >>> warning_code(UserWarning), warning_code(RuntimeWarning)
     ('user', 'runtime')
     """
-    return getattr(category, "code", "") or _hyphenated(category.__name__.removesuffix("Warning")) or "warning"
-
-
-def _hyphenated(name: str) -> str:
-    return re.sub(r"(?<!^)(?=[A-Z])", "-", name).lower()
+    hyphenated = re.sub(r"(?<!^)(?=[A-Z])", "-", category.__name__.removesuffix("Warning")).lower()
+    return getattr(category, "code", "") or hyphenated or "warning"
 
 
 def raised(score: float | None, note: str | None) -> str:

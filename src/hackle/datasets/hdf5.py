@@ -6,6 +6,7 @@ Images stored contiguously in the file are memory-mapped; chunked ones are read 
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,10 +34,7 @@ def read_hdf5(path: Path, how: Reading) -> tuple[NDArray[np.uint8], tuple[str, .
         # Links may point to any file on this machine.
         own = [str(name) for name in file if isinstance(file.get(name, getlink=True), h5py.HardLink)]
         there = {name: item for name in own if isinstance(item := file[name], h5py.Dataset)}
-        if "images" not in there:
-            raise DataError(f"{path} holds {', '.join(file) or 'nothing'}; expected an array called images")
-        if unknown := sorted(set(file) - set(KNOWN)):
-            raise DataError(f"{path} holds {', '.join(unknown)}, which is not understood; known are {', '.join(KNOWN)}")
+        check_names(path, list(file), there, KNOWN)
         if {"factors", "labels"} <= there.keys():
             raise DataError(f"{path} holds both factors and labels; expected one of the two")
         for name, item in there.items():
@@ -52,6 +50,14 @@ def read_hdf5(path: Path, how: Reading) -> tuple[NDArray[np.uint8], tuple[str, .
         rest["factors"] = rest.pop("labels")
         rest |= _of_3d_shapes(images, rest) if "factor_names" not in rest else {}
     return images, said, rest
+
+
+def check_names(path: Path, names: Collection[str], arrays: Collection[str], known: Collection[str]) -> None:
+    """Refuse a file without an array called images among its arrays, or with names that are not known."""
+    if "images" not in arrays:
+        raise DataError(f"{path} holds {', '.join(names) or 'nothing'}; expected an array called images")
+    if unknown := sorted(set(names) - set(known)):
+        raise DataError(f"{path} holds {', '.join(unknown)}, which is not understood; known are {', '.join(known)}")
 
 
 def _mapped(path: Path, images: h5py.Dataset) -> h5py.Dataset | NDArray:

@@ -21,7 +21,7 @@ from hackle.core.columns import told_in_heads
 from hackle.core.factors import FactorGrid
 from hackle.datasets.arrays import ArrayDataset
 from hackle.datasets.damage import check_room, reading
-from hackle.datasets.hdf5 import ENDINGS, read_hdf5
+from hackle.datasets.hdf5 import ENDINGS, check_names, read_hdf5
 from hackle.datasets.labels import guessed_kinds, labelled_grid, own_grid, unlabelled
 from hackle.datasets.npz import Npz
 from hackle.datasets.pixels import (
@@ -56,10 +56,8 @@ def load(path: Path, how: Reading = AS_THEY_ARE) -> ArrayDataset:
         dataset = load_folder(path, how)
     elif not path.is_file():
         raise DataError(f"{path} is no file; expected an .npz or HDF5 file or a folder of images")
-    elif path.suffix == ".npz":
-        dataset = load_npz(path, how)
-    elif path.suffix in ENDINGS:
-        images, said, rest = read_hdf5(path, how)
+    elif path.suffix == ".npz" or path.suffix in ENDINGS:
+        images, said, rest = (read_npz if path.suffix == ".npz" else read_hdf5)(path, how)
         grid, left_out = _file_grid(path, len(images), rest)
         dataset = ArrayDataset(path.stem, images, grid, [*said, *left_out])
     else:
@@ -154,17 +152,13 @@ def _read_table(path: Path, pictures: Sequence[str]) -> tuple[list[str], list[st
     return *told_in_heads(table.columns), columns
 
 
-def load_npz(path: Path, how: Reading = AS_THEY_ARE) -> ArrayDataset:
-    """The images and factors of an .npz file; uncompressed uint8 images are memory-mapped, not read."""
+def read_npz(path: Path, how: Reading) -> tuple[NDArray[np.uint8], tuple[str, ...], dict[str, NDArray]]:
+    """The images of a file as bytes, memory-mapped if stored so and uncompressed, what was done to them, and its other arrays
+    by name."""
     archive = Npz(path)
-    if "images" not in archive.names:
-        raise DataError(f"{path} holds {', '.join(archive.names) or 'nothing'}; expected an array called images")
-    if unknown := sorted(set(archive.names) - set(_KNOWN)):
-        raise DataError(f"{path} holds {', '.join(unknown)}, which is not understood; known are {', '.join(_KNOWN)}")
+    check_names(path, archive.names, archive.names, _KNOWN)
     images, said = as_bytes(str(path), archive.read("images"), how)
-    rest = {name: archive.read(name) for name in archive.names if name != "images"}
-    grid, left_out = _file_grid(path, len(images), rest)
-    return ArrayDataset(path.stem, images, grid, [*said, *left_out])
+    return images, said, {name: archive.read(name) for name in archive.names if name != "images"}
 
 
 def _file_grid(path: Path, count: int, arrays: Mapping[str, NDArray]) -> tuple[FactorGrid, list[str]]:

@@ -14,8 +14,7 @@ from hackle.objectives.beta_tcvae import BetaTCVAE
 from hackle.objectives.beta_vae import BetaVAE
 from hackle.objectives.control_vae import ControlVAE
 from hackle.objectives.dip_vae import DIPVAEI, DIPVAEII
-from hackle.objectives.factor_vae import FactorVAE
-from hackle.objectives.factor_vae_prior import FactorVAEPrior
+from hackle.objectives.factor_vae import FactorVAE, FactorVAEPrior
 from hackle.objectives.gvae import GVAE, MLVAE
 from hackle.objectives.hfs import HFS
 from hackle.objectives.infogan import InfoGAN

@@ -1,14 +1,17 @@
-"""FactorVAE (Kim & Mnih 2018, Eq. 2 and 3, algorithms 1 and 2).
+"""FactorVAE (Kim & Mnih 2018, Eq. 2 and 3, algorithms 1 and 2), and the same against the prior (Eq. 12).
 
 Reconstruction error + KL + γ · TC(z), with the total correlation TC(z) = KL(q(z) ‖ ∏ q(z_j)) estimated by a discriminator.
 As in algorithm 2, the discriminator is trained after the autoencoder's update, on the z of that update and on a second,
 independent batch, encoded by the updated encoder and permuted along the batch, independently for each latent.
+
+Against the prior it is γ · KL(q(z) ‖ p(z)), with samples of N(0, I) instead of permuted codes. The paper gives no γ for it; the
+default is FactorVAE's.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -20,6 +23,7 @@ from hackle.objectives.density_ratio import (
     discriminate,
     discriminator_phase,
     log_density_ratio,
+    prior_phases,
 )
 from hackle.objectives.vae import autoencoder_phase, evidence, posterior_noise
 
@@ -31,9 +35,9 @@ def permute_latents(z: Tensor, permutations: Tensor) -> Tensor:
 
 def _autoencoder_loss(nets: Nets, step: Step, run: Any) -> Losses:
     found = evidence(nets, step, run)
-    total_correlation = log_density_ratio(nets("discriminator", found.z)).mean()
-    total = found.reconstruction + found.kl + run.method.gamma * total_correlation
-    return Losses(total, {**found.terms, "total_correlation": total_correlation}, {"z": found.z.detach()})
+    divergence = log_density_ratio(nets("discriminator", found.z)).mean()
+    total = found.reconstruction + found.kl + run.method.gamma * divergence
+    return Losses(total, {**found.terms, run.method.divergence: divergence}, {"z": found.z.detach()})
 
 
 def _discriminator_loss(nets: Nets, step: Step, run: Any) -> Losses:
@@ -49,6 +53,7 @@ class FactorVAE(DensityRatioMethod):
     """FactorVAE. `gamma` weighs the total correlation; 0 is the plain VAE."""
 
     name, title = "factor-vae", "FactorVAE"
+    divergence: ClassVar = "total_correlation"
 
     gamma: float = 35.0
     """Weight of the total correlation; 0 is the plain VAE."""
@@ -59,3 +64,17 @@ class FactorVAE(DensityRatioMethod):
             autoencoder_phase(_autoencoder_loss, run),
             discriminator_phase(_discriminator_loss, draws, needs_images=True),
         )
+
+
+@dataclass(frozen=True)
+class FactorVAEPrior(FactorVAE):
+    """FactorVAE against the prior. `gamma` weighs KL(q(z) ‖ p(z)); 0 is the plain VAE."""
+
+    name, title = "factor-vae-prior", "FactorVAE, Eq. 12"
+    divergence: ClassVar = "aggregate_kl"
+
+    gamma: float = 35.0
+    """Weight of KL(q(z) ‖ p(z)); 0 is the plain VAE."""
+
+    def phases(self, run: Run) -> tuple[Phase, ...]:
+        return prior_phases(_autoencoder_loss, run)

@@ -8,7 +8,7 @@ tables = hackle.store.read("study")           # what claims, figures and reports
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import lru_cache, partial
@@ -231,9 +231,9 @@ class Store:
             scores=scores,
             runs=pd.DataFrame(runs[list(RUN_COLUMNS)]),
             # Claims and figures read the same few one after another.
-            curve=lru_cache(maxsize=3)(partial(_curve, self.folder)),
-            array=lru_cache(maxsize=3)(partial(_arrays, self.folder, "arrays")),
-            per_factor=lru_cache(maxsize=3)(partial(_per_factor, self.folder)),
+            curve=lru_cache(maxsize=3)(partial(_read_again, self.folder, Store.curve)),
+            array=lru_cache(maxsize=3)(partial(_read_again, self.folder, Store.arrays, "arrays")),
+            per_factor=lru_cache(maxsize=3)(partial(_read_again, self.folder, Store.per_factor)),
         )
 
     def arrays(self, table: str, name: str) -> dict[str, NDArray[Any]]:
@@ -337,19 +337,10 @@ def _insert_references(connection: sqlite3.Connection, outcome: Outcome) -> None
     )
 
 
-def _arrays(folder: Path, table: str, name: str) -> dict[str, NDArray[Any]]:
+def _read_again(folder: Path, what: Callable[..., Any], *names: str) -> Any:
+    """What a method of the folder's store gives: tables outlive the store that they came from."""
     with Store.open(folder) as store:
-        return store.arrays(table, name)
-
-
-def _curve(folder: Path, term: str) -> pd.DataFrame:
-    with Store.open(folder) as store:
-        return store.curve(term)
-
-
-def _per_factor(folder: Path, metric: str = "") -> pd.DataFrame:
-    with Store.open(folder) as store:
-        return store.per_factor(metric)
+        return what(store, *names)
 
 
 def read(folder: str | Path) -> Tables:
