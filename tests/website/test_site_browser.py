@@ -38,14 +38,20 @@ def opened(browser: Browser, width: int, scheme: str, complaints: list[str]) -> 
     return page
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 390])
-def test_pages_open_from_files_without_complaint(browser: Browser, site: Path, width: int, scheme: str) -> None:
+@pytest.mark.parametrize(("width", "other", "scheme"), [(1280, 390, "light"), (390, 1280, "dark")])
+def test_pages_open_from_files_without_complaint(
+    browser: Browser, site: Path, width: int, other: int, scheme: str
+) -> None:
+    """Pages are opened wide and narrow, light and dark, and made narrow and wide while they are open."""
     complaints: list[str] = []
     page = opened(browser, width, scheme, complaints)
     for name in LOOKED_AT:
+        page.set_viewport_size({"width": width, "height": 800})
         page.goto((site / name).as_uri())
         assert page.evaluate(WIDER) <= 0, name
+        # The menu takes a moment to move to its other place.
+        page.set_viewport_size({"width": other, "height": 800})
+        page.wait_for_function(f"{WIDER} <= 0")
         if page.locator("math").count():
             assert page.evaluate("document.fonts.load('16px \"STIX Two Math\"').then((fonts) => fonts.length)") == 1
     paper = page.evaluate("getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)")
