@@ -156,7 +156,7 @@ def _select(tables: Tables, runs: Runs) -> Selected:
         weight = frame["strength"].astype(float).where(~plain, 1.0)
         frame = frame.assign(method=frame["method"].where(~plain, "beta-vae"), strength=weight)
     for method, weights in runs.weights.items():
-        if weights:
+        if weights and len(frame):
             frame = frame[(frame["method"] != method) | settings_mask(frame, {"strength": weights})]
     frame = _with_series(frame.sort_values(["method", "strength", "seed"]), runs)
     unscored = [f"no score {metric}" for metric in runs.metrics if len(frame) and frame[metric].isna().all()]
@@ -215,6 +215,8 @@ def settings_mask(frame: Frame, where: Mapping[str, Any]) -> NDArray[np.bool_]:
     for column, values in ((column, _listed(value)) for column, value in where.items()):
         if values == ["any"]:
             continue
+        if not mask.any():
+            break
         if isinstance(values[0], str):
             mask &= frame[column].isin(values).to_numpy(bool)
         else:
@@ -231,12 +233,12 @@ def _scored(tables: Tables, runs: Runs) -> tuple[Frame, list[str]]:
     rows: Frame = tables.scores[_READ]
     # The metrics leave the fewest rows, so that little is copied.
     for conditions in (asked, runs.conditions):
-        rows = rows[settings_mask(rows, conditions)]
+        if len(rows):
+            rows = rows[settings_mask(rows, conditions)]
     rows = rows[np.isfinite(rows["score"].to_numpy(float))]
     if not len(rows):
         # As it is for most figures of most studies, which are of one paper: what follows would find it out slowly.
-        none = dict.fromkeys([*runs.metrics, *(f"reference {metric}" for metric in runs.metrics)], np.empty(0))
-        return rows[["run", *CONFIGURATION, "seed", "steps"]].astype(_TEXT).assign(**none), []
+        return _unscored(runs.metrics), []
     rows, notes = _one_protocol(rows, runs.protocol)
     rows, shorter = _longest(rows)
     rows = rows.astype({"metric": object, **_TEXT})
@@ -247,6 +249,14 @@ def _scored(tables: Tables, runs: Runs) -> tuple[Frame, list[str]]:
         values = means[name].unstack("metric").reindex(frame.index, columns=list(runs.metrics))
         frame = frame.join(values.astype(float).add_prefix(before))
     return frame.reset_index(), [*notes, *shorter, *_mixtures(rows), *doubts(rows)]
+
+
+@cache
+def _unscored(metrics: tuple[str, ...]) -> Frame:
+    """What `_scored` returns without any row."""
+    text = dict.fromkeys(["run", *CONFIGURATION, "seed", "steps"], np.empty(0, object))
+    numbers = [*metrics, *(f"reference {metric}" for metric in metrics)]
+    return pd.DataFrame({**text, **dict.fromkeys(numbers, np.empty(0))})
 
 
 def _one_protocol(rows: Frame, wanted: str) -> tuple[Frame, list[str]]:
