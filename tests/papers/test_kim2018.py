@@ -13,7 +13,8 @@ from claims.synthetic import Run, sweep, tables, trials
 from hackle.claims import CLAIMS, Evidence, Judgement, View, judge
 from hackle.metrics import beta_vae_score, factor_vae_score
 from hackle.papers.kim2018.claims import GOOD, leaves_out
-from hackle.papers.kim2018.rival_claims import degenerate_from, slower_discriminator
+from hackle.papers.kim2018.records import slower_discriminator
+from hackle.papers.kim2018.rival_claims import degenerate_from
 from hackle.store.tables import Tables
 from papers import world_kim
 

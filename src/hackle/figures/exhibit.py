@@ -6,21 +6,20 @@
         "Error against disentanglement in 3D",
         "As Figure 5, on 3D Shapes.",
         Runs(("reconstruction", "factor_vae"), {"dataset": "shapes3d", "latents": 6}, {"beta-vae": (), "factor-vae": ()}),
-        ((panels(scatter, "reconstruction", "factor_vae", each="dataset"),),),
+        panels(scatter, "reconstruction", "factor_vae", each="dataset"),
     )
 
 How to make one:
 
 1. `Runs` says which scores of which runs are read, which runs share a colour, and which missing runs are reported. Its
    `change`, a function of the frame of runs and the tables, adds what the tables do not have as a column.
-2. Each row of the figure is a tuple of panels. `panels(kind, …)` takes a kind from `hackle.figures.panels` (swarm,
-   scatter, against_strength, curves, over_protocols) and its arguments; `each="dataset"` makes one panel per data set. For
-   a figure with special needs, any function will do that takes `Selected` and gives panels and lines on what is missing;
-   it may also give comparisons that the panels do not show.
+2. Each row of the figure is a tuple of panels, or a single one; a figure of one row of one kind is that. `panels(kind, …)`
+   takes a kind from `hackle.figures.panels` (swarm, scatter, against_strength, curves, over_protocols) and its arguments;
+   `each="dataset"` makes one panel per data set. For a figure with special needs, any function will do that takes `Selected`
+   and gives panels and lines on what is missing; it may also give comparisons that the panels do not show.
 3. Beside the figure stand the effects, intervals and verdicts of the paper's claims whose `where` names it, so that no
-   statement has two numbers. `claims` are ids of others that it is about, or of those that are to come first. `reported`
-   adds what the paper says of single panels: a function of the panels that compares levels ("the best mean is 0.82"),
-   never what a claim compares.
+   statement has two numbers. `claims` are ids of others that it is about. `reported` adds what the paper says of single
+   panels: a function of the panels that compares levels ("the best mean is 0.82"), never what a claim compares.
 4. The legend, the notes, what is missing and how to read it are made here; `reading` adds a sentence, `series` sets colours.
 
 `FIGURES` finds `EXHIBITS`, a tuple in a module `hackle.papers.*.figures*`, and exhibits in files of your own.
@@ -32,6 +31,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import pandas as pd
 
@@ -50,10 +50,15 @@ _FEW = 8
 """The most strata that are listed one by one: a paper's data sets, but not each method on each of them."""
 
 
+Kind = Callable[[Selected], Iterable[Panel | Comparison | str]]
+"""What makes panels, comparisons and lines on what is missing from the runs that were selected."""
+
+
 @dataclass(frozen=True)
 class Exhibit:
     """A figure or table of a paper: its number, what it shows in our words, and how it is made (see above).
 
+    series: in the legend, with their colours, or as names, which have colours in their order.
     columns: how many panels are side by side, if not all of a row. shared_y: whether panels of a row share their y
     axis. study: the study whose runs it shows, if not the paper's. weights: whether it shows pictures of models, whose
     weights the study must keep. id: such as `paper-figure-1`, made from the number if not given.
@@ -64,10 +69,10 @@ class Exhibit:
     title: str
     caption: str
     runs: Runs | tuple[Runs, ...]
-    rows: tuple[tuple[Callable[[Selected], Iterable[Panel | Comparison | str]], ...], ...]
+    rows: Kind | tuple[Kind | tuple[Kind, ...], ...]
     claims: tuple[str, ...] = ()
     reported: Callable[[Sequence[Panel]], Iterable[Comparison]] | None = None
-    series: tuple[Series, ...] = ()
+    series: tuple[Series | str, ...] = ()
     reading: str = ""
     columns: int = 0
     shared_y: bool = True
@@ -79,6 +84,12 @@ class Exhibit:
         slug = re.sub(r"\W+", "-", f"{self.paper}-{self.number}".replace(".", "").lower())
         object.__setattr__(self, "id", self.id or slug)
         object.__setattr__(self, "study", self.study or self.paper)
+
+    @cached_property
+    def kinds(self) -> list[tuple[Kind, ...]]:
+        """What makes the panels of each row."""
+        rows = self.rows if isinstance(self.rows, tuple) else (self.rows,)
+        return [row if isinstance(row, tuple) else (row,) for row in rows]
 
     @cached_property
     def selections(self) -> tuple[Runs, ...]:
@@ -101,11 +112,11 @@ class Exhibit:
 
     @property
     def compared(self) -> tuple[str, ...]:
-        """The claims that it is compared with: `claims`, and those of its paper that say to be made there."""
+        """The claims that it is compared with: those of its paper that say to be made there, and `claims`."""
         kind, _, number = self.number.rpartition(" ")
         named = re.compile(rf"{kind}s? ([\w.]+(, | and ))*{re.escape(number)}\b(?!\.)")
         placed = [one.id for one in CLAIMS.values() if one.paper == self.paper and named.search(one.where)]
-        return tuple(dict.fromkeys((*self.claims, *placed)))
+        return tuple(dict.fromkeys((*placed, *self.claims)))
 
     @property
     def command(self) -> str:
@@ -123,7 +134,7 @@ class Exhibit:
         missing = [line for chosen in found for line in chosen.missing]
         rows: list[tuple[Panel | None, ...]] = []
         told: list[Comparison] = []
-        for kinds in self.rows:
+        for kinds in self.kinds:
             made = [item for kind in kinds for chosen in found if len(chosen.frame) for item in kind(chosen)]
             missing += [item for item in made if isinstance(item, str)]
             told += [item for item in made if isinstance(item, Comparison)]
@@ -133,10 +144,10 @@ class Exhibit:
         comparisons = [*self._claimed(tables, judged), *told] if shown else []
         if shown and self.reported is not None:
             comparisons += self.reported(shown)
-        readings = [_READINGS.get(kind.make, "") for kinds in self.rows for kind in kinds if isinstance(kind, Panels)]
+        readings = [_READINGS.get(kind.make, "") for kinds in self.kinds for kind in kinds if isinstance(kind, Panels)]
         return Chart(
             tuple(rows),
-            self.series or _legend(found),
+            in_order(self.series) or _legend(found),
             " ".join(dict.fromkeys(text for text in (*readings, self.reading) if text)),
             tuple(comparisons),
             tuple(dict.fromkeys(missing)),
@@ -157,6 +168,19 @@ class Exhibit:
             elif judged is None:
                 claim = CLAIMS.find(name)
                 yield from _comparisons(claim, claim.test(view))
+
+
+def exhibits_of(paper: str, **usual: Any) -> Callable[..., Exhibit]:
+    """What makes the exhibits of a paper, with the fields that most of them share. A number alone is that of a figure; claims
+    are named without their paper."""
+
+    def exhibit(
+        number: int | str, title: str, caption: str, runs: Runs | tuple[Runs, ...], rows: Any, *claims: str, **more: Any
+    ) -> Exhibit:
+        name, ids = f"Figure {number}" if isinstance(number, int) else number, tuple(f"{paper}.{one}" for one in claims)
+        return Exhibit(paper, name, title, caption, runs, rows, ids, **{**usual, **more})
+
+    return exhibit
 
 
 def _comparisons(claim: Claim, evidence: Evidence, verdict: str = "") -> Iterator[Comparison]:
@@ -188,7 +212,12 @@ def _legend(found: Sequence[Selected]) -> tuple[Series, ...]:
         names = list(runs.series)
     else:
         names = [runs.word(runs.series, value) for value in runs.wanted(runs.series)] or ["runs"]
-    return tuple(Series(name, index, index) for index, name in enumerate(names))
+    return in_order(names)
+
+
+def in_order(series: Iterable[Series | str]) -> tuple[Series, ...]:
+    """The series, those that are names with colours and markers by their place."""
+    return tuple(Series(one, place, place) if isinstance(one, str) else one for place, one in enumerate(series))
 
 
 def shades(frame: Frame, kinds: Frame) -> tuple[Series, ...]:

@@ -158,12 +158,11 @@ def pair_map(chosen: Selected, pair: int = 0, *, title: str = "", axes: tuple[st
 
 def marginals(chosen: Selected, *, title: str = "") -> Panel:
     """The density of every code of one run over the images, q(z_j), beside the prior's."""
-    known, first = chosen.tables.array("marginals"), chosen.frame.iloc[0]
+    run, first = chosen.first_with("marginals"), chosen.frame.iloc[0]
     title = words.method(first["method"], first["strength"])
-    run = next((run for run in chosen.frame["run"] if run in known), None)
-    if run is None:
+    if not run:
         raise Lacking(f"{title}: the distributions of single codes")
-    shares = np.asarray(known[run], float)
+    shares = np.asarray(chosen.tables.array("marginals")[run], float)
     edges = np.linspace(*MARGINAL_RANGE, shares.shape[1] + 1)
     middle, prior = (edges[1:] + edges[:-1]) / 2, SERIES_OF_MARGINALS[1].name
     lines = [

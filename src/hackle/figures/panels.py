@@ -19,7 +19,7 @@ from hackle.core.design import heading
 from hackle.core.errors import HackleError
 from hackle.figures import words
 from hackle.figures.chart import SUMMARY, Axis, Frame, Panel
-from hackle.figures.selection import Selected, medians, spread, summarise
+from hackle.figures.selection import Selected, medians, plain_means, spread, summarise
 
 MEANS = "Dots are single runs; the bar is their mean with a 95% t interval."
 CURVES = "Thin lines are single runs, the thick line is their mean at each step."
@@ -222,7 +222,7 @@ def curves(
     terms: the name of each; several terms are the series, and one that starts with a minus is drawn with the opposite
     sign. Beyond `most` steps, every k-th is kept.
     """
-    series = dict(zip(chosen.frame["run"], chosen.frame["series"], strict=True))
+    series = chosen.column("series")
     parts = []
     for term, name in terms.items():
         curve: Frame = chosen.tables.curve(term.removeprefix("-"))
@@ -235,12 +235,10 @@ def curves(
     points: Frame = pd.concat(parts, ignore_index=True)
     if not len(points):
         raise Lacking(f"no curves of the {words.listing(terms.values())}{f', {title}' if title else ''}")
-    middle = points.groupby(["x", "series"], observed=True)["y"].agg(["mean", "count"]).reset_index()
-    summary = middle.rename(columns={"mean": "y", "count": "n"}).assign(low=np.nan, high=np.nan)
     low, high = spread(points["y"])
     if hold is not None:
         low = min(hold, float(points["y"].min()))
-    return Panel(title, Axis("step"), Axis(label, low, high), points, summary, joined=True, level=level)
+    return Panel(title, Axis("step"), Axis(label, low, high), points, plain_means(points), joined=True, level=level)
 
 
 def over_protocols(
@@ -260,7 +258,7 @@ def over_protocols(
     """
     scores: Frame = chosen.tables.scores
     scores = scores[(scores["metric"] == metric) & scores["representation"].isin(["mean", "posterior"])]
-    series = dict(zip(chosen.frame["run"], chosen.frame["series"], strict=True))
+    series = chosen.column("series")
     scores = scores[scores["run"].isin(list(series))]
     matches = [re.fullmatch(pattern, str(name)) for name in scores["protocol"]]
     scores = scores[[match is not None for match in matches]]
@@ -290,8 +288,8 @@ def over_protocols(
 
 
 def factor_scores(chosen: Selected, metric: str, protocols: str = "") -> Frame:
-    """A score of each factor of the selected runs: run, protocol, factor and score. protocols: a regular expression for their
-    names; if not given, the figure's own, or else the most common one."""
+    """A score of each factor of the selected runs: run, protocol, factor, score and series. protocols: a regular expression for
+    their names; if not given, the figure's own, or else the most common one."""
     rows: Frame = chosen.tables.per_factor(metric)
     rows = rows[rows["run"].isin(list(chosen.frame["run"])) & rows["representation"].isin(["mean", "posterior"])]
     names = rows["protocol"].astype(str)
@@ -303,7 +301,8 @@ def factor_scores(chosen: Selected, metric: str, protocols: str = "") -> Frame:
     if not len(rows):
         raise Lacking(f"no {words.measure(metric).label} of single factors")
     by = [rows[name].astype(str) for name in ("run", "protocol", "factor")]
-    return rows["score"].astype(float).groupby(by, sort=False).mean().reset_index()
+    found = rows["score"].astype(float).groupby(by, sort=False).mean().reset_index()
+    return found.assign(series=found["run"].map(chosen.column("series")))
 
 
 def informations(information: np.ndarray, dataset: str, title: str = "") -> Panel:

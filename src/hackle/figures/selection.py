@@ -126,6 +126,15 @@ class Selected:
         """The runs that have all of these numbers."""
         return self.frame[self.frame[list(columns)].notna().all(axis=1)]
 
+    def column(self, name: str) -> dict[str, Any]:
+        """A column by run."""
+        return dict(zip(self.frame["run"], self.frame[name], strict=True))
+
+    def first_with(self, array: str) -> str:
+        """The first run of which the tables have an array, or "" if there is none."""
+        known = self.tables.array(array)
+        return next((run for run in self.frame["run"] if run in known), "")
+
     def each(self, column: str) -> Iterator[tuple[str, Selected]]:
         """The runs with each value of a column, and what it is called."""
         for value in present(self.frame, column, self.runs.wanted(column)):
@@ -333,6 +342,12 @@ def summarise(frame: Frame, by: Sequence[str], value: str = "y") -> Frame:
     half[several] = stdtrit(n[several] - 1, 0.975) * found["std"].to_numpy(float)[several] / np.sqrt(n[several])
     found = found.assign(y=found["mean"], low=found["mean"] - half, high=found["mean"] + half, n=found["count"])
     return found[[*by, "y", "low", "high", "n"]]
+
+
+def plain_means(points: Frame) -> Frame:
+    """The mean of the points of each series at each x, without an interval, as lines join them."""
+    middle = points.groupby(["x", "series"], observed=True)["y"].agg(["mean", "count"]).reset_index()
+    return middle.rename(columns={"mean": "y", "count": "n"}).assign(low=np.nan, high=np.nan)
 
 
 def medians(frame: Frame, by: Sequence[str], value: str = "y") -> Frame:

@@ -22,7 +22,7 @@ from hackle.claims.measures import INFORMATIVE
 from hackle.core.method import strength_of
 from hackle.figures import words
 from hackle.figures.chart import Axis, Comparison, Frame, Panel, Series
-from hackle.figures.exhibit import Exhibit
+from hackle.figures.exhibit import exhibits_of
 from hackle.figures.models import code_values, traversed
 from hackle.figures.panels import MEANS, Lacking, Panels, factor_scores, over_protocols, panels, scatter, swarm
 from hackle.figures.selection import Runs, Selected, spread, summarise
@@ -36,6 +36,7 @@ _WEIGHTS = {"factor-vae": GAMMAS, "beta-vae": BETAS}
 MODELS = {name: (strength_of(settings(name, "dsprites").method),) for name in METHODS}
 """The weights that Tables 5 to 9 compare."""
 PAIR = (Series("FactorVAE", 1, 1), Series("β-VAE", 0, 0))
+exhibit = exhibits_of(PAPER, series=PAIR, shared_y=False)
 AUTOENCODER, _PLAIN = Series("AAE", 6, 6), Series("VAE", 6, 4)
 
 
@@ -58,20 +59,6 @@ def _in_columns(methods: Iterable[str], name: Callable[[str, float], str]) -> Ca
 
 
 _BY_WEIGHT = _in_columns(_WEIGHTS, lambda method, weight: f"{words.symbol(method)} = {weight:g}")
-
-
-def exhibit(
-    number: str,
-    title: str,
-    caption: str,
-    runs: Runs | tuple[Runs, ...],
-    rows: Any,
-    *claims: str,
-    series: tuple[Series, ...] = PAIR,
-    **more: Any,
-) -> Exhibit:
-    names = tuple(f"{PAPER}.{name}" for name in claims)
-    return Exhibit(PAPER, number, title, caption, runs, rows, names, series=series, **{"shared_y": False, **more})
 
 
 def _swarms(*metrics: str) -> tuple[Panels, ...]:
@@ -132,11 +119,9 @@ def _extremes(chosen: Selected, what: str, across: str, *, title: str) -> Panel:
 
 def _of_factors(chosen: Selected, metric: str, across: str, *, title: str) -> Panel:
     """A score of each factor, side by side by the values of a column."""
-    places = dict(zip(chosen.frame["run"], chosen.frame[across], strict=True))
     rows = factor_scores(chosen, metric)
-    frame = rows.assign(
-        **{"series": rows["factor"].astype(str), across: rows["run"].map(places), metric: rows["score"]}
-    )
+    places = rows["run"].map(chosen.column(across))
+    frame = rows.assign(**{"series": rows["factor"].astype(str), across: places, metric: rows["score"]})
     return swarm(Selected(frame, chosen.runs), metric, across, title=title)
 
 
@@ -220,7 +205,7 @@ _EVERY_MODEL = runs_of((), dict.fromkeys(METHODS, ()), series="model", named=(("
 
 EXHIBITS = (
     exhibit(
-        "Figure 2",
+        2,
         "Informativeness",
         "Information of single codes and of all codes together on dSprites.",
         runs_of(("informativeness_mean", "whole_total_information"), change=_BY_WEIGHT),
@@ -228,7 +213,7 @@ EXHIBITS = (
         reading=_COLUMNS,
     ),
     exhibit(
-        "Figure 3",
+        3,
         "Separability",
         "How much codes share with the others: the highest, mean and lowest of a run's codes and their weighted mean; WSEPIN "
         "and SEPIN@3, on dSprites.",
@@ -239,54 +224,50 @@ EXHIBITS = (
                 *_swarms("whole_overlap", "whole_wsepin", "whole_sepin@3"),
             ),
         ),
-        *("beta-separates", "wsepin-peaks-at-beta-10", "sepin-peaks-at-beta-10"),
         reading=_COLUMNS,
         series=(*PAIR, *_EXTREMES),
     ),
     exhibit(
-        "Figure 4",
+        4,
         "What each latent knows",
         "Informativeness of every latent, most informative first, of three settings, and traversals of a run of each, the "
         "latent that shares most with the others first.",
         runs_of(("informativeness_mean",), {"factor-vae": (10.0,), "beta-vae": (1.0, 10.0)}, series=_SHOWN),
         (
-            (panels(_latents, each="series"),),
-            (panels(traversed, each="series", order="overlap", more="informativeness", originals=False),),
-            (_shared_by_codes,),
+            panels(_latents, each="series"),
+            panels(traversed, each="series", order="overlap", more="informativeness", originals=False),
+            _shared_by_codes,
         ),
-        "five-informative-codes",
         reported=_informative,
         series=tuple(replace(one, name=name) for one, name in zip((PAIR[0], _PLAIN, PAIR[1]), _SHOWN, strict=True)),
         reading=f"{MEANS} Beside the rows of traversals: I(z_i; z_≠i) and I(z_i; x), in nats.",
         shared_y=True,
     ),
     exhibit(
-        "Figure 5",
+        5,
         "Interpretability",
         "JEMMIG and RMIG on dSprites, and one against the other.",
         runs_of(("jemmig", "rmig"), change=_BY_WEIGHT),
         ((*_swarms("jemmig", "rmig"), panels(scatter, "jemmig", "rmig", title="JEMMIG against RMIG")),),
     ),
     exhibit(
-        "Figure 6",
+        6,
         "Against DCI",
         "JEMMIG and RMIG against DCI's three scores.",
         runs_of(("jemmig", "rmig", *_DCI)),
         tuple(tuple(panels(scatter, own, other) for other in _DCI) for own in ("jemmig", "rmig")),
-        *("rmig-follows-informativeness", "rmig-differs-from-dci"),
         reading="Dots are runs. DCI informativeness is higher where the paper's error is lower.",
     ),
     exhibit(
-        "Figure 7",
+        7,
         "DCI by weight",
         "Disentanglement, completeness and informativeness of DCI.",
         runs_of(_DCI, change=_BY_WEIGHT),
         (_swarms(*_DCI),),
-        *("dci-disentanglement-favours-beta", "dci-completeness-favours-beta", "high-beta-less-informative"),
         reading=_COLUMNS,
     ),
     exhibit(
-        "Figure 8",
+        8,
         "Against modularity",
         "JEMMIG against modularity, and modularity of means and of posteriors by weight.",
         runs_of(("jemmig", "modularity", "posterior_modularity"), change=_BY_WEIGHT),
@@ -298,7 +279,7 @@ EXHIBITS = (
         ),
     ),
     exhibit(
-        "Figure 17",
+        17,
         "The number of bins",
         "RMIG, JEMMIG and the mean of H(z_i*, y_k) over factors, of every model over the number of bins.",
         _EVERY_MODEL,
@@ -307,7 +288,7 @@ EXHIBITS = (
         reading=_LINES,
     ),
     exhibit(
-        "Figure 18",
+        18,
         "The number of samples",
         "JEMMIG and WSEPIN of every model, by sampling, over the number of samples.",
         _EVERY_MODEL,
@@ -316,7 +297,7 @@ EXHIBITS = (
         reading=_LINES,
     ),
     exhibit(
-        "Figure 19",
+        19,
         "The number of latents",
         "Scores of β-VAE with β = 10 over the number of latents.",
         runs_of(
@@ -335,7 +316,6 @@ EXHIBITS = (
                 _BY_LATENTS["rmig"],
             ),
         ),
-        *("total-information-falls-with-latents", "rmig-bears-latents", "jemmig-bears-latents"),
         series=(
             Series(words.method("beta-vae", 10.0), PAIR[1].colour, PAIR[1].marker),
             *_EXTREMES,
@@ -344,17 +324,16 @@ EXHIBITS = (
         columns=3,
     ),
     exhibit(
-        "Figure 24",
+        24,
         "Sampling and quantisation",
         "JEMMIG and RMIG by sampling against quantisation.",
         runs_of(("sampled_jemmig", "jemmig", "sampled_rmig", "rmig")),
         _estimators(("sampled_jemmig", "jemmig"), ("sampled_rmig", "rmig")),
-        *("jemmig-sampled", "rmig-sampled"),
         reading="Dots are runs; the dashed line is y = x. JEMMIG is normalised, and the logarithm of the bin width, by which "
         "the paper's line is shifted, is taken out of that by sampling.",
     ),
     exhibit(
-        "Figure 25",
+        25,
         "RMIG and MIG",
         "RMIG against MIG in its original definition, and against MIG of means.",
         # β = 30 is in `do2020-appendix`.
@@ -374,7 +353,7 @@ EXHIBITS = (
             named=(),
             change=_in_columns(_METHODS, words.method),
         ),
-        ((panels(_similarity, each="dataset"),),),
+        panels(_similarity, each="dataset"),
         series=(*PAIR, _PLAIN),
         reading=f"Dots are pairs of seeds, the line their mean; at most {_SEEDS} seeds of a setting.",
         shared_y=True,

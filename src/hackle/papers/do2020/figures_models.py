@@ -16,11 +16,11 @@ import pandas as pd
 
 from hackle.core.palette import RISING
 from hackle.figures import words
-from hackle.figures.chart import Axis, Comparison, Frame, Panel
+from hackle.figures.chart import POINTS, Axis, Comparison, Frame, Panel
 from hackle.figures.exhibit import Exhibit
 from hackle.figures.models import of_factors, pair_map, traversed
 from hackle.figures.panels import Lacking, factor_scores, heat, panels
-from hackle.figures.selection import Runs, Selected
+from hackle.figures.selection import Runs, Selected, plain_means
 from hackle.papers.do2020.claims import SIZES
 from hackle.papers.do2020.figures import MODELS, exhibit, runs_of
 from hackle.papers.do2020.figures_tables import THREE, celeba
@@ -34,11 +34,9 @@ _BINS = 100
 
 def _first(chosen: Selected, name: str, title: str) -> np.ndarray:
     """The array of the first run that has it."""
-    known = chosen.tables.array(name)
-    run = next((run for run in chosen.frame["run"] if run in known), None)
-    if run is None:
-        raise Lacking(f"{title}: the {name.replace('_', ' ')} of its codes")
-    return np.asarray(known[run], float)
+    if run := chosen.first_with(name):
+        return np.asarray(chosen.tables.array(name)[run], float)
+    raise Lacking(f"{title}: the {name.replace('_', ' ')} of its codes")
 
 
 def _sorted_informativeness(chosen: Selected, *, title: str = "") -> Panel:
@@ -53,10 +51,9 @@ def _sorted_informativeness(chosen: Selected, *, title: str = "") -> Panel:
     if not parts:
         raise Lacking(f"{title}: the informativeness of single codes")
     points: Frame = pd.concat(parts, ignore_index=True)
-    middle = points.groupby(["x", "series"])["y"].agg(["mean", "count"]).reset_index()
-    summary = middle.rename(columns={"mean": "y", "count": "n"}).assign(low=np.nan, high=np.nan)
     x = Axis("latent, most informative first", 0.0, float(points["x"].max()) + 1)
-    return Panel(title, x, Axis(f"I(z_i; x) / ln {_BINS}", 0.0, 1.0), points, summary, joined=True)
+    y = Axis(f"I(z_i; x) / ln {_BINS}", 0.0, 1.0)
+    return Panel(title, x, y, points, plain_means(points), joined=True)
 
 
 def _matrix(cells: np.ndarray, title: str, *, signed: bool = False) -> Panel:
@@ -85,25 +82,14 @@ def _correlations(chosen: Selected, place: int, of: str, *, title: str) -> Panel
 def _attributes(chosen: Selected, metric: str, *, title: str) -> Panel:
     """A score of every attribute, sorted by FactorVAE's; lines join means over runs."""
     rows = factor_scores(chosen, metric)
-    rows = rows.assign(series=rows["run"].map(dict(zip(chosen.frame["run"], chosen.frame["series"], strict=True))))
     means = rows.groupby(["factor", "series"])["score"].mean().unstack()
     leader = means[THREE[0].name if THREE[0].name in means else means.columns[0]]
     order = list(leader.sort_values(ascending=metric == "jemmig").index)
     place = {name: float(index) for index, name in enumerate(order)}
-    points = pd.DataFrame(
-        {"x": rows["factor"].map(place), "y": rows["score"], "series": rows["series"], "run": rows["run"]}
-    )
-    middle = points.groupby(["x", "series"])["y"].agg(["mean", "count"]).reset_index()
-    summary = middle.rename(columns={"mean": "y", "count": "n"}).assign(low=np.nan, high=np.nan)
+    points = rows.assign(x=rows["factor"].map(place), y=rows["score"])[list(POINTS)]
     x = Axis("", -0.5, len(order) - 0.5, tuple(name.replace("_", " ") for name in order))
-    return Panel(
-        title,
-        x,
-        Axis(words.measure(metric).label, 0.0, 1.05 * float(rows["score"].max())),
-        points,
-        summary,
-        joined=True,
-    )
+    y = Axis(words.measure(metric).label, 0.0, 1.05 * float(rows["score"].max()))
+    return Panel(title, x, y, points, plain_means(points), joined=True)
 
 
 def _means(chosen: Selected, *, title: str) -> Panel:
@@ -139,7 +125,7 @@ _MATRICES = {
 def _of_both(chosen: Selected) -> Iterator[Panel | Comparison | str]:
     """Three matrices of codes and factors, and how high they rate codes of noise."""
     known = {name: chosen.tables.array(name) for name in (*_MATRICES, "informativeness")}
-    run = next((run for run in chosen.frame["run"] if run in known["posterior_information"]), "")
+    run = chosen.first_with("posterior_information")
     for name, title in _MATRICES.items():
         if run not in known[name]:
             yield f"{title}: not stored"
@@ -162,11 +148,11 @@ _SHOWN = {"Bangs": 5, "Eyeglasses": 15, "Smiling": 31}
 
 def _factors(number: int, where: str, runs: Runs, columns: Mapping[str, int], top: int) -> Exhibit:
     return exhibit(
-        f"Figure {number}",
+        number,
         f"The codes of each factor of {where}",
         f"Traversals of the {top} codes that say most about each of {len(columns)} factors of {where}, of three models.",
         runs,
-        ((panels(of_factors, columns, each="method", top=top),),),
+        panels(of_factors, columns, each="method", top=top),
         series=THREE,
         weights=True,
         reading="Rows: traversals of the codes that say most about a factor, with their mutual information in nats.",
@@ -189,11 +175,11 @@ def _of_sizes(latents: Sequence[int], series: Any) -> Runs:
 
 def _sizes(number: int, title: str, what: str, order: str) -> Exhibit:
     return exhibit(
-        f"Figure {number}",
+        number,
         title,
         f"Traversals of the ten codes with the highest {what}, of FactorVAEs of CelebA of different weights and sizes.",
         _of_sizes((65, 100, 200), _SIZES),
-        ((panels(traversed, each="series", order=order, top=10, originals=False),),),
+        panels(traversed, each="series", order=order, top=10, originals=False),
         weights=True,
         reading=f"Rows: traversals of one code each, that with the highest {what} first.",
         study=_APPENDIX,
@@ -208,11 +194,11 @@ _FIRST = "Of each method the first run."
 
 def _informativeness(number: int, where: str, runs: Runs) -> Exhibit:
     return exhibit(
-        f"Figure {number}",
+        number,
         f"Informativeness of codes on {where}",
         f"Normalised informativeness of every code, highest first, of three models of {where}.",
         runs,
-        ((panels(_sorted_informativeness, each="dataset"),),),
+        panels(_sorted_informativeness, each="dataset"),
         series=THREE,
         reading=_THIN,
     )
@@ -220,11 +206,11 @@ def _informativeness(number: int, where: str, runs: Runs) -> Exhibit:
 
 def _pairs(number: int, where: str, runs: Runs) -> Exhibit:
     return exhibit(
-        f"Figure {number}",
+        number,
         f"MISJED of pairs of codes on {where}",
         f"Normalised MISJED of all pairs of codes, the most informative first, of three models of {where}.",
         runs,
-        ((panels(_misjed, each="method"),),),
+        panels(_misjed, each="method"),
         series=THREE,
         reading=f"{_FIRST} Darker is more; on the diagonal 2 H(z_i) − H(z̄_i).",
     )
@@ -233,11 +219,11 @@ def _pairs(number: int, where: str, runs: Runs) -> Exhibit:
 EXHIBITS = (
     _informativeness(9, "CelebA", _ON_CELEBA),
     exhibit(
-        "Figure 10",
+        10,
         "The most informative codes of CelebA",
         "Traversals of the ten most informative codes of three models of CelebA.",
         _ON_CELEBA,
-        ((panels(traversed, each="method", order="informativeness", top=10),),),
+        panels(traversed, each="method", order="informativeness", top=10),
         series=THREE,
         weights=True,
         reading="Rows: traversals of one code each, with its informativeness in nats.",
@@ -245,7 +231,7 @@ EXHIBITS = (
     _pairs(11, "CelebA", _ON_CELEBA),
     _factors(12, "CelebA", _ON_CELEBA, _SHOWN, 5),
     exhibit(
-        "Figure 13",
+        13,
         "JEMMIG and RMIG of all attributes",
         "JEMMIG and RMIG of every attribute of CelebA, sorted by FactorVAE's, of three models.",
         celeba(("jemmig", "rmig")),
@@ -257,7 +243,7 @@ EXHIBITS = (
     _pairs(15, "dSprites", _ON_DSPRITES),
     _factors(16, "dSprites", _ON_DSPRITES, {name: column for column, name in enumerate(SIZES)}, 3),
     exhibit(
-        "Figure 20",
+        20,
         "Correlations of codes",
         "Correlation of every pair of codes on dSprites, of draws from the posteriors and of their means, of three models.",
         _ON_DSPRITES,
@@ -266,7 +252,7 @@ EXHIBITS = (
         reading=_FIRST,
     ),
     exhibit(
-        "Figure 22",
+        22,
         "Means of AAE's codes by their number",
         "Distribution of the codes' means over images of CelebA, of adversarial autoencoders with 65, 100 and 200 latents.",
         runs_of(
@@ -275,23 +261,23 @@ EXHIBITS = (
             where={"dataset": "celeba", "latents": (65, 100, 200)},
             named=(("method", "latents"),),
         ),
-        ((panels(_means, each="latents"),),),
+        panels(_means, each="latents"),
         series=THREE[2:],
         shared_y=True,
         study=_APPENDIX,
         reading="Thin lines are the codes of the first run, the thick line is their mean; titles have the mean deviation.",
     ),
     exhibit(
-        "Figure 23",
+        23,
         "Three matrices of codes and factors",
         "Mutual information of codes and factors with posteriors and with means, and the importance of codes by the Lasso, of "
         "a FactorVAE with a TC weight of 20 on dSprites.",
         runs_of((), {"factor-vae": (20.0,)}),
-        ((_of_both,),),
+        _of_both,
         reading=f"The first run. A code of noise has an informativeness below {_NOISE} nats. The Lasso leaves the shape out.",
     ),
     exhibit(
-        "Figure 26",
+        26,
         "Pairs of codes of small FactorVAEs",
         "What FactorVAEs of CelebA with three latents decode while two of them move, for two TC weights.",
         _of_sizes((3,), _SEEDS),

@@ -324,13 +324,4 @@ _METRICS = (
 )
 
 
-BIGGER_NETWORKS = r'"architecture": ?\{[^{}]*"hidden": ?1024\b'
-"""In a record as JSON, the bigger networks of Figure 34 (Table 6)."""
-
-
-def bigger_networks(record: str) -> bool:
-    """Whether a run, from its record as JSON, has the bigger networks of Figure 34."""
-    return re.search(BIGGER_NETWORKS, record) is not None
-
-
 CLAIMS: tuple[Claim, ...] = (*_TRADE_OFF, *_TOTAL_CORRELATION, *_METRICS)

@@ -18,14 +18,16 @@ from hackle.claims.view import final_values
 from hackle.core.parts import name_of
 from hackle.figures import words
 from hackle.figures.chart import Comparison, Frame, Panel, Series
-from hackle.figures.exhibit import Exhibit
+from hackle.figures.exhibit import exhibits_of
 from hackle.figures.panels import MEANS, Lacking, curves, informations, over_protocols, panels, scatter, swarm
 from hackle.figures.selection import Runs, Selected
-from hackle.papers.kim2018.claims import PAPER, bigger_networks, leaves_out
+from hackle.papers.kim2018.claims import PAPER, leaves_out
+from hackle.papers.kim2018.records import bigger_networks
 from hackle.papers.kim2018.settings import BATCH_BETAS, BOUNDS, settings
 from hackle.store.records import setting_numbers
 from hackle.store.tables import Tables
 
+exhibit = exhibits_of(PAPER)
 _MARKS = ("beta_vae", "factor_vae")
 SHAPES = {"dsprites": "2D Shapes", "shapes3d": "3D Shapes"}
 STAND_IN = {"shapes3d": "rooms3d"}
@@ -160,14 +162,14 @@ def _sensitivity(number: int, title: str, caption: str, metric: str, names: str,
         points = len(shown[0].points)
         yield Comparison("mean standard deviation over scoring seeds", spread, float(deviations.mean()), n=points)
 
-    return Exhibit(
-        *(PAPER, f"Figure {number}", title, caption),
+    return exhibit(
+        *(number, title, caption),
         runs_of((), "beta-vae"),
-        ((panels(over_protocols, metric, rf"kim2018-{names}(?:@\d+)?", label, one_model=True),),),
+        panels(over_protocols, metric, rf"kim2018-{names}(?:@\d+)?", label, one_model=True),
         reported=reported,
         reading="One model; dots are scoring seeds, bars span one standard deviation to either side of the mean.",
         study="kim2018-sensitivity",
-        series=tuple(Series(f"L = {size}", index, index) for index, size in enumerate(_SIZES)),
+        series=tuple(f"L = {size}" for size in _SIZES),
     )
 
 
@@ -207,41 +209,37 @@ def _reported_bounds(shown: Sequence[Panel]) -> Iterator[Comparison]:
 PAIR = ("beta-vae", "factor-vae")
 _TC, _ESTIMATE = "total correlation (nats)", {"total_correlation": "discriminator's estimate"}
 EXHIBITS = (
-    Exhibit(
-        PAPER,
-        "Figure 3",
+    exhibit(
+        3,
         "Where the old metric fails",
         "FactorVAE score against BetaVAE score of every β-VAE on 2D Shapes, and what the latents of one that leaves a factor "
         "out know.",
         runs_of(_MARKS, "beta-vae", change=_with_kinds),
-        ((_marked,),),
-        series=tuple(Series(name, index, index) for index, name in enumerate((*_KINDS.values(), _UNCERTAIN))),
+        _marked,
+        series=(*_KINDS.values(), _UNCERTAIN),
         reading="Dots are runs; the marked one has the widest gap between the metrics of those that leave a factor out, or "
         "where there is none of all.",
     ),
-    Exhibit(
-        PAPER,
-        "Figure 4",
+    exhibit(
+        4,
         "β-VAE and FactorVAE by weight",
         "Reconstruction error and both metrics during training, for each β and γ, on 2D Shapes.",
         *_over_training(*PAIR),
-        ("kim2018.factor-vae-above-vae", "kim2018.factor-vae-keeps-reconstruction", "kim2018.metrics-correlate"),
+        "metrics-correlate",
         reading=_AT_THE_END,
         study="kim2018-training",
     ),
-    Exhibit(
-        PAPER,
-        "Figure 5",
+    exhibit(
+        5,
         "Error against disentanglement",
         "Reconstruction error against the FactorVAE score on 2D Shapes: low and high is good.",
         runs_of(("reconstruction", "factor_vae"), *PAIR, called=SHAPES),
-        ((_TRADE_OFF,),),
+        _TRADE_OFF,
         reported=_at_its_best({"β-VAE": (0.73, "β = 4", 45, 0.814), "FactorVAE": (0.82, "γ = 40", 45, 0.889)}),
         reading=_MARKED_MEANS,
     ),
-    Exhibit(
-        PAPER,
-        "Figure 7",
+    exhibit(
+        7,
         "The discriminator and the true total correlation",
         "Total correlation of FactorVAE's codes on 2D Shapes during training: by sampling, as the discriminator sees it, and "
         "one against the other when training has ended.",
@@ -265,9 +263,8 @@ EXHIBITS = (
         study="kim2018-training",
         shared_y=False,
     ),
-    Exhibit(
-        PAPER,
-        "Figure 8",
+    exhibit(
+        8,
         "InfoWGAN-GP",
         "Both metrics of InfoWGAN-GP on 2D Shapes by the weight of its information term, with the networks of Table 5.",
         runs_of(_MARKS, "infowgan-gp", change=_tuned),
@@ -276,13 +273,12 @@ EXHIBITS = (
         series=(Series("InfoWGAN-GP", 6, 0),),
         reading="At each λ the noise size and learning rates with the highest mean.",
     ),
-    Exhibit(
-        PAPER,
-        "Figure 10",
+    exhibit(
+        10,
         "Error against disentanglement in 3D",
         "As Figure 5, on 3D Shapes, or on Rooms3D where that alone was trained.",
         runs_of(("reconstruction", "factor_vae"), *PAIR, dataset="shapes3d", called=SHAPES, stand_ins=STAND_IN),
-        ((_TRADE_OFF,),),
+        _TRADE_OFF,
         reported=_at_its_best(
             {
                 "β-VAE": ("similar to FactorVAE's", "β = 24", 3570),
@@ -303,9 +299,8 @@ EXHIBITS = (
         "FactorVAE score of one β-VAE over points per vote (L) and votes.",
         *("factor_vae", r"points-(?P<L>\d+)-votes-(?P<amount>\d+)", "votes", "small"),
     ),
-    Exhibit(
-        PAPER,
-        "Figure 18",
+    exhibit(
+        18,
         "Why a batch does not do",
         "The total correlation as a batch of 10,000 estimates it, for β-VAEs on 2D Shapes: a divergence that comes out "
         "negative.",
@@ -317,40 +312,33 @@ EXHIBITS = (
             ),
         ),
     ),
-    Exhibit(
-        PAPER,
-        "Figure 23",
+    exhibit(
+        23,
         "AAE and Eq. 12",
         "As Figure 4, for the adversarial autoencoder and the variant of FactorVAE that pulls q(z) to the prior (Eq. 12).",
         *_over_training("adversarial-autoencoder", "factor-vae-prior"),
         reading=_AT_THE_END,
         study="kim2018-training",
     ),
-    Exhibit(
-        PAPER,
-        "Figure 37",
+    exhibit(
+        37,
         "The discriminator's accuracy",
         "How often FactorVAE's discriminator is right during training on 2D Shapes, for each γ.",
         runs_of((), "factor-vae", series="weight"),
-        (
-            (
-                panels(
-                    *(curves, {"discriminator_accuracy": "discriminator's accuracy"}, "discriminator's accuracy"),
-                    title="dSprites",
-                    hold=0.5,
-                    level=(0.5, "chance"),
-                ),
-            ),
+        panels(
+            *(curves, {"discriminator_accuracy": "discriminator's accuracy"}, "discriminator's accuracy"),
+            title="dSprites",
+            hold=0.5,
+            level=(0.5, "chance"),
         ),
     ),
-    Exhibit(
-        PAPER,
+    exhibit(
         "Appendix E",
         "Likelihood bounds",
         "Importance-weighted bounds on the log-likelihood of the paper's best settings; in 3D on Rooms3D where that alone "
         "was trained.",
         (_bounds("dsprites"), _bounds("shapes3d")),
-        ((panels(swarm, "iwae", "model", each="dataset"),),),
+        panels(swarm, "iwae", "model", each="dataset"),
         reported=_reported_bounds,
         reading="Of 100 images; the paper reports one run of each, over all images, as do the claims where that was scored.",
         shared_y=False,

@@ -7,7 +7,6 @@ whose weights were kept. What it calls now InfoWGAN-GP, now InfoGAN-GP is InfoWG
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -15,26 +14,31 @@ from typing import Any
 import pandas as pd
 
 from hackle.figures import words
-from hackle.figures.chart import Comparison, Frame, Panel, Series
-from hackle.figures.exhibit import Exhibit
+from hackle.figures.chart import Comparison, Frame, Panel
+from hackle.figures.exhibit import Exhibit, exhibits_of
 from hackle.figures.models import SERIES_OF_MARGINALS, marginals, sampled, traversed, with_noise
 from hackle.figures.panels import curves, panels, swarm
 from hackle.figures.selection import Runs, Selected
-from hackle.papers.kim2018.claims import BIGGER_NETWORKS, PAPER
+from hackle.papers.kim2018.claims import PAPER
 from hackle.papers.kim2018.figures import PAIR, SHAPES, STAND_IN, runs_of
+from hackle.papers.kim2018.records import (
+    Test,
+    bigger_networks,
+    classes,
+    records_of,
+    slowly_to_the_end,
+    stops_early,
+    to_the_end,
+)
 from hackle.store.tables import Tables
 
+exhibit = exhibits_of(PAPER, weights=True, shared_y=False)
 _SCORE = "factor_vae"
 _ON_MNIST = "kim2018-mnist"
 _TRAVERSALS = (
     "Rows below the reconstructions: traversals of one latent each, that with the highest KL to the prior first."
 )
 _CODES = "Rows: traversals of the codes in their order, each class of a categorical code one tile."
-
-
-def _exhibit(number: int, title: str, caption: str, runs: Runs | tuple[Runs, ...], rows: Any, **more: Any) -> Exhibit:
-    told = {"weights": True, "shared_y": False, **more}
-    return Exhibit(PAPER, f"Figure {number}", title, caption, runs, rows, **told)
 
 
 def _best(paper: Mapping[str, tuple[float | str, float]]) -> Callable[[Selected], Iterator[Comparison]]:
@@ -60,25 +64,25 @@ def _pair(dataset: str, metrics: tuple[str, ...] = (_SCORE,), *methods: str, **m
 def _traversals(number: int, title: str, dataset: str, **best: tuple[float | str, float]) -> Exhibit:
     """The best runs of both methods; where there are no factors, the first."""
     where = SHAPES.get(dataset) or words.dataset(dataset)
-    metric, told = ((_SCORE,), ((_best({f"{name}-vae": one for name, one in best.items()}),),)) if best else ((), ())
-    return _exhibit(
+    metric, told = ((_SCORE,), (_best({f"{name}-vae": one for name, one in best.items()}),)) if best else ((), ())
+    return exhibit(
         number,
         title,
         f"Traversals of {'the best' if best else 'a'} β-VAE and FactorVAE on {where}.",
         _pair(dataset, metric),
-        ((panels(traversed, *metric, each="method"),), *told),
+        (panels(traversed, *metric, each="method"), *told),
         reading=_TRAVERSALS,
     )
 
 
 def _samples(number: int, method: str, dataset: str, weight: float) -> Exhibit:
     name, where = words.METHODS[method], SHAPES[dataset]
-    return _exhibit(
+    return exhibit(
         number,
         f"Samples of the best {name} on {where}",
         f"Images decoded from the prior by the {name} with the best FactorVAE score on {where}.",
         _pair(dataset, (_SCORE,), method),
-        ((panels(sampled, _SCORE, each="method"),), (_best({method: ("highest of all", weight)}),)),
+        (panels(sampled, _SCORE, each="method"), _best({method: ("highest of all", weight)})),
         reading="Codes are drawn at random from the prior.",
     )
 
@@ -87,48 +91,42 @@ def _errors(number: int, dataset: str) -> Exhibit:
     """Reconstruction error over training of both methods on data without factors."""
     where = words.dataset(dataset)
     panel = panels(curves, {"reconstruction": "reconstruction error"}, "reconstruction error (nats)", each="method")
-    return _exhibit(
+    return exhibit(
         number,
         f"Reconstruction error on {where}",
         f"Reconstruction error during training on {where}, for each β and γ.",
         _pair(dataset, (), series="weight"),
-        ((panel,),),
+        panel,
         weights=False,
         shared_y=True,
     )
 
 
-def _recorded(*patterns: str, without: str = "^$", most: int | None = None) -> Callable[[Frame, Tables], Frame]:
-    """The runs whose record, as JSON, has what columns of the tables do not tell, and not `without`; of `most` seeds."""
-
-    def wanted(record: str) -> bool:
-        return all(re.search(one, record) for one in patterns) and not re.search(without, record)
+def _recorded(wanted: Test, most: int | None = None) -> Callable[[Frame, Tables], Frame]:
+    """The runs whose records pass a test; of `most` seeds."""
 
     def change(frame: Frame, tables: Tables) -> Frame:
-        records: Frame = tables.runs.drop_duplicates("run").set_index("run")["record"]
-        frame = frame[records.loc[list(frame["run"])].map(wanted).to_numpy(bool)]
+        frame = frame[records_of(tables).loc[list(frame["run"])].map(wanted).to_numpy(bool)]
         return frame[frame["seed"].isin(sorted(frame["seed"].unique())[:most])]
 
     return change
 
 
-_STOPPED, _SLOWER = r'"stops_early": ?true', r'"discriminator_optimiser": ?\{[^{}]*"learning_rate": ?1e-05\b'
-
-
-def _digits(method: str = "infogan", codes: int = 2, classes: int = 10, most: int | None = None) -> Runs:
+def _digits(method: str = "infogan", codes: int = 2, number: int = 10, most: int | None = None) -> Runs:
     """Runs on MNIST with so many continuous codes, and classes of the categorical one; InfoGANs are those stopped early."""
+
+    def wanted(record: str) -> bool:
+        return classes(record, number) and (method != "infogan" or stops_early(record))
+
     where = {"dataset": "mnist", "latents": codes, "architecture": "adversarial"}
-    patterns = [rf'"categories": ?\[{classes}\]', *([_STOPPED] if method == "infogan" else [])]
-    return Runs((), where, {method: ()}, PAPER, change=_recorded(*patterns, most=most))
+    return Runs((), where, {method: ()}, PAPER, change=_recorded(wanted, most))
 
 
 def _to_the_end(frame: Frame, tables: Tables) -> Frame:
     """InfoGANs that were not stopped, by the learning rate of their discriminator."""
-    parts = [
-        _recorded(r'"categories": ?\[10\]', without=f"{_STOPPED}|{_SLOWER}")(frame, tables).assign(series=_RATES[0]),
-        _recorded(r'"categories": ?\[10\]', _SLOWER, without=_STOPPED)(frame, tables).assign(series=_RATES[1]),
-    ]
-    return pd.concat(parts)
+    ten: Frame = _recorded(lambda record: classes(record, 10))(frame, tables)
+    parts = zip((to_the_end, slowly_to_the_end), _RATES, strict=True)
+    return pd.concat([_recorded(wanted)(ten, tables).assign(series=name) for wanted, name in parts])
 
 
 _RATES = ("discriminator as usual", "slower discriminator")
@@ -142,18 +140,18 @@ def _codes(
     number: int, title: str, caption: str, runs: Runs, *, each: str = "method", best: float | None = None
 ) -> Exhibit:
     """Traversals of codes in their order; with `best`, of the best run, and its weight beside the paper's."""
-    rows = (panels(traversed, *runs.metrics, each=each, order="", originals=False),)
-    told = ((_best({"infowgan-gp": ("disappointingly low", best)}),),) if best is not None else ()
-    return _exhibit(number, title, caption, runs, (rows, *told), reading=_CODES, study=_study_of(runs), columns=3)
+    rows = panels(traversed, *runs.metrics, each=each, order="", originals=False)
+    told = (_best({"infowgan-gp": ("disappointingly low", best)}),) if best is not None else ()
+    return exhibit(number, title, caption, runs, (rows, *told), reading=_CODES, study=_study_of(runs), columns=3)
 
 
-def _noise(number: int, classes: int) -> Exhibit:
-    return _exhibit(
-        number,
-        f"What InfoGAN's noise changes, {classes} categories",
-        f"Digits, and what InfoGAN makes of their codes with other noise; its categorical code has {classes} categories.",
-        _digits(classes=classes),
-        ((panels(with_noise, each="method"),),),
+def _noise(figure: int, number: int) -> Exhibit:
+    return exhibit(
+        figure,
+        f"What InfoGAN's noise changes, {number} categories",
+        f"Digits, and what InfoGAN makes of their codes with other noise; its categorical code has {number} categories.",
+        _digits(number=number),
+        panels(with_noise, each="method"),
         reading="Left column: images of MNIST. Beside each: its codes, decoded with other noise ε.",
         study=_ON_MNIST,
     )
@@ -164,22 +162,21 @@ _LOSSES = {"generator": "generator", "wasserstein": "critic", "-information": "i
 
 
 def _losses(number: int, where: str, runs: Runs) -> Exhibit:
-    return _exhibit(
+    return exhibit(
         number,
         f"InfoWGAN-GP's losses on {where}",
         f"Losses of generator, critic and information term during training on {where}.",
         runs,
-        ((panels(curves, _LOSSES, "loss", each="dataset"),),),
+        panels(curves, _LOSSES, "loss", each="dataset"),
         study=_study_of(runs),
-        series=tuple(Series(name, index, index) for index, name in enumerate(_LOSSES.values())),
+        series=tuple(_LOSSES.values()),
         weights=False,
     )
 
 
 def _generated(metrics: tuple[str, ...], *, bigger: bool) -> Runs:
     """InfoWGAN-GPs on 2D Shapes with the networks of Table 5, or the bigger ones of Table 6."""
-    pattern = BIGGER_NETWORKS
-    change = _recorded(pattern) if bigger else _recorded(without=pattern)
+    change = _recorded(lambda record: bigger_networks(record) == bigger)
     return runs_of(metrics, "infowgan-gp", called=SHAPES, change=change)
 
 
@@ -208,22 +205,18 @@ EXHIBITS = (
     _samples(20, "factor-vae", "dsprites", 35),
     _samples(21, "beta-vae", "shapes3d", 32),
     _samples(22, "factor-vae", "shapes3d", 6),
-    _exhibit(
+    exhibit(
         24,
         "InfoGAN's discriminator",
         "How often InfoGAN's discriminator is right during training on MNIST, with its learning rate and a smaller one.",
         replace(_digits(), change=_to_the_end),
-        (
-            (
-                panels(
-                    *(curves, {"discriminator_accuracy": "discriminator's accuracy"}, "discriminator's accuracy"),
-                    each="dataset",
-                    hold=0.5,
-                    level=(0.5, "all called real"),
-                ),
-            ),
+        panels(
+            *(curves, {"discriminator_accuracy": "discriminator's accuracy"}, "discriminator's accuracy"),
+            each="dataset",
+            hold=0.5,
+            level=(0.5, "all called real"),
         ),
-        series=tuple(Series(name, index, index) for index, name in enumerate(_RATES)),
+        series=_RATES,
         weights=False,
         study=_ON_MNIST,
     ),
@@ -237,14 +230,14 @@ EXHIBITS = (
     _noise(26, 10),
     _codes(27, "InfoGAN with three continuous codes", "As Figure 25, with three continuous codes.", _digits(codes=3)),
     _codes(
-        28, "InfoGAN with two categories", "As Figure 25, with a categorical code of 2 categories.", _digits(classes=2)
+        28, "InfoGAN with two categories", "As Figure 25, with a categorical code of 2 categories.", _digits(number=2)
     ),
-    _codes(29, "InfoGAN with twenty categories", "As Figure 25, with 20 categories, in two rows.", _digits(classes=20)),
+    _codes(29, "InfoGAN with twenty categories", "As Figure 25, with 20 categories, in two rows.", _digits(number=20)),
     _noise(30, 2),
     _noise(31, 20),
     _losses(32, "MNIST", _digits("infowgan-gp")),
     _losses(33, "2D Shapes", _generated((), bigger=False)),
-    _exhibit(
+    exhibit(
         34,
         "InfoWGAN-GP with bigger networks",
         "Both metrics of InfoWGAN-GP on 2D Shapes by the weight of its information term, with the networks of Table 6.",
@@ -268,7 +261,7 @@ EXHIBITS = (
     _codes(36, "InfoWGAN-GP's codes", "As Figure 25, for InfoWGAN-GP.", _digits("infowgan-gp", most=5), each="seed"),
     _errors(38, "chairs3d"),
     _errors(39, "celeba"),
-    _exhibit(
+    exhibit(
         40,
         "Codes and their prior",
         "The distribution of each code over 2D Shapes beside the prior, for some β and γ.",
@@ -276,7 +269,7 @@ EXHIBITS = (
             runs_of((), method, weights={method: weights}, named=(("method", "strength"),))
             for method, weights in _MARGINALS.items()
         ),
-        ((panels(marginals, each="strength"),),),
+        panels(marginals, each="strength"),
         series=SERIES_OF_MARGINALS,
         columns=4,
         weights=False,

@@ -9,8 +9,7 @@ has a difference E[D(x)] − E[D(G(z))] of 0.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -20,8 +19,17 @@ from hackle.claims.forms import above, below, within
 from hackle.claims.measures import Measure, Number, best_difference, by_run, difference_of, of_curve
 from hackle.claims.statistics import Floats, Units
 from hackle.claims.view import Condition, Data, Frame
-from hackle.papers.kim2018.claims import FACTOR, LEAST, bigger_networks, claim, runs
-from hackle.papers.kim2018.study import DISCRIMINATOR_RATES, NOISE
+from hackle.papers.kim2018.claims import FACTOR, LEAST, claim, runs
+from hackle.papers.kim2018.records import (
+    Test,
+    bigger_networks,
+    noise_variables,
+    records_of,
+    slowly_to_the_end,
+    stops_early,
+    to_the_end,
+)
+from hackle.papers.kim2018.study import NOISE
 
 ALIKE = 0.05
 """The largest difference of scores, which range from 0 to 1, of models that are alike."""
@@ -32,15 +40,12 @@ DELAYED = 0.05
 INFOGAN_STUDY, MNIST_STUDY = "kim2018-infogan", "kim2018-mnist"
 """The studies that train InfoGANs, and InfoWGAN-GP with five codes."""
 
-Test = Callable[[str], bool]
-"""Whether a run counts, from its record as JSON."""
-
 
 def of_records(measure: Measure, *tests: Test | None) -> Measure:
     """The measure on those runs of each condition whose records pass the condition's test."""
 
     def compute(data: Data, conditions: Sequence[Condition]) -> Units | None:
-        records: Frame = data.view.tables.runs.drop_duplicates("run").set_index("run")["record"]
+        records = records_of(data.view.tables)
         chosen = []
         for condition, test in zip(conditions, tests, strict=True):
             if test is None:
@@ -56,31 +61,6 @@ def of_records(measure: Measure, *tests: Test | None) -> Measure:
 
 def _usual(record: str) -> bool:
     return not bigger_networks(record)
-
-
-def noise_variables(record: str) -> int:
-    """The number of an InfoGAN's noise variables, from its record as JSON.
-
-    >>> noise_variables('{"method": {"categories": [3], "noise": 40}}')
-    40
-    """
-    found = re.search(r'"noise": ?(\d+)', record)
-    return int(found[1]) if found else 0
-
-
-def stops_early(record: str) -> bool:
-    """Whether an InfoGAN's training ends before its discriminator degenerates, from its record as JSON."""
-    return re.search(r'"stops_early": ?true', record) is not None
-
-
-def slower_discriminator(record: str) -> bool:
-    """Whether a GAN's discriminator learns more slowly than at the paper's usual rate, from its record as JSON.
-
-    >>> slower_discriminator('{"method": {"discriminator_optimiser": {"type": "Adam", "learning_rate": 1e-05}}}')
-    True
-    """
-    found = re.search(r'"discriminator_optimiser": ?\{[^{}]*"learning_rate": ?([\d.e+-]+)', record)
-    return found is not None and float(found[1]) < DISCRIMINATOR_RATES[0]
 
 
 def degenerate_from(data: Data, rows: Frame) -> Floats:
@@ -103,8 +83,6 @@ _FROM_HALF = by_run(Number(lambda data, rows: abs(of_curve(_ACCURACY).of(data, r
 _DELAY = difference_of(Number(degenerate_from, curves=(_ACCURACY,)))
 """How much later, as a part of the training, discriminators degenerate under the second condition, within a seed."""
 _ON_MNIST = {"method": "infogan", "dataset": "mnist"}
-_TO_THE_END: Test = lambda record: not (stops_early(record) or slower_discriminator(record))  # noqa: E731
-_SLOWLY: Test = lambda record: slower_discriminator(record) and not stops_early(record)  # noqa: E731
 _LITTLE_NOISE: Test = lambda record: _usual(record) and noise_variables(record) < NOISE[3]  # noqa: E731
 _MUCH_NOISE: Test = lambda record: _usual(record) and noise_variables(record) >= NOISE[3]  # noqa: E731
 
@@ -169,7 +147,7 @@ CLAIMS: tuple[Claim, ...] = (
         "Figure 24",
         "InfoGAN's discriminator degenerates on MNIST: in the end it takes every image for real.",
         "how far the discriminator's final accuracy lies from a half",
-        below(RIGHT_HALF_OF_THE_TIME, of_records(_FROM_HALF, _TO_THE_END), _ON_MNIST),
+        below(RIGHT_HALF_OF_THE_TIME, of_records(_FROM_HALF, to_the_end), _ON_MNIST),
         study=MNIST_STUDY,
         seeds=5,
     ),
@@ -179,7 +157,7 @@ CLAIMS: tuple[Claim, ...] = (
         "A smaller learning rate of InfoGAN's discriminator on MNIST delays its degeneration.",
         "part of the training after which the discriminator is right half of the time and stays so, with the smaller rate "
         "minus that with the usual one",
-        above(DELAYED, of_records(_DELAY, _TO_THE_END, _SLOWLY), _ON_MNIST, _ON_MNIST),
+        above(DELAYED, of_records(_DELAY, to_the_end, slowly_to_the_end), _ON_MNIST, _ON_MNIST),
         study=MNIST_STUDY,
         seeds=5,
     ),
@@ -188,7 +166,7 @@ CLAIMS: tuple[Claim, ...] = (
         "Appendix H",
         "A smaller learning rate of InfoGAN's discriminator on MNIST does not prevent its degeneration.",
         "how far the final accuracy of the discriminator with the smaller rate lies from a half",
-        below(RIGHT_HALF_OF_THE_TIME, of_records(_FROM_HALF, _SLOWLY), _ON_MNIST),
+        below(RIGHT_HALF_OF_THE_TIME, of_records(_FROM_HALF, slowly_to_the_end), _ON_MNIST),
         study=MNIST_STUDY,
         seeds=5,
     ),

@@ -8,7 +8,6 @@ disentanglement trade-off to β-VAE" is judged by the score and by the error of 
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 
 from hackle.claims.claim import Claim
@@ -16,27 +15,16 @@ from hackle.claims.forms import above, below, within
 from hackle.claims.measures import Number, best_difference, difference, trend
 from hackle.claims.view import Column, Data, Frame
 from hackle.papers.kim2018.claims import BETA, RECONSTRUCTION, SPRITES, claim, runs
+from hackle.papers.kim2018.records import LARGEST, discriminator_size, of_the_batch, records_of
 from hackle.papers.kim2018.rival_claims import ALIKE, of_records
 
 SIMILAR = 0.1
 """The largest relative difference of errors that are similar."""
-_LARGEST = (6, 1000)
 _STUDY = "kim2018-discriminators"
 
 
-def discriminator_size(record: str) -> tuple[int, int]:
-    """Hidden layers of FactorVAE's discriminator and their width, from its record as JSON.
-
-    >>> discriminator_size('{"method": {"discriminator_layers": 2, "discriminator_width": 300}}')
-    (2, 300)
-    """
-    found = [re.search(rf'"discriminator_{name}": ?(\d+)', record) for name in ("layers", "width")]
-    layers, width = (int(one[1]) if one else usual for one, usual in zip(found, _LARGEST, strict=True))
-    return layers, width
-
-
 def _largest(record: str) -> bool:
-    return discriminator_size(record) == _LARGEST
+    return discriminator_size(record) == LARGEST
 
 
 def _weights(size: tuple[int, int]) -> int:
@@ -46,13 +34,7 @@ def _weights(size: tuple[int, int]) -> int:
 
 
 def _sizes(data: Data, rows: Frame) -> Column:
-    records: Frame = data.view.tables.runs.drop_duplicates("run").set_index("run")["record"]
-    return records.loc[rows.index].map(lambda record: _weights(discriminator_size(record)))
-
-
-def _of_the_batch(record: str) -> bool:
-    """Whether a β-TCVAE's total correlation is estimated with z from the batch's own mixture."""
-    return re.search(r'"estimator": ?"minibatch-weighted"', record) is not None
+    return records_of(data.view.tables).loc[rows.index].map(lambda record: _weights(discriminator_size(record)))
 
 
 _FACTOR = runs("factor-vae", SPRITES, 35)
@@ -85,7 +67,7 @@ CLAIMS: tuple[Claim, ...] = (
         "Appendix D",
         "With the total correlation estimated from the batch, z from the batch's mixture, the best score is like β-VAE's.",
         "FactorVAE score of the best β-TCVAE minus that of the best β-VAE",
-        within(-ALIKE, ALIKE, of_records(best_difference("factor_vae"), None, _of_the_batch), BETA, _BATCH),
+        within(-ALIKE, ALIKE, of_records(best_difference("factor_vae"), None, of_the_batch), BETA, _BATCH),
         study="kim2018-objectives",
     ),
     claim(
@@ -94,7 +76,7 @@ CLAIMS: tuple[Claim, ...] = (
         "With the total correlation estimated from the batch, z from the batch's mixture, the error at the best score is like "
         "β-VAE's.",
         "relative difference of the reconstruction errors of best β-TCVAE and best β-VAE",
-        within(-SIMILAR, SIMILAR, of_records(RECONSTRUCTION, None, _of_the_batch), BETA, _BATCH),
+        within(-SIMILAR, SIMILAR, of_records(RECONSTRUCTION, None, of_the_batch), BETA, _BATCH),
         study="kim2018-objectives",
     ),
 )

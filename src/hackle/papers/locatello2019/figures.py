@@ -21,7 +21,7 @@ from hackle.claims.statistics import variance_shares
 from hackle.claims.view import View
 from hackle.figures import words
 from hackle.figures.chart import Axis, Comparison, Frame, Panel, no_summary
-from hackle.figures.exhibit import Exhibit
+from hackle.figures.exhibit import Exhibit, exhibits_of
 from hackle.figures.models import reconstructed
 from hackle.figures.panels import MEDIANS, Lacking, Panels, against_strength, heat, panels, scatter, score_axis, swarm
 from hackle.figures.selection import Runs, Selected, present, rank_correlation, select, spread
@@ -37,6 +37,8 @@ from hackle.papers.locatello2019.claims import (
 from hackle.papers.locatello2019.settings import DATASETS, STRENGTHS
 from hackle.papers.locatello2019.transfer import complete_scores, swept, transfer
 from hackle.store.tables import Tables
+
+exhibit = exhibits_of(PAPER, shared_y=False)
 
 
 def _runs(metrics: Sequence[str], *, methods: Sequence[str] = METHODS, **more: Any) -> Runs:
@@ -218,10 +220,6 @@ def _chosen_settings(chosen: Selected) -> Iterator[Panel | Comparison | str]:
     yield Comparison(what, *levels, n=datasets * seeds * settings)
 
 
-def _exhibit(number: str, title: str, caption: str, runs: Runs, rows: Any, **more: Any) -> Exhibit:
-    return Exhibit(PAPER, number, title, caption, runs, rows, **{"shared_y": False, **more})
-
-
 def _heats(rows: Sequence[str], columns: Sequence[str]) -> tuple[tuple[Panels]]:
     return ((panels(_agreement, rows, columns, each="dataset"),),)
 
@@ -238,16 +236,16 @@ _CAPACITY = "AnnealedVAE's is its final capacity: the larger, the less it regula
 
 def _total_correlations(number: int, title: str, caption: str, **more: Any) -> Exhibit:
     runs = _runs(("gaussian_tc",), **more)
-    return _exhibit(f"Figure {number}", title, caption, runs, _ON_WEIGHT, columns=4)
+    return exhibit(number, title, caption, runs, _ON_WEIGHT, columns=4)
 
 
 EXHIBITS = (
-    _exhibit(
-        "Figure 1",
+    exhibit(
+        1,
         "Reconstructions",
         "Images of each data set beside their reconstructions by one of its models.",
         _runs(()),
-        ((panels(reconstructed, each="dataset"),),),
+        panels(reconstructed, each="dataset"),
         reading="Odd columns are images, even columns their reconstructions by the first run whose weights were kept.",
         columns=4,
         weights=True,
@@ -265,19 +263,19 @@ EXHIBITS = (
         "Total correlation of a Gaussian fitted to the codes' means, against the method's weight.",
         methods=METHODS[:-1],
     ),
-    _exhibit(
-        "Figure 4",
+    exhibit(
+        4,
         "Means against samples",
         "Total correlation of means against that of samples, on a logarithmic scale.",
         _runs(("gaussian_tc",), change=_with_both),
-        ((_means_and_samples,),),
+        _means_and_samples,
         reported=_levels,
         reading="Dots are runs; above the dashed line the means are more correlated than the samples.",
         columns=4,
         shared_y=True,
     ),
-    _exhibit(
-        "Figure 5",
+    exhibit(
+        5,
         "Pairs of metrics on dSprites",
         "Each metric against each other, a dot for each run on dSprites.",
         _runs(METRICS, datasets=("dsprites",)),
@@ -287,8 +285,8 @@ EXHIBITS = (
         )[1:],
         reading="Dots are runs on dSprites.",
     ),
-    _exhibit(
-        "Figure 6",
+    exhibit(
+        6,
         "Agreement of metrics",
         "Rank correlation of the metrics over all runs of a data set.",
         _runs(METRICS),
@@ -296,24 +294,24 @@ EXHIBITS = (
         reading=_CELLS,
         columns=4,
     ),
-    _exhibit(
-        "Figure 7",
+    exhibit(
+        7,
         "Scores of each method",
         "The scores that each method attains with its weights, for each metric and data set.",
         _runs(METRICS, change=_medians),
         _grid(_by_method),
         reading=f"Dots are a method's weights, {_SETTINGS}",
     ),
-    _exhibit(
-        "Figure 8",
+    exhibit(
+        8,
         "Scores against the weight",
         "Scores against the method's weight, for each metric and data set.",
         _runs(METRICS),
-        (*_grid(_by_weight), (_noise,)),
+        (*_grid(_by_weight), _noise),
         reading=f"{MEDIANS} Weights of each method from the smallest (1) to the largest (6). {_CAPACITY}",
     ),
-    _exhibit(
-        "Figure 9",
+    exhibit(
+        9,
         "Scores without labels",
         "Rank correlation of the metrics with reconstruction error, KL, evidence bound and total correlation.",
         _runs((*METRICS, *_WITHOUT_LABELS[:-1]), change=_with_samples),
@@ -321,8 +319,8 @@ EXHIBITS = (
         reading=f"{_CELLS} TC is that of samples.",
         columns=4,
     ),
-    _exhibit(
-        "Figure 10",
+    exhibit(
+        10,
         "Agreement of data sets",
         "For each metric, rank correlation of the settings' scores between data sets.",
         _runs(METRICS, change=_medians),
@@ -330,16 +328,16 @@ EXHIBITS = (
         reading=f"Cells: Spearman's rank correlation over settings, {_SETTINGS}",
         columns=3,
     ),
-    _exhibit(
-        "Figure 11",
+    exhibit(
+        11,
         "From dSprites to other data sets",
         "Each setting's score on dSprites against its score elsewhere.",
         _runs(METRICS, change=_medians),
         _grid(_elsewhere, DATASETS[1:]),
         reading=f"Dots are settings, {_SETTINGS}",
     ),
-    _exhibit(
-        "Figure 12",
+    exhibit(
+        12,
         "Downstream accuracy",
         "Rank correlation of the metrics with the accuracy of classifiers trained on the codes.",
         _runs((*METRICS, *DOWNSTREAM)),
@@ -347,16 +345,16 @@ EXHIBITS = (
         reading=f"{_CELLS} LR: logistic regression, GBT: boosted trees, on so many labelled images.",
         columns=3,
     ),
-    _exhibit(
-        "Figure 13",
+    exhibit(
+        13,
         "Efficiency of logistic regression",
         "Statistical efficiency of logistic regression on the codes against each metric.",
         _runs((*METRICS, "efficiency_logistic_cv")),
         _grid(_efficiency("efficiency_logistic_cv")),
         reading=_EFFICIENCY,
     ),
-    _exhibit(
-        "Figure 14",
+    exhibit(
+        14,
         "Efficiency of boosted trees",
         "Statistical efficiency of boosted trees on the codes against each metric.",
         _runs((*METRICS, "efficiency_gbt")),
@@ -370,12 +368,12 @@ EXHIBITS = (
         representation="sampled",
     ),
     _total_correlations(16, "Total correlation of means, every method", f"As Figure 3, with AnnealedVAE. {_CAPACITY}"),
-    _exhibit(
+    exhibit(
         "Table 1",
         "Choosing by transfer",
         "How often a setting chosen by one metric, data set and seed is at least as good as a random one at another seed.",
         _runs(METRICS),
-        ((_chosen_settings,),),
+        _chosen_settings,
         reading="Per cent of comparisons in which the chosen setting is at least as good as a random one at another seed.",
     ),
 )

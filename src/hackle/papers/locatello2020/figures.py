@@ -11,7 +11,7 @@ from dataclasses import replace
 from hackle.core.design import as_column
 from hackle.core.regimes import Pairs
 from hackle.figures.chart import Panel
-from hackle.figures.exhibit import Exhibit
+from hackle.figures.exhibit import exhibits_of
 from hackle.figures.panels import MEANS, by_score, panels, swarm
 from hackle.figures.selection import Runs, Selected
 from hackle.papers.locatello2020.claims import PAPER
@@ -41,8 +41,7 @@ def _along_k(chosen: Selected) -> Iterator[Panel | str]:
 
 
 EXHIBITS = (
-    Exhibit(
-        PAPER,
+    exhibits_of(PAPER)(
         "Section 5",
         "Pairs of images and disentanglement",
         "Scores of Ada-GVAE, trained on pairs that differ in one factor, and of the β-VAE against β; and MIG of Ada-GVAE where "
@@ -55,7 +54,7 @@ EXHIBITS = (
             called=_CHANGED,
             subject={"method": "ada-gvae"},
         ),
-        ((_along_beta,), (_along_k,)),
+        (_along_beta, _along_k),
         reading=MEANS,
         columns=len(_SCORES),
         shared_y=False,

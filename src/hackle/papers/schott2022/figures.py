@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from hackle.core.design import as_column
 from hackle.core.regimes import Drawing
 from hackle.figures.chart import Panel
-from hackle.figures.exhibit import Exhibit
+from hackle.figures.exhibit import exhibits_of
 from hackle.figures.panels import panels, scatter
 from hackle.figures.selection import Runs, Selected
 from hackle.papers.locatello2020.settings import ONE
@@ -29,8 +29,7 @@ def _seen_and_not(chosen: Selected) -> Iterator[Panel | str]:
 
 
 EXHIBITS = (
-    Exhibit(
-        PAPER,
+    exhibits_of(PAPER)(
         "Section 5",
         "Combinations that training left out",
         "R² of a linear readout of the factors on combinations that training left out, against R² on those that it saw, by the "
@@ -44,7 +43,7 @@ EXHIBITS = (
             named=(("dataset", "method", "drawing"),),
             called=_RULES,
         ),
-        ((_seen_and_not,),),
+        _seen_and_not,
         reading="Dots are single runs; on the line, left-out combinations are read as well as seen ones. Where values "
         "are left out, the claims compare R² on these values alone.",
         columns=len(BETAS),

@@ -11,12 +11,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from hackle.figures.chart import Panel
-from hackle.figures.exhibit import Exhibit
+from hackle.figures.exhibit import Exhibit, exhibits_of
 from hackle.figures.models import traversals
 from hackle.figures.panels import informations, panels, scatter, swarm
 from hackle.figures.selection import Runs, Selected
 from hackle.papers.split_encoder.claims import PAPER, STRENGTHS
 
+exhibit = exhibits_of(PAPER)
 _TWO = ("vae", "factor-vae")
 _ENCODERS = ("convolutional", "split")
 
@@ -61,7 +62,7 @@ def _traversals(chosen: Selected) -> Iterator[Panel | str]:
 
 def _scores(number: int, title: str, caption: str, metric: str, dataset: str) -> Exhibit:
     """One score of each method with both encoders."""
-    return Exhibit(PAPER, f"Figure {number}", title, caption, _runs((metric,), dataset), ((_swarm(metric),),))
+    return exhibit(number, title, caption, _runs((metric,), dataset), _swarm(metric))
 
 
 _LOSSES = ("reconstruction", "kl")
@@ -74,8 +75,8 @@ def _against() -> tuple[Any, ...]:
 
 
 def _losses(number: int, title: str, caption: str, dataset: str) -> Exhibit:
-    return Exhibit(
-        *(PAPER, f"Figure {number}", title, caption),
+    return exhibit(
+        *(number, title, caption),
         _runs(_LOSSES, dataset),
         (_against(),),
         reading=_MARKS,
@@ -85,10 +86,10 @@ def _losses(number: int, title: str, caption: str, dataset: str) -> Exhibit:
 
 def _latents(number: int, title: str, caption: str, dataset: str) -> Exhibit:
     """The mutual information of the best run's latents with the factors, and its traversals if there are pictures."""
-    return Exhibit(
-        *(PAPER, f"Figure {number}", title, caption),
+    return exhibit(
+        *(number, title, caption),
         _runs(("mig",), dataset),
-        ((_knowledge,), (_traversals,)),
+        (_knowledge, _traversals),
         reading="Cells: mutual information of a latent (rows, most informative first) and a factor, in nats, for the run with "
         "the highest MIG of each kind. Traversals: of the same run, the latent with the highest KL to the prior (in nats) "
         "first.",
@@ -102,9 +103,8 @@ _VIOLATIONS = {
     "sharing encoder": {"architecture": "sharing", "correlation": 0.0},
 }
 EXHIBITS = (
-    Exhibit(
-        PAPER,
-        "Figure 2",
+    exhibit(
+        2,
         "Without conditional independence",
         "MIG on dSprites of the baseline, of correlated noise (σ = 0.9), and of an encoder in which latents share all "
         "parameters.",
@@ -114,8 +114,7 @@ EXHIBITS = (
             series=_VIOLATIONS,
             named=(("dataset", "method", "series"),),
         ),
-        ((_swarm("mig"),),),
-        tuple(f"{PAPER}.{kind}-{method}" for kind in ("noise", "sharing") for method in _TWO),
+        _swarm("mig"),
     ),
     _scores(
         3,
@@ -152,9 +151,8 @@ EXHIBITS = (
         "FactorVAE score on Cars3D.",
         *("factor_vae", "cars3d"),
     ),
-    Exhibit(
-        PAPER,
-        "Figure 11",
+    exhibit(
+        11,
         "Split encoder in β-VAE",
         "β-VAE on dSprites: MIG, and KL against reconstruction error.",
         _runs(("mig", *_LOSSES), "dsprites", ("beta-vae",)),

@@ -11,11 +11,11 @@ from hackle.claims import View
 from hackle.core.design import as_column
 from hackle.core.regimes import Drawing
 from hackle.figures.chart import Axis, Frame
-from hackle.figures.exhibit import Exhibit
+from hackle.figures.exhibit import exhibits_of
 from hackle.figures.panels import panels, swarm
 from hackle.figures.selection import Runs
 from hackle.papers.locatello2020.settings import ONE
-from hackle.papers.trauble2021.claims import ARRAY, CLAIMS, PAPER, excess
+from hackle.papers.trauble2021.claims import ARRAY, PAPER, excess
 from hackle.papers.trauble2021.settings import BETAS, CORRELATED, SIGMAS
 from hackle.store.tables import Tables
 
@@ -43,15 +43,14 @@ def _runs(dataset: str) -> Runs:
 
 
 EXHIBITS = (
-    Exhibit(
-        PAPER,
+    exhibits_of(PAPER)(
         "Section 4",
         "Entanglement of correlated factors",
         "How much more entangled two factors are than other pairs of factors, by their correlation in training: β-VAE, and "
         "Ada-GVAE on pairs of images.",
         tuple(map(_runs, CORRELATED)),
-        ((panels(swarm, "excess", "drawing", each="dataset", y=Axis("excess entanglement")),),),
-        tuple(claim.id for claim in CLAIMS),
+        panels(swarm, "excess", "drawing", each="dataset", y=Axis("excess entanglement")),
+        "weak-supervision-resolves",
         reading="The smaller σ, the stronger the correlation. Excess: mutual information at which the two factors share a "
         "latent, as a share of entropy, minus the median of the other pairs of factors.",
         shared_y=False,

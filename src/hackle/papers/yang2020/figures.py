@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from hackle.figures import words
-from hackle.figures.chart import Comparison, Frame, Panel, Series
-from hackle.figures.exhibit import Exhibit
+from hackle.figures.chart import Comparison, Frame, Panel
+from hackle.figures.exhibit import Exhibit, exhibits_of
 from hackle.figures.models import pair_map
 from hackle.figures.panels import Lacking, curves, panels, swarm
 from hackle.figures.selection import Runs, Selected
@@ -19,6 +19,7 @@ from hackle.papers.yang2020.claims import PAPER, STRENGTHS
 from hackle.papers.yang2020.settings import CORRELATIONS, DATASETS
 from hackle.store.tables import Tables, correlation_constant
 
+exhibit = exhibits_of(PAPER)
 _WEIGHTS = {method: tuple(strength.values()) for method, strength in STRENGTHS.items()}
 
 
@@ -35,15 +36,12 @@ def _of_both(chosen: Selected, title: str) -> Panel:
     return swarm(chosen, "mig", "method", title=title)
 
 
-def _mig(number: int, title: str, caption: str, latents: int) -> Exhibit:
-    return Exhibit(
-        *(PAPER, f"Figure {number}", title, caption),
+def _mig(number: int, title: str, caption: str, latents: int, *claims: str) -> Exhibit:
+    return exhibit(
+        *(number, title, caption),
         _runs(("mig",), latents, *DATASETS),
-        ((panels(_of_both, each="dataset"),),),
-        (
-            *(f"yang2020.mig-{method}-{latents}-{dataset}" for method in STRENGTHS for dataset in DATASETS),
-            *(f"yang2020.fall-grows-{method}" for method in ("factor-vae", "beta-tcvae") if latents == 20),
-        ),
+        panels(_of_both, each="dataset"),
+        *claims,
         reading=f"J = {latents} latents.",
     )
 
@@ -78,44 +76,38 @@ EXHIBITS = (
         "(σ = 0.9), with ten latents.",
         10,
     ),
-    Exhibit(
-        PAPER,
-        "Figure 2",
+    exhibit(
+        2,
         "What else correlated noise changes",
         "Reconstruction error, KL to the prior and total correlation of the same runs on dSprites.",
         _runs(_METRICS, 10, "dsprites", change=_without_constant),
         (tuple(panels(swarm, metric, "method", title=words.measure(metric).short) for metric in _METRICS),),
-        tuple(
-            f"yang2020.{name}"
-            for name in (
-                *("reconstruction-hardly-moves", "kl-hardly-moves", "tc-hardly-moves"),
-                *("tcvae-reconstruction", "tcvae-kl", "tcvae-tc", "tc-follows-kl"),
-            )
-        ),
+        "tc-follows-kl",
         reading="dSprites, J = 10. KL and total correlation are those of factorised posteriors, as in the paper.",
         shared_y=False,
     ),
-    Exhibit(
-        PAPER,
-        "Figure 3",
+    exhibit(
+        3,
         "InfoGAN's codes as digits",
         "Digits generated while two continuous codes of InfoGAN move, for both kinds of posterior.",
         _INFOGAN,
-        ((panels(pair_map, each="correlation", axes=("first code", "second code")),),),
+        panels(pair_map, each="correlation", axes=("first code", "second code")),
         reported=_seen,
         reading="Columns move the first code, rows the second, both from −2 to 2; the rest is fixed. In training codes "
         "were drawn from [−1, 1].",
         shared_y=False,
         weights=True,
     ),
-    Exhibit(
-        PAPER,
-        "Figure 4",
+    exhibit(
+        4,
         "InfoGAN's losses",
         "Losses of discriminator, generator and information term during training, for both kinds of posterior.",
         _INFOGAN,
-        ((panels(curves, _LOSSES, "loss (nats)", each="correlation"),),),
-        series=tuple(Series(name, index, index) for index, name in enumerate(_LOSSES.values())),
+        panels(curves, _LOSSES, "loss (nats)", each="correlation"),
+        series=tuple(_LOSSES.values()),
     ),
-    _mig(5, "Correlated noise with twenty latents", "As Figure 1, with twenty latents.", 20),
+    _mig(
+        *(5, "Correlated noise with twenty latents", "As Figure 1, with twenty latents.", 20),
+        *("fall-grows-factor-vae", "fall-grows-beta-tcvae"),
+    ),
 )
