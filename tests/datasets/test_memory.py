@@ -88,6 +88,12 @@ class Items(Dataset):
         return self.make(number)
 
 
+def test_a_list_of_tensors_is_read_like_the_tensor_of_them() -> None:
+    tensor = torch.arange(2 * 3 * 8 * 3, dtype=torch.uint8).view(2, 3, 8, 3)
+    assert hackle.from_arrays(list(tensor)).shape == hackle.from_arrays(tensor).shape == (8, 3, 3)
+    assert hackle.from_arrays(list(tensor.numpy())).shape == hackle.from_arrays(tensor.numpy()).shape == (3, 8, 3)
+
+
 def tensor_of(number: int) -> torch.Tensor:
     return torch.tensor(IMAGES[number]).permute(2, 0, 1) / 255
 

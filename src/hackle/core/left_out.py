@@ -60,6 +60,7 @@ class RegimeError(HackleError, ValueError):
     """A data regime that contradicts itself, or that a data set cannot serve."""
 
 
+@lru_cache(maxsize=16)
 def training_rows(grid: FactorGrid, left_out: str) -> Mask:
     """Which images training draws from, (n,) in the order of the flat index; its complement is what it leaves out.
 
@@ -71,11 +72,6 @@ def training_rows(grid: FactorGrid, left_out: str) -> Mask:
     >>> training_rows(grid, "shape=heart & x>=1").tolist()
     [True, True, True, True, False, False]
     """
-    return _trained(grid, left_out)
-
-
-@lru_cache(maxsize=16)
-def _trained(grid: FactorGrid, left_out: str) -> Mask:
     if not left_out:
         return _fixed(np.ones(len(grid), dtype=bool))
     name, *arguments = left_out.strip().split(":")

@@ -54,8 +54,8 @@ def contact_sheet(dataset: Dataset, *, seed: int = 0) -> Image.Image:
     return _lay_out(list(zip([label for label, _ in lines], np.split(images, ends[:-1]), strict=True)))
 
 
-def vary(grid: FactorGrid, factor: str | int, held: ArrayLike, columns: int = _COLUMNS) -> Rows:
-    """Rows in which one factor goes through its range, in at most `columns` steps, with the others held if possible.
+def vary(grid: FactorGrid, factor: str | int, held: ArrayLike) -> Rows:
+    """Rows in which one factor goes through its range, in at most ten steps, with the others held if possible.
 
     >>> from hackle.core.factors import Factor
     >>> vary(FactorGrid([Factor("a", 2), Factor("b", 3)]), "b", [1, 0]).tolist()
@@ -63,7 +63,7 @@ def vary(grid: FactorGrid, factor: str | int, held: ArrayLike, columns: int = _C
     """
     column = grid.column(factor)
     size = grid.sizes[column]
-    values = np.unique(np.linspace(0, size - 1, min(columns, size)).round().astype(np.int64))
+    values = np.unique(np.linspace(0, size - 1, min(_COLUMNS, size)).round().astype(np.int64))
     if grid.complete:
         rows = np.tile(np.asarray(held, dtype=np.int64), (len(values), 1))
         rows[:, column] = values

@@ -85,28 +85,14 @@ def from_arrays(
     >>> data.shape, data.factors.names, data.name.partition("@")[0]
     ((8, 8, 1), ('x', 'y'), 'dots')
     """
-    how = Reading(resize, pad, channels, value_range)
-    prefer: Channels = "first" if isinstance(images, torch.Tensor) else "last"
-    pictures = [as_array(image) for image in images] if isinstance(images, list | tuple) else as_array(images)
-    return named_by_contents(name, pictures, factors, names, kinds, how, in_doubt=prefer)
-
-
-def named_by_contents(
-    name: str,
-    images: Any,
-    factors: Any,
-    names: Sequence[str] | None,
-    kinds: Kinds | None,
-    how: Reading,
-    *,
-    in_doubt: Channels,
-) -> ArrayDataset:
-    """The data set of these images and factors, named by `name` and a hash of its contents."""
+    how, several = Reading(resize, pad, channels, value_range), isinstance(images, list | tuple)
     if not name or "@" in name:
         raise DataError(
             f"a data set's name is {name!r}; expected one without @, behind which a hash of its contents stands"
         )
-    pixels, said = as_bytes(name, images, how, in_doubt=in_doubt)
+    tensors = any(isinstance(image, torch.Tensor) for image in (images if several else [images]))
+    pictures = [as_array(image) for image in images] if several else as_array(images)
+    pixels, said = as_bytes(name, pictures, how, in_doubt="first" if tensors else "last")
     try:
         grid, left_out = _grid(name, factors, names, kinds, len(pixels))
     except FactorError as error:
@@ -136,28 +122,24 @@ def _grid(
     return own_grid(name, titles, told, list(columns.values()))
 
 
-def from_torch(
-    dataset: Any, *, resize: int | None = None, pad: int | None = None, name: str | None = None
-) -> ArrayDataset:
+def from_torch(dataset: Any, *, resize: int | None = None, pad: int | None = None) -> ArrayDataset:
     """A data set from a map-style PyTorch data set, whose items are each read once.
 
     An item is an image, a pair of an image and a label or factors, or a dictionary with `image`. A label is a number or
     a string; factors are several of them, in an array or a dictionary.
     """
-    name = name or type(dataset).__name__
+    name = type(dataset).__name__
     if isinstance(dataset, IterableDataset) or not hasattr(dataset, "__len__"):
         raise DataError(
             f"{name} has no length or cannot be indexed; expected a map-style data set, with __len__ and __getitem__"
         )
     if not len(dataset):
         raise DataError(f"{name} has no items; expected images")
-    images: list[NDArray] = []
+    images: list[NDArray | torch.Tensor] = []
     table: dict[str, list[Any]] = {}
-    tensors = False
     for number in progress(range(len(dataset)), f"reading {name}"):
         image, known = _split(name, number, dataset[number])
-        tensors = tensors or isinstance(image, torch.Tensor)
-        images.append(as_array(image))
+        images.append(image.detach().cpu() if isinstance(image, torch.Tensor) else as_array(image))
         facts = dict(_facts(name, number, known))
         if number and facts.keys() != table.keys():
             raise DataError(
@@ -167,8 +149,7 @@ def from_torch(
         for key, value in facts.items():
             table.setdefault(key, []).append(value)
     columns = {key: np.array(values) for key, values in table.items()}
-    order: Channels = "first" if tensors else "last"
-    return named_by_contents(name, images, columns, None, None, Reading(resize, pad), in_doubt=order)
+    return from_arrays(images, columns, name=name, resize=resize, pad=pad)
 
 
 def _split(name: str, number: int, item: Any) -> tuple[Any, Any]:

@@ -17,6 +17,9 @@ from hackle.core.factors import FactorGrid
 from hackle.core.randomness import Stream
 from hackle.core.types import Dataset, Images
 
+_CHUNK = 4096
+"""Images that are rendered at once."""
+
 
 class DataError(HackleError):
     """A data set that is missing, damaged or not in the expected format."""
@@ -94,10 +97,10 @@ def render_rows(images: Images, factors: FactorGrid, rows: ArrayLike, seed: int)
     return render_index(images, torch.from_numpy(factors.index(rows)), seed)
 
 
-def render_index(images: Images, index: Tensor, seed: int, chunk: int = 4096) -> NDArray[np.uint8]:
+def render_index(images: Images, index: Tensor, seed: int) -> NDArray[np.uint8]:
     """Images (n, h, w, c) on the CPU for flat indices (n,), a chunk at a time."""
     parts = [
         images(part[None], Stream.of([seed], step=number, purpose="render"))[0].numpy()
-        for number, part in enumerate(index.split(chunk))
+        for number, part in enumerate(index.split(_CHUNK))
     ]
     return np.concatenate(parts)
