@@ -45,7 +45,7 @@ def test_entries_say_what_is_here(tmp_path: Path) -> None:
 
 
 def test_entries_give_the_size_of_the_files() -> None:
-    sizes = {entry.name: entry.size for entry in inventory.entries()}
+    sizes = {entry.name: entry.download for entry in inventory.entries()}
     assert (sizes["shapes3d"], sizes["celeba"], sizes["cars3d"]) == ("268 MB", "1.5 GB", "size unknown")
     assert sizes["rooms3d"] == sizes["dsprites"] == "–"
     assert sizes["faces3d"] == "by hand"

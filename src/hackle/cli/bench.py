@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hackle.cli.words import run_one_of
+from hackle.cli.words import plain_table, run_one_of
 
 
 def main(words: list[str]) -> None:
@@ -30,7 +30,6 @@ def fleet_command(
         root: The folder of data sets.
     """
     from rich.console import Console
-    from rich.table import Table
 
     from hackle.bench import CASES, Case, compare, measure, together_or_apart
     from hackle.datasets import load
@@ -58,9 +57,7 @@ def fleet_command(
         )
         if methods is None:
             return
-    table = Table(box=None, header_style="bold")
-    for name in ("stack", "models", "model-steps/s", "× plain loop", "MiB per model"):
-        table.add_column(name, justify="left" if name == "stack" else "right")
+    table = plain_table("stack", "models", "model-steps/s", "× plain loop", "MiB per model")
     for case in cases:
         with console.status(f"{case} × {count}"):
             dataset = sprites if case.dataset == sprites.name else load(case.dataset, root)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from pathlib import Path
 
 from rich.console import Console
@@ -15,7 +16,7 @@ def main(words: list[str]) -> None:
     """`hackle data`: list, fetch, check and show data sets."""
     from hackle.datasets import find, load
     from hackle.datasets.contact_sheet import write_contact_sheet
-    from hackle.datasets.inventory import check, entries, fetch
+    from hackle.datasets.inventory import Entry, check, entries, fetch
 
     def list_command(root: Path | None = None) -> None:
         """Every data set with its size, factors, licence and whether it is here.
@@ -24,14 +25,7 @@ def main(words: list[str]) -> None:
             root: Where data sets lie.
         """
         found, console = entries(root), Console()
-        columns = {
-            "name": [entry.name for entry in found],
-            "images": [entry.images for entry in found],
-            "factors": [entry.factors for entry in found],
-            "licence": [entry.licence for entry in found],
-            "download": [entry.size for entry in found],
-            "here": [entry.here for entry in found],
-        }
+        columns = {each.name: [getattr(entry, each.name) for entry in found] for each in fields(Entry)}
         # Lines break between words, never in them.
         longest = {
             field: max(len(word) for cell in (field, *cells) for word in cell.split())

@@ -14,7 +14,7 @@ from tyro.conf import Positional, arg
 from hackle.cli.progress import told
 from hackle.cli.study_results import export_command, merge_command, repair_command
 from hackle.cli.study_select import select_command
-from hackle.cli.words import count, duration, plain_table, run_one_of, say
+from hackle.cli.words import count, duration, listed, plain_table, run_one_of, say
 from hackle.core.errors import HackleError
 from hackle.core.files import human_size
 from hackle.core.terminal import Terminal
@@ -43,10 +43,6 @@ def main(words: list[str]) -> None:
         "repair": repair_command,
     }
     run_one_of(commands, "study", USAGE, words)
-
-
-def _listed(words: str | None) -> list[str] | None:
-    return None if words is None else [word.strip() for word in words.split(",") if word.strip()]
 
 
 @dataclass(frozen=True)
@@ -89,8 +85,8 @@ class Selection:
         return {
             "seeds": self.seeds,
             "steps": self.steps,
-            "datasets": _listed(self.datasets),
-            "methods": _listed(self.methods),
+            "datasets": None if self.datasets is None else listed(self.datasets),
+            "methods": None if self.methods is None else listed(self.methods),
             "precision": automatic if self.precision == "auto" else self.precision,
             "points": self.points,
         }
@@ -215,7 +211,7 @@ def run_study_command(
 
     device = str(selection.target) if engine == "local" else selection.device
     study, runs = selection.of(name)
-    chosen = [protocol(one) for one in _listed(protocols) or study.protocols]
+    chosen = [protocol(one) for one in listed(protocols or "") or study.protocols]
     if fraction != 1.0:
         chosen = [one.smaller(fraction) for one in chosen]
     wanted = metrics or study.metrics

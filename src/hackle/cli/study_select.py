@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tyro.conf import Positional
 
 from hackle.cli.progress import told
-from hackle.cli.words import count, not_negative, plain_table, say, table_console, writable
+from hackle.cli.words import count, listed, not_negative, plain_table, say, table_console, writable
 from hackle.core.errors import HackleError
 
 if TYPE_CHECKING:
@@ -65,9 +65,9 @@ def select_command(
             tables,
             {name: rows for name, (rows, _) in grids.items()},
             kinds={name: kinds for name, (_, kinds) in grids.items()},
-            scores=_words(scores),
+            scores=listed(scores),
             labels=numbers,
-            label_metrics=_words(label_metrics),
+            label_metrics=listed(label_metrics),
             label_seed=label_seed,
             by_method=by_method,
             with_cka=cka,
@@ -110,13 +110,9 @@ def _print_choices(found: Selection, described: dict[str, str]) -> None:
         table_console().print(table)
 
 
-def _words(text: str) -> list[str]:
-    return [word.strip() for word in text.split(",") if word.strip()]
-
-
 def _whole_numbers(words: str) -> list[int]:
     """Numbers separated by commas, without zeros."""
-    given = _words(words)
+    given = listed(words)
     if wrong := [word for word in given if not word.isdigit()]:
         raise HackleError(f"--labels has {wrong[0]!r}; expected whole numbers separated by commas, such as 100,1000")
     return [int(word) for word in given if int(word)]

@@ -90,6 +90,11 @@ def not_negative(**numbers: int) -> None:
             raise HackleError(f"--{name} is {number}; expected a whole number, 0 or more")
 
 
+def listed(words: str) -> list[str]:
+    """What an option names, separated by commas."""
+    return [word.strip() for word in words.split(",") if word.strip()]
+
+
 def say(line: str, style: str = "") -> None:
     """Print a line as it is: no markup, no colours except the style's, not wrapped at the terminal's width."""
     Terminal().print(line, style=style, markup=False, highlight=False, soft_wrap=True)

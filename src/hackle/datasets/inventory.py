@@ -18,13 +18,13 @@ _WORST_FIRST: tuple[State, ...] = ("damaged", "missing", "unverified", "verified
 
 @dataclass(frozen=True)
 class Entry:
-    """One line of the list of data sets; `size` is that of the files to fetch, if any."""
+    """One line of the list of data sets; `download` is the size of the files to fetch, if any."""
 
     name: str
     images: str
     factors: str
     licence: str
-    size: str
+    download: str
     here: str
 
 
