@@ -9,15 +9,12 @@ from typing import Annotated, Any
 from tyro.conf import arg
 
 from hackle.cli.words import not_negative, writable
+from hackle.metrics.metric import METRICS
 
+_FAST, _SLOW = (", ".join(name for name, one in METRICS.items() if one.slow == slow) for slow in (False, True))
 _METRICS = (
-    'Names separated by commas; "all" is every metric that takes seconds: beta_vae, dci, dci_es, dcimig, explicitness, '
-    "factor_vae, gaussian_tc, infomec, irs, mcc, mig, mig_sup, modularity, neighbour_gap, sap, autoregressive, "
-    "generalisation, generalisation_reconstruction, interpretability, jemmig, kl, misjed, monte_carlo_tc, posterior_mig, "
-    "reconstruction, separability. Those that take minutes are class_codes, downstream_gbt, downstream_logistic_cv, "
-    "unfairness, batch_tc, entropy_information, grouped_information, grouped_interpretability, iwae, kl_split, "
-    "multivariate_information, ranked_misjed, sampled_interpretability, sampled_jemmig, true_tc, whole_iwae, whole_misjed, "
-    "whole_separability. Your own is path.py:function or module:function."
+    f'Names separated by commas; "all" is every metric that takes seconds: {_FAST}. Those that take minutes are {_SLOW}. Your '
+    "own is path.py:function or module:function."
 )
 
 
@@ -27,7 +24,7 @@ class ScoreOptions:
 
     metrics: Annotated[str, arg(help=_METRICS)] = "all"
     protocol: str = "locatello2019"
-    """locatello2019, disentanglement_lib, kim2018, do2020, yang2020, or quick for a rough look."""
+    """locatello2019, disentanglement_lib, kim2018, do2020, yang2020, or quick for a rough look: see `hackle parts protocol`."""
     seed: int = 0
     """Seed of the draws."""
     factor_bins: int | None = None
