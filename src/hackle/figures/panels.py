@@ -242,13 +242,7 @@ def curves(
 
 
 def over_protocols(
-    chosen: Selected,
-    metric: str,
-    pattern: str,
-    label: str,
-    *,
-    title: str = "",
-    one_model: bool = False,
+    chosen: Selected, metric: str, pattern: str, label: str, *, title: str = "", one_model: bool = False
 ) -> Panel:
     """A score against a setting of the metric that is part of the protocol's name, such as `do2020-bins-50`.
 

@@ -5,13 +5,7 @@ from hackle.pictures.captured import Captured, Response, importance, importance_
 from hackle.pictures.encoding import data_address, gif_bytes, png_bytes
 from hackle.pictures.gallery import Gallery, show
 from hackle.pictures.look import SPAN, Axis, Look, PictureError, axes_of
-from hackle.pictures.plots import (
-    captured_figure,
-    histograms,
-    overview,
-    responses_figure,
-    top_latents_figure,
-)
+from hackle.pictures.plots import captured_figure, histograms, overview, responses_figure, top_latents_figure
 from hackle.pictures.sentence import in_a_sentence
 from hackle.pictures.views import (
     animation,

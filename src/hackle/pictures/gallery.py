@@ -75,12 +75,7 @@ def views_of(look: Look, dataset: Dataset, *, seed: int = 0, image: int = 0) -> 
 
 @overload
 def show(
-    model: Model | str | Path,
-    dataset: AnyData | None = None,
-    folder: None = None,
-    *,
-    seed: int = 0,
-    image: int = 0,
+    model: Model | str | Path, dataset: AnyData | None = None, folder: None = None, *, seed: int = 0, image: int = 0
 ) -> Gallery: ...
 @overload
 def show(

@@ -7,8 +7,8 @@ correlation or another number of latents is set afterwards with `dataclasses.rep
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from hackle.core.errors import HackleError
@@ -25,13 +25,34 @@ class PresetError(HackleError):
 
 @dataclass(frozen=True)
 class Preset:
-    """`settings(method, dataset, strength)` is the run that a paper would train."""
+    """`settings(method, dataset, strength)` is the run that a paper would train, of the methods and on the data sets that it
+    covers, any if none are named; others: the data sets of methods that the paper trains on others."""
 
     name: str
     settings: Callable[[str, str, float | None], Run]
+    methods: Collection[str] = ()
+    datasets: Collection[str] = ()
+    others: Mapping[str, Collection[str]] = field(default_factory=dict)
 
     def __call__(self, method: str, dataset: str, strength: float | None = None) -> Run:
+        kind = f"data set for {method}" if self.others else "data set"
+        self._check("method", method, self.methods)
+        self._check(kind, dataset, self.others.get(method, self.datasets))
         return self.settings(method, dataset, strength)
+
+    def _check(self, kind: str, value: str, known: Collection[str]) -> None:
+        if known and value not in known:
+            raise PresetError(
+                f"the preset {self.name} has no {kind} {value!r}; it covers {', '.join(sorted(known))}. "
+                "For anything else, write the Run yourself or start from another preset"
+            )
+
+
+def preset_of(
+    name: str, methods: Collection[str], datasets: Collection[str], others: Mapping[str, Collection[str]] | None = None
+) -> Callable[[Callable[[str, str, float | None], Run]], Preset]:
+    """Turns a function into a paper's preset for the methods and data sets that the paper covers."""
+    return lambda settings: Preset(name, settings, methods, datasets, others or {})
 
 
 PRESETS: Parts[Preset] = Parts(
@@ -58,14 +79,6 @@ def method_at(name: str, strength: float | None = None, **fields: Any) -> Method
     if missing := [field for field in required if field not in fields and field not in swept]:
         raise PresetError(f"{name} has no default for {', '.join(missing)}; give each of its fields one")
     return cls(**{**fields, **swept})
-
-
-def check(preset: str, kind: str, value: str, known: Collection[str]) -> None:
-    if value not in known:
-        raise PresetError(
-            f"the preset {preset} has no {kind} {value!r}; it covers {', '.join(sorted(known))}. "
-            "For anything else, write the Run yourself or start from another preset"
-        )
 
 
 def either(strength: float | None, default: float | None) -> float | None:

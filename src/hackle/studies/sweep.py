@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -67,6 +67,11 @@ class Sweep:
     def run(self, method: str, dataset: str, strength: float | None = None) -> Run:
         """One run of the paper's preset, with seed 0."""
         return replace(preset(self.paper, method, self.role(dataset), strength), dataset=dataset)
+
+    def runs(self, dataset: str, weights: Mapping[str, Iterable[float | None]]) -> Iterator[Run]:
+        """The runs of each of these methods that is wanted at each of its weights."""
+        for method in filter(self.has, weights):
+            yield from (self.run(method, dataset, weight) for weight in weights[method])
 
     def every(self, settings: Iterable[Run]) -> list[Run]:
         """Each setting with every seed, and with the steps and precision requested; each record once."""

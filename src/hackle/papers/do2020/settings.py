@@ -8,7 +8,7 @@ from typing import Any
 
 from hackle.core.types import Adam, Run
 from hackle.nets import Convolutional
-from hackle.studies.presets import Preset, check, either, method_at
+from hackle.studies.presets import either, method_at, preset_of
 
 METHODS = ("factor-vae", "beta-vae", "adversarial-autoencoder")
 GAMMAS = (10, 20, 50, 100)
@@ -20,6 +20,7 @@ DATASETS = tuple(_TRAINING_IMAGES)
 _BATCH, _EPOCHS = 64, 300
 
 
+@preset_of("do2020", ("vae", *METHODS), _TRAINING_IMAGES)
 def settings(method: str, dataset: str, strength: float | None = None) -> Run:
     """Do & Tran 2020.
 
@@ -29,8 +30,6 @@ def settings(method: str, dataset: str, strength: float | None = None) -> Run:
     Epochs only count steps, their last, smaller batch too: batches are drawn with replacement. For CelebA they are those of the
     162,770 training images, while hackle trains on all 202,599 and crops them before resizing, where the paper only resizes.
     """
-    check("do2020", "method", method, ("vae", *METHODS))
-    check("do2020", "data set", dataset, _TRAINING_IMAGES)
     optimiser = Adam(learning_rate=1e-3, beta1=0.5, beta2=0.99)
     fields: dict[str, Any] = {}
     if method in ("factor-vae", "adversarial-autoencoder"):
@@ -49,6 +48,3 @@ def settings(method: str, dataset: str, strength: float | None = None) -> Run:
         latents=65 if dataset == "celeba" else 10,
         optimiser=optimiser,
     )
-
-
-PRESET = Preset("do2020", settings)

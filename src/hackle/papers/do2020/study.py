@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import product
 
 from hackle.core.types import Run
 from hackle.papers.do2020.protocols import BINS, SAMPLES
@@ -23,15 +24,12 @@ def do2020(sweep: Sweep) -> Iterator[Run]:
     `do2020-appendix` has what A.7, A.13 and A.18 add.
     """
     for dataset in sweep.data("dsprites"):
-        if sweep.has("factor-vae"):
-            yield from (sweep.run("factor-vae", dataset, gamma) for gamma in GAMMAS)
-        if sweep.has("beta-vae"):
-            yield from (sweep.run("beta-vae", dataset, beta) for beta in BETAS)
-            yield from (replace(sweep.run("beta-vae", dataset, 10), latents=latents) for latents in LATENTS)
-        if sweep.has("adversarial-autoencoder"):
-            yield sweep.run("adversarial-autoencoder", dataset)
+        yield from sweep.runs(dataset, {"factor-vae": GAMMAS, "beta-vae": BETAS})
+        for run, latents in product(sweep.runs(dataset, {"beta-vae": (10,)}), LATENTS):
+            yield replace(run, latents=latents)
+        yield from sweep.runs(dataset, {"adversarial-autoencoder": (None,)})
     for dataset in sweep.data("celeba"):
-        yield from (sweep.run(method, dataset) for method in METHODS if sweep.has(method))
+        yield from sweep.runs(dataset, dict.fromkeys(METHODS, (None,)))
 
 
 @swept("do2020", DATASETS, METHODS, seeds=4)
@@ -42,12 +40,11 @@ def do2020_appendix(sweep: Sweep) -> Iterator[Run]:
 
     Departures: those of the preset, and four runs of each, where the paper shows single ones or says "several".
     """
-    if sweep.has("beta-vae"):
-        yield from (sweep.run("beta-vae", dataset, 30) for dataset in sweep.data("dsprites"))
+    for dataset in sweep.data("dsprites"):
+        yield from sweep.runs(dataset, {"beta-vae": (30,)})
     for dataset in sweep.data("celeba"):
-        if sweep.has("adversarial-autoencoder"):
-            run = sweep.run("adversarial-autoencoder", dataset)
-            yield from (replace(run, latents=latents) for latents in (65, 100, 200))
+        for run, latents in product(sweep.runs(dataset, {"adversarial-autoencoder": (None,)}), (65, 100, 200)):
+            yield replace(run, latents=latents)
         if sweep.has("factor-vae"):
             for weight, latents in ((50, 3), (10, 3), (10, 65), (50, 65), (50, 100), (50, 200)):
                 yield replace(sweep.run("factor-vae", dataset, weight), latents=latents)

@@ -9,25 +9,9 @@ from typing import Any
 from hackle.core.parts import name_of
 from hackle.core.records import record_hash, with_fields
 from hackle.core.types import Run
-from hackle.papers.do2020.study import do2020
-from hackle.papers.hsu2023.study import hsu2023
-from hackle.papers.kim2018.study import (
-    BIGGER,
-    initialisation,
-    kim2018,
-    kim2018_mnist,
-    kim2018_sensitivity,
-    kim2018_training,
-)
-from hackle.papers.locatello2019.study import locatello2019
-from hackle.papers.locatello2020.study import locatello2020, locatello2020_k
-from hackle.papers.locatello2020_labels.study import locatello2020_labels
-from hackle.papers.schott2022.study import schott2022
-from hackle.papers.split_encoder.study import split_encoder
-from hackle.papers.trauble2021.study import trauble2021
-from hackle.papers.yang2020.study import yang2020
+from hackle.papers.kim2018.study import BIGGER, kim2018, kim2018_training
 from hackle.studies.presets import preset
-from hackle.studies.study import Study, StudyError
+from hackle.studies.study import STUDIES, Study, StudyError
 from hackle.studies.sweep import Precision
 
 STEPS = 100_000
@@ -54,31 +38,33 @@ def _long(**options: Any) -> list[Run]:
 
 @dataclass(frozen=True)
 class Part:
-    """Some runs of a study: the function that gives them, their data sets, and how many seeds and steps (None: the paper's)."""
+    """Some runs: those of a study, by its name, or of a function; their data sets, and how many seeds and steps (None: the
+    paper's)."""
 
-    runs: Callable[..., list[Run]]
+    study: str | Callable[..., list[Run]]
     datasets: tuple[str, ...] = ("dsprites",)
     seeds: int = 10
     steps: int | None = STEPS
 
+    def runs(self, **options: Any) -> list[Run]:
+        return (STUDIES[self.study].runs if isinstance(self.study, str) else self.study)(**options)
 
+
+_OF_FIVE_SEEDS = ("locatello2020", "locatello2020-k", "locatello2020-labels", "trauble2021", "schott2022", "hsu2023")
 PARTS = (
-    Part(locatello2019),
-    Part(yang2020),
-    Part(split_encoder),
-    Part(locatello2019, ("color-dsprites", "noisy-dsprites", "scream-dsprites", "rooms3d"), seeds=5),
-    Part(kim2018_training),
-    Part(kim2018_sensitivity, seeds=1),
+    Part("locatello2019"),
+    Part("yang2020"),
+    Part("split-encoder"),
+    Part("locatello2019", ("color-dsprites", "noisy-dsprites", "scream-dsprites", "rooms3d"), seeds=5),
+    Part("kim2018-training"),
+    Part("kim2018-sensitivity", seeds=1),
     Part(_gans),
     Part(_long, steps=None),
-    Part(do2020),
-    Part(yang2020, ("mnist",), steps=None),
-    Part(kim2018_mnist, ("mnist",), seeds=5, steps=None),
-    *(
-        Part(study, seeds=5)
-        for study in (locatello2020, locatello2020_k, locatello2020_labels, trauble2021, schott2022, hsu2023)
-    ),
-    Part(initialisation),
+    Part("do2020"),
+    Part("yang2020", ("mnist",), steps=None),
+    Part("kim2018-mnist", ("mnist",), seeds=5, steps=None),
+    *(Part(name, seeds=5) for name in _OF_FIVE_SEEDS),
+    Part("initialisation"),
 )
 
 

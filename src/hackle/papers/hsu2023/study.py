@@ -18,9 +18,7 @@ def hsu2023(sweep: Sweep) -> Iterator[Run]:
     Departures: those of the preset; the paper's other baselines, and its Falcor3D and Isaac3D, are not here.
     """
     for dataset in sweep.data():
-        yield from (sweep.run(method, dataset) for method in ("qlae", "wae-mmd") if sweep.has(method))
-        if sweep.has("beta-vae"):
-            yield from (sweep.run("beta-vae", dataset, beta) for beta in BETAS)
+        yield from sweep.runs(dataset, {"qlae": (None,), "wae-mmd": (None,), "beta-vae": BETAS})
 
 
 STUDY = Study("hsu2023", hsu2023, "Hsu et al. 2023: quantised latents (QLAE) beside β-VAE and WAE-MMD")

@@ -280,10 +280,7 @@ EXHIBITS = (
         runs_of(("reconstruction", "factor_vae"), *PAIR, dataset="shapes3d", called=SHAPES, stand_ins=STAND_IN),
         _TRADE_OFF,
         reported=_at_its_best(
-            {
-                "β-VAE": ("similar to FactorVAE's", "β = 24", 3570),
-                "FactorVAE": ("similar to β-VAE's", "γ = 36", 3515),
-            }
+            {"β-VAE": ("similar to FactorVAE's", "β = 24", 3570), "FactorVAE": ("similar to β-VAE's", "γ = 36", 3515)}
         ),
         reading=_MARKED_MEANS,
     ),

@@ -221,11 +221,7 @@ EXHIBITS = (
         study=_ON_MNIST,
     ),
     _codes(
-        25,
-        "InfoGAN's codes",
-        "Traversals of InfoGAN's codes on MNIST for five seeds.",
-        _digits(most=5),
-        each="seed",
+        25, "InfoGAN's codes", "Traversals of InfoGAN's codes on MNIST for five seeds.", _digits(most=5), each="seed"
     ),
     _noise(26, 10),
     _codes(27, "InfoGAN with three continuous codes", "As Figure 25, with three continuous codes.", _digits(codes=3)),

@@ -8,7 +8,7 @@ from typing import Any
 from hackle.core.types import Adam, Run
 from hackle.nets import Adversarial, Convolutional
 from hackle.objectives.infogan import GAN_OPTIMISER
-from hackle.studies.presets import Preset, check, either, method_at
+from hackle.studies.presets import either, method_at, preset_of
 
 
 @dataclass(frozen=True)
@@ -38,8 +38,11 @@ BOUNDS = {
 """The weights of which appendix E gives the importance-weighted bound on the log-likelihood, and that bound in nats."""
 BATCH_BETAS = (1, 5, 9)
 """The β at which Figure 18 shows the total correlation that a batch estimates."""
+_AUTOENCODERS = ("vae", "beta-vae", "factor-vae", "factor-vae-prior", "adversarial-autoencoder")
+_GANS = ("infogan", "infowgan-gp")
 
 
+@preset_of("kim2018", (*_AUTOENCODERS, *_GANS), _DATA, dict.fromkeys(_GANS, ("dsprites", "mnist")))
 def settings(method: str, dataset: str, strength: float | None = None) -> Run:
     """Kim & Mnih 2018.
 
@@ -49,11 +52,8 @@ def settings(method: str, dataset: str, strength: float | None = None) -> Run:
     InfoGANs: steps and batch size are not given; on MNIST 50,000 steps, on 2D Shapes as many as the others, batches of 64. λ is
     1 on MNIST (Figure 32) and on 2D Shapes 0.2, that of the best InfoWGAN-GP (Figure 9), which serves InfoGAN too.
     """
-    if method in ("infogan", "infowgan-gp"):
+    if method in _GANS:
         return _gan(method, dataset, strength)
-    methods = ("vae", "beta-vae", "factor-vae", "factor-vae-prior", "adversarial-autoencoder")
-    check("kim2018", "method", method, (*methods, "infogan", "infowgan-gp"))
-    check("kim2018", f"data set for {method}", dataset, _DATA)
     data = _DATA[dataset]
     fields: dict[str, Any] = {}
     default: float | None = None
@@ -72,7 +72,6 @@ def settings(method: str, dataset: str, strength: float | None = None) -> Run:
 
 
 def _gan(method: str, dataset: str, strength: float | None) -> Run:
-    check("kim2018", f"data set for {method}", dataset, ("dsprites", "mnist"))
     if dataset == "mnist":
         record = method_at(method, either(strength, 1.0), categories=(10,), noise=62)
         architecture = Adversarial(channels=(64, 128), hidden=1024, leaky_generator=False)
@@ -81,13 +80,5 @@ def _gan(method: str, dataset: str, strength: float | None) -> Run:
         record = method_at(method, either(strength, 0.2), categories=(3,), noise=5)
         architecture, latents, steps = Adversarial(), 4, 300_000
     return Run(
-        method=record,
-        architecture=architecture,
-        dataset=dataset,
-        steps=steps,
-        latents=latents,
-        optimiser=GAN_OPTIMISER,
+        method=record, architecture=architecture, dataset=dataset, steps=steps, latents=latents, optimiser=GAN_OPTIMISER
     )
-
-
-PRESET = Preset("kim2018", settings)

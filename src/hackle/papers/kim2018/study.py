@@ -46,14 +46,9 @@ def kim2018(sweep: Sweep) -> Iterator[Run]:
     """
     for dataset in sweep.data():
         shapes = sweep.role(dataset)
-        if sweep.has("beta-vae"):
-            yield from (sweep.run("beta-vae", dataset, beta) for beta in BETAS[shapes])
-        if sweep.has("factor-vae"):
-            yield from (sweep.run("factor-vae", dataset, gamma) for gamma in GAMMAS[shapes])
+        yield from sweep.runs(dataset, {"beta-vae": BETAS[shapes], "factor-vae": GAMMAS[shapes]})
     for dataset in sweep.data("dsprites"):
-        for method in ("factor-vae-prior", "adversarial-autoencoder"):
-            if sweep.has(method):
-                yield from (sweep.run(method, dataset, gamma) for gamma in GAMMAS["dsprites"])
+        yield from sweep.runs(dataset, dict.fromkeys(METHODS[2:4], GAMMAS["dsprites"]))
         if sweep.has("infowgan-gp"):
             yield from _grid(sweep.run("infowgan-gp", dataset))
 
@@ -82,9 +77,8 @@ def kim2018_training(sweep: Sweep) -> Iterator[Run]:
     them (`--methods infowgan-gp` is the rest of that study), and what reads one study's runs reads the other's.
     """
     for dataset in sweep.data():
-        for method in filter(sweep.has, METHODS[:4]):
-            weights = BETAS["dsprites"] if method == "beta-vae" else GAMMAS["dsprites"]
-            yield from (replace(sweep.run(method, dataset, weight), scored=POINTS) for weight in weights)
+        weights = {**dict.fromkeys(METHODS[:4], GAMMAS["dsprites"]), "beta-vae": BETAS["dsprites"]}
+        yield from (replace(run, scored=POINTS) for run in sweep.runs(dataset, weights))
 
 
 @swept("kim2018", ("dsprites",), METHODS[:2], seeds=5)
@@ -93,10 +87,7 @@ def kim2018_marginals(sweep: Sweep) -> Iterator[Run]:
     are shown beside the prior. How many models were looked at is not said: five of each.
     """
     for dataset in sweep.data():
-        if sweep.has("beta-vae"):
-            yield from (sweep.run("beta-vae", dataset, beta) for beta in (1, 4, 16, 64))
-        if sweep.has("factor-vae"):
-            yield from (sweep.run("factor-vae", dataset, gamma) for gamma in (10, 20, 40, 80))
+        yield from sweep.runs(dataset, {"beta-vae": (1, 4, 16, 64), "factor-vae": (10, 20, 40, 80)})
 
 
 @swept("kim2018", ("dsprites",), ("infogan", "infowgan-gp"), seeds=10)
@@ -171,10 +162,9 @@ def initialisation(sweep: Sweep) -> Iterator[Run]:
     hackle's, and with PyTorch's (docs/networks.md). Of no paper; the settings are Kim & Mnih's.
     """
     for dataset, how in product(sweep.data(), ("glorot", "torch")):
-        for method, weight in (("factor-vae", 35), ("factor-vae", 40), ("beta-vae", 4)):
-            if sweep.has(method):
-                run: Any = sweep.run(method, dataset, weight)
-                yield replace(run, architecture=replace(run.architecture, initialisation=how))
+        for run in sweep.runs(dataset, {"factor-vae": (35, 40), "beta-vae": (4,)}):
+            architecture: Any = run.architecture
+            yield replace(run, architecture=replace(architecture, initialisation=how))
 
 
 def _with(run: Any, **fields: Any) -> Run:

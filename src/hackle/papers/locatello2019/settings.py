@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hackle.core.types import Run
 from hackle.nets import Convolutional
-from hackle.studies.presets import Preset, check, either, method_at
+from hackle.studies.presets import either, method_at, preset_of
 
 STRENGTHS: dict[str, tuple[float, ...]] = {
     "beta-vae": (1, 2, 4, 6, 8, 16),
@@ -17,26 +17,17 @@ STRENGTHS: dict[str, tuple[float, ...]] = {
 """The six regularisation strengths of each method in Locatello et al. 2019, Table 3."""
 METHODS = tuple(STRENGTHS)
 
-DATASETS = (
-    *("dsprites", "color-dsprites", "noisy-dsprites", "scream-dsprites"),
-    *("smallnorb", "cars3d", "shapes3d"),
-)
+DATASETS = (*("dsprites", "color-dsprites", "noisy-dsprites", "scream-dsprites"), *("smallnorb", "cars3d", "shapes3d"))
 _MIDDLE = dict(zip(METHODS, (4, 30, 6, 5, 5, 25), strict=True))
 
 
+@preset_of("locatello2019", ("vae", *STRENGTHS), DATASETS)
 def settings(method: str, dataset: str, strength: float | None = None) -> Run:
     """Locatello et al. 2019. `strength` is one of `STRENGTHS[method]`; without it, one from the middle of that list.
 
     Training lasts 300,000 steps, the figure of the published study, which the paper's tables leave out. In that study's code
     FactorVAE's step counter advanced twice per update, so its 300,000 were half as many updates as here.
     """
-    check("locatello2019", "method", method, ("vae", *STRENGTHS))
-    check("locatello2019", "data set", dataset, DATASETS)
     return Run(
-        method=method_at(method, either(strength, _MIDDLE.get(method))),
-        architecture=Convolutional(),
-        dataset=dataset,
+        method=method_at(method, either(strength, _MIDDLE.get(method))), architecture=Convolutional(), dataset=dataset
     )
-
-
-PRESET = Preset("locatello2019", settings)

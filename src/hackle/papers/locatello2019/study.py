@@ -20,8 +20,7 @@ def locatello2019(sweep: Sweep) -> Iterator[Run]:
     capacity of AnnealedVAE grows over the same third of the training.
     """
     for dataset in sweep.data():
-        for method in filter(sweep.has, METHODS):
-            yield from (sweep.run(method, dataset, strength) for strength in STRENGTHS[method])
+        yield from sweep.runs(dataset, STRENGTHS)
 
 
 @swept("locatello2019", DATASETS, ("factor-vae",), seeds=10, usual=("dsprites",))
@@ -30,9 +29,9 @@ def locatello2019_table_4b(sweep: Sweep) -> Iterator[Run]:
     leaky ReLU" once. The published study used six, and so does `locatello2019`. dSprites and ten seeds, if none are named.
     """
     for dataset in sweep.data():
-        for strength in STRENGTHS["factor-vae"]:
-            run: Any = sweep.run("factor-vae", dataset, strength)
-            yield replace(run, method=replace(run.method, discriminator_layers=1))
+        for run in sweep.runs(dataset, {"factor-vae": STRENGTHS["factor-vae"]}):
+            method: Any = run.method
+            yield replace(run, method=replace(method, discriminator_layers=1))
 
 
 STUDY = Study(

@@ -8,7 +8,7 @@ from hackle.core.regimes import Pairs
 from hackle.core.types import Run
 from hackle.papers.locatello2019.settings import STRENGTHS as UNSUPERVISED
 from hackle.papers.locatello2019.settings import settings as unsupervised_settings
-from hackle.studies.presets import Preset, check, either, method_at
+from hackle.studies.presets import either, method_at, preset_of
 
 WEAK = ("ada-gvae", "ada-ml-vae")
 STRENGTHS = {**dict.fromkeys(WEAK, UNSUPERVISED["beta-vae"]), **UNSUPERVISED}
@@ -22,19 +22,15 @@ ONE = Pairs("resample", changed=1)
 """Pairs in which one factor is redrawn."""
 
 
+@preset_of("locatello2020", METHODS, DATASETS)
 def settings(method: str, dataset: str, strength: float | None = None) -> Run:
     """Locatello et al. 2020: the settings of the unsupervised study, with 64 pairs to a batch, in which one factor is redrawn.
 
     β of Ada-GVAE and Ada-ML-VAE is 1 unless given. Steps and the list of β are those of the unsupervised study; the paper's own
     are not verified.
     """
-    check("locatello2020", "method", method, METHODS)
-    check("locatello2020", "data set", dataset, DATASETS)
     # The unsupervised study has no MPI3D, which it would train like any other set.
     usual = unsupervised_settings("beta-vae" if method in WEAK else method, "dsprites", strength)
     if method in WEAK:
         usual = replace(usual, method=method_at(method, either(strength, 1)), pairs=ONE)
     return replace(usual, dataset=dataset)
-
-
-PRESET = Preset("locatello2020", settings)

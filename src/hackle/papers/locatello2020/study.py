@@ -21,8 +21,7 @@ def locatello2020(sweep: Sweep) -> Iterator[Run]:
     Departures: steps, β and the number of seeds are not verified; those of the unsupervised study serve, with five seeds.
     """
     for dataset in sweep.data():
-        for method in filter(sweep.has, METHODS):
-            yield from (sweep.run(method, dataset, strength) for strength in STRENGTHS[method])
+        yield from sweep.runs(dataset, STRENGTHS)
 
 
 @swept("locatello2020", DATASETS, ("ada-gvae",), seeds=5)
@@ -37,13 +36,7 @@ def locatello2020_k(sweep: Sweep) -> Iterator[Run]:
         yield from (replace(run, pairs=Pairs("resample", changed=changed)) for changed in (1, 2, most, 0))
 
 
-STUDY = Study(
-    "locatello2020",
-    locatello2020,
-    "Locatello et al. 2020: Ada-GVAE and Ada-ML-VAE from pairs, beside β-VAE",
-)
+STUDY = Study("locatello2020", locatello2020, "Locatello et al. 2020: Ada-GVAE and Ada-ML-VAE from pairs, beside β-VAE")
 K_STUDY = Study(
-    "locatello2020-k",
-    locatello2020_k,
-    "Locatello et al. 2020: Ada-GVAE where more factors of a pair change",
+    "locatello2020-k", locatello2020_k, "Locatello et al. 2020: Ada-GVAE where more factors of a pair change"
 )

@@ -26,8 +26,7 @@ def locatello2020_labels(sweep: Sweep) -> Iterator[Run]:
             for beta, weight, images in product(BETAS, WEIGHTS, IMAGES):
                 run: Any = sweep.run("s2-beta-vae", dataset, beta)
                 yield replace(run, method=replace(run.method, gamma_sup=weight), labels=Labels(images))
-        if sweep.has("beta-vae"):
-            yield from (sweep.run("beta-vae", dataset, beta) for beta in BETAS)
+        yield from sweep.runs(dataset, {"beta-vae": BETAS})
 
 
 STUDY = Study(

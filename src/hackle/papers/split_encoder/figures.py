@@ -75,13 +75,7 @@ def _against() -> tuple[Any, ...]:
 
 
 def _losses(number: int, title: str, caption: str, dataset: str) -> Exhibit:
-    return exhibit(
-        *(number, title, caption),
-        _runs(_LOSSES, dataset),
-        (_against(),),
-        reading=_MARKS,
-        shared_y=False,
-    )
+    return exhibit(*(number, title, caption), _runs(_LOSSES, dataset), (_against(),), reading=_MARKS, shared_y=False)
 
 
 def _latents(number: int, title: str, caption: str, dataset: str) -> Exhibit:
@@ -145,12 +139,7 @@ EXHIBITS = (
         "FactorVAE score on dSprites with the convolutional and the split encoder.",
         *("factor_vae", "dsprites"),
     ),
-    _scores(
-        10,
-        "Split encoder and FactorVAE score on Cars3D",
-        "FactorVAE score on Cars3D.",
-        *("factor_vae", "cars3d"),
-    ),
+    _scores(10, "Split encoder and FactorVAE score on Cars3D", "FactorVAE score on Cars3D.", *("factor_vae", "cars3d")),
     exhibit(
         11,
         "Split encoder in β-VAE",

@@ -7,7 +7,7 @@ from dataclasses import replace
 from hackle.core.types import Run
 from hackle.papers.kim2018.settings import settings as kim_settings
 from hackle.papers.locatello2019.settings import settings as locatello_settings
-from hackle.studies.presets import Preset, check, either, method_at
+from hackle.studies.presets import either, method_at, preset_of
 
 WEIGHTS: dict[str, float | None] = {"vae": None, "factor-vae": 35.0, "beta-tcvae": 6.0}
 """Of each autoencoder."""
@@ -17,6 +17,7 @@ CORRELATIONS = (0.0, 0.9)
 LATENTS = (10, 20)
 
 
+@preset_of("yang2020", METHODS, DATASETS, {"infogan": GAN_DATASETS})
 def settings(method: str, dataset: str, strength: float | None = None) -> Run:
     """Yang et al. 2020: the settings of Locatello et al. with γ = 35 and β = 6; InfoGAN on MNIST with λ = 0.1.
 
@@ -25,14 +26,8 @@ def settings(method: str, dataset: str, strength: float | None = None) -> Run:
     beyond "2 factors"; they are Kim & Mnih's, with two continuous codes. λ weighs the categorical code's information, too.
     """
     if method == "infogan":
-        check("yang2020", "data set for infogan", dataset, GAN_DATASETS)
         return kim_settings("infogan", "mnist", either(strength, 0.1))
-    check("yang2020", "method", method, METHODS)
-    check("yang2020", f"data set for {method}", dataset, DATASETS)
     fields = {"density": "factorised"} if method == "beta-tcvae" else {}
     return replace(
         locatello_settings(method, dataset), method=method_at(method, either(strength, WEIGHTS[method]), **fields)
     )
-
-
-PRESET = Preset("yang2020", settings)
