@@ -22,7 +22,7 @@ def planes(images: Tensor) -> Tensor:
     return images.permute(0, 3, 1, 2)
 
 
-SHAPES = [(1, 2, 1, 1), (3, 4, 1, 5), (2, 8, 3, 4), (5, 14, 3, 2)]
+SHAPES = [(1, 2, 1, 1), (3, 4, 1, 5), (2, 8, 3, 4), (5, 14, 3, 2), (2, 4, 6, 3)]
 
 
 @pytest.mark.parametrize(("batch", "side", "inputs", "outputs"), SHAPES)

@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.func import grad, vmap
 
-from hackle.kernels import down, taps, tower, up
+from hackle.kernels import down, down_layer, taps, tower, up, up_layer
 
 SLOPE, LAST = 0.2, 0.3
 PLANS = [
@@ -121,6 +121,14 @@ def apply(upward: bool, x: Tensor, *parameters: Tensor) -> Tensor:
     return tower(x, pairs, upward=upward, slope=SLOPE, last_slope=LAST)
 
 
+def by_layers(upward: bool, x: Tensor, *parameters: Tensor) -> Tensor:
+    """The layers one by one, each an operator that is differentiated twice in its own test."""
+    half, layer = len(parameters) // 2, up_layer if upward else down_layer
+    for number, (weight, bias) in enumerate(zip(parameters[:half], parameters[half:], strict=True), 1):
+        x = layer(x, weight, bias, LAST if number == half else SLOPE)
+    return x
+
+
 def penalty(upward: bool, x: Tensor, *parameters: Tensor) -> Tensor:
     """A function of the gradient in the images, whose own start depends on the parameters."""
     gradient = grad(lambda images: apply(upward, images, *parameters).square().sum())(x)
@@ -138,6 +146,32 @@ def derivatives(function: Callable[..., Tensor], given: list[Tensor], wanted: sl
 def close(found: list[Tensor], expected: list[Tensor]) -> None:
     for a, b in zip(found, expected, strict=True):
         torch.testing.assert_close(a, b, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize(("upward", "plan"), PLANS)
+@pytest.mark.parametrize("wanted", [slice(0, None), slice(1, None), slice(0, 1)])
+def test_off_cuda_values_and_gradients_are_those_of_the_layers(
+    upward: bool, plan: tuple[int, ...], wanted: slice
+) -> None:
+    given = arguments(upward, plan)
+    expected = derivatives(vmap(partial(by_layers, upward)), given, wanted)
+    close(derivatives(vmap(partial(apply, upward)), given, wanted), expected)
+    first = [value[:1] for value in given]
+    expected = derivatives(lambda *one: by_layers(upward, *(value[0] for value in one)), first, wanted)
+    close(derivatives(lambda *one: apply(upward, *(value[0] for value in one)), first, wanted), expected)
+
+
+@pytest.mark.parametrize(("upward", "plan"), [(False, (2, 3, 4)), (True, (4, 3, 2))])
+def test_off_cuda_gradients_can_be_differentiated_again(upward: bool, plan: tuple[int, ...]) -> None:
+    given = [value[0] for value in arguments(upward, plan)]
+
+    def twice(function: Any) -> list[Tensor]:
+        leaves = [value.clone().requires_grad_() for value in given]
+        found = torch.autograd.grad(function(upward, *leaves).square().sum(), leaves, create_graph=True)
+        total = torch.stack([value.square().sum() for value in found]).sum()
+        return list(torch.autograd.grad(total, leaves, materialize_grads=True))
+
+    close(twice(apply), twice(by_layers))
 
 
 @pytest.mark.parametrize(("upward", "plan"), PLANS)

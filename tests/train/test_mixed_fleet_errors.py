@@ -11,6 +11,7 @@ from hackle.core.types import Losses, Nets, Phase, Run, Step
 from hackle.objectives import VAE, BetaTCVAE
 from hackle.objectives.vae import Autoencoder, Evidence, evidence, evidence_phase
 from hackle.train.errors import MethodError
+from hackle.train.gradients import Gradients
 from train.test_fleet import small_run, trained
 from train.test_mixed_fleets import Near, mixed_runs
 
@@ -52,9 +53,18 @@ class Wrong(Autoencoder):
     ],
 )
 @pytest.mark.parametrize("beside", [[], [VAE(), BetaTCVAE()]], ids=["alone", "beside others"])
+@pytest.mark.parametrize("together", [False, True], ids=["in turn", "together"])
 def test_an_error_names_the_method_whose_loss_it_is(
-    loss: str, words: str, line: str, beside: list[Any], squares: Any
+    loss: str,
+    words: str,
+    line: str,
+    beside: list[Any],
+    together: bool,
+    squares: Any,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    if together:
+        monkeypatch.setattr(Gradients, "_in_turn", Gradients._together)
     runs = mixed_runs([*beside, Wrong(loss), *beside])
     with pytest.raises(MethodError) as raised:
         trained(runs, squares)

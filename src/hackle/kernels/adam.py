@@ -1,8 +1,8 @@
 """Adam for a stack of models: one row of parameters for each, with its own settings (Kingma & Ba 2015, algorithm 1),
 and its variant AdamW, in which weights also decay (Loshchilov & Hutter 2019): w ← w − η (Adam's step + λ w).
 
-On CUDA a Triton kernel reads gradient, weights and moments once and writes them once; elsewhere PyTorch's operations do the
-same. Gradients come parameter by parameter, as they were computed, each in its own dtype. Where networks compute with
+On CUDA a Triton kernel reads gradient, weights and moments once and writes them once; elsewhere PyTorch's fused Adam does,
+model by model. Gradients come parameter by parameter, as they were computed, each in its own dtype. Where networks compute with
 rounded weights, the same pass writes these. A row that is not alive keeps its weights.
 """
 
@@ -11,18 +11,13 @@ rounded weights, the same pass writes these. A row that is not alive keeps its w
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from hackle.core.triton_shim import jit, launch, libdevice, on_triton, tl, triton
-
-_BLOCK = 2**18
-"""Numbers that are updated at once off CUDA; gradient, weights and moments of so many fit into a core's cache."""
-_GAP = 16
-"""Parameters that follow each other have fewer columns than this between them, which hold zeros."""
 
 
 class Rows(NamedTuple):
@@ -94,7 +89,7 @@ def _settings_kernel(learning_rates, betas1, betas2, epsilons, alive, updates, p
 
 def adam_step(
     rows: Rows,
-    gradients: Sequence[tuple[int, Tensor]],
+    gradients: Sequence[tuple[int, Tensor | Sequence[Tensor]]],
     updates: Tensor,
     settings: Any,
     alive: Tensor,
@@ -103,7 +98,8 @@ def adam_step(
     limited: bool = False,
     decayed: Collection[int] = (),
 ) -> None:
-    """Update weights and moments in place. Each gradient (m, …) comes with the column at which its parameter starts.
+    """Update weights and moments in place. Each gradient, (m, …) or off CUDA also one tensor for each model,
+    comes with the column at which its parameter starts.
 
     `settings` has the fields of `Adam` as (m, 1) tensors; `updates` already counts this one; `alive` is (m, 1).
     `factors` (m, 1), if given, multiply each model's gradient. `limited`: the numbers of the gradient are then clipped
@@ -112,61 +108,37 @@ def adam_step(
     limits = torch.where(settings.clip_value > 0, settings.clip_value, torch.inf) if limited else None
     kept = 1 - settings.learning_rate * settings.weight_decay * alive if decayed else None
     if on_triton(rows.weights):
-        _update(rows, gradients, _packed(settings, updates, alive), factors, limits, kept, decayed)
+        stacks = [(start, gradient) for start, gradient in gradients if isinstance(gradient, Tensor)]
+        _update(rows, stacks, _packed(settings, updates, alive), factors, limits, kept, decayed)
         return
-    correction1 = 1 - settings.beta1**updates
-    correction2 = 1 - settings.beta2**updates
-    rate = settings.learning_rate * alive / correction1
-    share1, share2 = 1 - settings.beta1, 1 - settings.beta2
-    frozen = not bool(alive.all())
-    for offset, gradient, decays in _blocks(gradients, decayed):
-        if factors is not None:
-            gradient = factors * gradient
-        if frozen:
-            gradient = torch.where(alive, gradient, 0.0)
-        if limits is not None:
-            gradient = gradient.clamp(-limits, limits)
-        columns = slice(offset, offset + gradient.shape[1])
-        weights, first, second = (values[:, columns] for values in rows[:3])
-        first.lerp_(gradient, share1.expand_as(first))
-        second.lerp_(gradient.square(), share2.expand_as(second))
-        if kept is not None and decays:
-            weights.mul_(kept)
-        weights.sub_((rate * first).div_(second.div(correction2).sqrt_().add_(settings.epsilon)))
-        if rows.rounded is not None:
-            rows.rounded[:, columns] = weights
-
-
-def _blocks(gradients: Sequence[tuple[int, Tensor]], decayed: Collection[int]) -> Iterator[tuple[int, Tensor, bool]]:
-    """The gradients (m, columns) in float32, each with its first column and whether its weights decay.
-
-    Every piece has about `_BLOCK` numbers, so that it stays in the processor's cache from the first operation on it to
-    the last: large gradients are cut, small ones that follow each other joined, with zeros in the gaps between them.
-    """
-    waiting: list[tuple[int, Tensor]] = []
-
-    def joined() -> Iterator[tuple[int, Tensor, bool]]:
-        if waiting:
-            (start, _), (last, final) = waiting[0], waiting[-1]
-            together = torch.zeros(len(final), last + final.shape[1] - start, device=final.device)
-            for offset, values in waiting:
-                together[:, offset - start : offset - start + values.shape[1]] = values
-            waiting.clear()
-            yield start, together, False
-
-    for offset, gradient in gradients:
-        values = gradient.flatten(1)
-        most = max(1, _BLOCK // len(values))
-        if values.shape[1] < most and offset not in decayed:
-            apart = waiting and offset - waiting[-1][0] - waiting[-1][1].shape[1] >= _GAP
-            if apart or (waiting and offset + values.shape[1] - waiting[0][0] > most):
-                yield from joined()
-            waiting.append((offset, values))
+    count = updates.to(torch.float32)
+    own = (settings.learning_rate, settings.beta1, settings.beta2, settings.epsilon, alive)
+    for model, (rate, beta1, beta2, epsilon, going) in enumerate(
+        zip(*(value.flatten().tolist() for value in own), strict=True)
+    ):
+        if not going:
             continue
-        yield from joined()
-        for start in range(0, values.shape[1], most):
-            yield offset + start, values[:, start : start + most].to(torch.float32), offset in decayed
-    yield from joined()
+        given = [_ready(gradient[model], rows.weights.dtype, model, factors, limits) for _, gradient in gradients]
+        columns = [slice(start, start + len(values)) for (start, _), values in zip(gradients, given, strict=True)]
+        weights, first, second = ([values[model, each] for each in columns] for values in rows[:3])
+        if kept is not None:
+            for (start, _), values in zip(gradients, weights, strict=True):
+                if start in decayed:
+                    values *= kept[model]
+        torch.ops.aten._fused_adam_(
+            weights, given, first, second, [], [count] * len(given),
+            lr=rate, beta1=beta1, beta2=beta2, weight_decay=0.0, eps=epsilon, amsgrad=False, maximize=False,
+        )  # fmt: skip
+        if rows.rounded is not None:
+            rows.rounded[model] = rows.weights[model]
+
+
+def _ready(gradient: Tensor, dtype: torch.dtype, model: int, factors: Tensor | None, limits: Tensor | None) -> Tensor:
+    """One model's gradient as a row of numbers, scaled and clipped."""
+    values = gradient.reshape(-1).to(dtype)
+    if factors is not None:
+        values = values * factors[model]
+    return values if limits is None else values.clamp(-limits[model], limits[model])
 
 
 def _packed(settings: Any, updates: Tensor, alive: Tensor) -> Tensor:

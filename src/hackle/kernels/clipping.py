@@ -33,22 +33,26 @@ def _squares_kernel(gradient, parts, width, start, count, BLOCK: tl.constexpr):
     tl.store(parts + model * count + start + block, tl.sum(g * g, 0))
 
 
-def clip_factors(gradients: Sequence[Tensor], norms: Tensor) -> Tensor:
-    """The factors (m, 1) that bring each model's gradients (m, …) to at most its given norm.
+def clip_factors(gradients: Sequence[Tensor | Sequence[Tensor]], norms: Tensor) -> Tensor:
+    """The factors (m, 1) that bring each model's gradients, (m, …) or one tensor for each model, to at most its given norm.
 
     Where the norm is 0, the factor is 1.
     """
-    squares = _squares(gradients) if all(map(on_triton, gradients)) else _squares_by_pytorch(gradients)
+    stacks = [gradient for gradient in gradients if isinstance(gradient, Tensor) and on_triton(gradient)]
+    squares = _squares(stacks) if len(stacks) == len(gradients) else _squares_by_pytorch(gradients)
     factors = (norms / (squares.sqrt() + 1e-6)).clamp(max=1)
     return torch.where(norms > 0, factors, torch.ones_like(factors))
 
 
-def _squares_by_pytorch(gradients: Sequence[Tensor]) -> Tensor:
-    sums = [
-        gradient.flatten(1).to(torch.promote_types(gradient.dtype, torch.float32)).square().sum(1, keepdim=True)
-        for gradient in gradients
-    ]
-    return torch.stack(sums).sum(0)
+def _squares_by_pytorch(gradients: Sequence[Tensor | Sequence[Tensor]]) -> Tensor:
+    """Model by model, so that each one's sum is the same alone and in any stack."""
+    return torch.stack(
+        [torch.stack([_square(own) for own in of_model]).sum(0) for of_model in zip(*gradients, strict=True)]
+    )
+
+
+def _square(gradient: Tensor) -> Tensor:
+    return gradient.flatten().to(torch.promote_types(gradient.dtype, torch.float32)).square().sum(0, keepdim=True)
 
 
 def _squares(gradients: Sequence[Tensor]) -> Tensor:

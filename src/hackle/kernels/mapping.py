@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from types import SimpleNamespace
 from typing import Any
 
 import torch
@@ -19,13 +20,21 @@ def stacked(size: int, dims: tuple[int | None, ...], arguments: tuple[Any, ...])
     return given
 
 
+class _Positional(inspect.Signature):
+    """Arguments as they are given, without names and defaults."""
+
+    def bind(self, *args: Any, **kwargs: Any) -> Any:
+        return SimpleNamespace(args=args, kwargs=kwargs, apply_defaults=lambda: None)
+
+
 class Stackable(torch.autograd.Function):
-    """An operator on the tensors of one model or of a stack. By default its inputs are saved for the gradient."""
+    """An operator on the tensors of one model or of a stack, all of whose arguments are given by position. By default its
+    inputs are saved for the gradient."""
 
     def __init_subclass__(cls) -> None:
-        """PyTorch asks for the signature of `forward` at every call; here it is worked out once."""
+        """PyTorch binds the arguments of `forward` to its names at every call, which takes longer than a small operator."""
         super().__init_subclass__()
-        cls.forward.__signature__ = inspect.signature(cls.forward)  # type: ignore[attr-defined]
+        cls.forward.__signature__ = _Positional()  # type: ignore[attr-defined]
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:

@@ -1,5 +1,5 @@
 """Convolution layers in a row. On CUDA, bias, leaky ReLU and its derivative are part of the kernels, which saves most
-of the memory traffic; elsewhere the layers run one after another.
+of the memory traffic; elsewhere `hackle.kernels.host_tower` does the same by PyTorch.
 
 Written for the downward tower, with values x₀ … x_L, weights w_l and gates a_l, 1 or the slope by the sign of x_l:
 
@@ -25,7 +25,8 @@ from torch.autograd.function import once_differentiable
 from hackle.core.triton_shim import on_triton
 from hackle.kernels import triton_convolution
 from hackle.kernels.branch import Branch
-from hackle.kernels.convolution import down_layer, through_leaky, up_layer
+from hackle.kernels.convolution import through_leaky
+from hackle.kernels.host_tower import HostTower
 from hackle.kernels.mapping import Stackable
 
 
@@ -201,10 +202,7 @@ def tower(
 ) -> Tensor:
     """Layers in a row, each a weight and a bias: `down_layer`s, or upward `up_layer`s. The last has its own slope."""
     slopes = (slope,) * (len(parameters) - 1) + (last_slope,)
+    weights, biases = zip(*parameters, strict=True)
     if on_triton(x):
-        weights, biases = zip(*parameters, strict=True)
         return _Tower.apply(_Kind(upward, slopes), x, *weights, *biases)[len(parameters) - 1]  # type: ignore[index]
-    layer = up_layer if upward else down_layer
-    for (weight, bias), bend in zip(parameters, slopes, strict=True):
-        x = layer(x, weight, bias, bend)
-    return x
+    return HostTower.apply(upward, slopes, x, *weights, *biases)[-1]  # type: ignore[index]

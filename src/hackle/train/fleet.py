@@ -14,27 +14,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.func import functional_call, vmap
+from torch.func import vmap
 from torch.utils._pytree import tree_map
 
 from hackle.core.allocator import keep_freed_memory
 from hackle.core.factors import FactorGrid
 from hackle.core.randomness import Stream
 from hackle.core.records import with_fields
-from hackle.core.types import Images, Phase, Run, Step
-from hackle.kernels import Rows, adam_step, clip_factors, unit_interval
-from hackle.train.blocks import Block, UnseenMethod, blocks_of, parted, stacked, stacked_fields
-from hackle.train.errors import is_out_of_memory
+from hackle.core.types import Images, Phase, Run
+from hackle.kernels import Rows, adam_step, clip_factors
+from hackle.train.blocks import Block, blocks_of, stacked
+from hackle.train.gradients import Given, Gradients
 from hackle.train.held_out import Remaining
 from hackle.train.layout import Layout
-from hackle.train.method_errors import check_losses, check_shared, explained, unkept, without_gradient
+from hackle.train.method_errors import unkept
 from hackle.train.sampling import Sampler
-from hackle.train.schedules import is_scheduled, kl_weight, learning_rate
+from hackle.train.schedules import is_scheduled, learning_rate
 from hackle.train.terms import Terms
 
 State = dict[str, Tensor]
@@ -46,43 +45,6 @@ def build_networks(run: Run, shape: tuple[int, int, int]) -> dict[str, nn.Module
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(run.seed)
         return run.method.networks(run, shape)
-
-
-class _BoundNets:
-    """One model's networks as functions of their inputs. They compute in the run's dtype and return codes in
-    float32, and images as they are: sums over pixels are taken in float32 later."""
-
-    def __init__(
-        self, modules: Mapping[str, nn.Module], parameters: Mapping[str, dict[str, Tensor]], dtype: torch.dtype
-    ) -> None:
-        self._modules, self._parameters, self._dtype = modules, parameters, dtype
-
-    def __call__(self, name: str, *inputs: Tensor) -> Any:
-        given = tuple(unit_interval(value, self._dtype) for value in inputs)
-        answer = functional_call(self._modules[name], self._parameters[name], given)
-        return tree_map(lambda value: value if value.dim() == 4 else value.to(torch.float32), answer)
-
-
-class _Given(NamedTuple):
-    """What the models of a fleet see in a phase: the step and tensors by name with a row for each, and each block's noise."""
-
-    number: Tensor
-    seen: dict[str, Tensor]
-    noise: dict[str, Tensor]
-    own: list[dict[str, Tensor]]
-
-
-def _at_fault(
-    blocks: Sequence[Block], error: Exception, differentiated: Callable[[Sequence[Block]], object]
-) -> tuple[Block, Exception]:
-    """The block whose loss raised an error, with the error that it raises alone; the first where none does."""
-    if len(blocks) > 1 and not is_out_of_memory(error):
-        for block in blocks:
-            try:
-                differentiated([block])
-            except Exception as found:
-                return block, found
-    return blocks[0], error
 
 
 class Fleet:
@@ -103,7 +65,7 @@ class Fleet:
         self.blocks = blocks_of(self.runs, self.device)
         self.sampler = Sampler(runs, images, factors, self.device)
         self.images, self.data_size = self.sampler.images, self.sampler.data_size
-        self._template, self._steps = runs[0], runs[0].steps
+        self._steps, self._dtype = runs[0].steps, getattr(torch, runs[0].precision)
         self.phases = self.blocks[0].phases
         optimisers = [
             [block.phases[position].optimiser(run) for block in self.blocks for run in block.runs]
@@ -115,17 +77,16 @@ class Fleet:
         self._clipped = [any(settings.clip_norm > 0 for settings in each) for each in optimisers]
         self._limited = [any(settings.clip_value > 0 for settings in each) for each in optimisers]
         self._decays = [any(settings.weight_decay > 0 for settings in each) for each in optimisers]
-        self._warms_up = any(run.kl_warmup > 0 for run in runs)
-        self._modules: dict[str, nn.Module] = {}
+        modules: dict[str, nn.Module] = {}
         rows: dict[str, list[Tensor]] = {}
         for run in runs:
-            self._modules = build_networks(run, shape)
-            for name, module in self._modules.items():
+            modules = build_networks(run, shape)
+            for name, module in modules.items():
                 rows.setdefault(name, []).append(Layout.of(module).flatten(module))
-        self.layouts = {name: Layout.of(module) for name, module in self._modules.items()}
-        self._fields = stacked_fields([with_fields(run, {"method": None}) for run in runs], self.device)
+        self.layouts = {name: Layout.of(module) for name, module in modules.items()}
         self.seeds = torch.tensor([run.seed for run in runs], dtype=torch.int64, device=self.device)
-        self._modules = {name: module.to(self.device) for name, module in self._modules.items()}
+        modules = {name: module.to(self.device) for name, module in modules.items()}
+        self._gradients = Gradients(self.blocks, modules, self.sampler, self.device)
         self.state: State = {}
         for name, values in rows.items():
             parameters = torch.stack(values).to(self.device)
@@ -177,33 +138,7 @@ class Fleet:
         self.state["averaged"] += 1
 
     def _take(self, position: int, phase: Phase, carry: dict[str, Tensor]) -> dict[str, Tensor]:
-        parameters = self._parameters()
-        for name in phase.trains:
-            parameters[name] = {key: value.detach().requires_grad_() for key, value in parameters[name].items()}
-        leaves = [value for name in phase.trains for value in parameters[name].values()]
-        given = self._drawn(position, phase)
-
-        def compute(randomness: str, blocks: Sequence[Block] = self.blocks) -> list[dict[str, Any]]:
-            return self._losses(position, parameters, given, carry, randomness, blocks)
-
-        def differentiated(blocks: Sequence[Block]) -> tuple[list[dict[str, Any]], tuple[Tensor, ...]]:
-            losses = compute("error", blocks)
-            for block, of_block in zip(blocks, losses, strict=True):
-                if not of_block["total"].requires_grad:
-                    again = partial(compute, blocks=[block])
-                    raise without_gradient(block.template, block.phases[position], again)
-            totals = [of_block["total"] for of_block in losses]
-            total = totals[0] if len(totals) == 1 else torch.cat(totals)
-            return losses, torch.autograd.grad(total.sum(), leaves, materialize_grads=True)
-
-        try:
-            losses, gradients = differentiated(self.blocks)
-        except Exception as error:
-            at_fault, cause = _at_fault(self.blocks, error, differentiated)
-            again = partial(compute, blocks=[at_fault])
-            if (told := explained(cause, at_fault.template, at_fault.phases[position], again)) is error:
-                raise
-            raise told from (error if told is cause else cause)
+        losses, gradients = self._gradients.of(position, self._parameters(), self._drawn(position, phase), carry)
         with torch.no_grad():
             alive = self._terms.note(position, losses)
             for block, of_block in zip(self.blocks, losses, strict=True):
@@ -227,7 +162,7 @@ class Fleet:
         # Only methods of one phase share a fleet.
         return losses[0]["carry"] if len(losses) == 1 else {}
 
-    def _drawn(self, position: int, phase: Phase) -> _Given:
+    def _drawn(self, position: int, phase: Phase) -> Given:
         """What all rows see in a phase, and the noise that each block's loss has for itself."""
         stream = Stream(self.seeds, self.state["step"], f"{position}/{phase.name}")
         seen = self.sampler.batch(stream, phase)
@@ -237,30 +172,7 @@ class Fleet:
             mine = replace(stream, seeds=self.seeds[block.rows])
             own.append({name: draw.sample(mine, name) for name, draw in block.phases[position].loss_draws.items()})
         # A copy of the step for each model, so that a loss that branches on it fails on every device alike.
-        return _Given(self.state["step"].repeat(len(self)), seen, noise, own)
-
-    def _losses(
-        self,
-        position: int,
-        parameters: Mapping[str, dict[str, Tensor]],
-        given: _Given,
-        carry: Mapping[str, Tensor],
-        randomness: str,
-        blocks: Sequence[Block],
-    ) -> list[dict[str, Any]]:
-        """What the losses of these blocks return, for all their models."""
-        phase, sources = self.phases[position], [parameters]
-        number, seen, noise, own = given
-        if phase.shared is not None:
-            mapped = vmap(self._shared_part(phase), randomness=randomness)
-            sources = parted(mapped(parameters, number, seen, noise, carry, self._fields), self.blocks)
-        found = []
-        for block, source, drawn in zip(self.blocks, sources, own, strict=True):
-            if block in blocks:
-                cut = partial(tree_map, lambda value, rows=block.rows: value[rows])
-                mapped = vmap(self._one_loss(block, position), randomness=randomness)
-                found.append(mapped(source, *cut((number, seen, noise)), drawn, carry, block.fields))
-        return found
+        return Given(self.state["step"].repeat(len(self)), seen, noise, own)
 
     def _parameters(self) -> dict[str, dict[str, Tensor]]:
         """Every network's parameters by name, each (m, *shape)."""
@@ -275,7 +187,7 @@ class Fleet:
         for block in self.blocks:
 
             def one(parameters: Any, fields: Any, *given: Tensor, run: Run = block.template) -> Tensor:
-                return function(self._nets(parameters), with_fields(run, fields), *given)
+                return function(self._gradients.nets(parameters), with_fields(run, fields), *given)
 
             parameters, given = tree_map(lambda value, rows=block.rows: value[rows], (self._parameters(), stacked))
             found.append(vmap(one, randomness="error")(parameters, block.fields, *given))
@@ -285,59 +197,10 @@ class Fleet:
         """What one run trains on, as if it trained alone."""
         return self.images.of(row) if isinstance(self.images, Remaining) else self.images
 
-    @property
-    def _dtype(self) -> torch.dtype:
-        return getattr(torch, self._template.precision)
-
-    def _nets(self, parameters: Mapping[str, dict[str, Tensor]]) -> _BoundNets:
-        return _BoundNets(self._modules, parameters, self._dtype)
-
-    def _step_of(self, number: Tensor, seen: dict[str, Tensor], noise: Any, carry: Any, warmup: Tensor) -> Step:
-        """What one model sees."""
-        return Step(
-            noise=noise,
-            number=number,
-            data_size=self.data_size,
-            carry=carry,
-            kl_weight=kl_weight(warmup, number) if self._warms_up else None,
-            label_sizes=self.sampler.label_sizes,
-            **seen,
-        )
-
-    def _shared_part(self, phase: Phase) -> Callable[..., Any]:
-        """One model's part of the work that all methods of the fleet share."""
-        run, shared = with_fields(self._template, {"method": UnseenMethod(phase)}), phase.shared
-        assert shared is not None
-
-        def part(parameters: Any, number: Tensor, seen: Any, noise: Any, carry: Any, fields: Any) -> Any:
-            step = self._step_of(number, seen, noise, carry, fields["kl_warmup"])
-            return check_shared(shared(self._nets(parameters), step, with_fields(run, fields)), shared)
-
-        return part
-
-    def _one_loss(self, block: Block, position: int) -> Callable[..., dict[str, Any]]:
-        phase = block.phases[position]
-
-        def loss(
-            source: Any, number: Tensor, seen: Any, noise: Any, drawn: Any, carry: Any, fields: Any
-        ) -> dict[str, Any]:
-            step = self._step_of(number, seen, {**noise, **drawn}, carry, fields["kl_warmup"])
-            given = self._nets(source) if phase.shared is None else source
-            losses = check_losses(phase.loss(given, step, with_fields(block.template, fields)), block.template)
-            return {
-                "total": losses.total,
-                "terms": dict(losses.terms),
-                "carry": dict(losses.carry),
-                "kept": dict(losses.kept),
-                **({} if losses.stopped is None else {"stopped": losses.stopped}),
-            }
-
-        return loss
-
     def _adam(
         self,
         name: str,
-        gradients: list[tuple[int, Tensor]],
+        gradients: list[tuple[int, Tensor | Sequence[Tensor]]],
         settings: Any,
         alive: Tensor,
         factors: Tensor | None,
