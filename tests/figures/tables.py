@@ -262,34 +262,34 @@ def tables(
     frame["version"], frame["device"], frame["finished"] = "0.1.0", "cpu", "2026-11-15T12:00:00"
     frame["training_seconds"], frame["scoring_seconds"] = 1.0, 1.0
     done = frame[frame["status"] == "done"]
-    parts = []
     shared = [column for column in SCORE_COLUMNS if column in done]
     effect = (
         0.25 + 0.3 * rng.random(len(done)) - 0.15 * (done["correlation"] > 0) + 0.1 * (done["architecture"] == "split")
-    )
-    for protocol in protocols:
-        for metric, representation in [
-            *product(codes, ("mean", "sampled")),
-            *product(posterior, ("posterior",)),
-        ]:
-            scale = 1.0 if representation != "posterior" or metric in ("rmig", "posterior_mig") else 10.0
-            score = scale * np.clip(effect + rng.normal(0, 0.05, len(done)), 0.01, 0.99)
-            parts.append(
-                done[shared].assign(
-                    metric=metric,
-                    representation=representation,
-                    score=score,
-                    protocol=protocol,
-                    low=np.nan,
-                    high=np.nan,
-                    reference=0.93 if representation != "posterior" else np.nan,
-                    better="higher",
-                    scoring_seed=0,
-                    seconds=0.1,
-                    note="",
-                )
-            )
-    scores: Any = pd.concat(parts, ignore_index=True)[list(SCORE_COLUMNS)]
+    ).to_numpy(float)
+    kinds = [*product(codes, ("mean", "sampled")), *product(posterior, ("posterior",))]
+    of_posterior = np.array([representation == "posterior" for _, representation in kinds])
+    fraction = np.array([metric in ("rmig", "posterior_mig") for metric, _ in kinds])
+    scale = np.tile(np.where(of_posterior & ~fraction, 10.0, 1.0), len(protocols))
+    noise = rng.normal(0, 0.05, (len(protocols) * len(kinds), len(done)))
+
+    def each(values: Sequence[Any] | np.ndarray) -> np.ndarray:
+        """A value for each kind of score, for every run."""
+        return np.repeat(np.tile(values, len(protocols)), len(done))
+
+    scores: Any = done[shared].take(np.tile(np.arange(len(done)), len(noise))).reset_index(drop=True)
+    scores = scores.assign(
+        metric=each([metric for metric, _ in kinds]),
+        representation=each([representation for _, representation in kinds]),
+        score=(scale[:, None] * np.clip(effect + noise, 0.01, 0.99)).ravel(),
+        protocol=np.repeat(list(protocols), len(kinds) * len(done)),
+        low=np.nan,
+        high=np.nan,
+        reference=each(np.where(of_posterior, np.nan, 0.93)),
+        better="higher",
+        scoring_seed=0,
+        seconds=0.1,
+        note="",
+    )[list(SCORE_COLUMNS)]
     if sensitivity:
         scores = pd.concat([scores, *_ablations(scores, rng)], ignore_index=True)
 
