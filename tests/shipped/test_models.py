@@ -108,7 +108,10 @@ def test_explore_opens_all_models_or_one_by_its_name(
 def test_a_model_is_added_with_its_scores_and_only_the_best_seed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    runs = [Run(FactorVAE(), MLP((64,)), dataset="dsprites", latents=3, seed=seed) for seed in range(3)]
+    runs = [
+        Run(FactorVAE(discriminator_width=16), MLP((64,)), dataset="dsprites", latents=3, seed=seed)
+        for seed in range(3)
+    ]
     row = {"metric": "mig", "representation": "mean", "better": "higher", "protocol": "locatello2019", "seed": 0}
     with Store.create_or_open(tmp_path / "study") as store:
         for run, score in zip(runs[:2], (0.1, 0.3), strict=True):
@@ -140,7 +143,7 @@ def test_an_unknown_name_is_told_the_nearest() -> None:
 
 @pytest.fixture
 def model() -> Model:
-    run = Run(FactorVAE(), MLP((64,)), dataset="rooms3d", latents=3)
+    run = Run(FactorVAE(discriminator_width=16), MLP((64,)), dataset="rooms3d", latents=3)
     return Model(run, (16, 16, 1))
 
 

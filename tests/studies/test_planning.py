@@ -29,6 +29,9 @@ def own_data(tmp_path: Path, squares: Any) -> str:
     return str(path)
 
 
+FACTOR = FactorVAE(discriminator_width=16)
+
+
 def some_runs(data: str) -> list[Run]:
     return [
         small_run(method, seed, dataset=data, steps=steps)
@@ -39,7 +42,7 @@ def some_runs(data: str) -> list[Run]:
 
 def test_groups_are_measured_once_for_each_kind(own_data: str) -> None:
     heard = []
-    factor = [small_run(FactorVAE(), seed, dataset=own_data, steps=100) for seed in range(3)]
+    factor = [small_run(FACTOR, seed, dataset=own_data, steps=100) for seed in range(3)]
     runs = [*some_runs(own_data), *factor]
     groups = plan_groups(runs, torch.device("cpu"), fleet_size=2, seconds=2.0, tell=lambda *told: heard.append(told))
     assert [(one.method, one.runs, one.steps, one.fleets) for one in groups] == [
@@ -52,7 +55,7 @@ def test_groups_are_measured_once_for_each_kind(own_data: str) -> None:
     assert groups[0].rate == groups[1].rate
     assert groups[0].hours == pytest.approx(9 * 100 / groups[0].rate / 3600)
     assert [told[:2] for told in heard] == [(0, 2), (1, 2), (2, 2)]
-    networks = FactorVAE().networks(factor[0], (16, 16, 1)).values()
+    networks = FACTOR.networks(factor[0], (16, 16, 1)).values()
     parameters = sum(value.numel() for network in networks for value in network.parameters())
     assert groups[2].weights == 4 * parameters
 
@@ -65,7 +68,7 @@ def test_groups_of_different_regimes_are_told_apart(own_data: str) -> None:
 
 
 def test_what_there_is_no_time_for_is_estimated(own_data: str) -> None:
-    runs = [*some_runs(own_data), small_run(FactorVAE(), 0, dataset=own_data)]
+    runs = [*some_runs(own_data), small_run(FACTOR, 0, dataset=own_data)]
     groups = plan_groups(runs, torch.device("cpu"), fleet_size=2, seconds=0.0)
     assert [one.measured for one in groups] == [True, True, False]
     assert groups[2].rate == groups[0].rate > 0

@@ -28,7 +28,7 @@ def saved(folder: Path, fleet: Fleet, steps: int) -> None:
     checkpoints.close()
 
 
-@pytest.mark.parametrize("method", [VAE(), FactorVAE(gamma=10.0)])
+@pytest.mark.parametrize("method", [VAE(), FactorVAE(gamma=10.0, discriminator_width=16)])
 def test_weights_and_step_are_those_of_the_last_checkpoint(tmp_path: Path, squares: Any, method: Any) -> None:
     run = small_run(method)
     fleet = Fleet([run], squares.images_on("cpu"), squares.factors, squares.shape)
