@@ -134,7 +134,7 @@ class Claim:
     what the paper reports, if it gives a number. combine: whether the mean of the strata must lie in the region, or
     every stratum. least_strata: how many strata are needed to judge. seeds: how many the paper trained, or how many we
     suggest. runs_per_seed: runs per stratum and seed in the paper's design, if there are more than conditions. study:
-    the study whose runs it is about, if not the paper's. options: the options which that study must be run with.
+    the study whose runs it is about, if not the paper's.
     beside: other ways to estimate the same effect, in words and as measures, where the answer depends on the estimator:
     they are shown with the verdict and not tested. instead: what is measured, in words and as a measure of the same scale,
     where no run has the scores of the claim's own measure; the verdict then says so.
@@ -154,7 +154,6 @@ class Claim:
     runs_per_seed: int = 0
     paper_effect: float | None = None
     study: str = ""
-    options: str = ""
     beside: tuple[tuple[str, Measure], ...] = ()
     instead: tuple[str, Measure] | None = None
 
@@ -173,7 +172,7 @@ class Claim:
         slow = dict.fromkeys(metric for score in self.measure.scores if (metric := _slow_metric(score)))
         if slow:
             words.append(f"--metrics {','.join(['all', *slow])}")
-        return " ".join([*words, *([self.options] if self.options else [])])
+        return " ".join(words)
 
     @property
     def needs(self) -> str:

@@ -206,23 +206,13 @@ def best_difference(score: str, chosen_by: str | None = None, relative: bool = F
     selection bias of taking the best of many.
     """
     judge = chosen_by or score
-    columns = list(dict.fromkeys((score, judge)))
+    columns = tuple(dict.fromkeys((score, judge)))
+    change = (lambda before, after: after / before - 1) if relative else (lambda before, after: after - before)
 
     def compute(data: Data, conditions: Sequence[Condition]) -> Units | None:
-        frames = data.matched(conditions, columns)
-        seeds = sorted(set.intersection(*(set(rows["seed"]) for rows in frames)))
-        if len(seeds) < 2:
-            return None
-        sides = [_by_setting(rows[rows["seed"].isin(seeds)], score, judge) for rows in frames]
+        return _of_the_best([data.matched(conditions, columns)], score, judge, change)
 
-        def statistic(kept: NDArray[np.intp]) -> float:
-            before, after = (_score_of_best(*(part[kept] for part in side)) for side in sides)
-            return after / before - 1 if relative else after - before
-
-        runs = round(sum(map(len, frames)) / len(seeds))
-        return Units(jackknife(statistic, len(seeds)), runs, widened=True)
-
-    return Measure(compute, tuple(columns))
+    return Measure(compute, columns)
 
 
 def least_best_difference(score: str) -> Measure:
@@ -236,18 +226,8 @@ def least_best_difference(score: str) -> Measure:
         rivals, mine = conditions
         names = rivals["method"] if isinstance(rivals["method"], tuple) else (rivals["method"],)
         pairs = [data.matched(({**rivals, "method": name}, mine), [score]) for name in names]
-        pairs = [frames for frames in pairs if _common_seeds(frames)]
-        seeds = _common_seeds([rows for frames in pairs for rows in frames]) if pairs else []
-        if len(seeds) < 2:
-            return None
-        sides = [[_by_setting(rows[rows["seed"].isin(seeds)], score, score) for rows in frames] for frames in pairs]
-
-        def statistic(kept: NDArray[np.intp]) -> float:
-            best = [[_score_of_best(*(part[kept] for part in side)) for side in pair] for pair in sides]
-            return min(after - before for before, after in best)
-
-        runs = {run for frames in pairs for rows in frames for run in rows.index}
-        return Units(jackknife(statistic, len(seeds)), round(len(runs) / len(seeds)), widened=True)
+        known = [frames for frames in pairs if _common_seeds(frames)]
+        return _of_the_best(known, score, score, lambda before, after: after - before) if known else None
 
     return Measure(compute, (score,), least="two seeds of a rival and of the method itself")
 
@@ -256,7 +236,24 @@ def _common_seeds(frames: Sequence[Frame]) -> list[int]:
     return sorted(set.intersection(*(set(rows["seed"]) for rows in frames)))
 
 
-def least_difference(score: str, along: str = "strength") -> Measure:
+def _of_the_best(
+    pairs: Sequence[Sequence[Frame]], score: str, judge: str, change: Callable[[float, float], float]
+) -> Units | None:
+    """The least change between the best settings of two frames of runs, of several such pairs; jackknifed over seeds."""
+    every = [rows for frames in pairs for rows in frames]
+    seeds = _common_seeds(every)
+    if len(seeds) < 2:
+        return None
+    sides = [[_by_setting(rows[rows["seed"].isin(seeds)], score, judge) for rows in frames] for frames in pairs]
+
+    def statistic(kept: NDArray[np.intp]) -> float:
+        return min(change(*(_score_of_best(*(part[kept] for part in side)) for side in pair)) for pair in sides)
+
+    runs = {run for rows in every for run in rows.index}
+    return Units(jackknife(statistic, len(seeds)), round(len(runs) / len(seeds)), widened=True)
+
+
+def least_difference(score: str) -> Measure:
     """The score under the second condition minus the first, at that strength which both have where it is the fewest standard
     errors above 0.
 
@@ -266,7 +263,7 @@ def least_difference(score: str, along: str = "strength") -> Measure:
 
     def compute(data: Data, conditions: Sequence[Condition]) -> Units | None:
         frames = data.matched(conditions, [score])
-        before, after = (rows.groupby(["seed", along])[score].mean().unstack(along) for rows in frames)
+        before, after = (rows.groupby(["seed", "strength"])[score].mean().unstack("strength") for rows in frames)
         differences = (after - before).dropna(axis=1, how="all").dropna(axis=0)
         if len(differences) < 2 or not differences.shape[1]:
             return None

@@ -16,6 +16,8 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
+from hackle.claims.measures import Number
+from hackle.claims.view import View
 from hackle.core.design import CONFIGURATION, DESIGN, USUAL
 from hackle.core.notes import note_codes
 from hackle.figures import words
@@ -177,6 +179,17 @@ def _select(tables: Tables, runs: Runs) -> Selected:
     if len(frame) and not settings_mask(frame, runs.subject).any():
         frame, missing = frame[:0], [f"no runs {runs.words(runs.subject)}", *missing]
     return Selected(frame, runs, tables, tuple(notes), tuple(dict.fromkeys([*missing, *unscored])))
+
+
+def with_numbers(**numbers: Number) -> Callable[[Frame, Tables], Frame]:
+    """A `change` that adds numbers of each run as columns, computed as in claims from stored curves and arrays."""
+
+    def change(frame: Frame, tables: Tables) -> Frame:
+        data = View(tables).of("")
+        rows = data.runs.reindex(frame["run"])
+        return frame.assign(**{name: np.asarray(number.of(data, rows), float) for name, number in numbers.items()})
+
+    return change
 
 
 def _with_series(frame: Frame, runs: Runs) -> Frame:

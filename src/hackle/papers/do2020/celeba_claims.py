@@ -19,7 +19,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from hackle.claims.claim import Claim
-from hackle.claims.forms import above, below, within
+from hackle.claims.forms import above, below, claims_of, within
 from hackle.claims.measures import (
     INFORMATIVE,
     Measure,
@@ -41,6 +41,8 @@ from hackle.papers.do2020.claims import (
     FACTOR_10,
     INFORMATIVE_CODES,
     LEAST,
+    PAPER,
+    SEEDS,
     STEADY,
     claim,
     order,
@@ -197,22 +199,21 @@ def _consistency(data: Data, conditions: Sequence[Condition]) -> Units | None:
 _WIDTH = of_arrays(lambda codes: float(np.asarray(codes, float).std(axis=0).mean()), "codes")
 _CHANGE = "of the deviation of a code's means over images, mean over codes"
 _LARGER = {f"{latents} latents": (_FACTOR, {**_FACTOR, "latents": latents}) for latents in (100, 200)}
+of_appendix = claims_of(PAPER, seeds=SEEDS, study="do2020-appendix")
 _CONSISTENCY = (
-    claim(
+    of_appendix(
         "aae-codes-narrow",
         "Figure 22",
         "On CelebA the codes of the adversarial autoencoder are narrower with 200 latents than with 65.",
         f"relative change from 65 to 200 latents {_CHANGE}",
         below(-STEADY, between(ratio_numbers, _WIDTH), _AAE, {**_AAE, "latents": 200}),
-        study="do2020-appendix",
     ),
-    claim(
+    of_appendix(
         "aae-codes-keep-their-width",
         "Figure 22",
         "On CelebA the codes of the adversarial autoencoder are as wide with 100 latents as with 65.",
         f"relative change from 65 to 100 latents {_CHANGE}",
         within(-STEADY, STEADY, between(ratio_numbers, _WIDTH), _AAE, {**_AAE, "latents": 100}),
-        study="do2020-appendix",
     ),
     claim(
         "consistent-codes",
@@ -221,13 +222,12 @@ _CONSISTENCY = (
         "mean similarity of two seeds' codes, of at most 1",
         above(0.7, Measure(_consistency, arrays=("codes", "informativeness")), _FACTOR),
     ),
-    claim(
+    of_appendix(
         "consistent-number-of-codes",
         "Appendix A.18",
         "On CelebA FactorVAE learns as many informative codes with 100 and with 200 latents as with 65.",
         "relative change of the number of informative codes, at the number of latents for which the claim is weaker",
         within(-0.2, 0.2, between(ratio_numbers, INFORMATIVE_CODES), every=_LARGER),
-        study="do2020-appendix",
     ),
 )
 

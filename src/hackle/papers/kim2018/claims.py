@@ -162,9 +162,9 @@ _TRADE_OFF = (
 )
 
 
-_ESTIMATE = of_curve("total_correlation")
+ESTIMATE = of_curve("total_correlation")
 _UNDERESTIMATE = Number(
-    lambda data, rows: rows["true_tc"] - _ESTIMATE.of(data, rows), scores=("true_tc",), curves=_ESTIMATE.curves
+    lambda data, rows: rows["true_tc"] - ESTIMATE.of(data, rows), scores=("true_tc",), curves=ESTIMATE.curves
 )
 
 
@@ -238,11 +238,14 @@ def leaves_out(information: Any, informativeness: Any) -> float:
     return 1.0 if (np.asarray(informativeness) > INFORMATIVE).sum() < len(captured) else np.nan
 
 
+LEAVES_OUT = of_arrays(leaves_out, *_ARRAYS)
+
+
 def _gap_of_metrics(data: Data, conditions: Sequence[Condition]) -> Units | None:
     """How much further the metrics differ if a factor is left out than if none is."""
     rows = data.rows(conditions[0], _MARKS).dropna(subset=list(_MARKS))
     rows = rows[rows["beta_vae"] >= GOOD]
-    kind = of_arrays(leaves_out, *_ARRAYS).of(data, rows)
+    kind = LEAVES_OUT.of(data, rows)
     gaps = rows["beta_vae"] - rows["factor_vae"]
     without, whole = (by_seed(rows, gaps.where(kind == which)) for which in (1, 0))
     found = (without - whole).dropna()

@@ -11,17 +11,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from hackle.claims.view import final_values
 from hackle.core.parts import name_of
 from hackle.figures import words
 from hackle.figures.chart import Comparison, Frame, Panel, Series
 from hackle.figures.exhibit import exhibits_of
-from hackle.figures.panels import MEANS, Lacking, curves, informations, over_protocols, panels, scatter, swarm
-from hackle.figures.selection import Runs, Selected
-from hackle.papers.kim2018.claims import PAPER, leaves_out
+from hackle.figures.panels import MEANS, Lacking, Panels, curves, informations, over_protocols, panels, scatter, swarm
+from hackle.figures.selection import Runs, Selected, with_numbers
+from hackle.papers.kim2018.claims import ESTIMATE, LEAVES_OUT, PAPER
 from hackle.papers.kim2018.records import bigger_networks
 from hackle.papers.kim2018.settings import BATCH_BETAS, BOUNDS, settings
 from hackle.store.records import setting_numbers
@@ -43,23 +41,23 @@ def runs_of(metrics: tuple[str, ...], *methods: str, dataset: str = "dsprites", 
     return Runs(metrics, where, **{**told, **more})
 
 
-def _developing(chosen: Selected, metric: str, *, title: str = "", label: str = "", hold: float | None = None) -> Panel:
+def _developing(chosen: Selected, metric: str, *, title: str = "", hold: float | None = None) -> Panel:
     """A score at points of the training; where no run took it there, the scores at its end by weight."""
     name = words.measure(metric).label
     try:
-        return curves(chosen, {f"score_{metric}": name}, label or name, title=title, hold=hold)
+        return curves(chosen, {f"score_{metric}": name}, name, title=title, hold=hold)
     except Lacking:
         return swarm(chosen, metric, "strength", title=title, hold=hold)
 
 
-def _over_training(*methods: str) -> tuple[Runs, tuple[tuple[Any, ...], ...]]:
+ERROR = panels(curves, {"reconstruction": "reconstruction error"}, "reconstruction error (nats)", each="method")
+"""The reconstruction error over training, a panel for each method."""
+
+
+def _over_training(*methods: str) -> tuple[Runs, tuple[Panels, ...]]:
     """Reconstruction error and both metrics over training; a column for each method."""
-    term = {"reconstruction": "reconstruction error"}
-    first = panels(curves, term, "reconstruction error (nats)", each="method")
-    return runs_of(_MARKS, *methods, series="weight"), (
-        (first,),
-        *((panels(_developing, metric, each="method"),) for metric in _MARKS),
-    )
+    scores = (panels(_developing, metric, each="method") for metric in _MARKS)
+    return runs_of(_MARKS, *methods, series="weight"), (ERROR, *scores)
 
 
 _AT_THE_END = f"A score that no run took during training is that at its end: {MEANS[0].lower()}{MEANS[1:]}"
@@ -102,13 +100,8 @@ _UNCERTAIN = "neither is certain"
 
 def _with_kinds(frame: Frame, tables: Tables) -> Frame:
     """The runs with both metrics, split by whether they leave a factor out."""
-    frame = frame[frame[list(_MARKS)].notna().all(axis=1)]
-    arrays = [tables.array(name) for name in ("mutual_information", "informativeness")]
-    known = [
-        leaves_out(*(part[run] for part in arrays)) if all(run in part for part in arrays) else np.nan
-        for run in frame["run"]
-    ]
-    return frame.assign(series=[_KINDS.get(kind, _UNCERTAIN) for kind in known])
+    frame = with_numbers(kind=LEAVES_OUT)(frame[frame[list(_MARKS)].notna().all(axis=1)], tables)
+    return frame.assign(series=[_KINDS.get(kind, _UNCERTAIN) for kind in frame["kind"]])
 
 
 def _marked(chosen: Selected) -> Iterator[Panel | str]:
@@ -145,13 +138,6 @@ def _best_of_the_new_metric(shown: Sequence[Panel]) -> Iterator[Comparison]:
             best = panel.summary.loc[panel.summary["y"].idxmax()]
             at = f"{panel.x.label} = {panel.x.ticks[int(best.x)]}"
             yield Comparison.of(f"best mean FactorVAE score ({at})", "disappointingly low", best)
-
-
-def _with_estimate(frame: Frame, tables: Tables) -> Frame:
-    """The discriminator's estimate at the end of training beside each run."""
-    curve: Frame = tables.curve("total_correlation")
-    known = final_values(curve[curve["run"].isin(list(frame["run"]))])
-    return frame.assign(estimate=frame["run"].map(dict(zip(known.index.astype(str), known, strict=True))))
 
 
 def _sensitivity(number: int, title: str, caption: str, metric: str, names: str, label: str, spread: str):
@@ -244,7 +230,7 @@ EXHIBITS = (
         "Total correlation of FactorVAE's codes on 2D Shapes during training: by sampling, as the discriminator sees it, and "
         "one against the other when training has ended.",
         # Runs without the true total correlation, a slow score, still have a discriminator.
-        runs_of(("true_tc", "factor_vae"), "factor-vae", series="weight", change=_with_estimate),
+        runs_of(("true_tc", "factor_vae"), "factor-vae", series="weight", change=with_numbers(estimate=ESTIMATE)),
         (
             (
                 panels(_developing, "true_tc", title="true TC", hold=0.0),

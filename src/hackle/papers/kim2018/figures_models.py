@@ -20,7 +20,7 @@ from hackle.figures.models import SERIES_OF_MARGINALS, marginals, sampled, trave
 from hackle.figures.panels import curves, panels, swarm
 from hackle.figures.selection import Runs, Selected
 from hackle.papers.kim2018.claims import PAPER
-from hackle.papers.kim2018.figures import PAIR, SHAPES, STAND_IN, runs_of
+from hackle.papers.kim2018.figures import ERROR, PAIR, SHAPES, STAND_IN, runs_of
 from hackle.papers.kim2018.records import (
     Test,
     bigger_networks,
@@ -90,13 +90,12 @@ def _samples(number: int, method: str, dataset: str, weight: float) -> Exhibit:
 def _errors(number: int, dataset: str) -> Exhibit:
     """Reconstruction error over training of both methods on data without factors."""
     where = words.dataset(dataset)
-    panel = panels(curves, {"reconstruction": "reconstruction error"}, "reconstruction error (nats)", each="method")
     return exhibit(
         number,
         f"Reconstruction error on {where}",
         f"Reconstruction error during training on {where}, for each β and γ.",
         _pair(dataset, (), series="weight"),
-        panel,
+        ERROR,
         weights=False,
         shared_y=True,
     )

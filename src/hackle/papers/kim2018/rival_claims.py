@@ -15,11 +15,11 @@ from dataclasses import replace
 import numpy as np
 
 from hackle.claims.claim import Claim
-from hackle.claims.forms import above, below, within
+from hackle.claims.forms import above, below, claims_of, within
 from hackle.claims.measures import Measure, Number, best_difference, by_run, difference_of, of_curve
 from hackle.claims.statistics import Floats, Units
 from hackle.claims.view import Condition, Data, Frame
-from hackle.papers.kim2018.claims import FACTOR, LEAST, claim, runs
+from hackle.papers.kim2018.claims import FACTOR, LEAST, PAPER, claim, runs
 from hackle.papers.kim2018.records import (
     Test,
     bigger_networks,
@@ -37,8 +37,8 @@ RIGHT_HALF_OF_THE_TIME = 0.05
 """How far the accuracy of a degenerate discriminator may lie from a half."""
 DELAYED = 0.05
 """The least delay that counts, as a part of the training."""
-INFOGAN_STUDY, MNIST_STUDY = "kim2018-infogan", "kim2018-mnist"
-"""The studies that train InfoGANs, and InfoWGAN-GP with five codes."""
+on_infogans, on_mnist = claims_of(PAPER, study="kim2018-infogan"), claims_of(PAPER, study="kim2018-mnist", seeds=5)
+"""Claims on the studies that train InfoGANs, and InfoWGAN-GP with five codes."""
 
 
 def of_records(measure: Measure, *tests: Test | None) -> Measure:
@@ -122,7 +122,7 @@ CLAIMS: tuple[Claim, ...] = (
         within(-ALIKE, ALIKE, of_records(best_difference("factor_vae"), _LITTLE_NOISE, _MUCH_NOISE), _GAN, _GAN),
     ),
     *(
-        claim(
+        on_infogans(
             f"five-codes-{name}",
             "Section 6",
             f"Five continuous codes without a categorical one do not raise InfoWGAN-GP's scores on 2D Shapes, by the {name} "
@@ -130,45 +130,37 @@ CLAIMS: tuple[Claim, ...] = (
             f"{words} score of the best InfoWGAN-GP with five continuous codes minus that of the best with four and a "
             "categorical one",
             below(LEAST, of_records(best_difference(score), _usual, None), _GAN, {**_GAN, "latents": 5}),
-            study=INFOGAN_STUDY,
         )
         for name, score, words in _MARKS
     ),
-    claim(
+    on_infogans(
         "infogan-stopped-early",
         "Section 6",
         "InfoGAN that is stopped early scores like InfoWGAN-GP on 2D Shapes.",
         "FactorVAE score of the best InfoGAN minus that of the best InfoWGAN-GP",
         within(-ALIKE, ALIKE, of_records(best_difference("factor_vae"), _usual, stops_early), _GAN, runs("infogan")),
-        study=INFOGAN_STUDY,
     ),
-    claim(
+    on_mnist(
         "infogan-degenerates",
         "Figure 24",
         "InfoGAN's discriminator degenerates on MNIST: in the end it takes every image for real.",
         "how far the discriminator's final accuracy lies from a half",
         below(RIGHT_HALF_OF_THE_TIME, of_records(_FROM_HALF, to_the_end), _ON_MNIST),
-        study=MNIST_STUDY,
-        seeds=5,
     ),
-    claim(
+    on_mnist(
         "slower-discriminator-delays",
         "Appendix H",
         "A smaller learning rate of InfoGAN's discriminator on MNIST delays its degeneration.",
         "part of the training after which the discriminator is right half of the time and stays so, with the smaller rate "
         "minus that with the usual one",
         above(DELAYED, of_records(_DELAY, to_the_end, slowly_to_the_end), _ON_MNIST, _ON_MNIST),
-        study=MNIST_STUDY,
-        seeds=5,
     ),
-    claim(
+    on_mnist(
         "slower-discriminator-degenerates",
         "Appendix H",
         "A smaller learning rate of InfoGAN's discriminator on MNIST does not prevent its degeneration.",
         "how far the final accuracy of the discriminator with the smaller rate lies from a half",
         below(RIGHT_HALF_OF_THE_TIME, of_records(_FROM_HALF, slowly_to_the_end), _ON_MNIST),
-        study=MNIST_STUDY,
-        seeds=5,
     ),
     claim(
         "infowgan-gp-does-not-degenerate",

@@ -11,16 +11,17 @@ from __future__ import annotations
 from dataclasses import replace
 
 from hackle.claims.claim import Claim
-from hackle.claims.forms import above, below, within
+from hackle.claims.forms import above, below, claims_of, within
 from hackle.claims.measures import Number, best_difference, difference, trend
 from hackle.claims.view import Column, Data, Frame
-from hackle.papers.kim2018.claims import BETA, RECONSTRUCTION, SPRITES, claim, runs
+from hackle.papers.kim2018.claims import BETA, PAPER, RECONSTRUCTION, SPRITES, runs
 from hackle.papers.kim2018.records import LARGEST, discriminator_size, of_the_batch, records_of
 from hackle.papers.kim2018.rival_claims import ALIKE, of_records
 
 SIMILAR = 0.1
 """The largest relative difference of errors that are similar."""
-_STUDY = "kim2018-discriminators"
+on_discriminators = claims_of(PAPER, study="kim2018-discriminators", seeds=5, runs_per_seed=12)
+on_objectives = claims_of(PAPER, study="kim2018-objectives")
 
 
 def _largest(record: str) -> bool:
@@ -42,41 +43,33 @@ _WITH_SIZE = replace(trend("factor_vae", along=Number(_sizes)), least="three siz
 _BATCH = {**BETA, "method": "beta-tcvae"}
 
 CLAIMS: tuple[Claim, ...] = (
-    claim(
+    on_discriminators(
         "smaller-discriminators-work",
         "Appendix A",
         "FactorVAE with a smaller discriminator disentangles 2D Shapes nearly as well as with six layers of 1,000 units.",
         "FactorVAE score with the largest discriminator minus the mean over smaller ones",
         below(ALIKE, of_records(difference("factor_vae"), lambda one: not _largest(one), _largest), _FACTOR, _FACTOR),
-        study=_STUDY,
-        seeds=5,
-        runs_per_seed=12,
     ),
-    claim(
+    on_discriminators(
         "larger-discriminators-improve",
         "Appendix A",
         "Up to six layers of 1,000 units a larger discriminator improves FactorVAE a little.",
         "rank correlation of the number of the discriminator's weights and FactorVAE score over models",
         above(0.0, _WITH_SIZE, _FACTOR),
-        study=_STUDY,
-        seeds=5,
-        runs_per_seed=12,
     ),
-    claim(
+    on_objectives(
         "batch-mixture-scores-like-beta-vae",
         "Appendix D",
         "With the total correlation estimated from the batch, z from the batch's mixture, the best score is like β-VAE's.",
         "FactorVAE score of the best β-TCVAE minus that of the best β-VAE",
         within(-ALIKE, ALIKE, of_records(best_difference("factor_vae"), None, of_the_batch), BETA, _BATCH),
-        study="kim2018-objectives",
     ),
-    claim(
+    on_objectives(
         "batch-mixture-reconstructs-like-beta-vae",
         "Appendix D",
         "With the total correlation estimated from the batch, z from the batch's mixture, the error at the best score is like "
         "β-VAE's.",
         "relative difference of the reconstruction errors of best β-TCVAE and best β-VAE",
         within(-SIMILAR, SIMILAR, of_records(RECONSTRUCTION, None, of_the_batch), BETA, _BATCH),
-        study="kim2018-objectives",
     ),
 )

@@ -50,7 +50,7 @@ def _lost(before: Floats, after: Floats) -> Floats:
     return -ratio_numbers(before, after) if before.mean() > 0 else np.full(len(before), np.nan)
 
 
-_EXCESS = Number(_excess, arrays=(ARRAY,))
+EXCESS = Number(_excess, arrays=(ARRAY,))
 
 
 def _runs(method: str, dataset: str, sigma: float | None) -> dict[str, object]:
@@ -70,7 +70,7 @@ CLAIMS: tuple[Claim, ...] = (
         "rise, from uncorrelated training to σ = 0.2, of the pair's entanglement above the median of the other pairs",
         above(
             LEAST,
-            difference_of(_EXCESS),
+            difference_of(EXCESS),
             mean={name: tuple(_runs("beta-vae", name, sigma) for sigma in (None, SIGMAS[0])) for name in CORRELATED},
         ),
     ),
@@ -81,7 +81,7 @@ CLAIMS: tuple[Claim, ...] = (
         "share of the β-VAE's entanglement of the pair above the other pairs, at σ = 0.2, that Ada-GVAE does not have",
         above(
             MOST,
-            between(_lost, _EXCESS, least="a β-VAE that entangles the pair more than the others"),
+            between(_lost, EXCESS, least="a β-VAE that entangles the pair more than the others"),
             mean={name: tuple(_runs(one, name, SIGMAS[0]) for one in ("beta-vae", "ada-gvae")) for name in CORRELATED},
         ),
     ),

@@ -5,28 +5,15 @@ The paper's figures were not at hand: this one draws what its claims compare.
 
 from __future__ import annotations
 
-import numpy as np
-
-from hackle.claims import View
 from hackle.core.design import as_column
 from hackle.core.regimes import Drawing
-from hackle.figures.chart import Axis, Frame
+from hackle.figures.chart import Axis
 from hackle.figures.exhibit import exhibits_of
 from hackle.figures.panels import panels, swarm
-from hackle.figures.selection import Runs
+from hackle.figures.selection import Runs, with_numbers
 from hackle.papers.locatello2020.settings import ONE
-from hackle.papers.trauble2021.claims import ARRAY, PAPER, excess
+from hackle.papers.trauble2021.claims import EXCESS, PAPER
 from hackle.papers.trauble2021.settings import BETAS, CORRELATED, SIGMAS
-from hackle.store.tables import Tables
-
-
-def _with_excess(frame: Frame, tables: Tables) -> Frame:
-    known = View(tables).array(ARRAY) if len(frame) else {}
-    found = [
-        excess(name, known[run]) if run in known else np.nan
-        for name, run in zip(frame["dataset"], frame["run"], strict=True)
-    ]
-    return frame.assign(excess=np.array(found, float))
 
 
 def _runs(dataset: str) -> Runs:
@@ -37,7 +24,7 @@ def _runs(dataset: str) -> Runs:
         where={"dataset": dataset, "drawing": ("", *correlated), "pairs": ("", as_column(ONE))},
         weights={method: (beta,) for method, beta in BETAS.items()},
         called={"": "independent", **correlated},
-        change=_with_excess,
+        change=with_numbers(excess=EXCESS),
         subject={"drawing": tuple(correlated)},
     )
 
