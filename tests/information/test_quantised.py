@@ -97,7 +97,7 @@ def test_chunks_do_not_matter(monkeypatch):
     points = Posteriors(rng.normal(size=(50, 2)), rng.normal(size=(50, 2)))
     labels = rng.integers(3, size=(50, 2))
     whole = quantise(points, Bins(20), labels)
-    monkeypatch.setattr("hackle.information.quantised._ROWS", 7)
+    monkeypatch.setattr("hackle.information.quantised._ROWS", {"cpu": 7})
     parts = quantise(points, Bins(20), labels)
     np.testing.assert_allclose(parts.masses, whole.masses, atol=1e-14)
     np.testing.assert_allclose(parts.conditional_entropies, whole.conditional_entropies, atol=1e-12)
@@ -171,7 +171,7 @@ def test_the_range_of_the_data_holds_the_mass_of_every_posterior():
     assert low == pytest.approx((points.means - 4.132731 * deviations).min(), abs=1e-4)
     assert high == pytest.approx((points.means + 4.132731 * deviations).max(), abs=1e-4)
     assert norm.cdf(low, points.means, deviations).max() + norm.sf(high, points.means, deviations).max() < 1e-4
-    assert bins_over(points, 50, "data") == Bins(50, (low, high))
+    assert bins_over([points], 50, "data") == Bins(50, (low, high))
     assert (np.log(high - low) >= 0.5 * np.log(2 * math.pi * math.e * np.exp(points.logvars))).all()
     with pytest.raises(PosteriorError, match="expected a pair of numbers, or data"):
-        bins_over(points, 50, "all")  # type: ignore[arg-type]
+        bins_over([points], 50, "all")  # type: ignore[arg-type]

@@ -5,12 +5,16 @@ import math
 import numpy as np
 import posterior_references as slow
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from scipy import sparse
 from scipy.special import ndtri
 
-from hackle.information import PosteriorError, Posteriors, SaturatedEstimateWarning
+from hackle.core import code_table
+from hackle.core.progress import listening
+from hackle.information import OutOfRangeWarning, PosteriorError, Posteriors, SaturatedEstimateWarning
 from hackle.metrics.informativeness import informativeness, total_information
 
 
@@ -109,3 +113,51 @@ def test_saturation_is_reported():
 def test_bad_options_are_refused(options, said):
     with pytest.raises(PosteriorError, match=said):
         informativeness(np.zeros((4, 2)), np.zeros((4, 2)), **options)
+
+
+@pytest.fixture
+def mapped(tmp_path, monkeypatch):
+    """Posteriors of 30 codes in files, of which a few are read at a time."""
+    monkeypatch.setattr(code_table, "ENTRIES", 1_500)
+    monkeypatch.setattr(code_table, "SLAB", 40_000)
+    rng = np.random.default_rng(7)
+    made = rng.normal(size=(200, 30)), rng.normal(-2.0, 1.0, size=(200, 30)).astype(np.float32)
+    for name, array in zip(("means", "logvars"), made, strict=True):
+        np.save(tmp_path / f"{name}.npy", array)
+    return made, [np.load(tmp_path / f"{name}.npy", mmap_mode="r") for name in ("means", "logvars")]
+
+
+@pytest.mark.parametrize("options", [{}, {"bounds": "data", "bins": 20}, {"rule": "rectangle", "normalised": True}])
+def test_posteriors_in_files_are_read_in_blocks_and_score_the_same(mapped, options):
+    held, files = mapped
+    told = []
+    with listening(lambda what, fraction: told.append((what, fraction))):
+        found = informativeness(*files, **options)
+    np.testing.assert_allclose(found, informativeness(*held, **options), atol=1e-13)
+    parts = [fraction for what, fraction in told if what == "quantising"]
+    assert len(parts) > 5
+    assert parts[-1] == 1.0
+    with torch.device("meta"):
+        np.testing.assert_array_equal(informativeness(*files, **options, device="cpu"), found)
+
+
+def test_what_is_wrong_with_posteriors_in_files_is_said_of_the_right_code(mapped, tmp_path):
+    (means, logvars), files = mapped
+    means[:, 17] += 100.0
+    np.save(tmp_path / "far.npy", means)
+    with pytest.warns(OutOfRangeWarning, match="code 17 has 100% of its mass outside"):
+        informativeness(np.load(tmp_path / "far.npy", mmap_mode="r"), files[1])
+    means[3, 17] = np.nan
+    np.save(tmp_path / "bad.npy", means)
+    with pytest.raises(PosteriorError, match=r"codes 1[0-9] to 1[0-9]: means hold nan in row 3"):
+        informativeness(np.load(tmp_path / "bad.npy", mmap_mode="r"), files[1])
+    with pytest.raises(PosteriorError, match="dense arrays of the same shape"):
+        informativeness(files[0], logvars[:, :4])
+    with pytest.raises(PosteriorError, match="means are a sparse matrix"):
+        informativeness(sparse.csr_array(logvars), files[1])
+
+
+@pytest.mark.gpu
+def test_a_gpu_gives_the_informativeness_of_the_cpu(mapped):
+    held, files = mapped
+    np.testing.assert_allclose(informativeness(*files, device="cuda"), informativeness(*held), atol=1e-10)

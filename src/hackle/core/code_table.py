@@ -103,7 +103,8 @@ class CodeTable:
             raise SizeError(
                 f"this needs all {self.shape[1]:,} codes of {self.shape[0]:,} rows at once, as a dense array of "
                 f"{human_size(size)}, and arrays are made up to {human_size(limit)}; score fewer codes or rows, or by "
-                "a metric that works in blocks: mig, mig_sup, dcimig, modularity, sap, mcc, dci (l1-svm, lasso)"
+                "a metric that works in blocks: mig, mig_sup, dcimig, modularity, sap, mcc, dci (l1-svm, lasso), "
+                "informativeness (quantised)"
             )
         whole = self._by_column().toarray() if self._sparse else self._read(0, self.shape[1])
         return self._rounded(np.asarray(whole))

@@ -121,7 +121,7 @@ def factor_information(
     [[0, 1], [2]]: codes that count as one representation; `correlation` is the σ of the noise within one.
     """
     points = Posteriors(means, logvars, correlation)
-    cut, parts = bins_over(points, bins, bounds, rule), None if groups is None else check_groups(groups, points.codes)
+    cut, parts = bins_over([points], bins, bounds, rule), None if groups is None else check_groups(groups, points.codes)
     tables = _tables(factors, len(points), factor_bins, kinds)
     if estimator not in ("quantised", "sampled"):
         raise PosteriorError(f"estimator is {estimator!r}; expected quantised or sampled")

@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 
+from hackle.core.code_table import CodeTable, SizeError, is_large
 from hackle.core.columns import Kinds, TableLike, columns_of, read_columns, read_numbers
 from hackle.core.factors import FactorError
 from hackle.core.gaussian import correlation_divergence, log_density, log_density_per_latent, reparameterise
@@ -49,7 +50,7 @@ class Posteriors:
     2
     """
 
-    def __init__(self, means: ArrayLike, logvars: ArrayLike, correlation: float = 0.0) -> None:
+    def __init__(self, means: TableLike, logvars: TableLike, correlation: float = 0.0) -> None:
         self.means, self.logvars, self.correlation = _matrix(means, "means"), _matrix(logvars, "logvars"), correlation
         if self.means.shape != self.logvars.shape:
             raise PosteriorError(
@@ -184,10 +185,11 @@ def check_groups(groups: Sequence[Sequence[int]], codes: int) -> list[list[int]]
     return found
 
 
-def _matrix(values: ArrayLike, name: str) -> Floats:
+def _matrix(values: TableLike, name: str) -> Floats:
     try:
+        values = CodeTable(values).dense() if is_large(values) else values
         array = read_numbers(values, name)
-    except FactorError as error:
+    except (FactorError, SizeError) as error:
         raise PosteriorError(str(error)) from error
     if array.ndim != 2 or array.size == 0:
         raise PosteriorError(f"{name} have shape {array.shape}; expected (n, c) with a sample in each row")

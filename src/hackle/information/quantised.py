@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, get_args
 
@@ -28,9 +28,12 @@ from numpy.typing import NDArray
 from scipy.special import entr, ndtr
 from torch import Tensor
 
+from hackle.core.code_table import CodeTable, partition
+from hackle.core.progress import following
 from hackle.information.posterior import Floats, Labels, PosteriorError, Posteriors, label_tables
 
-_ROWS = 8192
+_ROWS = {"cpu": 8192, "cuda": 2**18}
+"""How many points are cut into bins at once: few enough for a CPU's cache, enough to fill a GPU."""
 _LARGEST_SHARE_OUTSIDE = 0.05
 _POINT = -1000.0
 """A logvar below which a posterior is treated as a point: no bin is so narrow, and 1/s would overflow float64."""
@@ -60,13 +63,16 @@ def data_range(points: Posteriors) -> tuple[float, float]:
     return float((points.means - reach).min()), float((points.means + reach).max())
 
 
-def bins_over(points: Posteriors, count: int, bounds: Bounds, rule: Rule = "exact") -> Bins:
-    """`count` bins over `bounds`, which may be "data": the range of these points."""
+def bins_over(parts: Iterable[Posteriors], count: int, bounds: Bounds, rule: Rule = "exact") -> Bins:
+    """`count` bins over `bounds`, which may be "data": the range of these posteriors."""
     if isinstance(bounds, str) and bounds != "data":
         raise PosteriorError(
             f"bounds are {bounds!r}; expected a pair of numbers, or data for the range of the posteriors"
         )
-    return Bins(count, data_range(points) if isinstance(bounds, str) else bounds, rule)
+    if isinstance(bounds, str):
+        lows, highs = zip(*map(data_range, parts), strict=True)
+        bounds = min(lows), max(highs)
+    return Bins(count, bounds, rule)
 
 
 @dataclass(frozen=True)
@@ -150,21 +156,54 @@ def quantise(
     >>> quantise(points, Bins(4)).information.round(4)
     array([0.6931])
     """
+    _warn_outside(_outside(points, bins), bins)
+    return _aggregate(points, bins, [] if labels is None else label_tables(labels), device)
+
+
+def quantised_information(
+    means: CodeTable,
+    logvars: CodeTable,
+    count: int,
+    bounds: Bounds,
+    rule: Rule = "exact",
+    device: torch.device | str | None = None,
+) -> Floats:
+    """I(z_i; x) of each code, (c,), of posteriors that are read some codes at a time; `count` bins over `bounds`."""
+
+    def blocks(what: str) -> Iterator[Posteriors]:
+        for start, stop in following(partition(means, logvars), what):
+            parts = (table.block(start, stop).values.reshape(stop - start, len(table)).T for table in (means, logvars))
+            try:
+                yield Posteriors(*parts)
+            except PosteriorError as error:
+                raise PosteriorError(f"codes {start} to {stop - 1}: {error}") from error
+
+    cut = bins_over(blocks("ranges"), count, bounds, rule)
+    found = [
+        (_aggregate(points, cut, [], device).information, _outside(points, cut)) for points in blocks("quantising")
+    ]
+    information, outside = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    _warn_outside(outside, cut)
+    return information
+
+
+def _aggregate(
+    points: Posteriors, bins: Bins, tables: Sequence[Floats], device: torch.device | str | None
+) -> Quantised:
     n, codes = points.means.shape
-    tables = [] if labels is None else label_tables(labels)
     sizes = [table.shape[1] for table in tables]
     means, logvars = (torch.from_numpy(values.T).to(device) for values in (points.means, points.logvars))
     # A row for each value of each factor, with its probability at each point; the last row is all ones.
     members = torch.from_numpy(np.vstack([*(table.T for table in tables), np.ones((1, n))])).to(device)
+    step = _ROWS.get(means.device.type, _ROWS["cpu"])
     joint = torch.zeros(codes, sum(sizes) + 1, bins.count, dtype=means.dtype, device=device)
     conditional = torch.zeros(codes, dtype=means.dtype, device=device)
     for code in range(codes):
-        for start in range(0, n, _ROWS):
-            rows = slice(start, start + _ROWS)
+        for start in range(0, n, step):
+            rows = slice(start, start + step)
             part = bins.masses(means[code, rows], logvars[code, rows])
             conditional[code] += torch.special.entr(part).sum() / n
             joint[code] += members[:, rows] @ part / n
-    _warn_outside(points, bins)
     found = joint.cpu().numpy()
     class_masses = np.split(found[:, :-1], np.cumsum(sizes)[:-1], axis=1) if sizes else []
     return Quantised(found[:, -1], np.maximum(conditional.cpu().numpy(), 0.0), class_masses)
@@ -186,10 +225,15 @@ def quantised_factor_information(quantised: Quantised, *, balanced: bool = False
     return np.maximum(information, 0.0), code_entropies
 
 
-def _warn_outside(points: Posteriors, bins: Bins) -> None:
+def _outside(points: Posteriors, bins: Bins) -> Floats:
+    """The share of each code's mass outside the range, (c,)."""
     scales = np.exp(-0.5 * np.maximum(points.logvars, _POINT))
     low, high = bins.bounds
-    outside = (ndtr((low - points.means) * scales) + ndtr((points.means - high) * scales)).mean(axis=0)
+    return (ndtr((low - points.means) * scales) + ndtr((points.means - high) * scales)).mean(axis=0)
+
+
+def _warn_outside(outside: Floats, bins: Bins) -> None:
+    low, high = bins.bounds
     if outside.max() > _LARGEST_SHARE_OUTSIDE:
         warnings.warn(
             f"code {outside.argmax()} has {outside.max():.0%} of its mass outside the quantised range [{low:g}, {high:g}]; "

@@ -16,16 +16,19 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hackle.core.code_table import CodeTable, is_large
+from hackle.core.columns import TableLike
+from hackle.core.progress import bar
 from hackle.information.factor_information import Estimator
 from hackle.information.posterior import Floats, PosteriorError, Posteriors, check_groups
-from hackle.information.quantised import Bins, Bounds, Rule, bins_over, quantise
+from hackle.information.quantised import Bins, Bounds, Rule, bins_over, quantise, quantised_information
 from hackle.information.sampled import Device, Mixture, draw, draw_subsets, warn_if_saturated
 from hackle.metrics.metric import Evaluation, Metric, Row
 
 
 def informativeness(
-    means: ArrayLike,
-    logvars: ArrayLike,
+    means: TableLike,
+    logvars: TableLike,
     *,
     estimator: Estimator = "quantised",
     bins: int = 100,
@@ -38,19 +41,29 @@ def informativeness(
     device: Device = None,
     groups: Sequence[Sequence[int]] | None = None,
     correlation: float = 0.0,
+    progress: bool = False,
 ) -> Floats:
     """I(z_i; x) of each code, (c,), for posteriors with `means` and `logvars` (n, c).
 
+    Both may be mapped from files, of any size: the quantised estimator reads them some codes at a time.
+
     `bins`, `bounds` (a range, or "data" for that of the posteriors) and `rule` set how the quantised estimator cuts a
-    code. The sampled one takes `samples` draws from each point with `seed`, evaluates q(z_i) over `mixture` (by default the
-    points themselves) and computes on `device`. `normalised` divides by ln(bins). `groups`, such as [[0, 1], [2]], count as
-    one representation each, (g,); they are sampled, and `correlation` is the σ of the noise within one.
+    code. The sampled one takes `samples` draws from each point with `seed` and evaluates q(z_i) over `mixture` (by default the
+    points themselves). Both compute on `device`; `progress` shows a bar with the time left where codes are read from files.
+    `normalised` divides by ln(bins). `groups`, such as [[0, 1], [2]], count as one representation each, (g,); they are
+    sampled, and `correlation` is the σ of the noise within one.
 
     >>> informativeness([[-2.0, 0.0], [2.0, 0.0]], [[-9.0, 0.0], [-9.0, 0.0]]).round(4)
     array([0.6931, 0.    ])
     """
+    if estimator == "quantised" and groups is None:
+        if mixture is not None:
+            raise PosteriorError("a mixture serves the sampled estimator; give the quantised one all points as means")
+        with bar(progress):
+            information = _of_bins(means, logvars, bins, bounds, rule, device)
+        return information / math.log(bins) if normalised else information
     points = Posteriors(means, logvars, correlation)
-    cut = bins_over(points, bins, bounds, rule)
+    bins_over([points], bins, bounds, rule)  # refuses what is wrong, though draws have no bins
     if groups is not None:
         if estimator != "sampled" or normalised:
             raise PosteriorError(
@@ -60,10 +73,6 @@ def informativeness(
         own, mixed, ceiling = draw_subsets(points, check_groups(groups, points.codes), **shared)
         information = (own - mixed).mean(axis=1)
         warn_if_saturated("I(z_i; x)", information, ceiling)
-    elif estimator == "quantised":
-        if mixture is not None:
-            raise PosteriorError("a mixture serves the sampled estimator; give the quantised one all points as means")
-        information = quantise(points, cut).information
     elif estimator == "sampled":
         draws = draw(points, mixture=mixture, samples=samples, seed=seed, marginal=True, device=device)
         information = draws.single
@@ -71,6 +80,22 @@ def informativeness(
     else:
         raise PosteriorError(f"estimator is {estimator!r}; expected quantised or sampled")
     return information / math.log(bins) if normalised else np.asarray(information)
+
+
+def _of_bins(
+    means: TableLike, logvars: TableLike, bins: int, bounds: Bounds, rule: Rule, device: Device
+) -> NDArray[np.float64]:
+    if not (is_large(means) or is_large(logvars)):
+        points = Posteriors(means, logvars)
+        return quantise(points, bins_over([points], bins, bounds, rule), device=device).information
+    tables = CodeTable(means), CodeTable(logvars)
+    if tables[0].shape != tables[1].shape or any(table.is_sparse or 0 in table.shape for table in tables):
+        kinds = ["a sparse matrix" if table.is_sparse else "an array" for table in tables]
+        raise PosteriorError(
+            f"means are {kinds[0]} of shape {tables[0].shape} and logvars {kinds[1]} of shape {tables[1].shape}; expected "
+            "dense arrays of the same shape, (n, c), which may be mapped from files"
+        )
+    return quantised_information(*tables, bins, bounds, rule, device)
 
 
 def total_information(

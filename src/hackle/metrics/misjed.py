@@ -53,7 +53,7 @@ def misjed(
            [0.    , 0.6931]])
     """
     points = Posteriors(means, logvars, correlation)
-    cut = bins_over(points, bins, bounds, rule)
+    cut = bins_over([points], bins, bounds, rule)
     cells, sizes = cut.index(points.means), np.ones(points.codes)
     if groups is None:
         entropies = quantise(points, cut).entropies

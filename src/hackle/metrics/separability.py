@@ -113,7 +113,7 @@ def separable_information(
     `groups`, such as [[0, 1], [2]], count as one representation each; their weights are sampled, too.
     """
     points = Posteriors(means, logvars, correlation)
-    cut = bins_over(points, bins, bounds, rule)
+    cut = bins_over([points], bins, bounds, rule)
     if groups is not None:
         parts = check_groups(groups, points.codes)
         return _of_groups(points, parts, cut, mixture=mixture, samples=samples, seed=seed, device=device)
