@@ -269,11 +269,12 @@ def test_what_is_refused():
         sap_score(kept, FACTORS, test=(spoiled, FACTORS))
 
 
-def test_progress_is_told_from_start_to_end():
+@pytest.mark.parametrize(("score", "what"), [(sap_score, "machines"), (dci.dci_scores, "linear machines")])
+def test_progress_is_told_from_start_to_end(score, what):
     told: list[tuple[str, float]] = []
-    with listening(lambda what, fraction: told.append((what, fraction))):
-        sap_score(CODES, FACTORS)
-    parts = [fraction for what, fraction in told if what == "machines"]
+    with listening(lambda *of: told.append(of)):
+        score(CODES[:200, :40], FACTORS[:200, :2])
+    parts = [fraction for name, fraction in told if name == what]
     assert parts[0] == 0.0
     assert parts[-1] == 1.0
     assert len(parts) > 3
