@@ -125,8 +125,7 @@ def reconstruction_error(
     chunk: int = 1024,
 ) -> Floats:
     """E[−log p(x|z)] of each image, (n,), over `samples` draws of z from its posterior."""
-    parts = _decoded(model, images, samples, seed, correlation, chunk)
-    return torch.cat([-part.log_likelihood.mean(1) for part in parts]).cpu().numpy()
+    return -_evidence(model, images, samples, seed, correlation, chunk)[0]
 
 
 def elbo(
@@ -139,13 +138,21 @@ def elbo(
     chunk: int = 1024,
 ) -> Floats:
     """The evidence lower bound of each image, (n,): E[log p(x|z)] over `samples` draws minus the exact KL."""
-    bounds = []
+    return _evidence(model, images, samples, seed, correlation, chunk)[1]
+
+
+def _evidence(
+    model: Autoencoder, images: ArrayLike | Tensor, samples: int, seed: int, correlation: float, chunk: int = 1024
+) -> tuple[Floats, Floats]:
+    """E[log p(x|z)] of each image, (n,), and its evidence lower bound."""
+    likelihoods, bounds = [], []
     for part in _decoded(model, images, samples, seed, correlation, chunk):
         real, of_classes = _kinds(model, part)
         constant = float(correlation_divergence(correlation, len(real))) + of_classes
         kl = kl_per_latent(part.means[:, real], part.logvars[:, real]).sum(1)
-        bounds.append(part.log_likelihood.mean(1) - kl - constant)
-    return torch.cat(bounds).cpu().numpy()
+        likelihoods.append(part.log_likelihood.mean(1))
+        bounds.append(likelihoods[-1] - kl - constant)
+    return torch.cat(likelihoods).cpu().numpy(), torch.cat(bounds).cpu().numpy()
 
 
 class _Decoded(NamedTuple):
@@ -230,9 +237,8 @@ def _kl(e: Evaluation) -> dict[str, float]:
 
 def _reconstruction(e: Evaluation) -> dict[str, float]:
     model, images = e.decoding()
-    errors = reconstruction_error(model, images, seed=e.seed, correlation=e.correlation)
-    bounds = elbo(model, images, seed=e.seed, correlation=e.correlation)
-    return {"reconstruction": float(errors.mean()), "elbo": float(bounds.mean())}
+    likelihoods, bounds = _evidence(model, images, 1, e.seed, e.correlation)
+    return {"reconstruction": -float(likelihoods.mean()), "elbo": float(bounds.mean())}
 
 
 def _iwae(e: Evaluation) -> float:
