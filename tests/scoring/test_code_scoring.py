@@ -15,6 +15,7 @@ import hackle
 from hackle import metrics
 from hackle.core.factors import Factor, FactorGrid
 from hackle.core.notes import note_codes
+from hackle.metrics.mig import binned_information
 from hackle.scoring.codes import score_codes
 from hackle.scoring.plan import PlanSizes, split_plan
 from hackle.scoring.protocol import Protocol
@@ -262,3 +263,17 @@ def test_metrics_of_factors_say_what_each_factor_has() -> None:
         assert np.mean(list(values.values())) == pytest.approx(scores[name], abs=1e-12), name
     alone = metrics.rmig_score(codes, logvars, factors[["shape"]], bins=40)
     assert known["rmig"]["shape"] == pytest.approx(alone, abs=0.05)
+
+
+def test_scores_of_the_same_bins_count_them_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[int] = []
+
+    def counted(*arguments: Any, bins: int, **options: Any) -> Any:
+        calls.append(bins)
+        return binned_information(*arguments, bins=bins, **options)
+
+    monkeypatch.setattr("hackle.scoring.evaluation.binned_information", counted)
+    rows = np.random.default_rng(0).integers(0, 4, size=(300, 2))
+    table = score_codes(rows + 0.0, rows, ["mig", "mig_sup", "dcimig", "modularity"], references=False)
+    assert calls == [20]
+    assert np.isfinite(table["score"].to_numpy(float)).all()

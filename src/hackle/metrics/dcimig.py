@@ -57,6 +57,6 @@ def dcimig_from_information(information: ArrayLike, entropies: ArrayLike) -> flo
 
 DCIMIG = Metric(
     "dcimig",
-    lambda e: dcimig_score(e.codes, e.factors, bins=e.protocol.bins, kinds="categorical", device=e.place),
+    lambda e: dcimig_from_information(*e.binned_information[:2]),
     (Row("dcimig", "DCIMIG", "DCIMIG"),),
 )

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from hackle.information import FactorInformation
     from hackle.metrics.likelihood import Autoencoder
+    from hackle.metrics.mig import BinnedInformation
 
 Codes = NDArray[np.float32]
 Labels = NDArray[np.int64]
@@ -52,6 +53,7 @@ class Evaluation(Protocol):
     the factors with real numbers instead; kinds: the kind of each factor, (f,). posteriors, test_posteriors: means and
     logvars, if the model has them; everything: those of every image of the plan. coverage: the fraction of the data
     set's images that are in the plan. mixture: the posteriors that make up q(z), or None for those evaluated.
+    binned_information: what the codes of the training points, cut into the protocol's bins, say about the factors.
     factor_information, sampled_factor_information: I(z_i; y_k), quantised and sampled. device: where heavy sums run:
     the model's, if that is an accelerator. place: where codes without a model, which may be a `CodeTable`, are worked on,
     block by block; None for the CPU. groups: the codes (g, size, c) of "groups" or "test_groups" and the factor held in
@@ -96,6 +98,8 @@ class Evaluation(Protocol):
     def coverage(self) -> float: ...
     @property
     def mixture(self) -> Posterior | None: ...
+    @property
+    def binned_information(self) -> BinnedInformation: ...
     @property
     def factor_information(self) -> FactorInformation: ...
     @property

@@ -130,7 +130,7 @@ def top_two_gap(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _compute(e: Evaluation) -> PerFactor:
-    found = binned_information(e.codes, e.factors, bins=e.protocol.bins, kinds="categorical", device=e.place)
+    found = e.binned_information
     gaps = mig_per_factor(found.information, found.entropies)
     return per_factor(e, gaps.mean(), gaps)
 

@@ -72,7 +72,7 @@ def _mean(gaps: NDArray[np.float64], kept: NDArray[np.bool_] | None) -> float:
 
 
 def _compute(e: Evaluation) -> dict[str, float]:
-    found = binned_information(e.codes, e.factors, bins=e.protocol.bins, kinds="categorical", device=e.place)
+    found = e.binned_information
     gaps = mig_sup_per_code(found.information, found.entropies)
     kept = active_codes(found.ranges, np.asarray(e.discrete))
     return {"mig_sup": _mean(gaps, None), "mig_sup_active": _mean(gaps, kept)}

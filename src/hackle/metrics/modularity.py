@@ -18,7 +18,7 @@ from hackle.core.columns import Kinds, TableLike
 from hackle.information.entries import Device
 from hackle.metrics.checks import check_matrix
 from hackle.metrics.metric import Metric, Row
-from hackle.metrics.mig import binned_information
+from hackle.metrics.mig import BinnedInformation, binned_information
 
 
 def modularity_score(
@@ -40,6 +40,10 @@ def modularity_score(
     found = binned_information(
         codes, factors, bins=bins, kinds=kinds, factor_bins=factor_bins, device=device, progress=progress
     )
+    return _of_varying(found)
+
+
+def _of_varying(found: BinnedInformation) -> float:
     kept = found.ranges.varying
     return modularity_from_information(found.information[kept]) if kept.any() else 0.0
 
@@ -69,6 +73,6 @@ def modularity_per_code(information: ArrayLike) -> NDArray[np.float64]:
 
 MODULARITY = Metric(
     "modularity",
-    lambda e: modularity_score(e.codes, e.factors, bins=e.protocol.bins, kinds="categorical", device=e.place),
+    lambda e: _of_varying(e.binned_information),
     (Row("modularity", "modularity", "Modularity"),),
 )

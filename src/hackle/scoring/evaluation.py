@@ -30,6 +30,7 @@ from hackle.metrics.correlation import correlation_matrix, sampled_correlation_m
 from hackle.metrics.dci import dci_importance
 from hackle.metrics.likelihood import kl_divergence
 from hackle.metrics.metric import Codes, Labels, Part, Posterior, Values
+from hackle.metrics.mig import BinnedInformation, binned_information
 from hackle.metrics.misjed import misjed
 from hackle.metrics.needs import Subject, numeric_factors
 from hackle.scoring.encode import Codebook
@@ -143,6 +144,22 @@ class EncodedPlan:
     @property
     def mixture(self) -> Posterior | None:
         return self.everything if self.whole_mixture else None
+
+    @cached_property
+    def _binned(self) -> tuple[BinnedInformation, list[warnings.WarningMessage]]:
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            bins = self.protocol.bins
+            found = binned_information(self.codes, self.factors, bins=bins, kinds="categorical", device=self.place)
+        return found, said
+
+    @property
+    def binned_information(self) -> BinnedInformation:
+        found, said = self._binned
+        for one in said:
+            # Computed once, but noted beside each score.
+            warnings.warn(one.message, stacklevel=2)
+        return found
 
     @cached_property
     def factor_information(self) -> FactorInformation:
