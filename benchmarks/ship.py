@@ -81,11 +81,11 @@ def ship_chance() -> None:
 
 
 def counted(readme: str, tables: Tables, verdicts: str) -> str:
-    """The README with the number of the table's runs, how many of them are planned, and the counts at the end of what
-    `hackle claims` prints."""
+    """The README with the number of the table's runs that did not fail, how many of them are planned, and the counts at the
+    end of what `hackle claims` prints."""
     counts = re.search(r"^(\d+) hold, (\d+) do not hold, (\d+) undecided, (\d+) without runs", verdicts, re.MULTILINE)
     assert counts is not None
-    runs = set(tables.runs["run"])
+    runs = set(tables.runs.query("status == 'done'")["run"])
     planned = {record_hash(run) for run in STUDIES[NAME].runs(precision="bfloat16")}
     hold, do_not, undecided, _ = counts.groups()
     for pattern, said in (
