@@ -416,6 +416,16 @@ def test_a_protocol_of_the_papers_own_comes_first() -> None:
     assert other.notes == ("MIG by the protocol yang2020, not locatello2019",)
 
 
+def test_runs_that_only_another_protocol_scored_are_left_out() -> None:
+    both = made.tables(
+        made.settings(method="vae", seed=range(3), correlation=[0.0, 0.9]), protocols=("locatello2019", "yang2020")
+    )
+    some = both.scores.query("seed < 2 or protocol != 'yang2020'")
+    chart = FIGURES["yang2020-figure-1"](Tables(some, both.runs))
+    assert chart.runs == 4
+    assert chart.notes == ("2 runs left out that other protocols scored",)
+
+
 def test_longer_runs_stand_for_shorter_ones() -> None:
     runs = made.settings(method="vae", seed=range(3), correlation=[0.0, 0.9], steps=[1000, 5000])
     chart = FIGURES["yang2020-figure-1"](made.tables(runs))

@@ -1,6 +1,6 @@
 """From the tables to the runs that a figure is about: `Runs` says which, `select` finds them and names those that are missing.
 
-If a run has a score under several protocols, the figure's own protocol is used, or else the most common one, with a
+Of each score those under the figure's own protocol are used, or if there are none, those under the most common one, with a
 note. Of runs that differ only in how long they trained, the longest is used.
 """
 
@@ -282,20 +282,22 @@ def _unscored(metrics: tuple[str, ...]) -> Frame:
 
 
 def _one_protocol(rows: Frame, wanted: str) -> tuple[Frame, list[str]]:
-    """Each run's score under the wanted protocol, or if it has none, under the most common of the others."""
+    """The scores of each metric under one protocol, since those of several do not compare: the wanted one, or the most common
+    if no run has it."""
     names = [str(name) for name in rows["protocol"].value_counts().index]
     # Variants of a protocol for ablations ("do2020-bins-50") or on fewer points ("do2020 × 0.1") come last.
     names.sort(key=lambda name: (name != wanted, " " in name or "-" in name))
     rank = rows["protocol"].astype(str).map({name: index for index, name in enumerate(names)}).astype(int)
-    least = rank.groupby([rows["run"], rows["metric"]], observed=True, sort=False).transform("min")
-    rows = rows[(rank == least).to_numpy()]
-    others = rows[(rows["protocol"] != wanted).to_numpy()] if wanted else rows[:0]
+    least = rank.groupby(rows["metric"].astype(str)).transform("min")
+    kept = rows[(rank == least).to_numpy()]
     notes = []
-    for name, part in others.groupby("protocol", observed=True, sort=False):
-        scores = words.listing(sorted({words.measure(str(metric)).short for metric in part["metric"].unique()}))
-        some = "" if len(others) == len(rows) else "of some runs "
-        notes.append(f"{scores} {some}by the protocol {name}, not {wanted}")
-    return rows, notes
+    for name, part in kept[(kept["protocol"] != wanted).to_numpy()].groupby("protocol", observed=True, sort=False):
+        if wanted:
+            scores = words.listing(sorted({words.measure(str(metric)).short for metric in part["metric"].unique()}))
+            notes.append(f"{scores} by the protocol {name}, not {wanted}")
+    if left_out := rows["run"].nunique() - kept["run"].nunique():
+        notes.append(f"{words.counted(left_out, 'run')} left out that other protocols scored")
+    return kept, notes
 
 
 def _longest(rows: Frame) -> tuple[Frame, list[str]]:
