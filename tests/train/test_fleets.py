@@ -11,17 +11,20 @@ import torch
 from test_train import assert_equal_weights, curves, quiet, stop_after
 
 from hackle.core.records import record_hash
+from hackle.nets import MLP
 from hackle.objectives import VAE, BetaVAE, FactorVAE
 from hackle.train import TrainingError, fit
 from hackle.train.fleet import Fleet
 from hackle.train.size import LARGEST_ON_CPU, choose_fleet_size, cut
-from train.test_fleet import small_run
+from train.test_fleet import SMALL, small_run
 
 FACTOR = FactorVAE(gamma=5.0, discriminator_layers=2, discriminator_width=16)
+DENSE = MLP((8,))
+"""Fleets are cut and resumed alike whatever networks they have; dense ones take a third of the time."""
 
 
-def runs_of(count: int, steps: int = 9, method: Any = FACTOR) -> list[Any]:
-    return [small_run(method, seed=seed, steps=steps) for seed in range(count)]
+def runs_of(count: int, steps: int = 9, method: Any = FACTOR, architecture: Any = DENSE) -> list[Any]:
+    return [small_run(method, seed=seed, steps=steps, architecture=architecture) for seed in range(count)]
 
 
 def assert_near(first: list[Any], second: list[Any]) -> None:
@@ -192,7 +195,7 @@ def _leave() -> None:
 
 @pytest.mark.gpu
 def test_cuda_fleets_are_cut_to_the_free_memory(squares: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    device, runs = torch.device("cuda"), runs_of(400, steps=3, method=VAE())
+    device, runs = torch.device("cuda"), runs_of(400, steps=3, method=VAE(), architecture=SMALL)
     roomy = choose_fleet_size(runs, squares, device)
     assert roomy == 300
     free, total = torch.cuda.mem_get_info(device)
@@ -203,7 +206,7 @@ def test_cuda_fleets_are_cut_to_the_free_memory(squares: Any, monkeypatch: pytes
 
 @pytest.mark.gpu
 def test_a_cuda_checkpoint_resumes_the_fleet(tmp_path: Path, squares: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    runs = runs_of(3, steps=20)
+    runs = runs_of(3, steps=20, architecture=SMALL)
 
     def on_cuda(out: Path, **options: Any) -> Any:
         return fit(runs, out=out, dataset=squares, device="cuda", progress=False, log_every=4, **options)
