@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -65,10 +64,10 @@ _JEMMIG = {
 }
 
 
-def celeba(metrics: Sequence[str] = (), weight: float = 50.0, **more: Any) -> Runs:
+def celeba(metrics: Sequence[str] = ()) -> Runs:
     """The three models of CelebA."""
     where = {"dataset": "celeba", "latents": settings("factor-vae", "celeba").latents}
-    return runs_of(metrics, dict.fromkeys(METHODS, (weight,)), where=where, **more)
+    return runs_of(metrics, dict.fromkeys(METHODS, (50.0,)), where=where)
 
 
 def _written(numbers: Numbers, columns: Sequence[str], title: str, digits: int = 4) -> Panel:
@@ -152,7 +151,7 @@ def _by_factor(number: int, metric: str, factors: Sequence[str], paper: Numbers,
         f"{short} of three models for {'each factor' if whole else 'some attributes'} of {where}.",
         runs_of((metric,), MODELS) if whole else celeba((metric,)),
         (
-            *(((panels(swarm, metric, "method", each="dataset"),),) if whole else ()),
+            *((panels(swarm, metric, "method", each="dataset"),) if whole else ()),
             _of_factors(metric, factors, paper),
         ),
         *claims,

@@ -23,7 +23,7 @@ from hackle.figures import words
 from hackle.figures.chart import Axis, Comparison, Frame, Panel, no_summary
 from hackle.figures.exhibit import Exhibit, exhibits_of
 from hackle.figures.models import reconstructed
-from hackle.figures.panels import MEDIANS, Lacking, Panels, against_strength, heat, panels, scatter, score_axis, swarm
+from hackle.figures.panels import MEDIANS, Lacking, against_strength, heat, panels, scatter, score_axis, swarm
 from hackle.figures.selection import Runs, Selected, present, rank_correlation, select, spread
 from hackle.papers.locatello2019.claims import (
     CLAIMS,
@@ -117,7 +117,7 @@ def _grid(cell: Callable[[Selected, Selected, str], Panel], datasets: Sequence[s
 
         return made
 
-    return tuple((row(name),) for name in datasets)
+    return tuple(map(row, datasets))
 
 
 def _name(here: Selected) -> str:
@@ -220,11 +220,7 @@ def _chosen_settings(chosen: Selected) -> Iterator[Panel | Comparison | str]:
     yield Comparison(what, *levels, n=datasets * seeds * settings)
 
 
-def _heats(rows: Sequence[str], columns: Sequence[str]) -> tuple[tuple[Panels]]:
-    return ((panels(_agreement, rows, columns, each="dataset"),),)
-
-
-_ON_WEIGHT = ((panels(against_strength, "gaussian_tc", STRENGTHS, each="dataset"),),)
+_ON_WEIGHT = panels(against_strength, "gaussian_tc", STRENGTHS, each="dataset")
 _WITHOUT_LABELS = ("reconstruction", "kl", "elbo", "gaussian_tc")
 _CELLS = "Cells: Spearman's rank correlation over all runs of a data set."
 _SETTINGS = "each the median of its seeds."
@@ -290,7 +286,7 @@ EXHIBITS = (
         "Agreement of metrics",
         "Rank correlation of the metrics over all runs of a data set.",
         _runs(METRICS),
-        _heats(METRICS, METRICS),
+        panels(_agreement, METRICS, METRICS, each="dataset"),
         reading=_CELLS,
         columns=4,
     ),
@@ -315,7 +311,7 @@ EXHIBITS = (
         "Scores without labels",
         "Rank correlation of the metrics with reconstruction error, KL, evidence bound and total correlation.",
         _runs((*METRICS, *_WITHOUT_LABELS[:-1]), change=_with_samples),
-        _heats(METRICS, _WITHOUT_LABELS),
+        panels(_agreement, METRICS, _WITHOUT_LABELS, each="dataset"),
         reading=f"{_CELLS} TC is that of samples.",
         columns=4,
     ),
@@ -341,7 +337,7 @@ EXHIBITS = (
         "Downstream accuracy",
         "Rank correlation of the metrics with the accuracy of classifiers trained on the codes.",
         _runs((*METRICS, *DOWNSTREAM)),
-        _heats(METRICS, DOWNSTREAM),
+        panels(_agreement, METRICS, DOWNSTREAM, each="dataset"),
         reading=f"{_CELLS} LR: logistic regression, GBT: boosted trees, on so many labelled images.",
         columns=3,
     ),

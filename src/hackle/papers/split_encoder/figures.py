@@ -69,13 +69,13 @@ _LOSSES = ("reconstruction", "kl")
 _MARKS = "Small marks are runs, large ones their means; bars are 95% t intervals of the mean KL."
 
 
-def _against() -> tuple[Any, ...]:
-    """KL against reconstruction error, a panel for each method: neither has a natural zero, only differences matter."""
-    return (panels(scatter, *_LOSSES, each="method", tight="xy", means=("series",)),)
+# Neither has a natural zero, only differences matter.
+_AGAINST = panels(scatter, *_LOSSES, each="method", tight="xy", means=("series",))
+"""KL against reconstruction error, a panel for each method."""
 
 
 def _losses(number: int, title: str, caption: str, dataset: str) -> Exhibit:
-    return exhibit(*(number, title, caption), _runs(_LOSSES, dataset), (_against(),), reading=_MARKS, shared_y=False)
+    return exhibit(number, title, caption, _runs(_LOSSES, dataset), _AGAINST, reading=_MARKS, shared_y=False)
 
 
 def _latents(number: int, title: str, caption: str, dataset: str) -> Exhibit:
@@ -145,7 +145,7 @@ EXHIBITS = (
         "Split encoder in β-VAE",
         "β-VAE on dSprites: MIG, and KL against reconstruction error.",
         _runs(("mig", *_LOSSES), "dsprites", ("beta-vae",)),
-        ((_swarm("mig"), *_against()),),
+        ((_swarm("mig"), _AGAINST),),
         reading=f"Right: {_MARKS[0].lower()}{_MARKS[1:]}",
         shared_y=False,
     ),
