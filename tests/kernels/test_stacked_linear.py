@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -86,3 +88,22 @@ def test_bfloat16_layers_answer_in_bfloat16_and_take_views(device: str) -> None:
 def test_off_cuda_the_bent_layer_can_be_differentiated_twice() -> None:
     arguments = random(2, 3, 4), random(2, 5, 4), random(2, 5)
     assert torch.autograd.gradgradcheck(vmap(lambda x, w, b: linear(x, w, b, 0.2)), arguments)
+
+
+def test_large_products_on_a_cpu_and_their_gradients_are_those_of_float64() -> None:
+    """The library that multiplies large matrices in float32 has no gradient of its own."""
+    generator = torch.Generator().manual_seed(4)
+    x, weight, bias = (torch.randn(*shape, generator=generator) for shape in ((64, 300), (300, 300), (300,)))
+    assert x.numel() * len(weight) >= sys.modules["hackle.kernels.linear"]._LARGE
+
+    def found(dtype: torch.dtype) -> list[torch.Tensor]:
+        given = tuple(value.to(dtype).requires_grad_() for value in (x, weight, bias))
+        values, filters, added = given
+        output = linear(values, filters, added)
+        once = torch.autograd.grad(output.square().mean(), given)
+        again = torch.autograd.grad(linear(values, filters, added).square().mean(), given, create_graph=True)
+        twice = torch.autograd.grad(again[0].square().sum(), given)
+        return [value.detach() for value in (output, *once, *again, *twice)]
+
+    for mine, exact in zip(found(torch.float32), found(torch.float64), strict=True):
+        torch.testing.assert_close(mine.double(), exact, rtol=1e-4, atol=1e-5 * exact.abs().max().item())

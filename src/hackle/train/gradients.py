@@ -9,7 +9,7 @@ one model.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -34,12 +34,15 @@ class BoundNets:
     """One model's networks as functions of their inputs. They compute in the run's dtype and return codes in
     float32, and images as they are: sums over pixels are taken in float32 later."""
 
-    def __init__(self, modules: Mapping[str, nn.Module], parameters: Parameters, dtype: torch.dtype) -> None:
-        self._modules, self._parameters, self._dtype = modules, parameters, dtype
+    def __init__(
+        self, modules: Mapping[str, nn.Module], parameters: Parameters, dtype: torch.dtype, tied: Collection[str]
+    ) -> None:
+        """tied: the networks in which one parameter has several names."""
+        self._modules, self._parameters, self._dtype, self._tied = modules, parameters, dtype, tied
 
     def __call__(self, name: str, *inputs: Tensor) -> Any:
         given = tuple(unit_interval(value, self._dtype) for value in inputs)
-        answer = functional_call(self._modules[name], self._parameters[name], given)
+        answer = functional_call(self._modules[name], self._parameters[name], given, tie_weights=name in self._tied)
         return tree_map(lambda value: value if value.dim() == 4 else value.to(torch.float32), answer)
 
 
@@ -83,11 +86,16 @@ class Gradients:
         self._warms_up = any(run.kl_warmup > 0 for run in runs)
         self._fields = stacked_fields([with_fields(run, {"method": None}) for run in runs], device)
         self._dtype: torch.dtype = getattr(torch, runs[0].precision)
+        self._tied = {
+            name
+            for name, module in modules.items()
+            if len(list(module.named_parameters(remove_duplicate=False))) > len(list(module.parameters()))
+        }
         self._mappable: set[tuple[int, int]] = set()
         self._known: dict[tuple[int, int], tuple[Run, Run]] = {}
 
     def nets(self, parameters: Parameters) -> BoundNets:
-        return BoundNets(self._modules, parameters, self._dtype)
+        return BoundNets(self._modules, parameters, self._dtype, self._tied)
 
     def of(self, position: int, parameters: Parameters, given: Given, carry: Mapping[str, Tensor]) -> Found:
         """The losses and gradients of a phase."""
