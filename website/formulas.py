@@ -63,6 +63,23 @@ def pieces(row: Iterable[Element], level: int = 0) -> list[list[Element]]:
     return [part for group in found for part in (pieces(group, level + 1) if _length(group) > LONG else [group])]
 
 
+def _named(element: Element) -> bool:
+    """Whether an element is a function's name, such as log, with or without an exponent."""
+    first = element[0] if element.tag in ("msup", "msub", "msubsup") else element
+    return first.tag == "mi" and len((first.text or "").strip()) > 1
+
+
+def _space_functions(row: Element) -> None:
+    """Thin spaces between a function's name and letters or numbers beside it, which a browser sets close: log p, 2 cos t."""
+    children = list(row)
+    for place, (before, after) in reversed(list(enumerate(pairwise(children), start=1))):
+        signs = _sign(before), _sign(after)
+        left = _named(before) and (not signs[1] or signs[1] not in _OPEN | _CLOSE | _SIGNS | {",", "|"})
+        right = _named(after) and (not signs[0] or signs[0] in _CLOSE)
+        if (left or right) and "mspace" not in (before.tag, after.tag):
+            row.insert(place, Element("mspace", {"width": "0.167em"}))
+
+
 def _length(elements: Iterable[Element]) -> int:
     return sum(len("".join(element.itertext())) for element in elements)
 
@@ -81,6 +98,8 @@ def drawn(latex: str, *, display: bool) -> str:
                 after.set("form", "prefix")
         if element.tag == "mo" and element.text in _BARS:
             element.attrib.setdefault("stretchy", "false")
+    for element in [element for element in made.iter() if element.tag == "mrow"]:
+        _space_functions(element)
     row = made[0]
     groups = pieces(row) if _length(row) > SHORT else [list(row)]
     if len(groups) == 1:

@@ -1,7 +1,8 @@
-"""Pages of the site that no file of docs/ holds, and the order of those that a folder holds.
+"""Pages of the site that no file of docs/ holds, the order of those that a folder holds, and what a phone needs of all.
 
 Release notes are cut from CHANGELOG.md, one page for each version; the page on contributing is CONTRIBUTING.md. In the
-navigation a folder stands for its pages.
+navigation a folder stands for its pages. Names in tables may break after their signs, and pictures with many letters are
+marked as wide.
 """
 
 from __future__ import annotations
@@ -11,9 +12,17 @@ from pathlib import Path
 from typing import Any
 
 from mkdocs.structure.files import File, Files
+from PIL import Image
 
 ROOT = Path(__file__).parents[1]
 _VERSION = re.compile(r"^## (?=\d)", re.MULTILINE)
+_CELL = re.compile(r"<td>(.+?)(?=</td>)", re.DOTALL)
+_CODE = re.compile(r"(?<=<code>)([^<]+)(?=</code>)")
+_PICTURE = re.compile(r'<img alt="[^"]*" src="[^"]*pictures/([^"]+)"')
+MANY = 6
+"""A cell with more words than this needs some width to be read in a table of many columns."""
+WIDE = 700
+"""Pictures of figures and data sets with more pixels than this side by side have letters that a phone cannot show whole."""
 _LINK = re.compile(r"\]\(([\w./-]+\.md)[)#]")
 
 
@@ -79,3 +88,38 @@ def on_files(files: Files, config: Any, **_: Any) -> Files:
         files.append(File.generated(config, path, content=text))
     config.nav = expanded(config.nav, {file.src_uri: file.content_string for file in files.documentation_pages()})
     return files
+
+
+def breakable(html: str) -> str:
+    """A page whose names in tables may break after `_`, `.`, `-` and `/`, and nowhere else; cells of many words are marked.
+
+    >>> breakable("<td><code>kl_per_latent</code></td>")
+    '<td><code>kl_<wbr>per_<wbr>latent</code></td>'
+    """
+
+    def cell(found: re.Match[str]) -> str:
+        start = '<td class="words">' if len(re.sub("<[^>]+>", "", found[1]).split()) > MANY else "<td>"
+        return start + _CODE.sub(lambda code: re.sub(r"(?<=[\w)])([_./-])(?=\w)", r"\1<wbr>", code[0]), found[1])
+
+    return _CELL.sub(cell, html)
+
+
+def wide_marked(html: str) -> str:
+    """A page whose wide pictures have the class `wide`."""
+
+    def marked(picture: re.Match[str]) -> str:
+        path = ROOT / "docs" / "pictures" / picture[1]
+        if path.suffix == ".svg":
+            found = re.search(r'<svg[^>]* width="(\d+)"', path.read_text(encoding="utf-8"))
+            width = int(found[1]) if found else 0
+        else:
+            with Image.open(path) as opened:
+                width = opened.width
+        return picture[0].replace("<img", '<img class="wide"') if width > WIDE else picture[0]
+
+    return _PICTURE.sub(marked, html)
+
+
+def on_page_content(html: str, **_: Any) -> str:
+    """MkDocs calls this for each page."""
+    return wide_marked(breakable(html))

@@ -27,6 +27,21 @@ def page(study: Tables, tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
 
 
+LOOKS = [(1280, "light"), (1280, "dark"), (390, "light"), (390, "dark")]
+
+
+@pytest.fixture(params=LOOKS, ids=lambda look: f"{look[0]}-{look[1]}")
+def looked_at(opened: Any, request: pytest.FixtureRequest) -> Any:
+    """The page on a wide and a narrow screen, light and dark, as the system wishes; it is never wider than the screen."""
+    width, theme = request.param
+    opened.set_viewport_size({"width": width, "height": 900})
+    opened.emulate_media(color_scheme=theme, reduced_motion="reduce")
+    paper = opened.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert paper == ("rgb(255, 255, 255)" if theme == "light" else "rgb(20, 23, 27)")
+    yield opened
+    assert opened.evaluate("document.documentElement.scrollWidth") <= width
+
+
 @pytest.fixture
 def opened(browser: Any, page: Path) -> Iterator[Any]:
     """The page in a browser that reaches nothing but files; its complaints are failures."""

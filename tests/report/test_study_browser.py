@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from hackle.claims import as_frame, judge
 from hackle.core.commit import full_version, in_words
 from hackle.core.papers import PAPERS
 from hackle.figures import FIGURES
@@ -37,7 +38,7 @@ SMALLEST = """() => {
   }
   return [sizes.length, Math.min(...sizes)];
 }"""
-FIGURE = "yang2020-figure-2"
+FIGURE, ROW = "yang2020-figure-2", "yang2020.mig-vae-10-dsprites"
 
 
 def laid_out(tab: Any, *names: str) -> None:
@@ -98,9 +99,8 @@ def test_a_narrow_figure_has_its_panels_below_each_other(opened: Any) -> None:
     assert not opened.locator(f"#{FIGURE} .legend").is_visible()
 
 
-@pytest.mark.parametrize("width", [1280, 390])
-def test_a_dot_names_its_run_and_leads_to_it(opened: Any, study: Tables, width: int) -> None:
-    opened.set_viewport_size({"width": width, "height": 900})
+def test_a_dot_names_its_run_and_leads_to_it(looked_at: Any, study: Tables) -> None:
+    opened = looked_at
     laid_out(opened, FIGURE)
     points = FIGURES[FIGURE](study, judged={}).panels[1].points
     target = points["y"].idxmax()
@@ -124,7 +124,7 @@ def test_a_dot_names_its_run_and_leads_to_it(opened: Any, study: Tables, width: 
     assert f"{points.loc[target, 'y']:.3g}" in tip.inner_text()
     box = tip.bounding_box()
     assert box["x"] >= 0
-    assert box["x"] + box["width"] <= width
+    assert box["x"] + box["width"] <= opened.viewport_size["width"]
     opened.mouse.click(*place)
     assert opened.locator("tr.shown").get_attribute("data-run") == run["run"]
     assert opened.locator("tr.shown").is_visible()
@@ -132,7 +132,8 @@ def test_a_dot_names_its_run_and_leads_to_it(opened: Any, study: Tables, width: 
     assert not tip.is_visible()
 
 
-def test_the_data_of_a_figure_is_a_table_without_formulas(opened: Any, study: Tables) -> None:
+def test_the_data_of_a_figure_is_a_table_without_formulas(looked_at: Any, study: Tables) -> None:
+    opened = looked_at
     opened.evaluate(
         """id => {
           const holder = document.getElementById("figure-data"), data = JSON.parse(holder.textContent);
@@ -161,18 +162,17 @@ def test_the_data_of_a_figure_is_a_table_without_formulas(opened: Any, study: Ta
     assert float(found["y"]) == pytest.approx(second["y"], rel=1e-5)
 
 
-@pytest.mark.parametrize("width", [1280, 390])
-def test_a_link_to_a_claim_opens_it(browser: Any, page: Path, width: int) -> None:
+def test_a_link_to_a_claim_opens_it(looked_at: Any, page: Path) -> None:
     _, shown, *_, hidden = re.findall(r'<details id="(claim-[^"]+)"', page.read_text(encoding="utf-8"))
+    tab = looked_at
     for name in (hidden, shown):
-        tab = browser.new_page(viewport={"width": width, "height": 900})
+        tab.goto("about:blank")
         tab.goto(f"{page.as_uri()}#{name}")
         claim = tab.locator(f'[id="{name}"]')
         assert claim.evaluate("one => one.closest('.untested') !== null") == (name == hidden)
         assert claim.evaluate("one => one.open")
         assert claim.locator("dl").is_visible()
         assert 0 <= claim.bounding_box()["y"] < 900
-        tab.close()
 
 
 def test_a_link_from_a_figure_opens_a_claim_that_is_filtered_out(opened: Any) -> None:
@@ -187,9 +187,8 @@ def test_a_link_from_a_figure_opens_a_claim_that_is_filtered_out(opened: Any) ->
         opened.evaluate("id => { document.getElementById(id).open = false; }", name)
 
 
-@pytest.mark.parametrize("width", [1280, 390])
-def test_the_page_names_its_commit_and_each_papers_authors_with_a_link(opened: Any, width: int) -> None:
-    opened.set_viewport_size({"width": width, "height": 900})
+def test_the_page_names_its_commit_and_each_papers_authors_with_a_link(looked_at: Any) -> None:
+    opened = looked_at
     line = opened.inner_text(".made")
     assert f"by hackle {in_words(full_version())} with hackle report first." in line
     # Tables of before commits were kept.
@@ -200,10 +199,45 @@ def test_the_page_names_its_commit_and_each_papers_authors_with_a_link(opened: A
             assert heading.locator("a").get_attribute("href") == PAPERS[name].address
             assert heading.locator(".authors").inner_text() == PAPERS[name].names
         assert PAPERS[name].authors in heading.inner_text()
-    assert opened.evaluate("document.documentElement.scrollWidth") <= width
 
 
-def test_the_page_begins_with_when_and_how_what_and_its_limits(opened: Any, study: Tables) -> None:
+def test_each_row_shows_verdict_effect_region_chance_runs_strata_and_why(looked_at: Any, study: Tables) -> None:
+    row = next(one for one in as_frame(judge(study)).to_dict("records") if one["claim"] == ROW)
+    claim = looked_at.locator(f'[id="claim-{ROW}"] > summary')
+    claim.scroll_into_view_if_needed()
+    shown = " ".join(claim.inner_text().split()).replace("−", "-")
+    assert row["verdict"] in shown
+    assert re.search(r"\d\S* \[-?[\d.]+, -?[\d.]+\]", shown)
+    assert f"claimed {row['claimed']}" in shown
+    assert re.search(r"p [=<] [\d.]+ corrected", shown)
+    assert f"{row['runs']} runs, {row['strata']} of {row['strata_claimed']} strat" in shown
+    assert re.search(r"p [=<] [\d.]+ after correction over \d+ claims: " + row["verdict"], shown)
+    box = claim.bounding_box()
+    assert 0 <= box["x"] < box["x"] + box["width"] <= looked_at.viewport_size["width"]
+
+
+def test_the_papers_numbers_stand_beside_ours(looked_at: Any) -> None:
+    """In the table below a figure: what is compared, the paper's, ours with its interval, and the number of runs."""
+    laid_out(looked_at, FIGURE)
+    table = looked_at.locator(f"#{FIGURE} .beside table").first
+    assert [text.lower() for text in table.locator("th").all_inner_texts()][-3:] == ["paper", "here", "n"]
+    rows = [[cell.strip() for cell in row.split("\t")] for row in table.locator("tbody tr").all_inner_texts()]
+    assert any(row[1] and re.match(r"[−\d.]+", row[2]) for row in rows)
+    assert table.bounding_box()["x"] + table.bounding_box()["width"] <= looked_at.viewport_size["width"]
+
+
+def test_most_figures_fit_a_phone_and_others_say_that_they_scroll(opened: Any) -> None:
+    opened.set_viewport_size({"width": 390, "height": 900})
+    laid_out(opened)
+    wide = opened.eval_on_selector_all(
+        ".panel", "all => all.map((one) => [one.scrollWidth > one.clientWidth + 1, one.classList.contains('scrolls')])"
+    )
+    assert all(beyond == said for beyond, said in wide)
+    assert sum(beyond for beyond, _ in wide) < 0.1 * len(wide)
+
+
+def test_the_page_begins_with_when_and_how_what_and_its_limits(looked_at: Any, study: Tables) -> None:
+    opened = looked_at
     text = opened.inner_text("main")
     first = text[: text.index("\nClaims\n")]
     assert "by hackle 0." in first

@@ -36,6 +36,14 @@ def test_underscores_of_a_formula_are_no_emphasis() -> None:
 
 
 @pytest.mark.parametrize(
+    ("latex", "spaces"),
+    [(r"\log p", 1), (r"2\cos t", 2), (r"\log(p)", 0), (r"-\ln 20", 1), (r"\sin^3 t", 1), (r"x y + 3", 0)],
+)
+def test_a_functions_name_stands_apart_from_letters_and_numbers(latex: str, spaces: int) -> None:
+    assert formulas.drawn(latex, display=False).count('<mspace width="0.167em"') == spaces
+
+
+@pytest.mark.parametrize(
     ("latex", "parts"),
     [
         (r"a = b + c", ["a=b+c"]),

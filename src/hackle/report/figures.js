@@ -13,6 +13,11 @@
     for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
     return made;
   };
+  // How far a drawing must be enlarged for its smallest letters to be read.
+  const leastOf = (drawn) => {
+    const sizes = [...drawn.querySelectorAll("text")].map((text) => parseFloat(getComputedStyle(text).fontSize));
+    return READABLE / Math.min(7, ...sizes);
+  };
   const panelsOf = (svg) => JSON.parse(svg.dataset.panels ?? "[]");
 
   // The box around a group's letters, pictures and first path, which is the panel's background.
@@ -45,7 +50,6 @@
       }
       const left = Math.min(...parts.map(([, box]) => box.left)),
         right = Math.max(...parts.map(([, box]) => box.right));
-      const sizes = [...group.querySelectorAll("text")].map((text) => parseFloat(getComputedStyle(text).fontSize));
       const figure = document.createElement("figure");
       figure.className = "panel";
       if (panel.said.length) {
@@ -65,7 +69,7 @@
         figure.append(made);
       }
       figure.dataset.wide = right - left;
-      figure.dataset.least = READABLE / Math.min(7, ...sizes);
+      figure.dataset.least = leastOf(group);
       holder.append(figure);
     });
     drawing.append(holder);
@@ -75,15 +79,19 @@
   function arrange(drawing) {
     const svg = drawing.querySelector(".whole svg");
     if (!svg?.dataset.panels) return;
-    const room = drawing.parentElement.clientWidth,
-      apart = room < svg.viewBox.baseVal.width * (room < 640 ? READABLE / 7 : SHRUNK);
+    // On a phone a drawing reaches beyond its text, to both edges of the screen.
+    const room = drawing.parentElement.clientWidth - 2 * Number.parseFloat(getComputedStyle(drawing).marginLeft),
+      narrow = room < 640,
+      readable = svg.viewBox.baseVal.width * (narrow ? (svg.dataset.least ??= leastOf(svg)) : SHRUNK),
+      apart = room < readable;
     const holder = drawing.querySelector(".panels") ?? (apart ? build(drawing, svg) : null);
     drawing.classList.toggle("apart", apart);
+    svg.style.width = narrow && !apart ? `${Math.min(room, 1.2 * readable)}px` : "";
     if (!apart) return;
     for (const figure of holder.children) {
       const wide = Number(figure.dataset.wide),
         least = Number(figure.dataset.least),
-        scale = room < 640 ? Math.min(Math.max(least, room / wide), 1.2 * least) : least;
+        scale = narrow ? Math.min(Math.max(least, room / wide), 1.2 * least) : least;
       for (const part of figure.querySelectorAll("svg")) part.style.width = `${wide * scale}px`;
       const scrolls = wide * scale > room;
       figure.classList.toggle("scrolls", scrolls);
