@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 
 import hackle
-from hackle.core.palette import DARK, DIVERGING, LIGHT, RISING, Theme, style_sheet
+from hackle.core.palette import DARK, DIVERGING, KINDS, LIGHT, RISING, Theme, look, style_sheet
+from hackle.figures.style import MARKERS
+from hackle.objectives import OBJECTIVES
+from hackle.report.alternatives import _SYMBOLS
 
 SOURCE = Path(hackle.__file__).parent
 EXPLORER = SOURCE / "explorer/static/css/palette.css"
@@ -60,6 +63,21 @@ def contrast(first: str, second: str) -> float:
 
     high, low = sorted((luminance(first), luminance(second)), reverse=True)
     return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("theme", [LIGHT, DARK], ids=["light", "dark"])
+def test_what_tells_methods_apart_can_be_seen_on_every_paper(theme: Theme) -> None:
+    # What WCAG 2.1 asks of graphics (1.4.11).
+    for colour in theme.palette[:KINDS]:
+        for paper in (theme.paper, theme.card, theme.raised):
+            assert contrast(colour, paper) >= 3, (colour, paper)
+
+
+def test_no_two_methods_look_alike() -> None:
+    assert len({look(place) for place in range(len(OBJECTIVES))}) == len(OBJECTIVES) <= 100
+    assert len(MARKERS) == len(_SYMBOLS) == KINDS
+    # Those that share a colour differ in their marker, and neighbours in both.
+    assert all(look(place)[1] != look(place + KINDS)[1] for place in range(90))
 
 
 @pytest.mark.parametrize("theme", [LIGHT, DARK], ids=["light", "dark"])

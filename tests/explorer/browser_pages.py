@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page, expect
+
+from hackle.core.palette import THEMES, Theme
 
 # The machine may be busy with other tests.
 PATIENCE = 90_000
@@ -129,6 +131,27 @@ def unused(browser: Browser) -> Iterator[Page]:
     yield page
     page.close()
     assert complaints == []
+
+
+SCREENS: list[tuple[int, Literal["light", "dark"]]] = [(1280, "light"), (1280, "dark"), (390, "dark"), (390, "light")]
+"""Every width in both sets of colours, so that each step changes one of them."""
+
+
+def screens(page: Page) -> Iterator[Theme]:
+    """The view at hand at both widths and in both sets of colours, chosen by the page's own button, and what its colours are
+    then; afterwards nothing may be wider than the screen."""
+    for width, name in SCREENS:
+        page.set_viewport_size({"width": width, "height": 800})
+        if page.locator("html").get_attribute("data-theme") != name:
+            page.get_by_role("button", name="Light or dark").click()
+        expect(page.locator("body")).to_have_css("background-color", in_css(THEMES[name].paper))
+        yield THEMES[name]
+        assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, f"{width} {name}"
+
+
+def in_css(colour: str) -> str:
+    """A colour as a browser says it."""
+    return f"rgb({', '.join(str(int(colour[at : at + 2], 16)) for at in (1, 3, 5))})"
 
 
 def names(page: Page) -> list[str]:

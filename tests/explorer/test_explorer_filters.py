@@ -16,7 +16,7 @@ from small_runs import SCORES
 
 from hackle.explorer import create_app
 from hackle.explorer.catalogue import Catalogue
-from hackle.explorer.listing import Listing
+from hackle.explorer.listing import Listing, in_order
 from hackle.store import Store
 from made_up_outcomes import made_up
 
@@ -154,11 +154,15 @@ def test_bars_run_from_chance_to_the_reference_and_both_are_said(
     assert share == pytest.approx((0.25 - 0.05) / 0.85, abs=1e-3)
 
 
-def test_where_chance_was_not_measured_bars_begin_at_the_least_there_is(tmp_path: Path) -> None:
+def test_where_chance_was_not_measured_bars_begin_at_the_worst_there_is(tmp_path: Path) -> None:
+    (row, _) = (row for row in made_up().scores if row["metric"] == "metric_1")
+    low = {**row, "metric": "jemmig", "better": "lower", "score": 0.5, "reference": 0.1}
     with Store.create_or_open(tmp_path) as store:
-        scores = [{**row, "metric": "mig"} for row in made_up().scores if row["metric"] == "metric_1"]
-        store.add(made_up(scores=scores))
+        store.add(made_up(scores=[low, {**row, "metric": "mig"}]))
     listed = json.loads(gzip.decompress(Listing(Catalogue(tmp_path)).answer()[1]))
-    (mig,) = (column for column in listed["columns"] if column["kind"] == "score")
-    assert mig["least"] == 0
+    mig, jemmig = (column for column in listed["columns"] if column["kind"] == "score")
+    assert mig["worst"] == 0
+    # Of what should be small, the worst is the most: 0.5 is not better than the reference 0.1.
+    assert jemmig["worst"] == 1
+    assert [row["metric"] for row in in_order([low, {**row, "metric": "mig"}])] == ["mig", "jemmig"]
     assert mig["levels"] == {"dsprites": [None, 0.9]}

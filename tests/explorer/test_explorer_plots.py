@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import re
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Literal, cast
@@ -12,40 +13,42 @@ from typing import Any, Literal, cast
 import numpy as np
 import pandas as pd
 import pytest
-from browser_pages import UNNAMED
+from browser_pages import UNNAMED, in_css, screens
 from playwright.sync_api import Page, Route, expect
 
 from hackle.core.design import DEFAULTS
+from hackle.core.palette import look
 from hackle.explorer import create_app
 from hackle.explorer.catalogue import COLUMNS, Contents
 from hackle.explorer.listing import Listing
+from hackle.figures import words
+from hackle.objectives import OBJECTIVES
 
 COUNT = 2000
 METHODS = ("beta-vae", "factor-vae", "beta-tcvae", "dip-vae-i", "annealed-vae")
 METRICS = ("mig", "dci_disentanglement", "sap", "modularity", "kl")
 
 
-@pytest.fixture(scope="module")
-def listed() -> bytes:
-    """The list of 2,000 made-up runs without weights, as the server would send it."""
-    rng, rows = np.random.default_rng(0), np.arange(COUNT)
+def made_up_list(methods: Sequence[str], strengths: Sequence[float], count: int = COUNT) -> bytes:
+    """The list of made-up runs without weights, as the server would send it."""
+    rng, rows = np.random.default_rng(0), range(count)
     runs = pd.DataFrame({name: DEFAULTS.get(name) for name in COLUMNS}, index=rows).assign(
         id=[f"{row:016x}" for row in rows],
         name=[f"run {row}" for row in rows],
         dataset=[("dsprites", "cars3d")[row % 2] for row in rows],
-        method=[METHODS[row % 5] for row in rows],
-        strength=[float(2 ** (row // 10 % 4)) for row in rows],
+        method=[methods[row % len(methods)] for row in rows],
+        strength=[strengths[row // 10 % 4] for row in rows],
         architecture="convolutional",
-        seed=rows // 40,
+        seed=[row // 40 for row in rows],
         status="scores only",
     )
     scores = pd.DataFrame(
         {
             "run": np.tile(runs["id"], len(METRICS)),
-            "metric": np.repeat(METRICS, COUNT),
+            "metric": np.repeat(METRICS, count),
             "representation": "mean",
-            "score": rng.random(COUNT * len(METRICS)),
-            "reference": np.repeat([0.9, 0.9, 0.9, 0.9, np.nan], COUNT),
+            "score": rng.random(count * len(METRICS)),
+            "reference": np.repeat([0.9, 0.9, 0.9, 0.9, np.nan], count),
             "better": "higher",
             "protocol": "locatello2019",
         }
@@ -55,15 +58,25 @@ def listed() -> bytes:
     return gzip.decompress(Listing(cast(Any, known)).answer()[1])
 
 
-@pytest.fixture
-def many(elsewhere: Page, address: str, listed: bytes) -> Page:
+def showing(page: Page, address: str, listed: bytes) -> Page:
     def answer(route: Route) -> None:
         route.fulfill(body=listed, content_type="application/json", headers={"ETag": '"made up"'})
 
-    elsewhere.route(re.compile(r"/api/runs\?"), answer)
-    elsewhere.goto(address)
-    elsewhere.wait_for_selector("tr[data-id]")
-    return elsewhere
+    page.route(re.compile(r"/api/runs\?"), answer)
+    page.goto(address)
+    page.wait_for_selector("tr[data-id]")
+    return page
+
+
+@pytest.fixture(scope="module")
+def listed() -> bytes:
+    """Of 2,000 runs."""
+    return made_up_list(METHODS, (1.0, 2.0, 4.0, 8.0))
+
+
+@pytest.fixture
+def many(elsewhere: Page, address: str, listed: bytes) -> Page:
+    return showing(elsewhere, address, listed)
 
 
 FRAMES = """async (text) => {
@@ -106,7 +119,9 @@ def test_a_scatter_plot_of_any_columns_whose_points_open_their_runs(many: Page, 
     assert many.evaluate(UNNAMED) == []
     # The first run has a MIG far above all others: its point is at the top.
     dots = many.locator(".plot .dots").evaluate_all("paths => paths.map(path => path.getAttribute('d')).join('')")
-    x, y = min((tuple(map(float, dot.split(" "))) for dot in re.findall(r"M([\d. ]+)h0", dots)), key=lambda dot: dot[1])
+    x, y = min(
+        (tuple(map(float, dot.split(" "))) for dot in re.findall(r"M([\d.]+ [\d.]+)m", dots)), key=lambda dot: dot[1]
+    )
     box = many.locator(".plot").bounding_box()
     assert box is not None
     many.mouse.move(box["x"] + x + 3, box["y"] + y + 3)
@@ -154,7 +169,7 @@ def test_a_single_run_is_plotted_too(
     elsewhere.wait_for_selector(".tool[data-drawn]")
     elsewhere.goto(f"{address}/#/?view=scatter")
     expect(elsewhere.get_by_role("img", name="MIG against strength of 1 run")).to_be_visible()
-    (dot,) = re.findall(r"M([\d.]+) ([\d.]+)h0", str(elsewhere.locator(".plot .dots").get_attribute("d")))
+    (dot,) = re.findall(r"M([\d.]+) ([\d.]+)m", str(elsewhere.locator(".plot .dots").get_attribute("d")))
     box = elsewhere.locator(".plot").bounding_box()
     assert box is not None
     # In the middle of its frame, since there is nothing to compare it with.
@@ -167,3 +182,61 @@ def test_a_single_run_is_plotted_too(
     expect(elsewhere.locator(".said")).to_have_text(re.compile("^beta: method β-VAE"))
     elsewhere.keyboard.press("Enter")
     expect(elsewhere).to_have_url(re.compile("#/run/"))
+
+
+def test_plots_light_and_dark(many: Page) -> None:
+    for theme in screens(many):
+        many.get_by_role("tab", name="Scatter").click()
+        many.locator("select[data-name=x]").select_option("sap")
+        expect(many.get_by_role("img", name="MIG against SAP of 2,000 runs")).to_be_visible()
+        for place in range(5):
+            expect(many.locator(f".plot .dots.s{place}")).to_have_css("fill", in_css(theme.palette[place]))
+        many.locator(".frame").hover()
+        many.locator(".frame").focus()
+        many.keyboard.press("Home")
+        expect(many.locator(".said")).to_have_text(re.compile(r"^run \d+: method .*, SAP 0\.\d+, MIG 0\.\d+$"))
+        expect(many.locator(".plot .ring")).to_have_css("stroke", in_css(theme.ink))
+        many.get_by_role("tab", name="Parallel coordinates").click()
+        expect(many.locator(".plot .lines.s4")).to_have_css("stroke", in_css(theme.palette[4]))
+        many.get_by_text("Axes").click()
+        many.get_by_role("checkbox", name="modularity").click()
+        expect(many.get_by_role("checkbox", name="modularity")).to_be_focused()
+        many.get_by_text("Axes").click()
+        many.locator(".frame").focus()
+        many.keyboard.press("End")
+        expect(many.locator(".said")).to_have_text(re.compile(r"^run \d+: method"))
+        expect(many.locator(".plot .above")).to_have_css("stroke", in_css(theme.ink))
+
+
+LOOKS = """paths => paths.map(path => [
+  path.parentElement.parentElement.textContent,
+  Number(/ s(\\d+)/.exec(path.getAttribute("class"))[1]),
+  path.getAttribute("d").replace(/^M[\\d.]+ [\\d.]+/, "")
+])"""
+
+
+def test_every_method_has_a_colour_and_a_marker_of_its_own_whatever_is_filtered(elsewhere: Page, address: str) -> None:
+    methods = sorted(OBJECTIVES)
+    assert len(methods) > 30
+    page = showing(elsewhere, address, made_up_list(methods, (0.01, 1.0, 40.0, 100.0), 4 * len(methods)))
+    page.get_by_role("tab", name="Scatter").click()
+    marks = page.locator(".legend .dots")
+    expect(marks).to_have_count(len(methods))
+    before = {name: (colour, marker) for name, colour, marker in marks.evaluate_all(LOOKS)}
+    assert len(set(before.values())) == len(methods)
+    # As in figures: the same place has the same colour, and markers in the same order.
+    shapes = list(dict.fromkeys(before[words.method(method)][1] for method in methods[:10]))
+    for place, method in enumerate(methods):
+        colour, marker = look(place)
+        assert before[words.method(method)] == (colour, shapes[marker]), method
+    # Each group is drawn as its legend says.
+    drawn = page.locator(".plot .dots").evaluate_all("paths => paths.map(path => path.getAttribute('d'))")
+    assert len(drawn) == len(methods)
+    assert all(sum(shape in path for shape in shapes) == 1 for path in drawn)
+    # Settings that differ ten thousandfold are spread out, unless one wants them otherwise.
+    expect(page.get_by_label("logarithmic across")).to_be_checked()
+    page.get_by_label("logarithmic across").uncheck()
+    expect(page).to_have_url(re.compile("log=0"))
+    page.get_by_label("Filter runs").fill("method is VAE or β-VAE or Tripod")
+    expect(marks).to_have_count(3)
+    assert all(before[name] == (colour, marker) for name, colour, marker in marks.evaluate_all(LOOKS))

@@ -49,6 +49,26 @@ def test_nothing_is_wider_than_the_screen(page: Page, ids: dict[str, str], width
     assert page.locator(".scores .wide").evaluate("table => table.scrollWidth - table.clientWidth") <= 0
 
 
+WATCHED = """() => {
+  window.widest = 0;
+  const look = () => { window.widest = Math.max(window.widest, document.documentElement.scrollWidth - innerWidth); };
+  new MutationObserver(look).observe(document, { childList: true, subtree: true, attributes: true });
+}"""
+
+
+def test_a_phone_never_moves_sideways_not_even_while_a_view_is_drawn(page: Page, ids: dict[str, str]) -> None:
+    page.set_viewport_size({"width": 375, "height": 812})
+    page.goto("/")
+    page.wait_for_selector("tr[data-id]")
+    page.evaluate(WATCHED)
+    places = {f"run/{ids['beta']}": ".tool[data-drawn]", f"run/{ids['gan']}/captured": ".panel table"}
+    places[f"compare/{ids['beta']},{ids['plain']}"] = ".columns .heat"
+    for place, drawn in places.items():
+        page.evaluate("place => { location.hash = `#/${place}`; }", place)
+        page.wait_for_selector(drawn)
+        assert page.evaluate("widest") <= 0, place
+
+
 @pytest.mark.parametrize("width", [1280, 900, 700, 375])
 def test_menus_open_on_the_screen(page: Page, ids: dict[str, str], width: int) -> None:
     page.set_viewport_size({"width": width, "height": 740})

@@ -1,9 +1,10 @@
 """hackle's colours, for its figures, pictures and pages, on a light and on a dark background.
 
-Categories have the colours of Okabe & Ito (2008), which colour-blind readers can tell apart, each with a lighter
-variant for dark backgrounds. Ordered values, such as weights, have shades of one hue instead, with more contrast to the
-background for larger values. Pages take the colours as variables of their style sheet (`style_sheet`), each with a
-value for either background.
+Categories have the colours of Okabe & Ito (2008), which colour-blind readers can tell apart, three of them darkened until
+they have a contrast of three to one to white, as WCAG 2.1 asks of what must be seen; each has a lighter variant for
+dark backgrounds. Of more things than there are colours, those that share one differ in their marker (`look`). Ordered
+values, such as weights, have shades of one hue instead, with more contrast to the background for larger values. Pages
+take the colours as variables of their style sheet (`style_sheet`), each with a value for either background.
 """
 
 from __future__ import annotations
@@ -12,7 +13,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields
 
 KINDS, SHADES = 10, 13
-"""The number of a theme's colours for categories, and of the shades of each of the first three that follow them."""
+"""The number of a theme's colours for categories, as many as markers, and of the shades of each of the first three colours,
+which follow them."""
+
+
+def look(place: int) -> tuple[int, int]:
+    """The colour and the marker of one of several things without an order, methods say: no two of a hundred are alike.
+
+    >>> look(3), look(13)
+    ((3, 3), (3, 4))
+    """
+    return place % KINDS, (place + place // KINDS) % KINDS
 
 
 def _shades(*anchors: str) -> tuple[str, ...]:
@@ -69,7 +80,7 @@ LIGHT = Theme(
     bad="#b3261e",
     warm="#a8470a",
     palette=(
-        *("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"),
+        *("#0072b2", "#d55e00", "#009e73", "#c76d9f", "#b07500", "#1691ca"),
         *("#6a6f75", "#8c564b", "#3d3d8f", "#7a9a01"),
         *_shades("#5cb6ea", "#0071b1", "#012a45"),
         *_shades("#f6a15c", "#d45d00", "#5c2400"),

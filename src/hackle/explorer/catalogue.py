@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from hackle.core.design import DESIGN, design_of
 from hackle.core.errors import HackleError
 from hackle.core.records import to_json
-from hackle.shipped import place_of_results
+from hackle.shipped import TRAINED, place_of_results
 from hackle.store import FILE, Store, StoreError, parquet, read
 from hackle.store.entries import read_entry
 from hackle.store.run_folders import SCORES, read_scores
@@ -191,7 +191,7 @@ class Catalogue:
         if not self.root.is_dir():
             raise CatalogueError(f"there is no folder {root}; give a run's folder, a folder of runs or a study's")
         self.is_study = (self.root / FILE).is_file() or parquet.is_there(self.root)
-        self.title = self.root.name
+        self.title = "models that come with hackle" if self.root == TRAINED.resolve() else self.root.name
         self.stamp, self._checked, self._lock = "", -math.inf, threading.Lock()
         self.contents = Contents(pd.DataFrame(), {}, pd.DataFrame(), {})
         self.refresh()

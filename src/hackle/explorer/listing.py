@@ -67,16 +67,29 @@ def facts_of(row: Mapping[str, Any]) -> list[dict[str, Any]]:
     said = {name: in_words(name, row[name]) for name in DESIGN if name != "method" and row[name] is not None}
     if "strength" in said:
         said["strength"] = f"{words.symbol(str(row['method']))} = {row['strength']:g}"
+    if "dataset" in said:
+        said["dataset"] = words.dataset(str(row["dataset"]))
     return [
         {"name": name, "text": text, "telling": name in _ALWAYS or row[name] != DEFAULTS[name]}
         for name, text in said.items()
     ]
 
 
-def with_least(scores: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Rows of scores with the least that each metric can be, None where there is none: a bar starts there if chance was
-    not measured."""
-    return [{**row, "least": words.measure(row["metric"]).low} for row in scores]
+def _rank(metric: str) -> tuple[int, str]:
+    """Sorts the scores that papers compare first, the others by name."""
+    return FIRST.index(metric) if metric in FIRST else len(FIRST), metric
+
+
+def _worst(metric: str, better: str) -> float | None:
+    """The worst that a metric can be, None where there is no end: a bar starts there if chance was not measured."""
+    measure = words.measure(metric)
+    return measure.high if better == "lower" else measure.low
+
+
+def in_order(scores: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Rows of scores in the order of the list, each with the worst that its metric can be."""
+    found = [{**row, "worst": _worst(row["metric"], row["better"])} for row in scores]
+    return sorted(found, key=lambda row: _rank(row["metric"]))
 
 
 def choices(contents: Contents) -> tuple[list[str], list[str]]:
@@ -102,15 +115,14 @@ def _score_columns(contents: Contents, protocol: str, representation: str) -> li
     first = chosen.drop_duplicates("metric")
     better = dict(zip(first["metric"].astype(str), first["better"].astype(str), strict=True))
     levels = _levels(chosen, contents.runs["dataset"].to_numpy()[position[known].astype(np.int64)], known)
-    rank = {name: at for at, name in enumerate(FIRST)}
-    order = sorted(range(len(names)), key=lambda at: (rank.get(names[at], len(rank)), names[at]))
+    order = sorted(range(len(names)), key=lambda at: _rank(str(names[at])))
     return [
         {
             "key": str(names[at]),
             "kind": "score",
             "better": better[names[at]],
             "label": words.measure(str(names[at])).label,
-            "least": words.measure(str(names[at])).low,
+            "worst": _worst(str(names[at]), better[names[at]]),
             "levels": levels.get(str(names[at]), {}),
             "values": _numbers(matrix[at], 4),
         }

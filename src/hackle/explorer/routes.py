@@ -18,7 +18,7 @@ from hackle.explorer.catalogue import Catalogue
 from hackle.explorer.described import factors_of, finite, latents_of, thumbnail_of
 from hackle.explorer.exports import traversal_page
 from hackle.explorer.gathered import Gathered
-from hackle.explorer.listing import Listing, facts_of, with_least
+from hackle.explorer.listing import Listing, facts_of, in_order
 from hackle.explorer.matching import match_benches
 from hackle.explorer.sheets import Labels, Sheet
 from hackle.explorer.uploads import decode_upload
@@ -119,7 +119,7 @@ def make_routes(catalogue: Catalogue | Gathered, workbench: Workbench) -> APIRou
             "record": catalogue.record(identifier),
         }
         found["problem"] = catalogue.contents.problems.get(identifier, "")
-        found["scores"] = with_least(catalogue.scores(identifier))
+        found["scores"] = in_order(catalogue.scores(identifier))
         return found
 
     @router.get("/runs/{identifier}/model")

@@ -36,6 +36,7 @@ from typing import Any
 import pandas as pd
 
 from hackle.claims import CLAIMS, Claim, Evidence, Judgement, View
+from hackle.core.palette import look
 from hackle.figures import words
 from hackle.figures.chart import Chart, Comparison, Frame, Panel, Series
 from hackle.figures.panels import CURVES, MEANS, MEDIANS, Panels, against_strength, curves, swarm
@@ -217,7 +218,7 @@ def _legend(found: Sequence[Selected]) -> tuple[Series, ...]:
 
 def in_order(series: Iterable[Series | str]) -> tuple[Series, ...]:
     """The series, those that are names with colours and markers by their place."""
-    return tuple(Series(one, place, place) if isinstance(one, str) else one for place, one in enumerate(series))
+    return tuple(Series(one, *look(place)) if isinstance(one, str) else one for place, one in enumerate(series))
 
 
 def shades(frame: Frame, kinds: Frame) -> tuple[Series, ...]:

@@ -8,7 +8,7 @@ const WIDE = 340,
   RIGHT = 10,
   TOP = 20,
   BOTTOM = 36;
-export const COLORS = 10;
+const COLORS = 10;
 
 // Round values between two ends, whole ones where the axis counts.
 export function ticks(low, high, count, whole = false) {

@@ -116,8 +116,24 @@ const SHORT = {
   active_units: "active latents",
   kl_per_latent: "KL per latent",
   categorical_kl: "categorical KL",
+  dcimig: "DCIMIG",
+  infoc: "InfoC",
+  infoe: "InfoE",
+  infom: "InfoM",
+  mig_sup: "MIG-sup",
+  mig_sup_active: "MIG-sup, active",
+  efficiency_gbt: "efficiency, trees",
+  efficiency_logistic_cv: "efficiency, logistic",
+  total_information: "I(z, x)",
 };
-export const metricName = (name) => (Object.hasOwn(SHORT, name) ? SHORT[name] : name.replaceAll("_", " "));
+// Accuracies of classifiers have the number of labels in their names.
+export const metricName = (name) =>
+  Object.hasOwn(SHORT, name)
+    ? SHORT[name]
+    : name
+        .replace(/^downstream_gbt_/, "trees, labels: ")
+        .replace(/^downstream_logistic_cv_/, "logistic, labels: ")
+        .replaceAll("_", " ");
 
 // A word that the glossary explains: see glossary.js. `word` is its entry there.
 export const term = (text, word = text) => h("span", { class: "term", tabindex: 0, data: { term: word } }, text);

@@ -42,8 +42,16 @@ export function showExplore(panel, session, signal) {
 }
 
 function stage(session, signal) {
-  const picture = h("canvas", { class: "picture", role: "img", "aria-label": "Image decoded from the latents" });
-  const original = h("canvas", { role: "img", "aria-label": "The image that the latents start from" });
+  // Of the images' shape from the start: an empty canvas is wider than a phone.
+  const [height, width] = session.model.shape;
+  const picture = h("canvas", {
+    class: "picture",
+    role: "img",
+    "aria-label": "Image decoded from the latents",
+    width,
+    height,
+  });
+  const original = h("canvas", { role: "img", "aria-label": "The image that the latents start from", width, height });
   const origin = h("figure", { class: "original" }, original, h("figcaption", {}, "start"));
   const redraw = () => {
     if (session.picture) paint(picture, session.picture);

@@ -11,13 +11,16 @@ export function shareOfWay(score, low, reference) {
   return Math.min(1, Math.max(0, (score - low) / (reference - low)));
 }
 
-// Where a bar begins: at chance, or at the least that the metric can be where chance was not measured.
-export const startOf = ({ chance, least }) => chance ?? least ?? null;
+// Where a bar begins: at chance, or at the worst that the metric can be where chance was not measured.
+export const startOf = ({ chance, worst }) => chance ?? worst ?? null;
 
-export const wayInWords = ({ chance, least, reference }) =>
-  `from ${scoreText(startOf({ chance, least }))}, ` +
-  `${chance === null || chance === undefined ? "the least there is" : "by chance"}, ` +
-  `to ${scoreText(reference)}, of perfect codes`;
+export function wayInWords({ chance, worst, reference }) {
+  const end = worst > reference ? "the most there is" : "the least there is";
+  return (
+    `from ${scoreText(startOf({ chance, worst }))}, ${(chance ?? null) === null ? end : "by chance"}, ` +
+    `to ${scoreText(reference)}, of perfect codes`
+  );
+}
 
 export function scoreBar(score, levels) {
   const share = shareOfWay(score, startOf(levels), levels.reference);

@@ -100,7 +100,10 @@ export async function showMatched(place, models, signal) {
       },
     });
     const cells = row.map((match, model) => {
-      if (!match) return { element: h("div", { class: "traversal none" }, tagOf(models[model].tag), "no latent left") };
+      if (!match)
+        return {
+          element: h("div", { class: "traversal none" }, h("span", {}, tagOf(models[model].tag), "no latent left")),
+        };
       const canvas = h("canvas", { role: "img", "aria-label": `Traversal of latent z${match.latent} of ${match.tag}` });
       const value = h("small");
       const { entry } = match;

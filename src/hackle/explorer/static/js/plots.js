@@ -2,9 +2,10 @@
 // lines of one colour are one path, so that thousands are no burden; the pointer finds the nearest run.
 
 import { asked, remember } from "./address.js";
-import { COLORS, endsOf, legend, logarithmicTicks, shareOf, short, ticks } from "./chart.js";
+import { endsOf, logarithmicTicks, shareOf, short, ticks } from "./chart.js";
 import { h, s, scoreText, setting, whole } from "./dom.js";
 import { headingOf } from "./filter.js";
+import { look, markedLegend, marks } from "./marks.js";
 import { calledAt, cell, cellTitle } from "./rows.js";
 
 const NEAR = 24,
@@ -97,16 +98,18 @@ class Plot {
     return (found.length ? found : [...this.table.columns.values()].filter(known)).map(({ key }) => key);
   }
 
-  // The rows of each group, by its name; beyond the colours there are, groups share the last.
+  // The groups in the order of their names, each with its rows and its place among all that the table has, which keeps its
+  // colour and its marker whatever the filter leaves.
   groups() {
-    if (!this.by) return new Map([["", this.drawn]]);
-    const found = new Map();
+    if (!this.by) return [{ name: "", place: 0, rows: this.drawn }];
+    const { numbers } = this.column(this.by),
+      found = new Map();
     for (const row of this.drawn) {
       const name = cellTitle(this.table, this.by, row) || "none";
-      if (!found.has(name)) found.set(name, []);
-      found.get(name).push(row);
+      if (!found.has(name)) found.set(name, { name, place: numbers[row], rows: [] });
+      found.get(name).rows.push(row);
     }
-    return new Map([...found].sort(([a], [b]) => a.localeCompare(b)));
+    return [...found.values()].sort((a, b) => a.name.localeCompare(b.name));
   }
 
   size() {
@@ -121,7 +124,7 @@ class Plot {
   }
 
   legendOf(groups) {
-    this.keys.replaceChildren(this.by ? legend([...groups.keys()]) : "");
+    this.keys.replaceChildren(this.by ? markedLegend(groups.map(({ name, place }) => [name, place])) : "");
   }
 
   tell(row) {
@@ -177,7 +180,10 @@ export class ScatterPlot extends Plot {
     this.y = this.asked("y", keys, scores[0]);
     this.x = this.asked("x", keys, keys.includes("strength") ? "strength" : (scores[1] ?? keys[0]));
     this.by = this.asked("by", groupings, groupings.includes("method") ? "method" : groupings[1]) ?? "";
-    this.logarithmic = asked().get("log") === "1";
+    // Settings that differ a hundredfold, as weights of several methods do, would crowd at one end of a linear axis.
+    const known = this.rows.map((row) => this.column(this.x)?.numbers[row]).filter(Number.isFinite),
+      wide = endsOf(known)[0] > 0 && endsOf(known)[1] >= 100 * endsOf(known)[0];
+    this.logarithmic = (asked().get("log") ?? (wide ? "1" : "0")) === "1";
     this.controls.replaceChildren(
       ...(keys.length
         ? [
@@ -192,7 +198,7 @@ export class ScatterPlot extends Plot {
                 checked: this.logarithmic,
                 data: { name: "log" },
                 onchange: (event) => {
-                  remember({ log: event.target.checked ? "1" : "" });
+                  remember({ log: event.target.checked === wide ? "" : event.target.checked ? "1" : "0" });
                   this.show(this.table, this.rows);
                 },
               }),
@@ -223,19 +229,21 @@ export class ScatterPlot extends Plot {
     // Runs of one setting stand side by side, group by group.
     const groups = this.groups(),
       few = across.kind === "number" && new Set(this.drawn.map((row) => across.numbers[row])).size <= FEW,
-      apart = few ? Math.min(7, 40 / groups.size) : 0;
+      apart = few ? Math.min(7, 40 / groups.length) : 0;
     const aside = new Map(
-      [...groups.values()].flatMap((rows, at) => rows.map((row) => [row, (at - (groups.size - 1) / 2) * apart])),
+      groups.flatMap(({ rows }, at) => rows.map((row) => [row, (at - (groups.length - 1) / 2) * apart])),
     );
     const xEnds = endsOf(
         this.drawn.map((row) => across.numbers[row]),
         this.logarithmic,
       ),
       yEnds = endsOf(this.drawn.map((row) => up.numbers[row]));
-    const room = few ? 24 : 0,
-      place = (x) => left + room + shareOf(x, xEnds, this.logarithmic) * (width - left - right - 2 * room);
+    // No marker is cut off where the axes end.
+    const room = few ? 24 : 8,
+      place = (x) => left + room + shareOf(x, xEnds, this.logarithmic) * (width - left - right - 2 * room),
+      heightOf = (y) => top + 8 + (1 - shareOf(y, yEnds, false)) * (height - top - bottom - 16);
     this.px = (row) => place(across.numbers[row]) + aside.get(row);
-    this.py = (row) => top + (1 - shareOf(up.numbers[row], yEnds, false)) * (height - top - bottom);
+    this.py = (row) => heightOf(up.numbers[row]);
     const names = [across, up].map((column) => column.label ?? headingOf(column));
     this.picture.setAttribute("aria-label", `${names[1]} against ${names[0]} of ${counted(this.drawn.length)}`);
     this.frame.setAttribute(
@@ -243,7 +251,7 @@ export class ScatterPlot extends Plot {
       `Scatter plot of ${names[1]} against ${names[0]}: arrow keys go from run to run`,
     );
     for (const value of ticks(...yEnds, 6)) {
-      const y = top + (1 - shareOf(value, yEnds, false)) * (height - top - bottom);
+      const y = heightOf(value);
       this.picture.append(
         s("line", { class: "grid", x1: left, x2: width - right, y1: y, y2: y }),
         s("text", { x: left - 8, y: y + 4, "text-anchor": "end" }, short(value)),
@@ -260,10 +268,13 @@ export class ScatterPlot extends Plot {
       s("text", { class: "axis", x: 4, y: 14 }, names[1]),
       s("text", { class: "axis", x: width - right, y: height - 8, "text-anchor": "end" }, names[0]),
     );
-    [...groups.values()].forEach((rows, at) => {
-      const d = rows.map((row) => `M${this.px(row).toFixed(1)} ${this.py(row).toFixed(1)}h0`).join("");
-      this.picture.append(s("path", { class: `dots s${at % COLORS}`, d }));
-    });
+    for (const { rows, place } of groups)
+      this.picture.append(
+        marks(
+          place,
+          rows.map((row) => [this.px(row), this.py(row)]),
+        ),
+      );
     this.ring = s("circle", { class: "ring", r: 7, visibility: "hidden" });
     this.picture.append(this.ring);
     this.legendOf(groups);
@@ -359,9 +370,8 @@ export class ParallelPlot extends Plot {
     );
     this.frame.setAttribute("aria-label", `Parallel coordinates of ${names.join(", ")}: arrow keys go from run to run`);
     const groups = this.groups();
-    [...groups.values()].forEach((rows, at) => {
-      this.picture.append(s("path", { class: `lines s${at % COLORS}`, d: rows.map(this.line).join("") }));
-    });
+    for (const { rows, place } of groups)
+      this.picture.append(s("path", { class: `lines ${look(place).colour}`, d: rows.map(this.line).join("") }));
     names.forEach((name, at) => {
       const x = this.xs[at],
         anchor = at === 0 ? "start" : at === columns.length - 1 ? "end" : "middle";
@@ -374,6 +384,15 @@ export class ParallelPlot extends Plot {
         s("text", { x: x + 5, y: height - bottom - 3 }, short(low)),
       );
     });
+    // Lines end in the markers of their groups.
+    const end = this.xs.at(-1);
+    for (const { rows, place } of end === undefined ? [] : groups)
+      this.picture.append(
+        marks(
+          place,
+          rows.map((row) => [end, this.ys(row).at(-1)]),
+        ),
+      );
     this.above = s("path", { class: "lines above", d: "M0 0" });
     this.picture.append(this.above);
     this.legendOf(groups);

@@ -56,9 +56,9 @@ export function sorted(table, rows, key, descending) {
   return [...known.sort((first, second) => sign * (numbers[first] - numbers[second])), ...missing];
 }
 
-// The levels between which a row's score lies: by chance, the least there is, and that of perfect codes.
+// The levels between which a row's score lies: by chance, the worst there is, and that of perfect codes.
 export function levelsOf(table, key, row) {
   const column = table.columns.get(key),
     [chance, reference] = column.levels?.[cell(table, "dataset", row)] ?? [null, null];
-  return { chance, reference, least: column.least };
+  return { chance, reference, worst: column.worst };
 }

@@ -1,0 +1,88 @@
+"""What models, filters and curves do, they do at both widths, light and dark; plots have such a test of their own."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from browser_pages import changed, in_css, names, open_model, screens
+from playwright.sync_api import Page, expect
+
+
+def test_a_model(page: Page, ids: dict[str, str]) -> None:
+    open_model(page, ids)
+    row, film = page.locator(".latent").first, page.locator(".traversal .film").first
+    field = row.locator("input.value")
+    values = page.locator(".traversal .axis").first.locator("span").all_text_contents()
+    for at, theme in enumerate(screens(page)):
+        expect(page.locator(".sentence")).to_be_visible()
+        expect(row.locator(".known")).to_have_text(re.compile("^data .* … .*, prior −2 … 2$"))
+        expect(row.locator(".span.data")).to_have_css("background-color", in_css(theme.palette[0]))
+        box = film.bounding_box()
+        assert box is not None
+        tile = (10, 3, 7, 0)[at]
+        x = (tile + 0.5) * box["width"] / 11
+        changed(page, "canvas.picture", lambda x=x: film.click(position={"x": x, "y": 4}))
+        shown = float(field.input_value().replace("−", "-"))
+        assert shown == pytest.approx(float(values[tile].replace("−", "-")), abs=0.051)
+        field.fill("1e40")
+        field.press("Enter")
+        expect(row.locator(".refused[role=alert]")).to_have_css("color", in_css(theme.bad))
+        field.press("Escape")
+        expect(row.locator(".refused[role=alert]")).to_be_empty()
+        for tool in ("Two latents", "Interpolate", "Prior samples", "Traversals"):
+            page.get_by_role("tab", name=tool).click()
+            expect(page.locator(".tool canvas").first).to_be_visible()
+        page.wait_for_selector(".tool[data-drawn]")
+
+
+def test_what_was_captured(page: Page, ids: dict[str, str]) -> None:
+    page.goto(f"/#/run/{ids['beta']}/captured")
+    expect(page.locator(".responses .line").first).to_be_visible()
+    for theme in screens(page):
+        for view in ("MIG", "RMIG"):
+            page.get_by_role("tab", name=view, exact=True).click()
+            expect(page.locator(".heat tbody td").first).to_have_text(re.compile(r"^\d\.\d\d$|^<0\.01$"))
+        expect(page.locator(".scores .way i").first).to_have_css("background-color", in_css(theme.palette[0]))
+        expect(page.locator(".responses .chart path.line").first).to_have_css("stroke", in_css(theme.palette[0]))
+
+
+def test_filters(page: Page) -> None:
+    page.goto("/")
+    field, said = page.get_by_label("Filter runs"), page.locator(".filter-words")
+    for theme in screens(page):
+        field.fill("mig>0.01, method is not β-VAE, migg is 1")
+        expect(page.locator(".condition")).to_have_text(["MIG > 0.01 ×", "method is not β-VAE ×"])
+        expect(said.locator(".unknown")).to_have_text("no column ‘migg’; did you mean mig?")
+        expect(said.locator(".unknown")).to_have_css("color", in_css(theme.warm))
+        assert names(page) == ["plain"]
+        expect(page).to_have_url(re.compile("filter=mig"))
+        page.get_by_role("button", name="Remove the condition method is not β-VAE").click()
+        assert names(page) == ["plain", "beta"]
+        field.fill("")
+        expect(page.get_by_text("5 runs")).to_be_visible()
+
+
+def test_curves(page: Page, ids: dict[str, str]) -> None:
+    page.goto(f"/#/run/{ids['beta']}/training")
+    charts, captions = page.locator(".chart svg.zooms"), page.locator(".chart figcaption")
+    expect(charts).to_have_count(3)
+    for theme in screens(page):
+        assert page.locator(".chart .axis.x").all_text_contents() == ["step"] * 3
+        assert page.locator(".chart .axis.y").all_text_contents() == ["nats"] * 3
+        expect(page.locator(".chart path.line").first).to_have_css("stroke", in_css(theme.palette[0]))
+        page.get_by_label("Smoothing").fill("0.6")
+        expect(page.locator(".line.raw")).to_have_count(4)
+        page.get_by_role("checkbox", name="Logarithmic").check()
+        expect(page.get_by_role("img", name="reconstruction, across: step, up: nats, logarithmic")).to_be_visible()
+        page.get_by_role("checkbox", name="Logarithmic").uncheck()
+        page.get_by_label("Smoothing").fill("0")
+        charts.first.hover()
+        expect(captions.nth(1)).to_have_text(re.compile(r"^KL at step \d+: 0\.\d"))
+        assert page.locator(".chart .cursor[visibility=visible]").count() == 3
+        page.mouse.move(0, 0)
+        page.get_by_label("From step").fill("40")
+        page.get_by_label("From step").press("Enter")
+        expect(charts.nth(2).locator("text[text-anchor=middle]").first).to_have_text("40")
+        page.get_by_role("button", name="All steps").click()
+        expect(page.get_by_label("From step")).to_have_value("10")
