@@ -30,6 +30,8 @@ def test_a_model(page: Page, ids: dict[str, str]) -> None:
         expect(row.locator(".refused[role=alert]")).to_have_css("color", in_css(theme.bad))
         field.press("Escape")
         expect(row.locator(".refused[role=alert]")).to_be_empty()
+        tools = page.get_by_role("tablist", name="Tools")
+        assert tools.evaluate("tabs => tabs.scrollWidth - tabs.clientWidth") <= 0
         for tool in ("Two latents", "Interpolate", "Prior samples", "Traversals"):
             page.get_by_role("tab", name=tool).click()
             expect(page.locator(".tool canvas").first).to_be_visible()

@@ -1,7 +1,7 @@
 // Two latents at once: a map of images to move about on, by pointer or arrow keys.
 
 import { later, latest } from "./api.js";
-import { h } from "./dom.js";
+import { h, signed } from "./dom.js";
 import { mirror, paintSheet } from "./picture.js";
 
 const SIDES = ["across", "down"];
@@ -132,7 +132,7 @@ export function showPad(place, session, signal) {
     point.style.top = `${100 * Math.min(1, Math.max(0, toShare("down")))}%`;
     const value = (latent) =>
       session.latents[latent].prior === "categorical" ? session.z[latent] : session.z[latent].toFixed(2);
-    const text = SIDES.map((key) => `z${chosen[key]} = ${value(chosen[key])}`).join(", ");
+    const text = SIDES.map((key) => `z${chosen[key]} = ${signed(value(chosen[key]))}`).join(", ");
     reading.textContent = text;
     pad.setAttribute("aria-label", `Latents ${text}`);
   };
