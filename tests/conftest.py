@@ -9,7 +9,6 @@ import sys
 # Where the environment forbids compiled files, each worker would rewrite the assertions of all tests, and each process that
 # a test starts would compile hackle, every time anew.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-sys.dont_write_bytecode = False
 
 # Test workers share the machine's cores; threads beyond one each spend more time on waiting for each other than on work.
 # Libraries read this when they are loaded, those of processes that tests start as well.
@@ -25,6 +24,7 @@ from squares import CopiedSquares, Squares
 
 __all__ = ["browser", "copied_squares", "forked_workers", "squares"]
 
+sys.dont_write_bytecode = False
 torch.set_num_threads(1)
 
 
