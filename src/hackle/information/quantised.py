@@ -172,9 +172,11 @@ def quantised_information(
 
     def blocks(what: str) -> Iterator[Posteriors]:
         for start, stop in following(partition(means, logvars), what):
-            parts = (table.block(start, stop).values.reshape(stop - start, len(table)).T for table in (means, logvars))
+            mean, logvar = (
+                table.block(start, stop).values.reshape(stop - start, len(table)).T for table in (means, logvars)
+            )
             try:
-                yield Posteriors(*parts)
+                yield Posteriors(mean, logvar)
             except PosteriorError as error:
                 raise PosteriorError(f"codes {start} to {stop - 1}: {error}") from error
 
