@@ -137,10 +137,12 @@ SCREENS: list[tuple[int, Literal["light", "dark"]]] = [(1280, "light"), (1280, "
 """Every width in both sets of colours, so that each step changes one of them."""
 
 
-def screens(page: Page) -> Iterator[Theme]:
-    """The view at hand at both widths and in both sets of colours, chosen by the page's own button, and what its colours are
-    then; afterwards nothing may be wider than the screen."""
+def screens(page: Page, *widths: int) -> Iterator[Theme]:
+    """The view at hand at both widths, or those given, and in both sets of colours, chosen by the page's own button, and what
+    its colours are then; afterwards nothing may be wider than the screen."""
     for width, name in SCREENS:
+        if widths and width not in widths:
+            continue
         page.set_viewport_size({"width": width, "height": 800})
         if page.locator("html").get_attribute("data-theme") != name:
             page.get_by_role("button", name="Light or dark").click()

@@ -215,7 +215,7 @@ async function heatMaps(place, models, known, order, signal) {
       "p",
       { class: "colour-scale faint" },
       "One scale for all: 0",
-      h("i", { role: "img", "aria-label": `from light, 0, to dark, ${number(top, 2)} nats` }),
+      h("i", { role: "img", "aria-label": `from no tint, 0, to the deepest, ${number(top, 2)} nats` }),
       `${number(top, 2)} nats`,
     ),
   );
