@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from browser_pages import PATIENCE, UNNAMED, changed, names, open_model
+from browser_pages import PATIENCE, SCREENS, UNNAMED, changed, in_css, names, open_model
 from PIL import Image
 from playwright.sync_api import Browser, Page, expect
 from small_runs import write_curves
 
+from hackle.core.palette import THEMES
 from hackle.datasets import load
 from hackle.explorer import create_app
 from hackle.store import Store
@@ -328,6 +329,13 @@ def test_exports_are_files_and_the_page_works_alone(
     changed(alone, ".picture", lambda: [slider.press("Home"), slider.press("End")])
     expect(alone.get_by_role("heading", level=1)).to_contain_text("β = 2, seed")
     assert alone.evaluate(UNNAMED) == []
+    for key, (width, scheme) in zip(("Home", "End") * 2, SCREENS, strict=True):
+        alone.set_viewport_size({"width": width, "height": 400})
+        alone.emulate_media(color_scheme=scheme)
+        expect(alone.locator("body")).to_have_css("background-color", in_css(THEMES[scheme].paper))
+        expect(alone.get_by_role("heading", level=1)).to_have_css("color", in_css(THEMES[scheme].ink))
+        changed(alone, ".picture", lambda key=key: slider.press(key))
+        assert alone.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
     alone.set_viewport_size({"width": 375, "height": 400})
     alone.locator(".row input").nth(2).scroll_into_view_if_needed()
     expect(alone.locator(".picture").first).to_be_in_viewport()

@@ -76,7 +76,7 @@ def test_a_link_to_a_model_keeps_its_image_its_latents_and_its_view(
     page.get_by_role("tab", name="Two latents").click()
     page.locator("#latent-1").press("End")
     page.wait_for_timeout(800)
-    other = browser.new_page()
+    other = browser.new_page(viewport={"width": 390, "height": 800}, color_scheme="dark")
     other.goto(page.url)
     other.wait_for_selector(".pad[data-drawn]")
     values = [

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from browser_pages import UNNAMED
+from browser_pages import UNNAMED, in_css, screens
 from playwright.sync_api import Page, expect
 from small_runs import write_curves
 
@@ -140,6 +140,10 @@ def test_a_run_in_training_says_how_far_it_is_and_how_long_it_takes(
     write_curves(served / "training", range(10, 90, 10))
     os.utime(table, (now, now))
     expect(state).to_contain_text("about 13 s left")
+    for theme in screens(page):
+        expect(state.get_by_text("step 80 of 100")).to_be_visible()
+        expect(state.get_by_text("about 13 s left")).to_be_visible()
+        expect(state.locator(".live")).to_have_css("color", in_css(theme.warm))
     write_curves(served / "training", range(10, 60, 10))
     os.utime(table, (now - 600, now - 600))
     page.reload()

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browser_pages import UNNAMED, names
+from browser_pages import UNNAMED, complaints_of, in_css, names, screens
 from playwright.sync_api import Page, expect
 from small_runs import SCORES
 
@@ -118,7 +118,8 @@ def test_a_link_shows_the_same_list(page: Page, browser: Any, address: str) -> N
     page.get_by_text("Scores", exact=True).click()
     page.get_by_label("KL", exact=True).uncheck()
     expect(page).to_have_url(re.compile("filter=MIG.*sort=mig.*scores=mig"))
-    other = browser.new_page()
+    other = browser.new_page(viewport={"width": 390, "height": 800}, color_scheme="dark")
+    complaints = complaints_of(other, address)
     other.goto(page.url)
     expect(other.get_by_label("Filter runs")).to_have_value("MIG > 0.1")
     assert names(other) == names(page) == ["beta", "plain"]
@@ -129,6 +130,7 @@ def test_a_link_shows_the_same_list(page: Page, browser: Any, address: str) -> N
     other.go_back()
     expect(other.get_by_text("2 of 5")).to_be_visible()
     other.close()
+    assert complaints == []
 
 
 def test_bars_run_from_chance_to_the_reference_and_both_are_said(
@@ -144,12 +146,19 @@ def test_bars_run_from_chance_to_the_reference_and_both_are_said(
     # The way is from 0.1, the middle of what chance gave, to 0.9.
     shares = cells.evaluate_all("cells => cells.map(cell => Number(cell.style.getPropertyValue('--share')))")
     assert shares == pytest.approx([(SCORES[name] - 0.1) / 0.8 for name in ("plain", "beta")], abs=1e-3)
-    assert cells.first.get_attribute("title") == "MIG 0.750: from 0.100, by chance, to 0.900, of perfect codes"
+    for theme in screens(elsewhere):
+        assert cells.first.get_attribute("title") == "MIG 0.750: from 0.100, by chance, to 0.900, of perfect codes"
+        colours = (theme.faint, theme.faint, theme.palette[0], theme.track)
+        ways = [f"linear-gradient({in_css(colour)}, {in_css(colour)})" for colour in colours]
+        expect(cells.first).to_have_css("background-image", ", ".join(ways))
     elsewhere.get_by_role("link", name="beta").click()
     elsewhere.get_by_role("tab", name="What it captured").click()
     bar = elsewhere.locator(".scores .way")
     expect(bar).to_have_count(1)
-    expect(bar).to_have_attribute("aria-label", "from 0.050, by chance, to 0.900, of perfect codes")
+    for theme in screens(elsewhere):
+        expect(bar).to_have_attribute("aria-label", "from 0.050, by chance, to 0.900, of perfect codes")
+        expect(bar).to_have_css("background-color", in_css(theme.track))
+        expect(bar.locator("i")).to_have_css("background-color", in_css(theme.palette[0]))
     share = bar.evaluate("bar => Number(bar.style.getPropertyValue('--share'))")
     assert share == pytest.approx((0.25 - 0.05) / 0.85, abs=1e-3)
 

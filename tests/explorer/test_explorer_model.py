@@ -9,10 +9,11 @@ from typing import Any
 
 import httpx
 import pytest
-from browser_pages import changed, open_model
+from browser_pages import changed, in_css, open_model, screens
 from playwright.sync_api import Page, expect
 from small_runs import write_checkpoint
 
+from hackle.core.palette import LIGHT
 from hackle.core.types import Adam
 from hackle.datasets import load
 from hackle.explorer import create_app
@@ -128,17 +129,17 @@ def test_factor_sliders_follow_what_is_shown(page: Page, ids: dict[str, str]) ->
     sliders = page.locator(".factor input")
     page.get_by_text("Choose an image").click()
     seen = set()
-    for image in (0, 3, 9):
+    for image, _ in zip((0, 3, 9, 6), screens(page), strict=True):
         with page.expect_response("**/decode"):
             page.locator(".strip button").nth(image).click()
         seen.add(tuple(sliders.evaluate_all("inputs => inputs.map(input => input.value)")))
+        page.get_by_role("button", name="Draw prior").click()
+        expect(page.locator(".factors")).to_contain_text("its factors are not known")
+        expect(page.locator(".factor output").first).to_have_text("–")
+        page.get_by_label("x", exact=True).fill("2")
+        expect(page.locator(".factor output").first).to_have_text("2")
+        expect(page.locator(".factors")).not_to_contain_text("not known")
     assert len(seen) > 1
-    page.get_by_role("button", name="Draw prior").click()
-    expect(page.locator(".factors")).to_contain_text("its factors are not known")
-    expect(page.locator(".factor output").first).to_have_text("–")
-    page.get_by_label("x", exact=True).fill("2")
-    expect(page.locator(".factor output").first).to_have_text("2")
-    expect(page.locator(".factors")).not_to_contain_text("not known")
 
 
 @pytest.fixture(scope="module")
@@ -155,39 +156,46 @@ def test_values_of_factors_have_their_names(elsewhere: Page, sprites: Path, visi
     client = visit(create_app(sprites))
     elsewhere.goto(str(client.base_url))
     elsewhere.wait_for_selector(".tool[data-drawn]")
-    expect(elsewhere.locator("h1")).to_have_text("FactorVAE")
-    expect(elsewhere.locator(".facts")).to_contain_text("γ = 10")
     elsewhere.get_by_text("Factor combination").click()
     shape = elsewhere.locator(".factor", has_text="shape")
-    for value, name in enumerate(("square", "ellipse", "heart")):
-        shape.locator("input").fill(str(value))
+    names = ("square", "ellipse", "heart", "square")
+    for name, _ in zip(names, screens(elsewhere), strict=True):
+        expect(elsewhere.locator("h1")).to_have_text("FactorVAE")
+        expect(elsewhere.locator(".facts").get_by_text("γ = 10")).to_be_visible()
+        shape.locator("input").fill(str(names.index(name)))
         expect(shape.locator("output")).to_have_text(name)
         expect(shape.locator("input")).to_have_attribute("aria-valuetext", name)
     elsewhere.get_by_role("tab", name="What it captured").click()
     chart = elsewhere.locator(".responses .chart").first
-    expect(chart.locator("text", has_text="ellipse")).to_have_count(1)
-    assert chart.locator(".axis").all_text_contents() == ["shape", "value of the latent"]
+    for theme in screens(elsewhere):
+        expect(chart.locator("text", has_text="ellipse")).to_have_css("fill", in_css(theme.faint))
+        assert chart.locator(".axis").all_text_contents() == ["shape", "value of the latent"]
 
 
-def test_classes_have_a_column_each_and_bars(page: Page, ids: dict[str, str], tmp_path: Path) -> None:
+def test_classes_have_a_column_each_and_bars(page: Page, ids: dict[str, str]) -> None:
     open_model(page, ids, "gan")
     page.get_by_role("tab", name="Two latents").click()
     page.get_by_label("across").select_option("2")
-    expect(page.locator(".pad-frame .across span")).to_have_text(["0", "1", "2"])
-    expect(page.locator(".pad-frame .across b")).to_have_text("z2 →")
-    page.wait_for_function("document.querySelector('.pad canvas').width === 3 * 16")
-    for format in ("PNG", "SVG"):
-        page.locator(".exports summary").click()
-        with page.expect_download() as waiting, page.expect_request("**/export") as asked:
-            page.get_by_role("button", name=f"The view below with labels, {format}").click()
-        question = json.loads(asked.value.post_data or "")
-        assert question["columns"] == 3
-        assert [row[2] for row in question["z"][:3]] == [0, 1, 2]
-        assert question["labels"]["heads"] == ["0", "1", "2"]
-        waiting.value.save_as(tmp_path / f"view.{format}")
-    text = (tmp_path / "view.SVG").read_text()
-    assert ">value of z2</text>" in text
-    assert ">InfoGAN" in text
+    expect(page.locator(".pad canvas")).to_have_js_property("width", 3 * 16)
+    files: dict[str, set[bytes]] = {"PNG": set(), "SVG": set()}
+    for _ in screens(page):
+        expect(page.locator(".pad-frame .across span")).to_have_text(["0", "1", "2"])
+        expect(page.locator(".pad-frame .across b")).to_have_text("z2 →")
+        for format, saved in files.items():
+            page.locator(".exports summary").click()
+            with page.expect_download() as waiting, page.expect_request("**/export") as asked:
+                page.get_by_role("button", name=f"The view below with labels, {format}").click()
+            question = json.loads(asked.value.post_data or "")
+            assert question["columns"] == 3
+            assert [row[2] for row in question["z"][:3]] == [0, 1, 2]
+            assert question["labels"]["heads"] == ["0", "1", "2"]
+            saved.add(waiting.value.path().read_bytes())
+    # Files are for paper: dark on white, whatever the page looks like, and as large.
+    ((picture,), (text,)) = files.values()
+    assert picture.startswith(b"\x89PNG")
+    assert ">value of z2</text>" in text.decode()
+    assert ">InfoGAN" in text.decode()
+    assert f'fill="{LIGHT.ink}"' in text.decode()
     # On the sheet of traversals no class stands twice: the tiles after the last one are blank.
     page.get_by_role("tab", name="Traversals").click()
     page.wait_for_selector(".tool[data-drawn] .traversal")
@@ -201,9 +209,11 @@ def test_classes_have_a_column_each_and_bars(page: Page, ids: dict[str, str], tm
     assert question["labels"]["tiles"][tiles][:4] == ["0", "1", "2", ""]
     page.get_by_role("tab", name="What it captured").click()
     chart = page.locator(".responses .chart", has_text="z2")
-    expect(chart.locator(".share")).to_have_count(4)
-    expect(chart.locator(".axis.y")).to_have_text("class")
-    assert chart.locator(".line").count() == 0
+    for theme in screens(page):
+        expect(chart.locator(".share")).to_have_count(4)
+        expect(chart.locator(".share").first).to_have_css("fill", in_css(theme.palette[0]))
+        expect(chart.locator(".axis.y")).to_have_text("class")
+        assert chart.locator(".line").count() == 0
 
 
 def test_trees_show_how_far_they_are(page: Page, ids: dict[str, str]) -> None:
@@ -212,8 +222,12 @@ def test_trees_show_how_far_they_are(page: Page, ids: dict[str, str]) -> None:
     held: list[Any] = []
     page.route("**/importance/1", lambda route: held.append(route))
     page.get_by_role("tab", name="DCI", exact=True).click()
-    expect(page.locator(".map")).to_contain_text("Fitting trees to y, factor 2 of 3")
-    expect(page.get_by_role("progressbar", name="Trees fitted")).to_have_js_property("value", 1)
+    fitted = page.get_by_role("progressbar", name="Trees fitted")
+    for theme in screens(page):
+        expect(page.locator(".map")).to_contain_text("Fitting trees to y, factor 2 of 3")
+        expect(fitted).to_be_visible()
+        expect(fitted).to_have_js_property("value", 1)
+        expect(fitted).to_have_css("accent-color", in_css(theme.palette[0]))
     held[0].continue_()
     expect(page.locator(".heat caption")).to_contain_text("Importance")
 
@@ -256,10 +270,15 @@ def test_a_run_in_training_is_explored_at_its_last_checkpoint(
     elsewhere.get_by_role("tab", name="Explore").click()
     elsewhere.wait_for_selector(".tool[data-drawn]")
     note = elsewhere.locator(".unfinished")
-    expect(note).to_contain_text("Still training: this is step 1 of 100.")
     for _ in range(40):
         fleet.step()
     write_checkpoint(folder, fleet)
+    # What is shown stays what it is until one asks for the next, which the page finds meanwhile.
+    slider = elsewhere.locator(".latent input[type=range]").first
+    for key, theme in zip(("End", "Home") * 2, screens(elsewhere), strict=True):
+        expect(note).to_contain_text("Still training: this is step 1 of 100.")
+        expect(note).to_have_css("border-left-color", in_css(theme.warm))
+        changed(elsewhere, "canvas.picture", lambda key=key: slider.press(key))
     changed(elsewhere, "canvas.picture", elsewhere.get_by_role("button", name="Show step 41").click)
     expect(note).to_contain_text("this is step 41 of 100")
     (folder / "run.json").unlink()

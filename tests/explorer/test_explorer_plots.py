@@ -206,6 +206,10 @@ def test_plots_light_and_dark(many: Page) -> None:
         many.keyboard.press("End")
         expect(many.locator(".said")).to_have_text(re.compile(r"^run \d+: method"))
         expect(many.locator(".plot .above")).to_have_css("stroke", in_css(theme.ink))
+        many.keyboard.press("Enter")
+        expect(many).to_have_url(re.compile("#/run/"))
+        many.go_back()
+        expect(many.get_by_role("img", name="Parallel coordinates of 2,000 runs")).to_be_visible()
 
 
 LOOKS = """paths => paths.map(path => [

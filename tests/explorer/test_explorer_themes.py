@@ -25,6 +25,9 @@ def test_a_model(page: Page, ids: dict[str, str]) -> None:
         changed(page, "canvas.picture", lambda x=x: film.click(position={"x": x, "y": 4}))
         shown = float(field.input_value().replace("−", "-"))
         assert shown == pytest.approx(float(values[tile].replace("−", "-")), abs=0.051)
+        mark = film.locator(".mark").bounding_box()
+        assert mark is not None
+        assert mark["x"] + mark["width"] / 2 - box["x"] == pytest.approx(x, abs=0.2 * box["width"] / 11)
         field.fill("1e40")
         field.press("Enter")
         expect(row.locator(".refused[role=alert]")).to_have_css("color", in_css(theme.bad))
@@ -35,6 +38,8 @@ def test_a_model(page: Page, ids: dict[str, str]) -> None:
         for tool in ("Two latents", "Interpolate", "Prior samples", "Traversals"):
             page.get_by_role("tab", name=tool).click()
             expect(page.locator(".tool canvas").first).to_be_visible()
+            if tool == "Interpolate":
+                expect(page.locator(".between .axis span").last).to_have_text("100%")
         page.wait_for_selector(".tool[data-drawn]")
 
 
