@@ -81,8 +81,9 @@
     if (!svg?.dataset.panels) return;
     // On a phone a drawing reaches beyond its text, to both edges of the screen.
     const room = drawing.parentElement.clientWidth - 2 * Number.parseFloat(getComputedStyle(drawing).marginLeft),
-      narrow = room < 640,
-      readable = svg.viewBox.baseVal.width * (narrow ? (svg.dataset.least ??= leastOf(svg)) : SHRUNK),
+      narrow = room < 640;
+    if (narrow) svg.dataset.least ??= leastOf(svg);
+    const readable = svg.viewBox.baseVal.width * (narrow ? svg.dataset.least : SHRUNK),
       apart = room < readable;
     const holder = drawing.querySelector(".panels") ?? (apart ? build(drawing, svg) : null);
     drawing.classList.toggle("apart", apart);
