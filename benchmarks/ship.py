@@ -127,25 +127,31 @@ def verdict_text(judged: Sequence[Judgement]) -> str:
 
 
 def score_text(tables: Tables) -> str:
-    """A row for each setting: the mean of its runs' scores, and for the first two their standard deviation."""
+    """A row for each setting and protocol: the mean of its runs' scores, and for the first two their standard deviation."""
     of = {"MIG": "mig", "DCI": "dci_disentanglement", "FactorVAE": "factor_vae", "SAP": "sap"}
     of |= {"error (nats)": "reconstruction", "KL (nats)": "kl"}
-    chosen: Any = tables.scores[tables.scores["protocol"].eq(PROTOCOL) & tables.scores["representation"].ne("sampled")]
-    scores = chosen.pivot_table("score", "run", "metric", observed=True)
-    runs: Any = tables.runs.set_index("run")
+    chosen: Any = tables.scores[tables.scores["representation"].ne("sampled")]
+    scores = chosen.pivot_table("score", ["run", "protocol"], "metric", observed=True)
+    # Each run under one protocol, and that not a variant of another.
+    under = {
+        run: min(names, key=lambda name: (name != PROTOCOL, "-" in name, name))
+        for run, names in chosen.groupby("run", observed=True)["protocol"].unique().items()
+    }
+    runs: Any = tables.runs.set_index("run").assign(protocol=lambda every: every.index.map(under).fillna("none"))
     shown = [name for name in CONFIGURATION if runs[name].astype(str).nunique() > 1 and name != "strength"]
     lines = [
-        f"| {' | '.join([*map(heading, shown), 'weight', 'steps', 'runs', 'failed', *of])} |",
-        "|---" * (len(shown) + 4 + len(of)) + "|",
+        f"| {' | '.join([*map(heading, shown), 'weight', 'steps', 'protocol', 'runs', 'failed', *of])} |",
+        "|---" * (len(shown) + 5 + len(of)) + "|",
     ]
-    for _, group in runs.groupby([*CONFIGURATION, "steps"], dropna=False, observed=True, sort=True):
+    for _, group in runs.groupby([*CONFIGURATION, "steps", "protocol"], dropna=False, observed=True, sort=True):
         first = group.iloc[0]
-        own = scores.reindex(group.index)
+        own = scores.reindex(zip(group.index, group["protocol"], strict=True))
         weight = (
             "" if first["strength"] != first["strength"] else f"{words.symbol(first['method'])} = {first['strength']:g}"
         )
         cells = [str(first[name]) for name in shown]
-        cells += [weight, f"{first['steps']:,}", str(len(group)), str(int((group["status"] == "failed").sum()) or "")]
+        cells += [weight, f"{first['steps']:,}", first["protocol"], str(len(group))]
+        cells.append(str(int((group["status"] == "failed").sum()) or ""))
         for place, metric in enumerate(of.values()):
             values = own[metric].dropna() if metric in own else own.iloc[:, 0][:0]
             digits = 1 if values.mean() > 2 else 3

@@ -59,7 +59,7 @@ def weak_supervision() -> str:
     runs = hackle.results("hackle-2026")
     runs = runs.query("dataset == 'dsprites' and metric == 'mig' and representation == 'mean' and latents == 10")
     runs = runs.query("correlation == 0 and drawing == '' and steps == 100_000 and architecture == 'convolutional'")
-    runs = runs[runs["pairs"].isin(["", "rule resample, changed 1"])]
+    runs = runs[runs["pairs"].isin(["", "rule resample, changed 1"]) & runs["protocol"].eq("locatello2019")]
     parts, top = [], 8
 
     def at(score: float) -> float:

@@ -98,7 +98,7 @@ class Plot {
     return (found.length ? found : [...this.table.columns.values()].filter(known)).map(({ key }) => key);
   }
 
-  // The groups in the order of their names, each with its rows and its place among all that the table has, which keeps its
+  // The groups in the order of their names, each with its rows and its place among all of the table, which keeps its
   // colour and its marker whatever the filter leaves.
   groups() {
     if (!this.by) return [{ name: "", place: 0, rows: this.drawn }];
