@@ -60,7 +60,7 @@ def test_where_the_interval_lies_and_what_p_says(
 
 def test_for_lack_of_runs() -> None:
     nothing = float("nan"), float("nan"), 32
-    assert why(claim(), Evidence(), "undecided", *nothing) == "there are no runs: undecided"
+    assert why(claim(), Evidence(), "undecided", *nothing) == "no runs here can test it: undecided"
     one = Evidence(runs=2, strata={"dsprites": (0.3, 1)})
     assert why(claim(), one, "undecided", *nothing) == "one seed gives no interval: undecided"
     assert why(claim(), Evidence(runs=2), "undecided", *nothing) == "too few runs for an estimate: undecided"

@@ -26,7 +26,7 @@ def why(claim: Claim, evidence: Evidence, verdict: str, p: float, against: float
     strata's own intervals contradict the verdict or each other, that is said too, since a mean hides it.
     """
     if not evidence.runs:
-        return "there are no runs: undecided"
+        return "no runs here can test it: undecided"
     if evidence.estimate is None:
         return f"{_too_little(claim, evidence)}: undecided"
     corrected = f"after correction over {tested} claim{'s' if tested != 1 else ''}"
