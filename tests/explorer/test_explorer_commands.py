@@ -14,10 +14,12 @@ from playwright.sync_api import Browser, Page, expect
 from hackle.cli import train
 from hackle.core.records import record_hash, to_json
 from hackle.core.regimes import Labels, Pairs
+from hackle.core.scored import Scored
 from hackle.core.types import Adam, Run
 from hackle.explorer import create_app
 from hackle.explorer.commands import train_command
 from hackle.nets import MLP
+from hackle.objectives import FactorVAE
 from hackle.store import Store
 from hackle.studies.presets import default_run, method_at
 from hackle.train.record_files import run_of_record
@@ -28,6 +30,13 @@ RUNS = {
     "strength": replace(default_run("beta-vae", "rooms3d"), method=method_at("beta-vae", 0.1), steps=1234, latents=6),
     "noise": replace(default_run("factor-vae", "dsprites"), correlation=0.9, precision="bfloat16", batch_size=32),
     "optimiser": replace(default_run("beta-tcvae", "dsprites"), optimiser=Adam(learning_rate=3e-5, beta1=0.5)),
+    "discriminator": replace(
+        default_run("factor-vae", "dsprites"),
+        method=FactorVAE(6.0, discriminator_optimiser=Adam(learning_rate=1e-3, beta1=0.5, beta2=0.8)),
+    ),
+    "scored": replace(
+        default_run("vae", "dsprites"), scored=Scored(points=4, metrics="mig,kl", protocol="locatello2019")
+    ),
     "pairs": replace(default_run("ada-gvae", "dsprites"), pairs=Pairs("resample", changed=1)),
     "labels": replace(default_run("s2-beta-vae", "dsprites"), labels=Labels(250)),
     "a path": replace(default_run("vae", "my images/set.npz"), held_out=10),

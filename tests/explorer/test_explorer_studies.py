@@ -66,6 +66,15 @@ def test_runs_without_weights_keep_scores_curves_and_record(study: Path, visit: 
     assert "kl was not finite" in client.get(f"/api/runs/{failed}/model").json()["detail"]
 
 
+def test_a_run_beside_the_stored_ones_keeps_the_scores_of_its_folder(study: Path, served: Path) -> None:
+    shutil.copytree(served / "plain", study / "runs" / "extra")
+    catalogue = Catalogue(study)
+    extra = next(run for run, folder in catalogue.contents.folders.items() if folder.name == "extra")
+    assert {row["metric"]: row["score"] for row in catalogue.scores(extra)} == {"mig": 0.75, "kl": 3.5}
+    stored = record_hash(Model.load(served / "beta").run)
+    assert len(catalogue.scores(stored)) == len(made_up(2).scores)
+
+
 def test_the_list_follows_the_store(study: Path, visit: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hackle.explorer.catalogue.PATIENCE", -1.0)
     client = visit(create_app(study))

@@ -192,6 +192,15 @@ def test_a_claim_that_there_is_not_is_named(sweep: Tables) -> None:
     assert not item(sweep, judged={}).comparisons
 
 
+def test_an_axis_that_holds_a_value_keeps_its_own_ends(sweep: Tables) -> None:
+    chosen = select(sweep, Runs(("mig",), {"method": "vae"}))
+    free = swarm(chosen, "mig", "method").y
+    assert free.low == 0.0
+    assert free.high is not None
+    assert swarm(chosen, "mig", "method", hold=0.1).y == free
+    assert swarm(chosen, "mig", "method", hold=2.0).y == replace(free, high=2.0)
+
+
 def test_kinds_say_what_they_lack(sweep: Tables) -> None:
     chosen = select(sweep, Runs(("mig",), {"method": "vae"}))
     with pytest.raises(Lacking, match="no curves of the loss"):

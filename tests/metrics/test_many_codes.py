@@ -1,6 +1,7 @@
 """Sparse and memory-mapped codes: the scores of the same codes as a dense array, in blocks, within memory, with progress."""
 
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -285,3 +286,12 @@ def test_a_bar_shows_the_time_left(capsys):
     mig_score(sparse.csr_array(CODES), FACTORS, progress=True)
     assert "counting" in (shown := capsys.readouterr().err)
     assert "100%" in shown
+
+
+def test_what_was_written_to_a_copy_of_mapped_codes_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    np.save(tmp_path / "codes.npy", np.zeros_like(CODES))
+    mapped = np.load(tmp_path / "codes.npy", mmap_mode="c")
+    mapped[:] = CODES
+    monkeypatch.setattr(code_table, "SLAB", CODES[:, :7].nbytes)
+    assert mig_score(mapped, FACTORS) == mig_score(CODES, FACTORS)
+    np.testing.assert_array_equal(mapped, CODES)

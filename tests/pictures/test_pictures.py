@@ -95,6 +95,12 @@ def test_maps_of_every_pair_span_two_to_either_side(look: Look) -> None:
     np.testing.assert_allclose(maps[2, 0, 2], look.model.decode(z[None])[0], atol=1e-6)
 
 
+def test_one_code_has_no_pairs(look: Look) -> None:
+    classes = (replace(axis, prior="categorical", classes=2) for axis in look.axes[1:])
+    alone = replace(look, axes=(look.axes[0], *classes))
+    assert pair_maps(alone, side=3).shape == (0, 3, 3, 16, 16, 1)
+
+
 def look_at_classes(squares: Any, classes: int) -> Look:
     run = small_run(
         InfoGAN(categories=(classes,), noise=4), architecture=Adversarial(channels=(8, 8), hidden=16, side=4)

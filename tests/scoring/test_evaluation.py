@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -339,6 +340,15 @@ def test_a_protocol_on_draws_of_its_own_is_the_protocol_with_another_seed(square
     pd.testing.assert_frame_equal(one.drop(columns="seconds"), two.drop(columns="seconds"))
     three = score(Oracle(squares, mix=mixed), squares, "mig,sap", TINY)
     assert by_name(one) != by_name(three)
+
+
+def test_a_protocol_of_ones_own_may_lie_in_a_folder_with_an_at_sign(tmp_path: Path) -> None:
+    folder = tmp_path / "me@work"
+    folder.mkdir()
+    lines = "from hackle.scoring.protocol import Protocol, points", "mine = Protocol('mine', points(100))"
+    (folder / "protocol_at_work.py").write_text("\n".join(lines))
+    name = f"{folder / 'protocol_at_work.py'}:mine"
+    assert (protocol(name).seed, protocol(f"{name}@3").seed) == (0, 3)
 
 
 @pytest.mark.parametrize("name", ["locatello2019@", "locatello2019@-1", "locatelo2019", "kim2018-pairs-1", "@3"])

@@ -129,8 +129,10 @@ class CodeTable:
         """Columns of a dense source, in memory."""
         part = self._source[:, start:stop] if self._rows is None else self._source[self._rows, start:stop]
         part = np.array(part) if isinstance(self._source, np.memmap) else np.asarray(part)
-        if isinstance(mapped := getattr(self._source, "_mmap", None), mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
-            # Pages that were read would count as this process's memory until another one needs them.
+        mapped, copied = getattr(self._source, "_mmap", None), getattr(self._source, "mode", "") == "c"
+        if isinstance(mapped, mmap.mmap) and not copied and hasattr(mmap, "MADV_DONTNEED"):
+            # Pages that were read would count as this process's memory until another one needs them. Those of an array that
+            # copies what is written to it are not given back: what was written is there alone.
             mapped.madvise(mmap.MADV_DONTNEED)
         return part
 

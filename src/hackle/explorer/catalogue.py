@@ -180,7 +180,8 @@ def _contents_of_study(root: Path) -> Contents:
     }
     others = _contents_of_folders(root, set(names))
     every = pd.concat([runs, others.runs], ignore_index=True) if len(others.runs) else runs
-    return Contents(every, kept | others.folders, tables.scores, problems | others.problems)
+    scores = pd.concat([tables.scores, others.scores], ignore_index=True) if len(others.scores) else tables.scores
+    return Contents(every, kept | others.folders, scores, problems | others.problems)
 
 
 class Catalogue:

@@ -9,7 +9,7 @@ from typing import Any
 from hackle.core.design import REGIMES
 from hackle.core.errors import HackleError
 from hackle.core.parts import name_of
-from hackle.core.records import record_hash
+from hackle.core.records import is_record, record_hash
 from hackle.core.types import Run, shown_fields
 from hackle.studies.presets import default_run
 
@@ -29,7 +29,8 @@ def train_command(run: Run, out: str) -> str:
         return ""
     architecture, usual = name_of(run.architecture), name_of(default.architecture)
     shown = [name for name in shown_fields() if name not in ("dataset", "precision", "start_from")]
-    said = {"method", "architecture", "optimiser", "dataset", "precision", *REGIMES, *shown}
+    records = (*REGIMES, "scored")
+    said = {"method", "architecture", "optimiser", "dataset", "precision", *records, *shown}
     if any(getattr(run, each.name) != getattr(default, each.name) for each in fields(run) if each.name not in said):
         return ""
     words = ["hackle", "train", method, "--dataset", run.dataset]
@@ -38,7 +39,7 @@ def train_command(run: Run, out: str) -> str:
     for name in shown:
         words += _option(name, getattr(run, name), getattr(default, name))
     words += _differing(run.optimiser, default.optimiser)
-    for name in REGIMES:
+    for name in records:
         words += _differing(getattr(run, name), getattr(default, name), f"{name}.")
     made = _networks(run, default, architecture == usual)
     return shlex.join([*words, "--precision", run.precision, "--out", out]) if made else ""
@@ -54,9 +55,12 @@ def _networks(run: Run, default: Run, usual: bool) -> bool:
 
 
 def _differing(record: Any, default: Any, prefix: str = "") -> list[str]:
+    """The options of a record's fields, and of those of records in it, that have other values than the default's."""
     found: list[str] = []
     for each in fields(record):
-        found += _option(prefix + each.name, getattr(record, each.name), getattr(default, each.name))
+        value, usual = getattr(record, each.name), getattr(default, each.name)
+        name = prefix + each.name
+        found += _differing(value, usual, f"{name}.") if is_record(value) else _option(name, value, usual)
     return found
 
 

@@ -128,7 +128,8 @@ def swarm(
     reference = _reference(rows, metric)
     axis = y or score_axis(metric, _with_intervals(metric, points, summary), reference)
     if hold is not None:
-        axis = replace(axis, low=min(axis.low or hold, hold), high=max(axis.high or hold, hold))
+        low, high = (hold if end is None else end for end in (axis.low, axis.high))
+        axis = replace(axis, low=min(low, hold), high=max(high, hold))
     if level is None and np.isfinite(reference) and axis.high is not None and reference <= axis.high:
         level = (reference, "reference")
     return Panel(title, Axis(label, -0.5, len(order) - 0.5, ticks), axis, points, summary, level=level)

@@ -56,10 +56,11 @@ def pair_map(look: Look, first: int, second: int, image: int = 0, side: int = 9)
 
 def pair_maps(look: Look, codes: int = 3, image: int = 0, side: int = 9) -> Images:
     """Maps (pairs, side, side, h, w, c) of every pair among the first continuous codes, each from −2 to 2 as in both papers:
-    the first of a pair moves along the columns, the second down the rows."""
+    the first of a pair moves along the columns, the second down the rows. A model of one code has none."""
     wide = replace(look, axes=tuple(replace(axis, visited=(-SPAN, SPAN)) for axis in look.axes))
     pairs = combinations(look.continuous[:codes].tolist(), 2)
-    return np.stack([pair_map(wide, second, first, image, side) for first, second in pairs])
+    maps = [pair_map(wide, second, first, image, side) for first, second in pairs]
+    return np.stack(maps) if maps else np.empty((0, side, side, *look.images.shape[1:]), np.float32)
 
 
 def _code_values(look: Look, columns: int) -> list[tuple[int, NDArray[np.float32]]]:

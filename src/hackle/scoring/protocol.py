@@ -109,8 +109,11 @@ def protocol(name: str | Protocol) -> Protocol:
     if isinstance(name, Protocol):
         return name
     known, _, seed = name.rpartition("@") if "@" in name else (name, "", "")
-    if "@" in name and not seed.isdigit():
-        raise HackleError(f"no protocol {name!r}; behind @ stands a whole number, that of the draws")
+    if "@" in name and not seed.isdecimal():
+        if not is_reference(name):
+            raise HackleError(f"no protocol {name!r}; behind @ stands a whole number, that of the draws")
+        # A file in a folder with an @ in its name.
+        known, seed = name, ""
     if known not in PROTOCOLS and not is_reference(known):
         main = [one for one in PROTOCOLS if "-" not in one]
         raise HackleError(
