@@ -226,7 +226,7 @@ def test_designs_that_would_decide_by_themselves_are_undecided(
     assert "needs at least 3 methods with 3 strengths each" in found.reason
     runs = {"strength-over-method": 36 * 7, "transfer-to-color": 36 * 2}.get(name, 36 * 7)
     assert found.evidence.runs_needed == 50 * runs
-    assert f"{50 * runs} runs needed: hackle study run locatello2019" in found.reason
+    assert f"{50 * runs:,} runs in the whole design: hackle study run locatello2019" in found.reason
 
 
 @pytest.mark.parametrize("name", ["same", "other-data", "other-metric", "other-both"])

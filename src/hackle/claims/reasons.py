@@ -89,4 +89,4 @@ def lacking(claim: Claim, evidence: Evidence) -> str:
         f"too few seeds ({', '.join(f'{name}: {seeds}' for name, (_, seeds) in evidence.strata.items())})"
     ]
     shown = "; ".join(lacks[:_MOST]) + (f"; and {len(lacks) - _MOST} more" if len(lacks) > _MOST else "")
-    return f"{shown}. {evidence.runs_needed} runs needed: {claim.command}"
+    return f"{shown}. {evidence.runs_needed:,} runs in the whole design: {claim.command}"
