@@ -18,9 +18,8 @@ from hackle.core.randomness import Stream
 from hackle.core.types import Images
 from hackle.datasets.source import DataError, render_rows
 
-# Training needs memory besides the images: they move to the device only if they take at most this share of what is
-# free.
 _DEVICE_SHARE = 0.5
+"""The largest share of a device's free memory that images may take there: training needs memory besides."""
 _UPLOAD_BYTES = 256 * 2**20
 
 

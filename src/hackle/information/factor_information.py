@@ -31,8 +31,7 @@ from hackle.information.sampled import Device, sampled_factor_information
 Estimator = Literal["quantised", "sampled"]
 
 # Differences of entropies are exact to about 1e-15. Less than this is the rounding error of a collapsed code, which
-# modularity
-# would turn into a score, because it divides by a code's largest value.
+# modularity would turn into a score, because it divides by a code's largest value.
 _ROUNDING = 1e-12
 
 

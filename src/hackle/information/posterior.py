@@ -22,8 +22,7 @@ from hackle.core.gaussian import correlation_divergence, log_density, log_densit
 
 Floats = NDArray[np.float64]
 
-# A standard deviation above e^25 means a diverged encoder. Below e^−25 the encoder is all but deterministic, and z/s,
-# on
+# A standard deviation above e^25 means a diverged encoder. Below e^−25 the encoder is all but deterministic, and z/s, on
 # which densities rest, loses precision in float64; closed-form divergences and bin masses do not.
 _LARGEST_LOGVAR = 50.0
 
@@ -105,17 +104,17 @@ class Posteriors:
         z_, means, logvars = (torch.from_numpy(values) for values in (z, self.means, self.logvars))
         return log_density(z_, means, logvars, self.correlation).numpy()
 
-    def log_densities(self, z: Floats) -> LogDensities:
-        """log q(z|x) of each row of z under its own point's posterior."""
+    def log_densities(self, z: Floats, *, without: bool = False) -> LogDensities:
+        """log q(z|x) of each row of z under its own point's posterior; of all codes but one only if requested."""
         self.check_densities()
         z_, means, logvars = (torch.from_numpy(values) for values in (z, self.means, self.logvars))
         joint = log_density(z_, means, logvars, self.correlation)
-        without = np.zeros_like(z)
-        for code in range(self.codes if self.codes > 1 else 0):
+        rest = np.zeros_like(z) if without else np.empty((0, 0))
+        for code in range(self.codes if without and self.codes > 1 else 0):
             others = [other for other in range(self.codes) if other != code]
             part = log_density(z_[:, others], means[:, others], logvars[:, others], self.correlation)
-            without[:, code] = part.numpy()
-        return LogDensities(joint.numpy(), without, log_density_per_latent(z_, means, logvars).numpy())
+            rest[:, code] = part.numpy()
+        return LogDensities(joint.numpy(), rest, log_density_per_latent(z_, means, logvars).numpy())
 
     @property
     def total_correlation(self) -> float:

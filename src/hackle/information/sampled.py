@@ -27,11 +27,9 @@ from hackle.information.posterior import Floats, Labels, LogDensities, Posterior
 Mixture = tuple[ArrayLike, ArrayLike]
 Device = torch.device | str | None
 
-# At ln N − ln 10, ten points of the mixture share a draw's neighbourhood. With R such points, the draw's own point
-# alone
+# At ln N − ln 10, ten points of the mixture share a draw's neighbourhood. With R such points, the draw's own point alone
 # lowers the estimate by ln(1 + 1/R), about a tenth of a nat for R = 10. With fewer than a hundred points that threshold
-# would
-# flag codes without information, so it is at least half the ceiling.
+# would flag codes without information, so it is at least half the ceiling.
 _NEIGHBOURS = 10
 _NEARLY_ALL = 0.9
 """The fraction of a data set that can stand for all of it: the missing images change an estimate by at most −ln 0.9 nats."""
@@ -115,7 +113,7 @@ def draw(
     if factorised:
         whole, repeated = (Posteriors(some.means, some.logvars) for some in (whole, repeated))
     mixed = mixture_log_densities(z, whole, without=without, marginal=marginal, device=device)
-    return Draws(repeated.log_densities(z), mixed, math.log(len(whole)))
+    return Draws(repeated.log_densities(z, without=without), mixed, math.log(len(whole)))
 
 
 @contextmanager

@@ -159,8 +159,7 @@ _OF_EACH = 16
 def response(model: Model, dataset: Dataset, row: NDArray[np.int64], column: int, *, most: int = 64) -> Response:
     """Move one factor through its values, at most `most` of them, evenly spaced, and hold the others at `row`. An incomplete
     grid offers only the values that occur together with the others; if there is just one, the codes are averaged over
-    some
-    images of each value, or of each bin of a continuous factor."""
+    some images of each value, or of each bin of a continuous factor."""
     grid = dataset.factors
     row = grid.check(np.asarray(row)[None])[0]
     if grid.complete:
