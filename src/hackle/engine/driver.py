@@ -23,8 +23,8 @@ from hackle.core.types import Run
 from hackle.engine.display import Display
 from hackle.engine.errors import EngineError
 from hackle.engine.executor import Event, Executor
-from hackle.engine.folder import Keeper, StudyFolder, Waiting
-from hackle.engine.tasks import CheckNames, ChooseSize, References, ScoredRun, Task, TrainedRun, TrainFleet
+from hackle.engine.folder import Keeper, StudyFolder
+from hackle.engine.tasks import CheckNames, ChooseSize, References, ScoredRun, ScoreRun, Task, TrainedRun, TrainFleet
 from hackle.scoring.scorer import ReferenceScores, with_reference
 from hackle.store import Store
 from hackle.store.tables import Outcome
@@ -83,13 +83,13 @@ class Summary:
 
 @dataclass
 class _Job:
-    """A task in progress. `run` is the hash of a run to score, whose weights are read when its turn comes."""
+    """A task in progress. `run` is the hash of a run to score, which is read from its folder when its turn comes."""
 
     task: Task | None
     run: str = ""
     attempts: int = 0
     heard: float = field(default_factory=time.monotonic)
-    waiting: Waiting | None = None
+    trained: TrainedRun | None = None
 
 
 class Driver:
@@ -123,7 +123,7 @@ class Driver:
         self._active: dict[int, _Job] = {}
         self._number = 0
         self._references: dict[str, dict[str, ReferenceScores]] = {}
-        self._held: dict[str, list[tuple[Waiting, ScoredRun]]] = {}
+        self._held: dict[str, list[tuple[TrainedRun, ScoredRun]]] = {}
 
     def model_steps(self) -> int:
         """Model-steps left to train."""
@@ -203,7 +203,7 @@ class Driver:
     def _load(self, job: _Job) -> bool:
         """Read the weights of a run to score. If they are damaged, a run that is not stored is trained again."""
         try:
-            job.waiting = self.folder.take(self.runs[job.run])
+            trained = self.folder.take(self.runs[job.run])
         except DamagedCheckpoint as error:
             if job.run in self.settled:
                 self.display.say(f"{error}; this run keeps the scores that it has")
@@ -212,7 +212,8 @@ class Driver:
             self.folder.drop(job.run)
             self._train([self.runs[job.run]])
             return False
-        job.task = job.waiting.task
+        assert trained.weights is not None
+        job.trained, job.task = trained, ScoreRun(trained.run, trained.shape, trained.weights)
         return True
 
     def _handle(self, event: Event) -> None:
@@ -262,8 +263,8 @@ class Driver:
             self._keep_trained(value)
         elif isinstance(job.task, References):
             self._know_references(job.task.dataset, value)
-        elif job.waiting is not None:
-            self._keep_scored(job.waiting, value)
+        elif job.trained is not None:
+            self._keep_scored(job.trained, value)
 
     def _keep_trained(self, results: Sequence[TrainedRun]) -> None:
         """First all weights, then failures: see the docstring of this module."""
@@ -296,14 +297,14 @@ class Driver:
 
     def _know_references(self, dataset: str, references: dict[str, ReferenceScores]) -> None:
         self._references[dataset] = references
-        for waiting, scored in self._held.pop(dataset, []):
-            self._keep_scored(waiting, scored)
+        for trained, scored in self._held.pop(dataset, []):
+            self._keep_scored(trained, scored)
 
-    def _keep_scored(self, waiting: Waiting, scored: ScoredRun) -> None:
+    def _keep_scored(self, trained: TrainedRun, scored: ScoredRun) -> None:
         """Store a run with its references, once they are known."""
-        run = waiting.task.run
+        run = trained.run
         if run.dataset not in self._references:
-            self._held.setdefault(run.dataset, []).append((waiting, scored))
+            self._held.setdefault(run.dataset, []).append((trained, scored))
             return
         references = self._references[run.dataset]
         rows = [with_reference(row, references.get(row["protocol"], {})) for row in scored.rows]
@@ -311,10 +312,10 @@ class Driver:
             run,
             "done",
             scores=rows,
-            curves=waiting.curves,
+            curves=trained.curves,
             arrays=scored.arrays,
-            device=waiting.device,
-            training_seconds=waiting.seconds,
+            device=trained.device,
+            training_seconds=trained.seconds,
             scoring_seconds=scored.seconds,
         )
         self.scored += 1
@@ -334,7 +335,7 @@ class Driver:
     def _try_again(self, job: _Job, reason: str) -> None:
         """Queue a task once more, or report it. A fleet is halved first, so that only the run at fault is given up."""
         job.attempts += 1
-        job.waiting = None
+        job.trained = None
         if job.attempts < ATTEMPTS:
             self.display.say(f"{_name(job)}: {reason}; trying again")
             self._queues["score" if job.run or isinstance(job.task, References | CheckNames) else "train"].appendleft(

@@ -15,11 +15,8 @@ import json
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
-
-from numpy.typing import NDArray
 
 from hackle.core.errors import HackleError
 from hackle.core.files import LOCK
@@ -28,7 +25,7 @@ from hackle.core.records import record_hash
 from hackle.core.types import Run
 from hackle.core.untrusted import file_inside
 from hackle.engine.errors import EngineError
-from hackle.engine.tasks import ScoreRun, TrainedRun
+from hackle.engine.tasks import TrainedRun
 from hackle.store import FILE as RESULTS
 from hackle.studies.folder import FILE as WANTED
 from hackle.train import DamagedCheckpoint
@@ -41,16 +38,6 @@ from hackle.train.weights import difference, shapes_in, shapes_of
 
 Keep = Literal["all", "best", "none"]
 Row = Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class Waiting:
-    """A run that has been trained and waits to be scored."""
-
-    task: ScoreRun
-    curves: Mapping[str, NDArray]
-    seconds: float
-    device: str
 
 
 class StudyFolder:
@@ -86,8 +73,8 @@ class StudyFolder:
         with _explained(folder):
             RunFolder(folder, trained.run, trained.shape).put(trained.curves, trained.weights)
 
-    def take(self, run: Run) -> Waiting:
-        """Read a trained run; `DamagedCheckpoint` if its files are not as written."""
+    def take(self, run: Run) -> TrainedRun:
+        """Read a trained run that `put` wrote; `DamagedCheckpoint` if its files are not as written."""
         folder = self.runs / record_hash(run)
         try:
             path = file_inside(folder, WEIGHTS)
@@ -95,10 +82,11 @@ class StudyFolder:
                 raise DamagedCheckpoint(f"there is no {WEIGHTS}")
             _, known = read_whole(path)
             height, width, channels = json.loads(known["shape"])
-            if wrong := difference(shapes_in(path), shapes_of(run, (height, width, channels))):
+            shape = (height, width, channels)
+            if wrong := difference(shapes_in(path), shapes_of(run, shape)):
                 raise DamagedCheckpoint(f"{wrong[0]} has {wrong[1]}, expected {wrong[2]}")
-            task = ScoreRun(run, (height, width, channels), path.read_bytes())
-            return Waiting(task, read_curves(folder), float(known["seconds"]), known["device"])
+            curves = read_curves(folder)
+            return TrainedRun(run, shape, path.read_bytes(), "", curves, float(known["seconds"]), known["device"])
         except (OSError, KeyError, ValueError, HackleError) as error:
             raise DamagedCheckpoint(f"{folder} is damaged ({error})") from error
 
