@@ -13,6 +13,7 @@ import os
 import re
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -184,50 +185,23 @@ def _contents_of_study(root: Path) -> Contents:
     return Contents(every, kept | others.folders, scores, problems | others.problems)
 
 
-class Catalogue:
-    """The served folder, read again when it has changed."""
+class Served(ABC):
+    """Runs by identifier: those of one folder (`Catalogue`), or of several (`hackle.explorer.gathered`)."""
 
-    def __init__(self, root: str | Path) -> None:
-        self.root = place_of_results(Path(root).expanduser()).resolve()
-        if not self.root.is_dir():
-            raise CatalogueError(f"there is no folder {root}; give a run's folder, a folder of runs or a study's")
-        self.is_study = (self.root / FILE).is_file() or parquet.is_there(self.root)
-        self.title = "models that come with hackle" if self.root == TRAINED.resolve() else self.root.name
-        self.stamp, self._checked, self._lock = "", -math.inf, threading.Lock()
-        self.contents = Contents(pd.DataFrame(), {}, pd.DataFrame(), {})
-        self.refresh()
-        if not len(self.contents.runs):
-            raise CatalogueError(
-                f"{root} holds no run: neither {RECORD} nor {FILE} is in it or below. "
-                "`hackle train … --out DIR` makes a run, `hackle study run` a study"
-            )
+    title: str
+    contents: Contents
 
+    @abstractmethod
     def refresh(self) -> str:
-        """Read the folder again if it has changed; the stamp says which state was read."""
-        with self._lock:
-            if time.monotonic() - self._checked > PATIENCE:
-                try:
-                    stamp = self._stamp()
-                except OSError as error:
-                    raise CatalogueError(
-                        f"{self.root} cannot be read any more ({error.strerror}); put it back, or serve another folder"
-                    ) from error
-                if stamp != self.stamp:
-                    self.contents = _contents_of_study(self.root) if self.is_study else _contents_of_folders(self.root)
-                    self.stamp = stamp
-                self._checked = time.monotonic()
-            return self.stamp
+        """Read again what has changed; the stamp says which state was read."""
 
-    def _stamp(self) -> str:
-        """A hash that changes when a run is added, finished or scored."""
-        if self.is_study:
-            places = [self.root / FILE, self.root / f"{FILE}-wal", self.root / RUNS, *parquet.files(self.root)]
-        else:
-            folders = [folder for folder, _ in _folders(self.root)]
-            names = (RECORD, WEIGHTS, SCORES)
-            places = [folder / name for folder in folders for name in names] + [self.root / SCORES]
-        seen = [(str(path), stat.st_mtime_ns, stat.st_size) for path in places if (stat := _stat(path)) is not None]
-        return hashlib.sha256(repr(seen).encode()).hexdigest()[:16]
+    @abstractmethod
+    def _stored(self, identifier: str) -> tuple[Path, str] | None:
+        """The folder of the study that stores a run, and the run's hash there; None if it is in no store."""
+
+    @abstractmethod
+    def for_visitors(self, text: str) -> str:
+        """A message without paths on this machine."""
 
     def folder(self, identifier: str) -> Path | None:
         """The run's folder, None if only its results are kept; raises an error if there is no such run."""
@@ -263,9 +237,9 @@ class Catalogue:
         folder = self.folder(identifier)
         if folder is not None and self.row(identifier)["status"] != "unreadable":
             return to_json(peek_record(folder)[0])
-        if self.is_study and folder is None:
-            with Store.open(self.root) as store:
-                found = store.connection.execute("SELECT record FROM runs WHERE run = ?", (identifier,)).fetchone()
+        if folder is None and (stored := self._stored(identifier)) is not None:
+            with Store.open(stored[0]) as store:
+                found = store.connection.execute("SELECT record FROM runs WHERE run = ?", stored[1:]).fetchone()
             return json.loads(found[0]) if found is not None else {}
         return {}
 
@@ -279,13 +253,60 @@ class Catalogue:
         """Every logged term with its steps, only those after a given step."""
         folder = self.folder(identifier)
         found = _plain_curves(read_curves(folder)) if folder is not None else {}
-        if not found and self.is_study:
-            found = _stored_curves(self.root, identifier)
+        if not found and (stored := self._stored(identifier)) is not None:
+            found = _stored_curves(*stored)
         keep = [position for position, step in enumerate(found.get("step", [])) if step > after]
         return {name: [values[position] for position in keep] for name, values in found.items()}
 
+
+class Catalogue(Served):
+    """One folder, read again when it has changed."""
+
+    def __init__(self, root: str | Path) -> None:
+        self.root = place_of_results(Path(root).expanduser()).resolve()
+        if not self.root.is_dir():
+            raise CatalogueError(f"there is no folder {root}; give a run's folder, a folder of runs or a study's")
+        self.is_study = (self.root / FILE).is_file() or parquet.is_there(self.root)
+        self.title = "models that come with hackle" if self.root == TRAINED.resolve() else self.root.name
+        self.stamp, self._checked, self._lock = "", -math.inf, threading.Lock()
+        self.contents = Contents(pd.DataFrame(), {}, pd.DataFrame(), {})
+        self.refresh()
+        if not len(self.contents.runs):
+            raise CatalogueError(
+                f"{root} holds no run: neither {RECORD} nor {FILE} is in it or below. "
+                "`hackle train … --out DIR` makes a run, `hackle study run` a study"
+            )
+
+    def refresh(self) -> str:
+        with self._lock:
+            if time.monotonic() - self._checked > PATIENCE:
+                try:
+                    stamp = self._stamp()
+                except OSError as error:
+                    raise CatalogueError(
+                        f"{self.root} cannot be read any more ({error.strerror}); put it back, or serve another folder"
+                    ) from error
+                if stamp != self.stamp:
+                    self.contents = _contents_of_study(self.root) if self.is_study else _contents_of_folders(self.root)
+                    self.stamp = stamp
+                self._checked = time.monotonic()
+            return self.stamp
+
+    def _stamp(self) -> str:
+        """A hash that changes when a run is added, finished or scored."""
+        if self.is_study:
+            places = [self.root / FILE, self.root / f"{FILE}-wal", self.root / RUNS, *parquet.files(self.root)]
+        else:
+            folders = [folder for folder, _ in _folders(self.root)]
+            names = (RECORD, WEIGHTS, SCORES)
+            places = [folder / name for folder in folders for name in names] + [self.root / SCORES]
+        seen = [(str(path), stat.st_mtime_ns, stat.st_size) for path in places if (stat := _stat(path)) is not None]
+        return hashlib.sha256(repr(seen).encode()).hexdigest()[:16]
+
+    def _stored(self, identifier: str) -> tuple[Path, str] | None:
+        return (self.root, identifier) if self.is_study else None
+
     def for_visitors(self, text: str) -> str:
-        """A message without paths on this machine."""
         return without_places(text, self.root)
 
 

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
-from hackle.explorer.catalogue import Catalogue, CatalogueError, Contents, identifier_of, without_places
+from hackle.explorer.catalogue import Catalogue, CatalogueError, Contents, Served, identifier_of, without_places
 
 
-def catalogue_of(directories: Sequence[str | Path]) -> Catalogue | Gathered:
+def catalogue_of(directories: Sequence[str | Path]) -> Served:
     """What one folder holds, or several together; an error names the folder in which there is nothing."""
     if not directories:
         raise CatalogueError("no folder to explore; give a run's folder, a folder of runs or a study's")
@@ -36,7 +35,7 @@ def _labels(roots: Sequence[Path]) -> list[str]:
     raise AssertionError("unreachable: the folders differ")
 
 
-class Gathered:
+class Gathered(Served):
     """Catalogues of several folders, which answer as one."""
 
     def __init__(self, parts: Sequence[Catalogue]) -> None:
@@ -48,7 +47,6 @@ class Gathered:
         self.refresh()
 
     def refresh(self) -> str:
-        """Read the folders that have changed; the stamp says which state was read."""
         stamp = "-".join([part.refresh() for part in self._parts.values()])
         if stamp != self.stamp:
             found = [self._marked(mark, part) for mark, part in self._parts.items()]
@@ -65,8 +63,11 @@ class Gathered:
 
     def _marked(self, mark: str, part: Catalogue) -> Contents:
         """The contents of one folder under the identifiers and names that they have in the whole."""
-        own = part.contents
-        names = [self._name(mark, row["id"], row["name"]) for row in own.runs[["id", "name"]].to_dict("records")]
+        own, label = part.contents, self._labels[mark]
+        names = [
+            label if own.folders.get(row["id"]) == part.root else f"{label}/{row['name']}"
+            for row in own.runs[["id", "name"]].to_dict("records")
+        ]
         return Contents(
             own.runs.assign(id=f"{mark}." + own.runs["id"].astype(str), name=names),
             {f"{mark}.{name}": path for name, path in own.folders.items()},
@@ -74,50 +75,11 @@ class Gathered:
             {f"{mark}.{name}": problem for name, problem in own.problems.items()},
         )
 
-    def _name(self, mark: str, identifier: str, name: str) -> str:
-        part, label = self._parts[mark], self._labels[mark]
-        return label if part.contents.folders.get(identifier) == part.root else f"{label}/{name}"
-
-    def _of(self, identifier: str) -> tuple[Catalogue, str]:
-        """The folder that holds a run, and the run's identifier there."""
+    def _stored(self, identifier: str) -> tuple[Path, str] | None:
         mark, _, own = identifier.partition(".")
-        if mark not in self._parts:
-            raise CatalogueError(f"no run {identifier!r} is served here")
-        return self._parts[mark], own
-
-    def folder(self, identifier: str) -> Path | None:
-        """The run's folder, None if only its results are kept."""
-        part, own = self._of(identifier)
-        return part.folder(own)
-
-    def row(self, identifier: str) -> dict[str, Any]:
-        """What is known of a run without opening it."""
-        part, own = self._of(identifier)
-        row = part.row(own)
-        return row | {"id": identifier, "name": self._name(identifier.partition(".")[0], own, row["name"])}
-
-    def scores(self, identifier: str) -> list[dict[str, Any]]:
-        """The run's scores, a row per metric, representation and protocol."""
-        part, own = self._of(identifier)
-        return part.scores(own)
-
-    def record(self, identifier: str) -> dict[str, Any]:
-        """The run's record as JSON."""
-        part, own = self._of(identifier)
-        return part.record(own)
-
-    def written(self, identifier: str) -> float | None:
-        """When the last point of the run's curves was written, in seconds; None if no file holds them."""
-        part, own = self._of(identifier)
-        return part.written(own)
-
-    def curves(self, identifier: str, after: int = -1) -> dict[str, list[Any]]:
-        """Every logged term with its steps, only those after a given step."""
-        part, own = self._of(identifier)
-        return part.curves(own, after)
+        return self._parts[mark]._stored(own)
 
     def for_visitors(self, text: str) -> str:
-        """A message without paths on this machine."""
         for part in self._parts.values():
             text = without_places(text, part.root)
         return text

@@ -14,8 +14,7 @@ import numpy as np
 import pandas as pd
 
 from hackle.core.design import DEFAULTS, DESIGN, heading, in_words
-from hackle.explorer.catalogue import COLUMNS, Catalogue, Contents
-from hackle.explorer.gathered import Gathered
+from hackle.explorer.catalogue import COLUMNS, Contents, Served
 from hackle.figures import words
 
 FIRST = ("mig", "dci_disentanglement", "factor_vae", "beta_vae", "sap", "modularity", "rmig", "wsepin", "kl")
@@ -162,7 +161,7 @@ def _sent(columns: list[dict[str, Any]]) -> list[dict[str, Any]]:
 class Listing:
     """The answers for the list, each made once per state of the folder."""
 
-    def __init__(self, catalogue: Catalogue | Gathered) -> None:
+    def __init__(self, catalogue: Served) -> None:
         self.catalogue = catalogue
         self._made: dict[tuple[str, str, str], bytes] = {}
 

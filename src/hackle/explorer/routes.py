@@ -14,10 +14,9 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
 
-from hackle.explorer.catalogue import Catalogue
+from hackle.explorer.catalogue import Served
 from hackle.explorer.described import factors_of, finite, latents_of, thumbnail_of
 from hackle.explorer.exports import traversal_page
-from hackle.explorer.gathered import Gathered
 from hackle.explorer.listing import Listing, facts_of, in_order
 from hackle.explorer.matching import match_benches
 from hackle.explorer.sheets import Labels, Sheet
@@ -90,7 +89,7 @@ def _started(bench: Bench, images: NDArray[np.uint8], rows: NDArray[np.int64] | 
     }
 
 
-def make_routes(catalogue: Catalogue | Gathered, workbench: Workbench) -> APIRouter:
+def make_routes(catalogue: Served, workbench: Workbench) -> APIRouter:
     """Every route under /api."""
     router, listing = APIRouter(prefix="/api"), Listing(catalogue)
     # Made in advance, so that the first visitor does not wait for it.

@@ -18,9 +18,8 @@ from hackle.core.factors import scored_factors
 from hackle.core.method import about
 from hackle.core.types import Dataset
 from hackle.datasets import load_of_run, without_size
-from hackle.explorer.catalogue import Catalogue
+from hackle.explorer.catalogue import Served
 from hackle.explorer.commands import train_command
-from hackle.explorer.gathered import Gathered
 from hackle.metrics.likelihood import active_units
 from hackle.pictures import Axis, Captured, Look, axes_of, importance_for, to_bytes
 from hackle.pictures.captured import informativeness_of
@@ -193,7 +192,7 @@ class Bench:
 class Workbench:
     """Benches of the served runs."""
 
-    def __init__(self, catalogue: Catalogue | Gathered, root: Path | None = None, *, trust: bool = False) -> None:
+    def __init__(self, catalogue: Served, root: Path | None = None, *, trust: bool = False) -> None:
         self.catalogue, self.root, self.trust = catalogue, root, trust
         self.light, self.heavy = RequestLimit(2), RequestLimit(1)
         self._benches, self._datasets = LastUsed(KEPT_MODELS), LastUsed(KEPT_DATASETS)
