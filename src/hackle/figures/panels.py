@@ -19,7 +19,8 @@ from hackle.core.design import heading
 from hackle.core.errors import HackleError
 from hackle.figures import words
 from hackle.figures.chart import SUMMARY, Axis, Frame, Panel
-from hackle.figures.selection import Selected, medians, plain_means, spread, summarise
+from hackle.figures.selection import Selected
+from hackle.figures.summaries import medians, plain_means, spread, summarise
 
 MEANS = "Dots are single runs; the bar is their mean with a 95% t interval."
 CURVES = "Thin lines are single runs, the thick line is their mean at each step."

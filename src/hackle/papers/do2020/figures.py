@@ -25,8 +25,9 @@ from hackle.figures.chart import Axis, Comparison, Frame, Panel, Series
 from hackle.figures.exhibit import exhibits_of
 from hackle.figures.models import code_values, traversed
 from hackle.figures.panels import MEANS, Lacking, Panels, factor_scores, over_protocols, panels, scatter, swarm
-from hackle.figures.selection import Runs, Selected, spread, summarise
+from hackle.figures.selection import Runs, Selected
 from hackle.figures.style import shade
+from hackle.figures.summaries import spread, summarise
 from hackle.papers.do2020.celeba_claims import alike
 from hackle.papers.do2020.claims import PAPER, SIZES
 from hackle.papers.do2020.settings import BETAS, GAMMAS, LATENTS, METHODS, settings

@@ -20,7 +20,8 @@ from hackle.figures.chart import POINTS, Axis, Comparison, Frame, Panel
 from hackle.figures.exhibit import Exhibit
 from hackle.figures.models import of_factors, pair_map, traversed
 from hackle.figures.panels import Lacking, factor_scores, heat, panels
-from hackle.figures.selection import Runs, Selected, plain_means
+from hackle.figures.selection import Runs, Selected
+from hackle.figures.summaries import plain_means
 from hackle.papers.do2020.claims import SIZES
 from hackle.papers.do2020.figures import MODELS, exhibit, runs_of
 from hackle.papers.do2020.figures_tables import THREE, celeba

@@ -24,7 +24,8 @@ from hackle.figures.chart import Axis, Comparison, Frame, Panel, no_summary
 from hackle.figures.exhibit import Exhibit, exhibits_of
 from hackle.figures.models import reconstructed
 from hackle.figures.panels import MEDIANS, Lacking, against_strength, heat, panels, scatter, score_axis, swarm
-from hackle.figures.selection import Runs, Selected, present, rank_correlation, select, spread
+from hackle.figures.selection import Runs, Selected, present, select
+from hackle.figures.summaries import rank_correlation, spread
 from hackle.papers.locatello2019.claims import (
     CLAIMS,
     DOWNSTREAM,
