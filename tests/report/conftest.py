@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 
 from figures import tables as made
+from hackle.claims import Judgement, judge
 from hackle.report import write_study_page
 from hackle.store.tables import Tables
+from report.tabs import LOOKS, look, tab_of
 
 
 @pytest.fixture(scope="session")
@@ -21,36 +23,51 @@ def study() -> Tables:
 
 
 @pytest.fixture(scope="session")
+def judged(study: Tables) -> list[Judgement]:
+    return judge(study)
+
+
+@pytest.fixture(scope="session")
 def page(study: Tables, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_study_page(
         study, tmp_path_factory.mktemp("page") / "report.html", folder="studies/first", command="hackle report first"
     )
 
 
-LOOKS = [(1280, "light"), (1280, "dark"), (390, "light"), (390, "dark")]
-
-
-@pytest.fixture(params=LOOKS, ids=lambda look: f"{look[0]}-{look[1]}")
-def looked_at(opened: Any, request: pytest.FixtureRequest) -> Any:
-    """The page on a wide and a narrow screen, light and dark, as the system wishes; it is never wider than the screen."""
-    width, theme = request.param
-    opened.set_viewport_size({"width": width, "height": 900})
-    opened.emulate_media(color_scheme=theme, reduced_motion="reduce")
-    paper = opened.evaluate("getComputedStyle(document.body).backgroundColor")
-    assert paper == ("rgb(255, 255, 255)" if theme == "light" else "rgb(20, 23, 27)")
-    yield opened
-    assert opened.evaluate("document.documentElement.scrollWidth") <= width
+@pytest.fixture(scope="module", params=LOOKS, ids=lambda look: f"{look[0]}-{look[1]}")
+def shown(browser: Any, page: Path, request: pytest.FixtureRequest) -> Iterator[tuple[Any, list[str]]]:
+    with tab_of(browser) as (tab, complaints):
+        tab.goto(page.as_uri())
+        look(tab, *request.param)
+        yield tab, complaints
 
 
 @pytest.fixture
-def opened(browser: Any, page: Path) -> Iterator[Any]:
-    """The page in a browser that reaches nothing but files; its complaints are failures."""
-    complaints: list[str] = []
-    tab = browser.new_page(viewport={"width": 1280, "height": 900})
-    tab.on("console", lambda message: complaints.append(message.text))
-    tab.on("pageerror", lambda error: complaints.append(str(error)))
-    tab.on("request", lambda request: request.url.startswith(("file:", "data:")) or complaints.append(request.url))
+def looked_at(shown: tuple[Any, list[str]]) -> Iterator[Any]:
+    """The page on a wide and a narrow screen, light and dark, for tests that change nothing of what it says: they share it.
+    It never complains and is never wider than the screen."""
+    tab, complaints = shown
+    tab.evaluate("scrollTo({ top: 0, behavior: 'instant' })")
+    yield tab
+    assert tab.evaluate("document.documentElement.scrollWidth") <= tab.viewport_size["width"]
+    assert not complaints
+
+
+@pytest.fixture(scope="session")
+def window(browser: Any) -> Iterator[tuple[Any, list[str]]]:
+    with tab_of(browser) as found:
+        yield found
+
+
+@pytest.fixture
+def opened(window: tuple[Any, list[str]], page: Path) -> Iterator[Any]:
+    """The page as it is when it was loaded; its complaints are failures."""
+    tab, complaints = window
+    complaints.clear()
+    tab.set_viewport_size({"width": 1280, "height": 900})
+    tab.emulate_media(color_scheme="light", reduced_motion="no-preference")
+    tab.mouse.move(0, 0)
+    tab.goto("about:blank")
     tab.goto(page.as_uri())
     yield tab
-    tab.close()
     assert not complaints

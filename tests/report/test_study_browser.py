@@ -11,11 +11,12 @@ from typing import Any
 
 import pytest
 
-from hackle.claims import as_frame, judge
+from hackle.claims import Judgement, as_frame
 from hackle.core.commit import full_version, in_words
 from hackle.core.papers import PAPERS
 from hackle.figures import FIGURES
 from hackle.store.tables import Tables
+from report.tabs import LOOKS, look
 
 AXE = Path(__file__).parents[1] / "explorer" / "vendor" / "axe.min.js"
 VIOLATIONS = """async (rules) => {
@@ -38,6 +39,13 @@ SMALLEST = """() => {
   }
   return [sizes.length, Math.min(...sizes)];
 }"""
+HEARD = "new Promise((heard) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(heard))))"
+"""Until the page has heard of what was scrolled, which it does with the next frame."""
+PANEL = """(id) => {
+  const drawing = document.querySelector(`#${id} .drawing`), whole = drawing.querySelector(".whole svg");
+  return [drawing.querySelector('.panel svg[data-panel="1"]') ?? whole, whole];
+}"""
+"""What shows a figure's second panel, and the drawing of the whole."""
 FIGURE, ROW = "yang2020-figure-2", "yang2020.mig-vae-10-dsprites"
 
 
@@ -45,7 +53,7 @@ def laid_out(tab: Any, *names: str) -> None:
     """These figures, or all of them, have come into view once, and the table of scores is drawn."""
     for name in names or tab.eval_on_selector_all(".drawing", "all => all.map((one) => one.dataset.figure)"):
         tab.evaluate("id => document.getElementById(id).scrollIntoView({ behavior: 'instant' })", name)
-        tab.wait_for_timeout(60)
+        tab.evaluate(HEARD)
     tab.locator("#scores").scroll_into_view_if_needed()
     tab.wait_for_selector("#score-table tbody tr")
 
@@ -105,15 +113,14 @@ def test_a_dot_names_its_run_and_leads_to_it(looked_at: Any, study: Tables) -> N
     points = FIGURES[FIGURE](study, judged={}).panels[1].points
     target = points["y"].idxmax()
     at = points.index.get_loc(target)
+    opened.evaluate(f"id => ({PANEL})(id)[0].scrollIntoView({{ block: 'center', behavior: 'instant' }})", FIGURE)
+    opened.evaluate(HEARD)
     place = opened.evaluate(
-        """([id, at]) => {
-          const drawing = document.querySelector(`#${id} .drawing`), whole = drawing.querySelector(".whole svg");
-          const svg = drawing.querySelector('.panel svg[data-panel="1"]') ?? whole;
-          svg.scrollIntoView({ block: "center", behavior: "instant" });
-          const { dots } = JSON.parse(whole.dataset.panels)[1];
+        f"""([id, at]) => {{
+          const [svg, whole] = ({PANEL})(id), {{ dots }} = JSON.parse(whole.dataset.panels)[1];
           const point = new DOMPoint(dots[2 * at], dots[2 * at + 1]).matrixTransform(svg.getScreenCTM());
           return [point.x, point.y];
-        }""",
+        }}""",
         [FIGURE, at],
     )
     opened.mouse.move(*place)
@@ -132,8 +139,7 @@ def test_a_dot_names_its_run_and_leads_to_it(looked_at: Any, study: Tables) -> N
     assert not tip.is_visible()
 
 
-def test_the_data_of_a_figure_is_a_table_without_formulas(looked_at: Any, study: Tables) -> None:
-    opened = looked_at
+def test_the_data_of_a_figure_is_a_table_without_formulas(opened: Any, study: Tables) -> None:
     opened.evaluate(
         """id => {
           const holder = document.getElementById("figure-data"), data = JSON.parse(holder.textContent);
@@ -146,20 +152,23 @@ def test_the_data_of_a_figure_is_a_table_without_formulas(looked_at: Any, study:
         }""",
         FIGURE,
     )
-    with opened.expect_download() as waiting:
-        opened.click(f"#{FIGURE} a.csv")
-    assert waiting.value.suggested_filename == f"{FIGURE}.csv"
-    rows = list(csv.DictReader(io.StringIO(Path(waiting.value.path()).read_text(encoding="utf-8-sig"))))
     chart = FIGURES[FIGURE](study, judged={})
-    runs = [row for row in rows if row["kind"] == "run"]
-    assert len(runs) == sum(len(panel.points) for panel in chart.panels)
-    assert len(rows) - len(runs) == sum(len(panel.summary) for panel in chart.panels)
-    assert (runs[0]["panel"], runs[0]["y"], runs[0]["setting"]) == ("'=1+1", "-0.5", "'-2+3")
-    assert '\'@SUM("a", 2)' in {row["series"] for row in rows}
-    second = chart.panels[1].points.iloc[0]
-    found = next(row for row in runs[len(chart.panels[0].points) :])
-    assert found["run"] == second["run"]
-    assert float(found["y"]) == pytest.approx(second["y"], rel=1e-5)
+    for width, theme in LOOKS:
+        look(opened, width, theme)
+        with opened.expect_download() as waiting:
+            opened.click(f"#{FIGURE} a.csv")
+        assert waiting.value.suggested_filename == f"{FIGURE}.csv"
+        rows = list(csv.DictReader(io.StringIO(Path(waiting.value.path()).read_text(encoding="utf-8-sig"))))
+        runs = [row for row in rows if row["kind"] == "run"]
+        assert len(runs) == sum(len(panel.points) for panel in chart.panels)
+        assert len(rows) - len(runs) == sum(len(panel.summary) for panel in chart.panels)
+        assert (runs[0]["panel"], runs[0]["y"], runs[0]["setting"]) == ("'=1+1", "-0.5", "'-2+3")
+        assert '\'@SUM("a", 2)' in {row["series"] for row in rows}
+        second = chart.panels[1].points.iloc[0]
+        found = next(row for row in runs[len(chart.panels[0].points) :])
+        assert found["run"] == second["run"]
+        assert float(found["y"]) == pytest.approx(second["y"], rel=1e-5)
+        assert opened.evaluate("document.documentElement.scrollWidth") <= width
 
 
 def test_a_link_to_a_claim_opens_it(looked_at: Any, page: Path) -> None:
@@ -201,8 +210,10 @@ def test_the_page_names_its_commit_and_each_papers_authors_with_a_link(looked_at
         assert PAPERS[name].authors in heading.inner_text()
 
 
-def test_each_row_shows_verdict_effect_region_chance_runs_strata_and_why(looked_at: Any, study: Tables) -> None:
-    row = next(one for one in as_frame(judge(study)).to_dict("records") if one["claim"] == ROW)
+def test_each_row_shows_verdict_effect_region_chance_runs_strata_and_why(
+    looked_at: Any, judged: list[Judgement]
+) -> None:
+    row = next(one for one in as_frame(judged).to_dict("records") if one["claim"] == ROW)
     claim = looked_at.locator(f'[id="claim-{ROW}"] > summary')
     claim.scroll_into_view_if_needed()
     shown = " ".join(claim.inner_text().split()).replace("−", "-")

@@ -36,11 +36,6 @@ from hackle.studies.presets import default_run
 
 
 @pytest.fixture(scope="module")
-def judged(study: Tables) -> list[Judgement]:
-    return judge(study)
-
-
-@pytest.fixture(scope="module")
 def verdicts(judged: list[Judgement]) -> pd.DataFrame:
     return as_frame(judged)
 
@@ -377,8 +372,8 @@ def test_verdicts_filter_and_themes_switch(opened: Any) -> None:
 
 
 @pytest.mark.parametrize("width", [375, 1280])
-def test_no_page_wider_than_the_window(browser: Any, page: Path, width: int) -> None:
-    tab = browser.new_page(viewport={"width": width, "height": 800}, color_scheme="dark")
-    tab.goto(page.as_uri())
-    assert tab.evaluate("document.documentElement.scrollWidth") <= width
-    tab.close()
+def test_no_page_wider_than_the_window(opened: Any, width: int) -> None:
+    opened.set_viewport_size({"width": width, "height": 800})
+    opened.emulate_media(color_scheme="dark")
+    opened.reload()
+    assert opened.evaluate("document.documentElement.scrollWidth") <= width
