@@ -35,8 +35,7 @@ from hackle.core.design import CONFIGURATION, design_of, heading
 from hackle.core.files import human_size
 from hackle.core.records import record_hash
 from hackle.figures import words
-from hackle.shipped import RESULTS, TRAINED
-from hackle.shipped.models import CARD
+from hackle.shipped import CARD, RESULTS, TRAINED
 from hackle.store import export, read
 from hackle.store.records import setting_numbers
 from hackle.store.run_folders import SCORES

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 
 import forked
 from hackle.cli.main import main
@@ -24,6 +25,7 @@ from hackle.core.regimes import Drawing, Labels, Pairs
 from hackle.pictures import show
 from hackle.scoring.registry import METRICS
 from hackle.train import fit
+from hackle.train.display import shown
 from hackle.train.fleet import Fleet
 from hackle.train.record_files import read_record
 
@@ -167,7 +169,9 @@ def test_method_options_and_presets(capsys: Any) -> None:
         ("train vae --dataset rooms3d --device cpu --out run --steps -5", "steps is -5"),
         ("train vae --dataset rooms3d --device cpu --out run --log-every 0", "log_every is 0"),
         ("train --out nowhere", "--resume"),
+        ("train --dataset rooms3d", "name a method first, as in `hackle train beta-vae …`"),
         ("score nowhere", "no run.json"),
+        ("export beta-vea/dsprites --out x.pt2", "`hackle models` lists those that come with hackle"),
         ("score [/x]", "[/x] holds no run"),
         ("score nowhere --fraction 2", "fraction is 2.0; expected a number above 0, up to 1"),
         ("data fetch mnits", "mnist"),
@@ -182,6 +186,24 @@ def test_mistakes_get_an_answer(words: str, message: str, capsys: Any, tmp_path:
     assert stopped.value.code == 1
     assert message in " ".join(capsys.readouterr().err.split())
     assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_of_runs_is_not_a_run_and_its_runs_are_named(tmp_path: Path, capsys: Any) -> None:
+    for name in ("b", "a"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "run.json").write_text("{}")
+    with pytest.raises(SystemExit):
+        main(["score", str(tmp_path)])
+    assert "There are runs below; name one of them: a, b" in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.parametrize(
+    ("kept", "told"), [(True, "Ctrl-C leaves a checkpoint"), (False, "nothing of them will be kept")]
+)
+def test_what_a_long_run_leaves_when_it_is_stopped_is_told_as_it_is(kept: bool, told: str, capsys: Any) -> None:
+    with shown(True, torch.device("cpu"), kept=kept) as watch:
+        watch.early(300_000, 400_000.0)
+    assert told in " ".join(capsys.readouterr().err.split())
 
 
 def test_data_list_check_and_show(own_data: Path, tmp_path: Path, capsys: Any, monkeypatch: Any) -> None:

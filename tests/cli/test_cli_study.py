@@ -52,6 +52,7 @@ def test_run_status_export_and_run_again(own_study: str, tmp_path: Path, capsys:
     out = tmp_path / "out"
     common = f"--out {out} --metrics mig,kl --fraction 0.05 --device cpu --workers 0 --keep none"
     main(f"study run {own_study} --seeds 1 {common}".split())
+    assert words_of(capsys).endswith(f"next: hackle study status {out}")
     assert set(read(out).scores["metric"]) == {"mig", "kl", "active_units"}
     assert set(read(out).scores["protocol"]) == {"locatello2019 × 0.05"}
     assert set(read(out).runs["study"]) == {own_study}
@@ -70,6 +71,14 @@ def test_run_status_export_and_run_again(own_study: str, tmp_path: Path, capsys:
     assert len(pd.read_csv(out / "csv" / "scores.csv")) == len(read(out).scores)
     main(f"study export {out} --csv --parquet --out {tmp_path / 'both'}".split())
     assert len(list((tmp_path / "both").iterdir())) == 9
+
+
+def test_the_next_command_can_be_pasted_where_the_folder_has_a_space(
+    own_study: str, tmp_path: Path, capsys: Any, monkeypatch: Any
+) -> None:
+    monkeypatch.setattr("hackle.engine.run_study", lambda *_, **__: "4 of 4 runs done")
+    main(["study", "run", own_study, "--out", str(tmp_path / "my study"), "--device", "cpu"])
+    assert words_of(capsys).endswith(f"next: hackle study status '{tmp_path / 'my study'}'")
 
 
 def test_runs_that_their_data_cannot_serve_leave_no_folder(own_study: str, tmp_path: Path, capsys: Any) -> None:

@@ -22,7 +22,7 @@ from hackle.core.types import Run
 from hackle.explorer.catalogue import Catalogue
 from hackle.nets import MLP
 from hackle.objectives import BetaVAE, FactorVAE
-from hackle.shipped import TRAINED
+from hackle.shipped import TRAINED, place_of_run
 from hackle.shipped.models import cards
 from hackle.store import Store, read
 from hackle.store.run_folders import read_scores
@@ -43,6 +43,31 @@ def test_there_are_models_and_they_are_small() -> None:
     assert sum(path.stat().st_size for path in files) <= MOST_OF_ALL
     assert all(path.stat().st_size <= MOST for path in files)
     assert len(list(TRAINED.rglob(WEIGHTS))) == len(NAMES)
+
+
+def test_the_command_line_takes_a_model_by_its_name_and_writes_beside_the_user(
+    tmp_path: Path, monkeypatch: Any, capsys: Any
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    before = sorted(TRAINED.rglob("*"))
+    main(["score", "beta-vae/dsprites", "--metrics", "kl", "--fraction", "0.01", "--no-references", "--device", "cpu"])
+    assert capsys.readouterr().out.endswith("kept in beta-vae-dsprites.json\n")
+    assert json.loads(Path("beta-vae-dsprites.json").read_text())[0]["metric"] == "kl"
+    drawn: list[Path] = []
+    monkeypatch.setattr("hackle.pictures.show", lambda model, data, folder, **_: drawn.append(folder) or [])
+    main(["show", "beta-vae/dsprites"])
+    assert drawn == [Path("beta-vae-dsprites")]
+    monkeypatch.setattr(Model, "export", lambda model, out, part, **_: f"{part} of {model.run.method} in {out}")
+    main(["export", "beta-vae/dsprites", "--out", "encoder.pt2"])
+    assert capsys.readouterr().out == "encoder of BetaVAE(beta=16.0) in encoder.pt2\n"
+    assert sorted(TRAINED.rglob("*")) == before
+
+
+def test_a_folder_of_ones_own_is_meant_before_a_model_of_its_name(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert place_of_run("beta-vae/dsprites") == TRAINED / "beta-vae" / "dsprites"
+    Path("beta-vae/dsprites").mkdir(parents=True)
+    assert place_of_run("beta-vae/dsprites") == Path("beta-vae/dsprites")
 
 
 def test_each_card_says_what_the_table_says() -> None:

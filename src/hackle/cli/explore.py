@@ -31,13 +31,11 @@ def explore_command(
         trust: Import the modules outside hackle that the runs' records name, which runs their code.
     """
     from hackle.explorer import serve
-    from hackle.shipped import TRAINED
-    from hackle.shipped.models import cards
+    from hackle.shipped import TRAINED, place_of_run
 
     def announce(address: str) -> None:
         what = ", ".join(map(str, directories)) or "the models that come with hackle"
         say(f"exploring {what} at {address}  (Ctrl-C ends it)")
 
-    known = cards()
-    folders = [TRAINED / path if not path.exists() and path.as_posix() in known else path for path in directories]
-    serve(*(folders or [TRAINED]), host=host, port=port, browser=browser, root=root, trust=trust, announce=announce)
+    folders = [*map(place_of_run, directories)] or [TRAINED]
+    serve(*folders, host=host, port=port, browser=browser, root=root, trust=trust, announce=announce)

@@ -20,13 +20,14 @@ def export_command(
     """Write a trained model's encoder or decoder to a file that runs without hackle, and check it by running it.
 
     Args:
-        directory: The run's folder.
+        directory: The run's folder, or the name of a model that comes with hackle.
         out: The file: FILE.pt2 for torch.export, FILE.onnx for ONNX.
         part: The encoder takes images (n, c, h, w) in [0, 1] and gives means and logvars; the decoder takes latents (n, l) and
             gives images.
         overwrite: Replace an existing file.
         trust: Import the modules outside hackle that the run's record names, which runs their code.
     """
+    from hackle.shipped import place_of_run
     from hackle.train.model import Model
 
-    say(str(Model.load(directory, trust=trust).export(out, part, overwrite=overwrite)))
+    say(str(Model.load(place_of_run(directory), trust=trust).export(out, part, overwrite=overwrite)))

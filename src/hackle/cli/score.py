@@ -7,8 +7,7 @@ from pathlib import Path
 from tyro.conf import Positional
 
 from hackle.cli.score_options import USUAL, ScoringOptions
-from hackle.cli.words import data_of, print_scores
-from hackle.core.untrusted import place_inside
+from hackle.cli.words import data_of, place_of_output, print_scores
 
 
 def score_command(
@@ -20,10 +19,11 @@ def score_command(
     root: Path | None = None,
     trust: bool = False,
 ) -> None:
-    """Score a trained model. The table is printed and kept as scores.json in the run's folder.
+    """Score a trained model. The table is printed and kept as scores.json in the run's folder; that of a model which comes
+    with hackle, as METHOD-DATASET.json in the current folder.
 
     Args:
-        directory: The run's folder.
+        directory: The run's folder, or the name of a model that comes with hackle.
         fraction: Score on this fraction of the protocol's points, above 0 and up to 1, for a quick look. No part of them
             gets smaller than 200 points.
         page: Where to also write an HTML page with the scores and pictures.
@@ -34,14 +34,16 @@ def score_command(
     from hackle.report import write_run_page
     from hackle.scoring.models import score
     from hackle.scoring.protocol import protocol as find_protocol
+    from hackle.shipped import place_of_run
     from hackle.train import find_device
     from hackle.train.model import Model
 
     whole = find_protocol(options.protocol)
     settings = {**options.arguments, "protocol": whole if fraction == 1.0 else whole.smaller(fraction)}
-    model = Model.load(directory, trust=trust).to(find_device(options.device))
+    folder = place_of_run(directory)
+    model = Model.load(folder, trust=trust).to(find_device(options.device))
     data = data_of(model, dataset, root)
-    target = options.json or place_inside(directory, "scores.json")
+    target = options.json or place_of_output(directory, folder, "scores.json", ".json")
     options.check(target, options.parquet, page)
     scores = score(model, data, **settings, progress=True)
     print_scores(scores)

@@ -7,9 +7,8 @@ from pathlib import Path
 from rich.console import Console
 from tyro.conf import Positional
 
-from hackle.cli.words import data_of, not_negative
+from hackle.cli.words import data_of, not_negative, place_of_output
 from hackle.core.errors import HackleError
-from hackle.core.untrusted import place_inside
 
 
 def show_command(
@@ -26,8 +25,9 @@ def show_command(
     an animation, and the curves of its training.
 
     Args:
-        directory: The run's folder.
-        out: Where the pictures go; a folder `pictures` in the run's folder if not given.
+        directory: The run's folder, or the name of a model that comes with hackle.
+        out: Where the pictures go; if not given, a folder `pictures` in the run's folder, or METHOD-DATASET in the current
+            folder for a model that comes with hackle.
         seed: Seed of the images shown.
         image: Which of the images shown the traversals start from.
         dataset: Name or path of the data set, if it is not the one trained on, or has moved.
@@ -38,18 +38,20 @@ def show_command(
     from hackle.pictures import show
     from hackle.pictures.encoding import png_bytes
     from hackle.report.run_page import curves_figure
+    from hackle.shipped import place_of_run
     from hackle.train.model import Model
 
     not_negative(seed=seed)
-    model = Model.load(directory, trust=trust)
+    place = place_of_run(directory)
+    model = Model.load(place, trust=trust)
     data = data_of(model, dataset, root)
-    folder = out or place_inside(directory, "pictures")
+    folder = out or place_of_output(directory, place, "pictures")
     curves = folder / "curves.png"
     if curves.exists() and not overwrite:
         raise HackleError(f"{folder} holds pictures already; replace them with --overwrite, or choose another --out")
     with Console(stderr=True).status("encoding images and drawing pictures, about ten seconds"):
         paths = show(model, data, folder, seed=seed, image=image, overwrite=overwrite)
-        if (figure := curves_figure(directory)) is not None:
+        if (figure := curves_figure(place)) is not None:
             curves.write_bytes(png_bytes(figure))
             paths.append(curves)
     for path in paths:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
@@ -245,7 +246,7 @@ def run_study_command(
         address=address,
         retry_failed=retry_failed,
     )
-    say(f"{summary}\nresults: {out}   next: hackle study status {out}")
+    say(f"{summary}\nresults: {out}   next: {shlex.join(['hackle', 'study', 'status', str(out)])}")
 
 
 def _begun(out: Path, datasets: Collection[str]) -> set[str]:

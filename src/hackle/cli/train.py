@@ -93,6 +93,11 @@ def main(words: list[str]) -> None:
         )
         return
     if words[0].startswith("-"):
+        if {"--resume", "-h", "--help"}.isdisjoint(words):
+            raise HackleError(
+                "name a method first, as in `hackle train beta-vae …` (`hackle train --help` lists them), or add --resume to "
+                "go on with the run in --out"
+            )
         _resume(words)
         return
     method = words[0]
@@ -215,8 +220,6 @@ def _resume(words: list[str]) -> None:
     from hackle.train.record_files import read_record
 
     options = run_command(ResumeOptions, "train", words)
-    if not options.resume:
-        raise HackleError("name a method (`hackle train --help`), or add --resume to go on with the run in --out")
     run, _ = read_record(options.out, trust=options.trust)
     run = run if options.steps is None else dataclasses.replace(run, steps=options.steps)
     _fit(run, find_device(options.device), options.out, True, options, options.start_from)

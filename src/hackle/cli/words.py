@@ -17,6 +17,7 @@ from hackle.core.errors import HackleError
 from hackle.core.notes import CODE, note_codes
 from hackle.core.parts import nearest
 from hackle.core.terminal import Terminal
+from hackle.core.untrusted import place_inside
 
 if TYPE_CHECKING:
     from hackle.core.types import Dataset
@@ -81,6 +82,12 @@ def writable(path: Path, overwrite: bool) -> Path:
     if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
         raise HackleError(f"{path} cannot be written; choose another place")
     return path
+
+
+def place_of_output(named: Path, folder: Path, name: str, ending: str = "") -> Path:
+    """Where what is made of a run is kept: in the run's folder, or, if the run was named as one that comes with hackle, in
+    the current folder under that name."""
+    return place_inside(folder, name) if folder == named else Path("-".join(named.parts) + ending)
 
 
 def not_negative(**numbers: int) -> None:

@@ -14,18 +14,17 @@ import pandas as pd
 
 from hackle.core.errors import HackleError
 from hackle.core.parts import nearest
-from hackle.shipped import TRAINED
+from hackle.shipped import CARD, TRAINED, names_of_models
 
 if TYPE_CHECKING:
     from hackle.train.model import Model
 
-CARD = "card.json"
 COLUMNS = ("name", "method", "weight", "dataset", "steps", "seed", "mig", "seeds", "mig_of_seeds", "chosen", "size")
 
 
 def place_of_model(name: str) -> Path:
     """The folder of the model of this name, such as "ada-gvae/dsprites"."""
-    names = list(cards())
+    names = names_of_models()
     if name not in names:
         raise HackleError(f"no model {name!r} comes with hackle; {nearest(name, names)} `hackle models` lists them")
     return TRAINED / name
@@ -45,8 +44,7 @@ def load_model(name: str) -> Model:
 
 def cards() -> dict[str, dict[str, Any]]:
     """What is known of each model, by name."""
-    found = sorted(TRAINED.glob(f"*/*/{CARD}"))
-    return {path.parent.relative_to(TRAINED).as_posix(): json.loads(path.read_text("utf-8")) for path in found}
+    return {name: json.loads((TRAINED / name / CARD).read_text("utf-8")) for name in names_of_models()}
 
 
 def models() -> pd.DataFrame:

@@ -156,7 +156,7 @@ def fit(
     pace, results = Pace(log_every, checkpoint_seconds, score_every, held_out_every), {}
     lock = ExitStack()
     try:
-        with shown(progress, target) as watch:
+        with shown(progress, target, kept=place is not None) as watch:
             for number, together in enumerate(group(members)):
                 find = load_of_run if resume else load
                 data = dataset if dataset is not None else find(together[0].dataset, root)

@@ -61,8 +61,11 @@ class _Losses(ProgressColumn):
 
 
 @contextmanager
-def shown(progress: bool, device: torch.device) -> Iterator[Watch]:
-    """A bar for the fleet in training, and lines above it; without a terminal only lines, and the bar at the end."""
+def shown(progress: bool, device: torch.device, *, kept: bool = True) -> Iterator[Watch]:
+    """A bar for the fleet in training, and lines above it; without a terminal only lines, and the bar at the end.
+
+    kept: whether there is a folder, in which a run that is stopped leaves a checkpoint.
+    """
     console = Terminal(stderr=True, quiet=not progress)
     columns = (
         TextColumn("{task.description}"),
@@ -101,7 +104,8 @@ def shown(progress: bool, device: torch.device) -> Iterator[Watch]:
             if seconds > LONG_RUN_SECONDS:
                 say(
                     f"{steps:,} steps will take about {seconds / 3600:.1f} hours on this {device.type.upper()}; "
-                    "Ctrl-C leaves a checkpoint, fewer --steps or a GPU shorten it"
+                    f"{'Ctrl-C leaves a checkpoint' if kept else 'nothing of them will be kept, as no folder (out) is given'}, "
+                    "fewer --steps or a GPU shorten it"
                 )
 
         watch = Watch(begin=begin, early=early, point=point, say=say)

@@ -104,9 +104,7 @@ def _read(folder: Path, *, trust: bool = False, stand_ins: bool = False) -> tupl
     path = folder / RECORD
     try:
         if file_inside(folder, RECORD, follow=trust) is None:
-            raise ModelError(
-                f"{folder} holds no run: there is no {RECORD} in it. Train one with `hackle train … --out {folder}`"
-            )
+            raise ModelError(f"{folder} holds no run: there is no {RECORD} in it. {_where_runs_are(folder)}")
         content = read_json(path, _MOST_RECORD)
         if not isinstance(content, dict):
             raise ValueError(f"it holds a {type(content).__name__}; expected an object with shape and record")
@@ -122,6 +120,16 @@ def _read(folder: Path, *, trust: bool = False, stand_ins: bool = False) -> tupl
         return run, _checked_shape(content["shape"])
     except ValueError as error:
         raise ModelError(f"{path} is not a run record this version can read: {error}") from error
+
+
+def _where_runs_are(folder: Path) -> str:
+    """What to name in place of a folder that is not a run's."""
+    if below := sorted(path.parent.name for path in folder.glob(f"*/{RECORD}")):
+        return f"There are runs below; name one of them: {', '.join(below[:3])}{' …' if len(below) > 3 else ''}"
+    return (
+        "Expected the folder of a run, as `hackle train … --out DIR` makes it; `hackle models` lists those that come with "
+        "hackle"
+    )
 
 
 def _checked_shape(shape: Any) -> tuple[int, int, int]:
