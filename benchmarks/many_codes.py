@@ -3,8 +3,10 @@
 - sparse: 100,000 rows of 64, 1,024 and 16,384 codes, of which 64 a row are not zero (16 of 64 codes). Five factors of 3, 6, 8,
   10 and 10 values; a code for each value of each factor, the other codes at random.
 - dense: 4,000 rows of 64, 1,024 and 16,384 codes, an .npy file that is mapped: Gaussian noise, the first five with a factor
-  each. What a score costs per code shows whether it is linear. Informativeness has means and logvars in a file each. Linear
-  predictors of more codes than rows fit every row exactly but for the penalty, and are left out.
+  each. What a score costs per code shows whether it is linear. Informativeness has means and logvars in a file each.
+- wide: SAP and informativeness of 10,000 rows of 16,384 dense codes, 655 MB in their file, 1.3 GB in float64.
+- goal: MIG, modularity and SAP one after another, and DCI by L1 machines, of the 100,000 × 16,384 sparse codes, each in a
+  process, with all the cores that OMP_NUM_THREADS allows: wall time is what counts, on a machine that does nothing else.
 - ten: 10,000 rows of ten dense codes, as models have. With --before FOLDER, the `src` of an older checkout, the same there, in
   turns, the least of three each: scores of few codes must not get slower.
 
@@ -12,7 +14,8 @@ Every score has a process of its own, whose largest resident memory is noted (ru
 about 0.4 GB). Wall time depends on what else the machine does, so its load is noted beside it; processor time, summed over
 threads, depends on it much less. Lines are added to --out as they are measured; those that are there are not measured again.
 
-Run: OMP_NUM_THREADS=1 python -m benchmarks.many_codes [sparse dense ten] [--only mig,sap] [--before FOLDER] [--out FILE]
+Run: OMP_NUM_THREADS=1 python -m benchmarks.many_codes [sparse dense wide ten] [--only mig,sap] [--before FOLDER] [--out FILE]
+     OMP_NUM_THREADS=2 python -m benchmarks.many_codes goal
 """
 
 from __future__ import annotations
@@ -34,17 +37,22 @@ from typing import Any
 import numpy as np
 
 SIZES = (3, 6, 8, 10, 10)
-PARTS = {"ten": (10,), "sparse": (64, 1_024, 16_384), "dense": (64, 1_024, 16_384)}
-ROWS = {"sparse": 100_000, "dense": 4_000, "ten": 10_000}
-A_ROW = 64
-SCORES = ("mig", "modularity", "sap", "mcc", "informativeness", "dci-lasso", "dci")
-LEFT_OUT = {
-    ("sparse", 64, "informativeness"),
-    ("sparse", 1_024, "informativeness"),
-    ("sparse", 16_384, "informativeness"),
+PARTS = {
+    "ten": (10,),
+    "sparse": (64, 1_024, 16_384),
+    "dense": (64, 1_024, 16_384),
+    "wide": (16_384,),
+    "goal": (16_384,),
 }
-LEFT_OUT |= {("dense", 16_384, "dci-lasso"), ("dense", 16_384, "dci")}
-"""Posteriors are not sparse; linear predictors of more codes than rows take hours."""
+ROWS = {"sparse": 100_000, "dense": 4_000, "wide": 10_000, "goal": 100_000, "ten": 10_000}
+A_ROW = 64
+SCORES = ("mig", "modularity", "sap", "mcc", "informativeness", "three", "dci-lasso", "dci")
+MEASURED = {
+    "sparse": {"mig", "modularity", "sap", "mcc", "dci-lasso", "dci"},
+    "wide": {"sap", "informativeness"},
+    "goal": {"three", "dci"},
+}
+"""Where these are not all scores: posteriors are not sparse."""
 TURNS = 3
 
 
@@ -54,7 +62,7 @@ def codes_and_factors(part: str, codes: int, folder: Path) -> tuple[Any, np.ndar
 
     rng, rows = np.random.default_rng(codes), ROWS[part]
     factors = np.stack([rng.integers(0, size, rows) for size in SIZES], axis=1)
-    if part == "sparse":
+    if part in ("sparse", "goal"):
         known = np.cumsum((0, *SIZES[:-1])) + factors
         a_row = min(A_ROW, codes // 4)
         others = rng.integers(sum(SIZES), codes, size=(rows, a_row - len(SIZES)))
@@ -79,8 +87,15 @@ def functions() -> dict[str, Callable[..., Any]]:
         """The mean over codes of posteriors whose means and logvars are both these codes."""
         return float(np.mean(metrics.informativeness(codes, codes, bounds=(-4.0, 60.0))))
 
+    def three(codes: Any, factors: np.ndarray, kinds: str) -> list[float]:
+        return [
+            score(codes, factors, kinds=kinds)
+            for score in (metrics.mig_score, metrics.modularity_score, metrics.sap_score)
+        ]
+
     return {
         "informativeness": informativeness,
+        "three": three,
         "mig": metrics.mig_score,
         "modularity": metrics.modularity_score,
         "sap": metrics.sap_score,
@@ -118,7 +133,9 @@ def in_a_process(part: str, codes: int, score: str, source: Path | None = None) 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("parts", nargs="*", default=list(PARTS), help=f"some of {', '.join(PARTS)}")
+    parser.add_argument(
+        "parts", nargs="*", default=["ten", "sparse", "dense", "wide"], help=f"some of {', '.join(PARTS)}"
+    )
     parser.add_argument("--only", help=f"some of {', '.join(SCORES)}, separated by commas")
     parser.add_argument("--before", type=Path, help="the src folder of an older checkout, for ten codes")
     parser.add_argument("--out", type=Path, help="where to keep the lines that are printed")
@@ -143,7 +160,8 @@ def main() -> None:
         for codes in PARTS[part]:
             for score in given.only.split(",") if given.only else SCORES:
                 name = f"{part:<7} {ROWS[part]:>7,} × {codes:>6,}  {score:<15}"
-                if (part, codes, score) in LEFT_OUT or any(line.startswith(name) for line in lines):
+                wanted = score in MEASURED.get(part, set(SCORES) - {"three"})
+                if not wanted or any(line.startswith(name) for line in lines):
                     continue
                 say(name + described(part, codes, score, given.before))
 

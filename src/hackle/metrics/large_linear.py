@@ -5,16 +5,19 @@ Both minimise, over the weights w of standardised codes X̃, of which an SVM has
     F(w) = λ |w|₁ + C Σ_rows s²     with the slack s = max(0, 1 − y f) of f = X̃ w (the SVM, λ = 1),
     F(w) = λ |w|₁ + C Σ_rows s²     with s = y − f (the Lasso, C = ½, on standardised numbers).
 
-The method of `hackle.metrics.linear` holds the Hessian, c² numbers; here it is only multiplied, at the cost of the codes'
+The method of `hackle.metrics.linear` holds the Hessian, c² numbers. Here it is only multiplied, at the cost of the codes'
 entries, and of these only of rows with a slack and of weights that are free to move, a small part of the table at the end.
+Dense codes that are held come here with the weights that `hackle.metrics.active_sets` has found, which are the minimum's but
+for rounding: their gap is computed, and where that method gave up, the rest of the path is done here.
 
 *The path.* At the penalty of these machines thousands of weights are not zero, and a start from w = 0 would first move nearly
 all of them. So λ starts where w = 0 is the minimum and is halved until it has its value; each minimum is a good start for the
-next. Between changes of sign and of which rows have slack, the minimum is a linear function of λ (Rosset & Zhu 2007), by which
-it is extrapolated. *The step* is a projected Newton method (Bertsekas 1982, on the orthants of w, as Andrew & Gao 2007 have
-them): within the orthant of w, in which the penalty is linear, conjugate gradients solve for the Newton step of the weights
-that are free, among them a few of those that are zero and pulled hardest; along it, weights that would change their sign stop
-at zero. A step must decrease F by enough (Armijo's rule).
+next. Between changes of sign and of which rows have slack, the minimum is a linear function of λ (Rosset & Zhu 2007), by
+which it is extrapolated. A Lasso of many more rows than codes needs no path: a few steps lead from w = 0 to its minimum. *The
+step* is a projected Newton method (Bertsekas 1982, on the orthants of w, as Andrew & Gao 2007 have them): within the orthant
+of w, in which the penalty is linear, conjugate gradients solve for the Newton step of the weights that are free, among them a
+few of those that are zero and pulled hardest; along it, weights that would change their sign stop at zero. A step must
+decrease F by enough (Armijo's rule).
 
 *The end.* With u = 2 C y s, scaled by θ ≤ 1 such that |X̃ᵀ u|_∞ ≤ λ, D = θ Σ y u − θ² Σ u² / 4C is below the minimum, which is
 therefore between D and F(w). A machine is done when that gap is below `GAP` times F. Since the loss has slopes that change by
@@ -32,7 +35,9 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from hackle.metrics.active_sets import follow_active_sets
 from hackle.metrics.linear import NotConvergedWarning
+from hackle.metrics.penalised import Problem
 from hackle.metrics.standardised import Part, StandardisedCodes
 
 GAP = 1e-10
@@ -64,45 +69,11 @@ class Fitted(NamedTuple):
     intercept: Tensor
 
 
-class _Problem(NamedTuple):
-    """What is minimised: codes, targets (n,), `hinge` for the SVM, whose targets are ±1, and C."""
-
-    codes: StandardisedCodes
-    targets: Tensor
-    hinge: bool
-    cost: float
-
-    def outputs(self, weights: Tensor) -> Tensor:
-        return self.codes.times(weights[:-1]) + weights[-1]
-
-    def rest(self, outputs: Tensor) -> Tensor:
-        """What is missing to the targets, (n,): slacks with the sign of the targets, 0 in rows that cost nothing."""
-        missing = self.targets - outputs
-        return torch.where(self.targets * missing > 0, missing, 0.0) if self.hinge else missing
-
-    def slope(self, rest: Tensor) -> Tensor:
-        """The derivative of the loss by the weights, (c' + 1,); the Lasso has no intercept, which would be 0."""
-        pulled = torch.cat([self.codes.transposed_times(rest), rest.sum()[None] * self.hinge])
-        return -2 * self.cost * pulled
-
-    def value(self, penalty: float, weights: Tensor, rest: Tensor) -> float:
-        return float(penalty * weights.abs().sum() + self.cost * (rest @ rest))
-
-    def gap(self, penalty: float, value: float, rest: Tensor, slope: Tensor) -> float:
-        """The distance of F from the value of the dual problem at the best multiple of 2 C s that is allowed."""
-        along, square = 2 * self.cost * float(self.targets @ rest), float(rest @ rest)
-        if square == 0:
-            return value
-        largest = float(slope.abs().max())
-        scale = min(along / (2 * self.cost * square), penalty / largest if largest > 0 else math.inf)
-        return value - (scale * along - scale**2 * self.cost * square)
-
-
 def fit_large_machine(
     codes: StandardisedCodes, labels: Tensor, *, C: float = 1.0, tolerance: float = GAP, report: Report = bool
 ) -> Fitted:
     """The SVM of labels ±1 (n,). `report` is called with how near it is, from 0 to 1."""
-    weights = _follow(_Problem(codes, labels, True, C), 1.0, tolerance, report)
+    weights = _follow(Problem(codes, labels, True, C), 1.0, tolerance, report)
     return Fitted(weights[:-1], weights[-1])
 
 
@@ -110,18 +81,22 @@ def fit_large_lasso(
     codes: StandardisedCodes, numbers: Tensor, *, alpha: float, tolerance: float = GAP, report: Report = bool
 ) -> Fitted:
     """The Lasso of numbers (n,) with mean 0: half the mean square plus alpha |w|₁, as scikit-learn has it."""
-    weights = _follow(_Problem(codes, numbers, False, 0.5), alpha * len(numbers), tolerance, report)
+    weights = _follow(Problem(codes, numbers, False, 0.5), alpha * len(numbers), tolerance, report)
     return Fitted(weights[:-1], weights[-1])
 
 
-def _follow(problem: _Problem, last: float, tolerance: float, report: Report) -> Tensor:
+def _follow(problem: Problem, last: float, tolerance: float, report: Report) -> Tensor:
     """Weights (c' + 1,) at the minimum of F with the penalty `last`; the last of them is the intercept."""
     weights = problem.targets.new_zeros(problem.codes.shape[1] + 1)
-    first = float(problem.slope(problem.rest(torch.zeros_like(problem.targets))).abs().max())
-    penalty, before, earlier = first, math.inf, weights
+    first = penalty = float(problem.slope(problem.targets).abs().max())
+    if problem.codes.is_held:
+        weights, penalty = follow_active_sets(problem, last, report)
+        if penalty == last:
+            weights = _minimise(problem, last, weights, problem.outputs(weights), tolerance)
+    before, earlier = math.inf, weights
     while penalty > last:
         report(math.log(first / penalty) / math.log(first / last))
-        now = max(penalty / _SHRINK, last)
+        now = last if problem.is_tall else max(penalty / _SHRINK, last)
         ahead = weights + (weights - earlier) * ((now - penalty) / (penalty - before))
         ahead = torch.where(ahead * weights > 0, ahead, 0.0)
         both = [(one, problem.outputs(one)) for one in (weights, ahead)]
@@ -138,7 +113,7 @@ def _subgradient(weights: Tensor, slope: Tensor, penalty: float) -> Tensor:
     return torch.where(weights == 0, at_zero, slope + penalty * torch.sign(weights))
 
 
-def _minimise(problem: _Problem, penalty: float, weights: Tensor, outputs: Tensor, tolerance: float) -> Tensor:
+def _minimise(problem: Problem, penalty: float, weights: Tensor, outputs: Tensor, tolerance: float) -> Tensor:
     """Weights whose gap is below the tolerance, from these and their outputs."""
     damping, share, first, relative = 1e-2, 1.0, None, math.inf
     for _ in range(_STEPS):
@@ -151,7 +126,7 @@ def _minimise(problem: _Problem, penalty: float, weights: Tensor, outputs: Tenso
         pull = _subgradient(weights, slope, penalty)
         violation = float(pull.abs().sum())
         first = violation if first is None else first
-        moving = _moving(weights, pull)
+        moving = _moving(weights, pull, problem.is_tall)
         part = problem.codes.part(torch.nonzero(rest)[:, 0], moving)
         forcing = min(math.sqrt(violation / first), _FORCING[0]) if share == 1.0 else _FORCING[1]
         step = torch.zeros_like(weights)
@@ -167,9 +142,11 @@ def _minimise(problem: _Problem, penalty: float, weights: Tensor, outputs: Tenso
     return weights
 
 
-def _moving(weights: Tensor, pull: Tensor) -> Tensor:
-    """The weights that are not zero, and of the others that are pulled away from it those that are pulled hardest."""
+def _moving(weights: Tensor, pull: Tensor, every: bool) -> Tensor:
+    """The weights that are not zero, and of the others that are pulled away from it those pulled hardest, or `every` one."""
     used = weights != 0
+    if every:
+        return torch.nonzero(used | (pull != 0))[:, 0]
     entering = torch.where(used, 0.0, pull.abs())
     limit = max(_ENTERING[0], int(_ENTERING[1] * int(used.sum())))
     hardest = torch.topk(entering, min(limit, len(entering)))
@@ -200,7 +177,7 @@ def _newton_step(part: Part, weights: Tensor, pull: Tensor, factor: float, dampi
 
 
 def _search(
-    problem: _Problem, penalty: float, value: float, weights: Tensor, outputs: Tensor, step: Tensor, pull: Tensor
+    problem: Problem, penalty: float, value: float, weights: Tensor, outputs: Tensor, step: Tensor, pull: Tensor
 ) -> tuple[Tensor, Tensor, float]:
     """Weights and outputs after the longest step of 1, ½, ¼ … along which F decreases enough, signs kept; and its length."""
     orthant = torch.where(weights != 0, torch.sign(weights), -torch.sign(pull))

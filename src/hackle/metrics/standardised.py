@@ -120,6 +120,21 @@ class StandardisedCodes:
         blocks = (block[:, some] @ numbers[some] if few else block @ numbers for block in self._blocks())
         return torch.cat(list(blocks))
 
+    @property
+    def is_held(self) -> bool:
+        """Whether these are dense codes that are held in memory."""
+        return self._held is not None
+
+    def columns(self, places: Tensor) -> Tensor:
+        """Some columns of dense codes, in any order, (k, n); the column c', the intercept's, is 1 in every row."""
+        found = torch.ones(len(places), self.shape[0], dtype=torch.float64, device=places.device)
+        start = 0
+        for block in self._blocks():
+            own = torch.nonzero((places >= start) & (places < start + len(block)))[:, 0]
+            found[own] = block[places[own] - start]
+            start += len(block)
+        return found
+
     def part(self, rows: Tensor, columns: Tensor) -> Part:
         """Some rows and some columns, in order; the column c', the intercept's, is 1 in every row."""
         kept = columns[columns < self.shape[1]]

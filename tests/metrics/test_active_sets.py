@@ -1,0 +1,97 @@
+"""Linear machines of dense codes by their active sets: the minimum of other methods, by another computation."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from scipy import sparse
+from sklearn.linear_model import Lasso
+
+from hackle.core.code_table import CodeTable
+from hackle.metrics import active_sets, large_linear
+from hackle.metrics.checks import standardise
+from hackle.metrics.large_linear import GAP, fit_large_lasso, fit_large_machine
+from hackle.metrics.linear import fit_l1_machines
+from hackle.metrics.standardised import StandardisedCodes
+
+
+def codes_and_labels(rows: int, codes: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Noise, of which the first two codes and the third of three classes have something in common."""
+    rng = np.random.default_rng(seed)
+    values, classes = rng.normal(size=(rows, codes)), rng.integers(0, 3, rows)
+    values[:, :2] += classes[:, None] * [1.0, -0.5]
+    return values, np.where(classes == 2, 1.0, -1.0)
+
+
+def table(codes: Any) -> StandardisedCodes:
+    return StandardisedCodes(CodeTable(codes), np.ones(codes.shape[1], dtype=bool))
+
+
+def relative_gap(codes: np.ndarray, labels: np.ndarray, weights: np.ndarray, intercept: float) -> float:
+    """Of the SVM's objective at these weights and the dual's at the slacks, scaled to be allowed, in NumPy."""
+    scaled = np.column_stack([standardise(codes, codes)[0], np.ones(len(codes))])
+    w = np.append(weights, intercept)
+    slack = np.maximum(1 - labels * (scaled @ w), 0)
+    dual = 2 * slack * min(1, 1 / np.abs(scaled.T @ (2 * labels * slack)).max())
+    value = np.abs(w).sum() + (slack**2).sum()
+    return (value - (dual.sum() - (dual**2).sum() / 4)) / value
+
+
+@pytest.mark.parametrize(("rows", "codes"), [(640, 20), (300, 60), (200, 120)])
+def test_machines_are_those_that_hold_the_hessian(rows, codes):
+    values, labels = codes_and_labels(rows, codes)
+    exact = fit_l1_machines(standardise(values, values)[0], labels.astype(np.int64))
+    found = fit_large_machine(table(values), torch.from_numpy(labels))
+    np.testing.assert_allclose(found.weights, exact.weights[0], atol=1e-7)
+    assert float(found.intercept) == pytest.approx(exact.intercepts[0], abs=1e-7)
+
+
+@pytest.mark.parametrize(("rows", "codes"), [(300, 40), (100, 160)])
+def test_the_lasso_is_scikit_learns(rows, codes):
+    values, labels = codes_and_labels(rows, codes)
+    numbers = (labels - labels.mean()) / labels.std()
+    exact = Lasso(alpha=0.01, tol=1e-13, max_iter=100_000).fit(standardise(values, values)[0], numbers)
+    found = fit_large_lasso(table(values), torch.from_numpy(numbers), alpha=0.01)
+    np.testing.assert_allclose(found.weights, exact.coef_, atol=1e-7)
+
+
+def test_more_codes_than_rows_have_one_minimum_by_active_sets_and_by_conjugate_gradients():
+    values, labels = codes_and_labels(120, 300)
+    found = fit_large_machine(table(values), torch.from_numpy(labels))
+    assert relative_gap(values, labels, found.weights.numpy(), float(found.intercept)) <= GAP
+    other = fit_large_machine(table(sparse.csr_array(values)), torch.from_numpy(labels))
+    np.testing.assert_allclose(found.weights, other.weights, atol=1e-4)
+
+
+def test_the_path_ends_at_the_minimum_without_a_newton_step(monkeypatch):
+    """Where classes are separable, nearly as many weights as rows with slack, other methods take hundreds of steps."""
+    monkeypatch.setattr(large_linear, "_STEPS", 1)
+    values, labels = codes_and_labels(400, 150)
+    found = fit_large_machine(table(values), torch.from_numpy(labels))
+    assert relative_gap(values, labels, found.weights.numpy(), float(found.intercept)) <= GAP
+
+
+def test_codes_that_are_there_twice_share_a_weight():
+    values, labels = codes_and_labels(200, 60)
+    both = np.hstack([values, values[:, :30]])
+    once, twice = (fit_large_machine(table(of), torch.from_numpy(labels)) for of in (values, both))
+    assert relative_gap(both, labels, twice.weights.numpy(), float(twice.intercept)) <= GAP
+    together = twice.weights[:60] + torch.cat([twice.weights[60:], torch.zeros(30, dtype=torch.float64)])
+    np.testing.assert_allclose(together, once.weights, atol=1e-5)
+
+
+@pytest.mark.parametrize(("name", "value"), [("_NUMBERS", 200 * 12), ("_ITERATIONS", 1)])
+def test_a_path_that_is_given_up_is_followed_by_conjugate_gradients(name, value, monkeypatch):
+    values, labels = codes_and_labels(200, 60)
+    expected = fit_large_machine(table(values), torch.from_numpy(labels))
+    monkeypatch.setattr(active_sets, name, value)
+    found = fit_large_machine(table(values), torch.from_numpy(labels))
+    np.testing.assert_allclose(found.weights, expected.weights, atol=1e-5)
+
+
+def test_places_that_stay_keep_their_order():
+    stay = torch.tensor([0, 2, 3, 5])
+    assert active_sets._slots(stay, 6, 1).tolist() == [0, 3, 1, 2, 4]
+    assert active_sets._slots(stay, 6, 4).tolist() == [0, 4, 1, 2, 5, 3, 6, 7]
+    assert sorted(active_sets._slots(stay, 6, 0).tolist()) == [0, 1, 2, 3]
