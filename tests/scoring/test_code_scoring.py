@@ -15,6 +15,7 @@ import hackle
 from hackle import metrics
 from hackle.core.factors import Factor, FactorGrid
 from hackle.core.notes import note_codes
+from hackle.metrics.metric import METRICS
 from hackle.metrics.mig import binned_information
 from hackle.scoring.codes import score_codes
 from hackle.scoring.plan import PlanSizes, split_plan
@@ -55,6 +56,21 @@ def test_sparse_and_mapped_codes_have_the_table_of_dense_ones(tmp_path: Any) -> 
         found = score_codes(given, FACTORS, names, TINY)
         assert found.attrs["read"].startswith("900 rows; 7 codes: code_0, code_1 … code_6; factors: ")
         pd.testing.assert_frame_equal(found.drop(columns="seconds"), expected, rtol=1e-6)
+
+
+_OF_CODES = [name for name, metric in METRICS.items() if metric.on != "posterior" and set(metric.needs) <= {"factors"}]
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("name", _OF_CODES)
+def test_every_metric_of_codes_takes_few_sparse_ones(name: str) -> None:
+    codes, factors = CODES[:90] * (RNG.random((90, 3)) < 0.8), FACTORS[:90]
+    dense, found = (
+        score_codes(given, factors, [name], TINY, references=False, representations="mean")
+        for given in (codes, sparse.csr_array(codes))
+    )
+    assert not {"raised", "refused"} & {code for note in found["note"] for code in note_codes(note)}
+    np.testing.assert_allclose(found["score"], dense["score"], atol=1e-12)
 
 
 def test_missing_and_infinite_numbers_of_sparse_codes() -> None:

@@ -191,10 +191,10 @@ def _metric(classifier: str, short: str, words: str) -> Metric:
     name = classifier.replace("-", "_")
 
     def compute(e: Evaluation) -> dict[str, SupportsFloat]:
-        test = e.test[0], e.test_values
+        codes, test = check_codes(e.codes), (e.test[0], e.test_values)
         found: dict[str, SupportsFloat] = {}
-        for size in (size for size in _SIZES if size <= len(e.codes)):
-            each = accuracy_per_factor(e.codes[:size], e.values[:size], *test, classifier=classifier, kinds=e.kinds)
+        for size in (size for size in _SIZES if size <= len(codes)):
+            each = accuracy_per_factor(codes[:size], e.values[:size], *test, classifier=classifier, kinds=e.kinds)
             # A few rows may hold a single value of a factor, which then has no accuracy.
             whole = len(each) == e.values.shape[1]
             found[f"downstream_{name}_{size}"] = per_factor(e, each.mean(), each) if whole else float(each.mean())
