@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browser_pages import PIXELS, open_model
+from browser_pages import PIXELS, changed, open_model
 from playwright.sync_api import Browser, Page, expect
 
 from hackle.cli import train
@@ -76,15 +76,22 @@ def test_a_stored_run_says_that_there_is_no_model_and_how_to_train_it(
     assert elsewhere.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
 
 
+IN_ADDRESS = """() => {
+  const z = new URLSearchParams(location.hash.split("?")[1]).get("z")?.split(",");
+  return z && Math.abs(z[1] - document.getElementById("latent-1").value) < 1e-3;
+}"""
+"""Whether the address says where the second latent is."""
+
+
 def test_a_link_to_a_model_keeps_its_image_its_latents_and_its_view(
     page: Page, browser: Browser, ids: dict[str, str]
 ) -> None:
     open_model(page, ids)
     page.evaluate("Math.random = () => 0.7")
-    page.get_by_role("button", name="Random image").click()
+    changed(page, ".original canvas", page.get_by_role("button", name="Random image").click)
     page.get_by_role("tab", name="Two latents").click()
     page.locator("#latent-1").press("End")
-    page.wait_for_timeout(800)
+    page.wait_for_function(IN_ADDRESS)
     other = browser.new_page(viewport={"width": 390, "height": 800}, color_scheme="dark")
     other.goto(page.url)
     other.wait_for_selector(".pad[data-drawn]")

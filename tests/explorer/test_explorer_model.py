@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,14 @@ from hackle.train.model import Model
 from hackle.train.record_files import write_record
 from train.test_fleet import small_run
 
-BOTH = pytest.mark.parametrize("width", [1280, 390])
+
+def both(page: Page, ids: dict[str, str], name: str = "beta") -> Iterator[int]:
+    """A model opened on a narrow screen, then moved to a wide one."""
+    page.set_viewport_size({"width": 390, "height": 800})
+    open_model(page, ids, name)
+    yield 390
+    page.set_viewport_size({"width": 1280, "height": 800})
+    yield 1280
 
 
 def middle(page: Page, selector: str, at: int = 0) -> float:
@@ -35,55 +43,49 @@ def middle(page: Page, selector: str, at: int = 0) -> float:
     return box["x"] + box["width"] / 2
 
 
-@BOTH
-def test_one_sentence_says_what_was_captured(page: Page, client: httpx.Client, ids: dict[str, str], width: int) -> None:
-    page.set_viewport_size({"width": width, "height": 800})
-    open_model(page, ids)
+def test_one_sentence_says_what_was_captured(page: Page, client: httpx.Client, ids: dict[str, str]) -> None:
     said = client.get(f"/api/runs/{ids['beta']}/captured").json()["sentence"]
     assert said.endswith(".")
-    expect(page.locator(".sentence")).to_have_text(said)
-    expect(page.locator(".sentence")).to_have_attribute("title", "From all 32 images")
-    expect(page.locator("h1")).to_have_text("β-VAE")
-    expect(page.locator(".facts")).to_contain_text("β = 2")
+    for _ in both(page, ids):
+        expect(page.locator(".sentence")).to_have_text(said)
+        expect(page.locator(".sentence")).to_have_attribute("title", "From all 32 images")
+        expect(page.locator("h1")).to_have_text("β-VAE")
+        expect(page.locator(".facts")).to_contain_text("β = 2")
 
 
-@BOTH
-def test_sliders_say_where_data_and_prior_end(page: Page, ids: dict[str, str], served: Path, width: int) -> None:
-    page.set_viewport_size({"width": width, "height": 800})
-    open_model(page, ids)
+def test_sliders_say_where_data_and_prior_end(page: Page, ids: dict[str, str], served: Path) -> None:
     model = Model.load(served / "beta")
     look = Look.of(model, load(model.run.dataset), n=2000)
-    for latent, (low, high) in enumerate(look.seen):
-        row = page.locator(f".latent[data-latent='{latent}']")
-        digits = 2 if high - low < 1 else 1
-        ends = " … ".join(f"{round(end, digits):g}".replace("-", "−") for end in (low, high))
-        expect(row.locator(".known")).to_have_text(re.compile(f"^data {re.escape(ends)}, prior −2 … 2$"))
-        first, last = look.reach[latent]
-        track, span = (row.locator(place).bounding_box() for place in (".spans", ".span.data"))
-        assert track is not None
-        assert span is not None
-        for end, edge in ((low, span["x"]), (high, span["x"] + span["width"])):
-            assert edge == pytest.approx(track["x"] + track["width"] * (end - first) / (last - first), abs=1.5)
+    for _ in both(page, ids):
+        for latent, (low, high) in enumerate(look.seen):
+            row = page.locator(f".latent[data-latent='{latent}']")
+            digits = 2 if high - low < 1 else 1
+            ends = " … ".join(f"{round(end, digits):g}".replace("-", "−") for end in (low, high))
+            expect(row.locator(".known")).to_have_text(re.compile(f"^data {re.escape(ends)}, prior −2 … 2$"))
+            first, last = look.reach[latent]
+            track, span = (row.locator(place).bounding_box() for place in (".spans", ".span.data"))
+            assert track is not None
+            assert span is not None
+            for end, edge in ((low, span["x"]), (high, span["x"] + span["width"])):
+                assert edge == pytest.approx(track["x"] + track["width"] * (end - first) / (last - first), abs=1.5)
 
 
-@BOTH
-def test_the_mark_stands_on_the_tile_of_the_value(page: Page, ids: dict[str, str], width: int) -> None:
-    page.set_viewport_size({"width": width, "height": 800})
-    open_model(page, ids)
-    film = page.locator(".traversal .film").first
-    box = film.bounding_box()
-    assert box is not None
-    values = page.locator(".traversal .axis").first.locator("span").all_text_contents()
-    assert len(values) == 11
-    for tile in (10, 3, 0):
-        film.click(position={"x": (tile + 0.5) * box["width"] / 11, "y": 4})
-        shown = page.locator(".latent input.value").first.input_value().replace("−", "-")
-        assert float(shown) == pytest.approx(float(values[tile].replace("−", "-")), abs=0.051)
-        assert (middle(page, ".film .mark") - box["x"]) / box["width"] * 11 == pytest.approx(tile + 0.5, abs=0.2)
-    # Keys go the same way.
-    film.press("ArrowRight")
-    assert (middle(page, ".film .mark") - box["x"]) / box["width"] * 11 == pytest.approx(1.5, abs=0.2)
-    expect(film).to_have_attribute("aria-valuetext", values[1])
+def test_the_mark_stands_on_the_tile_of_the_value(page: Page, ids: dict[str, str]) -> None:
+    for _ in both(page, ids):
+        film = page.locator(".traversal .film").first
+        box = film.bounding_box()
+        assert box is not None
+        values = page.locator(".traversal .axis").first.locator("span").all_text_contents()
+        assert len(values) == 11
+        for tile in (10, 3, 0):
+            film.click(position={"x": (tile + 0.5) * box["width"] / 11, "y": 4})
+            shown = page.locator(".latent input.value").first.input_value().replace("−", "-")
+            assert float(shown) == pytest.approx(float(values[tile].replace("−", "-")), abs=0.051)
+            assert (middle(page, ".film .mark") - box["x"]) / box["width"] * 11 == pytest.approx(tile + 0.5, abs=0.2)
+        # Keys go the same way.
+        film.press("ArrowRight")
+        assert (middle(page, ".film .mark") - box["x"]) / box["width"] * 11 == pytest.approx(1.5, abs=0.2)
+        expect(film).to_have_attribute("aria-valuetext", values[1])
 
 
 def test_the_line_between_two_images_has_room_and_an_axis(page: Page, ids: dict[str, str]) -> None:
@@ -96,31 +98,31 @@ def test_the_line_between_two_images_has_room_and_an_axis(page: Page, ids: dict[
     assert page.locator(".between .axis span").all_text_contents()[::5] == ["0%", "50%", "100%"]
 
 
-@BOTH
-def test_a_number_that_cannot_be_decoded_is_refused_at_its_field(page: Page, ids: dict[str, str], width: int) -> None:
-    page.set_viewport_size({"width": width, "height": 800})
-    open_model(page, ids)
+def test_a_number_that_cannot_be_decoded_is_refused_at_its_field(page: Page, ids: dict[str, str]) -> None:
     value, row = page.locator(".latent input.value").first, page.locator(".latent").first
-    before = page.locator(".latent input[type=range]").first.input_value()
-    for given in ("1e40", "-5000", "two"):
-        value.fill(given)
-        value.press("Enter")
-        expect(row.locator(".refused[role=alert]")).to_contain_text(
-            f"takes a number from −1,000 to 1,000; “{given}” is none."
-        )
-        expect(value).to_have_attribute("aria-invalid", "true")
-        assert page.locator(".latent input[type=range]").first.input_value() == before
-    value.press("Escape")
-    expect(row.locator(".refused[role=alert]")).to_be_empty()
-    value.fill("−1.25")
-    changed(page, "canvas.picture", lambda: value.press("Enter"))
-    expect(row.locator(".refused[role=alert]")).to_be_empty()
+    for width in both(page, ids):
+        before = page.locator(".latent input[type=range]").first.input_value()
+        for given in ("1e40", "-5000", "two"):
+            value.fill(given)
+            value.press("Enter")
+            expect(row.locator(".refused[role=alert]")).to_contain_text(
+                f"takes a number from −1,000 to 1,000; “{given}” is none."
+            )
+            expect(value).to_have_attribute("aria-invalid", "true")
+            assert page.locator(".latent input[type=range]").first.input_value() == before
+        value.press("Escape")
+        expect(row.locator(".refused[role=alert]")).to_be_empty()
+        value.fill("−1.25" if width == 390 else "0.75")
+        changed(page, "canvas.picture", lambda: value.press("Enter"))
+        expect(row.locator(".refused[role=alert]")).to_be_empty()
     # A code with bounds keeps to them.
-    open_model(page, ids, "gan")
     row = page.locator(".latent[data-latent='0']")
-    row.locator("input.value").fill("1e40")
-    row.locator("input.value").press("Enter")
-    expect(row.locator(".refused[role=alert]")).to_contain_text("z0 takes a number from −")
+    for _ in both(page, ids, "gan"):
+        row.locator("input.value").fill("1e40")
+        row.locator("input.value").press("Enter")
+        expect(row.locator(".refused[role=alert]")).to_contain_text("z0 takes a number from −")
+        row.locator("input.value").press("Escape")
+        expect(row.locator(".refused[role=alert]")).to_be_empty()
 
 
 def test_factor_sliders_follow_what_is_shown(page: Page, ids: dict[str, str]) -> None:

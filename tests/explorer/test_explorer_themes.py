@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from browser_pages import changed, in_css, names, open_model, screens
+from browser_pages import UNNAMED, changed, in_css, names, open_model, screens
 from playwright.sync_api import Page, expect
 
 
@@ -75,6 +75,7 @@ def test_curves(page: Page, ids: dict[str, str]) -> None:
     charts, captions = page.locator(".chart svg.zooms"), page.locator(".chart figcaption")
     expect(charts).to_have_count(3)
     for theme in screens(page):
+        assert page.evaluate(UNNAMED) == []
         assert page.locator(".chart .axis.x").all_text_contents() == ["step"] * 3
         assert page.locator(".chart .axis.y").all_text_contents() == ["nats"] * 3
         expect(page.locator(".chart path.line").first).to_have_css("stroke", in_css(theme.palette[0]))
