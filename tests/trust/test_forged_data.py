@@ -170,3 +170,59 @@ def test_a_name_of_many_sizes_is_read_at_once(tmp_path: Path) -> None:
     hackle.Model.load(changed(tmp_path / "theirs", change))
     assert time.monotonic() - began < 5
     assert json.loads((tmp_path / "theirs" / "run.json").read_text())["record"]["dataset"] == name
+
+
+def test_postscript_that_is_called_a_picture_starts_no_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pillow has Ghostscript draw it, where that is installed."""
+    program = tmp_path / "bin" / "gs"
+    program.parent.mkdir()
+    program.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(program.parent), prepend=os.pathsep)
+    monkeypatch.setattr("PIL.EpsImagePlugin.gs_binary", None)
+    (tmp_path / "pictures").mkdir()
+    head = "%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 16 16\n%%EndComments\n%%EOF\n"
+    (tmp_path / "pictures" / "a.png").write_text(head)
+    with pytest.raises(DataError, match="cannot be read as an image"):
+        hackle.load(tmp_path / "pictures")
+    assert not (tmp_path / "ran").exists()
+
+
+def test_texts_that_many_rows_share_are_not_all_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    count = 400
+
+    def fill(file: Any) -> None:
+        texts = file.create_dataset("factors", (count,), h5py.string_dtype(), chunks=(count,))
+        texts[0] = "x" * 1_000_000
+        # The rows of a file are places of texts in it: here always the same.
+        texts.id.write_direct_chunk((0,), texts.id.read_direct_chunk((0,))[1][:16] * count)
+
+    path = hdf5(tmp_path / "data.h5", fill)
+    for module in ("damage", "hdf5"):
+        monkeypatch.setattr(f"hackle.datasets.{module}.available_memory", lambda: 100_000_000)
+    with pytest.raises(DataError, match=r"takes .* in memory"):
+        hackle.load(path)
+
+
+def test_one_long_text_does_not_widen_all_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An array has room for the longest text in each row."""
+    for row in range(50):
+        Image.new("L", (8, 8), row).save(tmp_path / f"{row:02}.png")
+    cells = ["x" * 1_000_000, *("yz"[row % 2] for row in range(49))]
+    lines = ["image,shape", *(f"{row:02}.png,{cell}" for row, cell in enumerate(cells))]
+    (tmp_path / "factors.csv").write_text("\n".join(lines))
+    monkeypatch.setattr("hackle.datasets.damage.available_memory", lambda: 100_000_000)
+    with pytest.raises(DataError, match=r"factors\.csv takes 200 MB in memory"):
+        hackle.load(tmp_path)
+
+
+def test_names_of_factors_are_printed_as_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    names = np.array(["\x1b]0;owned\x07", "\u202egnp.exe", "[bold]price in $, US$"])
+    factors = np.stack([np.arange(10) % 2, np.arange(10) % 3, np.arange(10) % 5], axis=1)
+    np.savez(tmp_path / "data.npz", images=IMAGES, factors=factors, factor_names=names)
+    hackle.load(tmp_path / "data.npz")
+    said = capsys.readouterr().err
+    assert "]0;owned (" in said
+    assert "gnp.exe (" in said
+    assert "[bold]price in $, US$ (" in said
+    assert not {"\x1b", "\x07", "\u202e"} & set(said)

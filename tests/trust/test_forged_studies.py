@@ -10,6 +10,7 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from hostile_folders import SCORES, SHAPE, small
 from safetensors.torch import save
@@ -20,8 +21,11 @@ from hackle.core.records import record_hash
 from hackle.core.types import Run
 from hackle.engine.folder import StudyFolder
 from hackle.engine.tasks import TrainedRun
+from hackle.figures.chart import Axis, Chart, Panel, Series
+from hackle.figures.files import svg
 from hackle.nets import Convolutional
 from hackle.objectives import BetaVAE
+from hackle.report.run_page import curves_figure
 from hackle.selection import select
 from hackle.store import Store, StoreError, read
 from hackle.store.merging import repair
@@ -95,7 +99,7 @@ def trained_in(study: Path, run: Run) -> Path:
 
 def test_weights_elsewhere_are_not_scored(tmp_path: Path) -> None:
     weights = trained_in(tmp_path / "theirs", small())
-    assert StudyFolder(tmp_path / "theirs").take(small()).task.shape == SHAPE
+    assert StudyFolder(tmp_path / "theirs").take(small()).shape == SHAPE
     weights.rename(tmp_path / "mine")
     weights.symlink_to(tmp_path / "mine")
     with pytest.raises(DamagedCheckpoint, match="leaves its folder"):
@@ -113,14 +117,16 @@ def test_names_in_a_store_are_printed_as_text(tmp_path: Path, capsys: pytest.Cap
     """Neither as rich's markup, in which a closing tag alone is an error, nor as commands to the terminal."""
     with Store.create_or_open(tmp_path, "locatello2019") as store:
         for seed in range(2):
-            store.add(Outcome(small(seed=seed, dataset="[/x]\x1b]0;title\x07\x9b2J"), "done", scores=SCORES))
+            store.add(
+                Outcome(small(seed=seed, dataset="[/x]\x1b]0;title\x07\x9b2J\u202e\u2066"), "done", scores=SCORES)
+            )
     with closing(sqlite3.connect(tmp_path / "results.sqlite")) as file:
         file.execute("UPDATE runs SET method = '[/y]\x1b[2J'")
         file.commit()
     main(["study", verb, str(tmp_path), *(["--scores", "mig"] if verb == "select" else [])])
     told = "".join(capsys.readouterr())
     assert "[/x]" in told
-    assert not {"\x1b", "\x07", "\x9b"} & set(told)
+    assert not {"\x1b", "\x07", "\x9b", "\u202e", "\u2066"} & set(told)
 
 
 ARRAYS = {
@@ -203,3 +209,15 @@ def test_an_array_of_objects_or_of_a_shape_that_it_has_not_is_refused(
     except StoreError as error:
         refused = str(error)
     assert refused == "" or "results.sqlite" in refused
+
+
+def test_names_are_drawn_as_text(tmp_path: Path) -> None:
+    """Between two dollar signs matplotlib would look for a formula, and fail."""
+    name = r"$\frac$ </text><script>"
+    frame = pd.DataFrame({"x": [0.0], "y": [1.0], "series": [name], "run": ["r"]})
+    panel = Panel(title=name, x=Axis(name), y=Axis(name), points=frame)
+    assert "&lt;/text&gt;&lt;script&gt;" in svg(Chart(rows=((panel,),), series=(Series(name),)), "figure")
+    (tmp_path / "curves.csv").write_text(f"step,{name}\n1,2\n")
+    figure = curves_figure(tmp_path)
+    assert figure is not None
+    figure.canvas.draw()

@@ -15,8 +15,10 @@ from hackle.cli.main import main
 from hackle.core.errors import HackleError
 from hackle.core.types import Run
 from hackle.core.untrusted import UntrustedError
+from hackle.engine.folder import StudyFolder
 from hackle.nets import MLP
 from hackle.objectives import BetaVAE
+from hackle.store import Store
 
 PRECIOUS = "what a stranger's folder must not replace"
 
@@ -96,5 +98,25 @@ def test_pictures_and_scores_stay_in_the_folder(
     (theirs / "scores.json").symlink_to(tmp_path / "elsewhere" / "new.json")
     with pytest.raises(SystemExit):
         main([words[0], str(theirs), *words[1:]])
+    assert "nothing is written through it" in capsys.readouterr().err
+    assert not list((tmp_path / "elsewhere").iterdir())
+
+
+@pytest.mark.parametrize("name", ["runs", "fleets"])
+def test_runs_of_a_study_stay_in_its_folder(tmp_path: Path, name: str) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "theirs").mkdir()
+    (tmp_path / "theirs" / "study.json").write_text("{}")
+    (tmp_path / "theirs" / name).symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(UntrustedError, match="nothing is written through it"):
+        StudyFolder(tmp_path / "theirs").refuse_other_files()
+
+
+def test_exported_tables_stay_in_the_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Store.create_or_open(tmp_path / "theirs").close()
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "theirs" / "parquet").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(SystemExit):
+        main(["study", "export", str(tmp_path / "theirs")])
     assert "nothing is written through it" in capsys.readouterr().err
     assert not list((tmp_path / "elsewhere").iterdir())

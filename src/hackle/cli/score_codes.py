@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 _ENDINGS = ".npz, .npy, .csv or .parquet"
+_ARRAYS = ("codes", "factors", "logvars", "factor_names", "factor_kinds")
+"""What an .npz file may hold."""
 _LARGE = 2**26
 """Bytes above which an .npy file of codes is mapped and read in blocks."""
 
@@ -111,12 +113,11 @@ def _tables(path: Path, large: bool = True) -> dict[str, Any]:
 
     large: a sparse matrix stays one, and a large array is mapped, not read.
     """
-    import numpy as np
     import pandas as pd
 
     from hackle.datasets.damage import reading
-    from hackle.datasets.npz import Npz
-    from hackle.scoring.code_files import load_sparse, map_array
+    from hackle.datasets.npz import Npz, load_array
+    from hackle.scoring.code_files import check_parquet, load_sparse, map_array
 
     if not path.is_file():
         raise HackleError(f"{path} is no file; expected one that ends in {_ENDINGS}")
@@ -128,18 +129,14 @@ def _tables(path: Path, large: bool = True) -> dict[str, Any]:
         if path.suffix == ".csv":
             return {"codes": pd.read_csv(path)}
         if path.suffix == ".parquet":
+            check_parquet(path)
             return {"codes": pd.read_parquet(path)}
         if path.suffix not in (".npy", ".npz"):
             raise ValueError(f"it ends in {path.suffix or 'nothing'}")
-        if path.suffix == ".npz":
-            file = Npz(path)
-            arrays = {name: file.read(name) for name in file.names}
-        else:
-            arrays = {"codes": np.load(path, allow_pickle=False)}
-    if unknown := sorted(arrays.keys() - {"codes", "factors", "logvars", "factor_names", "factor_kinds"}):
-        raise HackleError(
-            f"{path} holds {unknown[0]}; known are codes, factors, logvars, factor_names and factor_kinds"
-        )
+        file = Npz(path) if path.suffix == ".npz" else None
+        if file is not None and (unknown := sorted(set(file.names) - set(_ARRAYS))):
+            raise HackleError(f"{path} holds {unknown[0]}; known are {', '.join(_ARRAYS[:-1])} and {_ARRAYS[-1]}")
+        arrays = {name: file.read(name) for name in file.names} if file else {"codes": load_array(path)}
     if "codes" not in arrays:
         raise HackleError(f"{path} holds {', '.join(arrays) or 'nothing'}; expected an array called codes")
     found = {

@@ -11,6 +11,7 @@ from hackle.cli.progress import told
 from hackle.cli.words import say
 from hackle.core.errors import HackleError
 from hackle.core.files import human_size
+from hackle.core.untrusted import place_inside
 
 
 def export_command(
@@ -43,7 +44,7 @@ def export_command(
             if wanted
             for path in export(
                 (directory, *others),
-                out or directory / name,
+                out or place_inside(directory, name),
                 file_format=name,
                 thin=thin,
                 overwrite=overwrite,

@@ -52,6 +52,7 @@ def select_command(
     from hackle.claims.view import View
     from hackle.selection import select
     from hackle.store import read
+    from hackle.store.tables import for_spreadsheets
 
     not_negative(top=top)
     numbers = _whole_numbers(labels)
@@ -89,7 +90,8 @@ def select_command(
     for line in found.lines:
         say(line, "yellow")
     if csv is not None:
-        runs.join(found.criteria).join(found.scores.add_prefix("score_")).to_csv(csv)
+        written = runs.join(found.criteria).join(found.scores.add_prefix("score_"))
+        for_spreadsheets(written.reset_index()).to_csv(csv, index=False)
         print(csv)
 
 

@@ -8,8 +8,11 @@ from typing import Any
 from rich.console import Console, ConsoleOptions
 from rich.segment import Segment
 
-_DROPPED = {code: None for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\n\t"}
-"""Control characters. They move the cursor, set a window's title or fill its clipboard, and a record may hold any."""
+_CONTROLS = {code: None for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\n\t"}
+_DIRECTIONS = dict.fromkeys((0x061C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A)))
+_DROPPED = _CONTROLS | _DIRECTIONS
+"""Control characters, which move the cursor, set a window's title or fill its clipboard, and marks that show text in another
+order or on another line than it is written in: a record may hold any."""
 
 
 class Terminal(Console):

@@ -11,7 +11,10 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from PIL import Image
 
 from hackle.core.allocator import available_memory
@@ -47,6 +50,12 @@ def check_room(where: object, size: int) -> None:
             f"{where} takes {human_size(size)} in memory, of which {human_size(free)} are free; take fewer or smaller images, "
             "or store images as bytes and uncompressed, which are then read as they are needed"
         )
+
+
+def as_texts(where: object, cells: NDArray[Any]) -> NDArray[np.str_]:
+    """Strings as an array of them, each as wide as the longest, if that fits in memory: one long one among many may not."""
+    check_room(where, 4 * cells.size * max(map(len, cells.flat), default=0))
+    return cells.astype(str)
 
 
 @contextmanager

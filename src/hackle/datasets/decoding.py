@@ -21,7 +21,7 @@ def resized(image: Image.Image, size: int) -> NDArray[np.uint8]:
 
 def cropped_and_resized(data: bytes, crop: int, size: int) -> NDArray[np.uint8]:
     """An encoded picture as RGB: its central crop × crop pixels, resized to (size, size, 3)."""
-    with Image.open(io.BytesIO(data)) as image:
+    with Image.open(io.BytesIO(data), formats=("PNG", "JPEG")) as image:
         if min(image.size) < crop:
             raise ValueError(f"the picture is {image.width}×{image.height}, less than its {crop}×{crop} crop")
         left, top = (image.width - crop) // 2, (image.height - crop) // 2

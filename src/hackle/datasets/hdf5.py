@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from hackle.datasets.damage import check_room, reading
+from hackle.core.allocator import available_memory
+from hackle.datasets.damage import as_texts, check_room, reading
 from hackle.datasets.pixels import Reading, as_bytes
 from hackle.datasets.progress import progress
 from hackle.datasets.source import DataError
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
 ENDINGS = (".h5", ".hdf5")
 KNOWN = ("images", "factors", "labels", "factor_names", "factor_kinds")
 _FORMAT = "an HDF5 file"
+_AT_ONCE = 2**28
+"""The most bytes of texts that are read at once."""
+_TEXT = 60
+"""Bytes that Python takes for a text beside its letters."""
 
 
 def read_hdf5(path: Path, how: Reading) -> tuple[NDArray[np.uint8], tuple[str, ...], dict[str, NDArray]]:
@@ -88,8 +93,24 @@ def _plain(path: Path, item: h5py.Dataset) -> NDArray:
     if item.dtype.kind == "O" and h5py.check_string_dtype(item.dtype) is None:
         raise DataError(f"{path}: its {name} are neither numbers nor texts")
     check_room(f"{path}: {name}", item.nbytes)
-    values = np.asarray(item.asstr()[()] if item.dtype.kind in "OS" else item[()])
-    return values.astype(str) if values.dtype.kind == "O" else values
+    return _texts(path, item) if item.dtype.kind in "OS" else np.asarray(item[()])
+
+
+def _texts(path: Path, item: h5py.Dataset) -> NDArray[np.str_]:
+    """Texts, read a few at a time: in the file they may all be the same one, which is as long as the file at most."""
+    where, room = f"{path}: {str(item.name)[1:]}", available_memory()
+    if not item.shape or 0 in item.shape:
+        return np.asarray(item.asstr()[()]).astype(str)
+    width = max(item.dtype.itemsize, path.stat().st_size if item.dtype.kind == "O" else 0) * math.prod(item.shape[1:])
+    step, taken = max(1, min(65_536, _AT_ONCE // width)), 0
+    check_room(where, _TEXT * item.size)
+    parts = []
+    for start in range(0, len(item), step):
+        parts.append(np.asarray(item.asstr()[start : start + step]))
+        taken += sum(_TEXT + len(text) for text in parts[-1].flat)
+        if taken > room:
+            check_room(where, taken * len(item) // min(len(item), start + step))
+    return as_texts(where, np.concatenate(parts))
 
 
 def _of_3d_shapes(images: NDArray, rest: dict[str, NDArray]) -> dict[str, NDArray]:

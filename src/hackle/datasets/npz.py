@@ -76,12 +76,21 @@ class Npz:
             yield file, Member(shape, dtype, fortran, _data_start(self.path, info) + header if stored else None)
 
 
+def load_array(path: Path) -> NDArray:
+    """The array of an .npy file, in memory."""
+    with path.open("rb") as file:
+        _read_header(file)
+    return np.load(path, allow_pickle=False)
+
+
 def _read_header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype]:
     version = np.lib.format.read_magic(file)
     readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
     if version not in readers:
         raise ValueError(f"it has .npy version {version}; expected 1.0 or 2.0")
     shape, fortran, dtype = readers[version](file)
+    if dtype.itemsize == 0:
+        raise ValueError("its numbers take no bytes, so that it may claim any number of them")
     if dtype.hasobject:
         raise ValueError("it holds pickled objects, which are never loaded; save it as numbers or texts")
     return shape, fortran, dtype

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import multiprocessing
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -17,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from hackle.core.terminal import Terminal
 from hackle.datasets.damage import check_room
 from hackle.datasets.progress import progress
 from hackle.datasets.source import DataError
@@ -68,7 +68,7 @@ AS_THEY_ARE = Reading()
 def say(name: str, said: Iterable[str]) -> None:
     """Report on standard error what was done with a data set's images; child processes stay silent."""
     if (words := "; ".join(said)) and multiprocessing.parent_process() is None:
-        print(f"{name}: {words}", file=sys.stderr)
+        Terminal(stderr=True).print(f"{name}: {words}", markup=False, highlight=False, soft_wrap=True)
 
 
 def as_bytes(

@@ -23,7 +23,7 @@ from hackle.core.files import LOCK
 from hackle.core.notes import raised
 from hackle.core.records import record_hash
 from hackle.core.types import Run
-from hackle.core.untrusted import file_inside
+from hackle.core.untrusted import file_inside, place_inside
 from hackle.engine.errors import EngineError
 from hackle.engine.tasks import TrainedRun
 from hackle.store import FILE as RESULTS
@@ -47,7 +47,10 @@ class StudyFolder:
         self.path, self.runs, self.fleets = path, path / "runs", path / "fleets"
 
     def refuse_other_files(self) -> None:
-        """Raise `EngineError` if the folder is not empty and holds no study, before anything is written into it."""
+        """Raise an error, before anything is written into the folder, if it is not empty and holds no study, or if a link in it
+        leads elsewhere."""
+        for place in (self.runs, self.fleets):
+            place_inside(self.path, place.name)
         if self.path.exists() and not self.path.is_dir():
             raise EngineError(f"{self.path} is a file; choose an empty or new folder")
         names = [entry.name for entry in self.path.iterdir()] if self.path.exists() else []

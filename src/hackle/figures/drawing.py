@@ -263,7 +263,7 @@ def _name_places(axes: Axes, names: Sequence[str], width: float) -> None:
 
 
 def _set_axis(axes: Axes, which: Literal["x", "y"], axis: Axis, length: float) -> None:
-    from matplotlib.ticker import FuncFormatter, MaxNLocator
+    from matplotlib.ticker import FuncFormatter, LogFormatter, MaxNLocator
 
     axes.set(**{f"{which}label": wrapped(axis.label, length), f"{which}scale": "log" if axis.log else "linear"})
     drawn = axes.xaxis if which == "x" else axes.yaxis
@@ -275,6 +275,10 @@ def _set_axis(axes: Axes, which: Literal["x", "y"], axis: Axis, length: float) -
         axes.tick_params(axis=which, length=0)
     elif not axis.log:
         drawn.set_major_locator(MaxNLocator(4, steps=[1, 2, 2.5, 5, 10]))
+    else:
+        # Matplotlib's own are formulas.
+        drawn.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        drawn.set_minor_formatter(LogFormatter(minor_thresholds=(1, 0.4)))
     if axis.label == "step":
         drawn.set_major_formatter(FuncFormatter(lambda value, _: _steps(value)))
 

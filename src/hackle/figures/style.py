@@ -57,6 +57,8 @@ def settings(theme: Theme, **more: Any) -> Any:
         "xtick.major.width": 0.6,
         "ytick.major.width": 0.6,
         "text.color": theme.ink,
+        # A name may have dollar signs, between which matplotlib would look for a formula.
+        "text.parse_math": False,
         "figure.facecolor": theme.paper,
         "axes.facecolor": "none",
         "savefig.facecolor": theme.paper,

@@ -25,6 +25,15 @@ BLUE, VERMILION, SKY = LIGHT.palette[0], LIGHT.palette[1], LIGHT.palette[5]
 INK, FAINT = LIGHT.ink, LIGHT.faint
 
 
+def as_written(text: str) -> str:
+    """A name for matplotlib, which would look for a formula between two dollar signs.
+
+    >>> as_written("price in $ and US$")
+    'price in \\\\$ and US\\\\$'
+    """
+    return text.replace("$", r"\$")
+
+
 def _labelled(look: Look, rows: NDArray, labels: list[str], codes: list[int]) -> Figure:
     """Rows of images, each with its label; the last ones are traversals of `codes`. Labels of collapsed codes are faint. The
     traversals' first and last values stand below the columns, or beside the rows if they differ between codes."""
@@ -41,7 +50,7 @@ def _labelled(look: Look, rows: NDArray, labels: list[str], codes: list[int]) ->
     axes = figure.subplots()
     axes.imshow(sheet, interpolation="nearest")
     step = sheet.shape[0] / height
-    axes.set_yticks([step * (row + 0.5) for row in range(height)], labels, fontsize=8)
+    axes.set_yticks([step * (row + 0.5) for row in range(height)], map(as_written, labels), fontsize=8)
     for label, code in zip(axes.get_yticklabels()[first:], codes, strict=True):
         label.set_color(FAINT if look.collapsed[code] else INK)
     step = sheet.shape[1] / columns
@@ -114,7 +123,9 @@ def histograms(look: Look, seed: int = 0) -> Figure:
             density = normal if axis.prior == "normal" else np.where(np.abs(grid) <= 1, 0.5, 0.0)
             panel.hist(z[:, latent], bins=40, range=reach, density=True, color=SKY)
             panel.plot(grid, density, color=VERMILION, linewidth=1)
-        panel.set_title(latent_name(look, latent), fontsize=8, color=FAINT if look.collapsed[latent] else INK)
+        panel.set_title(
+            as_written(latent_name(look, latent)), fontsize=8, color=FAINT if look.collapsed[latent] else INK
+        )
         panel.set_yticks([])
         panel.tick_params(labelsize=7)
     for panel in panels[count:]:
@@ -125,7 +136,7 @@ def histograms(look: Look, seed: int = 0) -> Figure:
 def _heat_map(axes: Axes, matrix: NDArray, title: str, columns: list[str], rows: list[str]) -> None:
     axes.imshow(matrix, cmap="Blues", vmin=0, aspect="auto")
     axes.set_title(title, fontsize=9)
-    axes.set_xticks(range(len(columns)), columns, fontsize=7, rotation=45, ha="right")
+    axes.set_xticks(range(len(columns)), map(as_written, columns), fontsize=7, rotation=45, ha="right")
     axes.set_yticks(range(len(rows)), rows, fontsize=7)
     if matrix.size <= 150:
         top = np.nanmax(matrix) if np.isfinite(matrix).any() else 0.0
@@ -169,7 +180,8 @@ def responses_figure(look: Look, responses: list[Response]) -> Figure:
             panel.plot(moved.values, mean, color=BLUE, linewidth=1.2)
             panel.tick_params(labelsize=6)
             if row == 0:
-                panel.set_title(moved.factor if moved.held else f"{moved.factor}\n(all images)", fontsize=8)
+                name = as_written(moved.factor)
+                panel.set_title(name if moved.held else f"{name}\n(all images)", fontsize=8)
             panel.xaxis.set_major_locator(MaxNLocator(4, integer=moved.values.dtype.kind == "i"))
         # A minimum height keeps a latent that hardly moves from looking as if it did.
         low, high = panels[row, 0].get_ylim()

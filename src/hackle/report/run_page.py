@@ -28,6 +28,7 @@ from hackle.pictures import (
     png_bytes,
     samples,
 )
+from hackle.pictures.plots import as_written
 from hackle.report.html import render
 from hackle.shipped.models import cards, load_model
 from hackle.train.curves import read_curves
@@ -98,7 +99,7 @@ def curves_figure(folder: Path) -> Figure | None:
         known = ~np.isnan(curves[name])
         marker = "." if known.sum() < 10 else ""
         panel.plot(curves["step"][known], curves[name][known], color=LIGHT.palette[0], linewidth=1.2, marker=marker)
-        panel.set_title(name.replace("_", " "), fontsize=9)
+        panel.set_title(as_written(name.replace("_", " ")), fontsize=9)
         panel.tick_params(labelsize=7)
         panel.set_xlabel("step", fontsize=7)
     for panel in panels[len(names) :]:

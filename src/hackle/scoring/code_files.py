@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array
 
 from hackle.core.errors import HackleError
-from hackle.datasets.damage import reading
+from hackle.core.parquet_pages import expanded_bytes, unpacked_bytes
+from hackle.datasets.damage import check_room, reading
 from hackle.datasets.npz import Npz
 
 _PARTS = ("shape", "data", "indices", "indptr")
@@ -60,6 +61,27 @@ def _checked(form: str, shape: NDArray, data: NDArray, indices: NDArray, indptr:
     if len(indices) and not (indices.min() >= 0 and indices.max() < minor):
         raise ValueError(f"it has an entry outside of its {shape[0]:,} × {shape[1]:,}")
     return _FORMS[form]((data, indices, indptr), shape=tuple(int(size) for size in shape))
+
+
+def check_parquet(path: Path) -> None:
+    """Refuse a Parquet table that does not fit in memory, or that holds anything but numbers and texts."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(path) as file:
+        schema, rows = file.schema_arrow, file.metadata.num_rows
+        kinds = {one.name: one.type.value_type if pa.types.is_dictionary(one.type) else one.type for one in schema}
+        texts = [name for name, kind in kinds.items() if pa.types.is_string(kind) or pa.types.is_large_string(kind)]
+        for name in kinds.keys() - set(texts):
+            if not (pa.types.is_primitive(kinds[name]) or pa.types.is_null(kinds[name])):
+                raise ValueError(f"its column {name} holds {kinds[name]}; expected numbers or texts")
+        check_room(path, max(unpacked_bytes(path, file), 8 * rows * len(kinds)))
+    if texts:
+        with pq.ParquetFile(path, read_dictionary=texts) as file:
+            size = 0
+            for batch in file.iter_batches(columns=texts):
+                size += expanded_bytes(batch)
+                check_room(path, size)
 
 
 def map_array(path: str | Path) -> np.memmap:

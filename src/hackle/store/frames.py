@@ -55,9 +55,12 @@ def _coded(note: str) -> str:
 def _position(numbers: Any, wanted: NDArray[Any]) -> NDArray[np.int64]:
     """Where each wanted number stands in a column of numbers."""
     values = numbers.to_numpy(np.int64)
-    place = np.zeros(int(values.max(initial=0)) + 1, np.int64)
-    place[values] = np.arange(len(values))
-    return place[wanted]
+    order = np.argsort(values)
+    # Not by a table with a place for each number: those of a forged store may be as large as SQLite allows.
+    place = np.append(order, -1)[np.searchsorted(values, wanted, sorter=order)]
+    if len(wanted) and (not len(values) or (values[place] != wanted).any()):
+        raise ValueError("a score of a run, measure or note that is not there")
+    return place
 
 
 def _taken(column: Any, index: NDArray[np.int64]) -> Any:

@@ -18,7 +18,7 @@ from hackle.core.files import replacing
 from hackle.store import parquet
 from hackle.store.blobs import thin_array, thin_curves
 from hackle.store.entries import Entry, insert, insert_details, read_entry, without
-from hackle.store.results import Store
+from hackle.store.results import Store, place_of_store
 from hackle.store.schema import (
     DAMAGE,
     FILE,
@@ -28,9 +28,10 @@ from hackle.store.schema import (
     explained,
     reference_table,
     refuse_foreign_journal,
+    refuse_programs,
     undamaged,
 )
-from hackle.store.tables import with_record_fields
+from hackle.store.tables import for_spreadsheets, with_record_fields
 
 _REFERENCE_TOLERANCE = 1e-6
 _ROUNDING = 1e-9
@@ -148,12 +149,12 @@ def export(
         curves = (pd.DataFrame(store.curve(term).assign(term=term), columns=list(parquet.CURVE)) for term in terms)
         partial = [written.enter_context(replacing(path)) for path in paths]
         if file_format == "csv":
-            scores.to_csv(partial[0], index=False)
-            tables.runs.to_csv(partial[1], index=False)
-            store.per_factor().to_csv(partial[3], index=False)
+            for_spreadsheets(scores).to_csv(partial[0], index=False)
+            for_spreadsheets(tables.runs).to_csv(partial[1], index=False)
+            for_spreadsheets(store.per_factor()).to_csv(partial[3], index=False)
             pd.DataFrame(columns=list(parquet.CURVE)).to_csv(partial[2], index=False)
             for frame in curves:
-                frame.to_csv(partial[2], index=False, header=False, mode="a")
+                for_spreadsheets(frame).to_csv(partial[2], index=False, header=False, mode="a")
         else:
             parquet.write(partial[0], [scores])
             parquet.write(partial[1], [tables.runs])
@@ -204,7 +205,7 @@ def repair(folder: str | Path) -> tuple[int, int, Path]:
     listed were lost, and where the damaged file is now. It does not check for damage: call `is_whole` first.
     """
     folder = Path(folder)
-    path, fresh = folder / FILE, folder / f"{FILE}.repairing"
+    path, fresh = place_of_store(folder), folder / f"{FILE}.repairing"
     if not path.is_file():
         raise StoreError(f"{folder} holds no results: there is no {FILE} in it")
     aside = next(name for n in range(1, 1000) if not (name := folder / f"{FILE}.damaged-{n}").exists())
@@ -213,6 +214,8 @@ def repair(folder: str | Path) -> tuple[int, int, Path]:
     # The pragmas of `connect` need a readable file, so the damaged one is opened without them.
     refuse_foreign_journal(path)
     with closing(sqlite3.connect(path)) as damaged, closing(connect(fresh)) as new, explained(fresh):
+        with suppress(sqlite3.Error):
+            refuse_programs(damaged, path)
         create_tables(new, "")
         new.execute("BEGIN IMMEDIATE")
         for number in _numbers(damaged):

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from hackle.core.allocator import available_memory
 from hackle.core.files import human_size
+from hackle.core.parquet_pages import expanded_bytes, unpacked_bytes
 from hackle.core.untrusted import file_inside
 from hackle.store.blobs import Blob, pack
 from hackle.store.schema import StoreError, connect, create_tables, damage_advice, undamaged
@@ -55,8 +56,9 @@ _ROWS = {"scores": 65_536, "runs": 4_096, "curves": 1_048_576, "factors": 65_536
 """Rows read at a time."""
 _MOST_ROWS = 2**28
 """The most rows of a table: seven times the curves of 12,600 runs, of 15 terms and 200 points."""
-_SHARE = 0.5
-"""The share of the free memory that the tables of a folder may take."""
+_SHARE, _COPIES = 0.5, 4
+"""The share of the free memory that the tables of a folder may take, and how often each value is held at a time: as Arrow's,
+as Python's or NumPy's, and in the stores of the folder and of its reader."""
 
 
 def is_there(folder: Path) -> bool:
@@ -173,15 +175,15 @@ class _Reader:
         path = file_inside(self.folder, f"{name}.parquet")
         if path is None:
             raise StoreError(f"{self.folder} has no file {name}.parquet")
-        words = [column for column in _READ[name] if column not in _KINDS]
+        words = [column for column in _READ[name] if _KINDS.get(column, "text") in ("text", "bytes")]
         with pq.ParquetFile(path, read_dictionary=words, page_checksum_verification=True) as file:
             _check_columns(path, file.schema_arrow, _READ[name])
             rows = file.metadata.num_rows
-            declared = sum(file.metadata.row_group(at).total_byte_size for at in range(file.metadata.num_row_groups))
-            if not 0 <= rows <= _MOST_ROWS or not 0 <= declared <= self.room:
-                raise _too_large(path, f"{rows:,} rows of {human_size(declared)}")
+            size = unpacked_bytes(path, file, _READ[name])
+            if not 0 <= rows <= _MOST_ROWS or _COPIES * size > self.room:
+                raise _too_large(path, f"{rows:,} rows of {human_size(size)}")
             for batch in file.iter_batches(_ROWS[name], columns=list(_READ[name])):
-                self.room -= batch.nbytes
+                self.room -= _COPIES * expanded_bytes(batch)
                 if self.room < 0:
                     raise _too_large(path, "more")
                 yield batch
@@ -220,7 +222,7 @@ def _check_columns(path: Path, schema: Any, wanted: Iterable[str]) -> None:
     import pyarrow as pa
 
     holds = {
-        "text": lambda kind: pa.types.is_string(kind) or pa.types.is_dictionary(kind) or pa.types.is_large_string(kind),
+        "text": lambda kind: pa.types.is_string(kind) or pa.types.is_large_string(kind),
         "number": pa.types.is_floating,
         "whole number": pa.types.is_integer,
         "bytes": pa.types.is_binary,
@@ -231,7 +233,8 @@ def _check_columns(path: Path, schema: Any, wanted: Iterable[str]) -> None:
             raise StoreError(
                 f"{path} has no column {name}, so it is no table of a study's results; {damage_advice(path)}"
             )
-        if not holds[kind](schema.field(name).type):
+        there = schema.field(name).type
+        if not holds[kind](there.value_type if pa.types.is_dictionary(there) else there):
             raise StoreError(
                 f"{path}: the column {name} holds {schema.field(name).type}; expected {kind}. {damage_advice(path)}"
             )

@@ -73,7 +73,7 @@ class Store:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise StoreError(f"cannot make the folder {folder}: {error}; choose another") from error
-        path = _place(folder)
+        path = place_of_store(folder)
         if not path.is_file() and parquet.is_there(folder):
             raise StoreError(f"{folder} holds results as Parquet, to which nothing is added; choose another folder")
         with undamaged(path):
@@ -98,7 +98,7 @@ class Store:
         folder = place_of_results(folder)
         if folder.name == FILE and folder.is_file():
             folder = folder.parent
-        path = _place(folder)
+        path = place_of_store(folder)
         if not path.is_file():
             if parquet.is_there(folder):
                 return cls(folder, parquet.open_in_memory(folder), "", f"{parquet.TABLES[0]}.parquet")
@@ -312,7 +312,7 @@ class Store:
         return runs.astype(dict.fromkeys(_WORDS, "category"))
 
 
-def _place(folder: Path) -> Path:
+def place_of_store(folder: Path) -> Path:
     """The store's file in a folder; a link must not lead elsewhere."""
     try:
         return place_inside(folder, FILE)

@@ -29,6 +29,7 @@ of `runs`; up to version 2 `reference_scores` was called `ceilings`. Such files 
 APPLICATION = 0x48434B4C
 """The file's `application_id`, which marks it as a store of hackle ("HCKL")."""
 
+_CONDITION = "CHECK (status IN ('done', 'failed'))"
 _TABLES = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE runs (
@@ -283,6 +284,24 @@ def reference_table(connection: sqlite3.Connection) -> str:
     return "ceilings" if has_table(connection, "ceilings") else "reference_scores"
 
 
+def refuse_programs(connection: sqlite3.Connection, path: Path) -> None:
+    """Refuse a file in which SQLite would compute something as it is read or written: triggers, views, virtual tables (which
+    have no page of their own), columns and indices of expressions, and conditions."""
+    programs = "type = 'trigger' OR (type = 'view' AND name != 'results') OR (type = 'table' AND rootpage = 0)"
+    found = connection.execute(f"SELECT type, name FROM sqlite_master WHERE {programs}").fetchone()
+    tables = connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table'").fetchall()
+    for name, sql in tables if found is None else ():
+        if re.search(r"\bcheck\b", sql.replace(_CONDITION, ""), re.IGNORECASE):
+            found = "condition of the table", name
+        if connection.execute("SELECT 1 FROM pragma_table_xinfo(?) WHERE hidden != 0", (name,)).fetchone():
+            found = "computed column of the table", name
+        indices = "pragma_index_list(?) AS i, pragma_index_xinfo(i.name) AS x WHERE i.partial OR x.cid = -2"
+        if connection.execute(f"SELECT 1 FROM {indices}", (name,)).fetchone():
+            found = "computed index of the table", name
+    if found is not None:
+        raise StoreError(f"{path} has the {' '.join(found)}, which hackle does not make; it is not read")
+
+
 def check_version(connection: sqlite3.Connection, path: Path) -> None:
     """Refuse a file that is not a store, or that a newer or a much older version of hackle wrote."""
     application = connection.execute("PRAGMA application_id").fetchone()[0]
@@ -294,9 +313,7 @@ def check_version(connection: sqlite3.Connection, path: Path) -> None:
             f"{path} has schema {version}, and this hackle knows schemas up to {SCHEMA}: it was written by a newer "
             "hackle. Nothing was changed; install that version, or choose another folder"
         )
-    programs = "type = 'trigger' OR (type = 'view' AND name != 'results') OR sql LIKE 'CREATE VIRTUAL%'"
-    if found := connection.execute(f"SELECT type, name FROM sqlite_master WHERE {programs}").fetchone():
-        raise StoreError(f"{path} has the {' '.join(found)}, which hackle does not make; it is not read")
+    refuse_programs(connection, path)
     present = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     expected = re.findall(r"CREATE TABLE (\w+)", _TABLES.replace("reference_scores", reference_table(connection)))
     if lacking := [name for name in expected if name not in present]:

@@ -99,6 +99,16 @@ def with_record_fields(tables: Tables) -> pd.DataFrame:
     return scores
 
 
+def for_spreadsheets(frame: pd.DataFrame) -> pd.DataFrame:
+    """A table for CSV in which no text is a formula: an apostrophe stands before one that begins like it, as names may."""
+    found: Frame = frame.rename(columns=_as_text)
+    return found.assign(**{name: found[name].map(_as_text) for name in found if found[name].dtype.kind not in "fiub"})
+
+
+def _as_text(cell: Any) -> Any:
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(("=", "+", "-", "@", "\t", "\r")) else cell
+
+
 def differing_sources(runs: pd.DataFrame) -> list[str]:
     """A sentence on each user-defined class or function whose source was not the same for all of these runs."""
     counts: dict[str, Counter[str]] = {}
