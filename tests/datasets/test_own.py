@@ -323,6 +323,9 @@ def test_columns_that_number_the_images_are_no_factors(tmp_path: Path, capsys: p
     [
         ("", "factors.csv cannot be read as a table"),
         ("file\na.png\nb.png\ndeep/c.png\n", "has one column"),
+        ("file;x\na.png;1\nb.png;2\ndeep/c.png;2\n", "has one column; .* separated by commas"),
+        ("a.png,1\nb.png,2\ndeep/c.png,2\n", "has no line of names; expected one above the first picture"),
+        (",file,x\n0,a.png,1\n1,b.png,2\n2,deep/c.png,2\n", "such as a.png, in the first column"),
         ("file,x\na.png,1\nb.png,2\n", "has no row for deep/c.png"),
         ("file,x\na.png,1\nb.png,2\ndeep/c.png,3\nd.png,4\n", "picture that is not there: d.png"),
         ("file,x\na.png,1\na.png,1\nb.png,2\ndeep/c.png,3\n", "two rows for a.png"),

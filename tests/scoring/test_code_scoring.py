@@ -13,8 +13,10 @@ from scipy import sparse
 
 import hackle
 from hackle import metrics
+from hackle.core.errors import HackleError
 from hackle.core.factors import Factor, FactorGrid
 from hackle.core.notes import note_codes
+from hackle.metrics.checks import MetricError
 from hackle.metrics.metric import METRICS
 from hackle.metrics.mig import binned_information
 from hackle.scoring.codes import score_codes
@@ -149,7 +151,11 @@ def test_tensors_and_a_single_factor_will_do() -> None:
     ("changes", "words"),
     [
         ({"codes": CODES[None]}, r"codes have shape \(1, 900, 3\); expected a row for each sample"),
-        ({"codes": CODES.astype(str)}, "expected real numbers"),
+        ({"codes": CODES.astype(str)}, r"expected real numbers: convert it, \.astype\(float\)"),
+        ({"codes": CODES.T}, r"rows are samples, so turn what has them in columns, codes\.T or factors\.T"),
+        ({"factors": FACTORS.T}, r"rows are samples, so turn what has them in columns"),
+        ({"factors": "factors.csv"}, "factors are the text 'factors.csv'; .* pandas.read_csv reads a file"),
+        ({"codes": [[1, 2], [3]]}, "rows of a table differ in length"),
         ({"codes": CODES[:5], "factors": FACTORS[:5]}, "codes have 5 rows; expected 10 or more"),
         ({"codes": np.where(CODES > 2.9, np.inf, CODES)}, "not finite, first in row"),
         ({"codes": np.where(CODES > 2.9, np.nan, CODES)}, "code code_0 has no value in row"),
@@ -166,6 +172,28 @@ def test_what_cannot_be_scored_is_refused(changes: dict[str, Any], words: str) -
     given: dict[str, Any] = {"codes": CODES, "factors": FACTORS, "metrics": "mig", "protocol": TINY, **changes}
     with pytest.raises(ScoreError, match=words):
         score_codes(**given)
+
+
+def test_the_protocols_there_are_end_their_sentence() -> None:
+    with pytest.raises(HackleError, match=r"posteriors\. Ablations of do2020 and kim2018 are variants of these$"):
+        score_codes(CODES, FACTORS, "mig", "locatello")
+
+
+def test_frames_in_another_order_are_refused_and_other_labels_are_not() -> None:
+    codes, factors = pd.DataFrame(CODES, columns=list("abc")), pd.DataFrame(FACTORS, columns=list("xyz"))
+    plain = by_name(score_codes(CODES, FACTORS, "mig", TINY))
+    shuffled = factors.sample(frac=1, random_state=0)
+    for score in (lambda one, other: score_codes(one, other, "mig", TINY), metrics.mig_score, metrics.sap_score):
+        with pytest.raises(
+            (ScoreError, MetricError), match=r"same index in another order, .* factors\.loc\[codes\.index\]"
+        ):
+            score(codes, shuffled)
+    with pytest.raises(ScoreError, match=r"give logvars\.loc\[codes\.index\]"):
+        score_codes(codes, factors, "mig", TINY, logvars=codes[::-1])
+    assert by_name(score_codes(codes, shuffled.loc[codes.index], "mig", TINY)) == plain
+    # A part of a larger table keeps the labels that it had there.
+    assert by_name(score_codes(codes, factors.set_index(factors.index + 7), "mig", TINY)) == plain
+    assert by_name(score_codes(CODES, sparse.csr_array(FACTORS), "mig", TINY)) == plain
 
 
 def simulated(rows: int, seed: int = 0) -> tuple[np.ndarray, dict[str, np.ndarray]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 from safetensors.torch import load_file, save_file
 
 from hackle.objectives import VAE, BetaVAE
@@ -114,10 +116,39 @@ def test_a_folder_with_a_run_is_not_overwritten(model: Model, tmp_path: Path) ->
 def test_wrong_images_are_refused(model: Model) -> None:
     with pytest.raises(ValueError, match="takes \\(n, 16, 16, 1\\)"):
         model.encode(np.zeros((2, 16, 16, 3), np.uint8))
-    with pytest.raises(ValueError, match="latents have shape"):
+    with pytest.raises(ValueError, match=r"latents have shape .* one row is z\[None\]"):
         model.decode(np.zeros(3))
     with pytest.raises(ValueError, match=r"latents have shape \(2, 4\); this model takes \(n, 3\)"):
         model.decode(np.zeros((2, 4)))
+
+
+@pytest.mark.parametrize(
+    ("shape", "remedy"),
+    [
+        ((16, 16, 1), "images[None]"),
+        ((16, 16), "images[None, ..., None]"),
+        ((5, 16, 16), "images[..., None]"),
+        ((5, 1, 16, 16), "numpy.moveaxis(images, 1, -1)"),
+        ((5, 16, 16, 3), "images.mean(-1, keepdims=True)"),
+        ((5, 32, 32, 1), "resize=16"),
+    ],
+)
+def test_what_brings_images_to_the_shape_of_a_model_is_said(model: Model, shape: Any, remedy: str) -> None:
+    images = np.zeros(shape)
+    with pytest.raises(ValueError, match=re.escape(remedy)):
+        model.encode(images)
+    if "resize" not in remedy:
+        changed = eval(remedy, {"images": images, "numpy": np})
+        assert model.encode(changed)[0].shape == (len(changed), 3)
+
+
+def test_pictures_and_data_sets_are_no_arrays_of_images(model: Model, squares: Any) -> None:
+    wrong: list[Any] = [Image.new("L", (16, 16)), squares]
+    for given in wrong:
+        with pytest.raises(ValueError, match=r"numpy.asarray\(picture\)\[None\] of a Pillow image, dataset.render"):
+            model.encode(given)
+    with pytest.raises(ValueError, match="leave out images with values that are not finite"):
+        model.encode(np.full((1, 16, 16, 1), np.nan))
 
 
 @pytest.mark.parametrize("value", [255.0, 1.01, -0.5, np.nan, 200])

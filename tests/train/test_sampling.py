@@ -345,7 +345,11 @@ def test_labels_are_those_of_the_images_and_of_the_first_nine_tenths() -> None:
             {"drawing": Drawing("x~y")},
             "drawing.correlated is 'x~y', but this data set has no factors that are observed and vary",
         ),
-        (WHOLE, {"labels": Labels(25)}, "labels.images is 25, but training has 24 images"),
+        (
+            WHOLE,
+            {"labels": Labels(25)},
+            "labels.images is 25, but training has 24 images to draw them from; expected at most so many: --labels.images 24",
+        ),
         (WHOLE, {"labels": Labels(25), "drawing": Drawing(left_out="a=1")}, "training has 12 images"),
         (WHOLE, {"labels": Labels(9, "partial", factors=4)}, "labels.factors is 4, but this data set has 3 factors"),
         (WHOLE, {"drawing": Drawing("a~d")}, "drawing.correlated is 'a~d': no factor 'd'; this grid has a, b, c"),

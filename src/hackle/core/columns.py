@@ -14,6 +14,7 @@ Neither pandas nor torch is imported: frames and tensors are recognised by their
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import PurePath
 from typing import Any, NamedTuple, Protocol, get_args
 
 import numpy as np
@@ -78,15 +79,38 @@ def as_array(values: Any) -> NDArray:
     if hasattr(values, "detach") and hasattr(values, "cpu"):
         values = values.detach().cpu()
         values = (values.float() if str(values.dtype) == "torch.bfloat16" else values).numpy()
-    array = np.asarray(values)
+    try:
+        array = np.asarray(values)
+    except ValueError as error:
+        raise FactorError("rows of a table differ in length; expected as many values in each") from error
     # Frames may hold numbers or texts as objects.
     if array.dtype.kind in "OT" and array.size and not _absent(array).any():
         array = np.array(array.tolist())
     return array
 
 
+def refuse_another_order(codes: Any, other: Any, name: str = "factors") -> None:
+    """Refuse two frames whose indexes have the same labels in another order: rows belong together by their position, which
+    says nothing once one of them was sorted or shuffled. Other labels may number the rows of a part of a table."""
+    first: Any = getattr(codes, "index", None)
+    second: Any = getattr(other, "index", None)
+    if not (hasattr(first, "is_unique") and hasattr(second, "is_unique")) or first.equals(second):
+        return
+    if len(first) == len(second) and first.is_unique and first.isin(second).all():
+        raise FactorError(
+            f"the codes and the {name} have the same index in another order, and rows are matched by position; give "
+            f"{name}.loc[codes.index], or, where positions do match, .reset_index(drop=True) of both"
+        )
+
+
 def columns_of(table: Any, name: str) -> dict[str, NDArray]:
     """The columns (n,) of a table by name: a mapping or frame names them; others are called `name_0`, `name_1`, …"""
+    if isinstance(table, str | bytes | PurePath):
+        raise FactorError(
+            f"{name} are the text {str(table)!r:.60}; expected the table itself: pandas.read_csv reads a file"
+        )
+    if hasattr(table, "tocsc"):
+        table = table.toarray()
     if isinstance(table, Mapping) or hasattr(table, "columns"):
         columns = {str(key): as_array(table[key]) for key in table}
         if len(columns) < len(list(table)):
@@ -95,7 +119,10 @@ def columns_of(table: Any, name: str) -> dict[str, NDArray]:
         array = as_array(table)
         array = array[:, None] if array.ndim == 1 else array
         if array.ndim != 2:
-            raise FactorError(f"{name} have shape {array.shape}; expected a row for each sample, a column for each one")
+            remedy = ": flatten what a sample has, numpy.reshape(…, (n, -1))" if array.ndim > 2 else ""
+            raise FactorError(
+                f"{name} have shape {array.shape}; expected a row for each sample, a column for each one{remedy}"
+            )
         columns = {f"{name.rstrip('s')}_{number}": as_array(column) for number, column in enumerate(array.T)}
     for key, column in columns.items():
         if column.ndim != 1:
@@ -112,9 +139,9 @@ def read_numbers(table: Any, name: str) -> NDArray:
     for key, column in columns.items():
         if column.dtype.kind not in "biuf":
             shown = f" such as {str(column[0])!r}" if len(column) else ""
-            raise FactorError(
-                f"column {key} of the {name} is {column.dtype}{shown}; expected real numbers: leave it out"
-            )
+            are_numbers = column.dtype.kind == "U" and _numbers(column).dtype.kind in "if"
+            remedy = "convert it, .astype(float)" if are_numbers else "leave it out"
+            raise FactorError(f"column {key} of the {name} is {column.dtype}{shown}; expected real numbers: {remedy}")
     if len({len(column) for column in columns.values()}) > 1:
         raise FactorError(f"the columns of the {name} differ in length; expected a row for each sample")
     return np.column_stack(list(columns.values())) if columns else np.empty((0, 0))
@@ -201,7 +228,10 @@ def _read(name: str, column: NDArray, kind: str) -> Column:
     if kind and kind not in get_args(Kind):
         raise FactorError(f"factor {name} has kind {kind!r}; expected one of {', '.join(get_args(Kind))}")
     if column.dtype.kind not in "biufU":
-        raise FactorError(f"factor {name} is {column.dtype}; expected whole numbers, real numbers or texts")
+        raise FactorError(
+            f"factor {name} is {column.dtype}; expected whole numbers, real numbers or texts: convert it, such as times to "
+            "days, or leave it out"
+        )
     values = _numbers(column) if column.dtype.kind == "U" else column
     if values.dtype.kind == "f" and not np.isfinite(values).all():
         row = int(np.flatnonzero(~np.isfinite(values))[0])

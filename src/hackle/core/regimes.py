@@ -262,7 +262,7 @@ def labelled_images(grid: FactorGrid, labels: Labels, left_out: str = "") -> Lab
     if labels.images > len(eligible):
         raise RegimeError(
             f"labels.images is {labels.images:,}, but training has {len(eligible):,} images to draw them from; expected at "
-            "most so many"
+            f"most so many: --labels.images {len(eligible)}, or Labels(images={len(eligible)}) in Python"
         )
     index = np.random.default_rng([labels.seed, 0]).permutation(eligible)[: labels.images]
     rng = np.random.default_rng([labels.seed, 1])

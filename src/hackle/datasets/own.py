@@ -64,7 +64,8 @@ def load(path: Path, how: Reading = AS_THEY_ARE) -> ArrayDataset:
         dataset = ArrayDataset(path.stem, images, grid, [*said, *left_out])
     else:
         raise DataError(
-            f"{path} is neither a folder of images nor an .npz or HDF5 file ({', '.join(ENDINGS)}); expected one of these"
+            f"{path} is neither a folder of images nor an .npz or HDF5 file ({', '.join(ENDINGS)}); expected one of these: "
+            "numpy.savez(path, images=array) makes one of an array"
         )
     say(dataset.name, [*dataset.said, *guessed_kinds(dataset.factors)])
     return dataset
@@ -139,7 +140,10 @@ def _read_table(path: Path, pictures: Sequence[str]) -> tuple[list[str], list[st
     with reading(path, "a table with commas in UTF-8"):
         table = pd.read_csv(path, dtype=str, keep_default_na=False, index_col=0)
     if table.shape[1] == 0:
-        raise DataError(f"{path} has one column; expected the pictures' paths, then a column for each factor")
+        comma = ", separated by commas" if any(mark in str(table.index.name) for mark in ";\t|") else ""
+        raise DataError(f"{path} has one column; expected the pictures' paths, then a column for each factor{comma}")
+    if table.index.name in pictures:
+        raise DataError(f"{path} has no line of names; expected one above the first picture, such as file,colour,size")
     for wrong, what in (
         (table.index[table.index.duplicated()], "has two rows for"),
         (table.index.difference(list(pictures)), "has a row for a picture that is not there:"),
@@ -148,7 +152,8 @@ def _read_table(path: Path, pictures: Sequence[str]) -> tuple[list[str], list[st
     ):
         if len(wrong):
             raise DataError(
-                f"{path} {what} {wrong[0]}; expected one whole row for each picture, by its path in the folder"
+                f"{path} {what} {wrong[0]}; expected one whole row for each picture, with its path in the folder, such as "
+                f"{pictures[0]}, in the first column"
             )
     rows = table.loc[list(pictures)]
     columns = [as_texts(path, rows[column].to_numpy(object)) for column in table.columns]

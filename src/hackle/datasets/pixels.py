@@ -136,7 +136,8 @@ def _shapes(where: str, images: Any) -> list[tuple[int, ...]]:
     if not shapes or any(len(shape) not in (2, 3) or 0 in (len(images), *shape) for shape in shapes):
         raise DataError(
             f"{where}: images have shape {whole}; expected (n, height, width), (n, height, width, channels) or (n, channels, "
-            "height, width), none of them zero"
+            "height, width), none of them zero: flat images get their axes back by images.reshape(n, height, width), a single "
+            "one is images[None]"
         )
     return shapes
 
@@ -296,7 +297,10 @@ def _extent(where: str, images: Any) -> tuple[float, float, bool]:
     for _, part in progress(_parts(images), f"reading {where}", _part_count(images)):
         least, most = float(part.min()), float(part.max())
         if not np.isfinite([least, most]).all():
-            raise DataError(f"{where}: images hold a value that is not a finite number; expected {_EXPECTED}")
+            raise DataError(
+                f"{where}: images hold a value that is not a finite number: leave such images out, or fill it in; expected "
+                f"{_EXPECTED}"
+            )
         low, high = min(low, least), max(high, most)
         whole = whole and (part.dtype.kind in "iu" or bool((part == np.rint(part)).all()))
     return low, high, whole

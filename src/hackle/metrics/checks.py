@@ -23,7 +23,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hackle.core.code_table import CodeTable, SizeError, is_large
-from hackle.core.columns import Column, Kinds, TableLike, as_array, columns_of, read_columns, read_numbers
+from hackle.core.columns import (
+    Column,
+    Kinds,
+    TableLike,
+    as_array,
+    columns_of,
+    read_columns,
+    read_numbers,
+    refuse_another_order,
+)
 from hackle.core.factors import FactorError, Kind
 from hackle.information.entries import Device, Ranges, code_ranges
 
@@ -199,6 +208,7 @@ def check_split(
 
     kinds: of the factors, guessed from the training rows if not told. bins: of continuous ones, where classes are asked for.
     """
+    _check_order(codes, factors, test)
     train = check_codes(codes)
     tested = train if test is None else check_codes(test[0], "test codes")
     labels = _labels(train.shape, tested.shape, factors, test, kinds, bins)
@@ -209,9 +219,19 @@ def check_table_split(
     codes: TableLike, factors: TableLike, test: TestPair | None, kinds: Kinds | None = None, bins: int = 20
 ) -> TableSplit:
     """`check_split` of codes of any size."""
+    _check_order(codes, factors, test)
     train = check_table(codes)
     tested = train if test is None else check_table(test[0], "test codes")
     return TableSplit(train, tested, _labels(train.shape, tested.shape, factors, test, kinds, bins))
+
+
+def _check_order(codes: TableLike, factors: TableLike, test: TestPair | None) -> None:
+    try:
+        refuse_another_order(codes, factors)
+        if test is not None:
+            refuse_another_order(*test, "test factors")
+    except FactorError as error:
+        raise MetricError(str(error)) from error
 
 
 def _labels(

@@ -26,6 +26,7 @@ from hackle.core.columns import (
     kind_by_name,
     read_numbers,
     refuse_absent,
+    refuse_another_order,
     row_numbers,
 )
 from hackle.core.factors import FactorError, FactorGrid
@@ -142,7 +143,9 @@ def _read(codes: Any, factors: Any, logvars: Any, kinds: Kinds | None, missing: 
         blocks, lacks = _blocks(codes)
         codes = np.where(lacks, np.nan, 0.0)
     tables = {"codes": columns_of(codes, "codes"), "factors": columns_of(factors, "factors")}
+    refuse_another_order(codes, factors)
     if logvars is not None:
+        refuse_another_order(codes, logvars, "logvars")
         tables["logvars"] = columns_of(logvars, "logvars")
     left_out: list[str] = []
     for name, given in (("codes", codes), ("factors", factors), ("logvars", logvars)):
@@ -209,7 +212,11 @@ def _rows(tables: Mapping[str, Mapping[str, NDArray]]) -> int:
     for name, table in tables.items():
         for key, column in table.items():
             if len(column) != rows:
-                raise ScoreError(f"{name}: {key} has {len(column):,} values; expected one for each of {rows:,} samples")
+                turned = len(column) == len(tables["codes"]) or len(table) == rows
+                raise ScoreError(
+                    f"{name}: {key} has {len(column):,} values; expected one for each of {rows:,} samples"
+                    + (": rows are samples, so turn what has them in columns, codes.T or factors.T" if turned else "")
+                )
     return rows
 
 

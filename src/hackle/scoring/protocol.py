@@ -117,7 +117,7 @@ def protocol(name: str | Protocol) -> Protocol:
     if known not in PROTOCOLS and not is_reference(known):
         main = [one for one in PROTOCOLS if "-" not in one]
         raise HackleError(
-            f"no protocol {name!r}; {nearest(known, main)}, and variants of do2020 and kim2018 for their ablations"
+            f"no protocol {name!r}; {nearest(known, main)} Ablations of do2020 and kim2018 are variants of these"
         )
     found = PROTOCOLS.find(known)
     return replace(found, name=name, seed=int(seed)) if seed else found

@@ -98,6 +98,22 @@ def load_weights(folder: Path, run: Run, shape: tuple[int, int, int], *, trust: 
         ) from error
 
 
+def _to_shape(given: tuple[int, ...], wanted: tuple[int, int, int]) -> str:
+    """What brings images of another shape to the one that a model takes."""
+    height, width, channels = wanted
+    if given == wanted:
+        return "a single image is images[None]"
+    if channels == 1 and given == (height, width):
+        return "a single grey image is images[None, ..., None]"
+    if channels == 1 and given[1:] == (height, width):
+        return "grey images get the axis of their channel by images[..., None]"
+    if given[1:] == (channels, height, width):
+        return "channels come last, numpy.moveaxis(images, 1, -1), or images.permute(0, 2, 3, 1) of a tensor"
+    if given[1:3] == (height, width):
+        return "give images with as many channels; the mean of colours, images.mean(-1, keepdims=True), is grey"
+    return f"hackle.load(…, resize={height}) and hackle.from_arrays(…, resize={height}) bring images to a size"
+
+
 def _check_networks(model: Model) -> None:
     """Refuse a model that lacks a network with which it encodes or decodes."""
     for part in get_args(Part):
@@ -159,15 +175,19 @@ class Model:
         )
         if tensor.dim() != 4 or tuple(tensor.shape[1:]) != self.shape:
             raise ValueError(
-                f"images have shape {tuple(tensor.shape)}; this model takes (n, {', '.join(map(str, self.shape))})"
+                f"images have shape {tuple(tensor.shape)}; this model takes (n, {', '.join(map(str, self.shape))}): "
+                f"{_to_shape(tuple(tensor.shape), self.shape)}"
             )
         tensor = tensor.to(self.device)
         if tensor.dtype == torch.uint8:
             return tensor.to(torch.float32) / 255
         if tensor.numel() and not (tensor.min() >= -_SLACK and tensor.max() <= 1 + _SLACK):
+            remedy = "convert with .astype(np.uint8), or divide by 255"
+            if not tensor.isfinite().all():
+                remedy = "leave out images with values that are not finite, or fill these in"
             raise ValueError(
                 f"images hold values from {tensor.min():g} to {tensor.max():g} as {str(tensor.dtype).removeprefix('torch.')}; "
-                "expected uint8 in 0 … 255 or floats in [0, 1]: convert with .astype(np.uint8), or divide by 255"
+                f"expected uint8 in 0 … 255 or floats in [0, 1]: {remedy}"
             )
         return tensor.to(torch.float32)
 
@@ -176,6 +196,11 @@ class Model:
         self, images: ArrayLike | Tensor, *, chunk: int | None = None
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """The posterior's means and logvars of each image, each (n, l), `chunk` images at a time."""
+        if not hasattr(images, "__len__"):
+            raise ValueError(
+                f"images are of type {type(images).__name__}; expected an array or a tensor: numpy.asarray(picture)[None] of a "
+                "Pillow image, dataset.render(rows) of a data set"
+            )
         chunk = chunk or self._chunk
         # Without images there is one empty chunk, which gives codes of the right width.
         parts = [
@@ -192,7 +217,8 @@ class Model:
         width = len(self.codes)
         # A GAN's generator may take noise in addition to the codes.
         if rows.dim() != 2 or (self.has_likelihood and rows.shape[1] != width):
-            raise ValueError(f"latents have shape {tuple(rows.shape)}; this model takes (n, {width})")
+            single = ": one row is z[None]" if rows.dim() == 1 else ""
+            raise ValueError(f"latents have shape {tuple(rows.shape)}; this model takes (n, {width}){single}")
         parts = [self.run.method.decode(self._nets, self.run, part) for part in rows.split(chunk or self._chunk)]
         return torch.cat(parts).cpu().numpy()
 
