@@ -307,7 +307,7 @@ def test_a_reader_who_has_seen_enough_is_no_error() -> None:
 def test_each_note_stands_once_under_the_scores(capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "200")
     row = {
-        "metric": "mig",
+        "metric": "wsepin",
         "representation": "mean",
         "score": 0.5,
         "chance": 0.1,
@@ -316,13 +316,15 @@ def test_each_note_stands_once_under_the_scores(capsys: Any, monkeypatch: pytest
         "high": 0.6,
     }
     notes = ["a [/b] c", "Pass more as mixture; and so on [saturated]\na [/b] c", ""]
-    last = {**row, "metric": "monte_carlo_tc", "better": "lower", "note": "Of batches [saturated]"}
-    print_scores(pd.DataFrame([*({**row, "better": "higher", "note": note} for note in notes), last]))
+    others = {"monte_carlo_tc": "Of batches [saturated]", "kl_split_tc": "Of all there are [saturated]"}
+    last = [{**row, "metric": name, "better": "lower", "note": note} for name, note in others.items()]
+    print_scores(pd.DataFrame([*({**row, "better": "higher", "note": note} for note in notes), *last]))
     told = [line.rstrip() for line in capsys.readouterr().out.splitlines() if line.startswith("note:")]
     assert told == [
         "note: a [/b] c",
         "note: Pass more as mixture; and so on [saturated] (here: hackle score … --whole-mixture)",
         "note: Of batches [saturated] (here: hackle score … --metrics true_tc)",
+        "note: Of all there are [saturated]",
     ]
 
 

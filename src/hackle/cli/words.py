@@ -157,6 +157,8 @@ def duration(hours: float) -> str:
 
 def print_scores(scores: Any, verb: str = "score") -> None:
     """Print the score table, and below it each note once. verb: the command whose options the remedies name."""
+    from hackle.metrics.metric import row_of
+
     table = Table(box=None, header_style="bold")
     levels = ("chance", "reference") if scores["chance"].notna().any() else ("reference",)
     for column in ("metric", "codes", "score", *levels, "better"):
@@ -171,9 +173,8 @@ def print_scores(scores: Any, verb: str = "score") -> None:
         note: name for name, notes in zip(scores["metric"], scores["note"], strict=True) for note in notes.splitlines()
     }
     for note, name in told.items():
-        # The command-line option for the advice in the note. monte_carlo_tc is estimated from small batches.
-        remedy = "--metrics true_tc" if name == "monte_carlo_tc" else "--whole-mixture"
-        option = f" (here: hackle {verb} … {remedy})" if "saturated" in note_codes(note) else ""
+        known = row_of(name) if "saturated" in note_codes(note) else None
+        option = f" (here: hackle {verb} … {known[0].remedy})" if known is not None and known[0].remedy else ""
         console.print(f"[yellow]note:[/yellow] {escape(note)}{option}", highlight=False)
 
 

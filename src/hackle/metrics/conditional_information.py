@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 
 from hackle.information.posterior import Floats, PosteriorError, Posteriors
 from hackle.information.sampled import Device, Mixture, draw_subsets, warn_if_saturated
-from hackle.metrics.metric import Evaluation, Metric, Row
+from hackle.metrics.metric import WHOLE_MIXTURE, Evaluation, Metric, Row
 
 
 def conditional_information(
@@ -130,4 +130,5 @@ MULTIVARIATE_INFORMATION = Metric(
     needs=("two codes",),
     on="posterior",
     slow=True,
+    remedy=WHOLE_MIXTURE,
 )

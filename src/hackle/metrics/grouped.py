@@ -12,7 +12,7 @@ import numpy as np
 
 from hackle.information.factor_information import factor_information
 from hackle.metrics.jemmig import jemmig_of
-from hackle.metrics.metric import Evaluation, Metric, Row
+from hackle.metrics.metric import WHOLE_MIXTURE, Evaluation, Metric, Row
 from hackle.metrics.misjed import misjed
 from hackle.metrics.rmig import rmig_of
 from hackle.metrics.separability import separable_information
@@ -70,6 +70,7 @@ GROUPED_INFORMATION = Metric(
     needs=("groups of codes",),
     on="posterior",
     slow=True,
+    remedy=WHOLE_MIXTURE,
 )
 GROUPED_INTERPRETABILITY = Metric(
     "grouped_interpretability",

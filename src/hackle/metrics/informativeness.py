@@ -23,7 +23,7 @@ from hackle.information.factor_information import Estimator
 from hackle.information.posterior import Floats, PosteriorError, Posteriors, check_groups
 from hackle.information.quantised import Bins, Bounds, Rule, bins_over, quantise, quantised_information
 from hackle.information.sampled import Device, Mixture, draw, draw_subsets, warn_if_saturated
-from hackle.metrics.metric import Evaluation, Metric, Row
+from hackle.metrics.metric import WHOLE_MIXTURE, Evaluation, Metric, Row
 
 
 def informativeness(
@@ -160,4 +160,5 @@ ENTROPY_INFORMATION = Metric(
     needs=(),
     on="posterior",
     slow=True,
+    remedy=WHOLE_MIXTURE,
 )

@@ -175,7 +175,8 @@ class Metric:
     needs: what data set and model must have; a metric that needs factors has references. on: "codes" (means and samples
     alike), "means" alone, or "posterior". continuous: whether it reads the real numbers of continuous factors or their
     bins. slow: left out of "all", because it takes minutes. parts: what it reads of the plan besides independent
-    points. origin: where a user's metric comes from; empty for hackle's own.
+    points. remedy: the option of `hackle score` that helps if its estimates are saturated; empty if none does. origin:
+    where a user's metric comes from; empty for hackle's own.
     """
 
     name: str
@@ -187,6 +188,7 @@ class Metric:
     continuous: Literal["bins", "values"] = "bins"
     slow: bool = False
     parts: tuple[Part, ...] = ()
+    remedy: str = ""
     origin: str = ""
 
     def missing(self, subject: Subject) -> str:
@@ -209,6 +211,8 @@ class Metric:
         return (row and row.better) or self.better
 
 
+WHOLE_MIXTURE = "--whole-mixture"
+"""The remedy of metrics that average q(z) over `Evaluation.mixture`."""
 EVERY_PART: tuple[Part, ...] = ("groups", "test_groups", "pairs", "test_pairs")
 """For metrics that read every image of a plan that is a draw of the data."""
 

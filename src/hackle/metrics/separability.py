@@ -37,7 +37,7 @@ from hackle.information.sampled import (
     warn_if_saturated,
 )
 from hackle.metrics.informativeness import informativeness
-from hackle.metrics.metric import EVERY_PART, Evaluation, Metric, PerFactor, Row
+from hackle.metrics.metric import EVERY_PART, WHOLE_MIXTURE, Evaluation, Metric, PerFactor, Row
 
 
 class SeparabilityOptions(TypedDict, total=False):
@@ -247,6 +247,7 @@ SEPARABILITY = Metric(
     (*_rows(), Row("informativeness_mean", "mean I(z_i, x) (nats)", "I(z_i, x)", 0.0, None)),
     needs=(),
     on="posterior",
+    remedy=WHOLE_MIXTURE,
 )
 WHOLE_SEPARABILITY = Metric(
     "whole_separability",

@@ -49,6 +49,7 @@ MONTE_CARLO_TC = Metric(
     "lower",
     needs=(),
     on="posterior",
+    remedy="--metrics true_tc",
 )
 TRUE_TC = Metric(
     "true_tc",
