@@ -10,34 +10,24 @@ factor the second-best information is 0.
 
 from __future__ import annotations
 
+from typing import Unpack
+
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hackle.core.columns import Kinds, TableLike, as_array
-from hackle.information.entries import Device
+from hackle.core.columns import TableLike, as_array
 from hackle.metrics.metric import Metric, Row
-from hackle.metrics.mig import binned_information, normalised_information, top_two_gap
+from hackle.metrics.mig import BinnedOptions, binned_information, normalised_information, top_two_gap
 
 
-def dcimig_score(
-    codes: TableLike,
-    factors: TableLike,
-    *,
-    bins: int = 20,
-    kinds: Kinds | None = None,
-    factor_bins: int = 20,
-    device: Device = None,
-    progress: bool = False,
-) -> float:
+def dcimig_score(codes: TableLike, factors: TableLike, **options: Unpack[BinnedOptions]) -> float:
     """DCIMIG of codes (n, c) and factors (n, f), between 0 and 1; arguments as for `mig_score`.
 
     >>> grid = np.stack(np.meshgrid(np.arange(4), np.arange(4)), axis=-1).reshape(-1, 2)
     >>> round(dcimig_score(np.hstack([grid, grid]) * 1.0, grid, bins=4), 6)
     1.0
     """
-    found = binned_information(
-        codes, factors, bins=bins, kinds=kinds, factor_bins=factor_bins, device=device, progress=progress
-    )
+    found = binned_information(codes, factors, **options)
     return dcimig_from_information(found.information, found.entropies)
 
 

@@ -12,7 +12,7 @@ ln 20 / ln(values).
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -64,6 +64,16 @@ class BinnedInformation(NamedTuple):
     """H(v_k), (f,), of the factors with more than one value."""
     ranges: Ranges
     """The range of each code."""
+
+
+class BinnedOptions(TypedDict, total=False):
+    """The arguments that these scores share. See `mig_score`."""
+
+    bins: int
+    kinds: Kinds | None
+    factor_bins: int
+    device: Device
+    progress: bool
 
 
 def binned_information(

@@ -10,26 +10,19 @@ single factor the second-largest share is 0.
 
 from __future__ import annotations
 
+from typing import Unpack
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hackle.core.columns import Kinds, TableLike
-from hackle.information.entries import Device
+from hackle.core.columns import TableLike
 from hackle.metrics.infomec import active_codes
 from hackle.metrics.metric import Evaluation, Metric, Row
-from hackle.metrics.mig import binned_information, normalised_information, top_two_gap
+from hackle.metrics.mig import BinnedOptions, binned_information, normalised_information, top_two_gap
 
 
 def mig_sup_score(
-    codes: TableLike,
-    factors: TableLike,
-    *,
-    active: bool = False,
-    bins: int = 20,
-    kinds: Kinds | None = None,
-    factor_bins: int = 20,
-    device: Device = None,
-    progress: bool = False,
+    codes: TableLike, factors: TableLike, *, active: bool = False, **options: Unpack[BinnedOptions]
 ) -> float:
     """MIG-sup of codes (n, c) and factors (n, f), between 0 and 1; with `active` the mean is over active codes alone.
 
@@ -39,9 +32,7 @@ def mig_sup_score(
     >>> round(mig_sup_score(grid * 1.0, grid, bins=4), 6)
     1.0
     """
-    found = binned_information(
-        codes, factors, bins=bins, kinds=kinds, factor_bins=factor_bins, device=device, progress=progress
-    )
+    found = binned_information(codes, factors, **options)
     return _mean(mig_sup_per_code(found.information, found.entropies), active_codes(found.ranges) if active else None)
 
 

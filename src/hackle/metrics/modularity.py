@@ -11,35 +11,25 @@ nothing. With a single factor every informative code is modular and counts 1. If
 
 from __future__ import annotations
 
+from typing import Unpack
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hackle.core.columns import Kinds, TableLike
-from hackle.information.entries import Device
+from hackle.core.columns import TableLike
 from hackle.metrics.checks import check_matrix
 from hackle.metrics.metric import Metric, Row
-from hackle.metrics.mig import BinnedInformation, binned_information
+from hackle.metrics.mig import BinnedInformation, BinnedOptions, binned_information
 
 
-def modularity_score(
-    codes: TableLike,
-    factors: TableLike,
-    *,
-    bins: int = 20,
-    kinds: Kinds | None = None,
-    factor_bins: int = 20,
-    device: Device = None,
-    progress: bool = False,
-) -> float:
+def modularity_score(codes: TableLike, factors: TableLike, **options: Unpack[BinnedOptions]) -> float:
     """The modularity of codes (n, c) with respect to factors (n, f), between 0 and 1; arguments as for `mig_score`.
 
     >>> grid = np.stack(np.meshgrid(np.arange(4), np.arange(4)), axis=-1).reshape(-1, 2)
     >>> round(modularity_score(grid * 1.0, grid, bins=4), 6)
     1.0
     """
-    found = binned_information(
-        codes, factors, bins=bins, kinds=kinds, factor_bins=factor_bins, device=device, progress=progress
-    )
+    found = binned_information(codes, factors, **options)
     return _of_varying(found)
 
 
