@@ -27,15 +27,24 @@ PATH = list(sys.path)
 """Where modules are found before any test has added folders."""
 
 
-def hackle(*words: str, folder: Path | str = ".", **environment: str) -> CompletedProcess[str]:
-    """What `hackle WORDS` says in a folder."""
+def hackle(*words: str, folder: Path | str = ".", forks: bool = False, **environment: str) -> CompletedProcess[str]:
+    """What `hackle WORDS` says in a folder. forks: the workers that it starts are forks of it."""
     with TemporaryDirectory() as place:
         said = Path(place) / "out", Path(place) / "error"
-        code = "from hackle.cli.main import main; main()"
+        code = f"import forked; {'forked.fork_workers(); ' * forks}from hackle.cli.main import main; main()"
         child = start(code, *words, folder=folder, said=said, **environment)
         child.join()
         assert child.exitcode is not None
         return CompletedProcess(words, child.exitcode, *(path.read_text() for path in said))
+
+
+def fork_workers() -> None:
+    """Let workers of studies and of drawing be forks of this process."""
+    from hackle.engine import local
+    from hackle.report import study_page
+
+    for module in (local, study_page):
+        module.get_context = lambda method: get_context("fork")  # type: ignore[assignment, misc]
 
 
 def start(

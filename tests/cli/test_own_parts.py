@@ -92,7 +92,7 @@ def quiet_and_quieter(seeds=1):
 
 def done(*words: str, folder: Path) -> str:
     """What a process of its own says, which knows nothing of the file but what the words say."""
-    answer = forked.hackle(*words, folder=folder)
+    answer = forked.hackle(*words, folder=folder, forks=True)
     assert answer.returncode == 0, answer.stderr
     return answer.stdout
 

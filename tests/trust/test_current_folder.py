@@ -13,10 +13,12 @@ from made_up_outcomes import made_up
 
 MAIN = "from hackle.cli.main import main\nif __name__ == '__main__':\n    main()\n"
 DRAW = """
+from hackle.claims import CLAIMS, judge
 from hackle.report.study_page import write_study_page
 from hackle.store import read
 if __name__ == "__main__":
-    write_study_page(read("."), "page.html", workers=2)
+    tables = read(".")
+    write_study_page(tables, "page.html", judged=judge(tables, list(CLAIMS.values())[:1]), workers=2)
 """
 WORK = """
 from hackle.engine.local import Local
