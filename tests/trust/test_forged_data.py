@@ -160,7 +160,7 @@ def test_sizes_that_do_not_fit_into_memory_are_refused(tmp_path: Path) -> None:
 
 def test_a_name_of_many_sizes_is_read_at_once(tmp_path: Path) -> None:
     name = "x" + "+pad=1" * 150_000 + "!"
-    began = time.monotonic()
+    began = time.process_time()
     assert without_size(name)[0] == name
     assert without_size(name[:-1])[0] == "x"
 
@@ -168,7 +168,7 @@ def test_a_name_of_many_sizes_is_read_at_once(tmp_path: Path) -> None:
         text["record"]["dataset"] = name
 
     hackle.Model.load(changed(tmp_path / "theirs", change))
-    assert time.monotonic() - began < 5
+    assert time.process_time() - began < 5
     assert json.loads((tmp_path / "theirs" / "run.json").read_text())["record"]["dataset"] == name
 
 
