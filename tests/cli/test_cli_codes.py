@@ -89,14 +89,14 @@ def test_a_note_names_the_option_of_this_verb(tmp_path: Path, capsys: pytest.Cap
 
 def test_what_is_wrong_with_a_file_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     np.save(tmp_path / "codes.npy", CODES)
-    np.savez(tmp_path / "means.npz", means=CODES)
+    np.savez(tmp_path / "means.npz", means=CODES, y=CODES)
     (tmp_path / "codes.txt").write_text("1 2")
     (tmp_path / "broken.npz").write_bytes(b"PK\x03\x04 nothing")
     pd.DataFrame(CODES, columns=["z1", "z2"]).to_csv(tmp_path / "codes.csv", index=False)
     for words, said in (
         (["codes.npy"], "holds no factors; name a file of them with --factors"),
         (["nothing.npy"], "is no file; expected one that ends in .npz, .npy, .csv or .parquet"),
-        (["means.npz"], "holds means; known are codes, factors, logvars, factor_names and factor_kinds"),
+        (["means.npz"], "holds means, y; known are codes, factors, logvars, factor_names and factor_kinds: rename"),
         (["codes.txt"], "cannot be read as a table"),
         (["broken.npz"], "cannot be read as an .npz file"),
         (["codes.csv", "--factors", "shape"], "has no column 'shape'; there are z1, z2"),

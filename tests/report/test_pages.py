@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from pathlib import Path
 from typing import Any
 
@@ -28,14 +29,17 @@ def scores(**changes: Any) -> pd.DataFrame:
 
 def test_the_page_of_a_run(squares: Any, tmp_path: Path) -> None:
     model = Model(small_run(VAE()), squares.shape)
-    (tmp_path / "curves.csv").write_text("step,kl,kl_0\n1,2.0,2.0\n2,1.5,1.5\n")
+    folder = tmp_path / "my run"
+    folder.mkdir()
+    (folder / "curves.csv").write_text("step,kl,kl_0\n1,2.0,2.0\n2,1.5,1.5\n")
     shown = scores(metric="<b>my score</b>")
-    text = write_run_page(model, squares, shown, tmp_path / "page.html", folder=tmp_path).read_text(encoding="utf-8")
+    text = write_run_page(model, squares, shown, tmp_path / "page.html", folder=folder).read_text(encoding="utf-8")
+    assert text.index("<h2>What each latent does</h2>") < text.index("<h2>Scores</h2>")
     assert "<td>&lt;b&gt;my score&lt;/b&gt;</td>" in text
     assert '<i style="width: 25.0%"></i><b style="left: calc(50.0% - 1px)"></b>' in text
     assert text.count("<figure>") == 5
     assert "<h2>Training</h2>" in text
-    assert f"hackle score {tmp_path}" in text
+    assert f"hackle score '{folder}'\n" in html.unescape(text)
     assert '"seed": 0' in text.replace("&#34;", '"')
     assert "Scores of each factor" not in text
     shown = pd.concat(

@@ -171,6 +171,11 @@ def test_the_data_of_a_figure_is_a_table_without_formulas(opened: Any, study: Ta
         assert opened.evaluate("document.documentElement.scrollWidth") <= width
 
 
+def test_the_theme_can_be_switched_without_scrolling_the_links(looked_at: Any) -> None:
+    box = looked_at.locator("#theme").bounding_box()
+    assert 0 <= box["x"] <= looked_at.viewport_size["width"] - box["width"]
+
+
 def test_a_link_to_a_claim_opens_it(looked_at: Any, page: Path) -> None:
     _, shown, *_, hidden = re.findall(r'<details id="(claim-[^"]+)"', page.read_text(encoding="utf-8"))
     tab = looked_at

@@ -135,7 +135,10 @@ def _tables(path: Path, large: bool = True) -> dict[str, Any]:
             raise ValueError(f"it ends in {path.suffix or 'nothing'}")
         file = Npz(path) if path.suffix == ".npz" else None
         if file is not None and (unknown := sorted(set(file.names) - set(_ARRAYS))):
-            raise HackleError(f"{path} holds {unknown[0]}; known are {', '.join(_ARRAYS[:-1])} and {_ARRAYS[-1]}")
+            raise HackleError(
+                f"{path} holds {', '.join(unknown)}; known are {', '.join(_ARRAYS[:-1])} and {_ARRAYS[-1]}: rename these, "
+                "and leave others out"
+            )
         arrays = {name: file.read(name) for name in file.names} if file else {"codes": load_array(path)}
     if "codes" not in arrays:
         raise HackleError(f"{path} holds {', '.join(arrays) or 'nothing'}; expected an array called codes")

@@ -168,6 +168,8 @@ def log_ratio(densities: LogDensities) -> Floats:
 
 def _batch(points: Posteriors, batch: int, seed: int) -> Posteriors:
     if not 2 <= batch <= len(points):
-        raise PosteriorError(f"batch is {batch}; expected 2 to {len(points)}, the number of points")
+        raise PosteriorError(
+            f"batch is {batch}; expected 2 to {len(points)}, the number of points: give {batch} or more"
+        )
     rows = generator(seed, "batch").choice(len(points), size=batch, replace=False)
     return Posteriors(points.means[rows], points.logvars[rows], points.correlation)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Mapping
 from io import BytesIO
 from pathlib import Path
@@ -151,7 +152,7 @@ def write_run_page(
         ),
         curves=curves and _shown(png_bytes(curves), "Every term of the objective against steps."),
         record=json.dumps(to_json(run), indent=2),
-        folder=folder,
+        folder=folder and shlex.quote(str(folder)),
     )
     path = Path(path)
     path.write_text(page, encoding="utf-8")
