@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -206,23 +207,29 @@ IN_3D = (
 )
 
 
+@cache
+def six_seeds(truth: int) -> Tables:
+    return world_kim.kim2018(truth, seeds=6)
+
+
+@cache
+def joined(first: str, second: str, latents: int = 6) -> Tables:
+    """The true world's 3D Shapes under one name and the false world's under another."""
+
+    def part(frame: Any, dataset: str) -> Any:
+        here = frame[frame["dataset"] == "shapes3d"]
+        return here.assign(dataset=dataset, latents=latents, run=here["run"] + dataset)
+
+    true, false = six_seeds(1), six_seeds(-1)
+    scores = [part(true.scores, first), part(false.scores, second)]
+    runs = [part(true.runs, first), part(false.runs, second)]
+    return Tables(pd.concat(scores, ignore_index=True), pd.concat(runs, ignore_index=True))
+
+
 @pytest.mark.parametrize("name", IN_3D)
 def test_3d_shapes_and_its_stand_in_are_not_mixed(name: str) -> None:
     """Where both were trained 3D Shapes decides, alone its stand-in does; with ten latents neither."""
-    true, false = world_kim.kim2018(1, seeds=6), world_kim.kim2018(-1, seeds=6)
-
-    def joined(first: str, second: str, latents: int = 6) -> Tables:
-        """The true world's 3D Shapes under one name and the false world's under another."""
-
-        def part(frame: Any, dataset: str) -> Any:
-            here = frame[frame["dataset"] == "shapes3d"]
-            return here.assign(dataset=dataset, latents=latents, run=here["run"] + dataset)
-
-        scores = [part(true.scores, first), part(false.scores, second)]
-        runs = [part(true.runs, first), part(false.runs, second)]
-        return Tables(pd.concat(scores, ignore_index=True), pd.concat(runs, ignore_index=True))
-
-    alone = evidence(true, name)
+    alone = evidence(six_seeds(1), name)
     for made in (joined("shapes3d", "rooms3d"), joined("rooms3d", "cars3d")):
         found = evidence(made, name)
         assert (found.effect, found.runs) == pytest.approx((alone.effect, alone.runs))
