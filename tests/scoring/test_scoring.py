@@ -261,6 +261,8 @@ def test_a_run_folder_and_the_name_of_a_data_set_will_do(tmp_path: Path) -> None
     wanted = score(model, squares, "mig,kl", TINY).drop(columns="seconds")
     found = score(str(tmp_path / "run"), str(data), "mig,kl", TINY).drop(columns="seconds")
     pd.testing.assert_frame_equal(found, wanted)
+    of_record = Model(replace(model.run, dataset=str(data)), squares.shape, model.weights())
+    pd.testing.assert_frame_equal(score(of_record, metrics="mig,kl", protocol=TINY).drop(columns="seconds"), wanted)
 
 
 def test_what_is_no_model_or_data_set_is_refused(squares: Any) -> None:
@@ -273,6 +275,8 @@ def test_what_is_no_model_or_data_set_is_refused(squares: Any) -> None:
         score(Oracle(squares), [1, 2])  # type: ignore[arg-type]
     with pytest.raises(HackleError, match="rooms3d"):
         score(Oracle(squares), "rooms3")
+    with pytest.raises(ScoreError, match="no data set is given"):
+        score(Oracle(squares))
 
 
 def test_one_representation_may_be_named_alone(squares: Any) -> None:

@@ -14,7 +14,7 @@ from torch import nn
 from hackle.core.factors import scored_factors
 from hackle.core.progress import listening
 from hackle.core.types import Dataset
-from hackle.datasets import AnyData, found, warn_of_other
+from hackle.datasets import AnyData, found, load_of_run, warn_of_other
 from hackle.datasets.pixels import say
 from hackle.metrics.metric import Metric
 from hackle.metrics.needs import Subject
@@ -29,7 +29,7 @@ from hackle.train.model import Model
 
 def score(
     model: Model | Encoder | nn.Module | str | Path,
-    dataset: AnyData,
+    dataset: AnyData | None = None,
     metrics: Wanted = "all",
     protocol: str | Protocol = "locatello2019",
     seed: int = 0,
@@ -48,8 +48,8 @@ def score(
     """Score a model, a plain PyTorch module, or any function from uint8 images to codes, with every metric that applies.
 
     model: may also be a run's folder; `trust` imports what its record names, as in `Model.load`. dataset: a data set,
-    or anything that `hackle.load` takes. metrics: "all", which leaves out those that do not apply, or names from
-    `METRICS` as a list or separated by commas; a named metric that does not apply raises `ScoreError`. Your own metrics
+    or anything that `hackle.load` takes; by default the one that a `Model` was trained on. metrics: "all", which leaves
+    out those that do not apply, or names from `METRICS` as a list or separated by commas; a named metric that does not apply raises `ScoreError`. Your own metrics
     are named `path.py:name` or `module:name`, or are functions of codes and factors, in the list or by row name:
     `{"strongest": function}`. protocol: a name from `PROTOCOLS` or your own. factor_bins: the number of equal-width bins into
     which continuous factors are cut where a metric needs classes; by default the protocol's (20). Each image of the
@@ -68,7 +68,12 @@ def score(
     metric refuses these codes or fails, its score is NaN and its note says why.
     """
     encoder = _found_model(model, trust, channels, value_range)
-    dataset, settings = found(dataset), adjusted(find_protocol(protocol), factor_bins, groups)
+    if dataset is None and not isinstance(encoder, Model):
+        raise ScoreError(
+            "no data set is given, and only a hackle.Model knows what it was trained on; name the data set"
+        )
+    dataset = load_of_run(encoder.run.dataset) if dataset is None else found(dataset)
+    settings = adjusted(find_protocol(protocol), factor_bins, groups)
     if isinstance(encoder, Model):
         warn_of_other(dataset, encoder.run.dataset)
     if isinstance(encoder, ModuleEncoder):

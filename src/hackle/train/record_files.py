@@ -128,7 +128,7 @@ def _where_runs_are(folder: Path) -> str:
         return f"There are runs below; name one of them: {', '.join(below[:3])}{' …' if len(below) > 3 else ''}"
     return (
         "Expected the folder of a run, as `hackle train … --out DIR` makes it; `hackle models` lists those that come with "
-        "hackle"
+        "hackle, which hackle.load_model reads"
     )
 
 
