@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from small_study import TINY, assert_same, diverging, some_runs, study
+from torch import nn
 
 from hackle.core.errors import HackleError
 from hackle.core.records import record_hash
@@ -20,7 +22,7 @@ from hackle.engine import EngineError, run_study
 from hackle.engine.executor import Inline
 from hackle.engine.tasks import References, ScoreRun, TrainFleet
 from hackle.nets import MLP
-from hackle.objectives import AdaGVAE
+from hackle.objectives import VAE, AdaGVAE
 from hackle.papers.locatello2019.study import locatello2019
 from hackle.scoring.models import score
 from hackle.scoring.plan import PlanSizes
@@ -179,6 +181,22 @@ def test_a_run_that_diverges_is_stored_as_failed_with_step_and_term(
     assert (again.trained, again.done, again.failed) == (1, 9, 1)
     with Store.open(tmp_path / "study") as store:
         assert len(store.known()) == 10
+
+
+@dataclass(frozen=True)
+class Watchful(MLP):
+    """Networks that look at their initial weights, which they cannot be asked about without memory."""
+
+    def encoder(self, shape: tuple[int, int, int], latents: int) -> nn.Module:
+        network = super().encoder(shape, latents)
+        assert all(math.isfinite(value.sum().item()) for value in network.parameters())
+        return network
+
+
+def test_networks_of_ones_own_that_look_at_their_weights_are_scored(data: Path, tmp_path: Path) -> None:
+    run = small_run(VAE(), architecture=Watchful((8,)), dataset=str(data), steps=2)
+    assert study([run], tmp_path / "study").done == 1
+    assert len(read(tmp_path / "study").scores)
 
 
 def test_no_metrics_store_codes_and_curves(data: Path, tmp_path: Path) -> None:

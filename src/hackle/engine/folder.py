@@ -18,6 +18,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
+from safetensors import SafetensorError
+
 from hackle.core.errors import HackleError
 from hackle.core.files import LOCK
 from hackle.core.notes import raised
@@ -86,11 +88,12 @@ class StudyFolder:
             _, known = read_whole(path)
             height, width, channels = json.loads(known["shape"])
             shape = (height, width, channels)
-            if wrong := difference(shapes_in(path), shapes_of(run, shape)):
+            wanted = shapes_of(run, shape)
+            if wanted is not None and (wrong := difference(shapes_in(path), wanted)):
                 raise DamagedCheckpoint(f"{wrong[0]} has {wrong[1]}, expected {wrong[2]}")
             curves = read_curves(folder)
             return TrainedRun(run, shape, path.read_bytes(), "", curves, float(known["seconds"]), known["device"])
-        except (OSError, KeyError, ValueError, HackleError) as error:
+        except (OSError, KeyError, ValueError, SafetensorError, HackleError) as error:
             raise DamagedCheckpoint(f"{folder} is damaged ({error})") from error
 
     def drop(self, key: str) -> None:

@@ -17,7 +17,6 @@ import torch
 from safetensors import SafetensorError
 from torch import Tensor, nn
 
-from hackle.core.errors import HackleError
 from hackle.core.records import record_hash
 from hackle.core.types import Run
 from hackle.core.untrusted import UntrustedError, file_inside, is_text
@@ -91,15 +90,11 @@ def _check(source: str, run: Run, shape: Shape, there: Shapes) -> None:
 
 
 def _wanted(run: Run, shape: Shape) -> Shapes:
-    try:
-        return shapes_of(run, shape)
-    except HackleError:
-        raise
-    except Exception:
-        # A user's networks may not be buildable without memory.
-        return {
-            name: tuple(value.shape) for name, value in nn.ModuleDict(build_networks(run, shape)).state_dict().items()
-        }
+    found = shapes_of(run, shape)
+    if found is None:
+        built = nn.ModuleDict(build_networks(run, shape)).state_dict()
+        return {name: tuple(value.shape) for name, value in built.items()}
+    return found
 
 
 def _network(parameter: str) -> str:

@@ -14,7 +14,6 @@ from pathlib import Path
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
-from hackle.core.errors import HackleError
 from hackle.core.records import record_hash
 from hackle.core.types import Run
 from hackle.core.untrusted import file_inside, is_text
@@ -69,11 +68,9 @@ def _check(run: Run, shape: tuple[int, int, int], snapshot: Snapshot, folder: Pa
     """Refuse rows that are not as wide as the record's networks; networks that need memory to be built are built."""
     try:
         shapes = shapes_of(run, shape)
-    except HackleError:
-        raise
-    except Exception:
-        return
-    for network, own in groupby(shapes.items(), key=lambda item: item[0].partition(".")[0]):
+    except SafetensorError as error:
+        raise ModelError(f"the checkpoint in {folder} cannot be opened: {error}") from error
+    for network, own in groupby((shapes or {}).items(), key=lambda item: item[0].partition(".")[0]):
         width = sum(-(-math.prod(size) // 16) * 16 for _, size in own)
         row = snapshot.state.get(f"weights/{network}")
         if row is None or tuple(row.shape) != (1, width):

@@ -18,7 +18,11 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
+from hackle.core.errors import HackleError
+from hackle.core.parts import is_reference
+from hackle.core.records import type_name
 from hackle.core.types import Run
+from hackle.nets import Own
 
 Shapes = Mapping[str, tuple[int, ...]]
 """Shapes of parameters, by network and name."""
@@ -129,10 +133,22 @@ class _WithoutDraws(TorchFunctionMode):
         return func(*args, **given)
 
 
-def shapes_of(run: Run, shape: tuple[int, int, int]) -> dict[str, tuple[int, ...]]:
-    """The shape of every parameter of a run's networks, which are built without memory, on PyTorch's meta device."""
-    with torch.random.fork_rng(devices=[]), torch.device("meta"), _WithoutDraws():
-        networks = nn.ModuleDict(run.method.networks(run, shape))
+def shapes_of(run: Run, shape: tuple[int, int, int]) -> dict[str, tuple[int, ...]] | None:
+    """The shape of every parameter of a run's networks, which are built without memory, on PyTorch's meta device.
+
+    None if they are not hackle's own and cannot be built so, as networks that look at their weights. hackle's own all can,
+    unless the record asks for what cannot be: a `SafetensorError`, since there are no weights of such networks.
+    """
+    try:
+        with torch.random.fork_rng(devices=[]), torch.device("meta"), _WithoutDraws():
+            networks = nn.ModuleDict(run.method.networks(run, shape))
+    except HackleError:
+        raise
+    except Exception as error:
+        parts = (type_name(type(part)) for part in (run.method, run.architecture))
+        if isinstance(run.architecture, Own) or any(map(is_reference, parts)):
+            return None
+        raise SafetensorError(f"the record's networks cannot be built ({error})") from error
     return {name: tuple(value.shape) for name, value in networks.state_dict().items()}
 
 
