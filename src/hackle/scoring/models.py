@@ -49,18 +49,18 @@ def score(
 
     model: may also be a run's folder; `trust` imports what its record names, as in `Model.load`. dataset: a data set,
     or anything that `hackle.load` takes; by default the one that a `Model` was trained on. metrics: "all", which leaves
-    out those that do not apply, or names from `METRICS` as a list or separated by commas; a named metric that does not apply raises `ScoreError`. Your own metrics
-    are named `path.py:name` or `module:name`, or are functions of codes and factors, in the list or by row name:
-    `{"strongest": function}`. protocol: a name from `PROTOCOLS` or your own. factor_bins: the number of equal-width bins into
-    which continuous factors are cut where a metric needs classes; by default the protocol's (20). Each image of the
-    plan is encoded once. representations: codes are posterior means, samples of the posterior, or both. references:
-    also score perfect codes on the same plan and, for small data sets, the codes permuted among the images. bootstrap:
-    the number of random halves of the plan for 95% intervals; 0 gives none. whole_mixture: sampled mutual information
-    uses every image of the plan as its mixture, not just those evaluated: slower, but worth it if a note says that an
-    estimate is saturated. groups: codes that count as one representation each, such as [[0, 1], [2]], for the metrics of
-    groups. channels, value_range: of the images that a module takes; by default floats (n, c, h, w) in
-    [0, 1] of its parameters' dtype on their device. The module returns codes (n, c), or a pair of means and logvars; it
-    runs in evaluation mode without gradients.
+    out those that do not apply, or names from `METRICS` as a list or separated by commas; a named metric that does not
+    apply raises `ScoreError`. Your own metrics are named `path.py:name` or `module:name`, or are functions of codes and
+    factors, in the list or by row name: `{"strongest": function}`. protocol: a name from `PROTOCOLS` or your own.
+    factor_bins: the number of equal-width bins into which continuous factors are cut where a metric needs classes; by
+    default the protocol's (20). Each image of the plan is encoded once. representations: codes are posterior means,
+    samples of the posterior, or both. references: also score perfect codes on the same plan and, for small data sets,
+    the codes permuted among the images. bootstrap: the number of random halves of the plan for 95% intervals; 0 gives
+    none. whole_mixture: sampled mutual information uses every image of the plan as its mixture, not just those
+    evaluated: slower, but worth it if a note says that an estimate is saturated. groups: codes that count as one
+    representation each, such as [[0, 1], [2]], for the metrics of groups. channels, value_range: of the images that a
+    module takes; by default floats (n, c, h, w) in [0, 1] of its parameters' dtype on their device. The module returns
+    codes (n, c), or a pair of means and logvars; it runs in evaluation mode without gradients.
 
     The table has a row per score and representation: metric, representation, score, chance, reference, low, high,
     better (higher, lower or neither), protocol, seed, seconds, note (one line per remark, such as saturation, with
