@@ -8,6 +8,7 @@ import pytest
 import torch
 from scipy import sparse
 from scipy.stats import spearmanr
+from sklearn.linear_model import Lasso
 from sklearn.svm import LinearSVC
 
 from hackle.core import code_table
@@ -22,6 +23,7 @@ from hackle.metrics import (
     gaussian_total_correlation,
     infomec_scores,
     irs_score,
+    large_linear,
     mcc_matrix,
     mcc_score,
     mig_score,
@@ -208,6 +210,20 @@ def test_slacks_and_weights_are_as_near_to_the_minimum_as_the_gap_says(tolerance
     # Rows with slack at both tell the weights apart.
     system = scaled[(slacks > 0) & (best_slacks > 0)][:, (found != 0) | (best != 0)]
     assert np.linalg.norm(found - best) <= np.sqrt(gap) / np.linalg.svd(system, compute_uv=False)[-1]
+
+
+def test_a_lasso_of_many_more_rows_than_codes_takes_a_handful_of_steps(monkeypatch):
+    steps, step = [], large_linear._newton_step
+    monkeypatch.setattr(large_linear, "_newton_step", lambda *given: steps.append(1) or step(*given))
+    rng = np.random.default_rng(7)
+    codes = rng.gamma(2.0, size=(600, 100)) * (rng.random((600, 100)) < 0.2)
+    numbers = codes[:, :40] @ rng.normal(size=40) + rng.normal(size=600)
+    numbers = (numbers - numbers.mean()) / numbers.std()
+    table = StandardisedCodes(code_table.CodeTable(sparse.csr_array(codes)), np.ones(100, dtype=bool))
+    found = large_linear.fit_large_lasso(table, torch.from_numpy(numbers), alpha=0.002)
+    exact = Lasso(alpha=0.002, tol=1e-13, max_iter=10_000).fit(standardise(codes, codes)[0], numbers)
+    np.testing.assert_allclose(found.weights, exact.coef_, atol=1e-6)
+    assert len(steps) < 10
 
 
 def test_dense_codes_beyond_the_limit_are_read_again_for_every_product(monkeypatch, mapped):

@@ -38,10 +38,12 @@ _ITERATIONS = 15
 _WISHED, _ALLOWED, _LEAST = 0.4, 0.7, 0.02
 """How many changes a step should bring, and may, as a share of the rows in M beyond the number of weights, which is how far H
 is from singular; or as a share of the weights, with the last number in place of the first, where that is more."""
-_SETTLED = 0.02
+_SETTLED = 0.05
 """On the way, sets are good enough once this share of the weights' number, or less, changes."""
 _RESIDUAL, _ON_THE_WAY = 1e-12, 1e-3
 """How exactly the system is solved at the last penalty, and on the way, relative to λ."""
+_MARGIN = 5e-11
+"""How far beyond λ a slope must be, relative to it, for a code to join: more than rounding, less than the gap asked for."""
 _POOR = 1e-3
 """The change by one correction, relative to w, that shows that H⁻¹ is poor."""
 _MANY = 0.6
@@ -191,7 +193,7 @@ class _Path:
         problem, missing = self._problem, self._problem.targets - outputs
         slope = problem.slope(torch.where(sets.rows, missing, 0.0))
         leaving = weights * sets.signs <= 0
-        outside = slope.abs() > penalty * (1 + 1e-9)
+        outside = slope.abs() > penalty * (1 + _MARGIN)
         outside[sets.places] = False
         joining = torch.nonzero(outside)[:, 0]
         rows = problem.targets * missing > 0 if problem.hinge else sets.rows

@@ -40,34 +40,45 @@ class StandardisedCodes:
     ) -> None:
         self._table, self._varying, self._device = table, varying, device
         self.shape: tuple[int, int] = len(table), int(varying.sum())
-        self._scales: dict[tuple[int, int], Scale] = {} if like is None else like._scales
-        self._ranges = list(partition(table)) if like is None else list(like._scales)
-        self._held: list[Tensor] | None = None
+        self._ranges = list(partition(table)) if like is None else like._ranges
+        # In one tensor: small ones that outlive the blocks they belong to leave holes in memory, which then grows.
+        empty = torch.empty(len(Scale._fields), table.shape[1], dtype=torch.float64, device=device)
+        self._scales, self._is_scaled = (empty, False) if like is None else (like._scales, True)
+        self._held: Tensor | None = None
         self._by_column: Listed | None = None
         if table.is_sparse:
             self._by_column, self._zero = self._build()
-            return
-        if 8 * self.shape[0] * self.shape[1] <= DENSE:
-            self._held = list(self._blocks())
+        elif 8 * self.shape[0] * self.shape[1] <= DENSE:
+            self._held = self._joined()
         elif like is None:
             for _ in self._blocks():
                 pass
+        self._is_scaled = True
 
     def _scale(self, part: tuple[int, int], entries: Entries) -> Scale:
-        if part not in self._scales:
-            self._scales[part] = Scale.of(entries)
-        return self._scales[part]
+        own = self._scales[:, slice(*part)]
+        if not self._is_scaled:
+            own[:] = torch.stack(Scale.of(entries))
+        return Scale(*own)
 
     def _blocks(self) -> Iterator[Tensor]:
         """The standardised columns of one block after another, (width, n)."""
         if self._held is not None:
-            yield from self._held
+            yield self._held
             return
         for part in self._ranges:
             entries = Entries(self._table.block(*part), self._device)
             values, _ = self._scale(part, entries).apply(entries)
             kept = torch.from_numpy(self._varying[slice(*part)]).to(values.device)
             yield values.view(entries.width, entries.height)[kept]
+
+    def _joined(self) -> Tensor:
+        """All blocks in one tensor, (c', n)."""
+        whole, start = torch.empty(self.shape[::-1], dtype=torch.float64, device=self._device), 0
+        for block in self._blocks():
+            whole[start : start + len(block)] = block
+            start += len(block)
+        return whole
 
     def _build(self) -> tuple[Listed, Tensor]:
         """The scaled entries, and what zero becomes in each column."""
