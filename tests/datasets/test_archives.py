@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gzip
 import io
 import stat
 import tarfile
@@ -10,7 +11,7 @@ import pytest
 from published_formats import write_tar
 
 from hackle.datasets import archives
-from hackle.datasets.archives import locate, members
+from hackle.datasets.archives import locate, members, read_file
 from hackle.datasets.damage import DamagedError
 
 FILES = {"top/b.txt": b"bee", "top/a.txt": b"ay", "top/deep/c.png": b"sea"}
@@ -112,3 +113,12 @@ def test_locate_prefers_the_packed_file(tmp_path: Path) -> None:
     assert locate(tmp_path, "x.tar.gz") == tmp_path / "x"
     (tmp_path / "x.tar.gz").write_bytes(b"")
     assert locate(tmp_path, "x.tar.gz") == tmp_path / "x.tar.gz"
+
+
+def test_a_gzip_file_that_unpacks_to_too_much_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(archives, "_LARGEST_MEMBER", 1_000)
+    for size in (1_000, 1_001):
+        (tmp_path / f"{size}.gz").write_bytes(gzip.compress(bytes(size)))
+    assert read_file(tmp_path / "1000.gz") == bytes(1_000)
+    with pytest.raises(DamagedError, match="unpacks to more than"):
+        read_file(tmp_path / "1001.gz")

@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hostile_folders import SCORES, SHAPE, small
+from hostile_folders import SCORES, SHAPE, good_folder, small
 from safetensors.torch import save
 
+import hackle
 from hackle.claims import CLAIMS, Claim, View, judge
 from hackle.cli.main import main
 from hackle.core.records import record_hash
@@ -27,6 +28,7 @@ from hackle.figures.chart import Axis, Chart, Panel, Series
 from hackle.figures.files import svg
 from hackle.nets import Convolutional
 from hackle.objectives import BetaVAE
+from hackle.report import with_pictures
 from hackle.report.run_page import curves_figure
 from hackle.selection import select
 from hackle.store import Store, StoreError, read
@@ -250,3 +252,23 @@ def test_names_are_drawn_as_text(tmp_path: Path) -> None:
     figure = curves_figure(tmp_path)
     assert figure is not None
     figure.canvas.draw()
+
+
+@pytest.mark.parametrize("name", ["../../mine", "absolute", "link"])
+def test_a_report_draws_no_model_from_elsewhere(tmp_path: Path, name: str) -> None:
+    """A table says what a run is called, and so where its weights would lie."""
+    mine = good_folder(tmp_path / "mine")
+    (tmp_path / "theirs" / "runs").mkdir(parents=True)
+    (tmp_path / "theirs" / "runs" / "link").symlink_to(mine)
+    called = str(mine) if name == "absolute" else name
+    runs = pd.DataFrame({"run": [called], "dataset": ["rooms3d"]})
+    tables = Tables(pd.DataFrame(), runs)
+    drawn: Any = [with_pictures(tables, tmp_path / "theirs", trust=trust).array("samples") for trust in (False, True)]
+    assert [list(pictures._looks._places) for pictures in drawn] == [[], [called]]
+
+
+def test_links_to_folders_of_runs_elsewhere_are_left_out(tmp_path: Path) -> None:
+    good_folder(tmp_path / "mine")
+    good_folder(tmp_path / "theirs" / "run")
+    (tmp_path / "theirs" / "link").symlink_to(tmp_path / "mine")
+    assert len(hackle.results(tmp_path / "theirs")) == 1

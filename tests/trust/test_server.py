@@ -172,3 +172,25 @@ def test_long_animations_are_enlarged_less() -> None:
     for labels, frames in ((Labels(), MOST_PIXELS // 256 + 1), (Labels(title="a long title" * 16), 4096)):
         with pytest.raises(ValueError, match="too many for one file"):
             Sheet(labels, 1, 1, 16, 16, frames=frames)
+
+
+@pytest.mark.parametrize(("header", "value"), [("Origin", "http://["), ("Content-Length", "9" * 5_000)])
+def test_odd_headers_are_refused(tmp_path: Path, header: str, value: str) -> None:
+    good_folder(tmp_path / "run")
+    answer = Visitor(create_app(tmp_path))("GET", "/api/runs", headers={header: value})
+    assert 400 <= answer.status_code < 500
+
+
+def test_thousands_of_long_labels_are_drawn_short(tmp_path: Path) -> None:
+    good_folder(tmp_path / "run")
+    visitor = Visitor(create_app(tmp_path))
+    (identifier,) = visitor.identifiers()
+    question = {"format": "svg", "z": [[0, 0]] * 4, "columns": 4, "labels": {"tiles": ["W" * 200] * 4}}
+    answer = visitor("POST", f"/api/runs/{identifier}/export", json=question)
+    assert answer.text.count(f">{'W' * 23}…</text>") == 4
+    # Half of a pair is no letter.
+    odd = b'{"format": "svg", "z": [[0, 0]], "labels": {"title": "\\ud800"}}'
+    answer = visitor(
+        "POST", f"/api/runs/{identifier}/export", content=odd, headers={"Content-Type": "application/json"}
+    )
+    assert answer.status_code == 422

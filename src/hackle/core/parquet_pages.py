@@ -36,13 +36,14 @@ def unpacked_bytes(path: Path, file: Any, columns: Collection[str] | None = None
 def expanded_bytes(batch: Any) -> int:
     """The bytes of a batch of Arrow's once every row has its own copy of its values."""
     import pyarrow as pa
-    import pyarrow.compute as pc
+    from pyarrow import compute
 
+    pc: Any = compute
     total = 0
     for column in batch.columns:
         total += column.nbytes
         if pa.types.is_dictionary(column.type) and len(column.dictionary):
-            lengths: Any = pc.binary_length(column.dictionary)
+            lengths = pc.binary_length(column.dictionary)
             total += pc.sum(pc.cast(lengths.take(column.indices), pa.int64())).as_py() or 0
     return total
 
@@ -52,14 +53,14 @@ def _pages(file: IO[bytes], start: int, end: int) -> Iterator[int]:
     while start < end:
         file.seek(start)
         header = _fields(file)
-        sizes = [header.get(name) for name in (_UNPACKED, _PACKED)]
-        if not all(isinstance(size, int) and size >= 0 for size in sizes):
+        unpacked, packed = header.get(_UNPACKED), header.get(_PACKED)
+        if not isinstance(unpacked, int) or not isinstance(packed, int) or min(unpacked, packed) < 0:
             raise ValueError("a page has no size")
         for name, encoding in _PAGES.items():
             if isinstance(told := header.get(name), dict) and told.get(encoding) == _PREFIXED:
                 raise ValueError("a page holds texts as parts of each other, which hackle does not write")
-        yield sizes[0]
-        start = file.tell() + sizes[1]
+        yield unpacked
+        start = file.tell() + packed
 
 
 def _fields(file: IO[bytes], depth: int = 0) -> dict[int, Any]:

@@ -33,8 +33,7 @@ def file_inside(folder: Path, name: str, *, follow: bool = False) -> Path | None
         raise UntrustedError(f"{path} cannot be read: {error.strerror}") from error
     if not stat.S_ISREG(mode):
         return None
-    home = os.path.realpath(folder)
-    if not follow and not Path(os.path.realpath(path)).is_relative_to(home):
+    if not follow and not is_inside(folder, path):
         raise UntrustedError(
             f"{path} is a link that leaves its folder; it is followed only where the folder is trusted: --trust on the command "
             "line, trust=True in Python. Or put a copy of the file in its place"
@@ -42,12 +41,17 @@ def file_inside(folder: Path, name: str, *, follow: bool = False) -> Path | None
     return path
 
 
+def is_inside(folder: Path, path: Path) -> bool:
+    """Whether a path, which a link or a name such as ../elsewhere may be part of, leads to a place in a folder."""
+    return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
+
+
 def place_inside(folder: Path, name: str) -> Path:
     """Where to write the file or folder of this name in a folder. A link there, or inside it, that leads out of the
     folder is refused: something else would be overwritten through it."""
-    path, home = folder / name, os.path.realpath(folder)
+    path = folder / name
     for place in (path, *(path.iterdir() if path.is_dir() else ())):
-        if not Path(os.path.realpath(place)).is_relative_to(home):
+        if not is_inside(folder, place):
             raise UntrustedError(
                 f"{place} is a link that leaves {folder}; nothing is written through it: delete the link"
             )

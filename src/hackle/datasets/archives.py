@@ -39,7 +39,13 @@ def locate(folder: Path, name: str) -> Path | None:
 def read_file(path: Path) -> bytes:
     """The bytes of a file, unpacked if it is gzipped."""
     with reading(path, "a gzip file" if path.suffix == ".gz" else "a file"):
-        return gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+        if path.suffix != ".gz":
+            return path.read_bytes()
+        with gzip.open(path) as file:
+            data = file.read(_LARGEST_MEMBER + 1)
+    if len(data) > _LARGEST_MEMBER:
+        raise DamagedError(f"{path} is not as published: it unpacks to more than {_LARGEST_MEMBER:,} bytes")
+    return data
 
 
 def members(path: Path, wanted: str) -> Iterator[tuple[str, Read]]:

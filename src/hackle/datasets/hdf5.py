@@ -103,7 +103,7 @@ def _texts(path: Path, item: h5py.Dataset) -> NDArray[np.str_]:
         return np.asarray(item.asstr()[()]).astype(str)
     width = max(item.dtype.itemsize, path.stat().st_size if item.dtype.kind == "O" else 0) * math.prod(item.shape[1:])
     step, taken = max(1, min(65_536, _AT_ONCE // width)), 0
-    check_room(where, _TEXT * item.size)
+    check_room(where, _TEXT * math.prod(item.shape))
     parts = []
     for start in range(0, len(item), step):
         parts.append(np.asarray(item.asstr()[start : start + step]))

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from hackle.core.design import DESIGN, design_of
 from hackle.core.errors import HackleError
 from hackle.core.records import to_json
+from hackle.core.untrusted import is_inside
 from hackle.shipped import TRAINED, place_of_results
 from hackle.store import FILE, Store, StoreError, parquet, read
 from hackle.store.entries import read_entry
@@ -74,18 +75,13 @@ def _in_words(name: str) -> str:
     return os.fsencode(name).decode("utf-8", "backslashreplace")
 
 
-def _is_under(root: Path, path: Path) -> bool:
-    """Whether a path leads to a place in the root and not through a link to one outside."""
-    return Path(os.path.realpath(path)).is_relative_to(root)
-
-
 def _folders(root: Path) -> Iterator[tuple[Path, str]]:
     """Every run folder under the root that does not lead out of it, with the reason if it cannot be read."""
     seen: set[str] = set()
 
     def below(top: Path, depth: int) -> Iterator[tuple[Path, str]]:
         real = os.path.realpath(top)
-        if real in seen or not _is_under(root, top):
+        if real in seen or not is_inside(root, top):
             return
         seen.add(real)
         try:
@@ -167,7 +163,7 @@ def _contents_of_study(root: Path) -> Contents:
     tables: Any = read(root)
     names = [str(name) for name in tables.runs["run"]]
     kept = {name: root / RUNS / name for name in names}
-    kept = {name: path for name, path in kept.items() if (path / WEIGHTS).is_file() and _is_under(root, path)}
+    kept = {name: path for name, path in kept.items() if (path / WEIGHTS).is_file() and is_inside(root, path)}
     runs = tables.runs.rename(columns={"run": "id"}).assign(name=names)[list(COLUMNS)]
     status = [
         "failed" if status == "failed" else "done" if name in kept else "scores only"

@@ -18,6 +18,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 MOST_BODY = 8 * 2**20
 """The largest request body in bytes."""
+_DIGITS = 20
+"""The most digits of the length that a request announces."""
 COOKIE = "hackle_token"
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; "
@@ -45,6 +47,14 @@ def host_of(header: str) -> str:
     """The name or address in a Host header, without its port; "" if it is invalid."""
     try:
         return (urlsplit(f"//{header}").hostname or "").rstrip(".").lower()
+    except ValueError:
+        return ""
+
+
+def _place(origin: str) -> str:
+    """The host and port of an Origin header; "" if it is invalid."""
+    try:
+        return urlsplit(origin).netloc.lower()
     except ValueError:
         return ""
 
@@ -103,10 +113,10 @@ class Guard:
         asks = scope["method"] not in ("GET", "HEAD") or scope["path"].startswith("/api/")
         if asks and headers.get("sec-fetch-site") in ("cross-site", "same-site"):
             return _refuse(403, "requests from other sites are refused")
-        if origin is not None and urlsplit(origin).netloc.lower() != host.lower():
+        if origin is not None and _place(origin) != host.lower():
             return _refuse(403, "requests from other sites are refused")
         length = headers.get("content-length", "0")
-        if not length.isdecimal():
+        if not length.isdecimal() or len(length) > _DIGITS:
             return _refuse(400, "the length of the request is not a number")
         if int(length) > MOST_BODY:
             return _refuse(413, f"the request is larger than {MOST_BODY // 2**20} MiB")

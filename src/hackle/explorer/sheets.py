@@ -32,6 +32,10 @@ MOST_PIXELS = 16_000_000
 """The most pixels of the tiles of all frames together: long animations are enlarged less. Labels may double it."""
 
 
+_MOST_LETTERS = 24
+"""The most letters of a tile's value, which has a tile's width: to draw thousands of long ones takes a quarter of a minute."""
+
+
 @dataclass(frozen=True)
 class Labels:
     """What a sheet says: a title, names of rows, heads of columns, values of tiles in reading order, of one frame or of
@@ -124,7 +128,8 @@ class Sheet:
         ]
         for at, text in enumerate(values):
             row, column = divmod(at, self.columns)
-            found.append(_Word(self._middle(column), self._top + row * self._row + tall + LINE / 2, "middle", text))
+            short = text if len(text) <= _MOST_LETTERS else f"{text[: _MOST_LETTERS - 1]}…"
+            found.append(_Word(self._middle(column), self._top + row * self._row + tall + LINE / 2, "middle", short))
         if labels.across:
             middle = self._left + (self.columns * self._column - GAP) / 2
             found.append(_Word(middle, self.size[1] - EDGE / 2 - LINE / 2, "middle", labels.across))

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from hackle.core.errors import HackleError
 from hackle.core.types import Dataset
+from hackle.core.untrusted import is_inside
 from hackle.datasets import load, needs_trust
 from hackle.pictures import (
     Look,
@@ -60,7 +61,13 @@ class KeptLooks(Mapping[str, Look]):
         # Several pictures of a run are requested one after the other.
         self._last: tuple[str, Look | None] = ("", None)
         shipped = {card["run"]: TRAINED / name for name, card in cards().items()}
-        places = {run: folder / run if _has_weights(folder / run) else shipped.get(run) for run in runs}
+        # A run is called what its table says, perhaps by the path of another folder.
+        own = {
+            run: folder / run
+            for run in runs
+            if _has_weights(folder / run) and (trust or is_inside(folder, folder / run))
+        }
+        places = {run: own.get(run) or shipped.get(run) for run in runs}
         self._places = {run: place for run, place in places.items() if place is not None}
         self._runs = {run: runs[run] for run in self._places}
 

@@ -12,7 +12,7 @@ import pandas as pd
 from hackle.core.errors import HackleError
 from hackle.core.field_checks import expected_value
 from hackle.core.records import record_hash
-from hackle.core.untrusted import file_inside, is_text, read_json
+from hackle.core.untrusted import file_inside, is_inside, is_text, read_json
 from hackle.store.results import Store, read
 from hackle.store.schema import FILE, StoreError, connect, create_tables
 from hackle.store.tables import Outcome, with_record_fields
@@ -34,8 +34,8 @@ def results(folder: str | Path) -> pd.DataFrame:
 
 
 def _scored(folder: Path) -> list[Path]:
-    """The folder itself and its subfolders, where they hold a run and its scores."""
-    inside = sorted(path for path in folder.iterdir() if path.is_dir())
+    """The folder itself and its subfolders, where they hold a run and its scores; not links to folders elsewhere."""
+    inside = sorted(path for path in folder.iterdir() if path.is_dir() and is_inside(folder, path))
     return [path for path in (folder, *inside) if (path / RECORD).is_file() and (path / SCORES).is_file()]
 
 
