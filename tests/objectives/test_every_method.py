@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from hackle.core.randomness import Stream
 from hackle.core.reading import from_json
 from hackle.core.records import record_hash, to_json
 from hackle.core.regimes import Labels, Pairs
-from hackle.core.types import Adam, Run
+from hackle.core.types import Adam, Phase, Run
 from hackle.datasets.dsprites_variants import colour, noise, scream
 from hackle.nets import MLP, Adversarial, Convolutional
 from hackle.objectives import (
@@ -53,7 +53,10 @@ from hackle.objectives import (
     Supervised,
     Tripod,
 )
+from hackle.scoring.models import score
+from hackle.train import fit
 from hackle.train.fleet import Fleet, build_networks
+from train.test_fleet import small_run
 
 DISCRIMINATOR: dict[str, Any] = {"discriminator_layers": 2, "discriminator_width": 16}
 CODES: dict[str, Any] = {"categories": (3,), "noise": 2}
@@ -327,3 +330,25 @@ def test_cuda_follows_the_cpu(name: str, squares: Any, monkeypatch: pytest.Monke
 def test_cuda_follows_the_cpu_in_variants(method: Any, squares: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     runs = [replace(run_of(method.name, seed), method=method) for seed in range(2)]
     cuda_follows_the_cpu(runs, squares, monkeypatch)
+
+
+@dataclass(frozen=True)
+class Bare:
+    """A method that has the members of one and does not inherit from `Method`."""
+
+    def networks(self, run: Any, shape: tuple[int, int, int]) -> dict[str, nn.Module]:
+        return VAE().networks(run, shape)
+
+    def phases(self, run: Any) -> tuple[Phase, ...]:
+        return VAE().phases(run)
+
+    def encode(self, nets: Any, run: Any, images: Any) -> Any:
+        return VAE().encode(nets, run, images)
+
+    def decode(self, nets: Any, run: Any, z: Any) -> Any:
+        return VAE().decode(nets, run, z)
+
+
+def test_a_class_with_the_members_of_a_method_is_trained_and_scored(squares: Any) -> None:
+    model = fit(small_run(Bare(), steps=1), dataset=squares, progress=False)
+    assert list(score(model, squares, "mig", "quick", representations="mean")["metric"]) == ["mig"]

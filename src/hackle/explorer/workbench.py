@@ -248,8 +248,8 @@ class Workbench:
         bench = self._with_data(model, step)
         if bench.dataset is not None:
             # What is done after training, so that each image is processed independently.
-            size = len(bench.dataset.factors)
-            model.run.method.calibrate(model.networks, model.run, bench.dataset.images_on("cpu"), size)
+            method, images = model.run.method, bench.dataset.images_on("cpu")
+            about(method).calibrate(method, model.networks, model.run, images, len(bench.dataset.factors))
         return bench
 
     def _with_data(self, model: Model, step: int | None = None) -> Bench:

@@ -283,8 +283,8 @@ class EncodedPlan:
 
 def subject_of_run(run: Run, grid: FactorGrid | None, protocol: Protocol) -> Subject:
     """What is known about a run's model before it is loaded, from which metrics say whether they fit."""
-    classes = run.method.discrete(run)
     method = about(run.method)
+    classes = method.discrete(run.method, run)
     dependent = not method.independent_given_images
     known = {"left_out": bool(run.drawing.left_out), "autoregressive": dependent, "discrete": any(classes)}
     return Subject(grid, protocol, len(classes), not dependent, method.has_likelihood and not dependent, **known)

@@ -21,6 +21,7 @@ from scipy.special import stdtrit
 from hackle.core.code_table import SizeError
 from hackle.core.factors import FactorGrid, scored_factors
 from hackle.core.left_out import training_rows
+from hackle.core.method import about
 from hackle.core.notes import warning_code, with_code
 from hackle.core.types import Dataset
 from hackle.information import PosteriorError
@@ -206,7 +207,8 @@ class Scorer:
         """What metrics see of a model, given its codes of at least the plan's images."""
         if not isinstance(model, Model):
             return self.of_codes(posterior, dataset=dataset)
-        discrete, correlation = model.run.method.discrete(model.run), float(model.run.correlation)
+        method, correlation = model.run.method, float(model.run.correlation)
+        discrete = about(method).discrete(method, model.run)
         return self.of_codes(posterior, discrete=discrete, correlation=correlation, model=model, dataset=dataset)
 
     def of_codes(self, posterior: Codebook, **known: Any) -> EncodedPlan:

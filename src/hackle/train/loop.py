@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from hackle.core.errors import HackleError
+from hackle.core.method import about
 from hackle.core.parts import Parts
 from hackle.core.records import record_hash
 from hackle.core.types import Dataset, Images, Run
@@ -304,7 +305,7 @@ class _FleetTraining:
         """A copy of one run's current model."""
         fleet, run = self.fleet, self.fleet.runs[row]
         model = Model(run, fleet.shape, fleet.weights(row)).to(fleet.device)
-        run.method.calibrate(model.networks, run, fleet.images_of(row), fleet.data_size)
+        about(run.method).calibrate(run.method, model.networks, run, fleet.images_of(row), fleet.data_size)
         return model
 
     def _append(self) -> None:
