@@ -68,11 +68,14 @@ def score(
     metric refuses these codes or fails, its score is NaN and its note says why.
     """
     encoder = _found_model(model, trust, channels, value_range)
-    if dataset is None and not isinstance(encoder, Model):
+    if dataset is not None:
+        dataset = found(dataset)
+    elif isinstance(encoder, Model):
+        dataset = load_of_run(encoder.run.dataset)
+    else:
         raise ScoreError(
             "no data set is given, and only a hackle.Model knows what it was trained on; name the data set"
         )
-    dataset = load_of_run(encoder.run.dataset) if dataset is None else found(dataset)
     settings = adjusted(find_protocol(protocol), factor_bins, groups)
     if isinstance(encoder, Model):
         warn_of_other(dataset, encoder.run.dataset)
