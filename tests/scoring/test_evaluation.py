@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -461,3 +461,20 @@ def test_the_split_of_the_kl_is_cheap_at_points_of_a_training() -> None:
     assert plan.pairs is not None
     assert (len(plan.train), plan.groups.index.size, plan.pairs.index.size) == (10_000, 0, 0)
     assert {"kl_split", "true_tc"} <= set(settings.metrics)
+
+
+class Grain:
+    """Images of noise alone."""
+
+    def images_on(self, _: str) -> Any:
+        return lambda index, stream: (255 * stream.uniform("grain", (*index.shape[1:], 4, 4, 1))).byte()
+
+
+def test_no_two_of_all_images_share_their_noise(squares: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    scorer, encoder = prepare_scorer(squares.factors, (), TINY), Oracle(squares)
+    evaluation = scorer.evaluation(encoder, squares, encode_images(encoder, squares, scorer.images))
+    evaluation = replace(evaluation, model=cast(Any, "any"), dataset=cast(Any, Grain()))
+    whole = np.concatenate([images for _, images in evaluation.every_image()])
+    assert len(np.unique(whole, axis=0)) == squares.factors.size > 2 * 1024
+    monkeypatch.setattr("hackle.scoring.evaluation._PART", 7)
+    np.testing.assert_array_equal(next(evaluation.every_image())[1], whole[:7])

@@ -20,7 +20,7 @@ from hackle.core.code_table import CodeTable
 from hackle.core.errors import HackleError
 from hackle.core.gaussian import reparameterise
 from hackle.core.randomness import Stream, check_seed
-from hackle.core.types import Dataset
+from hackle.core.types import Dataset, Images
 from hackle.scoring.plan import distinct
 from hackle.train.errors import is_out_of_memory
 from hackle.train.model import Model, images_at_once
@@ -230,6 +230,12 @@ def _join(parts: list[NDArray[np.float32]], name: str, index: NDArray[np.int64])
     return joined
 
 
+def drawn(images: Images, index: Tensor, seed: int) -> Tensor:
+    """The images (n, h, w, c) at flat indices (n,). In stochastic data sets an image's noise depends only on the seed and the
+    image, not on the others."""
+    return images(index[:, None], _stream_of_images(index, seed, "encode"))[:, 0]
+
+
 def _answer(encoder: Model | ModuleEncoder | Encoder, batch: Tensor) -> Any:
     if isinstance(encoder, Model):
         return encoder.encode(batch)
@@ -245,10 +251,7 @@ def encode_images(
     chunk: int | None = None,
     progress: bool = False,
 ) -> Codebook:
-    """Encode the images at flat indices, each once even if repeated, `chunk` of them at a time.
-
-    In stochastic data sets an image's noise depends only on the seed and the image, not on the chunks.
-    """
+    """Encode the images at flat indices, each once even if repeated, `chunk` of them at a time."""
     index = distinct(np.asarray(index, dtype=np.int64))
     if not len(index):
         raise EncodingError("there are no images to encode: the index is empty")
@@ -263,8 +266,7 @@ def encode_images(
     with _evaluating(encoder), Progress(*columns, TimeRemainingColumn(), console=console) as bar:
         task = bar.add_task("encoding", total=len(index))
         for part in torch.from_numpy(index).to(device).split(chunk):
-            batch = images(part[:, None], _stream_of_images(part, seed, "encode"))[:, 0]
-            codes, spread = _split(_answer(encoder, batch), len(part))
+            codes, spread = _split(_answer(encoder, drawn(images, part, seed)), len(part))
             means.append(codes)
             if spread is not None:
                 logvars.append(spread)

@@ -33,7 +33,7 @@ from hackle.metrics.metric import Codes, Labels, Part, Posterior, Values
 from hackle.metrics.mig import BinnedInformation, binned_information
 from hackle.metrics.misjed import misjed
 from hackle.metrics.needs import Subject, numeric_factors
-from hackle.scoring.encode import Codebook
+from hackle.scoring.encode import Codebook, drawn
 from hackle.scoring.plan import Groups, Plan, half_of, rows_of, values_of
 from hackle.scoring.protocol import Protocol
 from hackle.train.model import Model
@@ -198,9 +198,9 @@ class EncodedPlan:
     def every_image(self) -> Iterator[tuple[Model, NDArray[np.uint8]]]:
         assert self.model is not None
         assert self.dataset is not None
-        for start in range(0, self.grid.size, _PART):
-            rows = self.grid.rows(np.arange(start, min(start + _PART, self.grid.size)))
-            yield self.model, self.dataset.render(rows, seed=self.seed)
+        images = self.dataset.images_on("cpu")
+        for part in torch.arange(self.grid.size).split(_PART):
+            yield self.model, drawn(images, part, self.seed).numpy()
 
     def exposed(self, part: Literal["train", "seen", "left_out"]) -> tuple[Codes, Values]:
         index = getattr(self.plan.exposure, part)
