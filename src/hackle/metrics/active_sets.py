@@ -38,8 +38,8 @@ _ITERATIONS = 15
 _WISHED, _ALLOWED, _LEAST = 0.4, 0.7, 0.02
 """How many changes a step should bring, and may, as a share of the rows in M beyond the number of weights, which is how far H
 is from singular; or as a share of the weights, with the last number in place of the first, where that is more."""
-_SETTLED = 0.05
-"""On the way, sets are good enough once this share of the weights' number, or less, changes."""
+_SETTLED = 0.05, 0.5
+"""On the way, sets are good enough once fewer change than these shares of the weights and of the rows in M beyond them."""
 _RESIDUAL, _ON_THE_WAY = 1e-12, 1e-3
 """How exactly the system is solved at the last penalty, and on the way, relative to λ."""
 _MARGIN = 5e-11
@@ -153,7 +153,7 @@ class _Path:
             if changed is None:
                 return None
             sets = changed
-            if not last and count <= _SETTLED * size:
+            if not last and count <= min(_SETTLED[0] * size, _SETTLED[1] * room):
                 solved = self._solve(sets, penalty, _ON_THE_WAY)
                 return solved and _Step(*solved[:2], share)
         return None
@@ -173,7 +173,7 @@ class _Path:
                 change = sets.inverse @ left
                 weights = weights + change
                 outputs = weights @ codes
-            if float(change.norm()) <= _POOR * float(weights.norm()):
+            if (fresh or exactness > _RESIDUAL) and float(change.norm()) <= _POOR * float(weights.norm()):
                 return sets, weights, outputs
             if fresh or (inverse := self._inverse(sets)) is None:
                 return None
