@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import re
 import socket
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -28,35 +28,69 @@ from hackle.explorer.server import settings_of
 from hackle.explorer.sheets import MOST_PIXELS, Labels, Sheet
 
 
+class Clock(asyncio.SelectorEventLoop):
+    """An event loop whose time stands still but for jumps, so that no test waits and none depends on how busy the machine
+    is."""
+
+    now = 0.0
+    server: uvicorn.Server
+
+    def time(self) -> float:
+        return self.now
+
+    def jump(self, seconds: float) -> None:
+        """Let time go by, after everything that was sent has been seen; what it brings about has then happened."""
+
+        async def after_all() -> None:
+            for skipped in (0.0, seconds):
+                self.now += skipped
+                for _ in range(20):
+                    await asyncio.sleep(0)
+
+        asyncio.run_coroutine_threadsafe(after_all(), self).result(60)
+
+    def asked(self, connection: socket.socket, question: bytes, end: bytes) -> bytes:
+        """The answer up to some bytes of it; the server has then done with it, too."""
+        connection.sendall(question)
+        answer = b""
+        while end not in answer:
+            part = connection.recv(65_536)
+            assert part, answer
+            answer += part
+        while self.server.server_state.tasks:
+            self.jump(0.0)
+        return answer
+
+
 @pytest.fixture
-def port(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
-    """The port of the explorer as `hackle explore` serves it, but with half a second of patience, and three in all."""
+def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[int, Clock]]:
+    """The port of the explorer as `hackle explore` serves it, but with half a second of patience, and three in all; and its
+    clock."""
     good_folder(tmp_path / "run")
     monkeypatch.setattr(patience, "SECONDS", 0.5)
     monkeypatch.setattr(patience, "MOST_SECONDS", 3.0)
-    listening = socket.create_server(("127.0.0.1", 0))
-    server = uvicorn.Server(settings_of(create_app(tmp_path)))
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+    listening, clock = socket.create_server(("127.0.0.1", 0)), Clock()
+    clock.server = server = uvicorn.Server(settings_of(create_app(tmp_path)))
+    thread = threading.Thread(target=clock.run_until_complete, args=(server.serve(sockets=[listening]),), daemon=True)
     thread.start()
-    yield listening.getsockname()[1]
+    yield listening.getsockname()[1], clock
     server.should_exit = True
-    thread.join(10)
+    while thread.is_alive():
+        clock.call_soon_threadsafe(setattr, clock, "now", clock.now + 1)
+        thread.join(0.01)
+    clock.close()
     listening.close()
+
+
+def connected(port: int) -> socket.socket:
+    """A connection that sends what it is given at once."""
+    found = socket.create_connection(("127.0.0.1", port), timeout=10)
+    found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return found
 
 
 HEAD = b"POST /api/runs/x/upload HTTP/1.1\r\nHost: 127.0.0.1\r\n"
 WHOLE = b"GET /api/runs HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
-
-
-def asked(connection: socket.socket, question: bytes, end: bytes) -> bytes:
-    """The answer up to some bytes of it."""
-    connection.sendall(question)
-    answer = b""
-    while end not in answer:
-        part = connection.recv(65_536)
-        assert part, answer
-        answer += part
-    return answer
 
 
 @pytest.mark.parametrize(
@@ -65,47 +99,52 @@ def asked(connection: socket.socket, question: bytes, end: bytes) -> bytes:
     ids=["half a line", "half a head", "half a body"],
 )
 @pytest.mark.parametrize("before", [b"", WHOLE], ids=["first", "second"])
-def test_half_sent_requests_are_closed(port: int, before: bytes, sent: bytes) -> None:
-    with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
+def test_half_sent_requests_are_closed(served: tuple[int, Clock], before: bytes, sent: bytes) -> None:
+    port, clock = served
+    with connected(port) as connection:
         if before:
-            asked(connection, before, b"]}")
+            clock.asked(connection, before, b"]}")
         connection.sendall(sent)
-        start = time.monotonic()
+        clock.jump(0.6)
         while connection.recv(65_536):
             pass
-    assert time.monotonic() - start < 5
 
 
-def test_requests_that_come_slowly_and_wholly_are_answered(port: int) -> None:
-    with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
+def test_requests_that_come_slowly_and_wholly_are_answered(served: tuple[int, Clock]) -> None:
+    port, clock = served
+    with connected(port) as connection:
         connection.sendall(HEAD + b"Content-Length: 8\r\n\r\n")
         for _ in range(8):
-            time.sleep(0.15)
+            clock.jump(0.3)
             connection.sendall(b"a")
-        assert asked(connection, b"", b"served here").startswith(b"HTTP/1.1 404")
+        assert clock.asked(connection, b"", b"served here").startswith(b"HTTP/1.1 404")
         # An open connection may rest between two requests.
-        time.sleep(1.0)
-        assert asked(connection, WHOLE, b"]}").startswith(b"HTTP/1.1 200")
+        clock.jump(5.0)
+        assert clock.asked(connection, WHOLE, b"]}").startswith(b"HTTP/1.1 200")
 
 
-def test_requests_that_trickle_in_for_ever_are_closed(port: int) -> None:
-    with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
-        asked(connection, WHOLE, b"]}")
+def test_requests_that_trickle_in_for_ever_are_closed(served: tuple[int, Clock]) -> None:
+    port, clock = served
+    with connected(port) as connection:
+        clock.asked(connection, WHOLE, b"]}")
         connection.sendall(HEAD + b"Content-Length: 1000\r\n\r\n")
-        start = time.monotonic()
+        start = clock.now
         with suppress(OSError):
-            while time.monotonic() - start < 20:
+            while clock.now - start < 20:
                 connection.sendall(b"a")
-                time.sleep(0.1)
-    assert 2 < time.monotonic() - start < 10
+                clock.jump(0.1)
+    assert 2 < clock.now - start < 10
 
 
-def test_aborted_uploads_print_nothing(port: int, capfd: pytest.CaptureFixture[str], caplog: Any) -> None:
+def test_aborted_uploads_print_nothing(
+    served: tuple[int, Clock], capfd: pytest.CaptureFixture[str], caplog: Any
+) -> None:
+    port, clock = served
     for _ in range(3):
-        with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
+        with connected(port) as connection:
             connection.sendall(HEAD + b"Content-Length: 1000\r\n\r\nabc")
-            time.sleep(0.1)
-    time.sleep(0.5)
+            clock.jump(0.1)
+    clock.jump(0.6)
     assert capfd.readouterr() == ("", "")
     assert [record for record in caplog.records if record.name.startswith("uvicorn")] == []
 
