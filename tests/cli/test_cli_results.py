@@ -104,7 +104,9 @@ def test_reasons_tell_the_claim_and_what_to_run(tmp_path: Path, capsys: pytest.C
     assert lines[at + 3] == "    the interval lies in the region, p < 0.001 after correction over 1 claim: holds"
     at = lines.index(" mig-factor-vae-10-dsprites  undecided  Figure 1 · 0 of 1 strata · 0 runs")
     assert "no runs of factor-vae on dsprites, latents 10, strength 35.0, correlation 0.0;" in lines[at + 2]
-    assert "runs in the whole design: hackle study run yang2020 --out DIR --seeds 10 --datasets dsprites" in lines[at + 2]
+    assert (
+        "runs in the whole design: hackle study run yang2020 --out DIR --seeds 10 --datasets dsprites" in lines[at + 2]
+    )
 
 
 def test_a_paper_without_claims_and_a_folder_without_results(
