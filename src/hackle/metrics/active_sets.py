@@ -95,6 +95,9 @@ def follow_active_sets(problem: Problem, last: float, report: Report) -> tuple[T
         found = path.settle(sets, ahead, ahead == last)
         if found is None:
             ratio = math.sqrt(min(ratio, penalty / ahead)) if ratio < math.inf else _WIDEST
+            # From sets that are exact, the next step may succeed.
+            found = path.settle(sets, penalty, True) if len(sets.places) else None
+            sets, weights = (sets, weights) if found is None else found[:2]
             continue
         sets, weights, changes = found
         penalty, ratio = ahead, min(ratio ** min(max(1 / max(changes, 0.1), 0.5), 2.0), _WIDEST)
