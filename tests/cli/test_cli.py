@@ -352,9 +352,9 @@ def test_a_terminal_without_unicode_gets_question_marks(tmp_path: Path) -> None:
     started = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     for done in (
         started,
-        forked.hackle("train", "vae", "--help", **environment),
-        forked.hackle("data", "list", **environment),
-        forked.hackle("train", "vae", "--seed", "-1", **environment),
+        forked.hackle("train", "vae", "--help", PYTHONIOENCODING="ascii", LC_ALL="C"),
+        forked.hackle("data", "list", PYTHONIOENCODING="ascii", LC_ALL="C"),
+        forked.hackle("train", "vae", "--seed", "-1", PYTHONIOENCODING="ascii", LC_ALL="C"),
     ):
         assert "codec" not in done.stderr
         assert "?" in done.stdout + done.stderr
