@@ -55,6 +55,17 @@ def test_the_page_of_a_run(squares: Any, tmp_path: Path) -> None:
     assert "<h2>Commands</h2>" not in bare
 
 
+def test_scores_are_in_sight_on_a_phone(squares: Any, tmp_path: Path, browser: Any) -> None:
+    shown = scores(metric="dci_es_explicitness_above_zero", representation="sampled")
+    page = write_run_page(Model(small_run(VAE()), squares.shape), squares, shown, tmp_path / "page.html")
+    tab = browser.new_page(viewport={"width": 390, "height": 800})
+    tab.goto(page.as_uri())
+    score, bar = tab.locator("td.number").first.bounding_box(), tab.locator(".meter").first.bounding_box()
+    assert score["x"] + score["width"] < bar["x"] + bar["width"] < 390
+    assert tab.locator("td").first.inner_text() == "dci_es_explicitness_above_zero"
+    tab.close()
+
+
 def test_a_model_that_comes_with_hackle_is_shown_beside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HACKLE_DATA", str(tmp_path))
     dataset = hackle.load("dsprites")
