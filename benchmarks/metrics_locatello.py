@@ -38,7 +38,7 @@ from hackle.metrics import (
     modularity_score,
     sap_score,
 )
-from hackle.metrics.trees import fit_boosted_trees
+from hackle.metrics.predictors.trees import fit_boosted_trees
 
 NAMES = ("shape", "scale", "orientation", "x", "y")
 SIZES = (3, 6, 40, 32, 32)

@@ -14,7 +14,7 @@ from hackle.metrics import agreement
 from hackle.store.tables import Tables
 
 NONE = "No reason known."
-STUDY = "locatello2019"
+STUDY, DATA = "locatello2019", "dsprites"
 Reason = tuple[bool, tuple[str, ...], str]
 """Whether the table bears it out, the claims and figures that it explains, and the sentence."""
 _SIX = ("beta_vae", "factor_vae", "mig", "dci_disentanglement", "modularity", "sap")
@@ -81,10 +81,10 @@ def _of_position(sweep: Sweep) -> list[Reason]:
 
 
 class Sweep:
-    """The runs of Locatello et al.'s study: means of a setting, and agreement of scores over models."""
+    """The runs of Locatello et al.'s study on dSprites: means of a setting, and agreement of scores over models."""
 
     def __init__(self, tables: Tables) -> None:
-        runs: Any = tables.runs[tables.runs["study"] == STUDY]
+        runs: Any = tables.runs[tables.runs["study"].eq(STUDY) & tables.runs["dataset"].eq(DATA)]
         # β-TCVAE with β = 1 is the β-VAE with β = 1, which counts once.
         self.runs: Any = runs[~(runs["method"].eq("beta-tcvae") & runs["strength"].eq(1.0))].set_index("run")
         scores: Any = tables.scores
@@ -113,7 +113,7 @@ class Sweep:
 
     def share(self, method: str, strength: float, factor: str) -> list[float]:
         """The information of the two codes that know most of a factor of dSprites, as parts of its entropy, mean over runs."""
-        names, sizes = zip(*FACTORS["dsprites"], strict=True)
+        names, sizes = zip(*FACTORS[DATA], strict=True)
         column = names.index(factor)
         known = self._tables.array("mutual_information")
         sorted_ones = [np.sort(np.asarray(known[run], float)[:, column])[::-1] for run in self.of(method, strength)]

@@ -231,7 +231,7 @@ def _ours(one: Judgement) -> str:
 
 def _cited(one: Judgement) -> str:
     """The claim's id and place; and of how much of what it is about there are runs, where that is not all."""
-    have, all_of_it = len(one.evidence.strata), len(one.claim.strata)
+    have, all_of_it = one.evidence.parts, one.claim.parts
     part = f", with runs of {have} of {all_of_it} strata" if have < all_of_it else ""
     return f"(`{one.claim.id}`, {one.claim.where}{part})"
 

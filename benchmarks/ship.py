@@ -7,8 +7,8 @@
 A model must be a run of the table, and is refused unless it has the highest MIG among the runs that differ only in their seed;
 then it takes the place of the method's model on that data set. The limits are 25 MB for all results, 1 MB for a model and
 20 MB for all models. With the results, benchmarks/results/hackle-2026 is written anew: `verdicts.txt`, what `hackle claims`
-prints, and `scores.md`, the means of every setting; so are docs/replication.md, docs/which-metric.md and the README's
-counts. Tests compare all of them with the table.
+prints, and `scores.md`, the means of every setting; so are docs/replication.md, docs/which-metric.md, the README's counts and
+what tutorials print of the table. Tests compare all of them with the table.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from typing import Any
 import pandas as pd
 from website.heat_map import heat_map
 
+from benchmarks.outputs import write_outputs
 from benchmarks.replication import replication_page
 from benchmarks.which_metric import PICTURE, agreement_matrix, chance_levels, metrics_of_the_page, which_metric_page
 from hackle.claims import Judgement, judge
@@ -49,6 +50,8 @@ KEPT = Path(__file__).parent / "results" / NAME
 DOCS = Path(__file__).parents[1] / "docs"
 MOST_RESULTS, MOST_MODEL, MOST_MODELS = 25_000_000, 1_000_000, 20_000_000
 METRIC, PROTOCOL = "mig", "locatello2019"
+TUTORIALS = ("verdict", "weak-supervision")
+"""Those that print what the table says."""
 
 
 def ship_results(folders: list[Path]) -> None:
@@ -66,6 +69,8 @@ def ship_results(folders: list[Path]) -> None:
     (DOCS / "which-metric.md").write_text(which_metric_page(tables, chance_kept()), encoding="utf-8")
     (DOCS / PICTURE).write_text(heat_map(agreement_matrix(tables), "rank correlations of metrics"), encoding="utf-8")
     README.write_text(counted(README.read_text(encoding="utf-8"), tables, verdicts), encoding="utf-8")
+    for name in TUTORIALS:
+        write_outputs(DOCS / "tutorials" / f"{name}.md")
 
 
 def chance_kept() -> dict[str, float]:

@@ -1,7 +1,7 @@
 """The page docs/which-metric.md: what each metric sees, its chance level, reference, cost and agreement with others.
 
-All numbers are of the table hackle-2026 but the chance levels, which `python -m benchmarks.ship chance` computes: the scores
-of ten codes of dSprites that are independent noise, under the same protocol.
+All numbers are of dSprites in the table hackle-2026 but the chance levels, which `python -m benchmarks.ship chance` computes:
+the scores of ten codes of dSprites that are independent noise, under the same protocol.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from benchmarks.reasons import Sweep
+from benchmarks.reasons import DATA, Sweep
 from hackle.datasets import load
 from hackle.figures import words
 from hackle.metrics.metric import Metric, row_of
@@ -22,7 +22,7 @@ from hackle.scoring.registry import choose_metrics
 from hackle.scoring.scorer import prepare_scorer
 from hackle.store.tables import Tables
 
-DATA, PROTOCOL, LATENTS, SPREAD = "dsprites", "locatello2019", 10, 0.1
+PROTOCOL, LATENTS, SPREAD = "locatello2019", 10, 0.1
 BESIDE = ("mig", "dci_disentanglement", "factor_vae")
 """The scores with which the table gives every score's agreement."""
 FEWEST = 4
@@ -140,7 +140,7 @@ def which_metric_page(tables: Tables, chance: dict[str, float]) -> str:
     """The whole page, from a table and the scores of noise."""
     overall, within, counts = agreements(tables)
     scores: Any = tables.scores
-    scores = scores[scores["metric"].isin(list(SEES)) & scores["protocol"].eq(PROTOCOL)]
+    scores = scores[scores["metric"].isin(list(SEES)) & scores["protocol"].eq(PROTOCOL) & scores["dataset"].eq(DATA)]
     scores = scores[scores["representation"].ne("sampled")].groupby("metric", observed=True)
     reference, seconds = scores["reference"].median(), scores["seconds"].median()
     rows = []

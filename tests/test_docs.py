@@ -1,8 +1,9 @@
 """The documentation tells the truth: every ```python block runs, page by page, in a folder of its own.
 
 The blocks of a page share one namespace, in order. There is no way to mark a block as not to be run: what is not meant to
-run is no python block but text, a console session (```console, ```pycon) or the like. An ```output block is what the python
-blocks since the last one print: word for word, numbers within a fiftieth, with … for what is left out.
+run is no python block but text, a console session (```console, ```pycon) or the like. A block that begins with a file's name,
+`# my_claims.py`, is that file, too, for the commands after it. An ```output block is what the python blocks since the last
+one print: word for word, numbers within a fiftieth, with … for what is left out.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+
+from hackle.core.parts import KINDS
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -65,6 +68,7 @@ def _same(shown: str, printed: str) -> bool:
 def test_the_python_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     module = ModuleType("page")
     monkeypatch.setitem(sys.modules, "page", module)
+    monkeypatch.setattr(sys, "path", [*sys.path])
     monkeypatch.chdir(tmp_path)
     printed = StringIO()
     for info, line, content in blocks(page.read_text(encoding="utf-8")):
@@ -72,6 +76,8 @@ def test_the_python_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pyte
             f"{page.name}:{line} is marked {info!r}; python blocks are run, so mark what is not to run as text"
         )
         if info == "python":
+            if named := re.match(r"# (\w+\.py)\n", content):
+                Path(named[1]).write_text(content, encoding="utf-8")
             # Blank lines before the block give its errors the line numbers of the page.
             with redirect_stdout(printed):
                 exec(compile("\n" * (line - 1) + content, str(page), "exec"), module.__dict__)
@@ -82,6 +88,18 @@ def test_the_python_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pyte
             printed = StringIO()
     if "matplotlib.pyplot" in sys.modules:
         sys.modules["matplotlib.pyplot"].close("all")
+    forget_parts_below(tmp_path)
+
+
+def forget_parts_below(folder: Path) -> None:
+    """Modules and parts of files in a folder are no longer known to this process."""
+    for name, module in [*sys.modules.items()]:
+        if (file := getattr(module, "__file__", None)) and Path(file).is_relative_to(folder):
+            del sys.modules[name]
+    for parts in KINDS.values():
+        known = vars(parts).get("found", {})
+        for name in [name for name, found in known.items() if found.origin.endswith(".py")]:
+            del known[name]
 
 
 def test_blocks_are_found_with_their_lines() -> None:

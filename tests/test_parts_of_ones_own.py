@@ -6,12 +6,18 @@ stored, judged, drawn and listed.
 
 from __future__ import annotations
 
+import gzip
 import json
+import sys
 from pathlib import Path
 
 import pytest
 
 import forked
+from hackle.explorer.catalogue import Catalogue
+from hackle.explorer.listing import Listing
+from hackle.train.model import Model
+from hackle.train.record_files import ModelError, peek_record
 
 PARTS = '''
 from dataclasses import dataclass, replace
@@ -152,14 +158,21 @@ def test_the_claim_is_judged_and_the_page_shows_it(folder: Path) -> None:
     assert 'id="lab-notes-figure-1"' in page
 
 
-def test_the_explorer_lists_the_runs_and_parts_are_told_apart(folder: Path) -> None:
+def test_the_explorer_lists_the_runs_with_their_parts_and_scores(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Listing a folder imports nothing, and a run of classes of one's own is opened only by those who trust it."""
-    from hackle.train.model import Model
-    from hackle.train.record_files import ModelError, peek_record
-
+    monkeypatch.chdir(folder)
+    catalogue = Catalogue(folder / "study")
+    assert "my_parts" not in sys.modules
+    runs = catalogue.contents.runs
+    assert set(zip(runs["method"], runs["architecture"], runs["dataset"], strict=True)) == {
+        ("WarmVAE", "Tiny", "my_parts.py:bars")
+    }
+    scores = {(row["metric"], row["protocol"]) for row in catalogue.scores(runs["id"][0])}
+    assert ("spread", "small") in scores
+    listed = gzip.decompress(Listing(catalogue).answer()[1]).decode()
+    assert "spread" in listed
     kept = sorted((folder / "study" / "runs").iterdir())
     run, _ = peek_record(kept[0])
     assert type(run.method).__name__ == "WarmVAE"
     with pytest.raises(ModelError, match="trust"):
         Model.load(kept[0])
-    assert "mig" in hackle(folder, "parts", "metric")

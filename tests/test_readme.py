@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import hackle
+from hackle.core.parts import parts_of
 from hackle.core.records import record_hash
 from hackle.studies import STUDIES
 
@@ -25,8 +26,9 @@ def test_the_verdicts_are_counted_as_the_kept_ones_are() -> None:
 def test_runs_and_scores_are_those_of_the_table() -> None:
     table: Any = hackle.results("hackle-2026")
     runs, steps = table["run"].nunique(), int(table["steps"].min())
-    assert f"{runs} runs of {steps:,} steps" in README
+    assert f"{runs:,} runs of {steps:,} steps" in README
     mig = table[table["metric"].eq("mig") & table["representation"].eq("mean") & table["protocol"].eq("locatello2019")]
+    mig = mig[mig["dataset"].eq("dsprites")]
     alone = mig[mig["drawing"].astype(str).eq("") & mig["pairs"].astype(str).isin(["", "rule resample, changed 1"])]
     means = alone.groupby(["method", "strength"], observed=True)["score"].mean()
     quoted = (
@@ -42,9 +44,54 @@ def test_what_is_planned_and_what_is_shipped_are_told_apart() -> None:
     shipped = set(hackle.results("hackle-2026")["run"])
     assert (
         f"The study `hackle-2026` plans {len(planned):,} runs, {len(generated):,} of them on data that need no download; "
-        f"{len(shipped)} runs are trained and shipped so far, {len(shipped & set(map(record_hash, planned)))} of them in "
+        f"{len(shipped):,} runs are trained and shipped so far, {len(shipped & set(map(record_hash, planned))):,} of them in "
         "that plan."
     ) in README.replace("\n", " ")
+
+
+def test_what_is_inside_is_counted() -> None:
+    for kind, said in (
+        ("method", "[{} methods]("),
+        ("metric", "[{} metrics]("),
+        ("metric", "| metrics | [{}]("),
+        ("data set", "[{} data sets]("),
+        ("paper", "of {} papers"),
+        ("claim", "{} sentences of the papers as tests"),
+        ("figure", "{} figures, from your runs"),
+    ):
+        assert said.format(len(parts_of(kind))) in README
+    tutorials = {path.stem for path in (ROOT / "docs" / "tutorials").glob("*.md")} - {"index"}
+    assert len(tutorials) == 1 + 7
+    assert "a first model in five minutes, and seven more" in README
+
+
+def test_the_first_screen_holds_what_a_visitor_needs() -> None:
+    first, _, _ = README.partition("\n## ")
+    pictures = re.findall(r'<img align="middle" src="([^"]+)" width="\d+" alt="[^"]{20,}">', first)
+    assert [Path(path).suffix for path in pictures] == [".gif", ".webp"]
+    assert all((ROOT / path).is_file() for path in pictures)
+    needed = (
+        "pip install .",
+        "hackle explore",
+        "make demo",
+        "make test",
+        "```python",
+        "| measured |",
+        "disentanglement_lib",
+    )
+    assert [one for one in needed if one not in first] == []
+    assert len(first.splitlines()) <= 60
+    for link in re.findall(r"\]\((?!http)([^)#]+)", README):
+        assert (ROOT / link).is_file(), link
+
+
+def test_how_long_a_study_took_is_kept() -> None:
+    kept = (KEPT / "small-fleets-h200.txt").read_text(encoding="utf-8")
+    parts = re.findall(r"(\d+) (?:VAEs and FactorVAEs of 100,000 steps|β-TCVAEs) in (\d+) s", kept)
+    runs, seconds = (sum(int(part[at]) for part in parts) for at in (0, 1))
+    for page in (ROOT / "README.md", ROOT / "docs" / "studies.md"):
+        text = page.read_text(encoding="utf-8").replace("\n", " ")
+        assert f"{runs} runs of 100,000 steps took {round(seconds / 60)} minutes" in text
 
 
 def test_the_rates_are_the_measured_ones() -> None:

@@ -62,6 +62,18 @@ def _listed(paragraph: str, names: set[str]) -> str:
     return "\n\n".join([*([before] if before else []), "\n".join(items)])
 
 
+def in_one_line(text: str) -> str:
+    """A docstring whose first paragraph is one line, since that is what a page's list of names shows of it.
+
+    >>> in_one_line("Adds two numbers\\nof any kind.\\n\\nThey may\\nbe long.")
+    'Adds two numbers of any kind.\\n\\nThey may\\nbe long.'
+    """
+    first, gap, rest = text.partition("\n\n")
+    if first.startswith(("- ", "```")):
+        return text
+    return first.replace("\n", " ") + gap + rest
+
+
 def _field(attribute: griffe.Attribute) -> str:
     """The explanation of a record's field, `shown(default, explanation)`, whose value becomes the default."""
     call = attribute.value
@@ -105,7 +117,7 @@ class Docstrings(griffe.Extension):
     def on_instance(self, *, obj: griffe.Object, **_: Any) -> None:
         if obj.docstring is not None and not isinstance(obj, griffe.Class):
             names = {parameter.name for parameter in obj.parameters} if isinstance(obj, griffe.Function) else set()
-            obj.docstring.value = with_arguments(with_code(obj.docstring.value), names)
+            obj.docstring.value = in_one_line(with_arguments(with_code(obj.docstring.value), names))
 
     def on_class_members(self, *, cls: griffe.Class, **_: Any) -> None:
         attributes = [member for member in cls.members.values() if isinstance(member, griffe.Attribute)]
@@ -117,4 +129,4 @@ class Docstrings(griffe.Extension):
                 {parameter.name for parameter in init.parameters} if isinstance(init, griffe.Function) else set()
             )
             text = with_arguments(with_code(cls.docstring.value), set(cls.members) | arguments)
-            cls.docstring.value = f"{text}\n\n{listed}" if listed else text
+            cls.docstring.value = in_one_line(f"{text}\n\n{listed}" if listed else text)

@@ -23,7 +23,7 @@ from hackle.figures.words import DATASETS, METHODS
 from hackle.report import with_pictures
 from hackle.shipped.models import cards
 from hackle.store import read
-from website.sheets import MODEL_DATA
+from website.small_models import MODEL_DATA, shown_small, small_run
 
 RESULTS = "hackle-2026"
 INCHES = 9.3
@@ -80,7 +80,7 @@ def page() -> str:
         f"Every figure and table of the papers that the [results that come with hackle]"
         f"(results.md#results-that-come-with-hackle), `{RESULTS}`, can show: {len(held)} of {len(FIGURES)}. Each is drawn "
         "from the table by the same function that draws it from a study of yours ([figures](figures.md)); a click "
-        "enlarges it. Below it stand the claims that it is about, with the verdict on all runs of the table ([claims]"
+        "enlarges it. Below it are the claims that it is about, with the verdict on all runs of the table ([claims]"
         "(claims.md)). [What cannot be drawn yet](#not-drawn-yet) is listed with the command that makes its runs, and the "
         "[models that come with hackle](#models) are shown at the end.",
         "```python\nfrom hackle.figures import FIGURES, save\nfrom hackle.store import read\n\n"
@@ -163,10 +163,19 @@ def _models() -> Iterator[str]:
         path = f"pictures/{picture_of_model(name)}"
         dataset = DATASETS.get(card["dataset"], card["dataset"])
         title = f"{METHODS.get(card['method'], card['method'])} on {dataset}"
-        told = f"`{name}`, {card['weight']}, {card['steps']:,} steps, MIG {card['mig']:.2f}."
+        told = (f"`{name}`", card["weight"], f"{card['steps']:,} steps", f"MIG {card['mig']:.2f}.")
         yield f"### {title}"
         yield f"![Traversals of {title}]({path})"
-        yield f"*{told}*"
+        yield f"*{', '.join(filter(None, told))}*"
+    yield "### Small models"
+    yield (
+        "Of the other methods no model comes with hackle yet. These are small ones, trained on white squares whose place and "
+        "size vary, in a minute or two each."
+    )
+    for name in shown_small():
+        title = METHODS.get(name, name)
+        yield f"![Traversals of a small model of {title}](pictures/{picture_of_model(f'{name}/{MODEL_DATA}')})"
+        yield f"*[{title}](methods/{name}.md), {small_run(name).steps:,} steps.*"
 
 
 def picture_of_model(name: str) -> str:

@@ -18,11 +18,12 @@ ROOT = Path(__file__).parents[1]
 _VERSION = re.compile(r"^## (?=\d)", re.MULTILINE)
 _CELL = re.compile(r"<td>(.+?)(?=</td>)", re.DOTALL)
 _CODE = re.compile(r"(?<=<code>)([^<]+)(?=</code>)")
-_PICTURE = re.compile(r'<img alt="[^"]*" src="[^"]*pictures/([^"]+)"')
+_PICTURE = re.compile(r'<img alt="[^"]*" src="[^"]*pictures/(?!explorer)([^"]+)"')
 MANY = 6
 """A cell with more words than this needs some width to be read in a table of many columns."""
 WIDE = 700
-"""Pictures of figures and data sets with more pixels than this side by side have letters that a phone cannot show whole."""
+"""Pictures with more pixels than this side by side have letters that a phone cannot show whole. The explorer's is to be seen
+as a whole."""
 _LINK = re.compile(r"\]\(([\w./-]+\.md)[)#]")
 
 
@@ -95,13 +96,22 @@ def breakable(html: str) -> str:
 
     >>> breakable("<td><code>kl_per_latent</code></td>")
     '<td><code>kl_<wbr>per_<wbr>latent</code></td>'
+    >>> breakable("<td><code>--decay-to</code></td>")
+    '<td><code><span class="whole">--decay-</span><wbr>to</code></td>'
     """
 
     def cell(found: re.Match[str]) -> str:
         start = '<td class="words">' if len(re.sub("<[^>]+>", "", found[1]).split()) > MANY else "<td>"
-        return start + _CODE.sub(lambda code: re.sub(r"(?<=[\w)])([_./-])(?=\w)", r"\1<wbr>", code[0]), found[1])
+        return start + _CODE.sub(lambda code: _pieces(code[0]), found[1])
 
     return _CELL.sub(cell, html)
+
+
+def _pieces(name: str) -> str:
+    """A name that may break after its signs; the dashes of an option are no such place."""
+    first, *others = re.split(r"(?<=[\w)][_./-])(?=\w)", name)
+    whole = f'<span class="whole">{first}</span>' if first.startswith("--") else first
+    return "<wbr>".join([whole, *others])
 
 
 def wide_marked(html: str) -> str:
@@ -118,6 +128,13 @@ def wide_marked(html: str) -> str:
         return picture[0].replace("<img", '<img class="wide"') if width > WIDE else picture[0]
 
     return _PICTURE.sub(marked, html)
+
+
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
+    """MkDocs calls this for each page. A search finds pages that explain before signatures of the reference."""
+    if page.file.src_uri.startswith("reference/"):
+        page.meta.setdefault("search", {"boost": 0.3})
+    return markdown
 
 
 def on_page_content(html: str, **_: Any) -> str:

@@ -8,6 +8,7 @@ compares.
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -20,13 +21,16 @@ from hackle.figures import FIGURES
 from hackle.shipped import TRAINED
 from hackle.shipped.models import cards
 from website import gallery
+from website.factor_charts import PAGES, factor_chart
 from website.metric_charts import CAPTION, CAPTIONS, CHARTS, chart
-from website.sheets import drawn_data_sets, sheet, traversal, webp
+from website.sheets import drawn_data_sets, sheet, small_traversal, traversal, webp
+from website.small_models import shown_small, small_run
 from website.tutorial_charts import TUTORIAL_CHARTS
 
 FOLDER = Path(__file__).parents[1] / "docs" / "pictures"
-MOST, MOST_IN_ALL = 40_000, 6_000_000
-"""The most bytes of a picture, and of all of them."""
+MOST, MOST_OF_FIGURE, MOST_IN_ALL = 40_000, 100_000, 6_000_000
+"""The most bytes of a picture, of a figure of many panels that does not fit into that, and of all of them."""
+SMALL = "The latents of a small model"
 GALLERY = FOLDER.parent / "gallery.md"
 
 
@@ -35,10 +39,12 @@ def pictures() -> dict[str, Callable[[], bytes | None]]:
     show yet."""
     data_sets = {f"datasets/{name}.webp": partial(_small, partial(sheet, name)) for name in drawn_data_sets()}
     models = {gallery.picture_of_model(name): partial(_small, partial(traversal, TRAINED / name)) for name in cards()}
+    small = {f"methods/{name}.webp": partial(_small, partial(small_traversal, name)) for name in shown_small()}
+    unseen = {f"datasets/{page}.svg": partial(_encoded, partial(factor_chart, page)) for page in PAGES}
     metrics = {f"metrics/{page}.svg": partial(_chart, page) for page in CHARTS}
     tutorials = {f"tutorials/{page}.svg": partial(_encoded, make) for page, make in TUTORIAL_CHARTS.items()}
     figures = {f"figures/{name}.webp": partial(_figure, name) for name in FIGURES}
-    return {**data_sets, **models, **metrics, **tutorials, **figures}
+    return {**data_sets, **unseen, **models, **small, **metrics, **tutorials, **figures}
 
 
 def _encoded(make: Callable[[], str]) -> bytes:
@@ -51,14 +57,16 @@ def _chart(page: str) -> bytes:
 
 def _figure(name: str) -> bytes | None:
     """The sharpest drawing that is small enough, of fewer colours where that is needed; without loss, so that text is clear."""
+    larger: list[bytes] = []
     for picture in gallery.figure(name):
         for shown in (picture, picture.quantize(64), picture.quantize(24)):
             content = webp(shown.convert("RGB"), lossless=True)
             if len(content) <= MOST:
                 return content
-    if gallery.charts()[name].panels:
-        raise ValueError(f"{name} takes more than {MOST:,} bytes; draw fewer dots")
-    return None
+            larger.append(content)
+    if larger and min(map(len, larger)) > MOST_OF_FIGURE:
+        raise ValueError(f"{name} takes more than {MOST_OF_FIGURE:,} bytes; draw fewer dots")
+    return next((content for content in larger if len(content) <= MOST_OF_FIGURE), None)
 
 
 def _small(make: Callable[[], Image.Image]) -> bytes:
@@ -90,27 +98,40 @@ def with_picture(text: str, path: str) -> str:
     >>> with_picture(page, "metrics/mig.svg").splitlines()[4]
     '![MIG: codes of known quality](../pictures/metrics/mig.svg)'
     """
-    if f"pictures/{path})" in text:
-        return text
     title = text.partition("\n")[0].removeprefix("# ")
     kind, name = path.partition("/")[0], path.partition("/")[2].rpartition(".")[0]
-    alternative, caption = {
-        "datasets": (f"Images of {name}", f"Random images of `{name}`, and below them what each factor changes."),
-        "methods": (
-            f"Traversals of a model trained by {title}",
-            "The most used latents of a trained model, one in each line, from one end of its range to the other.",
-        ),
-        "metrics": (f"{title}: codes of known quality", CAPTIONS.get(name, CAPTION)),
-    }[kind]
+    alternative, caption = _words(kind, name, title)
+    caption = f"*{caption} Made by `python -m website.pictures {kind}/{name}`.*"
+    if f"pictures/{path})" in text:
+        # A model that has come with hackle since takes the place of a small one.
+        return re.sub(rf"^\*{SMALL}.*\*$", lambda _: caption, text, flags=re.MULTILINE)
     paragraphs = text.split("\n\n")
     at = next(at for at, one in enumerate(paragraphs) if at and one.startswith(("```", "|", "## ", "- ")))
     # What leads to the code or table stays with it.
     at -= paragraphs[at - 1].endswith(":") and at > 2
-    shown = [
-        f"![{alternative}](../pictures/{path})",
-        f"*{caption} Made by `python -m website.pictures {kind}/{name}`.*",
-    ]
+    shown = [f"![{alternative}](../pictures/{path})", caption]
     return "\n\n".join([*paragraphs[:at], *shown, *paragraphs[at:]])
+
+
+def _words(kind: str, name: str, title: str) -> tuple[str, str]:
+    """The text alternative and the caption of a picture."""
+    if kind == "metrics":
+        return f"{title}: codes of known quality", CAPTIONS.get(name, CAPTION)
+    if kind == "methods":
+        latents = "The most used latents of a trained model, one in each line, from one end of its range to the other."
+        if name in shown_small():
+            latents = (
+                f"{SMALL}, the most used first, each moved from one end of its range to the other. It saw "
+                f"{small_run(name).steps:,} batches of white squares whose place and size vary."
+            )
+        return f"Traversals of a model trained by {title}", latents
+    if name in PAGES:
+        return (
+            f"The factors of {name}, a box for each value",
+            f"What varies in `{PAGES[name]}`: a box for each value of a factor. `hackle data show {PAGES[name]}` shows the "
+            "images once you have them.",
+        )
+    return f"Images of {name}", f"Random images of `{name}`, and below them what each factor changes."
 
 
 def main() -> int:

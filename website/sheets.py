@@ -9,13 +9,12 @@ import numpy as np
 from PIL import Image
 
 from hackle.core.tiles import mosaic, to_bytes
+from hackle.core.types import Dataset
 from hackle.datasets import DATASETS, load
 from hackle.datasets.contact_sheet import contact_sheet
 from hackle.pictures import Look, traversals
 from hackle.train.model import Model
-
-MODEL_DATA = "dsprites"
-"""The data set on which methods are shown."""
+from website.small_models import small_model, squares
 
 
 def webp(picture: Image.Image, quality: int = 70, *, lossless: bool = False) -> bytes:
@@ -39,10 +38,21 @@ def sheet(name: str) -> Image.Image:
     return whole
 
 
-def traversal(folder: Path, rows: int = 6, columns: int = 9) -> Image.Image:
-    """What the most used latents of a trained model do: one line each, from end to end of the latent."""
+def traversal(folder: Path) -> Image.Image:
+    """What the most used latents of a trained model do."""
     model = Model.load(folder)
-    shown = traversals(Look.of(model, load(model.run.dataset)), columns=columns)[:rows]
+    return moved(model, load(model.run.dataset))
+
+
+def small_traversal(method: str, steps: int | None = None) -> Image.Image:
+    """What the latents of a small model do, which is trained for it; twice its size."""
+    shown = moved(small_model(method, steps), squares())
+    return shown.resize((2 * shown.width, 2 * shown.height), Image.Resampling.NEAREST)
+
+
+def moved(model: Model, dataset: Dataset, rows: int = 6, columns: int = 9) -> Image.Image:
+    """A line for each of a model's most used latents, from end to end of the latent."""
+    shown = traversals(Look.of(model, dataset), columns=columns)[:rows]
     return Image.fromarray(mosaic(to_bytes(shown), gap=4)).convert("RGB")
 
 

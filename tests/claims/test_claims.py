@@ -15,10 +15,10 @@ import pytest
 
 from claims.synthetic import sweep, tables, trials
 from hackle.claims import CLAIMS, Claim, Judgement, Region, Stratum, View, as_frame, judge
-from hackle.claims.claim import STAND_INS
+from hackle.claims.claim import serves_for
 from hackle.claims.measures import difference
 from hackle.claims.statistics import LEVEL, POWER, Estimate
-from hackle.claims.view import OWN_DENSITY
+from hackle.claims.view import DERIVED, several
 from hackle.core.design import design_of
 from hackle.metrics.metric import row_of
 from hackle.nets import ARCHITECTURES
@@ -132,11 +132,10 @@ def test_nothing_is_missing_where_a_claim_is_judged_in_full() -> None:
 
 @pytest.mark.parametrize("claim", CLAIMS.values(), ids=list(CLAIMS))
 def test_a_claim_names_runs_that_its_study_trains_and_scores_that_exist(claim: Claim) -> None:
-    several = lambda value: value if isinstance(value, tuple) else (value,)  # noqa: E731
     trained = set()
     for stratum in claim.strata:
         for condition in stratum.conditions:
-            names = tuple(name for name in several(condition["dataset"]) if name not in STAND_INS)
+            names = tuple(name for name in several(condition["dataset"]) if not serves_for(name))
             known = study_trains(claim.study or claim.paper, names)
             trained.add(bool(known & set(product(names, several(condition["method"])))))
             assert condition.get("architecture", "convolutional") in ARCHITECTURES or isinstance(
@@ -147,7 +146,7 @@ def test_a_claim_names_runs_that_its_study_trains_and_scores_that_exist(claim: C
     assert False not in trained or claim.study
     for score in (*claim.measure.scores, *(score for _, measure in claim.beside for score in measure.scores)):
         name = score.split("/")[0]
-        assert row_of(name) is not None or name in ("kl_without_constant", OWN_DENSITY), score
+        assert row_of(name) is not None or name in DERIVED, score
 
 
 PROMISED = {
@@ -364,6 +363,8 @@ def test_an_undecided_verdict_says_whether_the_interval_or_the_correction_leaves
     every = Claim("x", "test", "", "", "", Region(low=0.1), difference("mig"), both, combine="every")
     one = judge(made, [every])[0]
     assert "holds only where all of them have runs" in one.why
+    # What lacks is said, and never less than there is.
+    assert (one.evidence.runs_needed or 0) >= 2 * one.evidence.runs
 
 
 def test_verdicts_as_a_table() -> None:

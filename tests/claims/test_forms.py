@@ -24,6 +24,7 @@ def test_bounds_are_regions_and_a_stratum_is_named_after_its_data() -> None:
     assert below(0.2, MIG, IN_3D).region == Region(high=0.2)
     assert within(-0.1, 0.2, MIG, IN_3D).region == Region(-0.1, 0.2)
     assert below(0.2, MIG, IN_3D).strata == (Stratum("shapes3d or rooms3d", (IN_3D,)),)
+    assert below(0.2, MIG, {"method": "vae"}).strata[0].name == "any data set"
 
 
 def test_several_strata_are_judged_by_their_mean_or_one_by_one() -> None:

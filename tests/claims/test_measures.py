@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
-from claims.synthetic import sweep, tables
-from hackle.claims.agreement import agreement, over_models
+from claims.synthetic import Run, sweep, tables
+from hackle.claims.agreement import agreement, among_runs, over_models
+from hackle.claims.forms import above, claims_of
 from hackle.claims.measures import (
     best_difference,
     difference,
@@ -82,6 +85,30 @@ def test_agreement_is_over_all_models() -> None:
         found = measure.compute(data, condition)
         assert found is not None
         assert found.values == pytest.approx([expected] * 3)
+
+
+def test_agreement_rests_on_the_runs_that_have_both_scores() -> None:
+    """Of eight seeds four have the second score, one of them of all settings but one: the others are no evidence, and
+    no seeds."""
+    strengths = [1.0, 2.0, 4.0, 8.0]
+
+    def scores(run: Run, noise: Callable[[], float]) -> dict[str, float]:
+        known = run["seed"] < 4 and (run["seed"], run["strength"]) != (3, 8.0)
+        return {"mig": noise(), "dci": noise(), **({"sap": noise()} if known else {})}
+
+    every = tables(sweep(method="beta-vae", seed=range(8), strength=strengths), scores)
+    few = tables(sweep(method="beta-vae", seed=range(4), strength=strengths), scores)
+    condition = {"method": "beta-vae"}
+    for pairs, count in (((("mig", "sap"),), 15), ((("mig", "sap"), ("mig", "dci")), 32)):
+        asked = claims_of("paper")("name", "", "", "", above(0.0, agreement(*pairs), condition))
+        assert asked.test(every).runs == count
+    asked = claims_of("paper")("name", "", "", "", above(0.0, agreement(("mig", "sap")), condition))
+    assert asked.test(every).estimate == asked.test(few).estimate
+    rows = View(every).of("").rows(condition, ("mig", "sap"))
+    assert np.isnan(rows["sap"]).sum() == 17
+    found = among_runs(rows, "mig", ["sap"], settings=4)
+    assert found is not None
+    assert (found.seeds, found.runs_per_seed) == (3, 4)
 
 
 def test_choosing_the_best_setting_seldom_finds_what_is_not_there() -> None:

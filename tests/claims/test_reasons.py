@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from hackle.claims import Claim, Evidence, Region, Stratum
@@ -83,8 +85,24 @@ def test_strata_that_contradict_the_verdict_or_each_other() -> None:
 def test_what_is_said_of_every_stratum() -> None:
     every = claim(2, combine="every")
     said = why(every, evidence(0.3), "undecided", 1.0, 1.0, 9)
-    assert said.endswith("holds only where all of them have runs (1 of 2 have): undecided")
+    assert said.endswith("holds only where all of them have runs: 1 of 2 have, so p = 1: undecided")
     refuted = why(every, evidence(0.3, 0.0, mean=0.0), "does not hold", 1.0, 0.01, 9)
     assert refuted.endswith(
         "the interval lies outside the region, p = 0.01 after correction over 9 claims: does not hold"
     )
+
+
+@pytest.mark.parametrize(
+    ("study", "condition", "words"),
+    [
+        ("", {"method": "vae"}, "hackle study run test --out DIR --seeds 10 --methods vae"),
+        ("", {"dataset": "dsprites"}, "hackle study run test --out DIR --seeds 10 --datasets dsprites"),
+        ("", {"dataset": "my set.npz"}, "hackle study run test --out DIR --seeds 10 --datasets 'my set.npz'"),
+        ("my.py:runs", {"method": "Mine", "dataset": "own.npz"}, "hackle study run my.py:runs --out DIR --seeds 10"),
+        ("my own.py", {"method": "Mine", "dataset": "own.npz"}, "hackle study run 'my own.py' --out DIR --seeds 10"),
+    ],
+)
+def test_a_command_names_what_the_conditions_name_and_a_study_of_ones_own_alone(
+    study: str, condition: dict[str, str], words: str
+) -> None:
+    assert replace(claim(study=study), strata=(Stratum("all", (condition,)),)).command == words

@@ -88,6 +88,17 @@ def test_what_is_missing_is_said() -> None:
         "no array codes of vae",
     ]
     assert data.lacks({"method": "vae", "dataset": "cars3d"}, ["mig"], [], []) == ["no runs of vae on cars3d"]
+    assert data.lacks({}, ["mig"], [], []) == []
+    mlp = View(tables(sweep(architecture="mlp", correlation=0.9, seed=range(2)), lambda run, noise: {})).of("")
+    assert mlp.lacks({"method": "vae"}, [], [], []) == [
+        "no runs of vae (correlation 0.0 is meant, 2 have 0.9, architecture convolutional is meant, 2 have mlp)"
+    ]
+    assert mlp.lacks({"method": "vae", "correlation": 0.9, "architecture": "mlp"}, [], [], []) == []
+    two = {"mig": 0.1, "kl": 1.0, "sap/mean/quick": 0.1}
+    quick = View(tables(sweep(), lambda run, noise: two)).of("")
+    assert quick.lacks({"method": "vae"}, ["sap"], [], []) == [
+        "no score sap of vae under locatello2019 (there is one under quick)"
+    ]
     assert describe({"method": ("vae", "beta-vae"), "latents": 20}) == "vae or beta-vae, latents 20"
 
 

@@ -92,6 +92,7 @@ def test_what_is_wrong_with_a_file_is_said(tmp_path: Path, capsys: pytest.Captur
     np.savez(tmp_path / "means.npz", means=CODES, y=CODES)
     (tmp_path / "codes.txt").write_text("1 2")
     (tmp_path / "broken.npz").write_bytes(b"PK\x03\x04 nothing")
+    np.save(tmp_path / "deep.npy", CODES[:, :, None])
     pd.DataFrame(CODES, columns=["z1", "z2"]).to_csv(tmp_path / "codes.csv", index=False)
     for words, said in (
         (["codes.npy"], "holds no factors; name a file of them with --factors"),
@@ -99,6 +100,7 @@ def test_what_is_wrong_with_a_file_is_said(tmp_path: Path, capsys: pytest.Captur
         (["means.npz"], "holds means, y; known are codes, factors, logvars, factor_names and factor_kinds: rename"),
         (["codes.txt"], "cannot be read as a table"),
         (["broken.npz"], "cannot be read as an .npz file"),
+        (["deep.npy"], "holds codes of shape (600, 2, 1); expected a row for each sample"),
         (["codes.csv", "--factors", "shape"], "has no column 'shape'; there are z1, z2"),
     ):
         with pytest.raises(SystemExit):

@@ -229,7 +229,14 @@ def test_merge_and_repair(own_study: str, tmp_path: Path, capsys: Any) -> None:
             for run in members:
                 store.add(Outcome(run, "done"))
     main(f"study merge {tmp_path / 'a'} {tmp_path / 'b'}".split())
-    assert "2 runs added, 1 were there already" in words_of(capsys)
+    assert words_of(capsys).strip().endswith("2 runs added, 1 were there already")
+    score = dict.fromkeys(("score", "reference", "low", "high", "seconds"), 0.5)
+    words = {"metric": "mig", "representation": "mean", "protocol": "kim2018", "better": "higher", "note": ""}
+    with Store.create_or_open(tmp_path / "scored") as store:
+        store.add(Outcome(runs[0], "done", scores=[{**score, **words, "seed": 0}]))
+        store.add(Outcome(runs[1], "done"))
+    main(f"study merge {tmp_path / 'a'} {tmp_path / 'scored'}".split())
+    assert "0 runs added, 2 were there already, and 1 of these got scores" in words_of(capsys)
     before = (tmp_path / "a" / FILE).read_bytes()
     main(f"study repair {tmp_path / 'a'}".split())
     assert "nothing to repair" in words_of(capsys)

@@ -1,4 +1,5 @@
-"""A new field of `Run` that people should see costs one edit, in the record: everything else follows from it."""
+"""A new field of `Run` that people should see costs one edit, in the record, and a new part one file: everything else follows
+from these."""
 
 from __future__ import annotations
 
@@ -7,6 +8,8 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 import hackle
 from hackle.core.design import CONFIGURATION, DEFAULTS, DESIGN, REGIMES, USUAL, design_of, heading
@@ -19,6 +22,99 @@ SOURCE = Path(hackle.__file__).parent
 TESTS = Path(__file__).parents[1]
 BEFORE = "    optimiser: Adam = Adam()\n"
 EDIT = '    warmth: float = shown(0.5, "How warm the run is.", word="ω", later=True)\n'
+
+PARTS = {
+    "objectives/hot_vae.py": """
+from dataclasses import dataclass
+
+from hackle.core.types import Losses
+from hackle.objectives.vae import Autoencoder, evidence_phase
+
+
+def _loss(elbo, step, run):
+    return Losses(elbo.reconstruction + run.method.heat * elbo.kl, elbo.terms)
+
+
+@dataclass(frozen=True)
+class HotVAE(Autoencoder):
+    name, title, symbol = "hot-vae", "HotVAE", "h"
+
+    heat: float = 2.0
+
+    def phases(self, run):
+        return (evidence_phase(_loss, run),)
+""",
+    "nets/tiny.py": """
+from dataclasses import dataclass
+
+from hackle.nets.mlp import MLP
+
+
+@dataclass(frozen=True)
+class Tiny(MLP):
+    name, title = "tiny", "tiny"
+
+    widths: tuple[int, ...] = (4,)
+""",
+    "datasets/bars.py": """
+import numpy as np
+
+from hackle.core.factors import Factor, FactorGrid
+from hackle.datasets.arrays import ArrayDataset
+from hackle.datasets.source import Source
+
+
+def load(root):
+    grid = FactorGrid([Factor("height", 4), Factor("place", 4)])
+    images = np.zeros((16, 8, 8, 1), np.uint8)
+    for image, (height, place) in zip(images, grid.rows(np.arange(16))):
+        image[: 2 * height + 2, 2 * place] = 255
+    return ArrayDataset("bars", images, grid)
+
+
+SOURCE = Source("bars", "Bars", "16 of 8×8×1", "height 4, place 4", "", load)
+""",
+    "metrics/spread.py": """
+import numpy as np
+
+from hackle.metrics.metric import Metric, Row
+
+SPREAD = Metric("spread", lambda e: float(np.std(e.codes)), (Row("spread", "spread of codes", "spread", 0.0, None),))
+""",
+    "papers/lab2026/__init__.py": """
+from hackle.core.papers import Paper
+
+PAPER = Paper("lab2026", "Lab 2026", "Notes", rank=99)
+""",
+    "papers/lab2026/protocols.py": """
+from hackle.scoring.plan import PlanSizes
+from hackle.scoring.protocol import Protocol
+
+SMALL = Protocol("lab2026", PlanSizes(60, 30, 20, 10, 4, 20, 10, 4), bins=4, posterior_bins=20)
+""",
+    "papers/lab2026/study.py": """
+from hackle.studies.presets import default_run
+from hackle.studies.study import Study
+
+STUDY = Study("lab2026", lambda seeds=1: [default_run("hot-vae", "bars")], "Lab 2026: heat", ("lab2026",))
+""",
+    "papers/lab2026/claims.py": """
+from hackle.claims import Claim, Region, Stratum
+from hackle.claims.measures import value
+
+CLAIM = Claim(
+    "codes-vary", "lab2026", "Figure 1", "Codes vary.", "spread", Region(low=0.0), value("spread"),
+    (Stratum("bars", ({"method": "hot-vae", "dataset": "bars"},)),),
+)
+""",
+    "papers/lab2026/figures.py": """
+from hackle.figures import Exhibit, Runs, panels
+from hackle.figures.panels import swarm
+
+FIGURE = Exhibit("lab2026", "Figure 1", "Codes vary", "Spread.", Runs(("spread",)), panels(swarm, "spread", "method"))
+""",
+}
+"""A file, beside its package, for a part of each kind."""
 
 SCRIPT = r"""
 import gzip, json, sys
@@ -35,8 +131,9 @@ from hackle.core.regimes import Drawing, Labels, Pairs
 from hackle.explorer.catalogue import Catalogue
 from hackle.explorer.listing import Listing, facts_of
 from hackle.report.study_scores import score_data
-from hackle.report.study_sections import setting_names
+from hackle.report.setting_names import setting_names
 from hackle.store import FILE, Store, read
+from hackle.studies import STUDIES
 from hackle.studies.folder import LABEL, label_of
 from hackle.train.record_files import read_record
 from made_up_outcomes import made_up, made_up_run
@@ -44,13 +141,15 @@ from made_up_outcomes import made_up, made_up_run
 folder = Path(sys.argv[1])
 assert record_hash(made_up_run()) == sys.argv[2], "a run from before the field has another hash"
 
-# The command line, and the run's folder.
-images = np.random.default_rng(0).integers(0, 2, (8, 64, 64, 1)).astype(np.uint8) * 255
-np.savez(folder / "own.npz", images=images)
-words = ["train", "vae", "--dataset", str(folder / "own.npz"), "--steps", "1", "--batch-size", "2", "--device", "cpu"]
-main([*words, "--warmth", "0.25", "--out", str(folder / "run")])
+# The command line, and the run's folder; of new parts by their names, which need no trust.
+words = ["train", "hot-vae", "--dataset", "bars", "--architecture", "tiny", "--steps", "1", "--batch-size", "2"]
+main([*words, "--device", "cpu", "--latents", "3", "--heat", "3", "--warmth", "0.25", "--out", str(folder / "run")])
 run, _ = read_record(folder / "run")
-assert run.warmth == 0.25
+assert (run.warmth, run.method.heat) == (0.25, 3.0)
+main(["score", str(folder / "run"), "--metrics", "spread", "--protocol", "lab2026", "--device", "cpu"])
+(row,) = {(row["metric"], row["protocol"]) for row in json.loads((folder / "run" / "scores.json").read_text())}
+assert row == ("spread", "lab2026")
+assert [type(planned.method) for planned in STUDIES["lab2026"].runs()] == [type(run.method)]
 
 # A store that an older hackle made is extended and read.
 with Store.create_or_open(folder / "study") as store:
@@ -82,18 +181,24 @@ assert sum("ω = 0.25" in name for name in setting_names(tables.runs)) == 1
 assert complete({"method": "vae"})["warmth"] == 0.5
 assert label_of(run)[LABEL.index("warmth")] == 0.25
 main(["study", "status", str(folder / "study")])
+main(["parts"])
 main(["train", "vae", "--help"])
 """
 
 
-def test_a_new_field_that_people_see_costs_one_edit(tmp_path: Path) -> None:
-    """One line is added to a copy of hackle, and the field is everywhere."""
+@pytest.fixture(scope="module")
+def said(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """One line and a file for each kind of part are added to a copy of hackle, and the field and the parts are everywhere."""
+    tmp_path = tmp_path_factory.mktemp("copy")
     copy = tmp_path / "src" / "hackle"
     shutil.copytree(SOURCE, copy)
     types = copy / "core" / "types.py"
     text = types.read_text()
     assert text.count(BEFORE) == 1
     types.write_text(text.replace(BEFORE, EDIT + BEFORE))
+    for name, content in PARTS.items():
+        (copy / name).parent.mkdir(exist_ok=True)
+        (copy / name).write_text(content)
     study = tmp_path / "study"
     study.mkdir()
     shutil.copy(TESTS / "store" / "schema-1" / "results.sqlite", study)
@@ -102,9 +207,20 @@ def test_a_new_field_that_people_see_costs_one_edit(tmp_path: Path) -> None:
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     # The last words are those of `hackle train --help`, which leaves by itself.
     assert done.returncode == 0, done.stderr
-    assert "--warmth FLOAT" in done.stdout
-    assert "How warm the run is. (default: 0.5)" in done.stdout
-    assert "ω" in done.stdout.partition("done")[0]
+    return done.stdout
+
+
+def test_a_new_field_that_people_see_costs_one_edit(said: str) -> None:
+    assert "--warmth FLOAT" in said
+    assert "How warm the run is. (default: 0.5)" in said
+    assert "ω" in said.partition("done")[0]
+
+
+def test_a_new_part_of_any_kind_costs_one_file(said: str) -> None:
+    listed = {tuple(line.rsplit(maxsplit=2)) for line in map(str.strip, said.splitlines()) if line.endswith("hackle")}
+    new = ["hot-vae", "tiny", "bars", "spread", *["lab2026"] * 2, "lab2026.codes-vary", "lab2026-figure-1"]
+    kinds = ["method", "architecture", "data set", "metric", "protocol", "study", "claim", "figure"]
+    assert {(kind, name, "hackle") for kind, name in zip(kinds, new, strict=True)} <= listed
 
 
 def test_what_people_know_a_run_by() -> None:

@@ -323,7 +323,8 @@ def test_columns_that_number_the_images_are_no_factors(tmp_path: Path, capsys: p
     [
         ("", "factors.csv cannot be read as a table"),
         ("file\na.png\nb.png\ndeep/c.png\n", "has one column"),
-        ("file;x\na.png;1\nb.png;2\ndeep/c.png;2\n", "has one column; .* separated by commas"),
+        ("file;x\na.png;1\nb.png;2\ndeep/c.png;2\n", "has one column, .* separated by commas"),
+        ("file,x,y\na.png,1,1,5\nb.png,2,2,5\ndeep/c.png,2,3,5\n", "3 names .* and 4 cells .*: 1.5, not 1,5"),
         ("a.png,1\nb.png,2\ndeep/c.png,2\n", "has no line of names; expected one above the first picture"),
         (",file,x\n0,a.png,1\n1,b.png,2\n2,deep/c.png,2\n", "such as a.png, in the first column"),
         ("file,x\na.png,1\nb.png,2\n", "has no row for deep/c.png"),

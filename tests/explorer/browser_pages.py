@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Literal
@@ -18,8 +19,8 @@ expect.set_options(timeout=PATIENCE)
 PIXELS = "canvas => Array.from(canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data).join()"
 TOURED = "localStorage.getItem('hackle-tour') ?? localStorage.setItem('hackle-tour', 'seen')"
 """A visitor who has taken the tour."""
-REFUSED = "Failed to load resource"
-"""What the console says of a request that the server refused, or did not answer."""
+GONE = re.compile(r"Failed to load resource: (the server responded with a status of 404|net::ERR_)")
+"""What the console says of a request for what is not there any more, or that no server answers."""
 ANYWHERE = "http://127.0.0.1:"
 """The addresses of all servers of tests."""
 UNNAMED = """() => {
@@ -34,12 +35,12 @@ UNNAMED = """() => {
 
 
 def complaints_of(page: Page, address: str) -> list[str]:
-    """Errors that a page reports from now on, and what it asks of another host than the one at this address. That requests
-    are refused is no error where there are servers of tests' own."""
+    """Errors that a page reports from now on, and what it asks of another host than the one at this address. That a run or
+    a server is gone is no error where there are servers of tests' own."""
     found: list[str] = []
 
     def hear(message: ConsoleMessage) -> None:
-        if message.type == "error" and not (address == ANYWHERE and message.text.startswith(REFUSED)):
+        if message.type == "error" and not (address == ANYWHERE and GONE.match(message.text)):
             found.append(message.text)
 
     page.on("console", hear)
@@ -116,7 +117,7 @@ def page(windows: Windows, address: str, request: pytest.FixtureRequest) -> Iter
 
 @pytest.fixture
 def elsewhere(windows: Windows, request: pytest.FixtureRequest) -> Iterator[Page]:
-    """A page for servers of a test's own, where refusals are expected."""
+    """A page for servers of a test's own, whose runs may be gone."""
     with windows.lent("elsewhere", request.session, ANYWHERE) as page:
         yield page
 

@@ -219,6 +219,7 @@ def test_what_was_captured_is_shown(page: Page, ids: dict[str, str]) -> None:
 
 
 def test_curves_appear_while_a_run_trains(page: Page, ids: dict[str, str], served: Path) -> None:
+    (served / "training" / "curves.csv").touch()
     page.goto(f"/#/run/{ids['training']}")
     expect(page.get_by_text("live")).to_be_visible()
     expect(page.locator(".chart")).to_have_count(3)

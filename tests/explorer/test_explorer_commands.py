@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browser_pages import PIXELS, changed, open_model
+from browser_pages import PIXELS, changed, in_css, open_model, screens
 from playwright.sync_api import Browser, Page, expect
 
 from hackle.cli import train
@@ -60,20 +60,35 @@ def test_a_record_that_no_command_says_has_none() -> None:
     assert train_command(replace(run, start_from="of another"), "again") == ""
 
 
-@pytest.mark.parametrize("width", [1280, 390])
-def test_a_stored_run_says_that_there_is_no_model_and_how_to_train_it(
-    elsewhere: Page, tmp_path: Path, visit: Any, width: int
-) -> None:
+def test_a_run_says_why_there_is_no_model_and_how_to_train_it(elsewhere: Page, tmp_path: Path, visit: Any) -> None:
+    """One whose weights were not kept, and one that failed, without asking for a model that is not there."""
+    bare, failed = (
+        made_up_run(4, strength=8.0),
+        made_up(1, status="failed", reason="kl was not finite at step 3", scores=[]),
+    )
     with Store.create_or_open(tmp_path) as store:
-        store.add(replace(made_up(0), run=made_up_run(4, strength=8.0)))
-        store.add(made_up(1))
+        store.add(replace(made_up(0), run=bare))
+        store.add(failed)
     client = visit(create_app(tmp_path))
-    elsewhere.set_viewport_size({"width": width, "height": 800})
-    elsewhere.goto(f"{client.base_url}/#/run/{record_hash(made_up_run(4, strength=8.0))}/explore")
+    elsewhere.goto(f"{client.base_url}/#/run/{record_hash(bare)}/explore")
     note = elsewhere.locator(".note")
-    expect(note).to_contain_text("there is no model to open")
-    expect(note.locator("code").first).to_contain_text("hackle train beta-vae --dataset dsprites --beta 8 --seed 4")
-    assert elsewhere.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+    for theme in screens(elsewhere):
+        expect(note).to_contain_text("there is no model to open")
+        expect(note.locator("code").first).to_contain_text("hackle train beta-vae --dataset dsprites --beta 8 --seed 4")
+        expect(note).to_have_css("border-left-color", in_css(theme.warm))
+    # What there is of a failed run comes with the reason, in every view.
+    elsewhere.goto(f"{client.base_url}/#/run/{record_hash(failed.run)}")
+    for _, view in zip(screens(elsewhere), ("Explore", "What it captured", "Record", "Training"), strict=True):
+        elsewhere.get_by_role("tab", name=view).click()
+        expect(note).to_have_text("this run failed: kl was not finite at step 3")
+        if view == "What it captured":
+            expect(elsewhere.locator(".scores")).to_contain_text("This run has no scores.")
+    expect(elsewhere.locator(".chart")).to_have_count(2)
+    elsewhere.goto(f"{client.base_url}/#/compare/{record_hash(bare)},{record_hash(failed.run)}")
+    expect(note).to_have_count(2)
+    inside = "notes => notes.every(note => note.scrollWidth <= note.clientWidth)"
+    for _ in screens(elsewhere):
+        assert note.evaluate_all(inside)
 
 
 IN_ADDRESS = """() => {

@@ -79,6 +79,19 @@ def test_names_come_first_and_everything_is_in_sight(page: Page, ids: dict[str, 
     for theme in screens(page, width):
         parts = page.locator(".columns > *, .heat td, .heat th, .compare .plain td, .traversal canvas")
         assert parts.evaluate_all(wide) == 0
+        # Every run has as much room for its scores, however long its name is, and every traversal its values.
+        widths = page.locator(".compare .plain thead th.number:has(.tag)").evaluate_all(
+            "heads => heads.map(head => head.getBoundingClientRect().width)"
+        )
+        assert len(widths) == 6
+        assert max(widths) - min(widths) < 1
+        assert page.locator(".matched canvas").count() == page.locator(".matched .axis").count() > 6
+        assert "−0.0" not in page.locator(".latents-matched").inner_text()
+        # The GAN has no curves, and the legend no colours for it.
+        chart = page.locator(".curves .chart").first
+        expect(chart.locator(".legend .entry").filter(visible=True)).to_have_count(4)
+        keys = chart.locator(".legend .key").filter(visible=True)
+        assert set(keys.evaluate_all("keys => keys.map(key => key.getBoundingClientRect().width)")) == {12}
         assert page.evaluate(UNNAMED) == []
         for place in range(6):
             expect(page.locator(".heads h2 .tag").nth(place)).to_have_css(
@@ -123,6 +136,12 @@ def test_a_slider_moves_the_matched_latents_of_all_runs_and_a_link_keeps_it(
         # The models are the same but for the order and the sign of their latents, and so are their images.
         elsewhere.wait_for_function(ALIKE)
     expect(elsewhere).to_have_url(re.compile("moved=2%3A0"))
+    values = [
+        [float(text.replace("−", "-")) for text in row.locator(".axis").nth(at).locator("span").all_text_contents()]
+        for at in (0, 1)
+    ]
+    assert len(values[0]) == 9
+    np.testing.assert_allclose(values[0], -np.array(values[1]), atol=0.11)
     strips = [row.locator("canvas").nth(at).evaluate(PIXELS).split(",") for at in (0, 1)]
     np.testing.assert_allclose(np.array(strips[0], float), np.array(strips[1], float), atol=2)
     before = decoded.nth(0).evaluate(PIXELS)

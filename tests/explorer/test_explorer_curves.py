@@ -71,6 +71,16 @@ def test_a_logarithmic_axis_says_what_it_leaves_out(page: Page, ids: dict[str, s
     page.get_by_label("Logarithmic").check()
     expect(page.get_by_text("leaves out values that are not positive")).to_be_visible()
     assert (page.locator(".line").get_attribute("d") or "").count("L") == 1
+    page.get_by_role("checkbox", name="Logarithmic").uncheck()
+    # A run whose last values are not finite has diverged, and a chart without any says so.
+    (served / "training" / "curves.csv").write_text("step,kl,reconstruction\n10,3,\n20,,\n")
+    page.reload()
+    for _ in screens(page):
+        expect(page.locator(".facts[role=status] span")).to_have_text(
+            ["training", "step 20 of 100", "diverged: its last values are not finite"]
+        )
+        expect(page.locator(".chart", has_text="reconstruction").get_by_text("no finite value")).to_be_visible()
+        expect(page.locator(".chart", has_text="KL").get_by_text("no finite value")).to_be_hidden()
     write_curves(served / "training", range(10, 60, 10))
 
 
@@ -148,3 +158,4 @@ def test_a_run_in_training_says_how_far_it_is_and_how_long_it_takes(
     os.utime(table, (now - 600, now - 600))
     page.reload()
     expect(state).to_contain_text("no new point for 10 min: was it stopped?")
+    expect(state.locator(".live")).to_be_hidden()

@@ -11,6 +11,8 @@ from browser_pages import open_model
 from playwright.sync_api import Page, expect
 
 import hackle
+from hackle.core.design import DESIGN
+from hackle.metrics.metric import known_rows
 
 DOCS = Path(__file__).parents[2] / "docs"
 KEPT = Path(hackle.__file__).parent / "explorer" / "static" / "glossary.json"
@@ -27,6 +29,27 @@ def glossary() -> dict[str, str]:
 def test_the_page_has_the_glossary_of_the_documentation() -> None:
     """To write it again: KEPT.write_text(json.dumps(glossary(), ensure_ascii=False, indent=1) + "\\n")."""
     assert json.loads(KEPT.read_text()) == glossary()
+
+
+def test_every_setting_and_every_metric_has_an_entry(page: Page) -> None:
+    """A star stands for a number, or for a factor's name."""
+    names = [*DESIGN, *(row.name.replace("*", "3") for row in known_rows()), "kl_per_latent", "total_correlation"]
+    page.goto("/")
+    entries = page.evaluate(
+        "async (names) => { const { entryOf } = await import('./js/dom.js'); return names.map((one) => entryOf(one)); }",
+        names,
+    )
+    found = dict(zip(names, entries, strict=True))
+    assert {name for name, entry in found.items() if entry not in glossary()} == set()
+    # The longer of two names is not taken for the shorter.
+    said = {
+        "dcimig": "DCIMIG",
+        "jemmig": "JEMMIG",
+        "misjed_top": "MISJED",
+        "sepin@3": "SEPIN",
+        "whole_wsepin": "WSEPIN",
+    }
+    assert {name: found[name] for name in said} == said
 
 
 @pytest.mark.parametrize("width", [1280, 390])
@@ -66,6 +89,9 @@ def test_terms_are_explained_where_they_stand(page: Page, ids: dict[str, str], w
     assert box is not None
     assert box["x"] >= 0
     assert box["x"] + box["width"] <= width
+    subject = strength.bounding_box()
+    assert subject is not None
+    assert box["y"] + box["height"] <= subject["y"] or box["y"] >= subject["y"] + subject["height"]
     page.keyboard.press("Escape")
     expect(tip).to_be_hidden()
     # By keys alone.

@@ -10,7 +10,7 @@ from typing import Any
 
 import httpx
 import pytest
-from browser_pages import changed, in_css, open_model, screens
+from browser_pages import PIXELS, changed, in_css, open_model, screens
 from playwright.sync_api import Page, expect
 from small_runs import write_checkpoint
 
@@ -170,6 +170,14 @@ def test_values_of_factors_have_their_names(elsewhere: Page, sprites: Path, visi
     elsewhere.get_by_role("tab", name="What it captured").click()
     chart = elsewhere.locator(".responses .chart").first
     for theme in screens(elsewhere):
+        elsewhere.get_by_role("tab", name="orientation", exact=True).click()
+        values = elsewhere.locator(".moving .axis span")
+        # Of forty values as many as there is room for, from the first to the last.
+        expect(values.first).to_have_text("0")
+        expect(values.last).to_have_text("6.28")
+        assert values.evaluate_all("texts => texts.every(text => text.scrollWidth <= text.clientWidth)")
+        elsewhere.get_by_role("tab", name="shape", exact=True).click()
+        expect(values).to_have_text(["square", "ellipse", "heart"])
         expect(chart.locator("text", has_text="ellipse")).to_have_css("fill", in_css(theme.faint))
         assert chart.locator(".axis").all_text_contents() == ["shape", "value of the latent"]
 
@@ -271,16 +279,21 @@ def test_a_run_in_training_is_explored_at_its_last_checkpoint(
     expect(elsewhere.get_by_role("tab", name="Training")).to_have_attribute("aria-selected", "true")
     elsewhere.get_by_role("tab", name="Explore").click()
     elsewhere.wait_for_selector(".tool[data-drawn]")
-    note = elsewhere.locator(".unfinished")
+    note, picture = elsewhere.locator(".unfinished"), elsewhere.locator("canvas.picture")
+    slider = elsewhere.locator(".latent input[type=range]").first
+    young = {}
+    for key in ("End", "Home"):
+        changed(elsewhere, "canvas.picture", lambda key=key: slider.press(key))
+        young[key] = picture.evaluate(PIXELS)
     for _ in range(40):
         fleet.step()
     write_checkpoint(folder, fleet)
     # What is shown stays what it is until one asks for the next, which the page finds meanwhile.
-    slider = elsewhere.locator(".latent input[type=range]").first
     for key, theme in zip(("End", "Home") * 2, screens(elsewhere), strict=True):
         expect(note).to_contain_text("Still training: this is step 1 of 100.")
         expect(note).to_have_css("border-left-color", in_css(theme.warm))
         changed(elsewhere, "canvas.picture", lambda key=key: slider.press(key))
+        assert picture.evaluate(PIXELS) == young[key]
     changed(elsewhere, "canvas.picture", elsewhere.get_by_role("button", name="Show step 41").click)
     expect(note).to_contain_text("this is step 41 of 100")
     (folder / "run.json").unlink()

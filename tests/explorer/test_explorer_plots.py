@@ -134,9 +134,7 @@ def test_a_scatter_plot_of_any_columns_whose_points_open_their_runs(many: Page, 
     box = many.locator(".plot").bounding_box()
     assert box is not None
     many.mouse.move(box["x"] + x + 3, box["y"] + y + 3)
-    expect(many.locator(".said")).to_have_text(
-        re.compile(r"^run 0: method β-VAE, strength 1, seed 0, SAP 0\.\d+, MIG 5$")
-    )
+    expect(many.locator(".said")).to_have_text(re.compile(r"^run 0: method β-VAE, β = 1, seed 0, SAP 0\.\d+, MIG 5$"))
     many.mouse.click(box["x"] + x + 3, box["y"] + y + 3)
     expect(many).to_have_url(re.compile("#/run/0000000000000000$"))
     many.go_back()
@@ -177,7 +175,7 @@ def test_a_single_run_is_plotted_too(
     elsewhere.goto(address)
     elsewhere.wait_for_selector(".tool[data-drawn]")
     elsewhere.goto(f"{address}/#/?view=scatter")
-    expect(elsewhere.get_by_role("img", name="MIG against strength of 1 run")).to_be_visible()
+    expect(elsewhere.get_by_role("img", name="MIG against strength β of 1 run")).to_be_visible()
     (dot,) = re.findall(r"M([\d.]+) ([\d.]+)m", str(elsewhere.locator(".plot .dots").get_attribute("d")))
     box = elsewhere.locator(".plot").bounding_box()
     assert box is not None
@@ -250,6 +248,10 @@ def test_every_method_has_a_colour_and_a_marker_of_its_own_whatever_is_filtered(
     expect(page.get_by_label("logarithmic across")).to_be_checked()
     page.get_by_label("logarithmic across").uncheck()
     expect(page).to_have_url(re.compile("log=0"))
+    page.get_by_role("tab", name="Parallel coordinates").click()
+    for _ in screens(page):
+        assert page.locator(".plot .axis").first.text_content() == "strength, logarithmic"
+    page.get_by_role("tab", name="Scatter").click()
     page.get_by_label("Filter runs").fill("method is VAE or β-VAE or Tripod")
     expect(marks).to_have_count(3)
     assert all(before[name] == (colour, marker) for name, colour, marker in marks.evaluate_all(LOOKS))

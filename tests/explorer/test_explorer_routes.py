@@ -61,7 +61,26 @@ def test_a_run_comes_with_record_and_scores(client: httpx.Client, ids: dict[str,
         ("mig", 0.25, 0.9),
         ("kl", 3.5, None),
     ]
+    assert [row["unit"] for row in run["scores"]] == ["", "nats"]
+    said = {fact["name"]: fact["text"] for fact in client.get(f"/api/runs/{ids['gan']}").json()["facts"]}
+    assert said["latents"] == "2 latents and 1 class number"
+    # Why there is no model to open, told without asking for it.
+    assert run["problem"] == run["scores_problem"] == ""
     assert "not a run record" in client.get(f"/api/runs/{ids['broken']}").json()["problem"]
+    assert "has no weights yet" in client.get(f"/api/runs/{ids['training']}").json()["problem"]
+
+
+def test_a_model_whose_codes_are_not_finite_has_diverged(served: Path, tmp_path: Path, visit: Any) -> None:
+    model = Model.load(served / "beta")
+    weights = {name: weight * 1e30 for name, weight in model.weights().items()}
+    Model(model.run, model.shape, weights).save(tmp_path / "wild")
+    (tmp_path / "wild" / "scores.json").write_text("{")
+    client = visit(create_app(tmp_path))
+    (run,) = columns_of(client.get("/api/runs").json())["id"]
+    refused = client.get(f"/api/runs/{run}/model")
+    assert refused.status_code == 409
+    assert refused.json()["detail"].startswith("this run diverged: ")
+    assert "scores.json" in client.get(f"/api/runs/{run}").json()["scores_problem"]
 
 
 def test_the_model_is_described_as_the_library_sees_it(client: httpx.Client, ids: dict[str, str], model: Model) -> None:

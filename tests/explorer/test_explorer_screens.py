@@ -217,6 +217,8 @@ def test_the_list_follows_the_folder(
 
 def test_a_deleted_run_ends_its_curves(elsewhere: Page, served: Path, tmp_path: Path, visit: Any) -> None:
     place = copied(served, tmp_path / "runs", "training", "beta")
+    # A point was written just now.
+    (place / "training" / "curves.csv").touch()
     client = visit(create_app(place))
     elsewhere.goto(str(client.base_url))
     elsewhere.get_by_role("link", name="training").click()

@@ -43,6 +43,23 @@ def test_a_model(page: Page, ids: dict[str, str]) -> None:
         page.wait_for_selector(".tool[data-drawn]")
 
 
+CROWDED = """async () => {
+  const { heatMap } = await import("./js/heatmap.js");
+  const names = Array.from({ length: 10 }, (_, at) => `z${at}`), values = names.map(() => names.map(() => 0.888));
+  const map = heatMap({ title: "ten codes", rows: names, columns: names, values });
+  document.querySelector(".map").append(map);
+  const cells = [...map.querySelectorAll("tbody td")], range = document.createRange();
+  const wide = cells.filter((cell) => {
+    range.selectNodeContents(cell);
+    return range.getBoundingClientRect().width > cell.getBoundingClientRect().width;
+  });
+  const found = [wide.length, Math.max(0, map.scrollWidth - map.clientWidth)];
+  map.remove();
+  return found;
+}"""
+"""Of a matrix of ten codes, the cells that are narrower than their numbers, and how much of it is out of sight."""
+
+
 def test_what_was_captured(page: Page, ids: dict[str, str]) -> None:
     page.goto(f"/#/run/{ids['beta']}/captured")
     expect(page.locator(".responses .line").first).to_be_visible()
@@ -50,6 +67,10 @@ def test_what_was_captured(page: Page, ids: dict[str, str]) -> None:
         for view in ("MIG", "RMIG"):
             page.get_by_role("tab", name=view, exact=True).click()
             expect(page.locator(".heat tbody td").first).to_have_text(re.compile(r"^\d\.\d\d$|^<0\.01$"))
+            # What was asked for is not covered by what the word means.
+            expect(page.locator("#tip")).to_be_hidden()
+        assert page.evaluate(CROWDED) == [0, 0]
+        expect(page.locator(".scores .unit")).to_have_text("nats")
         expect(page.locator(".scores .way i").first).to_have_css("background-color", in_css(theme.palette[0]))
         expect(page.locator(".responses .chart path.line").first).to_have_css("stroke", in_css(theme.palette[0]))
 
@@ -58,6 +79,8 @@ def test_filters(page: Page) -> None:
     page.goto("/")
     field, said = page.get_by_label("Filter runs"), page.locator(".filter-words")
     for theme in screens(page):
+        # A method's weight has the method's own symbol.
+        expect(page.locator("tr[data-id]", has=page.get_by_role("link", name="beta"))).to_contain_text("β-VAEβ = 2")
         field.fill("mig>0.01, method is not β-VAE, migg is 1")
         expect(page.locator(".condition")).to_have_text(["MIG > 0.01 ×", "method is not β-VAE ×"])
         expect(said.locator(".unknown")).to_have_text("no column ‘migg’; did you mean mig?")

@@ -15,6 +15,7 @@ from figures import tables as made
 from hackle.claims import CLAIMS, judge
 from hackle.core.parts import PartError
 from hackle.figures import FIGURES, Exhibit, Panel, Runs, Selected, panels
+from hackle.figures.exhibit import shades
 from hackle.figures.panels import Lacking, curves, scatter, swarm
 from hackle.figures.selection import select
 from hackle.report import write_study_page
@@ -60,10 +61,13 @@ def test_numbers_and_verdicts_are_those_of_the_judged_claims() -> None:
         alone, beside = item(tables), item(tables, judged)
         # Without the judgement numbers are the same; a verdict depends on all claims that are judged together.
         assert str([replace(one, verdict="") for one in beside.comparisons]) == str(list(alone.comparisons))
+        # No two claims have the same words.
+        told = [one.what for one in beside.comparisons if one.verdict]
+        assert len(told) == len(set(told)), item.id
         for one in beside.comparisons:
             if one.verdict:
                 found = judged[one.claim]
-                assert (one.what, one.verdict) == (found.claim.effect, found.verdict)
+                assert (one.what[: len(found.claim.effect)], one.verdict) == (found.claim.effect, found.verdict)
                 assert (one.here, one.low, one.high) == (found.evidence.effect, found.evidence.low, found.evidence.high)
                 seen.add(one.claim)
     assert {"split-encoder.mig-vae-dsprites", "yang2020.mig-vae-10-dsprites", "yang2020.kl-hardly-moves"} <= seen
@@ -94,10 +98,13 @@ def test_what_a_claim_says_of_several_strata_stands_below_it() -> None:
     found = [one for one in chart.comparisons if one.claim == "yang2020.fall-grows-factor-vae"]
     claim, *each = found
     assert [one.what for one in each] == [
-        f"the same, factor-vae on {name}" for name in ("dsprites", "smallnorb", "cars3d")
+        f"the same, FactorVAE on {name}" for name in ("dSprites", "SmallNORB", "Cars3D")
     ]
     assert np.mean([float(one.here) for one in each]) == pytest.approx(claim.here)
     assert all(one.low < one.here < one.high for one in each)  # type: ignore[operator]
+    single = FIGURES["yang2020-figure-5"](made.tables(made.yang2020(4, ["dsprites"])))
+    # The only stratum with runs is what the claim's own line says.
+    assert [one.what for one in single.comparisons if one.claim == claim.claim] == [claim.what]
 
 
 def test_runs_are_chosen_by_settings_and_weights(sweep: Tables) -> None:
@@ -109,9 +116,17 @@ def test_runs_are_chosen_by_settings_and_weights(sweep: Tables) -> None:
 
 
 def test_a_vae_is_a_beta_vae(sweep: Tables) -> None:
-    runs = Runs(("mig",), {"dataset": "dsprites"}, {"beta-vae": (1.0,)}, vae_is_beta=True)
+    runs = Runs(("mig",), {"dataset": "dsprites"}, {"beta-vae": (1.0,)}, joins_cases=True)
     assert len(select(sweep, runs).frame) == 6
-    assert len(select(sweep, replace(runs, vae_is_beta=False)).frame) == 3
+    assert len(select(sweep, replace(runs, joins_cases=False)).frame) == 3
+
+
+def test_models_whose_weights_have_other_symbols_share_no_shade() -> None:
+    methods = ["annealed-vae", "beta-tcvae", "beta-vae", "dip-vae-i", "factor-vae"]
+    frame = pd.DataFrame({"method": methods, "strength": 4.0, "series": methods})
+    series = shades(frame)
+    assert sorted(one.name for one in series) == methods
+    assert len({one.colour for one in series}) == len(methods)
 
 
 def test_series_may_be_conditions(sweep: Tables) -> None:

@@ -5,36 +5,28 @@ import warnings
 
 import numpy as np
 import pytest
-from scipy.special import ndtri
 
 from hackle.information.posterior import PosteriorError, Posteriors
 from hackle.information.sampled import SaturatedEstimateWarning, draw, mixture_of, sampled_factor_information
-
-
-def channels(scales, n: int, seed: int = 0) -> Posteriors:
-    """Independent channels with aggregate N(0, 1) each, means at shuffled quantiles: I(z_i; x) = −ln s_i."""
-    rng = np.random.default_rng(seed)
-    quantiles = ndtri((np.arange(n) + 0.5) / n)
-    means = np.stack([math.sqrt(1 - s**2) * rng.permutation(quantiles) for s in scales], axis=1)
-    return Posteriors(means, np.tile(2 * np.log(scales), (n, 1)))
+from metrics.samples import channels
 
 
 def test_gaussian_channels():
     scales = np.array([0.4, 0.7, 1.0 - 1e-12])
-    found = draw(channels(scales, 3000), samples=2, without=True, marginal=True)
+    found = draw(Posteriors(*channels(scales, 3000)), samples=2, without=True, marginal=True)
     np.testing.assert_allclose(found.single, -np.log(scales), atol=0.03)
     assert found.total == pytest.approx(-np.log(scales).sum(), abs=0.05)
     np.testing.assert_allclose(found.conditional, -np.log(scales), atol=0.05)
 
 
 def test_draws_are_reproducible_and_seeds_differ():
-    points = channels([0.5], 100)
+    points = Posteriors(*channels([0.5], 100))
     assert draw(points, seed=1).total == draw(points, seed=1).total
     assert draw(points, seed=1).total != draw(points, seed=2).total
 
 
 def test_no_estimate_exceeds_the_ceiling_and_saturation_is_reported():
-    points = channels([0.001, 0.001, 0.001], 200)
+    points = Posteriors(*channels([0.001, 0.001, 0.001], 200))
     found = draw(points, marginal=True)
     ratios = found.own.joint - found.mixed.joint
     assert (ratios <= math.log(200) + 1e-9).all()
@@ -45,7 +37,7 @@ def test_no_estimate_exceeds_the_ceiling_and_saturation_is_reported():
 
 
 def test_an_estimate_with_room_to_grow_is_not_saturated():
-    found = draw(channels([0.5, 0.9], 1000), marginal=True)
+    found = draw(Posteriors(*channels([0.5, 0.9], 1000)), marginal=True)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         found.warn("I(z; x)", found.total)
@@ -54,7 +46,7 @@ def test_an_estimate_with_room_to_grow_is_not_saturated():
 
 def test_a_larger_mixture_lifts_the_ceiling():
     scales = [0.03, 0.03]
-    whole = channels(scales, 20_000)
+    whole = Posteriors(*channels(scales, 20_000))
     few = Posteriors(whole.means[:100], whole.logvars[:100])
     low = draw(few, samples=3)
     high = draw(few, mixture=(whole.means, whole.logvars), samples=3)
@@ -65,7 +57,7 @@ def test_a_larger_mixture_lifts_the_ceiling():
 
 
 def test_a_mixture_without_the_points_is_refused():
-    points = channels([0.5], 50)
+    points = Posteriors(*channels([0.5], 50))
     with pytest.raises(PosteriorError, match="is not among the mixture's 50 points"):
         mixture_of(points, (points.means + 1, points.logvars))
 
@@ -82,5 +74,5 @@ def test_factor_information_of_separated_classes_is_the_factors_entropy():
 
 def test_sampled_entropy_of_a_gaussian_aggregate():
     labels = np.arange(4000)[:, None] % 2
-    _, entropies = sampled_factor_information(channels([0.3], 4000), labels)
+    _, entropies = sampled_factor_information(Posteriors(*channels([0.3], 4000)), labels)
     assert entropies[0, 0] == pytest.approx(0.5 * math.log(2 * math.pi * math.e), abs=0.03)

@@ -45,7 +45,6 @@ def test_each_row_follows_pytorchs_adam(device: str, dtype: torch.dtype) -> None
         flat = torch.zeros(2, WIDTH)
         for at, gradient in gradients.items():
             flat[:, at : at + gradient[0].numel()] = gradient.flatten(1).float()
-        updates += 1
         alive = torch.ones(2, 1, dtype=torch.bool, device=device)
         given = [(at, gradient.to(device)) for at, gradient in gradients.items()]
         adam_step(rows, given, updates, on(device, stacked()), alive)
@@ -83,7 +82,6 @@ def test_weights_decay_and_gradients_are_clipped_as_by_pytorchs_adamw_in_float64
     alive = torch.ones(2, 1, dtype=torch.bool, device=device)
     for _ in range(10):
         gradients = {at: torch.randn(2, *shape, generator=generator) for at, shape in SHAPES.items()}
-        updates += 1
         given = [(at, gradient.to(device)) for at, gradient in gradients.items()]
         adam_step(rows, given, updates, settings, alive, limited=True, decayed={336, 352})
         for row, parts in enumerate(references):
@@ -109,9 +107,49 @@ def test_a_row_that_is_not_alive_keeps_its_weights_whatever_its_gradient(device:
     alive = torch.tensor([[False], [True]], device=device)
     settings: Any = on(device, stacked())
     object.__setattr__(settings, "weight_decay", torch.full((2, 1), 0.5, device=device))
-    adam_step(rows, [(0, gradient)], torch.ones((), dtype=torch.int64, device=device), settings, alive, decayed={0})
+    adam_step(rows, [(0, gradient)], torch.zeros((), dtype=torch.int64, device=device), settings, alive, decayed={0})
     assert torch.equal(rows.weights[0], start[0])
     assert not torch.equal(rows.weights[1], start[1])
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_many_parameters_are_updated_as_one_at_a_time_and_gaps_stay_zero(device: str) -> None:
+    """More than one launch takes, of all widths, in both dtypes and some at odd addresses; alone and stacked."""
+    generator = torch.Generator().manual_seed(3)
+    widths = [*range(1, 36), 1000, 4096, 5000]
+    starts = [0]
+    for width in widths:
+        starts.append(starts[-1] + width + -width % 16)
+    start = torch.zeros(2, starts[-1])
+    given: list[tuple[int, Tensor]] = []
+    for number, (at, width) in enumerate(zip(starts, widths, strict=False)):
+        start[:, at : at + width] = torch.randn(2, width, generator=generator)
+        gradient = torch.randn(2, width, generator=generator).to(device, [torch.float32, torch.bfloat16][number % 2])
+        if number % 5 == 0:
+            gradient = torch.cat([gradient.new_zeros(1), gradient.flatten()])[1:].view(2, width)
+        given.append((at, gradient))
+
+    def updated(chosen: slice, calls: list[list[tuple[int, Tensor]]]) -> list[Tensor]:
+        own: Any = on(device, stacked())
+        settings = Adam(*(value[chosen] for value in (own.learning_rate, own.beta1, own.beta2, own.epsilon)))
+        first = start[chosen].to(device)
+        rows = Rows(first.clone(), torch.zeros_like(first), torch.zeros_like(first), first.to(torch.bfloat16))
+        for call in calls:
+            updates = torch.full((), 4, dtype=torch.int64, device=device)
+            alive = torch.ones(len(first), 1, dtype=torch.bool, device=device)
+            adam_step(rows, [(at, gradient[chosen]) for at, gradient in call], updates, settings, alive)
+            assert updates == 5
+        return [value.cpu() for value in rows if value is not None]
+
+    together = updated(slice(None), [given])
+    one_by_one = updated(slice(None), [[each] for each in given])
+    alone = updated(slice(1, 2), [given])
+    for whole, single, own in zip(together, one_by_one, alone, strict=True):
+        assert torch.equal(whole, single)
+        assert torch.equal(whole[1:], own)
+    for at, width, end in zip(starts, widths, starts[1:], strict=False):
+        assert together[0][:, at : at + width].ne(start[:, at : at + width]).any()
+        assert all(value[:, at + width : end].count_nonzero() == 0 for value in together)
 
 
 def test_off_cuda_a_row_has_the_same_bits_alone_and_in_a_stack_and_columns_without_gradient_stay() -> None:
@@ -131,9 +169,11 @@ def test_off_cuda_a_row_has_the_same_bits_alone_and_in_a_stack_and_columns_witho
         settings = Adam(*(value[chosen] for value in (own.learning_rate, own.beta1, own.beta2, own.epsilon)))
         rows = Rows(start[chosen].clone(), torch.ones_like(start[chosen]), torch.ones_like(start[chosen]))
         given = [(at, gradient[chosen]) for at, gradient in gradients]
-        for count in range(1, 4):
+        updates = torch.tensor(0)
+        for _ in range(3):
             alive = torch.ones(len(start[chosen]), 1, dtype=torch.bool)
-            adam_step(rows, given, torch.tensor(count), settings, alive, decayed={64})
+            adam_step(rows, given, updates, settings, alive, decayed={64})
+        assert updates == 3
         return torch.stack(rows[:3])
 
     together = updated(slice(None))

@@ -16,6 +16,16 @@ def test_on_a_cpu_functions_are_called_at_once() -> None:
 
 
 @pytest.mark.gpu
+def test_a_branch_that_is_given_nothing_can_be_captured() -> None:
+    value = torch.ones(3, device="cuda")
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph), Branch(value):
+        doubled = value * 2
+    graph.replay()
+    assert doubled.tolist() == [2.0] * 3
+
+
+@pytest.mark.gpu
 def test_results_are_complete_after_the_block_and_memory_is_not_used_again_before() -> None:
     """Both as written and as a graph: a long product beside the overwriting of what would be its freed input."""
     stack = torch.randn(16, 1024, 1024, device="cuda")

@@ -45,9 +45,10 @@ def test_adam_follows_the_clipped_gradients(device: str) -> None:
     gradient = torch.randn(2, 64, generator=torch.Generator().manual_seed(2)).to(device)
     factors = torch.tensor([[0.25], [1.0]], device=device)
     clipped, scaled = (Rows(weights.clone(), torch.zeros_like(weights), torch.zeros_like(weights)) for _ in range(2))
-    updates, alive = torch.ones((), dtype=torch.int64, device=device), torch.ones(2, 1, dtype=torch.bool, device=device)
-    adam_step(clipped, [(0, gradient)], updates, on(device, stacked()), alive, factors)
-    adam_step(scaled, [(0, factors * gradient)], updates, on(device, stacked()), alive)
+    alive = torch.ones(2, 1, dtype=torch.bool, device=device)
+    for rows, given, scale in ((clipped, gradient, factors), (scaled, factors * gradient, None)):
+        updates = torch.zeros((), dtype=torch.int64, device=device)
+        adam_step(rows, [(0, given)], updates, on(device, stacked()), alive, scale)
     for found, wanted in zip(clipped[:3], scaled[:3], strict=True):
         assert torch.equal(found, wanted)  # type: ignore[arg-type]
 
@@ -60,7 +61,7 @@ def test_a_model_that_is_not_alive_stays_whatever_its_norm(device: str) -> None:
     gradient[1] = 1.0
     factors = clip_factors([gradient], torch.ones(2, 1, device=device))
     alive = torch.tensor([[False], [True]], device=device)
-    updates = torch.ones((), dtype=torch.int64, device=device)
+    updates = torch.zeros((), dtype=torch.int64, device=device)
     adam_step(rows, [(0, gradient)], updates, on(device, stacked()), alive, factors)
     assert torch.equal(rows.weights[0], start[0])
     assert bool(torch.isfinite(rows.weights[1]).all())

@@ -26,6 +26,7 @@ from hackle.kernels import (
     covariance_deviations,
     down,
     gaussian_log_density,
+    halves,
     layer_normalise,
     linear,
     mixture_densities,
@@ -49,7 +50,7 @@ def adam(dtype: torch.dtype) -> Rows:
     rows = Rows(*(values(dtype, 2, 16).square() for _ in range(3)))
     settings = Adam(*(torch.full((2, 1), value) for value in (1e-3, 0.9, 0.999, 1e-8)))  # type: ignore[arg-type]
     alive = torch.ones(2, 1, dtype=torch.bool)
-    adam_step(rows, [(0, values(dtype, 2, 16))], torch.ones((), dtype=torch.int64), settings, alive)
+    adam_step(rows, [(0, values(dtype, 2, 16))], torch.zeros((), dtype=torch.int64), settings, alive)
     return rows
 
 
@@ -62,6 +63,7 @@ OPERATORS: dict[str, Callable[[torch.dtype], Any]] = {
     "gaussian_log_density": lambda t: gaussian_log_density(
         values(t, 6, 3), values(t, 6, 3), values(t, 6, 3), 0.1 * values(t, 1)[0].sigmoid()
     ),
+    "halves": lambda t: halves(values(t, 6, 4)),
     "layer_normalise": lambda t: layer_normalise(values(t, 6, 3), values(t, 3), values(t, 3)),
     "linear": lambda t: linear(values(t, 6, 3), values(t, 2, 3), values(t, 2), 0.2),
     "mixture_densities": lambda t: mixture_densities(
@@ -141,7 +143,7 @@ def test_adam_on_cuda_without_triton_is_that_of_the_cpu(monkeypatch: pytest.Monk
         columns = (torch.full((2, 1), value, device=device) for value in (1e-3, 0.9, 0.999, 1e-8))
         settings = Adam(*columns)  # type: ignore[arg-type]
         alive = torch.ones(2, 1, dtype=torch.bool, device=device)
-        adam_step(rows, [(0, start.square())], torch.ones((), dtype=torch.int64, device=device), settings, alive)
+        adam_step(rows, [(0, start.square())], torch.zeros((), dtype=torch.int64, device=device), settings, alive)
         return rows.weights.cpu()
 
     monkeypatch.setattr(triton_shim, "has_triton", False)

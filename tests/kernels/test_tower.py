@@ -37,13 +37,17 @@ class Kernels:
     def __init__(self) -> None:
         self.calls: list[str] = []
 
-    def add_parts(self, parts: Tensor) -> Tensor:
+    def add_all(self, several: list[Tensor]) -> list[Tensor]:
         self.calls.append("sums")
-        return parts.sum(1)
+        return [parts.sum(1) for parts in several]
 
-    def taps(self, x: Tensor, y: Tensor) -> Tensor:
+    def taps_in_parts(self, x: Tensor, y: Tensor) -> Tensor:
         self.calls.append("taps")
-        return taps(exact(x), exact(y))
+        return torch.stack([taps(exact(x[:, part]), exact(y[:, part])) for part in (slice(0, 1), slice(1, None))], 1)
+
+    def gated(self, grad: Tensor, output: Tensor, slope: float) -> tuple[Tensor, Tensor]:
+        grad = torch.where(output > 0, grad, slope * grad)
+        return grad, exact(grad).flatten(1, 3)
 
     def down(self, x: Tensor, weight: Tensor, *more: Any, **options: Any) -> tuple[Tensor, Tensor | None]:
         values, sums = self._finish("down", down(exact(x), exact(weight)), *more, **options)
@@ -59,7 +63,7 @@ class Kernels:
     def down_with_taps(self, x: Tensor, weight: Tensor, gate: Tensor, slope: float) -> tuple[Tensor, ...]:
         values, sums = self.down(x, weight, slope=slope, gate=gate)
         assert sums is not None
-        return values, sums, self.taps(x, gate)[:, None]
+        return values, exact(x).flatten(1, 3), sums, self.taps_in_parts(x, gate)
 
     def up_to_taps(
         self, y: Tensor, weight: Tensor, gate: Tensor, slope: float, images: Tensor
@@ -67,7 +71,7 @@ class Kernels:
         values, sums = self.up(y, weight, slope=slope, gate=gate)
         assert sums is not None
         self.calls.append("stored nothing")
-        return sums, self.taps(images, values)[:, None]
+        return sums, self.taps_in_parts(images, values)
 
     def _finish(
         self,
@@ -97,6 +101,7 @@ def kernels(monkeypatch: pytest.MonkeyPatch) -> Callable[[], Kernels]:
         module = sys.modules["hackle.kernels.tower"]
         monkeypatch.setattr(module, "on_triton", lambda images: True)
         monkeypatch.setattr(module, "triton_convolution", found)
+        monkeypatch.setattr(module, "add_all", found.add_all)
         return found
 
     return install
@@ -115,17 +120,17 @@ def arguments(upward: bool, plan: tuple[int, ...], models: int = 2) -> list[Tens
     return [random(models, 3, side, side, plan[0]), *weights, *biases]
 
 
-def apply(upward: bool, x: Tensor, *parameters: Tensor) -> Tensor:
+def apply(upward: bool, x: Tensor, *parameters: Tensor, last: float = LAST) -> Tensor:
     half = len(parameters) // 2
     pairs = list(zip(parameters[:half], parameters[half:], strict=True))
-    return tower(x, pairs, upward=upward, slope=SLOPE, last_slope=LAST)
+    return tower(x, pairs, upward=upward, slope=SLOPE, last_slope=last)
 
 
-def by_layers(upward: bool, x: Tensor, *parameters: Tensor) -> Tensor:
+def by_layers(upward: bool, x: Tensor, *parameters: Tensor, last: float = LAST) -> Tensor:
     """The layers one by one, each an operator that is differentiated twice in its own test."""
     half, layer = len(parameters) // 2, up_layer if upward else down_layer
     for number, (weight, bias) in enumerate(zip(parameters[:half], parameters[half:], strict=True), 1):
-        x = layer(x, weight, bias, LAST if number == half else SLOPE)
+        x = layer(x, weight, bias, last if number == half else SLOPE)
     return x
 
 
@@ -176,14 +181,15 @@ def test_off_cuda_gradients_can_be_differentiated_again(upward: bool, plan: tupl
 
 @pytest.mark.parametrize(("upward", "plan"), PLANS)
 @pytest.mark.parametrize("wanted", [slice(0, None), slice(1, None), slice(0, 1)])
-def test_values_and_gradients(upward: bool, plan: tuple[int, ...], wanted: slice, kernels: Any) -> None:
+@pytest.mark.parametrize("last", [LAST, 1.0])
+def test_values_and_gradients(upward: bool, plan: tuple[int, ...], wanted: slice, last: float, kernels: Any) -> None:
     given = arguments(upward, plan)
-    mapped = vmap(partial(apply, upward))
+    mapped = vmap(partial(apply, upward, last=last))
     expected = derivatives(mapped, given, wanted)
     kernels()
     close(derivatives(mapped, given, wanted), expected)
     alone = [value[1] for value in given]
-    ours = derivatives(partial(apply, upward), alone, wanted)
+    ours = derivatives(partial(apply, upward, last=last), alone, wanted)
     close(ours, [value[1] for value in expected])
 
 
@@ -211,6 +217,28 @@ def test_weights_in_another_dtype_get_second_derivatives_too(kernels: Any) -> No
         assert a.dtype == torch.float32
         # Gates and gradients are rounded to eight bits at each of two layers.
         assert (a - b).norm() <= 0.05 * b.norm()
+
+
+@pytest.mark.parametrize("upward", [False, True])
+def test_weights_that_are_rounded_already_are_those_that_are_multiplied(upward: bool, kernels: Any) -> None:
+    """As the tower rounds them itself, with the same gradients in the weights that were rounded."""
+    x, *parameters = [value.float() for value in arguments(upward, (3, 4, 2))]
+    given = [x.bfloat16(), *parameters]
+    copies = [value.bfloat16() for value in parameters[:2]]
+    kernels()
+
+    def with_copies(x: Tensor, *parameters: Tensor) -> Tensor:
+        def one(x: Tensor, parameters: tuple[Tensor, ...], rounded: list[Tensor]) -> Tensor:
+            pairs = list(zip(parameters[:2], parameters[2:], strict=True))
+            return tower(x, pairs, upward=upward, slope=SLOPE, last_slope=LAST, rounded=rounded)
+
+        return vmap(one)(x, parameters, copies)
+
+    for wanted in (slice(1, None), slice(0, None)):
+        found = derivatives(with_copies, given, wanted)
+        expected = derivatives(vmap(partial(apply, upward)), given, wanted)
+        assert all(torch.equal(a, b) for a, b in zip(found, expected, strict=True))
+    assert torch.equal(with_copies(x.bfloat16(), *(2 * value for value in parameters[:2]), *parameters[2:]), found[0])
 
 
 def test_the_gradient_in_images_alone_takes_no_others(kernels: Any) -> None:

@@ -1,4 +1,5 @@
-"""Codes with known quality for the classical scores: an encoder of factor rows, and every array that a score may ask for."""
+"""Codes with known quality for the classical scores: an encoder of factor rows, and every array that a score may ask for.
+And posteriors whose mutual information with the data is known."""
 
 from __future__ import annotations
 
@@ -6,7 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtri
 
 SIZES = (3, 4, 5, 6)
 
@@ -92,3 +94,11 @@ def imperfect(factors: NDArray, rng: np.random.Generator) -> NDArray:
     extra = np.stack([np.tanh(2 * u[:, 1]), u[:, 0] * u[:, 2] + 0.5 * u[:, 3], np.zeros(len(u))], axis=1)
     scale = np.array([0.15] * 6 + [0.5])
     return np.hstack([u + leak, extra]) + scale * rng.normal(size=(len(u), 7))
+
+
+def channels(scales: ArrayLike, n: int = 2000, seed: int = 0) -> tuple[NDArray, NDArray]:
+    """Posteriors of independent channels with aggregate N(0, 1) each, means at shuffled quantiles: I(z_i; x) = −ln s_i."""
+    rng = np.random.default_rng(seed)
+    quantiles = ndtri((np.arange(n) + 0.5) / n)
+    means = np.stack([np.sqrt(1 - scale**2) * rng.permutation(quantiles) for scale in np.asarray(scales)], axis=1)
+    return means, np.tile(2 * np.log(scales), (n, 1))

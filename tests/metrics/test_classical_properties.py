@@ -22,10 +22,10 @@ from hackle.metrics import (
     mig_sup,
     modularity,
     sap,
-    trees,
 )
 from hackle.metrics.checks import MetricError
 from hackle.metrics.entangle import entangle, householder_rotation
+from hackle.metrics.predictors import trees
 
 
 def _dci(predictor, field):

@@ -9,20 +9,13 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from samples import channels
 from scipy import sparse
-from scipy.special import ndtri
 
 from hackle.core import code_table
 from hackle.core.progress import listening
 from hackle.information import OutOfRangeWarning, PosteriorError, Posteriors, SaturatedEstimateWarning
 from hackle.metrics.informativeness import informativeness, total_information
-
-
-def channels(scales, n: int = 2000, seed: int = 0):
-    rng = np.random.default_rng(seed)
-    quantiles = ndtri((np.arange(n) + 0.5) / n)
-    means = np.stack([math.sqrt(1 - s**2) * rng.permutation(quantiles) for s in scales], axis=1)
-    return means, np.tile(2 * np.log(scales), (n, 1))
 
 
 @pytest.mark.filterwarnings("ignore::hackle.information.OutOfRangeWarning")

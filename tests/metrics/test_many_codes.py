@@ -23,7 +23,6 @@ from hackle.metrics import (
     gaussian_total_correlation,
     infomec_scores,
     irs_score,
-    large_linear,
     mcc_matrix,
     mcc_score,
     mig_score,
@@ -33,10 +32,11 @@ from hackle.metrics import (
     sap_score,
 )
 from hackle.metrics.checks import standardise
-from hackle.metrics.large_linear import fit_large_machine
-from hackle.metrics.linear import fit_l1_machines
 from hackle.metrics.mig import binned_information
-from hackle.metrics.standardised import StandardisedCodes
+from hackle.metrics.predictors import large_linear
+from hackle.metrics.predictors.large_linear import fit_large_machine
+from hackle.metrics.predictors.linear import fit_l1_machines
+from hackle.metrics.predictors.standardised import StandardisedCodes
 
 RNG = np.random.default_rng(0)
 SIZES = (2, 3, 5)
@@ -230,7 +230,7 @@ def test_dense_codes_beyond_the_limit_are_read_again_for_every_product(monkeypat
     kept = np.ones(CODES.shape[1], dtype=bool)
     kept[[-2, -3]] = False
     held = StandardisedCodes(code_table.CodeTable(CODES), kept)
-    monkeypatch.setattr("hackle.metrics.standardised.DENSE", 1_000)
+    monkeypatch.setattr("hackle.metrics.predictors.standardised.DENSE", 1_000)
     read = StandardisedCodes(code_table.CodeTable(mapped), kept)
     weights = torch.from_numpy(RNG.normal(size=int(kept.sum())))
     np.testing.assert_allclose(read.times(weights), held.times(weights), atol=1e-12)
@@ -261,7 +261,7 @@ def test_a_crowded_bin_is_noticed_among_zeros():
 def test_other_metrics_get_a_dense_array_while_it_is_small(monkeypatch):
     kept = sparse.csr_array(CODES)
     assert irs_score(kept, FACTORS) == pytest.approx(irs_score(CODES, FACTORS))
-    monkeypatch.setattr(code_table.CodeTable.dense, "__defaults__", (1_000,))
+    monkeypatch.setattr(code_table, "DENSE", 1_000)
     with pytest.raises(
         MetricError, match=r"all 60 codes of 400 rows at once, as a dense array of 192 kB.*works in blocks: mig"
     ):

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from samples import channels
 from scipy.special import ndtri
 
 from hackle.information import PosteriorError, Posteriors, SaturatedEstimateWarning
@@ -21,13 +22,6 @@ from hackle.metrics.separability import (
 )
 
 pytestmark = pytest.mark.filterwarnings("ignore::hackle.information.SaturatedEstimateWarning")
-
-
-def channels(scales, n: int = 3000, seed: int = 0):
-    rng = np.random.default_rng(seed)
-    quantiles = ndtri((np.arange(n) + 0.5) / n)
-    means = np.stack([math.sqrt(1 - s**2) * rng.permutation(quantiles) for s in scales], axis=1)
-    return means, np.tile(2 * np.log(scales), (n, 1))
 
 
 @pytest.mark.filterwarnings("ignore::hackle.information.OutOfRangeWarning")
@@ -63,7 +57,7 @@ def test_equals_the_slow_twin_on_the_same_draws(means, logvars, correlation, see
 
 def test_independent_channels_share_nothing():
     scales = [0.3, 0.5, 0.8]
-    found = separable_information(*channels(scales), samples=2)
+    found = separable_information(*channels(scales, n=3000), samples=2)
     informations = -np.log(scales)
     np.testing.assert_allclose(found.separate, informations, atol=0.06)
     assert found.sepin(3) == pytest.approx(informations.mean(), abs=0.05)

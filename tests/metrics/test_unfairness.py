@@ -10,7 +10,8 @@ import pytest
 from sklearn.ensemble import GradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 
-from hackle.metrics import MetricError, total_variations, trees, unfairness, unfairness_from_counts, unfairness_matrix
+from hackle.metrics import MetricError, total_variations, unfairness, unfairness_from_counts, unfairness_matrix
+from hackle.metrics.predictors import trees
 
 SIZES = (3, 4, 2)
 RNG = np.random.default_rng(0)

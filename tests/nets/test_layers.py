@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from hackle.kernels.normalisation import EPSILON
 from hackle.nets.discriminator import latent_discriminator
-from hackle.nets.layers import Blocks, Down, Linear, Same, Three
+from hackle.nets.layers import Blocks, Down, DownTower, Linear, Same, Three
 from hackle.nets.normalisation import BatchNorm, calibrate
 
 
@@ -62,6 +62,25 @@ def test_blocks_are_layers_side_by_side() -> None:
     for block in range(3):
         expected = x[:, block] @ blocks.weight[block] + blocks.bias[block]
         torch.testing.assert_close(blocks(x)[:, block], expected, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize(("dtypes", "used"), [
+    ((torch.bfloat16, torch.bfloat16), 2), ((torch.bfloat16, None), 0), ((torch.float64, torch.float64), 0), ((None, None), 0),
+])  # fmt: skip
+def test_a_tower_takes_rounded_weights_of_all_its_layers_or_of_none(
+    monkeypatch: pytest.MonkeyPatch, dtypes: tuple[torch.dtype | None, ...], used: int
+) -> None:
+    given: list[tuple[Tensor, ...]] = []
+    monkeypatch.setattr("hackle.nets.layers.tower", lambda *_, rounded, **__: given.append(tuple(rounded)))
+    layers = DownTower(1, (2, 2))
+    copies = [None if dtype is None else layer.weight.to(dtype) for layer, dtype in zip(layers, dtypes, strict=True)]
+    for layer, copy in zip(layers, copies, strict=True):
+        if copy is not None:
+            layer.rounded = copy
+    layers(random(1, 8, 8, 1).to(torch.bfloat16))
+    ((*taken,),) = given
+    assert len(taken) == used
+    assert all(one is copy for one, copy in zip(taken, copies, strict=False))
 
 
 def test_initial_weights_have_the_stated_spread() -> None:

@@ -16,6 +16,7 @@ from hackle.train.fleet import build_networks
 
 SHAPE = (16, 16, 1)
 SMALL = Convolutional(hidden=8, channels=(3, 4))
+SMALL_DISCRIMINATOR: dict[str, Any] = {"discriminator_layers": 2, "discriminator_width": 8}
 
 
 def small_run(method: Any, **fields: Any) -> Run:

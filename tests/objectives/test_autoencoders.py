@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
-from single import Single, small_run
+from single import SMALL_DISCRIMINATOR, Single, small_run
 from torch.distributions import Bernoulli, Normal
 
 from hackle.core.errors import HackleError
@@ -31,8 +31,6 @@ from hackle.objectives import (
 from hackle.objectives.density_ratio import discriminate, log_density_ratio
 from hackle.objectives.factor_vae import permute_latents
 from hackle.objectives.vae import negative_log_likelihood
-
-SMALL_DISCRIMINATOR: dict[str, Any] = {"discriminator_layers": 2, "discriminator_width": 8}
 
 
 def close(found: torch.Tensor, expected: torch.Tensor | float) -> None:

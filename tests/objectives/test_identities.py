@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
-from single import Single, small_run
+from single import SMALL_DISCRIMINATOR, Single, small_run
 
 from hackle.objectives import (
     DIPVAEI,
@@ -21,29 +21,20 @@ from hackle.objectives import (
     FactorVAEPrior,
 )
 
-SMALL_DISCRIMINATOR: dict[str, Any] = {"discriminator_layers": 2, "discriminator_width": 8}
-PLAIN: list[Any] = [
-    BetaVAE(beta=1.0),
-    AnnealedVAE(c_max=0.0, gamma=1.0),
-    FactorVAE(gamma=0.0, **SMALL_DISCRIMINATOR),
-    FactorVAEPrior(gamma=0.0, **SMALL_DISCRIMINATOR),
-    BetaTCVAE(beta=1.0),
-    BetaTCVAE(beta=1.0, estimator="stratified"),
-    BetaTCVAE(beta=1.0, estimator="leave-one-out"),
-    DIPVAEI(off_diagonal=0.0, diagonal=0.0),
-    DIPVAEII(off_diagonal=0.0, diagonal=0.0),
+WEIGHTS: list[tuple[Any, dict[str, float], dict[str, float], dict[str, Any]]] = [
+    (BetaVAE, {"beta": 1.0}, {"beta": 1.5}, {}),
+    (AnnealedVAE, {"gamma": 1.0}, {"gamma": 1.5}, {"c_max": 0.0}),
+    (FactorVAE, {"gamma": 0.0}, {"gamma": 0.5}, SMALL_DISCRIMINATOR),
+    (FactorVAEPrior, {"gamma": 0.0}, {"gamma": 0.5}, SMALL_DISCRIMINATOR),
+    (BetaTCVAE, {"beta": 1.0}, {"beta": 1.5}, {}),
+    (BetaTCVAE, {"beta": 1.0}, {"beta": 1.5}, {"estimator": "stratified"}),
+    (BetaTCVAE, {"beta": 1.0}, {"beta": 1.5}, {"estimator": "leave-one-out"}),
+    (DIPVAEI, {"diagonal": 0.0}, {"diagonal": 0.5}, {"off_diagonal": 0.0}),
+    (DIPVAEII, {"diagonal": 0.0}, {"diagonal": 0.5}, {"off_diagonal": 0.0}),
 ]
-OTHER: list[Any] = [
-    BetaVAE(beta=1.5),
-    AnnealedVAE(c_max=0.0, gamma=1.5),
-    FactorVAE(gamma=0.5, **SMALL_DISCRIMINATOR),
-    FactorVAEPrior(gamma=0.5, **SMALL_DISCRIMINATOR),
-    BetaTCVAE(beta=1.5),
-    BetaTCVAE(beta=1.5, estimator="stratified"),
-    BetaTCVAE(beta=1.5, estimator="leave-one-out"),
-    DIPVAEI(off_diagonal=0.0, diagonal=0.5),
-    DIPVAEII(off_diagonal=0.0, diagonal=0.5),
-]
+"""Methods, the weight with which each is the VAE, one with which it is not, and what else it is made with."""
+PLAIN = [method(**plain, **more) for method, plain, _, more in WEIGHTS]
+OTHER = [method(**other, **more) for method, _, other, more in WEIGHTS]
 
 
 def gradients(method: Any, **fields: Any) -> dict[str, torch.Tensor]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from single import SMALL, Single, small_run
+from single import SMALL, SMALL_DISCRIMINATOR, Single, small_run
 
 from hackle.core.gaussian import NOISELESS
 from hackle.core.regimes import Labels
@@ -33,7 +33,6 @@ from hackle.objectives.semi_supervised import label_error, label_weight
 from hackle.train import fit
 from hackle.train.fleet import Fleet
 
-SMALL_DISCRIMINATOR: dict[str, Any] = {"discriminator_layers": 2, "discriminator_width": 8}
 BASES: list[tuple[Any, Any]] = [
     (S2BetaVAE, BetaVAE(3.0)),
     (S2FactorVAE, FactorVAE(5.0, **SMALL_DISCRIMINATOR)),

@@ -44,7 +44,7 @@ def test_a_claim_is_judged_on_the_merged_runs_of_two_studies(tmp_path: Path) -> 
     claims = [CLAIMS[f"locatello2020.{name}"] for name in ("ada-gvae-mig", "every-beta-mig")]
     for folder in ("one", "two"):
         assert {found.verdict for found in judge(read(tmp_path / folder), claims)} == {"undecided"}
-    assert merge(tmp_path / "one", tmp_path / "two") == (30, 0)
+    assert merge(tmp_path / "one", tmp_path / "two") == (30, 0, 0)
     for found in judge(read(tmp_path / "one"), claims):
         assert found.verdict == "holds"
         assert found.evidence.borrowed

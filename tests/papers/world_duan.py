@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from claims.synthetic import Run, sweep, tables
-from hackle.papers.locatello2019.settings import DATASETS, STRENGTHS
+from claims.synthetic import Run, tables
+from hackle.papers.locatello2019.settings import DATASETS
 from hackle.store.tables import Tables
+from papers.world_locatello import design
 
 SCORES = ("beta_vae", "factor_vae", "mig", "dci_disentanglement")
 
@@ -21,17 +22,7 @@ def quality(run: Run) -> float:
 
 def duan2020(truth: int, seeds: int = 5, spread: float = 1.0, seed: int = 0) -> Tables:
     """Codes are three axes that all seeds share, and beside them noise, the less the better the setting is."""
-    designs = [
-        run
-        for method in ("beta-vae", "factor-vae")
-        for run in sweep(
-            study="locatello2019",
-            dataset=list(DATASETS),
-            method=method,
-            strength=[float(value) for value in STRENGTHS[method]],
-            seed=range(seeds),
-        )
-    ]
+    designs = design(seeds, ("beta-vae", "factor-vae"), datasets=DATASETS)
     axes = np.random.default_rng(0).normal(size=(100, 3))
 
     def scores(run: Run, noise: Any) -> dict[str, float]:

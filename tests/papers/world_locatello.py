@@ -9,16 +9,8 @@ import numpy as np
 
 from claims.synthetic import Run, sweep, tables
 from hackle.papers.locatello2019.claims import DATASETS, DOWNSTREAM, METHODS, METRICS, SPRITES, TRIO
+from hackle.papers.locatello2019.settings import STRENGTHS
 from hackle.store.tables import Tables
-
-STRENGTHS = {
-    "beta-vae": (1, 2, 4, 6, 8, 16),
-    "annealed-vae": (5, 10, 25, 50, 75, 100),
-    "factor-vae": (10, 20, 30, 40, 50, 100),
-    "dip-vae-i": (1, 2, 5, 10, 20, 50),
-    "dip-vae-ii": (1, 2, 5, 10, 20, 50),
-    "beta-tcvae": (1, 2, 4, 6, 8, 10),
-}
 
 LUCK = {"color-dsprites": "dsprites", "scream-dsprites": "noisy-dsprites", "cars3d": "sedans", "smallnorb": "kites"}
 """The word that a data set's luck is drawn by, where it is not its name: that of another set, or one whose draws go with no
@@ -30,20 +22,27 @@ def draw(*words: object) -> float:
     return zlib.crc32(repr(words).encode()) / 2**31 - 1
 
 
-def locatello2019(
-    truth: int, seeds: int = 7, spread: float = 1.0, seed: int = 0, datasets: tuple[str, ...] = DATASETS
-) -> Tables:
-    designs = [
+def design(
+    seeds: int = 6, methods: tuple[str, ...] = METHODS, strengths: int = 6, datasets: tuple[str, ...] = DATASETS[:3]
+) -> list[Run]:
+    """Runs of the study: of each method with its first strengths, on each data set, with so many seeds."""
+    return [
         run
-        for method in METHODS
+        for method in methods
         for run in sweep(
             study="locatello2019",
             dataset=list(datasets),
             method=method,
-            strength=[float(value) for value in STRENGTHS[method]],
+            strength=[float(value) for value in STRENGTHS[method][:strengths]],
             seed=range(seeds),
         )
     ]
+
+
+def locatello2019(
+    truth: int, seeds: int = 7, spread: float = 1.0, seed: int = 0, datasets: tuple[str, ...] = DATASETS
+) -> Tables:
+    designs = design(seeds, datasets=datasets)
 
     def quality(run: Run, metric: str, shared_noise: float, noise) -> float:
         """How good a run is by a metric."""

@@ -45,6 +45,13 @@ def said(*rows: tuple[float, ...], **known: Any) -> str:
         pytest.param([(0.05, 0, 0)] * 5, {}, "Object hue, scale and shape are lost.",
                      id="nothing is followed"),
         pytest.param(
+            [(0.8, 0.07, 0), *[(0, 0.04, 0.09)] * 6, (0, 0, 0.005)],
+            {},
+            "z0 follows object hue; scale and shape are spread over 7 latents, less than a tenth in each; "
+            "z7 is used for none of them.",
+            id="a little in each of many",
+        ),
+        pytest.param(
             [(0.8, 0, 0), (0, 0, 0), (0, 0, 0), (0, 0.8, 0.2)],
             {"used": [True, False, False, True]},
             "z0 follows object hue and z3 scale; z3 partly follows shape; z1 and z2 are unused.",

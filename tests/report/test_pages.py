@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,10 @@ import pytest
 import forked
 import hackle
 from hackle.cli.demo import TRAINED, demo_run
-from hackle.objectives import VAE
+from hackle.objectives import VAE, BetaVAE
 from hackle.report import write_run_page
 from hackle.report.html import render
-from hackle.report.run_page import score_rows
+from hackle.report.run_page import run_title, score_rows
 from hackle.train.model import Model
 from train.test_fleet import small_run
 
@@ -34,6 +35,10 @@ def test_the_page_of_a_run(squares: Any, tmp_path: Path) -> None:
     (folder / "curves.csv").write_text("step,kl,kl_0\n1,2.0,2.0\n2,1.5,1.5\n")
     shown = scores(metric="<b>my score</b>")
     text = write_run_page(model, squares, shown, tmp_path / "page.html", folder=folder).read_text(encoding="utf-8")
+    assert f"<h1>VAE on {model.run.dataset}, seed 0</h1>" in text
+    assert (
+        run_title(replace(model.run, method=BetaVAE(beta=4.0), dataset="dsprites")) == "β-VAE β = 4 on dSprites, seed 0"
+    )
     assert text.index("<h2>What each latent does</h2>") < text.index("<h2>Scores</h2>")
     assert "<td>&lt;b&gt;my score&lt;/b&gt;</td>" in text
     assert '<i style="width: 25.0%"></i><b style="left: calc(50.0% - 1px)"></b>' in text

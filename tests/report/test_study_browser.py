@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+from inspect import signature
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from hackle.core.commit import full_version, in_words
 from hackle.core.papers import PAPERS
 from hackle.figures import FIGURES
 from hackle.store.tables import Tables
+from hackle.studies import STUDIES
 from report.tabs import LOOKS, look
 
 AXE = Path(__file__).parents[1] / "explorer" / "vendor" / "axe.min.js"
@@ -47,6 +49,8 @@ PANEL = """(id) => {
 }"""
 """What shows a figure's second panel, and the drawing of the whole."""
 FIGURE, ROW = "yang2020-figure-2", "yang2020.mig-vae-10-dsprites"
+OWN = ("split-encoder", "yang2020")
+"""The studies whose runs the page is about."""
 
 
 def laid_out(tab: Any, *names: str) -> None:
@@ -105,6 +109,7 @@ def test_a_narrow_figure_has_its_panels_below_each_other(opened: Any) -> None:
     opened.set_viewport_size({"width": 1280, "height": 900})
     opened.wait_for_function(f"!document.querySelector('#{FIGURE} .drawing').classList.contains('apart')")
     assert not opened.locator(f"#{FIGURE} .legend").is_visible()
+    assert not any(panel.is_visible() for panel in panels.all())
 
 
 def test_a_dot_names_its_run_and_leads_to_it(looked_at: Any, study: Tables) -> None:
@@ -207,7 +212,7 @@ def test_the_page_names_its_commit_and_each_papers_authors_with_a_link(looked_at
     assert f"by hackle {in_words(full_version())} with hackle report first." in line
     # Tables of before commits were kept.
     assert "The runs are of hackle 0.1.0 (commit unknown)" in line
-    for name in ("yang2020", "split-encoder"):
+    for name in OWN:
         heading = opened.locator(f'h3.paper[id="{name}"]')
         if PAPERS[name].names:
             assert heading.locator("a").get_attribute("href") == PAPERS[name].address
@@ -268,6 +273,8 @@ def test_the_page_begins_with_when_and_how_what_and_its_limits(looked_at: Any, s
     assert f"{counts['undecided']} claims are undecided, which is not the same as refuted" in first
     assert "1 run failed and is left out." in first
     assert "No setting has more than 3 seeds" in first
+    seeds = [f"{name} (3 of {signature(STUDIES[name].runs).parameters['seeds'].default})" for name in OWN]
+    assert f"Trained with fewer seeds than in the paper: {' and '.join(seeds)}." in first
     strengths = opened.evaluate(
         "JSON.parse(document.getElementById('score-data').textContent).names.indexOf('strength')"
     )

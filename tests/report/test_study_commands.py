@@ -13,11 +13,13 @@ import pytest
 import hackle.engine
 import hackle.studies
 from hackle.cli.main import main
+from hackle.core.errors import HackleError
 from hackle.core.records import record_hash
 from hackle.core.types import Run
 from hackle.papers.split_encoder.study import split_encoder
 from hackle.papers.yang2020.study import yang2020
 from hackle.report.study_commands import command_lines
+from hackle.report.study_page import write_study_page
 from hackle.scoring.protocol import Protocol
 from hackle.scoring.registry import METRICS
 from hackle.store import Store, read
@@ -93,12 +95,27 @@ def test_a_study_of_ones_own_is_asked_for_by_what_its_folder_says(
     stored(Path("study"), name, runs, tuple(protocols), ("mig",))
     typed(command_lines(read("study"), "study"))
     assert asked == [(name, runs, ["kim2018 × 0.5"], "mig")]
+    # A damaged file is refused before anything is drawn.
+    Path("study/study.json").write_text("{}")
+    drawn: list[int] = []
+    with pytest.raises(HackleError, match=r"study\.json cannot be read"):
+        write_study_page(read("study"), "page.html", folder="study", tell=lambda done, total: drawn.append(done))
+    assert not drawn
     # Where the folder does not say it, only what any study takes.
     Path("study/study.json").unlink()
     (line, *_) = command_lines(read("study"), "study")
     assert line == (
         "hackle study run my_warm_ups.py:warm_ups --out study --protocols kim2018 --metrics mig --fraction 0.5"
     )
+
+
+def test_data_sets_with_other_numbers_of_seeds_are_asked_for_apart(tmp_path: Path) -> None:
+    runs = [*yang2020(seeds=2, steps=50, datasets=["cars3d"]), *yang2020(seeds=3, steps=50, datasets=["dsprites"])]
+    stored(tmp_path / "study", "yang2020", runs, ("yang2020",), ("mig",))
+    most, fewer, *rest = command_lines(read(tmp_path / "study"), "study")
+    assert most.startswith("hackle study run yang2020 --out study --seeds 3 --steps 50 --datasets dsprites ")
+    assert fewer.startswith("hackle study run yang2020 --out study-2-seeds --seeds 2 --steps 50 --datasets cars3d ")
+    assert rest == ["hackle study merge study study-2-seeds", "hackle claims study", "hackle report study"]
 
 
 def test_what_goes_without_saying_is_not_said(tmp_path: Path) -> None:

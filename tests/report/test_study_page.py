@@ -7,6 +7,7 @@ import json
 import re
 from collections import Counter
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from html.parser import HTMLParser
 from itertools import product
 from pathlib import Path
@@ -23,11 +24,12 @@ from hackle.core.design import USUAL, heading
 from hackle.core.papers import PAPERS
 from hackle.core.records import to_json
 from hackle.core.types import Adam
-from hackle.figures import FIGURES, Chart, Comparison, words
+from hackle.figures import FIGURES, Chart, Comparison, Panel, words
 from hackle.objectives import AnnealedVAE
 from hackle.report import ReportError, write_study_page
 from hackle.report.html import render
 from hackle.report.own_studies import MOST_SETTINGS, own_studies
+from hackle.report.setting_names import setting_names
 from hackle.report.study_page import drawing
 from hackle.report.study_scores import SETTING, score_data
 from hackle.report.study_sections import Figure, missing_seeds, protocols
@@ -100,6 +102,11 @@ def test_the_page_needs_nothing_but_itself(page: Path) -> None:
 
 def test_every_figure_is_drawn_or_listed_as_lacking(page: Path, study: Tables) -> None:
     text = written(page)
+    made = re.search(r'<p class="made">Written on (.*?) by hackle', text)
+    assert made is not None
+    now, day = datetime.now(UTC), datetime.strptime(made[1], "%d %B %Y").replace(tzinfo=UTC)
+    assert timedelta(0) <= now - day < timedelta(days=1, hours=1)
+    assert not made[1].startswith("0")
     for name, item in FIGURES.items():
         if item(study, judged={}).panels:
             assert f'<section class="exhibit" id="{name}">' in text
@@ -228,7 +235,12 @@ def test_a_study_of_ones_own_is_drawn_and_papers_without_runs_are_folded(tmp_pat
     np.testing.assert_allclose(np.sort(panel.points["y"]), np.sort(scores["score"]))
     assert panel.summary["n"].tolist() == [2, 1, 2, 2, 2, 2]
     judged = judge(mine)
-    text = written(write_study_page(mine, tmp_path / "page.html", judged=judged))
+    told: list[tuple[int, int]] = []
+    tell = lambda done, total: told.append((done, total))  # noqa: E731
+    text = written(write_study_page(mine, tmp_path / "page.html", judged=judged, tell=tell))
+    assert {total for _, total in told} == {2 * len(FIGURES) + 1}
+    assert told == sorted(told)
+    assert told[-1] == (told[0][1], told[0][1])
     assert f'<section class="exhibit" id="{drawing_of_mine.id}"><h3>Study mine.py:warm. Scores by setting</h3>' in text
     drawn = {item.paper for item in FIGURES.values() if item(mine, judged={}).panels}
     places = {paper: text.index(f'id="{paper}"') for paper in PAPERS}
@@ -241,7 +253,7 @@ def test_a_study_of_ones_own_is_drawn_and_papers_without_runs_are_folded(tmp_pat
     fold = text.index(f"<summary>{len(claims)} claims of {len(idle)} papers without any run: ")
     assert min(text.index(f'id="claim-{name}"') for name in claims["claim"]) > fold
     assert set(re.findall(r'<a href="#([^"]*)">', text[: text.index("<main>")])) == drawn | {
-        *("abstract", "claims", "runs", "scores", "commands")
+        *("abstract", "claims", "figures", "runs", "scores", "commands")
     }
 
 
@@ -266,6 +278,40 @@ def test_a_comparison_with_nothing_is_left_out() -> None:
     text = render("exhibit.html", figure=Figure(item, Chart(comparisons=rows), ""))
     assert re.findall(r"<tr><td>(.*?)</td>", text) == ["measured", "said"]
     assert "<table>" not in render("exhibit.html", figure=Figure(item, Chart(comparisons=rows[2:]), ""))
+
+
+def test_a_picture_has_no_table_to_save() -> None:
+    picture = Panel(picture=np.zeros((2, 2, 3), np.uint8))
+    numbers = Panel(cells=pd.DataFrame([[0.5]]))
+    for panels, saved in (((picture,), False), ((picture, numbers), True)):
+        figure = Figure(FIGURES["locatello2019-figure-1"], Chart((panels,)), "<svg></svg>")
+        assert ('class="csv"' in render("exhibit.html", figure=figure)) == saved
+
+
+def test_settings_of_many_studies_are_told_in_words_beside_the_main_scores() -> None:
+    """More fields than have columns: one column, with what tells a setting from its like and no more."""
+    rows = []
+    for at, (rate, width) in enumerate(((1e-3, 256), (1e-4, 256), (1e-4, 128))):
+        record = {"a": at, "b": at, "optimiser": {"learning_rate": rate}, "architecture": {"hidden": width}}
+        rows += made.settings(seed=range(2), record=json.dumps(record))
+    record = json.dumps({"a": 7, "b": 8, "optimiser": {"learning_rate": 0.5}, "architecture": {"hidden": 64}})
+    rows += made.settings(seed=range(2), latents=20, record=record)
+    rows += made.settings(dataset="cars3d", study="yang2020", seed=range(3))
+    mine = made.tables(rows, codes=("mig", "sap"), posterior=("kl",), protocols=("kim2018", "locatello2019"))
+    few = mine.scores["run"].isin(list(mine.scores["run"].unique())[:2]) | (mine.scores["protocol"] != "kim2018")
+    data = score_data(replace(mine, scores=mine.scores[few]))
+    assert data["names"][-1] == "also"
+    assert [row[-1] for row in data["settings"] if row[0] == "dsprites"] == ["a 0", "a 1", "a 2", ""]
+    assert [data["columns"][at] for at in data["shown"]] == [f"{name} (locatello2019)" for name in ("mig", "sap", "kl")]
+    assert setting_names(mine.runs)[::2][:4] == [
+        *(f"VAE on dSprites, 10 latents, a {at}" for at in range(3)),
+        "VAE on dSprites, 20 latents",
+    ]
+
+
+def test_a_data_set_with_fewer_seeds_by_design_lacks_none() -> None:
+    runs = made.yang2020(3, ["dsprites"]) + [row for row in made.yang2020(2, ["cars3d"]) if row["dataset"] == "cars3d"]
+    assert missing_seeds(made.tables(runs, codes=("mig",), posterior=())) == []
 
 
 @pytest.mark.usefixtures("undrawn")

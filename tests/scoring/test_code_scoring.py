@@ -19,7 +19,7 @@ from hackle.core.notes import note_codes
 from hackle.metrics.checks import MetricError
 from hackle.metrics.metric import METRICS
 from hackle.metrics.mig import binned_information
-from hackle.scoring.codes import score_codes
+from hackle.scoring.codes import read_table, score_codes
 from hackle.scoring.plan import PlanSizes, split_plan
 from hackle.scoring.protocol import Protocol
 from hackle.scoring.registry import ScoreError
@@ -56,8 +56,21 @@ def test_sparse_and_mapped_codes_have_the_table_of_dense_ones(tmp_path: Any) -> 
     expected = score_codes(codes, FACTORS, names, TINY).drop(columns="seconds")
     for given in (sparse.csr_array(codes), sparse.csc_matrix(codes.astype(np.float64)), mapped):
         found = score_codes(given, FACTORS, names, TINY)
-        assert found.attrs["read"].startswith("900 rows; 7 codes: code_0, code_1 … code_6; factors: ")
+        read = "900 rows; 7 codes: code_0, code_1 … code_6; 1 of them never varies; factors: "
+        assert found.attrs["read"].startswith(read)
         pd.testing.assert_frame_equal(found.drop(columns="seconds"), expected, rtol=1e-6)
+
+
+def test_codes_that_never_vary_are_counted(tmp_path: Any) -> None:
+    """One is 0, one 2.5; of those that vary one is 0 but for a row, and one 1 but for a row."""
+    once = np.eye(900)[:, :1]
+    codes = np.hstack([CODES, np.zeros((900, 1)), np.full((900, 1), 2.5), once, 1 - once]).astype(np.float32)
+    np.save(tmp_path / "codes.npy", codes)
+    stored = sparse.csc_matrix(np.where(codes, codes, 1))
+    stored.data[codes.T.reshape(-1) == 0] = 0
+    for given in (codes, sparse.csr_array(codes), stored, np.load(tmp_path / "codes.npy", mmap_mode="r")):
+        said = read_table(given, FACTORS).said
+        assert said.startswith("900 rows; 7 codes: code_0, code_1 … code_6; 2 of them never vary; factors: ")
 
 
 _OF_CODES = [name for name, metric in METRICS.items() if metric.on != "posterior" and set(metric.needs) <= {"factors"}]
@@ -82,6 +95,9 @@ def test_missing_and_infinite_numbers_of_sparse_codes() -> None:
         score_codes(codes, FACTORS, "mig", TINY)
     table = score_codes(codes, FACTORS, "mig", TINY, missing="drop")
     assert "1 of 900 rows lack a value and are dropped" in table.attrs["read"]
+    # A code that varies in the dropped row alone.
+    wider = sparse.hstack([codes, np.eye(900)[:, 1:2]], format="csr")
+    assert "1 of them never varies" in read_table(wider, FACTORS, missing="drop").said
     codes.data[10] = np.inf
     with pytest.raises(ScoreError, match="codes have a number that is not finite, first in row 3"):
         score_codes(codes, FACTORS, "mig", TINY, missing="drop")
@@ -143,8 +159,13 @@ def test_factors_may_be_frames_mappings_texts_and_real_numbers() -> None:
 
 def test_tensors_and_a_single_factor_will_do() -> None:
     codes = torch.from_numpy(CODES).requires_grad_()
-    found = by_name(score_codes(codes, FACTORS[:, 1], "mig,gaussian_tc", TINY))
-    assert found["mig", "mean"] > 0.8
+    table = score_codes(codes, FACTORS[:, 1], "mig,gaussian_tc", TINY)
+    assert by_name(table)["mig", "mean"] > 0.8
+    with_one = score_codes(codes[:, :1], {"x": FACTORS[:, 1], "day": np.full(900, "Monday")}, "mig", TINY)
+    assert with_one.attrs["read"].startswith("900 rows; 1 code: code_0; factors: x (")
+    assert with_one.attrs["read"].endswith(
+        "day (categorical, 1 value, guessed); factor day has a single value and is not scored"
+    )
 
 
 @pytest.mark.parametrize(
@@ -166,6 +187,8 @@ def test_tensors_and_a_single_factor_will_do() -> None:
         ({"metrics": "reconstruction"}, "reconstruction needs"),
         ({"metrics": "kl"}, "kl needs"),
         ({"factor_bins": 1}, "factor_bins is 1; expected 2 or more"),
+        ({"bootstrap": 1}, "bootstrap is 1; expected the number of halves, 2 or more and best 20, or 0 for none"),
+        ({"bootstrap": -3}, "bootstrap is -3; expected"),
     ],
 )
 def test_what_cannot_be_scored_is_refused(changes: dict[str, Any], words: str) -> None:

@@ -13,7 +13,7 @@ from test_scoring import TINY, Oracle
 import hackle
 from hackle.core.factors import Factor, FactorGrid
 from hackle.core.notes import note_codes
-from hackle.metrics import trees
+from hackle.metrics.predictors import trees
 from hackle.scoring import ScoreError, score_codes
 from hackle.scoring.models import score
 from hackle.scoring.plan import draw_plan, half_of, interventions

@@ -134,7 +134,7 @@ def test_cka_does_not_see_how_codes_are_mixed(study: Path) -> None:
 
 
 def test_rankings_and_wrong_names(study: Path) -> None:
-    found = select(read(study), scores=["mig"])
+    found = select(read(study))
     ranking = found.ranking("reconstruction")
     assert list(ranking["reconstruction"]) == sorted(ranking["reconstruction"])
     assert list(ranking) == ["reconstruction", "mig"]

@@ -109,9 +109,9 @@ def test_the_explorer_lists_them_by_their_names_with_their_scores() -> None:
 
 
 def test_a_model_reconstructs_its_data() -> None:
-    dsprites = hackle.load("dsprites")
-    images = dsprites.render(dsprites.factors.draw(64, np.random.default_rng(0)))
     for name in NAMES:
+        data = hackle.load(name.partition("/")[2])
+        images = data.render(data.factors.draw(64, np.random.default_rng(0)))
         found = hackle.load_model(name).reconstruct(images)
         assert np.abs(found - images / 255).mean() < 0.02, name
 

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+import pandas as pd
 import pytest
+from benchmarks.outputs import with_outputs
+from benchmarks.reasons import reasons
 from benchmarks.replication import replication_page
 from benchmarks.ship import DOCS, KEPT, MOST_RESULTS, chance_kept, score_text, verdict_text
 from benchmarks.which_metric import PICTURE, SEES, agreement_matrix, chance_levels, which_metric_page
@@ -75,9 +79,10 @@ def test_an_unknown_name_is_told_which_there_are() -> None:
 
 def test_the_explorer_shows_a_shipped_runs_curves_and_record() -> None:
     catalogue = Catalogue(NAME)
-    run = catalogue.contents.runs["id"].iloc[0]
+    first = catalogue.contents.runs.iloc[0]
+    run = first["id"]
     assert len(catalogue.curves(run)["step"]) == 50
-    assert catalogue.record(run)["dataset"] == "dsprites"
+    assert catalogue.record(run)["dataset"] == first["dataset"]
     assert catalogue.row(run)["status"] == "scores only"
 
 
@@ -101,6 +106,25 @@ def test_the_page_on_metrics_and_its_picture_are_made_of_the_table(tables: Table
     assert heat_map(agreement_matrix(tables), "rank correlations of metrics") == picture
     assert len(picture.encode()) <= 40_000
     assert all((DOCS / "metrics" / f"{page}.md").is_file() for page, _ in SEES.values())
+
+
+def test_runs_of_other_data_sets_change_nothing_that_is_said_of_dsprites(tables: Tables) -> None:
+    mine: Any = tables.runs[tables.runs["study"].eq("locatello2019") & tables.runs["dataset"].eq("dsprites")]
+    named = {run: f"{run[:-1]}-" for run in mine["run"][:40]}
+    scores: Any = tables.scores[tables.scores["run"].isin(list(named))]
+    other = {"dataset": "color-dsprites"}
+    renamed = [frame.assign(run=frame["run"].astype(str).map(named), **other) for frame in (mine[:40], scores)]
+    renamed[1] = renamed[1].assign(score=-renamed[1]["score"], seconds=1e6, reference=0.5)
+    runs, rows = (pd.concat(pair) for pair in zip((tables.runs, tables.scores), renamed, strict=True))
+    more = Tables(rows, runs, tables.curve, tables.array, tables.per_factor)
+    assert which_metric_page(more, chance_kept()) == (DOCS / "which-metric.md").read_text("utf-8")
+    assert reasons(more) == reasons(tables)
+
+
+def test_a_page_gets_what_its_blocks_print() -> None:
+    """Outputs that leave something out stay as they are, and blocks share what they define."""
+    page = "```python\nx = 2\n```\ntext\n\n```python\nprint(x)\n```\n\n```output\n{}\n```\n\n```output\n1 … 3\n```\n"
+    assert with_outputs(page.format("1\n1")) == page.format(2)
 
 
 def test_noise_scores_what_is_kept_as_chance() -> None:

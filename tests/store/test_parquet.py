@@ -62,7 +62,7 @@ def test_what_was_exported_is_read_like_the_store(study: Path, tmp_path: Path) -
     # And what is read can be exported, and merged into a store, again.
     export(tmp_path / "out", tmp_path / "again")
     assert_same(read(tmp_path / "again"), read(study))
-    assert merge(tmp_path / "new", tmp_path / "out") == (3, 0)
+    assert merge(tmp_path / "new", tmp_path / "out") == (3, 0, 0)
     assert_same(read(tmp_path / "new"), read(study))
 
 
@@ -75,7 +75,7 @@ def test_several_studies_are_written_together_each_run_once_and_always_the_same_
     told: list[tuple[int, int]] = []
     paths = export((study, tmp_path / "other"), tmp_path / "out", tell=lambda *count: told.append(count))
     assert told[-1] == (5, 5)
-    assert merge(study, tmp_path / "other") == (1, 1)
+    assert merge(study, tmp_path / "other") == (1, 1, 0)
     assert_same(read(tmp_path / "out"), read(study))
     again = export((study, tmp_path / "other"), tmp_path / "again")
     assert [path.read_bytes() for path in paths] == [path.read_bytes() for path in again]

@@ -42,6 +42,16 @@ def test_a_table_that_calls_references_ceilings_reads_as_before(tmp_path: Path) 
     pd.testing.assert_frame_equal(hackle.results(tmp_path / "run"), expected)
 
 
+def test_a_factor_without_a_score_leaves_the_others(tmp_path: Path) -> None:
+    scored(tmp_path / "run", 0)
+    expected = hackle.results(tmp_path / "run")
+    table = tmp_path / "run" / "scores.json"
+    rows = json.loads(table.read_text())
+    # pandas writes NaN as null, also within a cell.
+    table.write_text(json.dumps([{**row, "per_factor": {"hue": None, "size": 0.5}} for row in rows]))
+    pd.testing.assert_frame_equal(hackle.results(tmp_path / "run"), expected)
+
+
 def test_what_cannot_be_one_table_is_refused(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="holds no results"):
         hackle.results(tmp_path)

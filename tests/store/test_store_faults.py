@@ -17,6 +17,7 @@ import pytest
 import forked
 from hackle.core.records import record_hash
 from hackle.store import FILE, SCHEMA, Store, StoreError, merging, read, repair
+from hackle.store.schema import explained
 from hackle.store.tables import Outcome
 from made_up_outcomes import made_up, made_up_run
 
@@ -318,3 +319,25 @@ def test_a_store_that_is_being_written_says_so(tmp_path: Path) -> None:
         second.connection.execute("PRAGMA busy_timeout = 10")
         with first.transaction(), pytest.raises(StoreError, match="another process is writing"):
             second.add(made_up(5))
+
+
+@pytest.mark.parametrize(
+    ("before", "statement", "advice"),
+    [
+        ("PRAGMA max_page_count = 1", "INSERT INTO meta VALUES ('long', hex(randomblob(90000)))", "free some space"),
+        ("PRAGMA query_only = 1", "DELETE FROM meta", "you may write in it"),
+        ("SELECT 1", "BEGIN IMMEDIATE", "another process is writing it"),
+        ("SELECT 1", "SELECT no_such_column FROM meta", "`hackle study status` tells whether the file is whole"),
+    ],
+    ids=["full", "readonly", "busy", "other"],
+)
+def test_advice_follows_from_the_code_of_an_error(tmp_path: Path, before: str, statement: str, advice: str) -> None:
+    filled(tmp_path, 1)
+    with (
+        closing(sqlite3.connect(tmp_path / FILE, timeout=0)) as mine,
+        closing(sqlite3.connect(tmp_path / FILE)) as other,
+    ):
+        mine.execute(before)
+        other.execute("BEGIN IMMEDIATE" if statement == "BEGIN IMMEDIATE" else "SELECT 1")
+        with pytest.raises(StoreError, match=advice), explained(tmp_path / FILE):
+            mine.execute(statement)

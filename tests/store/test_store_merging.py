@@ -52,14 +52,14 @@ def test_merging_is_the_union_whatever_the_order(a: set[int], b: set[int], c: se
 
         whole = fresh("whole", a | b | c)
         first, second, third = fresh("a", a), fresh("b", b), fresh("c", c)
-        assert merge(first, second) == (len(b - a), len(a & b))
+        assert merge(first, second) == (len(b - a), len(a & b), 0)
         merge(first, third)
         assert_same(first, whole)
         other = fresh("c again", c)
         merge(second, fresh("a again", a))
         merge(other, second)
         assert_same(other, whole)
-        assert merge(first, third) == (0, len(c))
+        assert merge(first, third) == (0, len(c), 0)
         assert_same(first, whole)
         assert_same(third, fresh("c as it was", c))
 
@@ -70,7 +70,7 @@ def test_a_run_scored_in_two_ways_gets_both(tmp_path: Path) -> None:
     more = [{**row, "protocol": "kim2018"} for row in rows]
     arrays = dict(made_up(0).arrays)
     second = store_of(tmp_path / "second", Outcome(made_up_run(0), "done", scores=[*rows, *more], arrays=arrays))
-    assert merge(first, second) == (0, 1)
+    assert merge(first, second) == (0, 1, 1)
     assert len(read(first).scores) == 2 * len(rows)
     assert read(first).array("codes").keys() == {record_hash(made_up_run(0))}
     with Store.open(first) as store:
@@ -94,7 +94,7 @@ def test_scores_that_differ_by_rounding_agree_and_the_folder_keeps_its_own(tmp_p
     rows[2] = {**rows[2], "score": rows[2]["score"] * (1 + 1e-15) + 1e-15}
     first = store_of(tmp_path / "first", made_up(1))
     before = read(first).scores
-    assert merge(first, store_of(tmp_path / "second", Outcome(made_up_run(1), "done", scores=rows))) == (0, 1)
+    assert merge(first, store_of(tmp_path / "second", Outcome(made_up_run(1), "done", scores=rows))) == (0, 1, 0)
     pd.testing.assert_frame_equal(read(first).scores, before)
 
 

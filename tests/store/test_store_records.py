@@ -89,8 +89,8 @@ def test_an_old_store_is_extended_and_gains_what_it_lacks(old: Path) -> None:
     with Store.create_or_open(old.parent / "new") as store:
         store.add(made_up(8, "vae"))
     assert columns_of(old.parent / "new", "results") == list(SCORE_COLUMNS)
-    assert merge(old, old.parent / "new") == (1, 0)
-    assert merge(old.parent / "new", old) == (count + 1, 1)
+    assert merge(old, old.parent / "new") == (1, 0, 0)
+    assert merge(old.parent / "new", old) == (count + 1, 1, 0)
     pd.testing.assert_frame_equal(read(old).scores, read(old.parent / "new").scores)
 
 

@@ -16,6 +16,7 @@ from hackle.core.records import record_hash
 from hackle.core.regimes import Drawing, Pairs
 from hackle.core.scored import Scored
 from hackle.core.types import Run
+from hackle.datasets import DATASETS
 from hackle.nets import Adversarial, Convolutional, Sharing, Split
 from hackle.objectives import (
     DIPVAEI,
@@ -59,7 +60,7 @@ from hackle.papers.trauble2021.study import trauble2021
 from hackle.papers.yang2020.study import yang2020
 from hackle.scoring.protocol import PROTOCOLS, protocol
 from hackle.scoring.registry import choose_metrics
-from hackle.studies import STAND_INS, STUDIES, StudyError, available
+from hackle.studies import STUDIES, StudyError, available
 from hackle.studies.own import find_study, runs_of
 from hackle.studies.presets import preset
 from hackle.train.grouping import group
@@ -329,7 +330,9 @@ def test_a_data_set_that_does_not_exist_is_refused(tmp_path: Path) -> None:
 
 
 def test_stand_ins_are_made_by_hackle(tmp_path: Path) -> None:
-    runs = [run for name in set(STAND_INS.values()) for run in locatello2019(seeds=1, datasets=[name])]
+    names = {source.stand_in for source in DATASETS.values()} - {""}
+    assert names == {"rooms3d", "noisy-dsprites"}
+    runs = [run for name in names for run in locatello2019(seeds=1, datasets=[name])]
     assert available(runs, tmp_path).runs == runs
 
 

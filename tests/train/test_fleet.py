@@ -13,7 +13,7 @@ from hackle.core.method import about
 from hackle.core.regimes import Labels
 from hackle.core.types import Adam, Losses, Nets, Phase, Run, RunError, Step
 from hackle.nets import Convolutional
-from hackle.objectives import DIPVAEI, DIPVAEII, VAE, BetaTCVAE, BetaVAE, FactorVAE
+from hackle.objectives import DIPVAEI, DIPVAEII, VAE, BetaTCVAE, BetaVAE, ControlVAE, FactorVAE
 from hackle.objectives.vae import Autoencoder, autoencoder_phase, evidence
 from hackle.train.fleet import Fleet
 from hackle.train.grouping import group, kinds
@@ -33,6 +33,15 @@ def trained(runs: list[Run], squares: Any, steps: int = 5) -> Fleet:
     fleet = Fleet(runs, squares.images_on("cpu"), squares.factors, squares.shape)
     for _ in range(steps):
         fleet.step()
+    return fleet
+
+
+def on_cuda(runs: list[Run], squares: Any, steps: int) -> Fleet:
+    """The same as a captured graph."""
+    fleet = Fleet(runs, squares.images_on("cuda"), squares.factors, squares.shape, "cuda")
+    for _ in range(steps):
+        fleet.step()
+    assert fleet._graph is not None
     return fleet
 
 
@@ -74,15 +83,23 @@ def test_seeds_give_different_weights_and_batches(squares: Any) -> None:
 
 
 def test_rounded_parameters_follow_their_master_weights(squares: Any) -> None:
-    fleet = trained([small_run(VAE(), precision="bfloat16", seed=seed) for seed in range(2)], squares, steps=3)
-    layout, weights, rounded = fleet.layouts["encoder"], fleet.state["weights/encoder"], fleet._rounded["encoder"]
+    """Those that Adam updates, and those that a method keeps from step to step."""
+    runs = [small_run(ControlVAE(), precision="bfloat16", seed=seed) for seed in range(2)]
+    fleet, before = trained(runs, squares, steps=3), trained(runs, squares, steps=0)
+    for network, rounded in fleet._rounded.items():
+        weights = fleet.state[f"weights/{network}"]
+        assert not torch.equal(weights, before.state[f"weights/{network}"])
+        assert torch.equal(rounded, weights.to(torch.bfloat16)), network
+    assert fleet._rounded.keys() == {"encoder", "decoder", "controller"}
+    layout, weights = fleet.layouts["encoder"], fleet.state["weights/encoder"]
+    given, masters = layout.unflatten(weights, fleet._rounded["encoder"]), layout.unflatten(weights)
     assert layout.rounded
-    assert layout.rounded < set(layout.names)
-    before = layout.unflatten(trained([small_run(VAE(), precision="bfloat16")], squares, 0).state["weights/encoder"])
-    for name in layout.rounded:
-        master = layout.unflatten(weights)[name]
-        assert not torch.equal(master[:1], before[name])
-        assert torch.equal(layout.unflatten(weights, rounded)[name], master.to(torch.bfloat16)), name
+    assert layout.copied
+    assert layout.rounded | layout.copied < set(layout.names)
+    for name in layout.names:
+        assert torch.equal(given[name], masters[name].to(torch.bfloat16) if name in layout.rounded else masters[name])
+    copies = {name: given[f"{name.removesuffix('weight')}rounded"] for name in layout.copied}
+    assert all(torch.equal(copy, masters[name].to(torch.bfloat16)) for name, copy in copies.items())
 
 
 def _explode(nets: Nets, step: Step, run: Any) -> Losses:

@@ -15,9 +15,8 @@ from hackle.cli.main import main
 from hackle.explorer.catalogue import Catalogue
 from hackle.nets import ResNet
 from hackle.objectives import VAE, BetaVAE
-from hackle.train.fleet import Fleet
 from hackle.train.model import Model
-from train.test_fleet import assert_same_weights, small_run, trained
+from train.test_fleet import assert_same_weights, on_cuda, small_run, trained
 
 SMALL = ResNet(hidden=16, channels=(8, 8))
 
@@ -55,14 +54,6 @@ def test_it_is_chosen_shown_and_listed_by_name(tmp_path: Path) -> None:
     main(["show", str(tmp_path / "run")])
     assert len(list((tmp_path / "run" / "pictures").iterdir())) > 3
     assert list(Catalogue(tmp_path / "run").contents.runs["architecture"]) == ["resnet"]
-
-
-def on_cuda(members: list[Any], squares: Any, steps: int) -> Fleet:
-    fleet = Fleet(members, squares.images_on("cuda"), squares.factors, squares.shape, "cuda")
-    for _ in range(steps):
-        fleet.step()
-    assert fleet._graph is not None
-    return fleet
 
 
 @pytest.mark.gpu

@@ -18,12 +18,11 @@ from hackle.core.types import Adam, Run, RunError
 from hackle.nets import Adversarial
 from hackle.objectives import OBJECTIVES, VAE, BetaVAE, FactorVAE, InfoWGANGP
 from hackle.train import Stopped
-from hackle.train.fleet import Fleet
 from hackle.train.grouping import group
 from hackle.train.schedules import kl_weight, learning_rate
 from objectives.single import Single
 from objectives.test_every_method import METHODS
-from train.test_fleet import assert_same_weights, small_run, trained
+from train.test_fleet import assert_same_weights, on_cuda, small_run, trained
 
 STEPS = 40
 ALL = Adam(learning_rate=1e-3, warmup=3.0, decay="cosine", decay_to=0.1, clip_norm=5.0)
@@ -200,14 +199,6 @@ def test_records_from_before_keep_their_hash_and_new_ones_are_read_again() -> No
 
 
 GAN = InfoWGANGP(categories=(3,), noise=5, critic_updates=2, discriminator_optimiser=replace(ALL, clip_norm=0.1))
-
-
-def on_cuda(runs: list[Run], squares: Any, steps: int) -> Fleet:
-    fleet = Fleet(runs, squares.images_on("cuda"), squares.factors, squares.shape, "cuda")
-    for _ in range(steps):
-        fleet.step()
-    assert fleet._graph is not None
-    return fleet
 
 
 @pytest.mark.gpu

@@ -131,6 +131,9 @@ BAD_SCORES = {
     "a protocol that is nothing": [{**SCORES[0], "protocol": None}],
     "a score beyond floats": [{**SCORES[0], "score": 10**400}],
     "a seed beyond 2⁶³": [{**SCORES[0], "seed": 2**70}],
+    "one score twice": [SCORES[0], {**SCORES[0], "score": 0.9}],
+    "a factor's score that is text": [{**SCORES[0], "per_factor": {"hue": "high"}}],
+    "factors that are a list": [{**SCORES[0], "per_factor": ["hue"]}],
 }
 
 
@@ -187,8 +190,8 @@ def test_bad_scores_leave_the_run(rows: Any, tmp_path: Path) -> None:
     good_folder(tmp_path / "runs" / "good", seed=1)
     visitor, names = explored(tmp_path / "runs")
     bad = visitor.get(f"/api/runs/{names['bad']}").json()
-    assert (bad["status"], bad["scores"]) == ("done", [])
-    assert "is no table of scores" in bad["problem"]
+    assert (bad["status"], bad["scores"], bad["problem"]) == ("done", [], "")
+    assert "is no table of scores" in bad["scores_problem"]
     assert visitor("POST", f"/api/runs/{names['bad']}/decode", json={"z": [[0, 0]]}).status_code == 200
     works(visitor, names["good"])
     with pytest.warns(UserWarning, match="left out: .*is no table of scores"):

@@ -372,11 +372,18 @@ def test_any_bytes_of_a_store(tmp_path: Path, places: list[tuple[float, int]]) -
         left.unlink()
 
 
-def test_a_store_with_a_program_in_it_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("program", "said"),
+    [
+        ("CREATE TRIGGER mark AFTER INSERT ON runs BEGIN DELETE FROM scores; END", "the trigger mark"),
+        ("CREATE TABLE mark (size BLOB DEFAULT (zeroblob(900000000)))", "the computed default in the table mark"),
+    ],
+)
+def test_a_store_with_a_program_in_it_is_refused(tmp_path: Path, program: str, said: str) -> None:
     with closing(sqlite3.connect(small_store(tmp_path) / "results.sqlite")) as file:
-        file.execute("CREATE TRIGGER mark AFTER INSERT ON runs BEGIN DELETE FROM scores; END")
+        file.execute(program)
         file.commit()
-    with pytest.raises(HackleError, match="the trigger mark, which hackle does not make"):
+    with pytest.raises(HackleError, match=f"{said}, which hackle does not make"):
         read(tmp_path)
 
 

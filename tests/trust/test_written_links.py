@@ -102,6 +102,19 @@ def test_pictures_and_scores_stay_in_the_folder(
     assert not list((tmp_path / "elsewhere").iterdir())
 
 
+@pytest.mark.parametrize("option", ["--page", "--json", "--parquet"])
+def test_a_file_that_is_named_in_the_folder_is_no_link_out_of_it(
+    theirs: Path, mine: Path, option: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, target in (("old", mine), ("new", mine.with_name("new"))):
+        (theirs / name).symlink_to(target)
+        with pytest.raises(SystemExit):
+            main(["score", str(theirs), "--metrics", "mig", "--overwrite", option, str(theirs / name)])
+        assert "nothing is written through it" in capsys.readouterr().err
+    assert mine.read_text() == PRECIOUS
+    assert not mine.with_name("new").exists()
+
+
 @pytest.mark.parametrize("name", ["runs", "fleets"])
 def test_runs_of_a_study_stay_in_its_folder(tmp_path: Path, name: str) -> None:
     (tmp_path / "elsewhere").mkdir()

@@ -7,8 +7,10 @@ import re
 import pytest
 from PIL import Image
 from website.pictures import FOLDER, GALLERY, pictures
+from website.small_models import shown_small
 
 from hackle.figures import FIGURES
+from hackle.objectives import OBJECTIVES
 from hackle.shipped.models import cards
 from hackle.store import read
 from hackle.store.tables import Tables
@@ -38,6 +40,12 @@ def test_the_gallery_shows_every_model(name: str) -> None:
     assert f"(pictures/{path})\n\n*`{name}`, " in PAGE
 
 
+def test_the_gallery_shows_every_method() -> None:
+    assert [name for name in OBJECTIVES if f"(pictures/methods/{name}.webp)" not in PAGE] == []
+    assert all(f"](methods/{name}.md), " in PAGE for name in shown_small())
+    assert ", ," not in PAGE
+
+
 def test_pictures_are_as_wide_as_a_page_can_show() -> None:
     for name in SHOWN:
         with Image.open(FOLDER / "figures" / f"{name}.webp") as picture:
@@ -56,7 +64,7 @@ def test_a_figure_is_drawn_as_it_is_kept(tables: Tables) -> None:
 
 def test_wide_charts_are_broken_into_rows(tables: Tables) -> None:
     chart = FIGURES["locatello2019-figure-7"](tables, {})
-    assert [len(row) for row in chart.rows] == [6]
+    assert {len(row) for row in chart.rows} == {6}
     assert next(gallery.drawn(chart)).width <= gallery.INCHES * gallery.RESOLUTIONS[0]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -17,9 +18,21 @@ LOOKED_AT = (
     "methods/factor-vae.html",
     "metrics/mig.html",
     "datasets/dsprites.html",
-    "reference/metrics.html",
+    "datasets/cars3d.html",
+    "tutorials/verdict.html",
+    "which-metric.html",
+    "reference/scoring.html",
 )
 WIDER = "document.documentElement.scrollWidth - innerWidth"
+CUT = """() => [...document.querySelectorAll('article img')]
+    .filter((e) => e.getBoundingClientRect().right > document.querySelector('article').getBoundingClientRect().right + 1)
+    .map((e) => e.src)"""
+"""Pictures that do not fit into the column of text."""
+FETCHED = re.compile(
+    r"""<(?:script|img|iframe|source|video|link rel="(?:stylesheet|icon|preload|preconnect)")[^>]*"""
+    r"""(?:src|href)="(?:https?:)?//|url\(["']?(?:https?:)?//|@import"""
+)
+"""What a browser would fetch from another host."""
 
 
 def opened(browser: Browser, width: int, scheme: str, complaints: list[str]) -> Page:
@@ -49,6 +62,8 @@ def test_pages_open_from_files_without_complaint(
         page.set_viewport_size({"width": width, "height": 800})
         page.goto((site / name).as_uri())
         assert page.evaluate(WIDER) <= 0, name
+        # Pictures of many letters scroll on a phone.
+        assert width < 1000 or page.evaluate(CUT) == [], name
         # The menu takes a moment to move to its other place.
         page.set_viewport_size({"width": other, "height": 800})
         page.wait_for_function(f"{WIDER} <= 0")
@@ -58,6 +73,14 @@ def test_pages_open_from_files_without_complaint(
     assert (sum(paper) < 300) == (scheme == "dark")
     page.context.close()
     assert complaints == []
+
+
+def test_no_page_fetches_anything_from_another_host(site: Path) -> None:
+    pages = [*site.rglob("*.html"), *site.rglob("*.css")]
+    assert len(pages) > 100
+    assert [path.name for path in pages if FETCHED.search(path.read_text(encoding="utf-8"))] == []
+    assert FETCHED.search('<script defer src="https://cdn.example/a.js">')
+    assert FETCHED.search("src: url(//fonts.example/a.woff2)")
 
 
 def test_no_page_is_wider_than_a_phone_and_no_formula_leaves_its_place(browser: Browser, site: Path) -> None:
@@ -111,5 +134,9 @@ def test_the_reader_chooses_light_or_dark(browser: Browser, site: Path) -> None:
     # The choice is kept on the next page.
     page.goto((site / "metrics" / "mig.html").as_uri())
     expect(page.locator("body")).to_have_attribute("data-md-color-scheme", "slate")
+    colours = (
+        "new Set([...document.querySelectorAll('.highlight code span')].map((e) => getComputedStyle(e).color)).size"
+    )
+    assert page.evaluate(colours) >= 4
     page.context.close()
     assert complaints == []

@@ -27,16 +27,16 @@ def agreement(
     """Within each data set, the rank correlation of two scores over all models: every setting of the conditions in every
     seed.
 
-    A pair's correlation is the mean over data sets, and `of` reduces all pairs' correlations to one number: their mean,
-    in which opposite signs cancel, their mean `magnitude`, or their minimum. datasets: the least number of data sets.
-    Jackknifed over seeds (`over_models`); other reductions than the mean choose a pair or signs with the same seeds that
-    judge them, so they are widened (see `Units`).
+    A run counts that has both scores of a pair. A pair's correlation is the mean over data sets, and `of` reduces all
+    pairs' correlations to one number: their mean, in which opposite signs cancel, their mean `magnitude`, or their minimum.
+    datasets: the least number of data sets. Jackknifed over seeds (`over_models`); other reductions than the mean choose
+    a pair or signs with the same seeds that judge them, so they are widened (see `Units`).
     """
     columns = tuple(dict.fromkeys(name for pair in pairs for name in pair))
 
     def compute(data: Data, conditions: Sequence[Condition]) -> Units | None:
-        names = sorted({str(name) for part in conditions for name in data.rows(part, columns)["dataset"].unique()})
-        sweeps = [data.sweep([{**part, "dataset": name} for part in conditions], columns) for name in names]
+        names = sorted({name for part in conditions for name in data.datasets(part, columns)})
+        sweeps = [data.sweep([{**part, "dataset": name} for part in conditions], columns, pairs) for name in names]
         sweeps = [sweep for sweep in sweeps if len(sweep.settings) >= 3]
         if len(sweeps) < datasets:
             return None
@@ -50,7 +50,7 @@ def agreement(
         values = over_models(parts, chosen, of)
         if values is None:
             return None
-        runs = round(sum(sweep.runs for sweep in sweeps) / len(values))
+        runs = sum(sweep.runs for sweep in sweeps) / len(values)
         units = correlations(sign * values, runs, sum(len(sweep.settings) for sweep in sweeps))
         return replace(units, widened=of is not np.mean, span=(0.0 if of is magnitude else -1.0, 1.0))
 
@@ -71,14 +71,14 @@ def over_models(
     )
 
     def statistic(kept: NDArray[np.intp]) -> float:
-        found = np.full((len(parts), len(pairs)), np.nan)
-        for row, part in zip(found, parts, strict=True):
+        by_part = np.full((len(parts), len(pairs)), np.nan)
+        for row, part in zip(by_part, parts, strict=True):
             models = part[:, known[kept]].reshape(len(part), -1)
             if np.isfinite(models).all():
                 row[:] = spearman_matrix(models.T, models.T, constant=0.0)[pairs[:, 0], pairs[:, 1]]
             else:
                 row[:] = rank_correlations(models[pairs[:, 0]], models[pairs[:, 1]], constant=0.0)
-        by_pair = _mean_of_known(found)
+        by_pair = _mean_of_known(by_part)
         return float(of(by_pair[np.isfinite(by_pair)])) if np.isfinite(by_pair).any() else np.nan
 
     if not len(known):
@@ -91,13 +91,14 @@ def among_runs(rows: Frame, score: str, others: Sequence[str], settings: int) ->
     has so many settings."""
     if rows.empty:
         return None
-    table = rows.pivot_table(index="seed", columns="setting", values=[score, *others])
-    table = table[table[score].notna().sum(axis=1) >= settings]
-    if table.empty:
+    rows = rows[rows[score].notna() & rows[list(others)].notna().any(axis=1)]
+    rows = rows[rows.groupby("seed")["setting"].transform("nunique") >= settings]
+    if rows.empty:
         return None
+    table = rows.pivot_table(index="seed", columns="setting", values=[score, *others])
     scores = np.stack([table[name].to_numpy(float) for name in (score, *others)])
-    found = over_models([scores], np.array([[0, place] for place in range(1, len(scores))]))
-    return None if found is None else correlations(found, round(len(rows) / len(table)), scores.shape[2])
+    values = over_models([scores], np.array([[0, place] for place in range(1, len(scores))]))
+    return None if values is None else correlations(values, len(rows) / len(table), scores.shape[2])
 
 
 def magnitude(correlations: Floats) -> float:

@@ -13,6 +13,7 @@ The tests are one-sided t tests against the bounds; a region with two bounds nee
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -21,11 +22,9 @@ import numpy as np
 
 from hackle.claims.measures import Measure
 from hackle.claims.statistics import LEVEL, Estimate, Units, mean_of
-from hackle.claims.view import Condition, Data, View, describe
+from hackle.claims.view import Condition, Data, View, describe, several
+from hackle.core.parts import is_reference, parts_of
 from hackle.store.tables import Tables
-
-STAND_INS = ("rooms3d", "mnist-train")
-"""Data sets that a condition accepts in place of another, and that commands leave out."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +68,17 @@ class Stratum:
     name: str
     conditions: tuple[Condition, ...]
 
+    @property
+    def datasets(self) -> tuple[str, ...]:
+        """The data sets that it takes together; one that can stand in for another does not count.
+
+        >>> Stratum("all", ({"dataset": ("dsprites", "cars3d")},)).datasets
+        ('dsprites', 'cars3d')
+        """
+        named = [condition.get("dataset", ()) for condition in self.conditions]
+        together = [each for each in named if isinstance(each, tuple)]
+        return tuple(dict.fromkeys(name for each in together for name in each if not serves_for(name)))
+
 
 @dataclass(frozen=True)
 class Evidence:
@@ -77,7 +87,8 @@ class Evidence:
     effect, low, high: the effect and its 95% interval, NaN without an estimate. p: the p-value if the true effect lies
     outside the claim's region; against: the same if it lies inside. runs: how many were used; runs_needed: about how
     many would decide with 80% power, None if no reasonable number would. strata: each stratum's effect and number of
-    seeds; estimates: the estimates of strata with at least two seeds. missing: what the table does not have, in words.
+    seeds; datasets: of a stratum that takes several data sets together, those of which runs were used; estimates: the
+    estimates of strata with at least two seeds. missing: what the table does not have, in words.
     borrowed: whether some of the runs are from other studies, which may have trained differently. steps, precisions,
     protocol: how the runs were trained and scored. beside: other estimates of the same effect, which decide nothing.
     instead: what was measured in place of the claim's own measure, in words; empty if that was. places: the positions of
@@ -92,6 +103,7 @@ class Evidence:
     runs: int = 0
     runs_needed: int | None = None
     strata: dict[str, tuple[float, int]] = field(default_factory=dict)
+    datasets: dict[str, tuple[str, ...]] = field(default_factory=dict)
     missing: tuple[str, ...] = ()
     borrowed: bool = False
     steps: tuple[int, ...] = ()
@@ -102,6 +114,11 @@ class Evidence:
     beside: dict[str, Estimate] = field(default_factory=dict)
     instead: str = ""
     places: bytes = b""
+
+    @property
+    def parts(self) -> int:
+        """How many strata have runs; one that takes data sets together counts as many times as there are data sets."""
+        return sum(max(1, len(self.datasets.get(name, ()))) for name in self.strata)
 
     @property
     def beside_in_words(self) -> str:
@@ -162,13 +179,23 @@ class Claim:
         return f"{self.paper}.{self.name}"
 
     @property
+    def parts(self) -> int:
+        """The number of strata; one that takes data sets together counts as many times as it names data sets."""
+        return sum(max(1, len(stratum.datasets)) for stratum in self.strata)
+
+    @property
     def command(self) -> str:
-        """The command that makes the runs it needs, with the data sets, methods and slow metrics that it reads."""
-        words = [f"hackle study run {self.study or self.paper} --out DIR --seeds {self.seeds}"]
+        """The command that makes the runs it needs, with the data sets, methods and slow metrics that it reads. A study
+        in a file of one's own decides data sets and methods itself."""
+        study = self.study or self.paper
+        words = [f"hackle study run {shlex.quote(study)} --out DIR --seeds {self.seeds}"]
+        conditions = [condition for stratum in self.strata for condition in stratum.conditions]
+        own = study.endswith(".py") or is_reference(study)
         for option, key in (("datasets", "dataset"), ("methods", "method")):
-            values = [condition[key] for stratum in self.strata for condition in stratum.conditions]
-            flat = dict.fromkeys(one for value in values for one in (value if isinstance(value, tuple) else (value,)))
-            words.append(f"--{option} {','.join(name for name in flat if name not in STAND_INS)}")
+            if own or not all(key in condition for condition in conditions):
+                continue
+            flat = dict.fromkeys(one for condition in conditions for one in several(condition[key]))
+            words.append(f"--{option} {shlex.quote(','.join(name for name in flat if not serves_for(name)))}")
         slow = dict.fromkeys(metric for score in self.measure.scores if (metric := _slow_metric(score)))
         if slow:
             words.append(f"--metrics {','.join(['all', *slow])}")
@@ -197,24 +224,27 @@ class Claim:
     def test(self, tables: Tables | View) -> Evidence:
         """What the table says about this claim alone, without correction for other claims."""
         data = _view(tables).of(self.study or self.paper)
-        found = self._tested(data)
-        if found.estimate is not None or self.instead is None:
-            return found
+        evidence = self._tested(data)
+        if evidence.estimate is not None or self.instead is None:
+            return evidence
         words, measure = self.instead
         other = replace(self, measure=measure, instead=None)._tested(data)
-        return found if other.estimate is None else replace(other, instead=words)
+        return evidence if other.estimate is None else replace(other, instead=words)
 
     def _tested(self, data: Data) -> Evidence:
         """The evidence by the claim's own measure."""
         data.read.clear()
         units: dict[str, Units] = {}
+        datasets: dict[str, tuple[str, ...]] = {}
         missing: list[str] = []
         for stratum in self.strata:
             lacks, before = self._lacks(data, stratum), len(data.read)
-            found = None if lacks else self.measure.compute(data, stratum.conditions)
+            measured = None if lacks else self.measure.compute(data, stratum.conditions)
             missing += lacks
-            if found is not None and found.seeds and np.isfinite(found.values).all():
-                units[stratum.name] = found
+            if measured is not None and measured.seeds and np.isfinite(measured.values).all():
+                units[stratum.name] = measured
+                if len(stratum.datasets) > 1:
+                    datasets[stratum.name] = data.design_read("dataset", before)
                 continue
             del data.read[before:]
             if not lacks:
@@ -228,12 +258,13 @@ class Claim:
         )
         usable = {name: part for name, part in units.items() if part.seeds > 1}
         # A run shared by several strata counts once.
-        runs = min(sum(part.seeds * part.runs_per_seed for part in units.values()), len(data.places_read))
+        runs = min(round(sum(part.seeds * part.runs_per_seed for part in units.values())), len(data.places_read))
         strata = {name: (float(part.values.mean()), part.seeds) for name, part in units.items()}
         estimates = {name: mean_of([part]) for name, part in usable.items()}
         about = Evidence(
             runs=runs,
             strata=strata,
+            datasets=datasets,
             missing=tuple(dict.fromkeys(missing)),
             borrowed=borrowed,
             steps=data.design_read("steps"),
@@ -246,9 +277,9 @@ class Claim:
             return replace(about, runs_needed=self._planned(units))
         estimate, p, against = self._judged(list(usable.values()))
         low, high = estimate.interval()
-        found = replace(about, effect=estimate.effect, low=low, high=high, p=p, against=against, estimate=estimate)
-        found = replace(found, beside=self._beside(data, list(usable)))
-        return replace(found, runs_needed=self.runs_needed(found))
+        evidence = replace(about, effect=estimate.effect, low=low, high=high, p=p, against=against, estimate=estimate)
+        evidence = replace(evidence, beside=self._beside(data, list(usable)))
+        return replace(evidence, runs_needed=self.runs_needed(evidence))
 
     def _judged(self, strata: Sequence[Units]) -> tuple[Estimate, float, float]:
         """The deciding estimate and its p-values: of the mean, or of the stratum that supports the claim least."""
@@ -265,13 +296,13 @@ class Claim:
     def _beside(self, data: Data, names: Sequence[str]) -> dict[str, Estimate]:
         """The effect by the other measures, of those that the strata with these names allow."""
         strata = [stratum for stratum in self.strata if stratum.name in names]
-        found = {}
+        intervals = {}
         for words, measure in self.beside:
             units = [measure.compute(data, stratum.conditions) for stratum in strata]
             known = [part for part in units if part is not None and part.seeds > 1 and np.isfinite(part.values).all()]
             if len(known) == len(strata):
-                found[words] = self._judged(known)[0]
-        return found
+                intervals[words] = self._judged(known)[0]
+        return intervals
 
     def _planned(self, units: dict[str, Units]) -> int:
         """The number of runs in the design with the suggested number of seeds."""
@@ -284,6 +315,7 @@ class Claim:
         """About how many runs would decide at this level if the effect and its spread are as estimated.
 
         None if no reasonable number would. The interval must decide too; it is a one-sided test at half of `LEVEL`.
+        Where what is said of every stratum seems to hold, those without runs need as many as the others.
         """
         if evidence.estimate is None:
             return evidence.runs_needed
@@ -292,7 +324,20 @@ class Claim:
         if seeds is None:
             return None
         seeds_now = sum(count for _, count in evidence.strata.values())
-        return math.ceil(evidence.runs / seeds_now * seeds * len(evidence.strata))
+        strata = len(evidence.strata)
+        if self.lacks_strata(evidence) and self.region.contains(evidence.effect, evidence.effect):
+            seeds, strata = max(seeds, math.ceil(seeds_now / strata)), len(self.strata)
+        return math.ceil(evidence.runs / seeds_now * seeds * strata)
+
+    def lacks_strata(self, evidence: Evidence) -> bool:
+        """Whether it is about every stratum and some have no estimate: then it can be refuted, but not hold."""
+        return self.combine == "every" and len(evidence.estimates) < len(self.strata)
+
+
+def serves_for(dataset: str) -> str:
+    """The data set in whose place conditions accept this one, which commands leave out."""
+    known = parts_of("data set")
+    return known[dataset].like if dataset in known else ""
 
 
 def _slow_metric(score: str) -> str | None:

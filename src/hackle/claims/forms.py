@@ -22,7 +22,7 @@ from typing import Any, Literal, NamedTuple
 
 from hackle.claims.claim import Claim, Region, Stratum
 from hackle.claims.measures import Measure
-from hackle.claims.view import Condition
+from hackle.claims.view import Condition, several
 
 Strata = Mapping[str, Condition | tuple[Condition, ...]]
 """The conditions of strata, by their names."""
@@ -41,9 +41,8 @@ def inside(
     region: Region, measure: Measure, *conditions: Condition, mean: Strata | None = None, every: Strata | None = None
 ) -> Form:
     """The effect lies in a region."""
-    strata = mean or every or {_data(conditions[0]): conditions}
-    several = {name: part if isinstance(part, tuple) else (part,) for name, part in strata.items()}
-    named = tuple(Stratum(name, part) for name, part in several.items())
+    strata = mean or every or {" or ".join(several(conditions[0].get("dataset", "any data set"))): conditions}
+    named = tuple(Stratum(name, several(part)) for name, part in strata.items())
     return Form(region, measure, named, "every" if every else "mean")
 
 
@@ -60,11 +59,6 @@ def below(bound: float, measure: Measure, *conditions: Condition, **strata: Stra
 def within(low: float, high: float, measure: Measure, *conditions: Condition, **strata: Strata) -> Form:
     """The effect lies between two bounds."""
     return inside(Region(low, high), measure, *conditions, **strata)
-
-
-def _data(condition: Condition) -> str:
-    name = condition["dataset"]
-    return name if isinstance(name, str) else " or ".join(name)
 
 
 def claims_of(paper: str, **usual: Any) -> Callable[..., Claim]:

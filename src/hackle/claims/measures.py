@@ -15,7 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from hackle.claims.statistics import Floats, Units, correlations, jackknife
-from hackle.claims.view import Column, Condition, Data, Frame
+from hackle.claims.view import Column, Condition, Data, Frame, several
 from hackle.information.ranks import spearman
 from hackle.metrics.mig import top_two_gap
 
@@ -39,7 +39,7 @@ def on_the_first(measure: Measure, datasets: Sequence[str]) -> Measure:
     """The measure on the first of these data sets for which all conditions, which accept each of them, have runs."""
 
     def compute(data: Data, conditions: Sequence[Condition]) -> Units | None:
-        have = [set(data.rows(condition)["dataset"]) for condition in conditions]
+        have = [data.datasets(condition) for condition in conditions]
         for name in datasets:
             if all(name in sets for sets in have):
                 return measure.compute(data, [{**condition, "dataset": name} for condition in conditions])
@@ -81,8 +81,8 @@ def of_arrays(number: Callable[..., float], *names: str) -> Number:
     def of(data: Data, rows: Frame) -> Column:
         arrays = [data.array(name) for name in names]
         known = rows.index[[all(run in part for part in arrays) for run in rows.index]]
-        found = {run: number(*(part[run] for part in arrays)) for run in known}
-        return pd.Series(found, dtype=float).reindex(rows.index)
+        numbers = {run: number(*(part[run] for part in arrays)) for run in known}
+        return pd.Series(numbers, dtype=float).reindex(rows.index)
 
     return Number(of, arrays=names)
 
@@ -96,7 +96,7 @@ def by_run(number: Number, along: str | Number | None = None) -> Measure:
         rows = rows.assign(number=np.asarray(number.of(data, rows), float))
         if along is None:
             means = by_seed(rows, rows["number"])
-            return Units(means.to_numpy(), round(rows["number"].count() / len(means))) if len(means) else None
+            return Units(means.to_numpy(), rows["number"].count() / len(means)) if len(means) else None
         axis = rows[along] if isinstance(along, str) else along.of(data, rows)
         return _trend(
             rows.assign(along=np.asarray(axis, float)).dropna(subset=["along", "number"]), along == "strength"
@@ -119,13 +119,13 @@ def _trend(rows: Frame, together: bool) -> Units | None:
 
     def statistic(kept: NDArray[np.intp]) -> float:
         models = [sweep[sweep["seed"].isin(seeds[kept])] for sweep in sweeps]
-        found = [spearman(part["number"], part["along"], constant=0.0) for part in models]
-        known = [value for value in found if value == value]
+        trends = [spearman(part["number"], part["along"], constant=0.0) for part in models]
+        known = [value for value in trends if value == value]
         return float(np.mean(known)) if known else np.nan
 
-    found = jackknife(statistic, len(seeds)) if len(seeds) > 1 else np.array([statistic(np.arange(1))])
-    found = found[np.isfinite(found)]
-    return correlations(found, round(len(rows) / len(seeds)), points) if len(found) else None
+    values = jackknife(statistic, len(seeds)) if len(seeds) > 1 else np.array([statistic(np.arange(1))])
+    values = values[np.isfinite(values)]
+    return correlations(values, len(rows) / len(seeds), points) if len(values) else None
 
 
 def value(score: str) -> Measure:
@@ -194,7 +194,7 @@ def log_difference(score: str) -> Measure:
         values = (after - before).dropna().groupby(level="seed").mean()
         if values.empty:
             return None
-        return Units(values.to_numpy(), round(sum(map(len, frames)) / len(values)))
+        return Units(values.to_numpy(), sum(map(len, frames)) / len(values))
 
     return Measure(compute, (score,))
 
@@ -224,8 +224,7 @@ def least_best_difference(score: str) -> Measure:
 
     def compute(data: Data, conditions: Sequence[Condition]) -> Units | None:
         rivals, mine = conditions
-        names = rivals["method"] if isinstance(rivals["method"], tuple) else (rivals["method"],)
-        pairs = [data.matched(({**rivals, "method": name}, mine), [score]) for name in names]
+        pairs = [data.matched(({**rivals, "method": name}, mine), [score]) for name in several(rivals["method"])]
         known = [frames for frames in pairs if _common_seeds(frames)]
         return _of_the_best(known, score, score, lambda before, after: after - before) if known else None
 
@@ -250,7 +249,7 @@ def _of_the_best(
         return min(change(*(_score_of_best(*(part[kept] for part in side)) for side in pair)) for pair in sides)
 
     runs = {run for rows in every for run in rows.index}
-    return Units(jackknife(statistic, len(seeds)), round(len(runs) / len(seeds)), widened=True)
+    return Units(jackknife(statistic, len(seeds)), len(runs) / len(seeds), widened=True)
 
 
 def least_difference(score: str) -> Measure:

@@ -32,19 +32,19 @@ def why(claim: Claim, evidence: Evidence, verdict: str, p: float, against: float
     corrected = f"after correction over {tested} claim{'s' if tested != 1 else ''}"
     inside = claim.region.contains(evidence.low, evidence.high)
     outside = claim.region.excludes(evidence.low, evidence.high)
-    if inside and claim.combine == "every" and len(evidence.estimates) < len(claim.strata):
-        found = (
-            f"the interval lies in the region, but what is said of every stratum holds only where all of them have runs "
-            f"({len(evidence.estimates)} of {len(claim.strata)} have)"
+    if inside and claim.lacks_strata(evidence):
+        reason = (
+            f"the interval lies in the region, but what is said of every stratum holds only where all of them have runs: "
+            f"{len(evidence.estimates)} of {len(claim.strata)} have, so p = 1"
         )
     elif inside or outside:
         chance = p if inside else against
         but = "but " if verdict == "undecided" else ""
         place = "in" if inside else "outside"
-        found = f"the interval lies {place} the region, {but}{chance_in_words(chance)} {corrected}"
+        reason = f"the interval lies {place} the region, {but}{chance_in_words(chance)} {corrected}"
     else:
-        found = f"the interval reaches across the bound, {chance_in_words(min(p, against))} {corrected}"
-    return f"{found}{_contradictions(claim, evidence, verdict)}: {verdict}"
+        reason = f"the interval reaches across the bound, {chance_in_words(min(p, against))} {corrected}"
+    return f"{reason}{_contradictions(claim, evidence, verdict)}: {verdict}"
 
 
 def _too_little(claim: Claim, evidence: Evidence) -> str:

@@ -37,14 +37,14 @@ _NUMBERS = np.unique(np.geomspace(2, 100_000, 600).astype(int))
 
 @dataclass(frozen=True)
 class Units:
-    """One stratum's numbers, one for each seed, and how many runs each seed took.
+    """One stratum's numbers, one for each seed, and how many runs each seed took on average.
 
     floor: the squared deviation of one imaginary seed more; 0 for none. span: the smallest and the largest possible
     effect. widened: whether the numbers are dependent, so that their variance is multiplied by n (1/n + 1/(n − 1)).
     """
 
     values: Floats
-    runs_per_seed: int
+    runs_per_seed: float
     floor: float = 0.0
     span: tuple[float, float] = (-math.inf, math.inf)
     widened: bool = False
@@ -125,7 +125,7 @@ def mean_of(strata: Sequence[Units]) -> Estimate:
     )
 
 
-def correlations(values: Floats, runs_per_seed: int, points: int) -> Units:
+def correlations(values: Floats, runs_per_seed: float, points: int) -> Units:
     """Each seed's rank correlation over this many points, as units."""
     return Units(values, runs_per_seed, floor=1 / (points - 1), span=(-1.0, 1.0))
 

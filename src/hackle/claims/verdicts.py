@@ -52,8 +52,8 @@ class Judgement:
 
     @property
     def share(self) -> str:
-        """How many of the claim's strata have runs."""
-        return f"{len(self.evidence.strata)} of {len(self.claim.strata)}"
+        """How many of the claim's strata, or of the data sets that it takes together, have runs."""
+        return f"{self.evidence.parts} of {self.claim.parts}"
 
 
 def judge(tables: Tables | View, claims: Iterable[Claim]) -> list[Judgement]:
@@ -83,13 +83,13 @@ def _tests_of(tested: Sequence[tuple[Claim, Evidence]]) -> list[tuple[object, ..
     """What tells the test of each claim from others. That of two papers' claims may be the same; a paper's own differ, though
     rank correlations of a few points may agree to the last bit."""
     times: Counter[tuple[object, ...]] = Counter()
-    found = []
+    tests = []
     for claim, evidence in tested:
         read = claim.measure.scores, claim.measure.curves, claim.measure.arrays
         test = *read, evidence.instead, claim.region, evidence.estimate, evidence.p, evidence.against, evidence.places
         times[claim.paper, *test] += 1
-        found.append((times[claim.paper, *test], *test))
-    return found
+        tests.append((times[claim.paper, *test], *test))
+    return tests
 
 
 def _judgement(claim: Claim, evidence: Evidence, p: float, against: float, tested: int) -> Judgement:
@@ -101,18 +101,26 @@ def _judgement(claim: Claim, evidence: Evidence, p: float, against: float, teste
         verdict = "holds"
     elif outside and against <= LEVEL:
         verdict = "does not hold"
-    found = f"{claim.effect} is {evidence.effect:.3g} [{evidence.low:.3g}, {evidence.high:.3g}], claimed {claim.region}"
-    if len(evidence.strata) < len(claim.strata):
-        found += f", on {len(evidence.strata)} of {len(claim.strata)}: {', '.join(evidence.strata)}"
+    words = f"{claim.effect} is {evidence.effect:.3g} [{evidence.low:.3g}, {evidence.high:.3g}], claimed {claim.region}"
+    if evidence.parts < claim.parts:
+        words += f", on {evidence.parts} of {claim.parts}: {', '.join(_used(evidence))}"
     if evidence.borrowed:
-        found += f" (with runs of other studies where {claim.study or claim.paper} has none)"
+        words += f" (with runs of other studies where {claim.study or claim.paper} has none)"
     if evidence.instead:
-        found += f"; no run has the scores that it is about, and it is judged by {evidence.instead}"
+        words += f"; no run has the scores that it is about, and it is judged by {evidence.instead}"
     if evidence.beside:
-        found += f"; {evidence.beside_in_words}"
+        words += f"; {evidence.beside_in_words}"
     if verdict == "undecided":
-        found += f"; {what_it_takes(evidence)}"
-    return Judgement(claim, evidence, p, against, tested, verdict, found)
+        words += f"; {what_it_takes(evidence)}"
+    return Judgement(claim, evidence, p, against, tested, verdict, words)
+
+
+def _used(evidence: Evidence) -> list[str]:
+    """The strata that have runs; of one that takes data sets together, these."""
+    together = evidence.datasets
+    if len(evidence.strata) == 1 and together:
+        return [name for names in together.values() for name in names]
+    return [f"{name} on {' and '.join(together[name])}" if name in together else name for name in evidence.strata]
 
 
 def as_frame(judgements: Sequence[Judgement]) -> pd.DataFrame:
@@ -120,39 +128,39 @@ def as_frame(judgements: Sequence[Judgement]) -> pd.DataFrame:
     return pd.DataFrame(
         [
             {
-                "claim": found.claim.id,
-                "paper": found.claim.paper,
-                "where": found.claim.where,
-                "statement": found.claim.statement,
-                "verdict": found.verdict,
-                "effect": found.claim.effect,
-                "value": found.evidence.effect,
-                "low": found.evidence.low,
-                "high": found.evidence.high,
-                "claimed": str(found.claim.region),
-                "paper_value": found.claim.paper_effect,
-                "p": found.evidence.p,
-                "p_corrected": found.p_corrected,
-                "against": found.evidence.against,
-                "against_corrected": found.against_corrected,
-                "claims_tested": found.tested,
-                "strata": len(found.evidence.strata),
-                "strata_claimed": len(found.claim.strata),
-                "steps": list(found.evidence.steps),
-                "precision": list(found.evidence.precisions),
-                "protocol": found.evidence.protocol,
-                "made": found.evidence.made,
-                "runs": found.evidence.runs,
-                "runs_needed": found.evidence.runs_needed,
-                "borrowed": found.evidence.borrowed,
-                "chance": found.chance,
-                "why": found.why,
-                "reason": found.reason,
-                "beside": found.evidence.beside_in_words,
-                "instead": found.evidence.instead,
-                "missing": "; ".join(found.evidence.missing),
-                "command": found.claim.command,
+                "claim": judgement.claim.id,
+                "paper": judgement.claim.paper,
+                "where": judgement.claim.where,
+                "statement": judgement.claim.statement,
+                "verdict": judgement.verdict,
+                "effect": judgement.claim.effect,
+                "value": judgement.evidence.effect,
+                "low": judgement.evidence.low,
+                "high": judgement.evidence.high,
+                "claimed": str(judgement.claim.region),
+                "paper_value": judgement.claim.paper_effect,
+                "p": judgement.evidence.p,
+                "p_corrected": judgement.p_corrected,
+                "against": judgement.evidence.against,
+                "against_corrected": judgement.against_corrected,
+                "claims_tested": judgement.tested,
+                "strata": judgement.evidence.parts,
+                "strata_claimed": judgement.claim.parts,
+                "steps": list(judgement.evidence.steps),
+                "precision": list(judgement.evidence.precisions),
+                "protocol": judgement.evidence.protocol,
+                "made": judgement.evidence.made,
+                "runs": judgement.evidence.runs,
+                "runs_needed": judgement.evidence.runs_needed,
+                "borrowed": judgement.evidence.borrowed,
+                "chance": judgement.chance,
+                "why": judgement.why,
+                "reason": judgement.reason,
+                "beside": judgement.evidence.beside_in_words,
+                "instead": judgement.evidence.instead,
+                "missing": "; ".join(judgement.evidence.missing),
+                "command": judgement.claim.command,
             }
-            for found in judgements
+            for judgement in judgements
         ]
     )

@@ -29,10 +29,14 @@ Column = Any
 Condition = Mapping[str, Any]
 """What some runs have in common: the value, or a tuple of values, of columns of the table of runs."""
 
+KL_WITHOUT_CONSTANT = "kl_without_constant"
+"""The KL without what correlated noise adds whatever is learnt, −½ ln det Σ."""
 OWN_DENSITY = "monte_carlo_tc_with_constant"
 """The total correlation of batches with the posterior's own, correlated density in place of a factorised one. The latter is
 lower by −½ ln det Σ where the estimate saturates, as it does for all but blurred encoders: each draw then lies near the
 posterior it came from, and the mean log density of draws is that of this posterior."""
+DERIVED = {KL_WITHOUT_CONSTANT: ("kl", -1), OWN_DENSITY: ("monte_carlo_tc", 1)}
+"""Scores that are a stored one with the constant of correlated noise taken off or added."""
 TAIL = 0.1
 """The last part of training, over which a curve is averaged."""
 
@@ -46,6 +50,15 @@ def final_values(curve: Frame, earlier: int = 0) -> Column:
     return curve[inside].groupby("run", observed=True)["value"].mean()
 
 
+def several(value: Any) -> tuple[Any, ...]:
+    """The values that a condition allows: those of a tuple, or the one.
+
+    >>> several("vae"), several(("vae", "beta-vae"))
+    (('vae',), ('vae', 'beta-vae'))
+    """
+    return value if isinstance(value, tuple) else (value,)
+
+
 def complete(condition: Condition) -> dict[str, Any]:
     """The condition with its defaults filled in, such as uncorrelated noise and the method's usual networks and pairs."""
     usual = about(parts_of("method").get(condition.get("method", "")) or Method)
@@ -55,8 +68,8 @@ def complete(condition: Condition) -> dict[str, Any]:
 
 def _columns(condition: Condition) -> dict[str, Any]:
     """The condition with regimes in the words of the table."""
-    several = lambda value: tuple(map(as_column, value)) if isinstance(value, tuple) else as_column(value)  # noqa: E731
-    return {key: several(value) for key, value in condition.items()}
+    as_columns = lambda value: tuple(map(as_column, value)) if isinstance(value, tuple) else as_column(value)  # noqa: E731
+    return {key: as_columns(value) for key, value in condition.items()}
 
 
 def describe(condition: Condition) -> str:
@@ -65,7 +78,6 @@ def describe(condition: Condition) -> str:
     >>> describe({"method": "vae", "dataset": "dsprites", "correlation": 0.9})
     'vae on dsprites, correlation 0.9'
     """
-    several = lambda value: value if isinstance(value, tuple) else (value,)  # noqa: E731
     words = lambda value: " or ".join(str(one) or "none" for one in several(value))  # noqa: E731
     shown = _columns({key: value for key, value in condition.items() if key not in ("method", "dataset")})
     rest = [f"{key} {words(value)}" for key, value in shown.items()]
@@ -87,9 +99,6 @@ class Sweep:
     seeds: NDArray[Any]
     scores: dict[str, Floats]
     runs: int
-
-    def runs_per_seed(self) -> int:
-        return max(1, round(self.runs / max(1, len(self.seeds))))
 
 
 def cell_means(cells: NDArray[Any], values: Floats, count: int) -> Floats:
@@ -172,9 +181,9 @@ class View:
     def array(self, name: str) -> Mapping[str, NDArray[Any]]:
         """The array of this name of each run that has it."""
         if name not in self._arrays:
-            found = self.tables.array(name)
+            stored = self.tables.array(name)
             # Tables need not come from a store, which leaves these out itself.
-            self._arrays[name] = {run: array for run, array in found.items() if usable(name, array)}
+            self._arrays[name] = {run: array for run, array in stored.items() if usable(name, array)}
         return self._arrays[name]
 
     def tail(self, term: str) -> Column:
@@ -206,10 +215,9 @@ class Data:
         """A score of each run, NaN where there is none."""
         if score in self.added:
             return self.added[score]
-        if score == "kl_without_constant":
-            return self.scored("kl") - correlation_constant(self.runs)
-        if score == OWN_DENSITY:
-            return self.scored("monte_carlo_tc") + correlation_constant(self.runs)
+        if score in DERIVED:
+            stored, sign = DERIVED[score]
+            return self.scored(stored) + sign * correlation_constant(self.runs)
         chosen = protocol or self.protocol
         if chosen is not None:
             table = self.view.scores(chosen)
@@ -237,7 +245,7 @@ class Data:
 
     def _fitting(self, wanted: Condition) -> NDArray[Any]:
         """Mask of the runs that meet a condition: the study's own, or all if it has none."""
-        fit = np.logical_and.reduce([self._mask(*item) for item in wanted.items()])
+        fit = np.logical_and.reduce([np.ones(len(self.runs), bool), *(self._mask(*item) for item in wanted.items())])
         return fit & self._own if (fit & self._own).any() else fit
 
     def borrows(self, condition: Condition) -> bool:
@@ -291,17 +299,31 @@ class Data:
         """Each condition's runs with all of these scores, at the largest number of steps that all conditions share, if
         any."""
         places = [self._which(condition, columns, longest=False) for condition in conditions]
-        found = [self._rows(each, columns).dropna(subset=list(columns)) for each in places]
-        shared = set.intersection(*(set(rows["steps"]) for rows in found))
-        steps = [max(shared) if shared else rows["steps"].max() for rows in found]
-        found = [rows[rows["steps"] == most] for rows, most in zip(found, steps, strict=True)]
-        self.read += [self.runs.index.get_indexer(rows.index) for rows in found]
-        return found
+        matching = [self._rows(each, columns).dropna(subset=list(columns)) for each in places]
+        shared = set.intersection(*(set(rows["steps"]) for rows in matching))
+        steps = [max(shared) if shared else rows["steps"].max() for rows in matching]
+        matching = [rows[rows["steps"] == most] for rows, most in zip(matching, steps, strict=True)]
+        self.read += [self.runs.index.get_indexer(rows.index) for rows in matching]
+        return matching
 
-    def sweep(self, conditions: Condition | Sequence[Condition], columns: Sequence[str]) -> Sweep:
-        """The scores of the runs of a condition, or of several, by seed and setting."""
+    def datasets(self, condition: Condition, columns: Sequence[str] = ()) -> list[str]:
+        """The data sets of the runs of a condition that have any of these scores; it does not count as reading them."""
+        places = self._which(condition, columns, longest=True)
+        return sorted(map(str, self.runs["dataset"].iloc[places].unique()))
+
+    def sweep(
+        self,
+        conditions: Condition | Sequence[Condition],
+        columns: Sequence[str],
+        pairs: Sequence[tuple[str, str]] = (),
+    ) -> Sweep:
+        """The scores of the runs of a condition, or of several, by seed and setting; with `pairs` of scores, of the runs that
+        have both scores of one of them."""
         several = (conditions,) if isinstance(conditions, Mapping) else conditions
         places = np.unique(np.concatenate([self._which(condition, columns, True) for condition in several]))
+        if pairs:
+            known = {name: np.isfinite(self.scored(name)[places]) for name in columns}
+            places = places[np.logical_or.reduce([known[first] & known[second] for first, second in pairs])]
         self.read.append(places)
         numbers, known = self._settings
         settings, setting = np.unique(numbers[places], return_inverse=True)
@@ -319,12 +341,35 @@ class Data:
         """What is missing from a condition's runs, in words."""
         places = self._which(condition, (), False)
         if not len(places):
-            return [f"no runs of {describe(condition)}"]
+            return [f"no runs of {describe(condition)}{self._passed_over(condition)}"]
         runs = self.runs.index[places]
-        found = [f"score {name}" for name in scores if not np.isfinite(self.scored(name)[places]).any()]
-        found += [f"curve {term}" for term in curves if not runs.isin(self.view.tail(term).index).any()]
-        found += [f"array {name}" for name in arrays if not runs.isin(list(self.array(name))).any()]
-        return [f"no {name} of {describe(condition)}" for name in found]
+        absent = {
+            f"score {name}": self._elsewhere(name, places)
+            for name in scores
+            if not np.isfinite(self.scored(name)[places]).any()
+        }
+        absent |= {f"curve {term}": "" for term in curves if not runs.isin(self.view.tail(term).index).any()}
+        absent |= {f"array {name}": "" for name in arrays if not runs.isin(list(self.array(name))).any()}
+        return [f"no {name} of {describe(condition)}{more}" for name, more in absent.items()]
+
+    def _passed_over(self, condition: Condition) -> str:
+        """In words, how runs that a condition names differ from the usual settings that it leaves unnamed; "" where there
+        are none."""
+        told = _columns(condition)
+        near = self._fitting(told)
+        usual = {key: value for key, value in complete(condition).items() if key not in told}
+        words = lambda values: " or ".join(sorted({str(value) or "none" for value in values}))  # noqa: E731
+        differing = [
+            f"{key} {words(several(value))} is meant, {near.sum():,} have {words(self.runs[key][near])}"
+            for key, value in usual.items()
+            if near.any() and not self._mask(key, value)[near].any()
+        ]
+        return f" ({', '.join(differing)})" if differing else ""
+
+    def _elsewhere(self, score: str, places: NDArray[Any]) -> str:
+        """In words, the other protocols under which runs have a score; "" where there are none."""
+        others = [name for name in self.view.protocols if np.isfinite(self.scored(score, name)[places]).any()]
+        return f" under {self.protocol} (there is one under {' and '.join(others)})" if others else ""
 
     def array(self, name: str) -> Mapping[str, NDArray[Any]]:
         return self.view.array(name)
@@ -332,8 +377,11 @@ class Data:
     @property
     def places_read(self) -> NDArray[Any]:
         """The positions of the runs that were read, each once."""
-        return np.unique(np.concatenate([np.empty(0, int), *self.read]))
+        return self._places_read()
 
-    def design_read(self, name: str) -> tuple[Any, ...]:
-        """The values that a field of the design has among the runs that were read, in order."""
-        return tuple(sorted(set(self.runs[name].iloc[self.places_read].tolist())))
+    def _places_read(self, since: int = 0) -> NDArray[Any]:
+        return np.unique(np.concatenate([np.empty(0, int), *self.read[since:]]))
+
+    def design_read(self, name: str, since: int = 0) -> tuple[Any, ...]:
+        """The values that a field of the design has among the runs that were read, in order; `since` so many readings."""
+        return tuple(sorted(set(self.runs[name].iloc[self._places_read(since)].tolist())))

@@ -43,10 +43,10 @@ def fleet_command(
     console = Console()
     sprites = load("dsprites", root)
     with console.status("the plain loop beside one model"):
-        found = compare(sprites, place, 300 if cuda else 5)
+        rates = compare(sprites, place, 300 if cuda else 5)
     console.print(
-        f"one β-VAE: {found['hackle']:,.1f} steps/s; plain loop: {found['plain']:,.1f} ({found['ratio']:.2f}×, losses "
-        f"within {found['largest loss difference']:.1g})"
+        f"one β-VAE: {rates['hackle']:,.1f} steps/s; plain loop: {rates['plain']:,.1f} ({rates['ratio']:.2f}×, losses "
+        f"within {rates['largest loss difference']:.1g})"
     )
     if not cuda:
         with console.status(f"{count} models together and apart"):
@@ -62,7 +62,7 @@ def fleet_command(
         with console.status(f"{case} × {count}"):
             dataset = sprites if case.dataset == sprites.name else load(case.dataset, root)
             rate = measure(case.runs(count, dtype), dataset, place, seconds)
-        times = f"{rate.per_second / found['plain']:,.0f}" if case.dataset == "dsprites" else ""
+        times = f"{rate.per_second / rates['plain']:,.0f}" if case.dataset == "dsprites" else ""
         memory = f"{rate.bytes_per_model / 2**20:,.1f}" if cuda else ""
         table.add_row(str(case), str(rate.models), f"{rate.per_second:,.0f}", times, memory)
     console.print(table)

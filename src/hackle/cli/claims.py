@@ -53,25 +53,25 @@ def claims_command(
     if paper is not None and paper not in papers:
         raise HackleError(f"no claims of {paper!r}; {nearest(paper, papers)}")
     # Which claims are shown must not change their verdicts: all are judged, then some are left out.
-    found = [one for one in judge(read(directory)) if paper in (None, one.claim.paper)]
+    judgements = [one for one in judge(read(directory)) if paper in (None, one.claim.paper)]
     if json:
-        print(json_text.dumps(_plain(as_frame(found).to_dict("records")), indent=2, ensure_ascii=False))
+        print(json_text.dumps(_plain(as_frame(judgements).to_dict("records")), indent=2, ensure_ascii=False))
     else:
-        print_verdicts(found, missing=missing, reasons=reasons)
-    code = exit_code(found)
+        print_verdicts(judgements, missing=missing, reasons=reasons)
+    code = exit_code(judgements)
     if code:
         raise SystemExit(code)
 
 
-def exit_code(found: Sequence[Judgement]) -> int:
+def exit_code(judgements: Sequence[Judgement]) -> int:
     """0 if every decided claim holds, `REFUTED` if one does not, `UNDECIDED` if none was decided."""
-    verdicts = {judgement.verdict for judgement in found}
+    verdicts = {judgement.verdict for judgement in judgements}
     if "does not hold" in verdicts:
         return REFUTED
     return 0 if "holds" in verdicts else UNDECIDED
 
 
-def print_verdicts(found: Sequence[Judgement], *, missing: bool = False, reasons: bool = False) -> None:
+def print_verdicts(judgements: Sequence[Judgement], *, missing: bool = False, reasons: bool = False) -> None:
     """The verdicts on the terminal; claims without any run are counted, and listed only if asked for.
 
     reasons: show the claim's statement and the reason below each verdict, in place of tables.
@@ -79,7 +79,7 @@ def print_verdicts(found: Sequence[Judgement], *, missing: bool = False, reasons
     from hackle.figures import words
 
     console = table_console()
-    shown = [judgement for judgement in found if missing or judgement.evidence.runs]
+    shown = [judgement for judgement in judgements if missing or judgement.evidence.runs]
     for paper in dict.fromkeys(judgement.claim.paper for judgement in shown):
         mine = [judgement for judgement in shown if judgement.claim.paper == paper]
         if reasons:
@@ -93,9 +93,9 @@ def print_verdicts(found: Sequence[Judgement], *, missing: bool = False, reasons
         console.print(
             "† judged by other scores than the paper's, which no run has; --reasons says by which", highlight=False
         )
-    fates = words.tally(words.fate(judgement.verdict, judgement.evidence.runs) for judgement in found)
+    fates = words.tally(words.fate(judgement.verdict, judgement.evidence.runs) for judgement in judgements)
     console.print(f"{fates}.", highlight=False)
-    absent = [judgement for judgement in found if not judgement.evidence.runs]
+    absent = [judgement for judgement in judgements if not judgement.evidence.runs]
     if absent and not missing:
         console.print(
             f"{words.counted(len(absent), 'claim has', 'claims have')} no runs here; --missing lists them. Needed:",

@@ -24,8 +24,8 @@ def main(words: list[str]) -> None:
         Args:
             root: Where data sets lie.
         """
-        found, console = entries(root), Console()
-        columns = {each.name: [getattr(entry, each.name) for entry in found] for each in fields(Entry)}
+        listed, console = entries(root), Console()
+        columns = {each.name: [getattr(entry, each.name) for entry in listed] for each in fields(Entry)}
         # Lines break between words, never in them.
         longest = {
             field: max(len(word) for cell in (field, *cells) for word in cell.split())

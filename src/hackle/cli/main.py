@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-import re
 import sys
 import warnings
 from collections.abc import Sequence
@@ -97,15 +96,20 @@ def _message(error: BaseException) -> str:
         return "stopped"
     if isinstance(error, HackleError | ValueError):
         return str(error)
-    # PyTorch has no error class for a lack of host memory.
-    full = isinstance(error, RuntimeError) and re.search("can't allocate memory|out of memory", str(error))
-    if isinstance(error, MemoryError) or full:
+    if isinstance(error, RuntimeError | MemoryError) and _out_of_memory(error):
         what = str(error).partition("\n")[0] or "none is left"
         return f"not enough memory ({what}); take fewer latents, smaller batches or smaller fleets"
     if isinstance(error, OSError):
         what = f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
         return f"{what}; see that the path is right, that you may read and write there, and that there is space left"
     return ""
+
+
+def _out_of_memory(error: RuntimeError | MemoryError) -> bool:
+    # Imported here, since PyTorch takes a second that other errors and `--help` need not wait for.
+    from hackle.train.errors import is_out_of_memory
+
+    return is_out_of_memory(error)
 
 
 def _run(words: list[str]) -> None:

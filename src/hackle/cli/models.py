@@ -14,12 +14,12 @@ def models_command(json: bool = False) -> None:
     """
     from hackle.shipped.models import models
 
-    found = models()
+    shipped = models()
     if json:
-        print(found.to_json(orient="records", indent=2, force_ascii=False))
+        print(shipped.to_json(orient="records", indent=2, force_ascii=False))
         return
     table = plain_table("model", "weight", "steps", "seed", "MIG", "mean of its seeds", "seeds", "size", left=2)
-    for row in found.to_dict("records"):
+    for row in shipped.to_dict("records"):
         table.add_row(
             row["name"],
             row["weight"],
@@ -31,6 +31,6 @@ def models_command(json: bool = False) -> None:
             human_size(row["size"]),
         )
     table_console().print(table)
-    for sentence in dict.fromkeys(found["chosen"]):
+    for sentence in dict.fromkeys(shipped["chosen"]):
         say(sentence)
     say('in Python: hackle.load_model("NAME"); in the browser: hackle explore')

@@ -21,6 +21,6 @@ def parts_command(kind: Positional[str | None] = None) -> None:
         raise PartError(f"no kind of part {kind!r}; {nearest(kind, HOMES)}")
     table = plain_table("kind", "name", "origin", left=3)
     for name in chosen:
-        for found in parts_of(name).found.values():
-            table.add_row(name, found.name, found.origin)
+        for part in parts_of(name).found.values():
+            table.add_row(name, part.name, part.origin)
     table_console().print(table)

@@ -34,12 +34,15 @@ def score_command(
     from hackle.report import write_run_page
     from hackle.scoring.models import score
     from hackle.scoring.protocol import protocol as find_protocol
+    from hackle.scoring.registry import choose_metrics
     from hackle.shipped import place_of_run
     from hackle.train import find_device
     from hackle.train.model import Model
 
     whole = find_protocol(options.protocol)
     settings = {**options.arguments, "protocol": whole if fraction == 1.0 else whole.smaller(fraction)}
+    # Before the folder is read: what a file named here defines needs no trust.
+    choose_metrics(options.metrics, whole, strictly=True)
     folder = place_of_run(directory)
     model = Model.load(folder, trust=trust).to(find_device(options.device))
     data = data_of(model, dataset, root)

@@ -46,8 +46,8 @@ def score_codes_command(
     from hackle.scoring.codes import read_table, score_codes
 
     options.check(options.json, options.parquet)
-    found = _tables(codes)
-    means, labels, spread = found["codes"], found.get("factors"), found.get("logvars")
+    tables = _tables(codes)
+    means, labels, spread = tables["codes"], tables.get("factors"), tables.get("logvars")
     if factors is not None and Path(factors).is_file():
         labels = _one_table(Path(factors))
     elif factors is not None:
@@ -102,10 +102,10 @@ def _columns(table: DataFrame, names: str, path: Path) -> DataFrame:
 
 def _one_table(path: Path) -> DataFrame:
     """The table of a file that must hold only one, in memory."""
-    found = _tables(path, large=False)
-    if len(found) > 1:
-        raise HackleError(f"{path} holds {', '.join(found)}; expected a file of one table: {_ENDINGS}")
-    return next(iter(found.values()))
+    tables = _tables(path, large=False)
+    if len(tables) > 1:
+        raise HackleError(f"{path} holds {', '.join(tables)}; expected a file of one table: {_ENDINGS}")
+    return next(iter(tables.values()))
 
 
 def _tables(path: Path, large: bool = True) -> dict[str, Any]:
@@ -115,6 +115,7 @@ def _tables(path: Path, large: bool = True) -> dict[str, Any]:
     """
     import pandas as pd
 
+    from hackle.datasets.csv_table import read_csv
     from hackle.datasets.damage import reading
     from hackle.datasets.npz import Npz, load_array
     from hackle.scoring.code_files import check_parquet, load_sparse, map_array
@@ -125,9 +126,9 @@ def _tables(path: Path, large: bool = True) -> dict[str, Any]:
         return {"codes": map_array(path)}
     if large and path.suffix == ".npz" and (sparse := load_sparse(path)) is not None:
         return {"codes": sparse}
+    if path.suffix == ".csv":
+        return {"codes": read_csv(path)}
     with reading(path, f"a table: {_ENDINGS}"):
-        if path.suffix == ".csv":
-            return {"codes": pd.read_csv(path)}
         if path.suffix == ".parquet":
             check_parquet(path)
             return {"codes": pd.read_parquet(path)}
@@ -142,10 +143,16 @@ def _tables(path: Path, large: bool = True) -> dict[str, Any]:
         arrays = {name: file.read(name) for name in file.names} if file else {"codes": load_array(path)}
     if "codes" not in arrays:
         raise HackleError(f"{path} holds {', '.join(arrays) or 'nothing'}; expected an array called codes")
-    found = {
+    for name, array in arrays.items():
+        if array.ndim not in (1, 2):
+            raise HackleError(
+                f"{path} holds {name} of shape {array.shape}; expected a row for each sample, a column for each one: flatten "
+                "what a sample has, numpy.reshape(…, (n, -1))"
+            )
+    tables = {
         key: pd.DataFrame(array).rename(columns=str) for key, array in arrays.items() if not key.startswith("factor_")
     }
-    if (factors := found.get("factors")) is not None:
+    if (factors := tables.get("factors")) is not None:
         factors.columns = [f"factor_{name}" for name in factors.columns]
     for name in ("factor_names", "factor_kinds"):
         words = arrays.get(name)
@@ -155,4 +162,4 @@ def _tables(path: Path, large: bool = True) -> dict[str, Any]:
             raise HackleError(f"{path} has {words.size} {name} for {factors.shape[1]} factors; expected one for each")
         heads = zip(factors.columns, map(str, words), strict=True)
         factors.columns = [new if name == "factor_names" else f"{head}:{new}" for head, new in heads]
-    return found
+    return tables

@@ -98,12 +98,12 @@ class Selection:
         from hackle.studies.own import find_study, runs_of
 
         study = find_study(name)
-        found = available(runs_of(name, study, self.options), self.root, offline=self.offline)
-        for line in found.lines:
+        there = available(runs_of(name, study, self.options), self.root, offline=self.offline)
+        for line in there.lines:
             say(line, "yellow")
-        if not found.runs:
+        if not there.runs:
             raise HackleError(f"none of the data sets of {name} is here; fetch one, or add --offline")
-        return study, found.runs
+        return study, there.runs
 
 
 Selected = Annotated[Selection, arg(name="")]

@@ -69,8 +69,9 @@ def merge_command(directory: Positional[Path], other: Positional[Path]) -> None:
 
     Store.open(directory).close()
     with locked_folder(directory, EngineError):
-        added, shared = merge(directory, other)
-    say(f"{directory}: {added:,} runs added, {shared:,} were there already")
+        added, shared, scored = merge(directory, other)
+    more = f", and {scored:,} of these got scores" if scored else ""
+    say(f"{directory}: {added:,} runs added, {shared:,} were there already{more}")
 
 
 def repair_command(directory: Positional[Path]) -> None:

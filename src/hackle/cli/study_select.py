@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def select_command(
     directory: Positional[Path],
-    scores: str = "mig,dci_disentanglement,factor_vae",
+    scores: str | None = None,
     labels: str = "100,1000",
     label_metrics: str = "mig,dci_disentanglement",
     label_seed: int = 0,
@@ -35,7 +35,8 @@ def select_command(
 
     Args:
         directory: The study's folder, or the name of results that come with hackle, such as hackle-2026.
-        scores: What runs are judged by, names separated by commas.
+        scores: What runs are judged by, names separated by commas; mig, dci_disentanglement and factor_vae, or those of them
+            that the study has, if not given.
         labels: Numbers of labelled images, separated by commas; 0 for none. They are drawn from the images whose codes the
             study keeps.
         label_metrics: What is computed from them: mig, dci_disentanglement, sap.
@@ -62,11 +63,11 @@ def select_command(
     datasets = View(tables).runs["dataset"].astype(str).unique()
     grids = {name: grid for name in datasets if numbers and (grid := _grid_of(name, root)) is not None}
     with told("ranking") as tell:
-        found = select(
+        selection = select(
             tables,
             {name: rows for name, (rows, _) in grids.items()},
             kinds={name: kinds for name, (_, kinds) in grids.items()},
-            scores=listed(scores),
+            scores=None if scores is None else listed(scores),
             labels=numbers,
             label_metrics=listed(label_metrics),
             label_seed=label_seed,
@@ -75,10 +76,10 @@ def select_command(
             protocol=protocol,
             tell=tell,
         )
-    ranking = found.ranking(rank)
+    ranking = selection.ranking(rank)
     runs = View(tables).runs
     described = _described(tables.runs.set_index("run").loc[runs.index])
-    _print_choices(found, described)
+    _print_choices(selection, described)
     if top and not len(ranking):
         say(f"\nno run has the criterion {rank}; --rank takes another, such as elbo")
     elif top:
@@ -87,18 +88,18 @@ def select_command(
         for run, row in zip(ranking.index[:top], ranking.to_numpy(float)[:top], strict=True):
             table.add_row(str(run), described[run], *("" if value != value else f"{value:.3f}" for value in row))
         table_console().print(table)
-    for line in found.lines:
+    for line in selection.lines:
         say(line, "yellow")
     if csv is not None:
-        written = runs.join(found.criteria).join(found.scores.add_prefix("score_"))
+        written = runs.join(selection.criteria).join(selection.scores.add_prefix("score_"))
         for_spreadsheets(written.reset_index()).to_csv(csv, index=False)
         print(csv)
 
 
-def _print_choices(found: Selection, described: dict[str, str]) -> None:
+def _print_choices(selection: Selection, described: dict[str, str]) -> None:
     """A table for each data set, method and score: what each criterion chooses."""
     columns = "criterion", "chooses", "its score", "regret", "rank correlation", "runs without"
-    groups: Any = found.table.groupby(["dataset", "method", "score"], sort=False)
+    groups: Any = selection.table.groupby(["dataset", "method", "score"], sort=False)
     for (dataset, method, score), part in groups:
         rows = part.to_dict("records")
         runs = count(max(row["runs"] + row["lacking"] for row in rows), "run")

@@ -46,6 +46,18 @@ class Block(NamedTuple):
     width: int
     """The number of columns of the block."""
 
+    @property
+    def constant(self) -> int:
+        """How many of the columns have the same value in every row."""
+        if self.where is None:
+            columns = self.values.reshape(self.width, self.height)
+            return int((columns == columns[:, :1]).all(axis=1).sum())
+        places = self.where[1]
+        first = np.zeros(self.width)
+        first[places[::-1]] = self.values[::-1]
+        first[np.bincount(places, minlength=self.width) < self.height] = 0
+        return self.width - len(np.unique(places[self.values != first[places]]))
+
 
 def is_sparse(values: Any) -> bool:
     """Whether these are a SciPy sparse matrix or array, of any format."""
@@ -97,12 +109,12 @@ class CodeTable:
         """The rows at these places, in this order; nothing is read."""
         return CodeTable(self, np.asarray(places, dtype=np.int64))
 
-    def dense(self, limit: int | None = DENSE) -> NDArray[np.float64]:
-        """All codes as one array; a `SizeError` if that takes more than `limit` bytes."""
-        if limit is not None and (size := 8 * self.shape[0] * self.shape[1]) > limit:
+    def dense(self) -> NDArray[np.float64]:
+        """All codes as one array; a `SizeError` if that takes more than `DENSE` bytes."""
+        if (size := 8 * self.shape[0] * self.shape[1]) > DENSE:
             raise SizeError(
                 f"this needs all {self.shape[1]:,} codes of {self.shape[0]:,} rows at once, as a dense array of "
-                f"{human_size(size)}, and arrays are made up to {human_size(limit)}; score fewer codes or rows, or by "
+                f"{human_size(size)}, and arrays are made up to {human_size(DENSE)}; score fewer codes or rows, or by "
                 "a metric that works in blocks: mig, mig_sup, dcimig, modularity, sap, mcc, dci (l1-svm, lasso), "
                 "informativeness (quantised)"
             )

@@ -190,18 +190,18 @@ def row_numbers(columns: Mapping[str, NDArray], *, first: bool = False) -> list[
     """The names of columns that only number or name the rows: distinct whole numbers under a name such as `id` or the
     one pandas gives an unnamed index; with `first`, a first column of any name that counts up from 0 or 1; texts that
     all differ."""
-    found = []
+    names = []
     for place, (name, texts) in enumerate(columns.items()):
         column = _numbers(texts) if texts.dtype.kind == "U" else texts
         if column.dtype.kind == "U" and len(np.unique(column)) == len(column) > 2:
-            found.append(name)
+            names.append(name)
         if column.dtype.kind not in "iuf" or (column != np.round(column)).any():
             continue
         named = name.strip().lower() in ROW_NUMBERS or name.startswith("Unnamed:")
         counts = len(column) > 2 and column[0] in (0, 1) and bool((np.diff(column) == 1).all())
         if (named and len(np.unique(column)) == len(column)) or (first and place == 0 and counts):
-            found.append(name)
-    return found
+            names.append(name)
+    return names
 
 
 def read_columns(columns: Mapping[str, NDArray], kinds: Kinds | None = None) -> list[Column]:
@@ -268,8 +268,7 @@ def in_words(factors: Iterable[Factor]) -> str:
     >>> in_words([shape, Factor("x", 477, "continuous", guessed=True), Factor("size", 6, guessed=True)])
     'shape (categorical, 3 values), x (continuous, guessed), size (ordinal, 6 values, guessed)'
     """
+    sizes = lambda one: "" if one.kind == "continuous" else f", {one.size:,} value{'s' * (one.size != 1)}"  # noqa: E731
     return ", ".join(
-        f"{one.name} ({one.kind}{'' if one.kind == 'continuous' else f', {one.size:,} values'}{', guessed' * one.guessed})"
-        for one in factors
-        if one.observed
+        f"{one.name} ({one.kind}{sizes(one)}{', guessed' * one.guessed})" for one in factors if one.observed
     )

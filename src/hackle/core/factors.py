@@ -198,20 +198,20 @@ class FactorGrid:
 
     def classes(self, rows: Rows) -> Rows:
         """Rows (n, f) in which each value of a continuous factor is replaced by the number of its bin."""
-        found = rows
+        numbers = rows
         for column, factor in enumerate(self.factors):
             if factor.kind == "continuous":
-                found = found.copy() if found is rows else found
-                found[:, column] = factor.classes(self.bins)[rows[:, column]]
-        return found
+                numbers = numbers.copy() if numbers is rows else numbers
+                numbers[:, column] = factor.classes(self.bins)[rows[:, column]]
+        return numbers
 
     def values(self, rows: Rows) -> NDArray[np.float64]:
         """Rows (n, f) in which each value of a continuous factor is replaced by its real number."""
-        found = rows.astype(np.float64)
+        numbers = rows.astype(np.float64)
         for column, factor in enumerate(self.factors):
             if factor.kind == "continuous":
-                found[:, column] = factor.numbers[rows[:, column]]
-        return found
+                numbers[:, column] = factor.numbers[rows[:, column]]
+        return numbers
 
     def draw(self, n: int, rng: np.random.Generator) -> Rows:
         """n rows drawn uniformly and independently from the rows that exist."""

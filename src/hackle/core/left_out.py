@@ -85,9 +85,9 @@ def training_rows(grid: FactorGrid, left_out: str) -> Mask:
         raise RegimeError(f"drawing.left_out is {left_out!r}, but the rule {name} takes {takes} after its name")
     out = RULES[name](grid, *arguments) if name in RULES else _condition(grid, left_out)
     if out.all() or not out.any():
-        found = "every image, so that none is left to train on" if out.all() else "no image at all"
+        what = "every image, so that none is left to train on" if out.all() else "no image at all"
         raise RegimeError(
-            f"drawing.left_out is {left_out!r}, which leaves out {found}; choose a condition that holds for some of the "
+            f"drawing.left_out is {left_out!r}, which leaves out {what}; choose a condition that holds for some of the "
             f"{len(grid):,} images of these factors: {_described(grid)}"
         )
     return _fixed(~out)
@@ -243,9 +243,9 @@ def _montero(grid: FactorGrid, rule: str) -> Mask | None:
 
 def _element(grid: FactorGrid) -> Mask:
     """Montero's box of a known set; of others the last third of each factor's values, of categories the last one."""
-    found = _montero(grid, "element")
-    if found is not None:
-        return found
+    published = _montero(grid, "element")
+    if published is not None:
+        return published
     rows = grid.rows(np.arange(len(grid)))
     out = np.ones(len(grid), dtype=bool)
     for column in scored_factors(grid):
@@ -257,9 +257,9 @@ def _element(grid: FactorGrid) -> Mask:
 def _range(grid: FactorGrid) -> Mask:
     """Montero's range of a known set; of others the upper half of the factor of most values, for the first value of the
     factor of fewest, a categorical one if there is any."""
-    found = _montero(grid, "range")
-    if found is not None:
-        return found
+    published = _montero(grid, "range")
+    if published is not None:
+        return published
     scored = sorted(scored_factors(grid), key=lambda column: (grid.kinds[column] != "categorical", grid.sizes[column]))
     if len(scored) < 2:
         raise RegimeError(

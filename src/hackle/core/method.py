@@ -51,6 +51,8 @@ class Method:
     """The symbol of the weight that studies sweep."""
     swept: ClassVar[Mapping[str, float]] = {}
     """The fields that follow the weight that studies sweep, each with its ratio to it; if empty, the first float field."""
+    case_of: ClassVar[tuple[str, float] | None] = None
+    """The method that it is a case of, and the weight with which the two are the same, if there is one; not inherited."""
     architecture: ClassVar[str] = "convolutional"
     """The name of its default architecture."""
     run_fields: ClassVar[Mapping[str, Any]] = {}

@@ -26,7 +26,7 @@ def note_codes(text: str) -> tuple[str, ...]:
     >>> note_codes("one thing [saturated]\\nanother [own]\\nand in no words of ours")
     ('saturated', 'own')
     """
-    return tuple(dict.fromkeys(found[1] for line in text.splitlines() if (found := CODE.search(line))))
+    return tuple(dict.fromkeys(match[1] for line in text.splitlines() if (match := CODE.search(line))))
 
 
 def warning_code(category: type[Warning]) -> str:

@@ -65,12 +65,12 @@ def _pages(file: IO[bytes], start: int, end: int) -> Iterator[int]:
 
 def _fields(file: IO[bytes], depth: int = 0) -> dict[int, Any]:
     """The numbers and structures of a structure by the numbers of their fields; texts are passed over."""
-    found: dict[int, Any] = {}
+    values: dict[int, Any] = {}
     name = 0
     while (head := _byte(file)) != 0:
         name = name + (head >> 4) if head >> 4 else _signed(file)
-        found[name] = _value(file, head & 15, depth)
-    return found
+        values[name] = _value(file, head & 15, depth)
+    return values
 
 
 def _value(file: IO[bytes], kind: int, depth: int) -> Any:
@@ -104,6 +104,6 @@ def _varint(file: IO[bytes]) -> int:
 
 
 def _byte(file: IO[bytes]) -> int:
-    if not (found := file.read(1)):
+    if not (byte := file.read(1)):
         raise ValueError("it ends within a page's header")
-    return found[0]
+    return byte[0]

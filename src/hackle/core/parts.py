@@ -225,9 +225,11 @@ def _below(package: str, pattern: list[str]) -> Iterator[ModuleType]:
     if "*" not in first:
         yield from _below(f"{package}.{first}", rest)
         return
-    for found in sorted(pkgutil.iter_modules(importlib.import_module(package).__path__), key=lambda found: found.name):
-        if fnmatchcase(found.name, first) and (found.ispkg or not rest):
-            yield from _below(f"{package}.{found.name}", rest)
+    for module in sorted(
+        pkgutil.iter_modules(importlib.import_module(package).__path__), key=lambda module: module.name
+    ):
+        if fnmatchcase(module.name, first) and (module.ispkg or not rest):
+            yield from _below(f"{package}.{module.name}", rest)
 
 
 def _is_of(value: Any, module: ModuleType) -> bool:
@@ -255,10 +257,10 @@ def absolute_reference(name: str) -> str:
 def source_file(thing: Any) -> Path | None:
     """The file of the module that defines a class or function; None for what was typed at a prompt."""
     try:
-        found = inspect.getsourcefile(inspect.unwrap(getattr(thing, "func", thing)))
+        file = inspect.getsourcefile(inspect.unwrap(getattr(thing, "func", thing)))
     except TypeError:
         return None
-    return Path(found) if found is not None and Path(found).is_file() else None
+    return Path(file) if file is not None and Path(file).is_file() else None
 
 
 def file_hash(path: Path) -> str:
@@ -335,6 +337,8 @@ def nearest(word: str, known: Iterable[str]) -> str:
 
     >>> nearest("beta_vea", ["mig", "beta_vae"])
     'did you mean beta_vae? there are mig, beta_vae.'
+    >>> nearest("shape", map(str, range(16_384)))[-26:]
+    '37, 38, 39, … 16,344 more.'
     """
     names = list(known)
     lowered = {name.lower(): name for name in names}
@@ -342,7 +346,8 @@ def nearest(word: str, known: Iterable[str]) -> str:
     hint = f"did you mean {' or '.join(close)}? " if close else ""
     if close and len(names) > _FEW:
         return hint.rstrip()
-    return f"{hint}there are {', '.join(names)}." if names else "there are none."
+    shown = names if len(names) <= _FEW else [*names[:_FEW], f"… {len(names) - _FEW:,} more"]
+    return f"{hint}there are {', '.join(shown)}." if names else "there are none."
 
 
 def _described(thing: Any) -> str:

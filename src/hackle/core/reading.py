@@ -174,18 +174,18 @@ def _defined(module: str, name: str) -> Any:
     other modules, so that neither `my:subprocess.call` nor a `call` imported into `my` is found.
     """
     home: Any = sys.modules.get(module)
-    found: Any = None
+    thing: Any = None
     for step in name.split("."):
-        found = vars(home).get(step) if isinstance(home, type | types.ModuleType) else None
-        home = found if isinstance(found, type) else None
+        thing = vars(home).get(step) if isinstance(home, type | types.ModuleType) else None
+        home = thing if isinstance(thing, type) else None
     names = (module, "__mp_main__") if module == "__main__" else (module,)
-    own = isinstance(found, type | types.FunctionType) and found.__module__ in names
-    return found if own else None
+    own = isinstance(thing, type | types.FunctionType) and thing.__module__ in names
+    return thing if own else None
 
 
 def _imported(name: str) -> type:
     try:
-        found = import_named(name)
+        cls = import_named(name)
     except Exception as error:
         module = name.partition(":")[0]
         remedy = f"the folder or package that holds the module {module} must be on the Python path (PYTHONPATH)"
@@ -196,9 +196,9 @@ def _imported(name: str) -> type:
         raise RecordError(
             f"the record is of the class {name!r}, which cannot be imported ({type(error).__name__}: {error}); {remedy}"
         ) from error
-    if not (isinstance(found, type) and dataclasses.is_dataclass(found)):
+    if not (isinstance(cls, type) and dataclasses.is_dataclass(cls)):
         raise RecordError(f"the record is of the class {name!r}, which is no dataclass; expected a frozen dataclass")
-    return found
+    return cls
 
 
 @lru_cache(maxsize=1024)

@@ -42,14 +42,14 @@ def import_named(place: str) -> Any:
     A module that is nowhere on Python's path may be a file in the current folder."""
     module, _, name = place.partition(":")
     try:
-        found = importlib.import_module(module)
+        thing = importlib.import_module(module)
     except ModuleNotFoundError as error:
         if error.name != module or not Path(f"{module}.py").is_file():
             raise
-        found = import_file(Path(f"{module}.py"))
+        thing = import_file(Path(f"{module}.py"))
     for part in name.split("."):
-        found = getattr(found, part)
-    return found
+        thing = getattr(thing, part)
+    return thing
 
 
 def type_name(cls: type) -> str:
@@ -97,14 +97,14 @@ def record_hash(record: Any) -> str:
 
 def float_fields(record: Any, prefix: str = "") -> dict[str, float]:
     """Every float field of a record and the records in it, by dotted path."""
-    found: dict[str, float] = {}
+    numbers: dict[str, float] = {}
     for field in dataclasses.fields(record):
         value = getattr(record, field.name)
         if is_record(value):
-            found |= float_fields(value, f"{prefix}{field.name}.")
+            numbers |= float_fields(value, f"{prefix}{field.name}.")
         elif _is_float(field):
-            found[prefix + field.name] = float(value)
-    return found
+            numbers[prefix + field.name] = float(value)
+    return numbers
 
 
 def with_fields(record: T, values: Mapping[str, Any]) -> T:

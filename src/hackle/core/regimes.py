@@ -142,7 +142,7 @@ def correlated_columns(grid: FactorGrid, correlated: str) -> list[tuple[int, int
     [(0, 1, True), (2, 0, False), (2, 1, False)]
     """
     scored = scored_factors(grid)
-    found: list[tuple[int, int, bool]] = []
+    pairs: list[tuple[int, int, bool]] = []
     if correlated and not scored:
         raise RegimeError(
             f"drawing.correlated is {correlated!r}, but this data set has no factors that are observed and vary; give its "
@@ -167,18 +167,18 @@ def correlated_columns(grid: FactorGrid, correlated: str) -> list[tuple[int, int
                     f"drawing.correlated is {correlated!r}, but {grid.names[column]} is not observed or has one value only; "
                     f"expected among {', '.join(grid.names[each] for each in scored)}"
                 )
-        found += [(first, column, inverse) for column in others]
-    for (a, b, _), (c, d, _) in combinations(found, 2):
+        pairs += [(first, column, inverse) for column in others]
+    for (a, b, _), (c, d, _) in combinations(pairs, 2):
         if {a, b} == {c, d}:
             raise RegimeError(
                 f"drawing.correlated is {correlated!r}, which has {grid.names[a]}~{grid.names[b]} twice; leave out one of them"
             )
-    if any(a == b for a, b, _ in found):
+    if any(a == b for a, b, _ in pairs):
         raise RegimeError(
             f"drawing.correlated is {correlated!r}, which pairs a factor with itself; expected two of "
             f"{', '.join(grid.names[column] for column in scored)}"
         )
-    return found
+    return pairs
 
 
 def _position(factor: Factor) -> NDArray[np.float64]:

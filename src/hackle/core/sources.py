@@ -37,14 +37,14 @@ def source_hashes(record: Any, *, files: bool = True) -> dict[str, str]:
 
     files: also look into files that the record names as `path.py:name`, not only into imported modules.
     """
-    found = {}
+    hashes = {}
     for name in own_parts(record):
         place = name.rpartition(":")[0]
         if files and place.endswith(".py") and Path(place).expanduser().is_file():
-            found[name] = file_hash(Path(place).expanduser())
+            hashes[name] = file_hash(Path(place).expanduser())
         elif place in sys.modules:
-            found[name] = source_hash(sys.modules[place])
-    return {name: value for name, value in found.items() if value}
+            hashes[name] = source_hash(sys.modules[place])
+    return {name: value for name, value in hashes.items() if value}
 
 
 def warn_of_changes(record: Any, before: Any, of: object, *, trust: bool) -> None:

@@ -34,8 +34,8 @@ __all__ = [
     "AnyData",
     "DataError",
     "OtherData",
+    "dataset_of",
     "find",
-    "found",
     "load",
     "load_of_run",
     "needs_trust",
@@ -191,7 +191,7 @@ def load_of_run(name: str, root: Path | str | None = None) -> Dataset:
         ) from error
 
 
-def found(dataset: AnyData) -> Dataset:
+def dataset_of(dataset: AnyData) -> Dataset:
     """The data set itself, the one of this name, or the images of a PyTorch data set."""
     if isinstance(dataset, str | Path | TorchDataset):
         return load(dataset)

@@ -86,6 +86,8 @@ SOURCE = Source(
     licence="non-commercial research only",
     load=load,
     files=(_IMAGES, _ATTRIBUTES),
+    # Faces, too, are objects in three dimensions, seen from all sides, in colour.
+    stand_in="rooms3d",
     steps=(
         "read the terms at https://mmlab.ie.cuhk.edu.hk/projects/CelebA.html, follow its link to Google Drive, and download "
         "Img/img_align_celeba.zip and Anno/list_attr_celeba.txt"

@@ -90,4 +90,6 @@ SOURCE = Source(
     licence="not stated by its authors",
     load=load,
     files=(_FILE,),
+    # Also objects in three dimensions, seen from all sides, in colour.
+    stand_in="rooms3d",
 )

@@ -128,7 +128,7 @@ def _load(name: str, kind: str, root: Path) -> Sprites:
     return Sprites(name, 3, SpriteStore(root / "dsprites"), partial(VariantImages, kind=kind, painting=painting))
 
 
-def _source(name: str, kind: str, summary: str, *files: RemoteFile, steps: str = "") -> Source:
+def _source(name: str, kind: str, summary: str, *files: RemoteFile, steps: str = "", stand_in: str = "") -> Source:
     return Source(
         name=name,
         title=f"{name.partition('-')[0].capitalize()}-dSprites",
@@ -139,6 +139,7 @@ def _source(name: str, kind: str, summary: str, *files: RemoteFile, steps: str =
         load=partial(_load, name, kind),
         files=files,
         steps=steps,
+        stand_in=stand_in,
     )
 
 
@@ -151,5 +152,7 @@ SOURCES = (
         "dSprites inverted out of random patches of The Scream, drawn anew each time",
         RemoteFile("scream.jpg", _ADDRESS, sha256=None, size=None),
         steps="save a picture of Munch's The Scream as scream.jpg",
+        # Also shapes in front of a busy background.
+        stand_in="noisy-dsprites",
     ),
 )

@@ -60,6 +60,8 @@ SOURCE = Source(
     licence="non-commercial, not to be passed on",
     load=load,
     files=(_FILE,),
+    # Also objects in three dimensions, seen from all sides, in colour.
+    stand_in="rooms3d",
     steps=(
         "obtain a licence for the Basel Face Model at https://faces.dmi.unibas.ch, then ask the authors of β-TCVAE "
         "(https://github.com/rtqichen/beta-tcvae) for basel_face_renders.pth, or render the same grid yourself"

@@ -85,4 +85,5 @@ TRAIN = replace(
     images="60,000 of 28×28×1",
     load=partial(load, name="mnist-train"),
     files=_FILES[:2],
+    like="mnist",
 )

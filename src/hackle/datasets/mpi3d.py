@@ -69,6 +69,8 @@ def _source(variant: str, what: str, md5: str) -> Source:
         licence="CC BY 4.0",
         load=partial(load, variant=variant),
         files=(RemoteFile(name, _ADDRESS + name, sha256=None, size=None, md5=md5),),
+        # Also objects in three dimensions, seen from all sides, in colour.
+        stand_in="rooms3d",
     )
 
 

@@ -20,6 +20,7 @@ from PIL import Image
 from hackle.core.columns import told_in_heads
 from hackle.core.factors import FactorGrid
 from hackle.datasets.arrays import ArrayDataset
+from hackle.datasets.csv_table import read_csv
 from hackle.datasets.damage import as_texts, check_room, reading
 from hackle.datasets.hdf5 import ENDINGS, check_names, read_hdf5
 from hackle.datasets.labels import guessed_kinds, labelled_grid, own_grid, unlabelled
@@ -137,11 +138,10 @@ def _read_table(path: Path, pictures: Sequence[str]) -> tuple[list[str], list[st
     """Names, kinds and columns of the factors in a table, in the order of the pictures."""
     import pandas as pd
 
-    with reading(path, "a table with commas in UTF-8"):
-        table = pd.read_csv(path, dtype=str, keep_default_na=False, index_col=0)
+    table = read_csv(path, dtype=str, keep_default_na=False)
+    table = table.set_index(table.columns[0])
     if table.shape[1] == 0:
-        comma = ", separated by commas" if any(mark in str(table.index.name) for mark in ";\t|") else ""
-        raise DataError(f"{path} has one column; expected the pictures' paths, then a column for each factor{comma}")
+        raise DataError(f"{path} has one column; expected the pictures' paths, then a column for each factor")
     if table.index.name in pictures:
         raise DataError(f"{path} has no line of names; expected one above the first picture, such as file,colour,size")
     for wrong, what in (

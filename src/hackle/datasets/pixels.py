@@ -183,15 +183,15 @@ def _scaled(where: str, height: int, width: int, how: Reading) -> tuple[int, int
 
 def _final_size(where: str, sizes: Iterable[tuple[int, int, int]], how: Reading) -> tuple[tuple[int, int], int]:
     """The final height and width of all images, and their channels; an error if they would differ."""
-    found: dict[tuple[int, int, int], tuple[int, int, int]] = {}
+    first_with: dict[tuple[int, int, int], tuple[int, int, int]] = {}
     for height, width, channels in sizes:
         rows, columns = _scaled(where, height, width, how)
         after = (rows, columns, channels) if how.pad is None else (how.pad, how.pad, channels)
-        found.setdefault(after, (height, width, channels))
-    if len(found) > 1:
-        one, other, *_ = found.values()
+        first_with.setdefault(after, (height, width, channels))
+    if len(first_with) > 1:
+        one, other, *_ = first_with.values()
         raise DataError(f"{where}: one image is {size_text(one)}, another {size_text(other)}; {ONE_SIZE}")
-    ((rows, columns, channels),) = found
+    ((rows, columns, channels),) = first_with
     return (rows, columns), channels
 
 

@@ -160,4 +160,5 @@ SOURCE = Source(
     factors="floor_hue 10, wall_hue 10, object_hue 10, scale 8, shape 4, orientation 15",
     licence="MIT",
     load=load,
+    like="shapes3d",
 )

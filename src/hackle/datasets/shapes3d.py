@@ -91,4 +91,6 @@ SOURCE = Source(
     licence="Apache-2.0",
     load=load,
     files=(_FILE,),
+    # The same factors, rendered by hackle.
+    stand_in="rooms3d",
 )

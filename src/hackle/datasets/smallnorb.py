@@ -127,4 +127,6 @@ SOURCE = Source(
     licence="for research; may not be sold",
     load=load,
     files=_FILES,
+    # Also five factors, of which category and pose matter most; grey, and harder than dSprites.
+    stand_in="noisy-dsprites",
 )

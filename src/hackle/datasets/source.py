@@ -62,7 +62,9 @@ class Source:
 
     A file with an empty address cannot be fetched. `steps` says how to get the files by hand, if their owner's terms
     require it. `optional` files are used if present; without them hackle generates the set itself.
-    `title` is the name as papers spell it.
+    `title` is the name as papers spell it. `stand_in` is the closest set that hackle generates itself, for studies on a
+    machine that does not have this one. `like` is the set whose settings this one takes in studies of papers that do not
+    use it, and for which it may serve in their claims.
     """
 
     name: str
@@ -75,6 +77,8 @@ class Source:
     steps: str = ""
     optional: bool = False
     title: str = ""
+    stand_in: str = ""
+    like: str = ""
 
     @property
     def made_by_hackle(self) -> bool:

@@ -71,14 +71,14 @@ def lacking_scores(
     if but_raised:
         scores = scores[[not raised(*one) for one in zip(scores["score"], scores["note"], strict=True)]]
     groups = scores.groupby(["protocol", "scoring_seed", "metric"], observed=True)["run"]
-    found: dict[Any, set[str]] = {key: set(scored) for key, scored in groups}
+    scored_under: dict[Any, set[str]] = {key: set(scored) for key, scored in groups}
     grid_of = cache(lambda dataset: grid_of_data(dataset, root))
     lacking: dict[str, dict[str, list[str]]] = {}
     for protocol in protocols:
         for metric in choose_metrics(metrics, protocol).values():
             stored = [
                 keys
-                for (*under, row), keys in found.items()
+                for (*under, row), keys in scored_under.items()
                 if under == [protocol.name, protocol.seed] and metric.gives(row)
             ]
             for key in done.keys() - set().union(*stored):

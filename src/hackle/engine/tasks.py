@@ -153,7 +153,7 @@ class TrainFleet:
         try:
             scores = scores_at_points(self.runs[0], data)
             trained = train_runs(self.runs, data, device, pace, count.watch, checkpoints=checkpoints, scores=scores)
-            results = [_packed(found, data.shape, device) for found in trained]
+            results = [_packed(one, data.shape, device) for one in trained]
             tell(count.done)
             return results
         except DamagedCheckpoint as error:
@@ -182,11 +182,11 @@ class _Count:
             self._tell(self.done)
 
 
-def _packed(found: Trained, shape: tuple[int, int, int], device: torch.device) -> TrainedRun:
+def _packed(trained: Trained, shape: tuple[int, int, int], device: torch.device) -> TrainedRun:
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
-    known = {"seconds": repr(found.seconds), "device": name, "shape": json.dumps(shape)}
-    weights = None if found.model is None else as_bytes(found.model.weights(), known)
-    return TrainedRun(found.run, shape, weights, found.failure, found.curves, found.seconds, name)
+    known = {"seconds": repr(trained.seconds), "device": name, "shape": json.dumps(shape)}
+    weights = None if trained.model is None else as_bytes(trained.model.weights(), known)
+    return TrainedRun(trained.run, shape, weights, trained.failure, trained.curves, trained.seconds, name)
 
 
 @dataclass(frozen=True)

@@ -88,8 +88,8 @@ def _folders(root: Path) -> Iterator[tuple[Path, str]]:
             if (top / RECORD).is_file():
                 yield top, ""
                 return
-            with os.scandir(top) as found:
-                inside = sorted((entry.is_symlink(), entry.name) for entry in found if _may_hold_runs(entry))
+            with os.scandir(top) as entries:
+                inside = sorted((entry.is_symlink(), entry.name) for entry in entries if _may_hold_runs(entry))
         except FileNotFoundError:
             if top == root:
                 raise
@@ -201,10 +201,10 @@ class Served(ABC):
 
     def folder(self, identifier: str) -> Path | None:
         """The run's folder, None if only its results are kept; raises an error if there is no such run."""
-        found = self.contents.folders.get(identifier)
-        if found is not None and found.is_dir():
-            return found
-        if found is not None or not (self.contents.runs["id"] == identifier).any():
+        folder = self.contents.folders.get(identifier)
+        if folder is not None and folder.is_dir():
+            return folder
+        if folder is not None or not (self.contents.runs["id"] == identifier).any():
             self.refresh()
             if not (self.contents.runs["id"] == identifier).any():
                 raise CatalogueError(f"no run {identifier!r} is served here")
@@ -213,10 +213,10 @@ class Served(ABC):
     def row(self, identifier: str) -> dict[str, Any]:
         """What is known of a run without opening it."""
         folder = self.folder(identifier)
-        found = self.contents.runs[self.contents.runs["id"] == identifier].iloc[0].to_dict()
-        if folder is not None and found["status"] in ("training", "done"):
-            found["status"] = _state(folder)
-        return {name: _plain(value) for name, value in found.items()}
+        row = self.contents.runs[self.contents.runs["id"] == identifier].iloc[0].to_dict()
+        if folder is not None and row["status"] in ("training", "done"):
+            row["status"] = _state(folder)
+        return {name: _plain(value) for name, value in row.items()}
 
     def scores(self, identifier: str) -> list[dict[str, Any]]:
         """The run's scores, a row per metric, representation and protocol."""
@@ -235,24 +235,24 @@ class Served(ABC):
             return to_json(peek_record(folder)[0])
         if folder is None and (stored := self._stored(identifier)) is not None:
             with Store.open(stored[0]) as store:
-                found = store.connection.execute("SELECT record FROM runs WHERE run = ?", stored[1:]).fetchone()
-            return json.loads(found[0]) if found is not None else {}
+                fetched = store.connection.execute("SELECT record FROM runs WHERE run = ?", stored[1:]).fetchone()
+            return json.loads(fetched[0]) if fetched is not None else {}
         return {}
 
     def written(self, identifier: str) -> float | None:
         """When the last point of the run's curves was written, in seconds; None if no file holds them."""
         folder = self.folder(identifier)
-        found = None if folder is None else _stat(folder / CURVES)
-        return None if found is None else found.st_mtime
+        status = None if folder is None else _stat(folder / CURVES)
+        return None if status is None else status.st_mtime
 
     def curves(self, identifier: str, after: int = -1) -> dict[str, list[Any]]:
         """Every logged term with its steps, only those after a given step."""
         folder = self.folder(identifier)
-        found = _plain_curves(read_curves(folder)) if folder is not None else {}
-        if not found and (stored := self._stored(identifier)) is not None:
-            found = _stored_curves(*stored)
-        keep = [position for position, step in enumerate(found.get("step", [])) if step > after]
-        return {name: [values[position] for position in keep] for name, values in found.items()}
+        curves = _plain_curves(read_curves(folder)) if folder is not None else {}
+        if not curves and (stored := self._stored(identifier)) is not None:
+            curves = _stored_curves(*stored)
+        keep = [position for position, step in enumerate(curves.get("step", [])) if step > after]
+        return {name: [values[position] for position in keep] for name, values in curves.items()}
 
 
 class Catalogue(Served):

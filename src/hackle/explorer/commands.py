@@ -56,12 +56,12 @@ def _networks(run: Run, default: Run, usual: bool) -> bool:
 
 def _differing(record: Any, default: Any, prefix: str = "") -> list[str]:
     """The options of a record's fields, and of those of records in it, that have other values than the default's."""
-    found: list[str] = []
+    options: list[str] = []
     for each in fields(record):
         value, usual = getattr(record, each.name), getattr(default, each.name)
         name = prefix + each.name
-        found += _differing(value, usual, f"{name}.") if is_record(value) else _option(name, value, usual)
-    return found
+        options += _differing(value, usual, f"{name}.") if is_record(value) else _option(name, value, usual)
+    return options
 
 
 def _option(name: str, value: Any, default: Any) -> list[str]:

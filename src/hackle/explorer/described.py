@@ -40,17 +40,17 @@ def latents_of(bench: Bench) -> list[dict[str, Any]]:
     """Each latent: its prior, the ends of its traversals, of its slider and of the prior's bulk, and, if the data set is
     available, the range of the data, how much the latent is used and the histogram of its values."""
     reach = [axis.reach() for axis in bench.axes] if bench.dataset is None else bench.look.reach
-    found: list[dict[str, Any]] = [
+    latents: list[dict[str, Any]] = [
         {"prior": axis.prior, "classes": axis.classes, "ends": axis.ends, "reach": reach[code], "bulk": own.ends}
         for code, (axis, own) in enumerate(zip(bench.traversed, bench.axes, strict=True))
     ]
     if bench.dataset is None:
         return [
             {**code, "data": None, "kl": None, "informativeness": None, "active": True, "histogram": None}
-            for code in found
+            for code in latents
         ]
     draws = bench.look.draws()
-    for code, entry in enumerate(found):
+    for code, entry in enumerate(latents):
         entry |= {
             "data": finite(np.array(bench.look.seen[code])),
             "kl": round(float(bench.look.kl[code]), 4),
@@ -58,7 +58,7 @@ def latents_of(bench: Bench) -> list[dict[str, Any]]:
             "active": bool(bench.active[code]),
             "histogram": _histogram(bench, draws, code),
         }
-    return found
+    return latents
 
 
 def _labels(factor: Factor) -> list[str] | None:

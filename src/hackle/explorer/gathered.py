@@ -18,8 +18,8 @@ def catalogue_of(directories: Sequence[str | Path]) -> Served:
     """What one folder holds, or several together; an error names the folder in which there is nothing."""
     if not directories:
         raise CatalogueError("no folder to explore; give a run's folder, a folder of runs or a study's")
-    found = {catalogue.root: catalogue for catalogue in map(Catalogue, directories)}
-    return Gathered(list(found.values())) if len(found) > 1 else next(iter(found.values()))
+    by_root = {catalogue.root: catalogue for catalogue in map(Catalogue, directories)}
+    return Gathered(list(by_root.values())) if len(by_root) > 1 else next(iter(by_root.values()))
 
 
 def _labels(roots: Sequence[Path]) -> list[str]:
@@ -29,9 +29,9 @@ def _labels(roots: Sequence[Path]) -> list[str]:
     ['a/run', 'b/run', 'b/study']
     """
     for parts in range(1, max(len(root.parts) for root in roots)):
-        found = ["/".join(root.parts[-parts:]) for root in roots]
-        if len(set(found)) == len(roots):
-            return found
+        labels = ["/".join(root.parts[-parts:]) for root in roots]
+        if len(set(labels)) == len(roots):
+            return labels
     raise AssertionError("unreachable: the folders differ")
 
 
@@ -49,14 +49,14 @@ class Gathered(Served):
     def refresh(self) -> str:
         stamp = "-".join([part.refresh() for part in self._parts.values()])
         if stamp != self.stamp:
-            found = [self._marked(mark, part) for mark, part in self._parts.items()]
-            runs = [one.runs for one in found if len(one.runs)]
-            scores = [one.scores for one in found if len(one.scores)]
+            marked = [self._marked(mark, part) for mark, part in self._parts.items()]
+            runs = [one.runs for one in marked if len(one.runs)]
+            scores = [one.scores for one in marked if len(one.scores)]
             self.contents = Contents(
-                pd.concat(runs, ignore_index=True) if runs else found[0].runs,
-                {name: path for one in found for name, path in one.folders.items()},
-                pd.concat(scores, ignore_index=True) if scores else found[0].scores,
-                {name: problem for one in found for name, problem in one.problems.items()},
+                pd.concat(runs, ignore_index=True) if runs else marked[0].runs,
+                {name: path for one in marked for name, path in one.folders.items()},
+                pd.concat(scores, ignore_index=True) if scores else marked[0].scores,
+                {name: problem for one in marked for name, problem in one.problems.items()},
             )
             self.stamp = stamp
         return self.stamp

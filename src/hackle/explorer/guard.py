@@ -141,10 +141,10 @@ class Guard:
 
 def _cookie(header: str) -> str:
     try:
-        found = SimpleCookie(header).get(COOKIE)
+        cookie = SimpleCookie(header).get(COOKIE)
     except CookieError:
         return ""
-    return "" if found is None else found.value
+    return "" if cookie is None else cookie.value
 
 
 def _refuse(status: int, reason: str) -> Response:

@@ -17,10 +17,11 @@ from hackle.core.design import DEFAULTS, DESIGN, heading, in_words
 from hackle.explorer.catalogue import COLUMNS, Contents, Served
 from hackle.figures import words
 
-FIRST = ("mig", "dci_disentanglement", "factor_vae", "beta_vae", "sap", "modularity", "rmig", "wsepin", "kl")
-"""Scores that come first, since papers compare them."""
 _ALWAYS = ("dataset", "strength", "architecture", "latents", "seed", "steps")
 """Fields that are shown even at their default."""
+MOST_SCORES = 400
+"""The most scores that the list has columns for: a file of a few megabytes may name as many metrics as it has rows, and each
+would take a number for every run."""
 POSTERIOR = "posterior"
 _TITLES = {"method": words.method, "dataset": words.dataset}
 """How papers spell the names of columns; a filter takes either."""
@@ -34,12 +35,12 @@ def _texts(values: Any) -> dict[str, Any]:
 def _numbers(values: Any, digits: int = 6) -> list[float | None]:
     """Numbers rounded to this many significant digits; None for NaN."""
     column: Any = pd.to_numeric(pd.Series(values), errors="coerce")
-    found = column.to_numpy(np.float64)
-    known = np.isfinite(found)
-    size = np.floor(np.log10(np.abs(found), out=np.zeros_like(found), where=known & (found != 0)))
+    numbers = column.to_numpy(np.float64)
+    known = np.isfinite(numbers)
+    size = np.floor(np.log10(np.abs(numbers), out=np.zeros_like(numbers), where=known & (numbers != 0)))
     scale = 10.0 ** (digits - 1 - size)
     # Whole numbers, such as steps and seeds, stay as they are.
-    rounded = np.where(found == np.round(found), found, np.round(found * scale) / scale)
+    rounded = np.where(numbers == np.round(numbers), numbers, np.round(numbers * scale) / scale)
     answer = rounded.astype(object)
     answer[~known] = None
     return answer.tolist()
@@ -47,7 +48,7 @@ def _numbers(values: Any, digits: int = 6) -> list[float | None]:
 
 def _setting_columns(runs: Any) -> list[dict[str, Any]]:
     """The columns that identify the runs, each with its heading."""
-    found = []
+    columns = []
     for name in COLUMNS:
         if name == "strength" or isinstance(DEFAULTS.get(name), int | float):
             content = {"kind": "number", "values": _numbers(list(runs[name]))}
@@ -57,17 +58,22 @@ def _setting_columns(runs: Any) -> list[dict[str, Any]]:
                 content["titles"] = [_TITLES[name](word) if word else "" for word in content["words"]]
             if name == "method":
                 content["symbols"] = [words.symbol(word) if word else "" for word in content["words"]]
-        found.append({"key": name, "word": heading(name), **content})
-    return found
+        columns.append({"key": name, "word": heading(name), **content})
+    return columns
 
 
-def facts_of(row: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The settings of a run in words, each with whether it is worth showing for the run on its own."""
+def facts_of(row: Mapping[str, Any], record: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
+    """The settings of a run in words, each with whether it is worth showing for the run on its own. With its record, the
+    codes that are class numbers, which do not count among the latents of one, are told, too."""
     said = {name: in_words(name, row[name]) for name in DESIGN if name != "method" and row[name] is not None}
     if "strength" in said:
         said["strength"] = f"{words.symbol(str(row['method']))} = {row['strength']:g}"
     if "dataset" in said:
         said["dataset"] = words.dataset(str(row["dataset"]))
+    method = (record or {}).get("method")
+    classes = method.get("categories") if isinstance(method, Mapping) else None
+    if classes and isinstance(classes, list) and "latents" in said:
+        said["latents"] += f" and {words.counted(len(classes), 'class number')}"
     return [
         {"name": name, "text": text, "telling": name in _ALWAYS or row[name] != DEFAULTS[name]}
         for name, text in said.items()
@@ -76,7 +82,8 @@ def facts_of(row: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def _rank(metric: str) -> tuple[int, str]:
     """Sorts the scores that papers compare first, the others by name."""
-    return FIRST.index(metric) if metric in FIRST else len(FIRST), metric
+    first = words.COMPARED
+    return first.index(metric) if metric in first else len(first), metric
 
 
 def _worst(metric: str, better: str) -> float | None:
@@ -85,10 +92,15 @@ def _worst(metric: str, better: str) -> float | None:
     return measure.high if better == "lower" else measure.low
 
 
+def _unit(metric: str) -> str:
+    """What a metric counts in, which its label ends with; empty for one without a unit."""
+    return "nats" if words.measure(metric).label.endswith("(nats)") else ""
+
+
 def in_order(scores: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Rows of scores in the order of the list, each with the worst that its metric can be."""
-    found = [{**row, "worst": _worst(row["metric"], row["better"])} for row in scores]
-    return sorted(found, key=lambda row: _rank(row["metric"]))
+    """Rows of scores in the order of the list, each with the worst that its metric can be and the unit of its numbers."""
+    rows = [{**row, "worst": _worst(row["metric"], row["better"]), "unit": _unit(row["metric"])} for row in scores]
+    return sorted(rows, key=lambda row: _rank(row["metric"]))
 
 
 def choices(contents: Contents) -> tuple[list[str], list[str]]:
@@ -104,7 +116,9 @@ def _score_columns(contents: Contents, protocol: str, representation: str) -> li
     table = contents.scores
     if not len(table):
         return []
-    chosen = table[(table["protocol"] == protocol) & table["representation"].isin([representation, POSTERIOR])]
+    chosen = _without_many(
+        table[(table["protocol"] == protocol) & table["representation"].isin([representation, POSTERIOR])]
+    )
     place = pd.Series(np.arange(len(contents.runs)), index=contents.runs["id"].astype(str))
     position = place.reindex(chosen["run"].astype(str)).to_numpy()
     metrics, names = pd.factorize(chosen["metric"].astype(str).to_numpy())
@@ -129,6 +143,16 @@ def _score_columns(contents: Contents, protocol: str, representation: str) -> li
     ]
 
 
+def _without_many(scores: Any) -> Any:
+    """The scores of the metrics that most runs have, at most `MOST_SCORES`."""
+    if scores["metric"].nunique() <= MOST_SCORES:
+        return scores
+    metrics = scores["metric"].astype(str)
+    counts = metrics.value_counts()
+    kept = sorted(counts.index, key=lambda metric: (metric not in words.COMPARED, -counts[metric]))[:MOST_SCORES]
+    return scores[metrics.isin(kept)]
+
+
 def _levels(scores: Any, datasets: Any, known: Any) -> dict[str, dict[str, list[float | None]]]:
     """By metric and data set, the score by chance and the reference: the medians over the runs, which share the data."""
     levels = {
@@ -136,26 +160,26 @@ def _levels(scores: Any, datasets: Any, known: Any) -> dict[str, dict[str, list[
     }
     table = pd.DataFrame({"metric": scores["metric"][known], "dataset": datasets, "chance": np.nan} | levels)
     middle = table.groupby(["metric", "dataset"], observed=True)[["chance", "reference"]].median()
-    found: dict[str, dict[str, list[float | None]]] = {}
+    by_metric: dict[str, dict[str, list[float | None]]] = {}
     columns = (_numbers(middle[name], 4) for name in ("chance", "reference"))
     for (metric, dataset), chance, reference in zip(middle.index, *columns, strict=True):
         if reference is not None:
-            found.setdefault(str(metric), {})[str(dataset)] = [chance, reference]
-    return found
+            by_metric.setdefault(str(metric), {})[str(dataset)] = [chance, reference]
+    return by_metric
 
 
 def _sent(columns: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The columns without what the page can tell by itself: a value that all runs share comes once, and runs that have no
     names but their identifiers take these from that column."""
-    found = []
+    sent = []
     for column in columns:
         content = "codes" if "codes" in column else "values"
-        if column["key"] == "name" and column["words"] == found[0]["words"] and column["codes"] == columns[0]["codes"]:
+        if column["key"] == "name" and column["words"] == sent[0]["words"] and column["codes"] == columns[0]["codes"]:
             column = {key: value for key, value in column.items() if key not in ("words", "codes")} | {"as": "id"}
         elif len(set(column[content])) == 1:
             column = column | {content: column[content][:1]}
-        found.append(column)
-    return found
+        sent.append(column)
+    return sent
 
 
 class Listing:

@@ -62,8 +62,8 @@ def match_benches(benches: Sequence[Bench]) -> dict[str, Any]:
     factors, or their use where the models' data sets do not have the same factors."""
     known = all(bench.has_factors for bench in benches)
     captured = [bench.captured for bench in benches] if known else []
-    if captured and len({found.factors for found in captured}) == 1:
-        shares = [found.posterior_information / found.entropies for found in captured]
+    if captured and len({each.factors for each in captured}) == 1:
+        shares = [each.posterior_information / each.entropies for each in captured]
         classes = [[axis.prior == "categorical" for axis in bench.axes] for bench in benches]
         rows, by = matched_latents(shares, classes), "information"
     else:
@@ -79,8 +79,8 @@ def match_benches(benches: Sequence[Bench]) -> dict[str, Any]:
             return 1
         return direction(benches[0].look.means[:, guide], benches[model].look.means[:, latent])
 
-    found = [
+    matched = [
         [None if latent is None else {"latent": latent, "sign": sign(row, at)} for at, latent in enumerate(row)]
         for row in rows
     ]
-    return {"rows": found, "by": by}
+    return {"rows": matched, "by": by}

@@ -110,22 +110,25 @@ def make_routes(catalogue: Served, workbench: Workbench) -> APIRouter:
     @router.get("/runs/{identifier}")
     def run(identifier: str) -> dict[str, Any]:
         catalogue.refresh()
-        row = catalogue.row(identifier)
-        found = {
+        row, record = catalogue.row(identifier), catalogue.record(identifier)
+        answer = {
             **row,
             "title": words.method(str(row["method"])),
-            "facts": facts_of(row),
-            "record": catalogue.record(identifier),
+            "facts": facts_of(row, record),
+            "record": record,
         }
-        found["problem"] = catalogue.contents.problems.get(identifier, "")
-        found["scores"] = in_order(catalogue.scores(identifier))
-        return found
+        answer["problem"] = workbench.no_model(identifier)
+        answer["scores"] = in_order(catalogue.scores(identifier))
+        answer["scores_problem"] = "" if answer["problem"] else catalogue.contents.problems.get(identifier, "")
+        return answer
 
     @router.get("/runs/{identifier}/model")
     def model(identifier: str) -> dict[str, Any]:
         bench = workbench.bench(identifier)
         with workbench.heavy.turn():
             return {
+                # Questions about a run that is training are about the checkpoint that was opened.
+                "id": f"{identifier}@{bench.version}" if bench.version else identifier,
                 "shape": list(bench.model.shape),
                 "latents": latents_of(bench),
                 "noise": bench.noise,
@@ -177,20 +180,20 @@ def make_routes(catalogue: Served, workbench: Workbench) -> APIRouter:
         if not bench.has_factors:
             return {"factors": []}
         with workbench.heavy.turn():
-            found = bench.captured
+            information = bench.captured
             return {
-                "factors": list(found.factors),
+                "factors": list(information.factors),
                 "images": len(bench.look.means),
                 "of_images": bench.data.factors.size,
-                "information": finite(found.information),
-                "posterior_information": finite(found.posterior_information),
-                "entropies": finite(found.entropies),
-                "misjed": finite(found.misjed),
-                "chance": finite(found.chance),
-                "mig": mig_from_information(found.information, found.entropies),
-                "rmig": mig_from_information(found.posterior_information, found.entropies),
-                "top": found.ranking[:3].T.tolist(),
-                "sentence": found.sentence(bench.active, len(bench.look.means)),
+                "information": finite(information.information),
+                "posterior_information": finite(information.posterior_information),
+                "entropies": finite(information.entropies),
+                "misjed": finite(information.misjed),
+                "chance": finite(information.chance),
+                "mig": mig_from_information(information.information, information.entropies),
+                "rmig": mig_from_information(information.posterior_information, information.entropies),
+                "top": information.ranking[:3].T.tolist(),
+                "sentence": information.sentence(bench.active, len(bench.look.means)),
             }
 
     @router.get("/match")
@@ -226,16 +229,16 @@ def make_routes(catalogue: Served, workbench: Workbench) -> APIRouter:
         bench = workbench.bench(identifier)
         column = bench.data.factors.column(question.factor)
         with workbench.light.turn():
-            found = response(bench.model, bench.data, np.asarray(question.row), column)
+            varied = response(bench.model, bench.data, np.asarray(question.row), column)
         return {
-            "factor": found.factor,
-            "values": found.values.tolist(),
-            "images": _text(found.images),
-            "shape": list(found.images.shape),
-            "means": finite(found.means),
-            "deviations": finite(found.deviations),
-            "held": found.held,
-            "shares": {code: finite(shares) for code, shares in found.shares.items()},
+            "factor": varied.factor,
+            "values": varied.values.tolist(),
+            "images": _text(varied.images),
+            "shape": list(varied.images.shape),
+            "means": finite(varied.means),
+            "deviations": finite(varied.deviations),
+            "held": varied.held,
+            "shares": {code: finite(shares) for code, shares in varied.shares.items()},
         }
 
     @router.get("/runs/{identifier}/curves")
@@ -267,7 +270,7 @@ def make_routes(catalogue: Served, workbench: Workbench) -> APIRouter:
         z = _rectangle([row for row in question.z if row is not None])
         with workbench.heavy.turn():
             if question.format == "html":
-                return _page(bench, z, catalogue.row(identifier))
+                return _page(bench, z, catalogue.row(identifier.partition("@")[0]))
             frames, left = divmod(len(blank), question.rows * question.columns)
             if left:
                 raise ValueError(f"{len(blank)} images do not fill sheets of {question.rows} × {question.columns}")

@@ -78,8 +78,8 @@ def _explain(for_visitors: Callable[[str], str], request: Request, error: Except
 def _explain_question(request: Request, error: Exception) -> JSONResponse:
     """What is wrong with a request, without echoing its content."""
     assert isinstance(error, RequestValidationError)
-    found = [f"{'.'.join(str(part) for part in item['loc'])}: {item['msg']}" for item in error.errors()[:5]]
-    return JSONResponse({"detail": "; ".join(found)}, 422)
+    problems = [f"{'.'.join(str(part) for part in item['loc'])}: {item['msg']}" for item in error.errors()[:5]]
+    return JSONResponse({"detail": "; ".join(problems)}, 422)
 
 
 def _bind(host: str, port: int | None) -> socket.socket:
@@ -88,17 +88,17 @@ def _bind(host: str, port: int | None) -> socket.socket:
     for candidate in (PORT, 0) if port is None else (port,):
         # By its protocol's name asyncio knows to send at once: else the end of an answer waits 40 ms for its beginning to
         # be acknowledged.
-        found = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            found.bind((host, candidate))
-            return found
+            listener.bind((host, candidate))
+            return listener
         except OSError as error:
-            found.close()
+            listener.close()
             if candidate == 0 or port is not None:
                 raise HackleError(f"cannot listen on {host}:{candidate} ({error}); choose another --port") from error
         except OverflowError as error:
-            found.close()
+            listener.close()
             raise HackleError(f"port {candidate} is not between 0 and 65535; choose another --port") from error
     raise AssertionError("unreachable: the last candidate is any free port")
 

@@ -120,20 +120,22 @@ class Sheet:
         """Every label of a frame with its place."""
         labels, tall, tiles = self.labels, self.height * self.times, self.rows * self.columns
         values = labels.tiles[frame * tiles : (frame + 1) * tiles] if len(labels.tiles) > tiles else labels.tiles
-        found = [_Word(EDGE, EDGE + LINE / 2 - 2, "start", labels.title)] if labels.title else []
-        found += [_Word(self._middle(at), self._top - LINE / 2, "middle", head) for at, head in enumerate(labels.heads)]
-        found += [
+        placed = [_Word(EDGE, EDGE + LINE / 2 - 2, "start", labels.title)] if labels.title else []
+        placed += [
+            _Word(self._middle(at), self._top - LINE / 2, "middle", head) for at, head in enumerate(labels.heads)
+        ]
+        placed += [
             _Word(self._left - EDGE, self._top + at * self._row + tall / 2, "end", name)
             for at, name in enumerate(labels.names)
         ]
         for at, text in enumerate(values):
             row, column = divmod(at, self.columns)
             short = text if len(text) <= _MOST_LETTERS else f"{text[: _MOST_LETTERS - 1]}…"
-            found.append(_Word(self._middle(column), self._top + row * self._row + tall + LINE / 2, "middle", short))
+            placed.append(_Word(self._middle(column), self._top + row * self._row + tall + LINE / 2, "middle", short))
         if labels.across:
             middle = self._left + (self.columns * self._column - GAP) / 2
-            found.append(_Word(middle, self.size[1] - EDGE / 2 - LINE / 2, "middle", labels.across))
-        return [word for word in found if word.text]
+            placed.append(_Word(middle, self.size[1] - EDGE / 2 - LINE / 2, "middle", labels.across))
+        return [word for word in placed if word.text]
 
     def _tiled(self, images: NDArray[np.uint8], blank: NDArray[np.bool_]) -> NDArray[np.uint8]:
         """Images (n, h, w, c) in reading order on white; tiles that are blank stay white."""

@@ -23,6 +23,7 @@ from hackle.explorer.commands import train_command
 from hackle.metrics.likelihood import active_units
 from hackle.pictures import Axis, Captured, Look, axes_of, importance_for, to_bytes
 from hackle.pictures.captured import informativeness_of
+from hackle.train.errors import is_out_of_memory
 from hackle.train.model import WEIGHTS, Model
 from hackle.train.record_files import run_of_record
 from hackle.train.unfinished import checkpoint_in, load_unfinished, step_in
@@ -74,6 +75,11 @@ class LastUsed:
         self._making: dict[Hashable, threading.Lock] = {}
         self._lock = threading.Lock()
 
+    def held(self, key: Hashable) -> Any:
+        """The value of a key, None if there is none, or none any more."""
+        with self._lock:
+            return self._values.get(key)
+
     def get(self, key: Hashable, make: Callable[[], T]) -> T:
         with self._lock:
             if key in self._values:
@@ -94,7 +100,10 @@ class LastUsed:
 
 
 class Bench:
-    """One model with its data set, and the results computed from them. step: that of its checkpoint while it trains."""
+    """One model with its data set, and the results computed from them. step: that of its checkpoint while it trains;
+    version: which of its checkpoints that is."""
+
+    version = ""
 
     def __init__(self, model: Model, dataset: Dataset | None, problem: str, step: int | None = None) -> None:
         self.model, self.dataset, self.problem, self.step = model, dataset, problem, step
@@ -171,8 +180,8 @@ class Bench:
     def active(self) -> NDArray[np.bool_]:
         """Which latents have not collapsed to the prior, or, of class numbers, take more than one value."""
         classes = [axis.prior == "categorical" for axis in self.axes]
-        found = active_units(self.look.means, self.look.logvars, discrete=classes)
-        return np.array([axis.prior == "uniform" or found[code] for code, axis in enumerate(self.axes)])
+        used = active_units(self.look.means, self.look.logvars, discrete=classes)
+        return np.array([axis.prior == "uniform" or used[code] for code, axis in enumerate(self.axes)])
 
     @property
     def has_factors(self) -> bool:
@@ -198,33 +207,48 @@ class Workbench:
         self._benches, self._datasets = LastUsed(KEPT_MODELS), LastUsed(KEPT_DATASETS)
 
     def bench(self, identifier: str) -> Bench:
-        """The model of a run, from memory or from its folder."""
-        folder = self._folder(identifier)
-        return self._benches.get((identifier, self.written(identifier)), lambda: self._open(folder))
+        """The model of a run, from memory or from its folder; of a run that is training, its last checkpoint, or, if the
+        identifier is followed by @ and a bench's version, that one, although there may be a newer one."""
+        name, _, version = identifier.partition("@")
+        if version:
+            held = self._benches.held((name, version))
+            if held is None:
+                raise Missing("this checkpoint is no longer held: reload the page to see the newest one")
+            return held
+        folder, version = self._folder(name), str(self.written(name))
+        return self._benches.get((name, version), lambda: self._open(folder, version))
 
     def written(self, identifier: str) -> int:
         """When the weights of a run were written, or the last checkpoint of one that is training."""
         weights = self._folder(identifier) / WEIGHTS
-        found = weights if weights.is_file() else checkpoint_in(weights.parent)
-        if found is not None:
-            return found.stat().st_mtime_ns
-        if identifier in self.catalogue.contents.problems:
-            return 0
-        raise Missing(
-            "this run has no weights yet: it is training and has no checkpoint, or was stopped and goes on with "
-            f"`hackle train --resume --out {weights.parent}`. Its curves are under Training"
-        )
+        newest = weights if weights.is_file() else checkpoint_in(weights.parent)
+        if newest is None:
+            raise Missing(self.no_model(identifier))
+        return newest.stat().st_mtime_ns
 
     def newest_step(self, identifier: str) -> int | None:
         """The step of the last checkpoint of a run that is training; None once its weights are there."""
         folder = self._folder(identifier)
         return None if (folder / WEIGHTS).is_file() else step_in(folder)
 
+    def no_model(self, identifier: str) -> str:
+        """Why there is no model of a run to open; empty where there is one."""
+        folder, problem = self.catalogue.folder(identifier), self.catalogue.contents.problems.get(identifier, "")
+        if folder is None:
+            return f"this run failed: {problem}" if problem else self._without_weights(identifier)
+        if self.catalogue.row(identifier)["status"] == "unreadable":
+            return f"this run cannot be read: {problem}"
+        if (folder / WEIGHTS).is_file() or checkpoint_in(folder) is not None:
+            return ""
+        return self.catalogue.for_visitors(
+            "this run has no weights yet: it is training and has no checkpoint, or was stopped and goes on with "
+            f"`hackle train --resume --out {folder}`. Its curves are under Training"
+        )
+
     def _folder(self, identifier: str) -> Path:
         folder = self.catalogue.folder(identifier)
         if folder is None:
-            reason = self.catalogue.contents.problems.get(identifier)
-            raise Missing(f"this run failed: {reason}" if reason else self._without_weights(identifier))
+            raise Missing(self.no_model(identifier))
         return folder
 
     def _without_weights(self, identifier: str) -> str:
@@ -241,11 +265,12 @@ class Workbench:
             f"{how}; `hackle study run --keep all` keeps a study's weights"
         )
 
-    def _open(self, folder: Path) -> Bench:
+    def _open(self, folder: Path, version: str) -> Bench:
         if (folder / WEIGHTS).is_file() or checkpoint_in(folder) is None:
-            return self._with_data(Model.load(folder, trust=self.trust))
+            return self._with_data(_converged(Model.load(folder, trust=self.trust)))
         model, step = load_unfinished(folder, trust=self.trust)
-        bench = self._with_data(model, step)
+        bench = self._with_data(_converged(model), step)
+        bench.version = version
         if bench.dataset is not None:
             # What is done after training, so that each image is processed independently.
             method, images = model.run.method, bench.dataset.images_on("cpu")
@@ -271,3 +296,16 @@ class Workbench:
         if dataset is not None and tuple(dataset.shape) != tuple(model.shape):
             dataset, problem = None, f"the data set {name} has images of another size than this model"
         return Bench(model, dataset, problem, step)
+
+
+def _converged(model: Model) -> Model:
+    """The model, if what it makes of an image, here a grey one, are numbers."""
+    try:
+        encoded = model.encode(np.full((1, *model.shape), 128, np.uint8))
+    except (RuntimeError, MemoryError) as error:
+        if not is_out_of_memory(error):
+            raise
+        raise Missing("this model takes more memory for a single image than is free here") from error
+    if not all(np.isfinite(part).all() for part in encoded):
+        raise Missing("this run diverged: its codes are not finite, and there is no model to look at")
+    return model

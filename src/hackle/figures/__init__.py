@@ -10,9 +10,9 @@ from hackle.figures.panels import panels
 from hackle.figures.selection import Runs, Selected
 
 
-def _place(found: Found[Exhibit]) -> tuple[int, str, bool, float]:
+def _place(entry: Found[Exhibit]) -> tuple[int, str, bool, float]:
     """Papers in their usual order, then others by name; within each, figures by number, then tables and appendices."""
-    paper, number = found.part.paper, found.part.number.rpartition(" ")
+    paper, number = entry.part.paper, entry.part.number.rpartition(" ")
     rank, place = paper_named(paper).rank, float(number[2]) if number[2].isdigit() else float("inf")
     return rank, paper, number[0] != "Figure", place
 

@@ -78,6 +78,8 @@ class Panel:
     labels: Frame | None = None
     """Labels beside points: x, y, text."""
     picture: NDArray[np.uint8] | None = None
+    row: str = ""
+    """What its row of the figure shows, such as a data set; drawn beside the row."""
 
 
 @dataclass(frozen=True)
@@ -125,6 +127,18 @@ class Chart:
         return [panel for row in self.rows for panel in row if panel is not None]
 
     @property
+    def titles(self) -> list[str]:
+        """What each panel shows: its row, and its title or that of the panel above it, which a grid shows once."""
+        columns: dict[int, str] = {}
+        titles = []
+        for row in self.rows:
+            for column, panel in enumerate(row):
+                if panel is not None:
+                    columns[column] = panel.title or columns.get(column, "")
+                    titles.append(", ".join(text for text in (panel.row, columns[column]) if text))
+        return titles
+
+    @property
     def runs(self) -> int:
         """How many runs are shown as points."""
         names = [panel.points["run"] for panel in self.panels if len(panel.points)]
@@ -143,6 +157,7 @@ class Chart:
 
     def data(self) -> Frame:
         """Every point of every panel in one frame, for your own plots."""
-        parts = [panel.points.assign(panel=panel.title) for panel in self.panels if len(panel.points)]
+        named = zip(self.titles, self.panels, strict=True)
+        parts = [panel.points.assign(panel=title) for title, panel in named if len(panel.points)]
         columns = ["panel", *POINTS]
         return pd.concat(parts, ignore_index=True)[columns] if parts else pd.DataFrame(columns=columns)

@@ -45,8 +45,8 @@ from hackle.figures.style import shade
 from hackle.store.tables import Tables
 
 _READINGS = {swarm: MEANS, curves: CURVES, against_strength: MEDIANS}
-_HUES = {"β": 0, "γ": 1, "beta-vae": 0, "factor-vae": 1}
-"""Hues of weights and of methods, so that no β looks like a γ; all others share a third."""
+_HUES = {"β": 0, "γ": 1}
+"""Hues by the symbol of a method's weight, so that no β looks like a γ; all others share a third."""
 _FEW = 8
 """The most strata that are listed one by one: a paper's data sets, but not each method on each of them."""
 
@@ -131,12 +131,12 @@ class Exhibit:
         judged: the results of `hackle.claims.judge`, by claim. Without them the exhibit's claims are tested here: the
         numbers are the same, but there is no verdict, which depends on all claims that are judged together.
         """
-        found = [select(tables, runs) for runs in self.selections]
-        missing = [line for chosen in found for line in chosen.missing]
+        selected = [select(tables, runs) for runs in self.selections]
+        missing = [line for chosen in selected for line in chosen.missing]
         rows: list[tuple[Panel | None, ...]] = []
         told: list[Comparison] = []
         for kinds in self.kinds:
-            made = [item for kind in kinds for chosen in found if len(chosen.frame) for item in kind(chosen)]
+            made = [item for kind in kinds for chosen in selected if len(chosen.frame) for item in kind(chosen)]
             missing += [item for item in made if isinstance(item, str)]
             told += [item for item in made if isinstance(item, Comparison)]
             if drawn := [item for item in made if isinstance(item, Panel)]:
@@ -148,11 +148,11 @@ class Exhibit:
         readings = [_READINGS.get(kind.make, "") for kinds in self.kinds for kind in kinds if isinstance(kind, Panels)]
         return Chart(
             tuple(rows),
-            in_order(self.series) or _legend(found),
+            in_order(self.series) or _legend(selected),
             " ".join(dict.fromkeys(text for text in (*readings, self.reading) if text)),
             tuple(comparisons),
             tuple(dict.fromkeys(missing)),
-            tuple(dict.fromkeys(note for chosen in found for note in chosen.notes)),
+            tuple(dict.fromkeys(note for chosen in selected for note in chosen.notes)),
             self.shared_y,
         )
 
@@ -163,12 +163,16 @@ class Exhibit:
 
     def _claimed(self, tables: Tables, judged: Mapping[str, Judgement] | None) -> Iterator[Comparison]:
         view = View(tables)
+        tested: list[tuple[Claim, Evidence, str]] = []
         for name in self.compared:
             if judged is not None and name in judged:
-                yield from _comparisons(judged[name].claim, judged[name].evidence, judged[name].verdict)
+                tested.append((judged[name].claim, judged[name].evidence, judged[name].verdict))
             elif judged is None:
                 claim = CLAIMS.find(name)
-                yield from _comparisons(claim, claim.test(view))
+                tested.append((claim, claim.test(view), ""))
+        known = [each for each in tested if each[1].strata]
+        for what, (claim, evidence, verdict) in zip(_told_apart([each[0] for each in known]), known, strict=True):
+            yield from _comparisons(what, claim, evidence, verdict)
 
 
 def exhibits_of(paper: str, **usual: Any) -> Callable[..., Exhibit]:
@@ -184,17 +188,32 @@ def exhibits_of(paper: str, **usual: Any) -> Callable[..., Exhibit]:
     return exhibit
 
 
-def _comparisons(claim: Claim, evidence: Evidence, verdict: str = "") -> Iterator[Comparison]:
+def _told_apart(claims: Sequence[Claim]) -> list[str]:
+    """What each claim measures; where several measure the same, of what, or which claim it is."""
+
+    def named(one: Claim) -> str:
+        alike = [other for other in claims if other.effect == one.effect]
+        strata = {tuple(stratum.name for stratum in other.strata) for other in alike}
+        if len(alike) == 1:
+            return one.effect
+        single = len(strata) == len(alike) and all(len(names) == 1 for names in strata)
+        return f"{one.effect}, {words.spelled(one.strata[0].name)}" if single else f"{one.effect}: {one.statement}"
+
+    return [named(one) for one in claims]
+
+
+def _comparisons(what: str, claim: Claim, evidence: Evidence, verdict: str) -> Iterator[Comparison]:
     """The effect found for a claim, and for each of its strata if they are few."""
-    if not evidence.strata:
-        return
-    claimed = str(claim.region) if claim.paper_effect is None else claim.paper_effect
+    claimed = f"claimed {words.spelled(str(claim.region))}" if claim.paper_effect is None else claim.paper_effect
     seeds = sum(count for _, count in evidence.strata.values())
     one = [effect for effect, _ in evidence.strata.values()] if len(evidence.strata) == 1 else [evidence.effect]
-    yield Comparison(claim.effect, claimed, one[0], evidence.low, evidence.high, seeds, claim.id, verdict)
-    for name, (effect, count) in evidence.strata.items() if 1 < len(claim.strata) <= _FEW else ():
+    yield Comparison(what, claimed, one[0], evidence.low, evidence.high, seeds, claim.id, verdict)
+    # Of a single stratum the line above says it already.
+    for name, (effect, count) in (
+        evidence.strata.items() if 1 < len(evidence.strata) <= len(claim.strata) <= _FEW else ()
+    ):
         ends = evidence.estimates[name].interval() if name in evidence.estimates else ()
-        yield Comparison(f"the same, {name}", claimed, effect, *ends, n=count, claim=claim.id)
+        yield Comparison(f"the same, {words.spelled(name)}", claimed, effect, *ends, n=count, claim=claim.id)
 
 
 def _without_titles_of(rows: Sequence[Sequence[Panel | None]], panels: Sequence[Panel]) -> list[Panel]:
@@ -203,12 +222,12 @@ def _without_titles_of(rows: Sequence[Sequence[Panel | None]], panels: Sequence[
     return [replace(panel, title="") if panel.title in above else panel for panel in panels]
 
 
-def _legend(found: Sequence[Selected]) -> tuple[Series, ...]:
+def _legend(selected: Sequence[Selected]) -> tuple[Series, ...]:
     """A colour and a marker for each series: shades for weights, the darker the stronger."""
-    runs = found[0].runs
+    runs = selected[0].runs
     if runs.series in ("weight", "model"):
-        frame: Frame = pd.concat([chosen.frame for chosen in found])
-        return shades(frame, frame["method"] if runs.series == "model" else frame["method"].map(words.symbol))
+        frame: Frame = pd.concat([chosen.frame for chosen in selected])
+        return shades(frame)
     if isinstance(runs.series, Mapping):
         names = list(runs.series)
     else:
@@ -221,11 +240,11 @@ def in_order(series: Iterable[Series | str]) -> tuple[Series, ...]:
     return tuple(Series(one, *look(place)) if isinstance(one, str) else one for place, one in enumerate(series))
 
 
-def shades(frame: Frame, kinds: Frame) -> tuple[Series, ...]:
-    """A series for each weight of runs with `series`: shades of one hue for each kind of run, the darker the stronger."""
+def shades(frame: Frame) -> tuple[Series, ...]:
+    """A series for each weight of runs with `series`: shades of the hue of the weight's symbol, the darker the stronger."""
     series: list[Series] = []
-    for kind, part in frame.groupby(kinds, sort=False):
+    hues = frame["method"].map(lambda name: _HUES.get(words.symbol(name), 2))
+    for hue, part in frame.groupby(hues, sort=False):
         names = list(part.sort_values("strength")["series"].drop_duplicates())
-        hue = _HUES.get(str(kind), 2)
         series += [Series(name, shade(hue, place, len(names)), place) for place, name in enumerate(names)]
     return tuple(series)

@@ -66,20 +66,20 @@ def svg(chart: Chart, prefix: str) -> str:
 def _panels(figure: Figure, chart: Chart) -> list[dict[str, Any]]:
     """For each panel, what its drawing leaves to its neighbours, and where its dots are.
 
-    said: its title and labels where only a neighbour shows them. axis: the panel that shows the names along its x axis. dots:
-    x and y of each row of `Panel.points`, in the drawing's units, −1 for those without a dot.
+    row: the name of its row. said: its title and labels where only a neighbour shows them. axis: the panel that shows the names
+    along its x axis. dots: x and y of each row of `Panel.points`, in the drawing's units, −1 for those without a dot.
     """
     shown = [panel for row in with_shared_axes(chart) for panel in row if panel is not None]
     places = [(r, c) for r, row in enumerate(chart.rows) for c, panel in enumerate(row) if panel is not None]
     scale, height = 72 / figure.dpi, 72 * figure.get_figheight()
-    found = []
+    panels = []
     for index, (axes, panel, drawn) in enumerate(zip(figure.axes, chart.panels, shown, strict=True)):
         row, column = places[index]
         below = [other for other, (r, c) in enumerate(places) if c == column and r > row]
         unnamed = bool(panel.x.ticks) and not any(drawn.x.ticks)
         labels = ("y", panel.y, drawn.y), *(() if unnamed else (("x", panel.x, drawn.x),))
-        said = [own_title(chart, index)] if not drawn.title else []
-        said += [f"{name}: {axis.label}" for name, axis, seen in labels if axis.label != seen.label]
+        said = [] if drawn.title else [chart.titles[index].removeprefix(panel.row).removeprefix(", ")]
+        said += [f"{name}: {axis.label}" for name, axis, seen in labels if axis.label not in seen.label]
         dots = np.full((len(panel.points), 2), np.nan)
         for line in axes.lines:
             if line.get_gid() == "dots":
@@ -88,15 +88,8 @@ def _panels(figure: Figure, chart: Chart) -> list[dict[str, Any]]:
         dots[:, 1] = height - dots[:, 1]
         kept = np.round(np.nan_to_num(dots, nan=-1.0), 1).ravel().tolist() if np.isfinite(dots).any() else []
         named = next((other for other in below if any(shown[other].x.ticks)), index) if unnamed else index
-        found.append({"said": [text for text in said if text], "axis": named, "dots": kept})
-    return found
-
-
-def own_title(chart: Chart, index: int) -> str:
-    """A panel's title, or that of the panel above it, which a grid of panels shows once."""
-    places = [(c, panel.title) for row in chart.rows for c, panel in enumerate(row) if panel is not None]
-    column = places[index][0]
-    return next((title for c, title in reversed(places[: index + 1]) if c == column and title), "")
+        panels.append({"row": panel.row, "said": [text for text in said if text], "axis": named, "dots": kept})
+    return panels
 
 
 def _embedded(root: ElementTree.Element, prefix: str) -> str:

@@ -77,7 +77,7 @@ def _best(
     window: np.ndarray,
 ) -> tuple[float, tuple[float, float, float, float]]:
     """The distance and the box (left, bottom, right, top) of the position with the lowest cost; the first of equals."""
-    found, least = (_NEAR, (0.0, 0.0, 0.0, 0.0)), math.inf
+    best, least = (_NEAR, (0.0, 0.0, 0.0, 0.0)), math.inf
     for distance in _DISTANCES:
         for angle in _DIRECTIONS:
             x = anchor[0] + distance * math.cos(angle) + 0.5 * size[0] * np.sign(round(math.cos(angle), 6))
@@ -88,5 +88,5 @@ def _best(
             beyond = box[0] < window[0, 0] or box[1] < window[0, 1] or box[2] > window[1, 0] or box[3] > window[1, 1]
             cost = int(inside.all(axis=1).sum()) + 6 * over + 20 * beyond + 0.04 * distance
             if cost < least:
-                found, least = (distance, box), cost
-    return found
+                best, least = (distance, box), cost
+    return best

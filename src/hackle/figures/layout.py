@@ -57,7 +57,7 @@ def wrapped(label: str, length: float) -> str:
 def with_shared_axes(chart: Chart) -> list[list[Panel | None]]:
     """The chart's panels, with one y axis per row if `shared_y`, and no label repeated on neighbouring panels."""
     rows = []
-    for row in chart.rows:
+    for row in ([panel and _beside_its_row(panel) for panel in row] for row in chart.rows):
         plain = [panel for panel in row if panel is not None and panel.cells is None and panel.picture is None]
         low, high = shared(plain)
         alike = chart.shared_y and len(plain) > 1
@@ -65,6 +65,12 @@ def with_shared_axes(chart: Chart) -> list[list[Panel | None]]:
             [panel and (replace(panel, y=replace(panel.y, low=low, high=high)) if alike else panel) for panel in row]
         )
     return [[panel and _unlabelled(panel, rows, r, c) for c, panel in enumerate(row)] for r, row in enumerate(rows)]
+
+
+def _beside_its_row(panel: Panel) -> Panel:
+    """The panel with the name of its row above the label of its y axis."""
+    label = "\n".join(text for text in (panel.row, panel.y.label) if text)
+    return replace(panel, y=replace(panel.y, label=label))
 
 
 def _unlabelled(panel: Panel, rows: Sequence[Sequence[Panel | None]], row: int, column: int) -> Panel:
@@ -119,8 +125,8 @@ class Sheet:
     def __init__(self, rows: Sequence[Sequence[Panel | None]]) -> None:
         self._grid = len(rows), max(map(len, rows))
         self.panels = {(r, c): panel for r, row in enumerate(rows) for c, panel in enumerate(row) if panel is not None}
-        # Many panels are drawn smaller.
-        scale = 0.66 if self._grid[0] > 2 and self._grid[1] > 4 else 1.0
+        # Many panels are drawn smaller: six fit side by side on a page with letters that can be read.
+        scale = 0.62 if self._grid[0] > 1 and self._grid[1] > 4 else 1.0
         self._own: dict[tuple[int, int], tuple[float, float]] = {}
         self.wide, self.high = [0.1] * self._grid[1], [0.1] * self._grid[0]
         for (r, c), panel in self.panels.items():

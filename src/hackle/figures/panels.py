@@ -118,8 +118,8 @@ def swarm(
     if not len(rows):
         raise Lacking(f"no score {metric}")
     numbers = pd.api.types.is_numeric_dtype(rows[across])
-    found = list(np.sort(rows[across].unique())) if numbers else list(rows[across].unique())
-    order = list(order) if order is not None else (not numbers and chosen.runs.wanted(across)) or found
+    values = list(np.sort(rows[across].unique())) if numbers else list(rows[across].unique())
+    order = list(order) if order is not None else (not numbers and chosen.runs.wanted(across)) or values
     place = {value: index for index, value in enumerate(order)}
     rows = rows[rows[across].isin(list(place))]
     points = _points(rows, rows[across].map(place).astype(float), rows[metric])
@@ -184,9 +184,16 @@ def scatter(
 
 
 def against_strength(
-    chosen: Selected, metric: str, ladder: Mapping[str, Sequence[float]], *, title: str = "", y: Axis | None = None
+    chosen: Selected,
+    metric: str,
+    ladder: Mapping[str, Sequence[float]],
+    *,
+    title: str = "",
+    y: Axis | None = None,
+    log: bool = False,
 ) -> Panel:
-    """Runs against the rank of their weight among those of their method, medians joined; series are methods."""
+    """Runs against the rank of their weight among those of their method, medians joined; series are methods. log: on a
+    logarithmic axis, for scores that are positive."""
     rows = chosen.having(metric)
     points = _points(rows, places_on(ladder, rows["method"], rows["strength"]), rows[metric])
     points = points[points["x"].notna()].reset_index(drop=True)
@@ -195,18 +202,22 @@ def against_strength(
     steps = max((len(values) for values in ladder.values()), default=1)
     ticks = tuple(str(step + 1) for step in range(steps))
     x = Axis("weight, weak to strong", -0.5, steps - 0.5, ticks)
-    return Panel(title, x, y or score_axis(metric, points["y"]), points, medians(points, ["x", "series"]), joined=True)
+    if log:
+        low, high = (float(10**end) for end in spread(np.log10(points["y"])))
+        y = Axis(words.measure(metric).label, low, high, log=True)
+    y = y or score_axis(metric, points["y"])
+    return Panel(title, x, y, points, medians(points, ["x", "series"]), joined=True)
 
 
 def places_on(ladder: Mapping[str, Sequence[float]], methods: Frame, strengths: Frame) -> np.ndarray:
     """The rank of each run's weight among its method's, from 0; NaN if it is none of them."""
     names, weights = np.asarray(methods, object), np.asarray(strengths, float)
-    found = np.full(len(names), np.nan)
+    ranks = np.full(len(names), np.nan)
     for name, values in ladder.items():
         rows = np.flatnonzero(names == name)
         for index, value in enumerate(values):
-            found[rows[np.isclose(weights[rows], value)]] = index
-    return found
+            ranks[rows[np.isclose(weights[rows], value)]] = index
+    return ranks
 
 
 def curves(
@@ -260,11 +271,11 @@ def over_protocols(
     scores = scores[[match is not None for match in matches]]
     if not len(scores):
         raise Lacking(f"no {words.measure(metric).label} under the protocols of {label}")
-    found = [match.groupdict() for match in matches if match is not None]
+    parts = [match.groupdict() for match in matches if match is not None]
     rows = scores.assign(
-        amount=[int(one["amount"]) for one in found],
+        amount=[int(one["amount"]) for one in parts],
         series=[
-            f"L = {one['L']}" if "L" in one else series[run] for one, run in zip(found, scores["run"], strict=True)
+            f"L = {one['L']}" if "L" in one else series[run] for one, run in zip(parts, scores["run"], strict=True)
         ],
     )
     if one_model:
@@ -297,8 +308,8 @@ def factor_scores(chosen: Selected, metric: str, protocols: str = "") -> Frame:
     if not len(rows):
         raise Lacking(f"no {words.measure(metric).label} of single factors")
     by = [rows[name].astype(str) for name in ("run", "protocol", "factor")]
-    found = rows["score"].astype(float).groupby(by, sort=False).mean().reset_index()
-    return found.assign(series=found["run"].map(chosen.column("series")))
+    means = rows["score"].astype(float).groupby(by, sort=False).mean().reset_index()
+    return means.assign(series=means["run"].map(chosen.column("series")))
 
 
 def informations(information: np.ndarray, dataset: str, title: str = "") -> Panel:

@@ -17,8 +17,10 @@ from numpy.typing import NDArray
 
 from hackle.claims.measures import Number
 from hackle.claims.view import View
-from hackle.core.design import CONFIGURATION, DESIGN, USUAL
+from hackle.core.design import CONFIGURATION, DEFAULTS, DESIGN, USUAL
+from hackle.core.method import Method
 from hackle.core.notes import note_codes
+from hackle.core.parts import parts_of
 from hackle.figures import words
 from hackle.figures.chart import Frame
 from hackle.store.tables import RUN_COLUMNS, SCORE_COLUMNS, Tables
@@ -36,7 +38,7 @@ kinds of factors were used."""
 _TEXT = dict.fromkeys(("dataset", "method", "architecture"), object)
 _READ = ["run", *DESIGN, "metric", "representation", "score", "reference", "protocol", "note"]
 """The columns of the table of scores that figures read."""
-_PLAIN = {**USUAL, "architecture": "convolutional", "latents": 10}
+_PLAIN = {**USUAL, "architecture": Method.architecture, "latents": DEFAULTS["latents"]}
 
 
 @dataclass(frozen=True)
@@ -52,9 +54,9 @@ class Runs:
     series: which runs share a colour: those with the same value of a column, `weight` or `model` (a method with its
     weight), or that meet the same of several named conditions; empty for one series. named: columns whose missing
     values are reported, each within those before it. called: what the paper calls a data set or a method. stand_ins:
-    data sets to use if there are no runs of another. vae_is_beta: a VAE is a β-VAE with β = 1. change: adds columns to
-    the frame of runs, or leaves runs out. subject: what some of the runs must meet, by column; without any of these, those
-    that they would be compared with are not shown.
+    data sets to use if there are no runs of another. joins_cases: a method that is another with a certain weight counts
+    as that, a VAE as a β-VAE with β = 1. change: adds columns to the frame of runs, or leaves runs out. subject: what
+    some of the runs must meet, by column; without any of these, those that they would be compared with are not shown.
     """
 
     metrics: tuple[str, ...] = ()
@@ -66,7 +68,7 @@ class Runs:
     named: tuple[tuple[str, ...], ...] = (("dataset", "method"),)
     called: Mapping[str, str] = field(default_factory=dict)
     stand_ins: Mapping[str, str] = field(default_factory=dict)
-    vae_is_beta: bool = False
+    joins_cases: bool = False
     change: Callable[[Frame, Tables], Frame] | None = None
     subject: Mapping[str, Any] = field(default_factory=dict)
 
@@ -82,8 +84,8 @@ class Runs:
     def conditions(self) -> dict[str, Any]:
         """What every run must meet, by column."""
         methods = self.wanted("method")
-        if self.vae_is_beta and "beta-vae" in methods:
-            methods = [*methods, "vae"]
+        if self.joins_cases:
+            methods = [*methods, *(name for name, (general, _) in _cases().items() if general in methods)]
         return {**_PLAIN, **self.where, **({"method": methods} if methods else {})}
 
     def word(self, column: str, value: Any) -> str:
@@ -144,14 +146,22 @@ class Selected:
 
 def select(tables: Tables, runs: Runs) -> Selected:
     """The runs that an exhibit requests, as far as the tables have them."""
-    found = _select(tables, runs)
-    for own, other in runs.stand_ins.items() if not len(found.frame) else ():
-        instead = _select(tables, replace(runs, where={**runs.where, "dataset": other}))
-        if len(instead.frame):
+    selected, here = _select(tables, runs), set(map(str, tables.runs["dataset"].unique()))
+    for own, other in runs.stand_ins.items():
+        if other not in here or (len(selected.frame) and (selected.frame["dataset"] == own).any()):
+            continue
+        datasets = [other if name == own else name for name in selected.runs.wanted("dataset")]
+        instead = _select(tables, replace(selected.runs, where={**selected.runs.where, "dataset": datasets}))
+        if len(instead.frame) and (instead.frame["dataset"] == other).any():
             names = runs.word("dataset", other), runs.word("dataset", own)
             note = "{} stands in for {}: compare with numbers of the same images alone".format(*names)
-            return replace(instead, notes=(*instead.notes, note))
-    return found
+            selected = replace(instead, notes=(*instead.notes, note))
+    return selected
+
+
+def _cases() -> dict[str, tuple[str, float]]:
+    """The methods that are another one with a certain weight, by name."""
+    return {name: case for name, method in parts_of("method").items() if (case := vars(method).get("case_of"))}
 
 
 def _select(tables: Tables, runs: Runs) -> Selected:
@@ -160,15 +170,16 @@ def _select(tables: Tables, runs: Runs) -> Selected:
     else:
         done: Frame = tables.runs[tables.runs["status"] == "done"]
         frame, notes = _longest(done[settings_mask(done, runs.conditions)].astype(_TEXT))
-    if runs.vae_is_beta:
-        plain = frame["method"] == "vae"
-        weight = frame["strength"].astype(float).where(~plain, 1.0)
-        frame = frame.assign(method=frame["method"].where(~plain, "beta-vae"), strength=weight)
+    for name, (general, weight) in _cases().items() if runs.joins_cases else ():
+        others = frame["method"] != name
+        strengths = frame["strength"].astype(float).where(others, weight)
+        frame = frame.assign(method=frame["method"].where(others, general), strength=strengths)
     for method, weights in runs.weights.items():
         if weights and len(frame):
             frame = frame[(frame["method"] != method) | settings_mask(frame, {"strength": weights})]
     frame = _with_series(frame.sort_values(["method", "strength", "seed"]), runs)
     unscored = [f"no score {metric}" for metric in runs.metrics if len(frame) and frame[metric].isna().all()]
+    notes = [*notes, *_partly_scored(frame, runs.metrics)]
     if runs.change is not None:
         frame = runs.change(frame, tables)
     missing = [f"no runs {line}" for chain in runs.named for line in _absent(frame, runs, chain, {})]
@@ -177,6 +188,14 @@ def _select(tables: Tables, runs: Runs) -> Selected:
     if len(frame) and not settings_mask(frame, runs.subject).any():
         frame, missing = frame[:0], [f"no runs {runs.words(runs.subject)}", *missing]
     return Selected(frame, runs, tables, tuple(notes), tuple(dict.fromkeys([*missing, *unscored])))
+
+
+def _partly_scored(frame: Frame, metrics: Sequence[str]) -> Iterator[str]:
+    """Which scores some of the runs do not have, those that as many lack in one line."""
+    lacking = {metric: int(frame[metric].isna().sum()) for metric in metrics}
+    for count in sorted(set(lacking.values()) - {0, len(frame)}):
+        names = [metric for metric, number in lacking.items() if number == count]
+        yield f"{count} of {len(frame)} runs have no {words.listing(names)}"
 
 
 def with_numbers(**numbers: Number) -> Callable[[Frame, Tables], Frame]:
@@ -240,8 +259,8 @@ def settings_mask(frame: Frame, where: Mapping[str, Any]) -> NDArray[np.bool_]:
         if isinstance(values[0], str):
             mask &= frame[column].isin(values).to_numpy(bool)
         else:
-            found = frame[column].to_numpy(float)
-            close = [np.isnan(found) if v is None else np.isclose(found, float(v)) for v in values]
+            numbers = frame[column].to_numpy(float)
+            close = [np.isnan(numbers) if v is None else np.isclose(numbers, float(v)) for v in values]
             mask &= np.logical_or.reduce(close)
     return mask
 
@@ -347,6 +366,6 @@ def _doubt(note: str) -> str:
 
 def present(frame: Frame, column: str, order: Iterable[str]) -> list[str]:
     """The values of a column in a given order, any others last."""
-    found = list(dict.fromkeys(frame[column])) if len(frame) else []
-    known = [name for name in order if name in found]
-    return known + sorted(name for name in found if name not in known)
+    values = list(dict.fromkeys(frame[column])) if len(frame) else []
+    known = [name for name in order if name in values]
+    return known + sorted(name for name in values if name not in known)

@@ -15,13 +15,13 @@ from hackle.information.ranks import spearman_matrix
 def summarise(frame: Frame, by: Sequence[str], value: str = "y") -> Frame:
     """Mean of each group with its 95% t interval (low, high) and number of runs n; one run has no interval."""
     groups = frame.groupby(list(by), dropna=False, observed=True, sort=False)[value]
-    found = groups.agg(["mean", "std", "count"]).reset_index()
-    n = found["count"].to_numpy(float)
-    half = np.full(len(found), np.nan)
+    table = groups.agg(["mean", "std", "count"]).reset_index()
+    n = table["count"].to_numpy(float)
+    half = np.full(len(table), np.nan)
     several = n > 1
-    half[several] = stdtrit(n[several] - 1, 0.975) * found["std"].to_numpy(float)[several] / np.sqrt(n[several])
-    found = found.assign(y=found["mean"], low=found["mean"] - half, high=found["mean"] + half, n=found["count"])
-    return found[[*by, "y", "low", "high", "n"]]
+    half[several] = stdtrit(n[several] - 1, 0.975) * table["std"].to_numpy(float)[several] / np.sqrt(n[several])
+    table = table.assign(y=table["mean"], low=table["mean"] - half, high=table["mean"] + half, n=table["count"])
+    return table[[*by, "y", "low", "high", "n"]]
 
 
 def plain_means(points: Frame) -> Frame:
@@ -33,9 +33,9 @@ def plain_means(points: Frame) -> Frame:
 def medians(frame: Frame, by: Sequence[str], value: str = "y") -> Frame:
     """Median of each group with its quartiles (low, high) and number of runs n."""
     groups = frame.groupby(list(by), dropna=False, observed=True, sort=False)[value]
-    found = groups.quantile([0.25, 0.5, 0.75]).unstack()
-    found.columns = ["low", "y", "high"]
-    return found.join(groups.count().rename("n")).reset_index()[[*by, "y", "low", "high", "n"]]
+    table = groups.quantile([0.25, 0.5, 0.75]).unstack()
+    table.columns = ["low", "y", "high"]
+    return table.join(groups.count().rename("n")).reset_index()[[*by, "y", "low", "high", "n"]]
 
 
 def rank_correlation(first: Frame, second: Frame) -> Frame:

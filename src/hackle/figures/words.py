@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
@@ -37,6 +38,21 @@ ARCHITECTURES = _ByPart("architecture", title_of)
 DATASETS = _ByPart("data set", lambda source: source.title or source.name)
 FACTORS = _ByPart("data set", lambda source: tuple(source.factor_sizes.items()))
 """Scored factors of data sets, with their numbers of values, in the order of the data set."""
+
+
+COMPARED = (
+    "mig",
+    "dci_disentanglement",
+    "factor_vae",
+    "beta_vae",
+    "sap",
+    "modularity",
+    "rmig",
+    "wsepin",
+    "reconstruction",
+    "kl",
+)
+"""The scores that papers compare, which lists and tables show before all others, in this order."""
 
 
 def measure(name: str) -> Row:
@@ -78,6 +94,16 @@ def architecture(name: str) -> str:
     'convolutional encoder'
     """
     return ARCHITECTURES.get(name, f"{name} encoder")
+
+
+def spelled(text: str) -> str:
+    """A text with its data sets and methods as papers spell them, and with minus signs.
+
+    >>> spelled("factor-vae on color-dsprites, below -0.5")
+    'FactorVAE on Color-dSprites, below −0.5'
+    """
+    named = re.sub(r"[\w-]+", lambda word: METHODS.get(word[0]) or DATASETS.get(word[0]) or word[0], text)
+    return re.sub(r"(?<![\w.])-(?=\d)", "−", named)
 
 
 def value(column: str, what: Any) -> str:

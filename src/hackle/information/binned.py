@@ -44,16 +44,16 @@ def table_information(table: CodeTable, ranges: Ranges, factors: NDArray, bins: 
     known = torch.from_numpy(np.ascontiguousarray(classes.T)).to(device)
     # Of all codes at once: NumPy rounds edges differently if one of the codes is constant.
     edges = np.linspace(ranges.low, ranges.high, bins, endpoint=False).T
-    found: list[Floats] = []
+    blocks: list[Floats] = []
     crowded: list[_Crowded] = []
     for start, stop in following(partition(table), "counting"):
         cut = _Cut(Entries(table.block(start, stop), device), edges[start:stop])
         zeros = [cut.entries.zeros_by_class(of_factor, int(size)) for of_factor, size in zip(known, sizes, strict=True)]
         joints = [cut.counts(*one) for one in zip(known, zeros, strict=True)]
-        found.append(_information(joints))
-        crowded += _crowded(cut, known, zeros, joints[0].sum(dim=2), found[-1], start)
+        blocks.append(_information(joints))
+        crowded += _crowded(cut, known, zeros, joints[0].sum(dim=2), blocks[-1], start)
     _warn(crowded, bins)
-    return np.concatenate(found)
+    return np.concatenate(blocks)
 
 
 class _Cut:
@@ -127,8 +127,10 @@ def _crowded(
     chance = (cut.bins - 1) * (np.array([one.shape[1] for one in zeros]) - 1) / (2 * rows_inside[:, None])
     hidden = (_information(counts) - chance - seen[suspects.cpu().numpy()]).max(axis=1)
     shares = rows_inside / entries.height
-    found = zip(start + suspects.cpu().numpy(), hidden, shares, high > low, strict=True)
-    return [_Crowded(int(code), nats, share) for code, nats, share, cuttable in found if cuttable and nats > _HIDDEN]
+    suspected = zip(start + suspects.cpu().numpy(), hidden, shares, high > low, strict=True)
+    return [
+        _Crowded(int(code), nats, share) for code, nats, share, cuttable in suspected if cuttable and nats > _HIDDEN
+    ]
 
 
 def _warn(crowded: Sequence[_Crowded], bins: int) -> None:

@@ -61,13 +61,13 @@ class Entries:
         if self.where is None:
             low, high = self.values.view(self.width, self.height).aminmax(dim=1)
             return low, high
-        found = []
+        bounds = []
         for how, start in (("amin", torch.inf), ("amax", -torch.inf)):
             ends = torch.full((self.width,), start, dtype=self.values.dtype, device=self.device)
             ends.scatter_reduce_(0, self.where[1], self.values, how)
             nearer = torch.minimum if how == "amin" else torch.maximum
-            found.append(torch.where(self.absent > 0, nearer(ends, torch.zeros_like(ends)), ends))
-        return found[0], found[1]
+            bounds.append(torch.where(self.absent > 0, nearer(ends, torch.zeros_like(ends)), ends))
+        return bounds[0], bounds[1]
 
 
 class Scale(NamedTuple):
@@ -123,9 +123,9 @@ def ranked(entries: Entries) -> Entries:
     ranks = torch.empty_like(value)
     ranks[order] = last - (shared[tie] - 1) / 2
     of_zero = torch.where(entries.absent > 0, ranks[len(entries.values) :], 0.0)
-    found = copy(entries)
-    found.values = ranks[: len(entries.values)] - entries.of_columns(of_zero)
-    return found
+    ordered = copy(entries)
+    ordered.values = ranks[: len(entries.values)] - entries.of_columns(of_zero)
+    return ordered
 
 
 class Ranges(NamedTuple):
@@ -143,6 +143,6 @@ class Ranges(NamedTuple):
 
 def code_ranges(table: CodeTable, device: Device = None) -> Ranges:
     """The range of every code of a table, in one pass."""
-    found = [Entries(table.block(*part), device).ranges() for part in following(partition(table), "ranges")]
-    low, high = (torch.cat(ends).cpu().numpy() for ends in zip(*found, strict=True))
+    bounds = [Entries(table.block(*part), device).ranges() for part in following(partition(table), "ranges")]
+    low, high = (torch.cat(ends).cpu().numpy() for ends in zip(*bounds, strict=True))
     return Ranges(low, high)

@@ -185,8 +185,8 @@ def discrete_information(probabilities: Sequence[ArrayLike]) -> Floats:
     array([0.6931, 0.    ])
     """
     tables = LabelProbabilities(probabilities).tables
-    found = [entr(table.mean(axis=0)).sum() - entr(table).sum(axis=1).mean() for table in tables]
-    return np.maximum(found, 0.0)
+    information = [entr(table.mean(axis=0)).sum() - entr(table).sum(axis=1).mean() for table in tables]
+    return np.maximum(information, 0.0)
 
 
 def _entropy(masses: Floats, balanced: bool) -> float:

@@ -78,15 +78,15 @@ def class_log_densities(
     if joint:
         constant = mixture.codes * constant - float(correlation_divergence(mixture.correlation, mixture.codes))
     weights = torch.from_numpy(members / members.sum(axis=0)).to(points.device)
-    found = []
+    tiles = []
     for u in points.standardised(z):
         tile = []
         for code in range(1 if joint else mixture.codes):
             exponents, top = _shifted(points.coupled(*points.sums(u)) if joint else points.exponents(u[code], code))
             # The cut at e^−80 of the nearest point's density also keeps a class far from z away from log 0.
             tile.append((exponents.exp_() @ weights).log_().add_(top).sub_(constant))
-        found.append(torch.stack(tile, dim=1))
-    return np.split(_joined(found), np.cumsum(sizes)[:-1], axis=2)
+        tiles.append(torch.stack(tile, dim=1))
+    return np.split(_joined(tiles), np.cumsum(sizes)[:-1], axis=2)
 
 
 def check_members(points: Posteriors, mixture: Posteriors) -> None:

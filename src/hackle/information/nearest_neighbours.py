@@ -51,15 +51,15 @@ def neighbour_information(codes: ArrayLike, factors: ArrayLike, *, neighbours: i
         raise ValueError(f"{n} rows of codes but {len(y)} rows of factors; expected as many of each")
     if not 1 <= neighbours < n:
         raise ValueError(f"neighbours is {neighbours}; expected 1 to {n - 1}, fewer than the {n} rows")
-    found = np.zeros((x.shape[1], y.shape[1]))
-    for i, k in np.ndindex(found.shape):
+    information = np.zeros((x.shape[1], y.shape[1]))
+    for i, k in np.ndindex(information.shape):
         pair = np.column_stack([x[:, i], y[:, k]])
         if not pair.any(axis=0).all():
             continue
         radius = KDTree(pair).query(pair, neighbours + 1, p=np.inf)[0][:, -1]
         counts = digamma(_nearer(x[:, i], radius) + 1) + digamma(_nearer(y[:, k], radius) + 1)
-        found[i, k] = digamma(neighbours) + digamma(n) - counts.mean()
-    return np.maximum(found, 0.0)
+        information[i, k] = digamma(neighbours) + digamma(n) - counts.mean()
+    return np.maximum(information, 0.0)
 
 
 def ross_information(codes: ArrayLike, classes: ArrayLike, *, neighbours: int = 10, seed: int = 0) -> Floats:
@@ -77,12 +77,12 @@ def ross_information(codes: ArrayLike, classes: ArrayLike, *, neighbours: int = 
     if neighbours < 1:
         raise ValueError(f"neighbours is {neighbours}; expected 1 or more")
     labels = [np.unique(column, return_inverse=True, return_counts=True)[1:] for column in y.T]
-    found = np.zeros((x.shape[1], y.shape[1]))
+    information = np.zeros((x.shape[1], y.shape[1]))
     for code, values in enumerate(x.T):
         order = np.argsort(values)
         if values.any():
-            found[code] = [_of_one(values[order], label[order], sizes, neighbours) for label, sizes in labels]
-    return np.maximum(found, 0.0)
+            information[code] = [_of_one(values[order], label[order], sizes, neighbours) for label, sizes in labels]
+    return np.maximum(information, 0.0)
 
 
 def _of_one(values: Floats, label: NDArray[np.int64], sizes: NDArray[np.int64], neighbours: int) -> float:

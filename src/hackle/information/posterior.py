@@ -178,10 +178,10 @@ def label_tables(labels: Labels) -> list[Floats]:
 
 def check_groups(groups: Sequence[Sequence[int]], codes: int) -> list[list[int]]:
     """Groups of codes, each of which counts as one representation: every code is in exactly one of them."""
-    found = [[int(code) for code in group] for group in groups]
-    if sorted(code for group in found for code in group) != list(range(codes)) or not all(found):
-        raise PosteriorError(f"groups are {found}; expected each of the codes 0 to {codes - 1} in exactly one group")
-    return found
+    numbers = [[int(code) for code in group] for group in groups]
+    if sorted(code for group in numbers for code in group) != list(range(codes)) or not all(numbers):
+        raise PosteriorError(f"groups are {numbers}; expected each of the codes 0 to {codes - 1} in exactly one group")
+    return numbers
 
 
 def _matrix(values: TableLike, name: str) -> Floats:

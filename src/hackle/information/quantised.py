@@ -181,10 +181,10 @@ def quantised_information(
                 raise PosteriorError(f"codes {start} to {stop - 1}: {error}") from error
 
     cut = bins_over(blocks("ranges"), count, bounds, rule)
-    found = [
+    of_blocks = [
         (_aggregate(points, cut, [], device).information, _outside(points, cut)) for points in blocks("quantising")
     ]
-    information, outside = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    information, outside = (np.concatenate(parts) for parts in zip(*of_blocks, strict=True))
     _warn_outside(outside, cut)
     return information
 
@@ -206,9 +206,9 @@ def _aggregate(
             part = bins.masses(means[code, rows], logvars[code, rows])
             conditional[code] += torch.special.entr(part).sum() / n
             joint[code] += members[:, rows] @ part / n
-    found = joint.cpu().numpy()
-    class_masses = np.split(found[:, :-1], np.cumsum(sizes)[:-1], axis=1) if sizes else []
-    return Quantised(found[:, -1], np.maximum(conditional.cpu().numpy(), 0.0), class_masses)
+    masses = joint.cpu().numpy()
+    class_masses = np.split(masses[:, :-1], np.cumsum(sizes)[:-1], axis=1) if sizes else []
+    return Quantised(masses[:, -1], np.maximum(conditional.cpu().numpy(), 0.0), class_masses)
 
 
 def quantised_factor_information(quantised: Quantised, *, balanced: bool = False) -> tuple[Floats, Floats]:

@@ -58,23 +58,23 @@ def agreement(first: ArrayLike, second: ArrayLike) -> Agreement:
     left, right = left[kept], right[kept]
     if len(left) < LEAST or not np.ptp(left) or not np.ptp(right):
         return Agreement(math.nan, math.nan, math.nan, (math.nan, math.nan, math.nan))
-    found: list[Any] = [test(left, right) for test in (pearsonr, kendalltau, spearmanr)]
-    values = [(float(one.statistic), float(one.pvalue)) for one in found]
+    tests: list[Any] = [test(left, right) for test in (pearsonr, kendalltau, spearmanr)]
+    values = [(float(one.statistic), float(one.pvalue)) for one in tests]
     return Agreement(*(value for value, _ in values), p_values=(values[0][1], values[1][1], values[2][1]))
 
 
 def rank_correlations(first: ArrayLike, second: ArrayLike, *, constant: float = math.nan) -> Floats:
     """The rank correlation of each row of two arrays (n, k), over the columns where both are finite."""
     left, right = np.broadcast_arrays(np.asarray(first, float), np.asarray(second, float))
-    found = np.full(len(left), np.nan)
+    correlations = np.full(len(left), np.nan)
     patterns, group = np.unique(np.isfinite(left) & np.isfinite(right), axis=0, return_inverse=True)
     for index, columns in enumerate(patterns):
         if columns.sum() < LEAST:
             continue
         rows = np.flatnonzero(group.reshape(-1) == index)
         ranks = [_unit_ranks(part[np.ix_(rows, columns)], axis=1) for part in (left, right)]
-        found[rows] = _or_constant((ranks[0] * ranks[1]).sum(axis=1), constant)
-    return found
+        correlations[rows] = _or_constant((ranks[0] * ranks[1]).sum(axis=1), constant)
+    return correlations
 
 
 def spearman_matrix(first: ArrayLike, second: ArrayLike, *, constant: float = math.nan) -> Floats:
@@ -94,5 +94,5 @@ def _unit_ranks(values: Floats, axis: int) -> Floats:
     return np.divide(ranks, length, out=np.full_like(ranks, np.nan), where=length > 0)
 
 
-def _or_constant(found: Floats, constant: float) -> Floats:
-    return np.where(np.isnan(found), constant, found)
+def _or_constant(correlations: Floats, constant: float) -> Floats:
+    return np.where(np.isnan(correlations), constant, correlations)

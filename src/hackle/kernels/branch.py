@@ -24,11 +24,13 @@ def _second_stream(device: torch.device) -> Any:
 
 class Branch:
     """Calls functions beside what follows, where `like` is on CUDA; elsewhere at once. Its results are there when the block
-    ends, and what the functions were given is kept until then, since its memory must not be used again before."""
+    ends, and what the functions were given is kept until then, since its memory must not be used again before.
 
-    def __init__(self, like: Tensor) -> None:
+    alone: they are called at once there, too, as where their results are to be differentiated."""
+
+    def __init__(self, like: Tensor, *, alone: bool = False) -> None:
         self._kept: list[Any] = []
-        self._stream = _second_stream(like.device) if like.device.type == "cuda" else None
+        self._stream = _second_stream(like.device) if like.device.type == "cuda" and not alone else None
 
     def __enter__(self) -> Branch:
         return self
@@ -44,6 +46,7 @@ class Branch:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._stream is not None:
+        # A stream that nothing was given to is no part of a graph that is being captured.
+        if self._stream is not None and self._kept:
             torch.cuda.current_stream(self._stream.device).wait_stream(self._stream)
         self._kept.clear()

@@ -8,7 +8,7 @@ transposed, which costs the next reader a copy.
 Without the leaky ReLU, gradients are products of the same kind, so they can be differentiated again. With it, a Triton
 kernel on CUDA adds the bias and applies the leaky ReLU in one pass, and another, in the backward pass, takes the
 gradient through it and sums it for the bias, in an order that depends on the layer alone; there is no second derivative
-then. Elsewhere PyTorch is used.
+then. Elsewhere PyTorch is used. A weight's gradient is computed beside the one that goes further back.
 """
 
 # Triton reads annotations as values, and its kernels name sizes as the formulas do.
@@ -25,6 +25,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from hackle.core.triton_shim import jit, launch, on_triton, tl, triton
+from hackle.kernels.branch import Branch
 from hackle.kernels.convolution import leaky
 from hackle.kernels.mapping import Stackable
 
@@ -118,11 +119,10 @@ class _Linear(Stackable):
                 _times(grad.T, values.T) if needs_weight else None,
                 grad.sum(-2) if needs_bias else None,
             )
-        return (
-            grad @ weight if needs_values else None,
-            _transposed(grad) @ values if needs_weight else None,
-            grad.sum(-2) if needs_bias else None,
-        )
+        with Branch(grad, alone=torch.is_grad_enabled()) as beside:
+            of_weight = beside(torch.matmul, _transposed(grad), values) if needs_weight else None
+            of_bias = beside(torch.sum, grad, -2) if needs_bias else None
+            return grad @ weight if needs_values else None, of_weight, of_bias
 
 
 class _LeakyLinear(Stackable):
@@ -157,12 +157,9 @@ class _LeakyLinear(Stackable):
         models = output.numel() // (sizes["B"] * sizes["O"])
         grid = (models, triton.cdiv(sizes["O"], sizes["BO"]))
         launch(_gradient_kernel, grid, grads[0].contiguous(), output, grad, sums, ctx.slope, **sizes)
-        return (
-            grad @ weight if needs_values else None,
-            _transposed(grad) @ values if needs_weight else None,
-            sums,
-            None,
-        )
+        with Branch(grad) as beside:
+            of_weight = beside(torch.matmul, _transposed(grad), values) if needs_weight else None
+            return grad @ weight if needs_values else None, of_weight, sums, None
 
 
 def linear(values: Tensor, weight: Tensor, bias: Tensor, slope: float = 1.0) -> Tensor:

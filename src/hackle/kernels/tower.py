@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from torch import Tensor
 from torch.autograd.function import once_differentiable
@@ -28,6 +28,7 @@ from hackle.kernels.branch import Branch
 from hackle.kernels.convolution import through_leaky
 from hackle.kernels.host_tower import HostTower
 from hackle.kernels.mapping import Stackable
+from hackle.kernels.triton_sums import add_all
 
 
 @dataclass(frozen=True)
@@ -58,8 +59,8 @@ class _Kind:
         return not self.upward and not needs_x and triton_convolution.takes_taps_along(values[0], values[1].shape[-1])
 
     def taps(self, before: Tensor, behind: Tensor) -> Tensor:
-        """A layer's weight gradient from the values before the layer and after it."""
-        return triton_convolution.taps(*((behind, before) if self.upward else (before, behind)))
+        """A layer's weight gradient from the values before the layer and after it, in parts."""
+        return triton_convolution.taps_in_parts(*((behind, before) if self.upward else (before, behind)))
 
 
 def _alone(function: Any, kind: _Kind, *arguments: Any) -> tuple[Any, ...]:
@@ -69,26 +70,28 @@ def _alone(function: Any, kind: _Kind, *arguments: Any) -> tuple[Any, ...]:
 
 
 class _Tower(Stackable):
-    """Returns every layer's output, the last one being the tower's, and, where images have another dtype, every layer's
-    weight in that dtype: rounded once, not by every program that loads it."""
+    """Takes weights, biases and, if there are any, the weights rounded to the images' dtype. Returns every layer's output, the
+    last one being the tower's, and, where the rounded weights are needed and not given, these: rounded once, not by every
+    program that loads them."""
 
     @staticmethod
     def forward(kind: _Kind, x: Tensor, *parameters: Tensor) -> tuple[Tensor, ...]:
         if x.dim() == 4:
             return _alone(_Tower.forward, kind, x, *parameters)
-        weights, biases = parameters[: kind.layers], parameters[kind.layers :]
-        used = [weight.to(x.dtype) for weight in weights]
+        weights, biases, given = (parameters[kind.layers * part : kind.layers * (part + 1)] for part in range(3))
+        used = given or [weight.to(x.dtype) for weight in weights]
         results = [x]
         for weight, bias, slope in zip(used, biases, kind.slopes, strict=True):
             results.append(kind.forward(results[-1], weight, bias, slope)[0])
-        return *results[1:], *(used if x.dtype != weights[0].dtype else ())
+        return *results[1:], *(() if given or x.dtype == weights[0].dtype else used)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
         ctx.kind, x, *parameters = inputs
-        results, rounded = output[: ctx.kind.layers], output[ctx.kind.layers :]
-        ctx.save_for_backward(x, *results, *parameters[: ctx.kind.layers], *rounded)
-        ctx.mark_non_differentiable(*results[:-1], *rounded)
+        layers = ctx.kind.layers
+        results, made, given = output[:layers], output[layers:], parameters[2 * layers :]
+        ctx.save_for_backward(x, *results, *parameters[:layers], *made, *given)
+        ctx.mark_non_differentiable(*results[:-1], *made)
         # Otherwise zeros would be allocated for missing gradients.
         ctx.set_materialize_grads(False)
 
@@ -98,36 +101,47 @@ class _Tower(Stackable):
         given = (grads[ctx.kind.layers - 1], *ctx.saved_tensors)
         if any(needs_parameters):
             gradients: Any = _AllGradients.apply(ctx.kind, needs_x, *given)
-            return None, *(gradients if needs_x else (None, *gradients))
+            rounded = [None] * (len(needs_parameters) - 2 * ctx.kind.layers)
+            return None, *(gradients if needs_x else (None, *gradients)), *rounded
         gradients = _ImageGradient.apply(ctx.kind, *given)
         return None, gradients[0], *(None for _ in needs_parameters)
 
 
+class _Parts(NamedTuple):
+    """What the second chain finds: the gradient in the images, if requested, and those in weights and biases, from the first
+    layer to the last, in parts (m, n, …) that are still to be added."""
+
+    of_x: list[Tensor]
+    of_weights: list[Tensor]
+    of_biases: list[Tensor]
+
+
 def _chain(
     kind: _Kind, needs_x: bool, grad: Tensor, values: Sequence[Tensor], weights: Sequence[Tensor], beside: Branch
-) -> list[Tensor]:
-    """The second chain. Nothing in it waits for the gradients of weights and biases, which are computed beside it."""
-    add_parts = triton_convolution.add_parts
-    grad = through_leaky(grad, values[-1], kind.slopes[-1])
-    of_weights, of_biases = [], [beside(add_parts, grad.flatten(1, 3))]
+) -> _Parts:
+    """The second chain. Nothing in it waits for the gradients of weights, which are computed beside it."""
+    of_weights, of_biases = [], []
+    if kind.slopes[-1] != 1.0:
+        grad, sums = triton_convolution.gated(grad, values[-1], kind.slopes[-1])
+        of_biases.append(sums)
     for layer in range(kind.layers - 1, 0, -1):
         slope, gate = kind.slopes[layer - 1], values[layer]
         if kind.upward and triton_convolution.takes_taps_along(grad, gate.shape[-1]):
-            grad, sums, of_weight = triton_convolution.down_with_taps(grad, weights[layer], gate, slope)
-            of_weights.append(beside(add_parts, of_weight))
-            of_biases.append(beside(add_parts, sums))
+            grad, own, sums, of_weight = triton_convolution.down_with_taps(grad, weights[layer], gate, slope)
+            of_weights.append(of_weight)
+            of_biases += [sums] if of_biases else [own, sums]
             continue
+        if not of_biases:
+            of_biases.append(grad.flatten(1, 3))
         of_weights.append(beside(kind.taps, gate, grad))
         if layer == 1 and kind.ends_at_images(values, needs_x):
             sums, of_weight = triton_convolution.up_to_taps(grad, weights[1], gate, slope, values[0])
-            of_weights.append(beside(add_parts, of_weight))
-            of_biases.append(beside(add_parts, sums))
-            return [*reversed(of_weights), *reversed(of_biases)]
+            return _Parts([], [of_weight, *reversed(of_weights)], [sums, *reversed(of_biases)])
         grad, sums = kind.back(grad, weights[layer], slope=slope, gate=gate)
-        of_biases.append(beside(add_parts, sums))
+        of_biases.append(sums)
     of_weights.append(beside(kind.taps, values[0], grad))
     of_x = [kind.back(grad, weights[0])[0]] if needs_x else []
-    return [*of_x, *reversed(of_weights), *reversed(of_biases)]
+    return _Parts(of_x, of_weights[::-1], of_biases[::-1] or [grad.flatten(1, 3)])
 
 
 class _AllGradients(Stackable):
@@ -141,7 +155,8 @@ class _AllGradients(Stackable):
             return _alone(_AllGradients.forward, kind, needs_x, grad, *tensors)
         values, weights = kind.split(tensors)
         with Branch(grad) as beside:
-            return tuple(_chain(kind, needs_x, grad, values, weights, beside))
+            parts = _chain(kind, needs_x, grad, values, weights, beside)
+        return *parts.of_x, *add_all([*parts.of_weights, *parts.of_biases])
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
@@ -163,7 +178,8 @@ class _ImageGradient(Stackable):
         if grad.dim() == 4:
             return _alone(_ImageGradient.forward, kind, grad, *tensors)
         values, weights = kind.split(tensors)
-        chain = [through_leaky(grad, values[-1], kind.slopes[-1])]
+        # A view, since an input may not be returned as it is.
+        chain = [through_leaky(grad.view_as(grad), values[-1], kind.slopes[-1])]
         for layer in reversed(range(1, kind.layers)):
             slope, gate = kind.slopes[layer - 1], values[layer]
             chain.append(kind.back(chain[-1], weights[layer], slope=slope, gate=gate, sums=False)[0])
@@ -194,15 +210,23 @@ def _back_through(kind: _Kind, t: Tensor, *tensors: Tensor) -> tuple[Tensor, ...
     for layer, slope in enumerate(kind.slopes):
         of_weights.append(kind.taps(t, gradients[layer]))
         t = kind.forward(t, weights[layer], slope=slope, gate=results[layer], sums=False)[0]
-    return t, *of_weights
+    return t, *add_all(of_weights)
 
 
 def tower(
-    x: Tensor, parameters: Sequence[tuple[Tensor, Tensor]], *, upward: bool, slope: float = 0.0, last_slope: float = 0.0
+    x: Tensor,
+    parameters: Sequence[tuple[Tensor, Tensor]],
+    *,
+    upward: bool,
+    slope: float = 0.0,
+    last_slope: float = 0.0,
+    rounded: Sequence[Tensor] = (),
 ) -> Tensor:
-    """Layers in a row, each a weight and a bias: `down_layer`s, or upward `up_layer`s. The last has its own slope."""
+    """Layers in a row, each a weight and a bias: `down_layer`s, or upward `up_layer`s. The last has its own slope.
+
+    rounded: the weights in the images' dtype, if they are there already; gradients are those of the weights themselves."""
     slopes = (slope,) * (len(parameters) - 1) + (last_slope,)
     weights, biases = zip(*parameters, strict=True)
     if on_triton(x):
-        return _Tower.apply(_Kind(upward, slopes), x, *weights, *biases)[len(parameters) - 1]  # type: ignore[index]
+        return _Tower.apply(_Kind(upward, slopes), x, *weights, *biases, *rounded)[len(parameters) - 1]  # type: ignore[index]
     return HostTower.apply(upward, slopes, x, *weights, *biases)[-1]  # type: ignore[index]

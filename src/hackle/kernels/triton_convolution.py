@@ -22,13 +22,14 @@ from hackle.core.triton_shim import launch, triton
 from hackle.kernels.triton_convolution_kernels import (
     down_kernel,
     down_with_taps_kernel,
+    gate_kernel,
     gather_kernel,
     spread_kernel,
     taps_kernel,
     up_kernel,
     up_to_taps_kernel,
 )
-from hackle.kernels.triton_sums import add_parts
+from hackle.kernels.triton_sums import add_all
 
 POSITIONS_PER_SPLIT = 1024
 """Positions that one program of the weight gradient sums; the partial sums are then added in order."""
@@ -94,7 +95,7 @@ def down(
 
     With a bias (m, o) a leaky ReLU follows. With a gate, shaped like the result, the result is scaled by the leaky ReLU's
     derivative where the gate is its output; with `sums` the second output is the result's sum over positions, in parts (m, n,
-    o) that `add_parts` adds.
+    o) that `add_all` adds.
     """
     models, batch, height, width, c = x.shape
     o = weight.shape[-1]
@@ -160,8 +161,27 @@ def up(
     return x, parts if sums else None
 
 
+def gated(grad: Tensor, output: Tensor, slope: float) -> tuple[Tensor, Tensor]:
+    """The gradient in a leaky ReLU's input, from the one in its output, (m, b, h, w, o) each, and its sum over positions, in
+    parts (m, n, o)."""
+    models, o = len(grad), grad.shape[-1]
+    grad, output = grad.contiguous(), output.contiguous()
+    total, bo = grad[0].numel() // o, min(triton.next_power_of_2(o), 128)
+    bm = 4096 // bo
+    programs = triton.cdiv(total, bm)
+    out, sums = torch.empty_like(grad), torch.empty(models, programs, o, device=grad.device)
+    grid = (programs, models, triton.cdiv(o, bo))
+    launch(gate_kernel, grid, grad, output, out, sums, total, slope, O=o, BO=bo, BM=bm)
+    return out, sums
+
+
 def taps(x: Tensor, y: Tensor) -> Tensor:
     """The weight gradient (m, 4, 4, c, o) in float32, for x (m, b, h, w, c) and y (m, b, h/2, w/2, o)."""
+    return add_all([taps_in_parts(x, y)])[0]
+
+
+def taps_in_parts(x: Tensor, y: Tensor) -> Tensor:
+    """The weight gradient in parts (m, n, 4, 4, c, o), each over some of the positions."""
     models, batch, height, width, c = x.shape
     o = y.shape[-1]
     x, y = x.contiguous(), y.contiguous()
@@ -185,7 +205,7 @@ def taps(x: Tensor, y: Tensor) -> Tensor:
         H=height, W=width, C=c, O=o, TAPS=taps, ROWS=rows, BO=bo, BK=bk, PER_SPLIT=per_split,
         PROGRAMS_PER_O=programs, PRECISION=_precision(x), num_warps=warps, num_stages=stages,
     )  # fmt: skip
-    return dw[:, 0] if splits == 1 else add_parts(dw)
+    return dw
 
 
 def takes_taps_along(images: Tensor, features: int) -> bool:
@@ -193,9 +213,9 @@ def takes_taps_along(images: Tensor, features: int) -> bool:
     return images.shape[-1] < 16 and features <= 64
 
 
-def down_with_taps(x: Tensor, weight: Tensor, gate: Tensor, slope: float) -> tuple[Tensor, Tensor, Tensor]:
-    """`down` with a gate, its sum over positions, and taps(x, gate), these two in parts: all that goes back through an `up` to
-    few channels. The largest feature map is read once for all three."""
+def down_with_taps(x: Tensor, weight: Tensor, gate: Tensor, slope: float) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """`down` with a gate, and in parts: the sums over positions of x and of the result, and taps(x, gate). All that goes back
+    through an `up` to few channels; the largest feature map is read once for all."""
     models, batch, height, width, c = x.shape
     o = weight.shape[-1]
     x, weight, gate = x.contiguous(), _rows(weight), gate.contiguous()
@@ -203,14 +223,14 @@ def down_with_taps(x: Tensor, weight: Tensor, gate: Tensor, slope: float) -> tup
     total = batch * (height // 2) * (width // 2)
     bm, warps, stages = _tiling("down_with_taps", c, o, x)
     programs = triton.cdiv(total, bm)
-    sums = torch.empty(models, programs, o, device=x.device)
+    x_sums, sums = (torch.empty(models, programs, channels, device=x.device) for channels in (c, o))
     dw = torch.empty(models, programs, 4, 4, c, o, device=x.device)
     launch(
-        down_with_taps_kernel, (programs, models), x, weight, gate, y, sums, dw, total, weight.stride(0), slope,
-        H=height, W=width, C=c, O=o, ROWS=_power(16 * c), BO=_power(o), BM=bm,
+        down_with_taps_kernel, (programs, models), x, weight, gate, y, x_sums, sums, dw, total, weight.stride(0), slope,
+        H=height, W=width, C=c, O=o, ROWS=_power(16 * c), MIDDLE=triton.next_power_of_2(4 * c), BO=_power(o), BM=bm,
         PRECISION=_precision(x), num_warps=warps, num_stages=stages,
     )  # fmt: skip
-    return y, sums, dw
+    return y, x_sums, sums, dw
 
 
 def up_to_taps(y: Tensor, weight: Tensor, gate: Tensor, slope: float, images: Tensor) -> tuple[Tensor, Tensor]:

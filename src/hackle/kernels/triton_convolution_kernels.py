@@ -19,6 +19,22 @@ def _leaky(values, slope):
 
 
 @jit
+def gate_kernel(grad, output, out, sums, total, slope, O: tl.constexpr, BO: tl.constexpr, BM: tl.constexpr):
+    """The gradient in a leaky ReLU's input, from the one in its output, and its sum over a block of positions."""
+    model = tl.program_id(1).to(tl.int64)
+    m = tl.program_id(0) * BM + tl.arange(0, BM)
+    o = tl.program_id(2) * BO + tl.arange(0, BO)
+    mask = (m < total)[:, None] & (o < O)[None, :]
+    at = model * total * O + m[:, None] * O + o[None, :]
+    passed = tl.load(output + at, mask=mask, other=0.0) > 0
+    g = tl.load(grad + at, mask=mask, other=0.0).to(tl.float32)
+    g = tl.where(passed, g, g * slope).to(out.dtype.element_ty)
+    tl.store(out + at, g, mask=mask)
+    part = (model * tl.num_programs(0) + tl.program_id(0)) * O + o
+    tl.store(sums + part, tl.sum(g.to(tl.float32), 0), mask=o < O)
+
+
+@jit
 def down_kernel(
     x, w, bias, gate, y, sums, total, w_stride, b_stride, slope,
     H: tl.constexpr, W: tl.constexpr, C: tl.constexpr, O: tl.constexpr,
@@ -300,12 +316,13 @@ def up_to_taps_kernel(
 
 @jit
 def down_with_taps_kernel(
-    x, w, gate, y, sums, dw, total, w_stride, slope,
+    x, w, gate, y, x_sums, sums, dw, total, w_stride, slope,
     H: tl.constexpr, W: tl.constexpr, C: tl.constexpr, O: tl.constexpr,
-    ROWS: tl.constexpr, BO: tl.constexpr, BM: tl.constexpr, PRECISION: tl.constexpr,
+    ROWS: tl.constexpr, MIDDLE: tl.constexpr, BO: tl.constexpr, BM: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     """`down_kernel` from few channels with a gate, and beside it Σ_p x[2p − 1 + t, c] gate[p]: the gate and what x has
-    around each position are loaded once for both."""
+    around each position are loaded once for both. First the sum of x: the four taps in the middle meet every pixel once. They
+    are loaded by themselves, since summing what is multiplied later would keep it in more registers."""
     model = tl.program_id(1).to(tl.int64)
     m = tl.program_id(0) * BM + tl.arange(0, BM)
     o = tl.arange(0, BO)
@@ -316,6 +333,15 @@ def down_with_taps_kernel(
     oy = (m // ww) % h
     image = m // (ww * h)
     inside = m < total
+    part = model * tl.num_programs(0) + tl.program_id(0)
+    middle = tl.arange(0, MIDDLE)
+    my = 2 * oy[:, None] + (middle // C // 2)[None, :]
+    mx = 2 * ox[:, None] + (middle // C % 2)[None, :]
+    there = ((image[:, None] * H + my) * W + mx) * C + (middle % C)[None, :]
+    own = tl.load(x + model * total * 4 * C + there, mask=inside[:, None] & (middle < 4 * C)[None, :], other=0.0)
+    pixels = tl.sum(own.to(tl.float32), 0)
+    for c in tl.static_range(C):
+        tl.store(x_sums + part * C + c, tl.sum(tl.where(middle % C == c, pixels, 0.0), 0))
     at = model * total * O + m[:, None] * O + o[None, :]
     mask = inside[:, None] & (o < O)[None, :]
     values = tl.load(gate + at, mask=mask, other=0.0)
@@ -330,7 +356,6 @@ def down_with_taps_kernel(
     acc = tl.dot(tile, weights.to(tile.dtype), input_precision=PRECISION)
     acc = tl.where(mask, tl.where(values > 0, acc, acc * slope), 0.0)
     tl.store(y + at, acc.to(y.dtype.element_ty), mask=mask)
-    part = model * tl.num_programs(0) + tl.program_id(0)
     tl.store(sums + part * O + o, tl.sum(acc, 0), mask=o < O)
     found = tl.dot(tl.trans(tile), values, input_precision=PRECISION)
     tl.store(dw + part * 16 * C * O + k[:, None] * O + o[None, :], found, mask=real)

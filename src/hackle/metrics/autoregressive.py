@@ -11,13 +11,13 @@ IMAGES = 2_000
 
 def _informations(e: Evaluation) -> dict[str, float]:
     model, images = e.decoding(IMAGES)
-    found = dependent_information(*model.covariance_root(images), seed=e.seed)  # type: ignore[attr-defined]
+    information = dependent_information(*model.covariance_root(images), seed=e.seed)  # type: ignore[attr-defined]
     return {
-        "autoregressive_information": found.total,
-        "autoregressive_shared": float(found.shared.mean()),
-        "autoregressive_wsepin": found.wsepin,
-        "autoregressive_windin": found.windin,
-        "autoregressive_tc": found.total_correlation,
+        "autoregressive_information": information.total,
+        "autoregressive_shared": float(information.shared.mean()),
+        "autoregressive_wsepin": information.wsepin,
+        "autoregressive_windin": information.windin,
+        "autoregressive_tc": information.total_correlation,
     }
 
 

@@ -15,9 +15,9 @@ A test row whose factor value never occurred in training is kept: no classifier 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -45,10 +45,15 @@ class MetricError(ValueError):
     """Arrays or options from which a score cannot be computed."""
 
 
-class Labels(NamedTuple):
-    """The factors of training and test rows (the training rows again if there are none) that have more than one training
-    value."""
+Rows = TypeVar("Rows", Table, CodeTable)
 
+
+class Split(NamedTuple, Generic[Rows]):
+    """Training and test rows (the training rows again if there are none): codes, as dense arrays or as tables that are read in
+    blocks, and the factors that have more than one training value."""
+
+    codes: Rows
+    test_codes: Rows
     factors: Classes
     """Class numbers, (n, f); those of a continuous factor are its bins."""
     test_factors: Classes
@@ -60,28 +65,6 @@ class Labels(NamedTuple):
     """Which factors, (f,), are continuous."""
     names: tuple[str, ...]
     kinds: tuple[Kind, ...]
-
-
-class Split(NamedTuple):
-    """Training and test rows of codes as dense arrays, and of `Labels`, whose fields these are."""
-
-    codes: Table
-    factors: Classes
-    test_codes: Table
-    test_factors: Classes
-    numbers: Table
-    test_numbers: Table
-    continuous: NDArray[np.bool_]
-    names: tuple[str, ...]
-    kinds: tuple[Kind, ...]
-
-
-class TableSplit(NamedTuple):
-    """Training and test rows of codes that are read in blocks, and their factors."""
-
-    codes: CodeTable
-    test_codes: CodeTable
-    labels: Labels
 
 
 def check_codes(codes: TableLike, name: str = "codes", axes: str = "n c") -> Table:
@@ -203,56 +186,47 @@ def check_groups(codes: TableLike, held: ArrayLike, test: TestPair | None, name:
 
 def check_split(
     codes: TableLike, factors: TableLike, test: TestPair | None, kinds: Kinds | None = None, bins: int = 20
-) -> Split:
+) -> Split[Table]:
     """Checked training and test rows with the same columns: the factors that have more than one training value.
 
     kinds: of the factors, guessed from the training rows if not told. bins: of continuous ones, where classes are asked for.
     """
-    _check_order(codes, factors, test)
-    train = check_codes(codes)
-    tested = train if test is None else check_codes(test[0], "test codes")
-    labels = _labels(train.shape, tested.shape, factors, test, kinds, bins)
-    return Split(train, labels.factors, tested, *labels[1:])
+    return _split(check_codes, codes, factors, test, kinds, bins)
 
 
 def check_table_split(
     codes: TableLike, factors: TableLike, test: TestPair | None, kinds: Kinds | None = None, bins: int = 20
-) -> TableSplit:
+) -> Split[CodeTable]:
     """`check_split` of codes of any size."""
-    _check_order(codes, factors, test)
-    train = check_table(codes)
-    tested = train if test is None else check_table(test[0], "test codes")
-    return TableSplit(train, tested, _labels(train.shape, tested.shape, factors, test, kinds, bins))
+    return _split(check_table, codes, factors, test, kinds, bins)
 
 
-def _check_order(codes: TableLike, factors: TableLike, test: TestPair | None) -> None:
+def _split(
+    check: Callable[[TableLike, str], Rows],
+    codes: TableLike,
+    factors: TableLike,
+    test: TestPair | None,
+    kinds: Kinds | None,
+    bins: int,
+) -> Split[Rows]:
     try:
         refuse_another_order(codes, factors)
         if test is not None:
             refuse_another_order(*test, "test factors")
     except FactorError as error:
         raise MetricError(str(error)) from error
-
-
-def _labels(
-    shape: tuple[int, ...],
-    test_shape: tuple[int, ...],
-    factors: TableLike,
-    test: TestPair | None,
-    kinds: Kinds | None,
-    bins: int,
-) -> Labels:
-    """The factors of codes of these shapes."""
+    rows = check(codes, "codes")
+    test_rows = rows if test is None else check(test[0], "test codes")
     if not isinstance(bins, int | np.integer) or bins < 2:
         raise MetricError(f"factor_bins is {bins!r}; expected a whole number, 2 or more")
-    train = check_factors(factors, shape[0], kinds)
+    train = check_factors(factors, rows.shape[0], kinds)
     tested = train
     if test is not None:
-        tested = check_factors(test[1], test_shape[0], None, "test factors")
+        tested = check_factors(test[1], test_rows.shape[0], None, "test factors")
         tested = [other._replace(kind=one.kind) for one, other in zip(train, tested, strict=False)] + tested[
             len(train) :
         ]
-    for what, first, second in (("codes", shape[1], test_shape[1]), ("factors", len(train), len(tested))):
+    for what, first, second in (("codes", rows.shape[1], test_rows.shape[1]), ("factors", len(train), len(tested))):
         if first != second:
             raise MetricError(f"{first} {what} in training but {second} in the test rows; expected the same columns")
     for one, other in zip(train, tested, strict=True):
@@ -273,7 +247,9 @@ def _labels(
     numbers, test_numbers = (np.stack(columns, axis=1).astype(np.float64) for columns in zip(*pairs, strict=True))
     least = numbers.min(axis=0)
     names, kinds = (tuple(getattr(one, what) for one, _ in scored) for what in ("name", "kind"))
-    return Labels(
+    return Split(
+        rows,
+        test_rows,
         classes,
         test_classes,
         numbers - least,

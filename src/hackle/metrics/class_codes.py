@@ -23,10 +23,10 @@ def _compute(e: Evaluation) -> dict[str, SupportsFloat]:
     chosen = e.codes[:, check_mask(e.discrete, e.codes.shape[1], "discrete")]
     classes = np.stack([np.unique(column, return_inverse=True)[1] for column in chosen.T], axis=1)
     tables = label_tables(classes)
-    found = discrete_factor_information(tables, e.factors, kinds="categorical")
+    information = discrete_factor_information(tables, e.factors, kinds="categorical")
     return {
-        "class_rmig": rmig_of(e, found),
-        "class_jemmig": jemmig_of(e, found),
+        "class_rmig": rmig_of(e, information),
+        "class_jemmig": jemmig_of(e, information),
         "class_informativeness_mean": float(discrete_information(tables).mean()),
     }
 

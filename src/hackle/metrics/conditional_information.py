@@ -88,9 +88,9 @@ def multivariate_information(
         seed=seed,
         device=device,
     )
-    found = (own - mixed).mean(axis=1)
-    warn_if_saturated("I(x; (z_i, z_j))", found, ceiling)
-    alone, together = found[: points.codes], found[points.codes :]
+    known = (own - mixed).mean(axis=1)
+    warn_if_saturated("I(x; (z_i, z_j))", known, ceiling)
+    alone, together = known[: points.codes], known[points.codes :]
     matrix = np.diag(alone)
     for (first, second), information in zip(pairs, together, strict=True):
         matrix[first, second] = matrix[second, first] = alone[first] + alone[second] - information

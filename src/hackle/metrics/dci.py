@@ -10,10 +10,10 @@ p_i· = R_i· / Σ_j R_ij and p_·j = R_·j / Σ_i R_ij,
 (Locatello et al. 2019, appendix B). Rows or columns of zeros contribute 0. With a single factor, every code with
 non-zero importance has disentanglement 1; with a single code, every predicted factor has completeness 1. Predictors:
 
-- `"l1-svm"`: Locatello et al. 2019: linear SVM, L1 penalty, C = 1, see `hackle.metrics.linear`. R_ij is the mean of |w_i|
+- `"l1-svm"`: Locatello et al. 2019: linear SVM, L1 penalty, C = 1, see `predictors.linear`. R_ij is the mean of |w_i|
   over the one-vs-rest SVMs of factor j (the paper does not say how classes are combined; a mean does not favour
   factors with many values).
-- `"gbt"`: disentanglement_lib: gradient-boosted trees, see `hackle.metrics.trees`.
+- `"gbt"`: disentanglement_lib: gradient-boosted trees, see `predictors.trees`.
 - `"random-forest"`: scikit-learn's default forest, seed 0.
 - `"lasso"`: Do & Tran 2020 (§4): |w_i| of a Lasso with α = 0.002 on the factor's numbers, standardised. Their order
   matters, so leave out categorical factors.
@@ -57,12 +57,12 @@ from hackle.metrics.checks import (
     many_classes,
     standardise,
 )
-from hackle.metrics.large_linear import fit_large_lasso, fit_large_machine
-from hackle.metrics.linear import fit_l1_machines, fit_machines_of_several
 from hackle.metrics.metric import Evaluation, Metric, Row, per_factor
 from hackle.metrics.needs import numeric_factors
-from hackle.metrics.standardised import StandardisedCodes
-from hackle.metrics.trees import fit_boosted_trees, fit_regression_trees, side_by_side
+from hackle.metrics.predictors.large_linear import fit_large_lasso, fit_large_machine
+from hackle.metrics.predictors.linear import fit_l1_machines, fit_machines_of_several
+from hackle.metrics.predictors.standardised import StandardisedCodes
+from hackle.metrics.predictors.trees import fit_boosted_trees, fit_regression_trees, side_by_side
 
 FEW_CODES = 32
 """Up to so many codes, linear predictors are fitted by methods that hold the Hessian, or scikit-learn's: faster for few."""
@@ -116,9 +116,9 @@ def dci_scores(
     )
 
 
-def _of_importance(found: Importance) -> DCIScores:
-    disentanglement, completeness = dci_from_importance(found.matrix) if len(found.matrix) else (0.0, 0.0)
-    return DCIScores(disentanglement, completeness, float(found.informativeness.mean()))
+def _of_importance(importance: Importance) -> DCIScores:
+    disentanglement, completeness = dci_from_importance(importance.matrix) if len(importance.matrix) else (0.0, 0.0)
+    return DCIScores(disentanglement, completeness, float(importance.informativeness.mean()))
 
 
 def dci_from_importance(importance: ArrayLike) -> tuple[float, float]:
@@ -191,7 +191,7 @@ def disentanglement_of_several(
     if labels is None or labels.continuous.any() or max(table.shape[1] for table in checked) > FEW_CODES:
         return [dci_scores(table, factors, kinds=kinds).disentanglement for table in tables]
     standardised = [standardise(table, table)[0] for table in checked]
-    found = np.zeros(len(tables))
+    scores = np.zeros(len(tables))
     for width in {table.shape[1] for table in standardised} - {0}:
         places = [place for place, table in enumerate(standardised) if table.shape[1] == width]
         for start in range(0, len(places), TOGETHER):
@@ -199,25 +199,24 @@ def disentanglement_of_several(
             several = fit_machines_of_several([standardised[place] for place in block], labels.factors)
             for place, machines in zip(block, several, strict=True):
                 importance = np.stack([np.abs(one.weights).mean(axis=0) for one in machines], axis=-1)
-                found[place] = dci_from_importance(importance)[0]
-    return found.tolist()
+                scores[place] = dci_from_importance(importance)[0]
+    return scores.tolist()
 
 
 def _joined(several: Sequence[tuple[NDArray, float]], regressed: NDArray[np.bool_]) -> Importance:
     """The importances (c,) and scores of all factors; on one scale, if some of them are classified and others regressed."""
-    matrix, found = (np.stack(parts, axis=-1) for parts in zip(*several, strict=True))
+    matrix, informativeness = (np.stack(parts, axis=-1) for parts in zip(*several, strict=True))
     if regressed.any() and not regressed.all():
         sums = matrix.sum(axis=0)
         matrix = np.divide(matrix, sums, out=np.zeros_like(matrix), where=sums > 0)
-    return Importance(matrix, found)
+    return Importance(matrix, informativeness)
 
 
 def _large_importance(
     codes: CodeTable, factors: TableLike, test: TestPair | None, kinds: Kinds | None, lasso: bool, device: Device
 ) -> Importance:
-    """The same from the linear predictors of `hackle.metrics.large_linear`, in blocks."""
+    """The same from the linear predictors of `predictors.large_linear`, in blocks."""
     split = check_table_split(codes, factors, test, kinds)
-    labels = split.labels
     kept = check_ranges(split.codes, device).varying
     if split.test_codes is not split.codes:
         check_ranges(split.test_codes, device, "test codes")
@@ -225,31 +224,31 @@ def _large_importance(
     held_out = (
         train if split.test_codes is split.codes else StandardisedCodes(split.test_codes, kept, device, like=train)
     )
-    numbers, test_numbers = standardise(labels.numbers, labels.test_numbers)
-    regressed = labels.continuous | lasso
-    # Two classes share a machine, the second against the first, as in `hackle.metrics.linear`.
-    positive = [[1] if (size := int(of.max()) + 1) == 2 else list(range(size)) for of in labels.factors.T]
+    numbers, test_numbers = standardise(split.numbers, split.test_numbers)
+    regressed = split.continuous | lasso
+    # Two classes share a machine, the second against the first, as in `predictors.linear`.
+    positive = [[1] if (size := int(of.max()) + 1) == 2 else list(range(size)) for of in split.factors.T]
     tasks = [(k, one) for k, classes in enumerate(positive) for one in ([-1] if regressed[k] else classes)]
-    found: dict[tuple[int, int], tuple[NDArray, NDArray]] = {}
+    fits: dict[tuple[int, int], tuple[NDArray, NDArray]] = {}
     for place, (k, one) in enumerate(tasks):
         report = partial(_report, place, len(tasks))
         if one < 0:
             targets = torch.from_numpy(np.ascontiguousarray(numbers[:, k])).to(device)
             fitted = fit_large_lasso(train, targets, alpha=_ALPHA, report=report)
         else:
-            targets = torch.from_numpy(np.where(labels.factors[:, k] == one, 1.0, -1.0)).to(device)
+            targets = torch.from_numpy(np.where(split.factors[:, k] == one, 1.0, -1.0)).to(device)
             fitted = fit_large_machine(train, targets, report=report)
         predicted = held_out.times(fitted.weights) + fitted.intercept
-        found[k, one] = fitted.weights.abs().cpu().numpy(), predicted.cpu().numpy()
+        fits[k, one] = fitted.weights.abs().cpu().numpy(), predicted.cpu().numpy()
     several = []
     for k, classes in enumerate(positive):
         if regressed[k]:
-            weights, predicted = found[k, -1]
+            weights, predicted = fits[k, -1]
             several.append((weights, _regression_score(predicted, test_numbers[:, k])))
             continue
-        weights, decisions = (np.stack(parts) for parts in zip(*(found[k, one] for one in classes), strict=True))
+        weights, decisions = (np.stack(parts) for parts in zip(*(fits[k, one] for one in classes), strict=True))
         best = decisions.argmax(axis=0) if len(classes) > 1 else (decisions[0] > 0).astype(np.int64)
-        several.append((weights.mean(axis=0), float(np.mean(best == labels.test_factors[:, k]))))
+        several.append((weights.mean(axis=0), float(np.mean(best == split.test_factors[:, k]))))
     return _joined(several, regressed)
 
 
@@ -321,14 +320,14 @@ def _compute(e: Evaluation) -> dict[str, SupportsFloat]:
     kept = numeric_factors(e.grid, e.protocol)
     test, kinds = (e.test[0], e.test_values[:, kept]), [e.kinds[place] for place in kept]
     settings = {"predictor": e.protocol.dci_predictor, "kinds": kinds, "device": e.place}
-    found = dci_importance(e.codes, e.values[:, kept], test=test, **settings)
-    scores, shares = _of_importance(found), np.zeros(found.matrix.shape[1])
-    if len(found.matrix):
-        shares = completeness_per_factor(found.matrix)
+    importance = dci_importance(e.codes, e.values[:, kept], test=test, **settings)
+    scores, shares = _of_importance(importance), np.zeros(importance.matrix.shape[1])
+    if len(importance.matrix):
+        shares = completeness_per_factor(importance.matrix)
     return {
         "dci_disentanglement": scores.disentanglement,
         "dci_completeness": per_factor(e, scores.completeness, shares, kept),
-        "dci_informativeness": per_factor(e, scores.informativeness, found.informativeness, kept),
+        "dci_informativeness": per_factor(e, scores.informativeness, importance.informativeness, kept),
     }
 
 

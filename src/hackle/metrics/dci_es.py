@@ -121,13 +121,13 @@ def explicitness_from_losses(
     array([-0.6667,  0.    ])
     """
     check_choice(above, ("lowest", "zero"), "above")
-    found, steps = check_codes(losses, "losses", "f t"), np.asarray(capacities, dtype=np.float64)
+    curves, steps = check_codes(losses, "losses", "f t"), np.asarray(capacities, dtype=np.float64)
     start = np.asarray(baselines, dtype=np.float64)
-    if steps.shape != found.shape[1:] or len(steps) < 2 or not (np.diff(steps) > 0).all():
-        raise MetricError(f"capacities are {steps}; expected {found.shape[1]} growing numbers, two or more")
-    if start.shape != found.shape[:1] or not (start > 0).all():
-        raise MetricError(f"baselines are {start}; expected {len(found)} positive losses, one for each factor")
-    falling = np.minimum.accumulate(found, axis=1)
+    if steps.shape != curves.shape[1:] or len(steps) < 2 or not (np.diff(steps) > 0).all():
+        raise MetricError(f"capacities are {steps}; expected {curves.shape[1]} growing numbers, two or more")
+    if start.shape != curves.shape[:1] or not (start > 0).all():
+        raise MetricError(f"baselines are {start}; expected {len(curves)} positive losses, one for each factor")
+    falling = np.minimum.accumulate(curves, axis=1)
     area = np.trapezoid(falling - (falling[:, -1:] if above == "lowest" else 0.0), steps, axis=1)
     return 1 - area / (0.5 * (steps[-1] - steps[0]) * start)
 
@@ -222,7 +222,7 @@ def _ridges(basis: _Basis, codes: Table, targets: Table, sizes: list[int]) -> tu
 class _Targets:
     """What probes predict: a column for each factor's standardised numbers, or one for each class of a categorical one."""
 
-    def __init__(self, split: Split) -> None:
+    def __init__(self, split: Split[Table]) -> None:
         self.numbers, self.test_numbers = standardise(split.numbers, split.test_numbers)
         self.classes, self.test_classes = split.factors, split.test_factors
         self.categorical = [kind == "categorical" for kind in split.kinds]
@@ -239,22 +239,22 @@ class _Targets:
 
     def losses(self, predicted: NDArray) -> NDArray[np.float64]:
         """1 − R² or 1 − accuracy of each factor, (f,), of predictions (n, o) for the test rows."""
-        found = np.empty(len(self._widths))
+        errors = np.empty(len(self._widths))
         for k, part in enumerate(np.split(predicted, np.cumsum(self._widths)[:-1], axis=1)):
             if self.categorical[k]:
-                found[k] = np.mean(part.argmax(axis=1) != self.test_classes[:, k])
+                errors[k] = np.mean(part.argmax(axis=1) != self.test_classes[:, k])
             else:
                 # The training mean, the best constant prediction, is 0 after standardising.
                 square = np.mean(self.test_numbers[:, k] ** 2)
-                found[k] = np.mean((part[:, 0] - self.test_numbers[:, k]) ** 2) / square if square > 0 else 0.0
-        return found
+                errors[k] = np.mean((part[:, 0] - self.test_numbers[:, k]) ** 2) / square if square > 0 else 0.0
+        return errors
 
 
 def _compute(e: Evaluation) -> dict[str, float]:
     test = e.test[0], e.test_values
     curves = loss_curves(e.codes, e.values, test=test, kinds=e.kinds, seed=e.seed)
-    found, above_zero = (_scores(curves, e.codes.shape[1], above) for above in ("lowest", "zero"))
-    scores = {f"dci_es_{name}": value for name, value in found._asdict().items()}
+    above_lowest, above_zero = (_scores(curves, e.codes.shape[1], above) for above in ("lowest", "zero"))
+    scores = {f"dci_es_{name}": value for name, value in above_lowest._asdict().items()}
     return {**scores, "dci_es_explicitness_above_zero": above_zero.explicitness}
 
 

@@ -27,8 +27,8 @@ def dcimig_score(codes: TableLike, factors: TableLike, **options: Unpack[BinnedO
     >>> round(dcimig_score(np.hstack([grid, grid]) * 1.0, grid, bins=4), 6)
     1.0
     """
-    found = binned_information(codes, factors, **options)
-    return dcimig_from_information(found.information, found.entropies)
+    information = binned_information(codes, factors, **options)
+    return dcimig_from_information(information.information, information.entropies)
 
 
 def dcimig_from_information(information: ArrayLike, entropies: ArrayLike) -> float:

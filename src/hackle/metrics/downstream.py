@@ -6,7 +6,7 @@ sets have 10, 100, 1,000 or 10,000 rows, test sets 5,000. Two classifiers:
 - `"logistic-cv"`: multinomial logistic regression whose inverse penalty is the best of 10 values, 1e-4 … 1e4 on a
   logarithmic scale, by accuracy in 5-fold cross-validation; ties go to the smallest. Folds are consecutive rows, so
   that small sets with a single sample of some value can be split as well.
-- `"gbt"`: gradient-boosted trees, see `hackle.metrics.trees`.
+- `"gbt"`: gradient-boosted trees, see `predictors.trees`.
 
 A continuous factor is predicted by ridge regression, whose penalty is chosen in the same way by squared error, or by
 boosted regression trees; in place of accuracy it has R² on the test rows, clipped at 0.
@@ -36,7 +36,7 @@ from hackle.metrics.checks import (
     standardise,
 )
 from hackle.metrics.metric import Evaluation, Metric, Row, per_factor
-from hackle.metrics.trees import fit_boosted_trees, fit_regression_trees
+from hackle.metrics.predictors.trees import fit_boosted_trees, fit_regression_trees
 
 _PENALTIES = np.logspace(-4, 4, 10)
 _FOLDS = 5
@@ -61,10 +61,10 @@ def downstream_accuracy(
     >>> downstream_accuracy(grid * 1.0, grid, grid * 1.0, grid)
     1.0
     """
-    found = accuracy_per_factor(
+    accuracies = accuracy_per_factor(
         train_codes, train_factors, test_codes, test_factors, classifier=classifier, kinds=kinds
     )
-    return float(found.mean())
+    return float(accuracies.mean())
 
 
 def accuracy_per_factor(
@@ -80,15 +80,17 @@ def accuracy_per_factor(
     check_choice(classifier, CLASSIFIERS, "classifier")
     split = check_split(train_codes, train_factors, (test_codes, test_factors), kinds)
     train, test = standardise(split.codes, split.test_codes)
-    found = []
+    accuracies = []
     for column, continuous in enumerate(split.continuous):
         if continuous:
             fit = _REGRESSORS[classifier] if train.shape[1] else _mean
-            found.append(_r2(fit(train, split.numbers[:, column], test), split.test_numbers[:, column]))
+            accuracies.append(_r2(fit(train, split.numbers[:, column], test), split.test_numbers[:, column]))
         else:
             fit = CLASSIFIERS[classifier] if train.shape[1] else _most_frequent
-            found.append(float(np.mean(fit(train, split.factors[:, column], test) == split.test_factors[:, column])))
-    return np.array(found)
+            accuracies.append(
+                float(np.mean(fit(train, split.factors[:, column], test) == split.test_factors[:, column]))
+            )
+    return np.array(accuracies)
 
 
 def statistical_efficiency(
@@ -192,16 +194,16 @@ def _metric(classifier: str, short: str, words: str) -> Metric:
 
     def compute(e: Evaluation) -> dict[str, SupportsFloat]:
         codes, test = check_codes(e.codes), (e.test[0], e.test_values)
-        found: dict[str, SupportsFloat] = {}
+        scores: dict[str, SupportsFloat] = {}
         for size in (size for size in _SIZES if size <= len(codes)):
             each = accuracy_per_factor(codes[:size], e.values[:size], *test, classifier=classifier, kinds=e.kinds)
             # A few rows may hold a single value of a factor, which then has no accuracy.
             whole = len(each) == e.values.shape[1]
-            found[f"downstream_{name}_{size}"] = per_factor(e, each.mean(), each) if whole else float(each.mean())
-        few, many = (found.get(f"downstream_{name}_{size}") for size in (100, 10_000))
+            scores[f"downstream_{name}_{size}"] = per_factor(e, each.mean(), each) if whole else float(each.mean())
+        few, many = (scores.get(f"downstream_{name}_{size}") for size in (100, 10_000))
         if few is not None and many is not None:
-            found[f"efficiency_{name}"] = float(few) / float(many)
-        return found
+            scores[f"efficiency_{name}"] = float(few) / float(many)
+        return scores
 
     rows = [Row(f"downstream_{name}_{size}", f"accuracy {short}, {size:,}", f"{short} {size}") for size in _SIZES]
     efficiency = Row(f"efficiency_{name}", f"efficiency, {words}", f"Eff. {short}", 0.0, None)

@@ -101,14 +101,14 @@ def generalisation_scores(
 
 def _generalisation(e: Evaluation) -> dict[str, float]:
     points = e.exposed("train"), e.exposed("seen"), e.exposed("left_out")
-    found = generalisation_scores(*points, variances=e.variances, unseen=e.unseen)
-    scores = {"generalisation": float(found.left_out.mean()), "generalisation_seen": float(found.seen.mean())}
-    if np.isfinite(found.unseen).any():
-        scores["generalisation_unseen"] = float(np.nanmean(found.unseen))
-    scores["generalisation_loss"] = found.loss
+    result = generalisation_scores(*points, variances=e.variances, unseen=e.unseen)
+    scores = {"generalisation": float(result.left_out.mean()), "generalisation_seen": float(result.seen.mean())}
+    if np.isfinite(result.unseen).any():
+        scores["generalisation_unseen"] = float(np.nanmean(result.unseen))
+    scores["generalisation_loss"] = result.loss
     for place, column in enumerate(scored_factors(e.grid)):
-        scores[f"generalisation_{e.grid.names[column]}"] = float(found.left_out[place])
-        scores[f"generalisation_seen_{e.grid.names[column]}"] = float(found.seen[place])
+        scores[f"generalisation_{e.grid.names[column]}"] = float(result.left_out[place])
+        scores[f"generalisation_seen_{e.grid.names[column]}"] = float(result.seen[place])
     return scores
 
 

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from typing import SupportsFloat
 
-import numpy as np
-
 from hackle.information.factor_information import factor_information
 from hackle.metrics.jemmig import jemmig_of
 from hackle.metrics.metric import WHOLE_MIXTURE, Evaluation, Metric, Row
-from hackle.metrics.misjed import misjed
+from hackle.metrics.misjed import mean_of_pairs, misjed
 from hackle.metrics.rmig import rmig_of
 from hackle.metrics.separability import separable_information
 
@@ -22,7 +20,7 @@ def _information(e: Evaluation) -> dict[str, float]:
     """Draws from some training points, q(z) over all of them; MISJED's entropies over the drawn points."""
     means, logvars = (part[: e.protocol.draws] for part in e.posteriors)
     groups, cut = e.protocol.groups, e.protocol.quantisation
-    found = separable_information(
+    information = separable_information(
         means,
         logvars,
         correlation=e.correlation,
@@ -33,18 +31,18 @@ def _information(e: Evaluation) -> dict[str, float]:
         groups=groups,
     )
     scores = {
-        "grouped_wsepin": found.wsepin(),
-        "grouped_windin": found.windin(),
-        "grouped_informativeness_mean": float(found.informativeness.mean()),
+        "grouped_wsepin": information.wsepin(),
+        "grouped_windin": information.windin(),
+        "grouped_informativeness_mean": float(information.informativeness.mean()),
     }
     if len(groups) > 1:
         pairs = misjed(means, logvars, **cut, normalised=True, groups=groups, correlation=e.correlation, seed=e.seed)
-        scores["grouped_misjed"] = float(pairs[np.triu_indices(len(groups), 1)].mean())
+        scores["grouped_misjed"] = mean_of_pairs(pairs)
     return scores
 
 
 def _interpretability(e: Evaluation) -> dict[str, SupportsFloat]:
-    found = factor_information(
+    information = factor_information(
         *e.posteriors,
         e.factors,
         estimator="sampled",
@@ -55,7 +53,7 @@ def _interpretability(e: Evaluation) -> dict[str, SupportsFloat]:
         groups=e.protocol.groups,
         correlation=e.correlation,
     )
-    return {"grouped_rmig": rmig_of(e, found), "grouped_jemmig": jemmig_of(e, found)}
+    return {"grouped_rmig": rmig_of(e, information), "grouped_jemmig": jemmig_of(e, information)}
 
 
 GROUPED_INFORMATION = Metric(

@@ -74,22 +74,22 @@ def infomec_scores(
     >>> found.modularity, found.compactness, found.explicitness > 0.999
     (1.0, 1.0, True)
     """
-    found = check_split(codes, factors, None, kinds, factor_bins)
-    flags = _flags(discrete, found.codes.shape[1])
+    split = check_split(codes, factors, None, kinds, factor_bins)
+    flags = _flags(discrete, split.codes.shape[1])
     if not isinstance(neighbours, int | np.integer) or neighbours < 1:
         raise MetricError(f"neighbours is {neighbours!r}; expected a whole number, 1 or more")
-    active = active_codes(Ranges(found.codes.min(axis=0), found.codes.max(axis=0)), flags)
-    information = np.empty((int(active.sum()), found.factors.shape[1]))
+    active = active_codes(Ranges(split.codes.min(axis=0), split.codes.max(axis=0)), flags)
+    information = np.empty((int(active.sum()), split.factors.shape[1]))
     if (counted := flags[active]).any():
-        information[counted] = discrete_mutual_information(found.codes[:, active & flags], found.factors)
+        information[counted] = discrete_mutual_information(split.codes[:, active & flags], split.factors)
     if not counted.all():
-        information[~counted] = ross_information(found.codes[:, active & ~flags], found.factors, neighbours=neighbours)
-    entropies = discrete_entropy(found.factors)
+        information[~counted] = ross_information(split.codes[:, active & ~flags], split.factors, neighbours=neighbours)
+    entropies = discrete_entropy(split.factors)
     modularity, compactness = infomec_from_information(information, entropies) if active.any() else (0.0, 0.0)
-    columns = zip(found.continuous, found.numbers.T, found.factors.T, strict=True)
+    columns = zip(split.continuous, split.numbers.T, split.factors.T, strict=True)
     # The products are small: on a machine that does other work, threads would wait for each other ten times as long.
     with _blas().limit(limits=1):
-        inputs = _whitened(_inputs(found.codes, flags))
+        inputs = _whitened(_inputs(split.codes, flags))
         explicitness = [
             _linear_share(inputs, numbers) if regressed else _logistic_share(inputs, classes, balanced)
             for regressed, numbers, classes in columns
@@ -185,8 +185,8 @@ def _logistic_share(inputs: Table, classes: Classes, balanced: bool) -> float:
 
 
 def _compute(e: Evaluation) -> dict[str, float]:
-    found = infomec_scores(e.codes, e.values, discrete=e.discrete, kinds=e.kinds, factor_bins=e.grid.bins)
-    return {"infom": found.modularity, "infoc": found.compactness, "infoe": found.explicitness}
+    scores = infomec_scores(e.codes, e.values, discrete=e.discrete, kinds=e.kinds, factor_bins=e.grid.bins)
+    return {"infom": scores.modularity, "infoc": scores.compactness, "infoe": scores.explicitness}
 
 
 INFOMEC = Metric(

@@ -34,38 +34,36 @@ def jemmig(
 ) -> float:
     """JEMMIG of posteriors with `means` and `logvars` (n, c) and factors (n, f). Lower is better.
 
-    Options are those of `factor_information`: `estimator`, `bins` (100), `bounds` ((−4, 4), or "data"), `rule`,
-    `factor_bins` (20), and `samples`, `seed`, `device` and `groups` for the sampled estimator. Factors may be
-    `LabelProbabilities`, p(y_k|x) of each point.
+    Arguments as for `rmig_score`.
 
     >>> rows = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
     >>> round(jemmig(rows * 4.0 - 2.04, np.full((4, 2), -12.0), rows), 4)
     0.0
     """
-    found = factor_information(means, logvars, factors, **options)
-    return jemmig_from_information(found, normalised=normalised)
+    information = factor_information(means, logvars, factors, **options)
+    return jemmig_from_information(information, normalised=normalised)
 
 
-def jemmig_from_information(found: FactorInformation, *, normalised: bool = True) -> float:
+def jemmig_from_information(information: FactorInformation, *, normalised: bool = True) -> float:
     """JEMMIG from the mutual information that `factor_information` computed."""
-    return float(jemmig_per_factor(found, normalised=normalised)[found.varying].mean())
+    return float(jemmig_per_factor(information, normalised=normalised)[information.varying].mean())
 
 
-def jemmig_per_factor(found: FactorInformation, *, normalised: bool = True) -> Floats:
+def jemmig_per_factor(information: FactorInformation, *, normalised: bool = True) -> Floats:
     """Each factor's JEMMIG, (f,); NaN for a factor with a single value."""
-    top = found.information.max(axis=0)
-    factor_entropies = np.where(found.varying, found.factor_entropies, np.nan)
-    codes = found.quantised_entropies if normalised else found.code_entropies
+    top = information.information.max(axis=0)
+    factor_entropies = np.where(information.varying, information.factor_entropies, np.nan)
+    codes = information.quantised_entropies if normalised else information.code_entropies
     # Among codes tied up to rounding, take the one with the least entropy, so that the order of codes does not matter.
-    among = np.where(found.information >= top - 1e-12, codes, np.inf)
-    difference = among.min(axis=0) + factor_entropies - top - top_two_gap(found.information)
-    bounds = found.largest_entropies[among.argmin(axis=0)]
+    among = np.where(information.information >= top - 1e-12, codes, np.inf)
+    difference = among.min(axis=0) + factor_entropies - top - top_two_gap(information.information)
+    bounds = information.largest_entropies[among.argmin(axis=0)]
     return difference / (bounds + factor_entropies) if normalised else difference
 
 
-def jemmig_of(e: Evaluation, found: FactorInformation) -> PerFactor:
+def jemmig_of(e: Evaluation, information: FactorInformation) -> PerFactor:
     """JEMMIG from mutual information with the factors of an evaluation, and that of each."""
-    return per_factor(e, jemmig_from_information(found), jemmig_per_factor(found))
+    return per_factor(e, jemmig_from_information(information), jemmig_per_factor(information))
 
 
 JEMMIG = Metric(

@@ -103,16 +103,16 @@ def _compute(e: Evaluation) -> dict[str, float]:
     means, logvars = (np.ascontiguousarray(part[: e.protocol.draws, real]) for part in e.posteriors)
     all_means, all_logvars = (np.ascontiguousarray(part[:, real]) for part in e.everything)
     with everything_is_enough(e.coverage):
-        found = kl_split(
+        split = kl_split(
             means, logvars, correlation=e.correlation, mixture=(all_means, all_logvars), seed=e.seed, device=e.device
         )
     return {
-        "kl_split_information": found.information,
-        "kl_split_tc": found.total_correlation,
-        "kl_split_to_prior": float(found.to_prior.sum()),
-        "kl_split_sum": found.total,
-        "kl_split_kl": found.kl,
-        "kl_split_error": found.error,
+        "kl_split_information": split.information,
+        "kl_split_tc": split.total_correlation,
+        "kl_split_to_prior": float(split.to_prior.sum()),
+        "kl_split_sum": split.total,
+        "kl_split_kl": split.kl,
+        "kl_split_error": split.error,
     }
 
 

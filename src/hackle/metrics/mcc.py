@@ -69,8 +69,8 @@ def mcc_score(
     >>> round(mcc_score(grid @ [[1.0, 1.0], [1.0, -1.0]], grid), 4)
     0.7071
     """
-    found = mcc_matrix(codes, factors, correlation=correlation, kinds=kinds, device=device, progress=progress)
-    return mcc_from_correlations(found)
+    matrix = mcc_matrix(codes, factors, correlation=correlation, kinds=kinds, device=device, progress=progress)
+    return mcc_from_correlations(matrix)
 
 
 def mcc_from_correlations(correlations: ArrayLike) -> float:
@@ -94,9 +94,9 @@ def mcc_matrix(
 ) -> NDArray[np.float64]:
     """A_jk, (c, f'), of all codes and the factors that vary and are not left out; arguments as for `mcc_score`."""
     check_choice(correlation, _CORRELATIONS, "correlation")
-    table, _, labels = check_table_split(codes, factors, None, kinds)
-    ordered = np.array([k != "categorical" for k in labels.kinds]) | (labels.factors.max(axis=0) == 1)
-    lacking = ", ".join(name for name, kept in zip(labels.names, ordered, strict=True) if not kept)
+    split = check_table_split(codes, factors, None, kinds)
+    ordered = np.array([k != "categorical" for k in split.kinds]) | (split.factors.max(axis=0) == 1)
+    lacking = ", ".join(name for name, kept in zip(split.names, ordered, strict=True) if not kept)
     if not ordered.any():
         raise MetricError(
             f"every factor ({lacking}) is categorical with more than two values, whose numbers have no order to correlate "
@@ -105,20 +105,20 @@ def mcc_matrix(
     if lacking:
         words = f"categorical factors of more than two values have no correlation and are left out: {lacking}"
         warnings.warn(words, CategoricalFactorsWarning, stacklevel=2)
-    numbers = labels.numbers[:, ordered]
+    numbers = split.numbers[:, ordered]
     numbers = rankdata(numbers, axis=0) if correlation == "spearman" else numbers
     scaled = torch.from_numpy(np.ascontiguousarray(standardise(numbers, numbers)[0].T)).to(device)
-    found = np.zeros((table.shape[1], len(scaled)))
+    matrix = np.zeros((split.codes.shape[1], len(scaled)))
     with bar(progress):
-        kept = check_ranges(table, device).varying
-        for part in following(partition(table), "correlations"):
-            entries = Entries(table.block(*part), device)
+        kept = check_ranges(split.codes, device).varying
+        for part in following(partition(split.codes), "correlations"):
+            entries = Entries(split.codes.block(*part), device)
             entries = ranked(entries) if correlation == "spearman" else entries
             values = Scale.of(entries).apply(entries)
-            found[slice(*part)] = (
+            matrix[slice(*part)] = (
                 torch.stack([correlations(entries, *values, one) for one in scaled], dim=1).cpu().numpy()
             )
-    return np.where(kept[:, None], np.minimum(np.abs(found), 1.0), 0.0)
+    return np.where(kept[:, None], np.minimum(np.abs(matrix), 1.0), 0.0)
 
 
 def _compute(e: Evaluation) -> dict[str, float]:

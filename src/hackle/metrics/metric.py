@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, SupportsFloat
+from typing import TYPE_CHECKING, Any, Literal, Protocol, SupportsFloat, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,7 +25,7 @@ from hackle.core.factors import FactorGrid, Kind, scored_factors
 from hackle.core.lines import line_of_definition
 from hackle.core.parts import Found, PartError, Parts, source_file, source_hash
 from hackle.metrics.checks import MetricError, check_codes
-from hackle.metrics.needs import Need, Subject, lacks
+from hackle.metrics.needs import FactorNeed, Need, Subject, lacks
 
 if TYPE_CHECKING:
     import torch
@@ -153,13 +153,13 @@ class PerFactor:
 
 def per_factor(e: Evaluation, score: float, values: ArrayLike, among: Sequence[int] | None = None) -> PerFactor:
     """A score with the values (f,) of the factors that vary in the sample, `among` the scored factors at these positions."""
-    columns, found = scored_factors(e.grid), np.asarray(values, float)
+    columns, numbers = scored_factors(e.grid), np.asarray(values, float)
     places = list(range(len(columns)) if among is None else among)
     # Numbers of a continuous factor can vary within a bin: metrics that see bins then leave it out, others do not.
-    for table in (e.factors, e.values) if len(found) < len(places) else ():
+    for table in (e.factors, e.values) if len(numbers) < len(places) else ():
         varying = [place for place in places if np.ptp(table[:, place]) > 0]
-        places = varying if len(varying) == len(found) else places
-    pairs = zip((e.grid.names[columns[place]] for place in places), found.tolist(), strict=True)
+        places = varying if len(varying) == len(numbers) else places
+    pairs = zip((e.grid.names[columns[place]] for place in places), numbers.tolist(), strict=True)
     return PerFactor(float(score), {name: value for name, value in pairs if not math.isnan(value)})
 
 
@@ -168,7 +168,9 @@ Compute = Callable[[Any], SupportsFloat | Mapping[str, SupportsFloat]]
 
 @dataclass(frozen=True)
 class Metric:
-    """compute: a function of an `Evaluation` that gives a score, or several by the names of the rows. A `PerFactor` is a
+    """A metric by its name: how it is computed, what it needs and what it gives.
+
+    compute: a function of an `Evaluation` that gives a score, or several by the names of the rows. A `PerFactor` is a
     score that also has a value for each factor.
 
     rows: what it gives; the first is always present and stands for the metric. better: which direction is better.
@@ -199,7 +201,7 @@ class Metric:
     @property
     def has_reference(self) -> bool:
         """Whether it compares codes with factors, so that perfect codes show how high it can get."""
-        return any("factor" in need for need in self.needs)
+        return any(need in get_args(FactorNeed) for need in self.needs)
 
     def gives(self, score: str) -> bool:
         """Whether one of its rows has this name."""
@@ -245,12 +247,12 @@ def own_metric(name: str, thing: Any) -> Metric | None:
         raise PartError(f"{name} takes {', '.join(required) or 'no arguments'}; expected {_EXPECTED}")
 
     def compute(evaluation: Evaluation) -> SupportsFloat | dict[str, SupportsFloat]:
-        found: Any = thing(*(ARGUMENTS[one](evaluation) for one in required))
-        if not isinstance(found, Mapping):
-            return _number(short, thing, found)
+        scores: Any = thing(*(ARGUMENTS[one](evaluation) for one in required))
+        if not isinstance(scores, Mapping):
+            return _number(short, thing, scores)
         return {
             key if key.startswith(short) else f"{short}_{key}": _number(short, thing, value)
-            for key, value in found.items()
+            for key, value in scores.items()
         }
 
     label = short.replace("_", " ")

@@ -49,10 +49,10 @@ def mig_score(
     >>> round(mig_score(duplicated, grid, bins=4), 6)
     0.5
     """
-    found = binned_information(
+    binned = binned_information(
         codes, factors, bins=bins, kinds=kinds, factor_bins=factor_bins, device=device, progress=progress
     )
-    return mig_from_information(found.information, found.entropies)
+    return mig_from_information(binned.information, binned.entropies)
 
 
 class BinnedInformation(NamedTuple):
@@ -87,11 +87,11 @@ def binned_information(
     progress: bool = False,
 ) -> BinnedInformation:
     """The mutual information of codes (n, c), in bins, and factors (n, f); arguments as for `mig_score`."""
-    found = check_table_split(codes, factors, None, kinds, factor_bins)
-    bins, classes = check_bins(bins, len(found.codes)), found.labels.factors
+    split = check_table_split(codes, factors, None, kinds, factor_bins)
+    bins, classes = check_bins(bins, len(split.codes)), split.factors
     with bar(progress):
-        ranges = check_ranges(found.codes, device)
-        information = table_information(found.codes, ranges, classes, bins, device)
+        ranges = check_ranges(split.codes, device)
+        information = table_information(split.codes, ranges, classes, bins, device)
     # Bins from minimum to maximum would pick up the rounding error of a constant code.
     information[~ranges.varying] = 0.0
     return BinnedInformation(information, discrete_entropy(classes), ranges)
@@ -140,8 +140,8 @@ def top_two_gap(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _compute(e: Evaluation) -> PerFactor:
-    found = e.binned_information
-    gaps = mig_per_factor(found.information, found.entropies)
+    binned = e.binned_information
+    gaps = mig_per_factor(binned.information, binned.entropies)
     return per_factor(e, gaps.mean(), gaps)
 
 

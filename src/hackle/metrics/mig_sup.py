@@ -32,8 +32,10 @@ def mig_sup_score(
     >>> round(mig_sup_score(grid * 1.0, grid, bins=4), 6)
     1.0
     """
-    found = binned_information(codes, factors, **options)
-    return _mean(mig_sup_per_code(found.information, found.entropies), active_codes(found.ranges) if active else None)
+    binned = binned_information(codes, factors, **options)
+    return _mean(
+        mig_sup_per_code(binned.information, binned.entropies), active_codes(binned.ranges) if active else None
+    )
 
 
 def mig_sup_from_information(information: ArrayLike, entropies: ArrayLike, *, active: bool = False) -> float:
@@ -63,9 +65,9 @@ def _mean(gaps: NDArray[np.float64], kept: NDArray[np.bool_] | None) -> float:
 
 
 def _compute(e: Evaluation) -> dict[str, float]:
-    found = e.binned_information
-    gaps = mig_sup_per_code(found.information, found.entropies)
-    kept = active_codes(found.ranges, np.asarray(e.discrete))
+    binned = e.binned_information
+    gaps = mig_sup_per_code(binned.information, binned.entropies)
+    kept = active_codes(binned.ranges, np.asarray(e.discrete))
     return {"mig_sup": _mean(gaps, None), "mig_sup_active": _mean(gaps, kept)}
 
 

@@ -80,14 +80,14 @@ def _compute(e: Evaluation) -> dict[str, float]:
         return {"misjed": 0.0}
     top, pairs = _most_informative(e), misjed(*e.posteriors, **e.protocol.quantisation)
     largest = 2 * math.log(e.protocol.posterior_bins)
-    return {"misjed": _of_pairs(pairs) / largest, "misjed_top": _of_pairs(pairs[np.ix_(top, top)])}
+    return {"misjed": mean_of_pairs(pairs) / largest, "misjed_top": mean_of_pairs(pairs[np.ix_(top, top)])}
 
 
 def _whole(e: Evaluation) -> float:
     """`misjed_top` with the joint entropy of the means over every image of the plan: 10,000 points leave most of
     100 × 100 cells empty, which adds a quarter of a nat to the MISJED of two independent codes."""
     top = _most_informative(e)
-    return _of_pairs(misjed(*(part[:, top] for part in e.everything), **e.protocol.quantisation))
+    return mean_of_pairs(misjed(*(part[:, top] for part in e.everything), **e.protocol.quantisation))
 
 
 def _most_informative(e: Evaluation) -> NDArray[np.intp]:
@@ -117,7 +117,7 @@ def _ranked_pairs(e: Evaluation) -> dict[str, float]:
     }
 
 
-def _of_pairs(matrix: Floats) -> float:
+def mean_of_pairs(matrix: Floats) -> float:
     """The mean over pairs of codes."""
     return float(matrix[np.triu_indices(len(matrix), 1)].mean())
 

@@ -29,13 +29,13 @@ def modularity_score(codes: TableLike, factors: TableLike, **options: Unpack[Bin
     >>> round(modularity_score(grid * 1.0, grid, bins=4), 6)
     1.0
     """
-    found = binned_information(codes, factors, **options)
-    return _of_varying(found)
+    binned = binned_information(codes, factors, **options)
+    return _of_varying(binned)
 
 
-def _of_varying(found: BinnedInformation) -> float:
-    kept = found.ranges.varying
-    return modularity_from_information(found.information[kept]) if kept.any() else 0.0
+def _of_varying(binned: BinnedInformation) -> float:
+    kept = binned.ranges.varying
+    return modularity_from_information(binned.information[kept]) if kept.any() else 0.0
 
 
 def modularity_from_information(information: ArrayLike) -> float:

@@ -26,12 +26,10 @@ class Subject:
     discrete: bool = False
 
 
+FactorNeed = Literal["factors", "two factors", "a numeric factor", "an ordered factor", "a continuous factor"]
+"""What makes a metric one that compares codes with factors."""
 Need = Literal[
-    "factors",
-    "two factors",
-    "a numeric factor",
-    "an ordered factor",
-    "a continuous factor",
+    FactorNeed,
     "two codes",
     "posteriors",
     "a likelihood",

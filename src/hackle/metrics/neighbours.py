@@ -29,14 +29,14 @@ def neighbour_matrix(
     codes: TableLike, factors: TableLike, *, kinds: Kinds | None = None, neighbours: int = 3
 ) -> NDArray[np.float64]:
     """I(code; factor) in nats, (c, f), of codes (n, c) and the continuous ones among the factors (n, f)."""
-    found = check_split(codes, factors, None, kinds)
-    if not found.continuous.any():
+    split = check_split(codes, factors, None, kinds)
+    if not split.continuous.any():
         raise MetricError(
             'no factor is continuous; say which are, such as kinds={"x": "continuous"}, or take mig_score'
         )
-    if not 1 <= neighbours < len(found.codes):
-        raise MetricError(f"neighbours is {neighbours}; expected 1 or more, fewer than the {len(found.codes)} rows")
-    return neighbour_information(found.codes, found.numbers[:, found.continuous], neighbours=neighbours)
+    if not 1 <= neighbours < len(split.codes):
+        raise MetricError(f"neighbours is {neighbours}; expected 1 or more, fewer than the {len(split.codes)} rows")
+    return neighbour_information(split.codes, split.numbers[:, split.continuous], neighbours=neighbours)
 
 
 def neighbour_gap_score(

@@ -31,15 +31,15 @@ def pairwise_entanglement(matrix: ArrayLike) -> NDArray[np.float64]:
     codes, factors = table.shape
     # Each node's component, factors first. A factor's component grows as edges are added in descending order.
     component = np.arange(factors + codes)
-    found = np.full((factors, factors), np.nan)
+    entanglement = np.full((factors, factors), np.nan)
     for edge in np.argsort(-table, axis=None, kind="stable"):
         code, factor = divmod(int(edge), factors)
         one, other = component[factors + code], component[factor]
         if one != other:
             left, right = (np.flatnonzero(component[:factors] == part) for part in (one, other))
-            found[np.ix_(left, right)] = found[np.ix_(right, left)] = table[code, factor]
+            entanglement[np.ix_(left, right)] = entanglement[np.ix_(right, left)] = table[code, factor]
             component[component == one] = other
-    return found
+    return entanglement
 
 
 def excess_entanglement(matrix: ArrayLike, first: int, second: int) -> float:

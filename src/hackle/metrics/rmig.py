@@ -41,24 +41,24 @@ def rmig_score(
     >>> round(rmig_score(rows * 4.0 - 2.0, np.full((4, 2), -9.0), rows), 4)
     1.0
     """
-    found = factor_information(means, logvars, factors, **options)
-    return rmig_from_information(found, normalised=normalised)
+    information = factor_information(means, logvars, factors, **options)
+    return rmig_from_information(information, normalised=normalised)
 
 
-def rmig_from_information(found: FactorInformation, *, normalised: bool = True) -> float:
+def rmig_from_information(information: FactorInformation, *, normalised: bool = True) -> float:
     """RMIG from the mutual information that `factor_information` computed."""
-    return float(rmig_per_factor(found, normalised=normalised)[found.varying].mean())
+    return float(rmig_per_factor(information, normalised=normalised)[information.varying].mean())
 
 
-def rmig_per_factor(found: FactorInformation, *, normalised: bool = True) -> Floats:
+def rmig_per_factor(information: FactorInformation, *, normalised: bool = True) -> Floats:
     """Each factor's RMIG, (f,); NaN for a factor with a single value."""
-    entropies = np.where(found.varying, found.factor_entropies, np.nan)
-    return top_two_gap(found.information) / (entropies if normalised else entropies / entropies)
+    entropies = np.where(information.varying, information.factor_entropies, np.nan)
+    return top_two_gap(information.information) / (entropies if normalised else entropies / entropies)
 
 
-def rmig_of(e: Evaluation, found: FactorInformation) -> PerFactor:
+def rmig_of(e: Evaluation, information: FactorInformation) -> PerFactor:
     """RMIG from mutual information with the factors of an evaluation, and that of each."""
-    return per_factor(e, rmig_from_information(found), rmig_per_factor(found))
+    return per_factor(e, rmig_from_information(information), rmig_per_factor(information))
 
 
 def _sampled(e: Evaluation) -> dict[str, SupportsFloat]:

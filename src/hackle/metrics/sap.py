@@ -25,7 +25,7 @@ from hackle.information.entries import Device, Entries, Scale, correlations
 from hackle.metrics.checks import MetricError, TestPair, check_ranges, check_table_split, standardise
 from hackle.metrics.metric import Evaluation, Metric, Row, per_factor
 from hackle.metrics.mig import top_two_gap
-from hackle.metrics.single_machines import SortedCodes, fit_single_machines
+from hackle.metrics.predictors.single_machines import SortedCodes, fit_single_machines
 
 
 def sap_score(
@@ -67,10 +67,9 @@ def sap_matrix(
     if not C > 0:
         raise MetricError(f"C is {C}; expected a positive number, the usual protocol has 0.01")
     split = check_table_split(codes, factors, test, kinds)
-    labels = split.labels
-    numbers, _ = standardise(labels.numbers, labels.numbers)
-    known = [torch.from_numpy(np.ascontiguousarray(one.T)).to(device) for one in (labels.factors, labels.test_factors)]
-    matrix = np.empty((split.codes.shape[1], labels.factors.shape[1]))
+    numbers, _ = standardise(split.numbers, split.numbers)
+    known = [torch.from_numpy(np.ascontiguousarray(one.T)).to(device) for one in (split.factors, split.test_factors)]
+    matrix = np.empty((split.codes.shape[1], split.factors.shape[1]))
     with bar(progress):
         kept = check_ranges(split.codes, device).varying
         if split.test_codes is not split.codes:
@@ -81,14 +80,14 @@ def sap_matrix(
             scale = Scale.of(entries)
             train, held_out = scale.apply(entries), scale.apply(tested)
             ordered = SortedCodes(entries, *train)
-            for k, continuous in enumerate(labels.continuous):
+            for k, continuous in enumerate(split.continuous):
                 if continuous:
-                    found = correlations(entries, *train, torch.from_numpy(numbers[:, k].copy()).to(device)) ** 2
+                    column = correlations(entries, *train, torch.from_numpy(numbers[:, k].copy()).to(device)) ** 2
                 else:
-                    size = int(labels.factors[:, k].max()) + 1
+                    size = int(split.factors[:, k].max()) + 1
                     machines = fit_single_machines(ordered, known[0][k], size, C)
-                    found = machines.accuracies(tested, *held_out, known[1][k])
-                matrix[slice(*part), k] = found.cpu().numpy()
+                    column = machines.accuracies(tested, *held_out, known[1][k])
+                matrix[slice(*part), k] = column.cpu().numpy()
     return matrix[kept]
 
 

@@ -184,7 +184,7 @@ def _top_mean(values: Floats, k: int) -> float:
 
 
 def _compute(e: Evaluation) -> dict[str, SupportsFloat]:
-    found = separable_information(
+    information = separable_information(
         *e.posteriors,
         correlation=e.correlation,
         mixture=e.mixture,
@@ -192,7 +192,7 @@ def _compute(e: Evaluation) -> dict[str, SupportsFloat]:
         device=e.device,
         **e.protocol.quantisation,
     )
-    return {"informativeness_mean": float(found.informativeness.mean()), **_scores(e, found)}
+    return {"informativeness_mean": float(information.informativeness.mean()), **_scores(e, information)}
 
 
 def _whole(e: Evaluation) -> dict[str, SupportsFloat]:
@@ -204,15 +204,17 @@ def _whole(e: Evaluation) -> dict[str, SupportsFloat]:
     means, logvars = (part[: e.protocol.draws] for part in e.posteriors)
     shared: dict[str, Any] = {"mixture": e.everything, "seed": e.seed, "device": e.device}
     with everything_is_enough(e.coverage):
-        found = separable_information(means, logvars, correlation=e.correlation, **e.protocol.quantisation, **shared)
+        information = separable_information(
+            means, logvars, correlation=e.correlation, **e.protocol.quantisation, **shared
+        )
         alone = informativeness(means, logvars, estimator="sampled", **shared)
-    total = found.informativeness.sum()
-    overlap = found.informativeness @ (alone - found.independent) / total if total > 0 else 0.0
+    total = information.informativeness.sum()
+    overlap = information.informativeness @ (alone - information.independent) / total if total > 0 else 0.0
     of_codes = {
-        "wsepin": _by_code(found.wsepin(), found.separate),
-        "overlap": _by_code(overlap, alone - found.independent),
+        "wsepin": _by_code(information.wsepin(), information.separate),
+        "overlap": _by_code(overlap, alone - information.independent),
     }
-    return {f"whole_{name}": value for name, value in {**_scores(e, found), **of_codes}.items()}
+    return {f"whole_{name}": value for name, value in {**_scores(e, information), **of_codes}.items()}
 
 
 def _by_code(score: float, values: Floats) -> PerFactor:
@@ -220,14 +222,14 @@ def _by_code(score: float, values: Floats) -> PerFactor:
     return PerFactor(float(score), {f"z{code}": float(value) for code, value in enumerate(values)})
 
 
-def _scores(e: Evaluation, found: SeparableInformation) -> dict[str, SupportsFloat]:
-    k = min(e.protocol.top, len(found.separate))
+def _scores(e: Evaluation, information: SeparableInformation) -> dict[str, SupportsFloat]:
+    k = min(e.protocol.top, len(information.separate))
     return {
-        "total_information": found.total,
-        f"sepin@{k}": found.sepin(k),
-        "wsepin": found.wsepin(),
-        f"indin@{k}": found.indin(k),
-        "windin": found.windin(),
+        "total_information": information.total,
+        f"sepin@{k}": information.sepin(k),
+        "wsepin": information.wsepin(),
+        f"indin@{k}": information.indin(k),
+        "windin": information.windin(),
     }
 
 

@@ -75,8 +75,8 @@ def cca(first: TableLike, second: TableLike, *, variance: float = 1.0) -> float:
     bases = [_basis(part, variance) for part in _centred(first, second)]
     if not all(base.shape[1] for base in bases):
         return 0.0
-    found = np.linalg.svd(bases[0].T @ bases[1], compute_uv=False)
-    return float(np.minimum(found, 1.0).mean())
+    cosines = np.linalg.svd(bases[0].T @ bases[1], compute_uv=False)
+    return float(np.minimum(cosines, 1.0).mean())
 
 
 def similarity_matrix(
@@ -86,10 +86,10 @@ def similarity_matrix(
 
     The measure must be symmetric; each pair is compared once, and every model with itself.
     """
-    found = np.empty((len(codes), len(codes)))
+    matrix = np.empty((len(codes), len(codes)))
     for i, one in enumerate(codes):
-        found[i, i:] = found[i:, i] = [measure(one, other) for other in codes[i:]]
-    return found
+        matrix[i, i:] = matrix[i:, i] = [measure(one, other) for other in codes[i:]]
+    return matrix
 
 
 def _centred(first: TableLike, second: TableLike) -> tuple[Table, Table]:

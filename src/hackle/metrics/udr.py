@@ -71,8 +71,8 @@ def udr_pair(
     0.9
     """
     kls = None if kl_i is None and kl_j is None else [kl_i, kl_j]
-    found = udr_scores([codes_i, codes_j], kls, similarity=similarity, alpha=alpha, threshold=threshold)
-    return float(found.pairs[0, 1])
+    udr = udr_scores([codes_i, codes_j], kls, similarity=similarity, alpha=alpha, threshold=threshold)
+    return float(udr.pairs[0, 1])
 
 
 def udr_scores(
@@ -116,8 +116,10 @@ def udr_scores(
         members = np.flatnonzero(labels == label)
         if len(members) > 1:
             scaled = [_standardised(tables[one][:, kept[one]], similarity).T for one in members]
-            for one, found in zip(members, _pairs(scaled, alpha if similarity == "lasso" else None), strict=True):
-                pairs[one, members] = found
+            for one, similarities in zip(
+                members, _pairs(scaled, alpha if similarity == "lasso" else None), strict=True
+            ):
+                pairs[one, members] = similarities
                 pairs[one, one] = np.nan
                 tell()
         else:
@@ -162,10 +164,10 @@ def _pairs(scaled: Sequence[NDArray], alpha: float | None) -> Iterator[NDArray[n
 
 def _lasso(gram: Table, inner: Table, alpha: float) -> Table:
     """Coefficients (a, t) that minimise ½ wᵀGw − wᵀr + α|w|₁ for each column r of `inner`, by coordinate descent."""
-    found = np.zeros_like(inner)
+    solution = np.zeros_like(inner)
     going = np.arange(inner.shape[1])
     for _ in range(_SWEEPS):
-        weights, target = found[:, going], inner[:, going]
+        weights, target = solution[:, going], inner[:, going]
         moved = np.zeros(len(going))
         for code in range(len(gram)):
             pull = target[code] - gram[code] @ weights + gram[code, code] * weights[code]
@@ -173,22 +175,22 @@ def _lasso(gram: Table, inner: Table, alpha: float) -> Table:
             new = (pull - np.clip(pull, -alpha, alpha)) / gram[code, code]
             np.maximum(moved, np.abs(new - weights[code]), out=moved)
             weights[code] = new
-        found[:, going] = weights
+        solution[:, going] = weights
         going = going[moved > _TOLERANCE]
         if not len(going):
             break
-    return found
+    return solution
 
 
 def _agreement(similarity: NDArray, counts: NDArray[np.int64]) -> NDArray[np.float64]:
     """UDR_ij (m,) from similarities (a, Σ counts) of a model's codes and those of m models, `counts` of each."""
-    found, some = np.zeros(len(counts)), counts > 0
+    agreement, some = np.zeros(len(counts)), counts > 0
     if len(similarity) and some.any():
         first = np.concatenate([[0], np.cumsum(counts[some])[:-1]])
         of_columns = np.add.reduceat(_share(similarity.max(axis=0), similarity.sum(axis=0)), first) / counts[some]
         tops, totals = np.maximum.reduceat(similarity, first, axis=1), np.add.reduceat(similarity, first, axis=1)
-        found[some] = 0.5 * (of_columns + _share(tops, totals).mean(axis=0))
-    return found
+        agreement[some] = 0.5 * (of_columns + _share(tops, totals).mean(axis=0))
+    return agreement
 
 
 def _share(top: NDArray, total: NDArray) -> NDArray[np.float64]:

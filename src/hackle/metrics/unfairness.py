@@ -7,7 +7,7 @@ of its values a, and the distribution of what is predicted should not change:
     score            = mean over t of the mean over s ≠ t
 
 At 0 predictions ignore what they should; a prediction that copies a sensitive factor of K values has 1 − 1/K. Lower is
-better. As in disentanglement_lib, the classifier is boosted trees on 10,000 rows (see `hackle.metrics.trees`) and 100
+better. As in disentanglement_lib, the classifier is boosted trees on 10,000 rows (see `predictors.trees`) and 100
 images have their factors set. They are the same for every value, so a predictor that ignores s scores exactly 0; fresh
 images would add a floor of 0.25 for 40 classes and 32 values. Here they are also the same for every target and every sensitive
 factor, so that each is encoded once. A continuous target is cut into bins, a continuous sensitive factor set to the middle
@@ -97,7 +97,7 @@ def unfairness_matrix(
             f"held goes from {sensitive.min()} to {sensitive.max()}; expected columns 0 to {len(names) - 1}"
         )
     train, changed = standardise(split.codes, groups.reshape(-1, groups.shape[2]))
-    found = np.full((len(names), len(names)), np.nan)
+    matrix = np.full((len(names), len(names)), np.nan)
     for name, classes in zip(split.names, split.factors.T, strict=True):
         target = names.index(name)
         # Codes that never vary predict the same whatever is set.
@@ -106,8 +106,8 @@ def unfairness_matrix(
             [np.bincount(one, minlength=classes.max() + 1) for one in predicted.reshape(groups.shape[:2])]
         )
         for factor in set(sensitive.tolist()) - {target}:
-            found[target, factor] = unfairness_from_counts(counts[sensitive == factor].T)
-    return found
+            matrix[target, factor] = unfairness_from_counts(counts[sensitive == factor].T)
+    return matrix
 
 
 def unfairness_from_counts(counts: ArrayLike) -> float:

@@ -9,8 +9,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from hackle.kernels import tower
-from hackle.nets.layers import Down, Linear
+from hackle.nets.layers import Down, Linear, layers_in_a_row
 from hackle.nets.normalisation import BatchNorm, LayerNorm
 
 
@@ -23,12 +22,12 @@ def _slope(layer: nn.Module) -> float | None:
 
 def _convolutions(layers: list[nn.Module]) -> list[Down]:
     """The convolutions that these layers begin with, as long as each is followed by the same leaky ReLU."""
-    found = []
+    convolutions = []
     for layer, activation in zip(layers[::2], layers[1::2], strict=False):
         if not isinstance(layer, Down) or layer.slope != 1.0 or _slope(activation) != _slope(layers[1]):
             break
-        found.append(layer)
-    return found
+        convolutions.append(layer)
+    return convolutions
 
 
 class Chain(nn.Sequential):
@@ -40,8 +39,7 @@ class Chain(nn.Sequential):
         while layers:
             slope = _slope(layers[1]) if len(layers) > 1 else None
             if slope is not None and (row := _convolutions(layers)):
-                parameters = [(layer.weight, layer.bias) for layer in row]
-                values = tower(values, parameters, upward=False, slope=slope, last_slope=slope)
+                values = layers_in_a_row(values, row, upward=False, slope=slope, last_slope=slope)
                 taken = 2 * len(row)
             elif slope is not None and isinstance(layers[0], Linear | BatchNorm | LayerNorm):
                 values, taken = layers[0](values, slope), 2

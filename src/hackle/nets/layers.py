@@ -6,6 +6,7 @@ Layers compute in the dtype of their inputs; their parameters stay float32.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Literal
 
@@ -13,7 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from hackle.kernels import down_layer, linear, tower, up_layer
+from hackle.kernels import down_layer, halves, linear, tower, up_layer
 
 LEAK = 0.2
 """Slope of every leaky ReLU: TensorFlow's default, with which the papers' models were trained."""
@@ -101,6 +102,23 @@ class Up(nn.Module):
         return up_layer(images, self.weight, self.bias, self.slope)
 
 
+def layers_in_a_row(
+    images: Tensor, layers: Sequence[Down | Up], *, upward: bool, slope: float = 0.0, last_slope: float = 0.0
+) -> Tensor:
+    """These layers as one tower. A fleet that keeps a layer's weight also in the dtype of the images gives it the name
+    `rounded`; where a layer has no such copy, as the second of two that share a weight, the tower rounds all weights."""
+    copies = [getattr(layer, "rounded", None) for layer in layers]
+    rounded = [copy for copy in copies if copy is not None and copy.dtype == images.dtype]
+    return tower(
+        images,
+        [(layer.weight, layer.bias) for layer in layers],
+        upward=upward,
+        slope=slope,
+        last_slope=last_slope,
+        rounded=rounded if len(rounded) == len(layers) else (),
+    )
+
+
 class DownTower(nn.Sequential):
     """Convolutions with ReLU, one for each number of channels of the plan."""
 
@@ -108,7 +126,7 @@ class DownTower(nn.Sequential):
         super().__init__(*(Down(before, after, slope=0.0) for before, after in pairwise((inputs, *plan))))
 
     def forward(self, images: Tensor) -> Tensor:
-        return tower(images, [(layer.weight, layer.bias) for layer in self], upward=False)  # type: ignore[misc]
+        return layers_in_a_row(images, list(self), upward=False)  # type: ignore[arg-type]
 
 
 class UpTower(nn.Sequential):
@@ -120,8 +138,7 @@ class UpTower(nn.Sequential):
         )
 
     def forward(self, images: Tensor) -> Tensor:
-        parameters = [(layer.weight, layer.bias) for layer in self]
-        return tower(images, parameters, upward=True, last_slope=1.0)  # type: ignore[arg-type]
+        return layers_in_a_row(images, list(self), upward=True, last_slope=1.0)  # type: ignore[arg-type]
 
 
 class Same(nn.Module):
@@ -205,5 +222,4 @@ class GaussianHead(nn.Module):
         self.linear = Linear(inputs, 2 * latents)
 
     def forward(self, features: Tensor) -> tuple[Tensor, Tensor]:
-        means, logvars = self.linear(features).chunk(2, dim=-1)
-        return means, logvars
+        return halves(self.linear(features))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar
 
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
@@ -67,16 +68,16 @@ class ChannelsFirstEncoder(nn.Module):
         self.module, self.latents = module, latents
 
     def forward(self, images: Tensor) -> tuple[Tensor, Tensor]:
-        found = self.module(images.permute(0, 3, 1, 2))
-        if isinstance(found, Tensor):
-            found = found.chunk(2, dim=-1)
-        shapes = [tuple(value.shape) for value in found]
+        outputs = self.module(images.permute(0, 3, 1, 2))
+        if isinstance(outputs, Tensor):
+            outputs = outputs.chunk(2, dim=-1)
+        shapes = [tuple(value.shape) for value in outputs]
         if shapes != [(len(images), self.latents)] * 2:
             raise OwnNetworkError(
                 f"the encoder gave {shapes}; expected means and logvars of shape {(len(images), self.latents)} each, "
                 f"or one tensor {(len(images), 2 * self.latents)} to be split in two"
             )
-        return found[0], found[1]
+        return outputs[0], outputs[1]
 
 
 class ChannelsFirstDecoder(nn.Module):
@@ -106,6 +107,8 @@ class Own:
     """
 
     name, title = "own", "own encoder"
+    users_own: ClassVar[bool] = True
+    """Its networks are a user's, which may not be buildable without memory."""
 
     make_encoder: Factory | str
     make_decoder: Factory | str

@@ -51,8 +51,8 @@ class ChannelsLast(nn.Module):
         self.network = network
 
     def forward(self, values: Tensor) -> Any:
-        found = self.network(values.permute(0, 2, 3, 1) if values.dim() == 4 else values)
-        return tree_map(lambda value: value.permute(0, 3, 1, 2) if value.dim() == 4 else value, found)
+        outputs = self.network(values.permute(0, 2, 3, 1) if values.dim() == 4 else values)
+        return tree_map(lambda value: value.permute(0, 3, 1, 2) if value.dim() == 4 else value, outputs)
 
 
 @torch.no_grad()

@@ -15,11 +15,11 @@ from hackle.core.types import Losses, Phase, Run, Step
 from hackle.objectives.vae import Evidence, WeightedAutoencoder, evidence_phase
 
 
-def _loss(found: Evidence, step: Step, run: Any) -> Losses:
-    progress = (step.number.to(found.kl.dtype) / run.method.iteration_threshold).clamp(max=1)
+def _loss(elbo: Evidence, step: Step, run: Any) -> Losses:
+    progress = (step.number.to(elbo.kl.dtype) / run.method.iteration_threshold).clamp(max=1)
     capacity = run.method.c_max * progress
-    total = found.reconstruction + run.method.gamma * (found.kl - capacity).abs()
-    return Losses(total, {**found.terms, "capacity": capacity})
+    total = elbo.reconstruction + run.method.gamma * (elbo.kl - capacity).abs()
+    return Losses(total, {**elbo.terms, "capacity": capacity})
 
 
 @dataclass(frozen=True)

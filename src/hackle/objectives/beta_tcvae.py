@@ -16,14 +16,12 @@ from hackle.objectives.aggregate import Estimator, aggregate_densities
 from hackle.objectives.vae import Evidence, WeightedAutoencoder, evidence_phase
 
 
-def _loss(found: Evidence, step: Step, run: Any) -> Losses:
+def _loss(elbo: Evidence, step: Step, run: Any) -> Losses:
     correlation = 0.0 if run.method.density == "factorised" else run.correlation
-    densities = aggregate_densities(
-        found.z, found.means, found.logvars, correlation, step.data_size, run.method.estimator
-    )
+    densities = aggregate_densities(elbo.z, elbo.means, elbo.logvars, correlation, step.data_size, run.method.estimator)
     total_correlation = densities.total_correlation
-    total = found.reconstruction + found.kl + (run.method.beta - 1) * total_correlation
-    return Losses(total, {**found.terms, "total_correlation": total_correlation})
+    total = elbo.reconstruction + elbo.kl + (run.method.beta - 1) * total_correlation
+    return Losses(total, {**elbo.terms, "total_correlation": total_correlation})
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from hackle.core.types import Losses, Phase, Run, Step
 from hackle.objectives.vae import Evidence, WeightedAutoencoder, evidence_phase
 
 
-def _loss(found: Evidence, step: Step, run: Any) -> Losses:
-    return Losses(found.reconstruction + run.method.beta * found.kl, found.terms)
+def _loss(elbo: Evidence, step: Step, run: Any) -> Losses:
+    return Losses(elbo.reconstruction + run.method.beta * elbo.kl, elbo.terms)
 
 
 @dataclass(frozen=True)

@@ -60,13 +60,13 @@ def control(method: Any, error: Tensor, integral: Tensor, unclipped: Tensor) -> 
 
 
 def _loss(nets: Nets, step: Step, run: Any) -> Losses:
-    found, method = evidence(nets, step, run), run.method
-    risen = method.c_start + method.c_step * (step.number // method.c_every).to(found.kl.dtype)
+    elbo, method = evidence(nets, step, run), run.method
+    risen = method.c_start + method.c_step * (step.number // method.c_every).to(elbo.kl.dtype)
     capacity = torch.minimum(risen, method.c_max)
-    now = control(method, capacity - found.kl.detach(), *nets("controller"))
+    now = control(method, capacity - elbo.kl.detach(), *nets("controller"))
     return Losses(
-        found.reconstruction + now.beta * found.kl,
-        {**found.terms, "beta": now.beta, "capacity": capacity},
+        elbo.reconstruction + now.beta * elbo.kl,
+        {**elbo.terms, "beta": now.beta, "capacity": capacity},
         kept={"controller.integral": now.integral, "controller.unclipped": now.unclipped},
     )
 

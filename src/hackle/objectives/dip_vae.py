@@ -19,19 +19,19 @@ from hackle.kernels import covariance_deviations
 from hackle.objectives.vae import Evidence, WeightedAutoencoder, evidence_phase
 
 
-def _penalised(found: Evidence, deviations: tuple[Tensor, Tensor], run: Any) -> Losses:
+def _penalised(elbo: Evidence, deviations: tuple[Tensor, Tensor], run: Any) -> Losses:
     off_diagonal, diagonal = deviations
     penalty = run.method.off_diagonal * off_diagonal + run.method.diagonal * diagonal
-    terms = {**found.terms, "off_diagonal": off_diagonal, "diagonal": diagonal}
-    return Losses(found.reconstruction + found.kl + penalty, terms)
+    terms = {**elbo.terms, "off_diagonal": off_diagonal, "diagonal": diagonal}
+    return Losses(elbo.reconstruction + elbo.kl + penalty, terms)
 
 
-def _loss_i(found: Evidence, step: Step, run: Any) -> Losses:
-    return _penalised(found, covariance_deviations(found.means), run)
+def _loss_i(elbo: Evidence, step: Step, run: Any) -> Losses:
+    return _penalised(elbo, covariance_deviations(elbo.means), run)
 
 
-def _loss_ii(found: Evidence, step: Step, run: Any) -> Losses:
-    return _penalised(found, covariance_deviations(found.means, found.logvars, run.correlation), run)
+def _loss_ii(elbo: Evidence, step: Step, run: Any) -> Losses:
+    return _penalised(elbo, covariance_deviations(elbo.means, elbo.logvars, run.correlation), run)
 
 
 @dataclass(frozen=True)

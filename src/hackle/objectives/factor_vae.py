@@ -34,10 +34,10 @@ def permute_latents(z: Tensor, permutations: Tensor) -> Tensor:
 
 
 def _autoencoder_loss(nets: Nets, step: Step, run: Any) -> Losses:
-    found = evidence(nets, step, run)
-    divergence = log_density_ratio(nets("discriminator", found.z)).mean()
-    total = found.reconstruction + found.kl + run.method.gamma * divergence
-    return Losses(total, {**found.terms, run.method.divergence: divergence}, {"z": found.z.detach()})
+    elbo = evidence(nets, step, run)
+    divergence = log_density_ratio(nets("discriminator", elbo.z)).mean()
+    total = elbo.reconstruction + elbo.kl + run.method.gamma * divergence
+    return Losses(total, {**elbo.terms, run.method.divergence: divergence}, {"z": elbo.z.detach()})
 
 
 def _discriminator_loss(nets: Nets, step: Step, run: Any) -> Losses:

@@ -69,9 +69,9 @@ def share(posteriors: Posteriors, shared: Tensor, average: Average) -> Posterior
 
 def averaged_loss(nets: Nets, step: Step, run: Any, posteriors: Posteriors, images: Tensor, shared: Tensor) -> Losses:
     """The loss once it is known which coordinates (b, l) the images of each pair share."""
-    found = evidence_of_pairs(nets, step, run, images, share(posteriors, shared, run.method.average()))
-    terms = {**found.terms, "shared": shared.to(found.kl.dtype).mean()}
-    return Losses(found.reconstruction + run.method.beta * found.kl, terms)
+    elbo = evidence_of_pairs(nets, step, run, images, share(posteriors, shared, run.method.average()))
+    terms = {**elbo.terms, "shared": shared.to(elbo.kl.dtype).mean()}
+    return Losses(elbo.reconstruction + run.method.beta * elbo.kl, terms)
 
 
 def unchanged(step: Step, latents: int) -> Tensor:

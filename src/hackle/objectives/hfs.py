@@ -54,12 +54,12 @@ def hausdorff_distances(means: Tensor, pairs: Tensor) -> Tensor:
     ).squeeze(1)
 
 
-def _loss(found: Evidence, step: Step, run: Any) -> Losses:
-    every = torch.triu_indices(run.latents, run.latents, 1, device=found.means.device).T
+def _loss(elbo: Evidence, step: Step, run: Any) -> Losses:
+    every = torch.triu_indices(run.latents, run.latents, 1, device=elbo.means.device).T
     pairs = every[step.noise["pairs"][: run.method.pairs, 0]]
-    distance = hausdorff_distances(found.means, pairs).sum()
-    total = found.reconstruction + run.method.beta * found.kl + run.method.gamma * distance
-    return Losses(total, {**found.terms, "hausdorff": distance})
+    distance = hausdorff_distances(elbo.means, pairs).sum()
+    total = elbo.reconstruction + run.method.beta * elbo.kl + run.method.gamma * distance
+    return Losses(total, {**elbo.terms, "hausdorff": distance})
 
 
 @dataclass(frozen=True)

@@ -197,10 +197,10 @@ class InfoGANMethod(Method):
         )
 
     def encode(self, nets: Nets, run: Run, images: Tensor) -> tuple[Tensor, Tensor]:
-        found = recognise(nets, nets("trunk", images), run)
-        classes = [logits.argmax(-1, keepdim=True).to(found.means.dtype) for logits in found.logits]
+        recognised = recognise(nets, nets("trunk", images), run)
+        classes = [logits.argmax(-1, keepdim=True).to(recognised.means.dtype) for logits in recognised.logits]
         sharp = [torch.full_like(column, NOISELESS) for column in classes]
-        return torch.cat([found.means, *classes], dim=-1), torch.cat([found.logvars, *sharp], dim=-1)
+        return torch.cat([recognised.means, *classes], dim=-1), torch.cat([recognised.logvars, *sharp], dim=-1)
 
     def decode(self, nets: Nets, run: Run, z: Tensor) -> Tensor:
         """Images of codes (b, c), with the noise at its mean 0, or of codes and noise (b, c + e)."""
@@ -247,8 +247,8 @@ class InfoGAN(InfoGANMethod):
     """End the training of a model once its discriminator takes nearly all generated images for real ones."""
 
     def networks(self, run: Run, shape: tuple[int, int, int]) -> dict[str, nn.Module]:
-        found = self.adversaries(run, shape, normalised=True)
-        return {**found, "monitor": Monitor()} if self.stops_early else found
+        adversaries = self.adversaries(run, shape, normalised=True)
+        return {**adversaries, "monitor": Monitor()} if self.stops_early else adversaries
 
     def phases(self, run: Run) -> tuple[Phase, ...]:
         draws = latent_draws(run, run.batch_size)

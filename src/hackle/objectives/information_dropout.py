@@ -19,14 +19,14 @@ from hackle.objectives.aggregate import Estimator, aggregate_densities
 from hackle.objectives.vae import Evidence, WeightedAutoencoder, evidence_phase, warmed
 
 
-def _loss(found: Evidence, step: Step, run: Any) -> Losses:
+def _loss(elbo: Evidence, step: Step, run: Any) -> Losses:
     densities = aggregate_densities(
-        found.z, found.means, found.logvars, run.correlation, step.data_size, run.method.estimator
+        elbo.z, elbo.means, elbo.logvars, run.correlation, step.data_size, run.method.estimator
     )
     information = densities.information
     total_correlation = densities.total_correlation
-    total = found.reconstruction + run.method.beta * warmed(information, step) + run.method.gamma * total_correlation
-    return Losses(total, {**found.terms, "information": information, "total_correlation": total_correlation})
+    total = elbo.reconstruction + run.method.beta * warmed(information, step) + run.method.gamma * total_correlation
+    return Losses(total, {**elbo.terms, "information": information, "total_correlation": total_correlation})
 
 
 @dataclass(frozen=True)

@@ -42,8 +42,8 @@ def _critic_loss(nets: Nets, step: Step, run: Any) -> Losses:
     # The trunk treats each image independently, so generated and real ones can go through it together.
     features = nets("trunk", torch.cat((images, real)))
     fake_score, real_score = nets("discriminator", features).chunk(2)
-    found = recognise(nets, features.chunk(2)[0], run)
-    information = found.log_probability(latents, run.correlation).mean()
+    recognised = recognise(nets, features.chunk(2)[0], run)
+    information = recognised.log_probability(latents, run.correlation).mean()
     penalty = gradient_penalty(lambda x: nets("discriminator", nets("trunk", x)), between)
     wasserstein = real_score.mean() - fake_score.mean()
     total = run.method.penalty * penalty - wasserstein - run.method.information * information

@@ -64,11 +64,11 @@ def maximum_mean_discrepancy(z: Tensor, prior: Tensor) -> Tensor:
     return within / (size * (size - 1)) - 2 * kernel(z, prior).mean()
 
 
-def _info_loss(found: Evidence, step: Step, run: Any) -> Losses:
-    discrepancy = maximum_mean_discrepancy(found.z, step.noise["prior"])
+def _info_loss(elbo: Evidence, step: Step, run: Any) -> Losses:
+    discrepancy = maximum_mean_discrepancy(elbo.z, step.noise["prior"])
     weights = 1 - run.method.alpha, run.method.alpha + run.method.discrepancy - 1
-    total = found.reconstruction + weights[0] * found.kl + weights[1] * discrepancy
-    return Losses(total, {**found.terms, "mmd": discrepancy})
+    total = elbo.reconstruction + weights[0] * elbo.kl + weights[1] * discrepancy
+    return Losses(total, {**elbo.terms, "mmd": discrepancy})
 
 
 def _wasserstein_loss(nets: Nets, step: Step, run: Any) -> Losses:

@@ -94,9 +94,9 @@ def labelled_error(nets: Nets, step: Step, run: Any) -> Tensor:
 
 
 def _with_labels(loss: Callable[[Nets, Step, Any], Losses], nets: Nets, step: Step, run: Any) -> Losses:
-    found, error = loss(nets, step, run), labelled_error(nets, step, run)
-    total = found.total + label_weight(run.method, step.number) * error
-    return replace(found, total=total, terms={**found.terms, "label_error": error})
+    losses, error = loss(nets, step, run), labelled_error(nets, step, run)
+    total = losses.total + label_weight(run.method, step.number) * error
+    return replace(losses, total=total, terms={**losses.terms, "label_error": error})
 
 
 def _supervised_loss(nets: Nets, step: Step, run: Any) -> Losses:

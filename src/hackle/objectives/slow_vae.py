@@ -48,10 +48,10 @@ def normal_entropy(logvars: Tensor) -> Tensor:
 
 def _loss(nets: Nets, step: Step, run: Any) -> Losses:
     images, posteriors = encode_pairs(nets, step)
-    found = evidence_of_pairs(nets, step, run, images, posteriors)
+    elbo = evidence_of_pairs(nets, step, run, images, posteriors)
     first, second = posteriors.halves
     forward = laplace_cross_entropy(second.means - first.means, second.logvars, run.method.rate)
-    kl, entropy = found.kl_per_latent, normal_entropy(posteriors.logvars).mean(0)
+    kl, entropy = elbo.kl_per_latent, normal_entropy(posteriors.logvars).mean(0)
     if run.method.transition == "ideal":
         kl, entropy = kl_per_latent(*first).mean(0), normal_entropy(second.logvars).mean(0)
         cross_entropy = forward.mean(0)
@@ -62,8 +62,8 @@ def _loss(nets: Nets, step: Step, run: Any) -> Losses:
             cross_entropy = 0.5 * cross_entropy
     transition = (cross_entropy - entropy).sum()
     divergence = run.method.beta * kl.sum() + run.method.gamma * transition
-    total = found.reconstruction + 0.5 * warmed(divergence, step)
-    return Losses(total, {**found.terms, "transition": transition})
+    total = elbo.reconstruction + 0.5 * warmed(divergence, step)
+    return Losses(total, {**elbo.terms, "transition": transition})
 
 
 @dataclass(frozen=True)

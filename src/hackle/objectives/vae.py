@@ -157,8 +157,8 @@ def evidence_phase(
     return replace(autoencoder_phase(loss, run), shared=evidence, loss_draws=draws or {})  # type: ignore[arg-type]
 
 
-def _loss(found: Evidence, step: Step, run: Run) -> Losses:
-    return Losses(found.reconstruction + found.kl, found.terms)
+def _loss(elbo: Evidence, step: Step, run: Run) -> Losses:
+    return Losses(elbo.reconstruction + elbo.kl, elbo.terms)
 
 
 @dataclass(frozen=True)
@@ -166,6 +166,7 @@ class VAE(Autoencoder):
     """The plain variational autoencoder."""
 
     name, title = "vae", "VAE"
+    case_of = "beta-vae", 1.0
 
     def phases(self, run: Run) -> tuple[Phase, ...]:
         return (evidence_phase(_loss, run),)

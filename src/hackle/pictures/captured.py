@@ -72,8 +72,8 @@ class Captured:
             with warnings.catch_warnings():
                 # Codes beyond the bins are counted in the outermost ones, which is accurate enough for a picture.
                 warnings.simplefilter("ignore", OutOfRangeWarning)
-                for found, rows in ((posterior, factors), (permuted, factors[anew])):
-                    found[look.continuous] = factor_information(means, logvars, rows, kinds="categorical").information
+                for table, rows in ((posterior, factors), (permuted, factors[anew])):
+                    table[look.continuous] = factor_information(means, logvars, rows, kinds="categorical").information
                 pairs[np.ix_(look.continuous, look.continuous)] = misjed(means, logvars, normalised=True)
         entropies = discrete_entropy(factors)
         return cls(names, counted, posterior, entropies, informativeness_of(look), pairs, chance, permuted)
@@ -128,10 +128,12 @@ def importance_for(look: Look, grid: FactorGrid, factor: int, predictor: str = "
     """One column of that matrix, (c,): columns do not depend on each other."""
     column = _factors(look, grid)[factor]
     numbers, kinds = grid.values(look.rows)[:, [column]], [grid.kinds[column]]
-    varying, found = np.ptp(look.means, axis=0) > 0, np.zeros(look.means.shape[1])
+    varying, importance = np.ptp(look.means, axis=0) > 0, np.zeros(look.means.shape[1])
     if varying.any():
-        found[varying] = dci_importance(look.means[:, varying], numbers, predictor=predictor, kinds=kinds).matrix[:, 0]
-    return found / found.sum() if found.sum() > 0 else found
+        importance[varying] = dci_importance(look.means[:, varying], numbers, predictor=predictor, kinds=kinds).matrix[
+            :, 0
+        ]
+    return importance / importance.sum() if importance.sum() > 0 else importance
 
 
 @dataclass(frozen=True)

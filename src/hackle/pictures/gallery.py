@@ -10,7 +10,7 @@ from typing import Any, overload
 from hackle.core.factors import scored_factors
 from hackle.core.tiles import mosaic
 from hackle.core.types import Dataset
-from hackle.datasets import AnyData, found, load_of_run, warn_of_other
+from hackle.datasets import AnyData, dataset_of, load_of_run, warn_of_other
 from hackle.pictures.captured import Captured, importance, response
 from hackle.pictures.encoding import data_address, gif_bytes, png_bytes
 from hackle.pictures.look import Look, PictureError
@@ -110,7 +110,7 @@ def show(
         model = Model.load(model, trust=trust)
     if not isinstance(model, Model):
         raise PictureError(f"the model is of type {type(model).__name__}; expected a hackle.Model or a run's folder")
-    dataset = load_of_run(model.run.dataset) if dataset is None else found(dataset)
+    dataset = load_of_run(model.run.dataset) if dataset is None else dataset_of(dataset)
     warn_of_other(dataset, model.run.dataset)
     if folder is None:
         return views_of(Look.of(model, dataset, seed=seed), dataset, seed=seed, image=image)

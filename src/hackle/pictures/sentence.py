@@ -2,8 +2,9 @@
 
 All of it is said of fractions: the mutual information of a code and a factor over the factor's entropy. A code
 **follows** a factor of which it has at least half and **follows it in part** if it has at least a tenth; a factor of
-which no code has a tenth is **lost**. Codes **share** a factor if the second has at least half as much of it as the
-first. A latent that has collapsed to the prior is **unused**. The bounds are conventions: a tenth is also the least that
+which no code has a tenth is **lost**, unless the fractions of all codes add up to three tenths: then it is **spread**
+over those that have a hundredth. Codes **share** a factor if the second has at least half as much of it as the first. A
+latent that has collapsed to the prior is **unused**. The bounds are conventions: a tenth is also the least that
 `Captured.main_factor` names.
 
 Counted from few images, codes seem to say something about factors of which they say nothing. That amount, found after
@@ -20,6 +21,10 @@ from numpy.typing import ArrayLike, NDArray
 
 FOLLOWED, LEAST = 0.5, 0.1
 """Fractions of a factor from which a code follows it, and follows it in part."""
+SPREAD = 0.3
+"""The sum of all codes' fractions from which a factor that none of them follows is not lost."""
+TRACE = 0.01
+"""The fraction from which a code takes part in a factor that is spread."""
 AS_WELL = 0.5
 """A factor is shared with every code that has at least this fraction of what the first has of it."""
 TOO_MUCH = 0.2
@@ -54,11 +59,14 @@ def in_a_sentence(
     whole = np.maximum(np.asarray(entropies, dtype=np.float64), 1e-12)
     by_chance = np.broadcast_to(np.asarray(chance, dtype=np.float64), matrix.shape) / whole
     share = np.where(kept[:, None], np.maximum(matrix / whole - by_chance, 0.0), 0.0)
-    followed, partly, shared, lost, uncertain = {}, {}, [], [], []
+    followed, partly, shared, spread, lost, uncertain = {}, {}, [], [], [], []
+    says = np.asarray((share >= LEAST).any(axis=1))
     for column, name in enumerate(names):
         own, best = share[:, column], int(share[:, column].argmax())
         if by_chance[kept, column].max() >= max(TOO_MUCH, own[best]):
             uncertain.append(name)
+        elif own[best] < LEAST and own.sum() >= SPREAD:
+            spread.append((name, own >= TRACE))
         elif own[best] < LEAST:
             lost.append(name)
         elif len(several := _together(own)) > 1:
@@ -69,8 +77,9 @@ def in_a_sentence(
         *_following(followed, "follows"),
         *_following(partly, "partly follows"),
         *shared,
+        *_spread(spread),
         *([f"{_listed(lost)} {'is' if len(lost) == 1 else 'are'} lost"] if lost else []),
-        *_rest(np.asarray((share >= LEAST).any(axis=1)), kept, certain=not uncertain),
+        *_rest(np.logical_or.reduce([says, *(part for _, part in spread)]), kept, certain=not uncertain),
     ]
     if uncertain:
         count = "so few images" if images is None else f"{images:,} image{'s' * (images != 1)}"
@@ -84,12 +93,21 @@ def _together(own: NDArray[np.float64]) -> list[int]:
     return sorted(near.tolist(), key=lambda code: -own[code])
 
 
-def _following(found: dict[int, list[str]], verb: str) -> list[str]:
+def _following(factors: dict[int, list[str]], verb: str) -> list[str]:
     """One clause for all codes that each follow a factor, and one for every code that mixes several."""
-    single = [(code, names[0]) for code, names in found.items() if len(names) == 1]
+    single = [(code, names[0]) for code, names in factors.items() if len(names) == 1]
     first = [f"z{code} {verb} {name}" if at == 0 else f"z{code} {name}" for at, (code, name) in enumerate(single)]
-    mixed = [f"z{code} {verb} {_listed(names)} at once" for code, names in found.items() if len(names) > 1]
+    mixed = [f"z{code} {verb} {_listed(names)} at once" for code, names in factors.items() if len(names) > 1]
     return [*([_listed(first)] if first else []), *mixed]
+
+
+def _spread(found: list[tuple[str, NDArray[np.bool_]]]) -> list[str]:
+    """One clause for all factors of which many codes say a little each."""
+    if not found:
+        return []
+    codes = int(np.logical_or.reduce([part for _, part in found]).sum())
+    names = _listed([name for name, _ in found])
+    return [f"{names} {'is' if len(found) == 1 else 'are'} spread over {codes} latents, less than a tenth in each"]
 
 
 def _rest(says: NDArray[np.bool_], kept: NDArray[np.bool_], certain: bool) -> list[str]:

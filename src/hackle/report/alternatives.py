@@ -7,7 +7,6 @@ import numpy as np
 from hackle.figures import words
 from hackle.figures.chart import Chart, Panel
 from hackle.figures.drawing import named_series
-from hackle.figures.files import own_title
 
 _SYMBOLS = "●■▲◆▼✚✖⬢★◀"
 """The markers of `hackle.figures.style` as letters."""
@@ -21,7 +20,7 @@ def legend(chart: Chart) -> list[tuple[str, int, str]]:
 
 def alternative(chart: Chart, title: str, caption: str) -> str:
     """A drawing in words, for readers who do not see it: what each panel shows, of how many runs, and its range."""
-    said = [panel_in_words(panel, own_title(chart, index)) for index, panel in enumerate(chart.panels)]
+    said = map(panel_in_words, chart.panels, chart.titles)
     return " ".join([f"{title}.", caption, *said])
 
 

@@ -41,7 +41,14 @@
       holder = document.createElement("div"),
       numbers = read().figures[id].panels;
     holder.className = "panels";
+    let row = "";
     panelsOf(svg).forEach((panel, index) => {
+      if (panel.row && panel.row !== row) {
+        row = panel.row;
+        const name = document.createElement("p");
+        name.textContent = row;
+        holder.append(name);
+      }
       const group = document.getElementById(`${id}-panel-${index}`);
       const parts = [[`${id}-panel-${index}`, around(group)]];
       if (panel.axis !== index) {
@@ -89,7 +96,7 @@
     drawing.classList.toggle("apart", apart);
     svg.style.width = narrow && !apart ? `${Math.min(room, 1.2 * readable)}px` : "";
     if (!apart) return;
-    for (const figure of holder.children) {
+    for (const figure of holder.querySelectorAll("figure")) {
       const wide = Number(figure.dataset.wide),
         least = Number(figure.dataset.least),
         scale = narrow ? Math.min(Math.max(least, room / wide), 1.2 * least) : least;
@@ -153,11 +160,11 @@
     tip.hidden = !found;
     if (!found) return;
     const { figure, panel, at } = found,
-      { points, ticks, x, y } = figure.panels[panel],
+      { points, ticks, title, x, y } = figure.panels[panel],
       run = data.runs[points[3][at]];
     const lines = run ? [data.settings[run[1]], `seed ${run[2]}, run ${run[0]}`] : [];
     const where = ticks.length ? (ticks[points[0][at]] ?? "") : `${x || "x"} ${number(points[0][at])}`;
-    lines.push([`${y || "y"} ${number(points[1][at])}`, where].filter(Boolean).join(", "));
+    lines.push([`${y || title || "y"} ${number(points[1][at])}`, where].filter(Boolean).join(", "));
     tip.replaceChildren(
       ...lines.map((line) => {
         const made = document.createElement("div");

@@ -14,6 +14,7 @@ import pandas as pd
 from hackle.claims.reasons import chance_in_words
 from hackle.core.palette import style_sheet
 from hackle.figures import words
+from hackle.report.claim_words import missing, reason
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -37,7 +38,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
-    environment.filters |= {"number": number, "listing": words.listing}
+    environment.filters |= {"number": number, "listing": words.listing, "reason": reason, "missing": missing}
     environment.globals |= {
         "asset": asset,
         "chance": chance_in_words,

@@ -12,7 +12,7 @@ from hackle.figures.chart import Chart, Frame, Series
 from hackle.figures.exhibit import Exhibit
 from hackle.figures.panels import MEANS, swarm
 from hackle.figures.selection import Runs, Selected, doubts
-from hackle.report.study_scores import FIRST, SETTING
+from hackle.report.study_scores import SETTING
 from hackle.store.records import setting_numbers, telling_fields
 from hackle.store.tables import Tables
 from hackle.studies import STUDIES
@@ -25,7 +25,7 @@ _MOST_SCORES, _IN_A_ROW = 6, 3
 def own_studies(tables: Tables) -> list[tuple[Exhibit, Chart]]:
     """An exhibit and a chart for each study that is not one of the papers'; none for a study without scores."""
     names = [str(name) for name in dict.fromkeys(tables.runs["study"]) if name not in STUDIES]
-    found = []
+    drawn = []
     for number, name in enumerate(sorted(names)):
         chart = scores_by_setting(tables, name)
         if chart.panels or chart.missing:
@@ -38,8 +38,8 @@ def own_studies(tables: Tables) -> list[tuple[Exhibit, Chart]]:
                 (),
                 id=f"own-study-{number}",
             )
-            found.append((exhibit, chart))
-    return found
+            drawn.append((exhibit, chart))
+    return drawn
 
 
 def scores_by_setting(tables: Tables, study: str) -> Chart:
@@ -56,7 +56,7 @@ def scores_by_setting(tables: Tables, study: str) -> Chart:
     if settings > MOST_SETTINGS:
         return Chart(missing=(f"{settings} settings are too many to draw side by side; the table of scores has them",))
     stored = list(map(str, scores.loc[scores["score"].notna(), "metric"].unique()))
-    metrics = ([name for name in FIRST if name in stored] or sorted(stored))[:_MOST_SCORES]
+    metrics = ([name for name in words.COMPARED if name in stored] or sorted(stored))[:_MOST_SCORES]
     label, names = _named(runs)
     wide = scores.astype({"metric": object}).pivot_table(index="run", columns="metric", values="score")
     frame = wide.reindex(runs.index).reset_index().assign(setting=names, series="runs")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shlex
 from collections.abc import Mapping
 from io import BytesIO
@@ -14,9 +15,12 @@ import pandas as pd
 from PIL import Image
 
 from hackle.core.factors import scored_factors
+from hackle.core.method import about, strength_of
 from hackle.core.palette import LIGHT
+from hackle.core.parts import title_of
 from hackle.core.records import to_json
-from hackle.core.types import Dataset
+from hackle.core.types import Dataset, Run
+from hackle.figures import words
 from hackle.pictures import (
     Captured,
     Look,
@@ -37,6 +41,9 @@ from hackle.train.model import Model
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+MOST_TERMS = 60
+"""The most terms whose curves are drawn: four times those of any method, and a table from elsewhere may have any number."""
 
 
 class Shown(NamedTuple):
@@ -85,13 +92,13 @@ def factor_rows(scores: pd.DataFrame) -> tuple[list[str], list[tuple[str, str, l
 
 
 def curves_figure(folder: Path) -> Figure | None:
-    """Every term of the objective against steps, or None if the folder has no curves."""
+    """Every term of the objective against steps, at most `MOST_TERMS`, or None if the folder has no curves."""
     curves = read_curves(folder)
-    if not len(curves.get("step", ())):
+    names = [name for name in curves if name != "step" and not name.rsplit("_", 1)[-1].isdigit()][:MOST_TERMS]
+    if not names or not len(curves["step"]):
         return None
     from matplotlib.figure import Figure
 
-    names = [name for name in curves if name != "step" and not name.rsplit("_", 1)[-1].isdigit()]
     columns = min(3, len(names))
     height = -(-len(names) // columns)
     figure = Figure(figsize=(3.2 * columns, 2.2 * height), dpi=140, layout="constrained")
@@ -116,6 +123,13 @@ class Beside(NamedTuple):
     overview: Shown
 
 
+def run_title(run: Run) -> str:
+    """What a run is called: its method with its weight, data set and seed."""
+    weight = strength_of(run.method)
+    strength = "" if math.isnan(weight) else f" {about(run.method).symbol} = {weight:g}"
+    return f"{title_of(run.method)}{strength} on {words.dataset(run.dataset)}, seed {run.seed}"
+
+
 def write_run_page(
     model: Model,
     dataset: Dataset,
@@ -133,7 +147,7 @@ def write_run_page(
     curves = curves_figure(Path(folder)) if folder is not None else None
     page = render(
         "run.html",
-        title=f"{type(run.method).__name__} on {run.dataset}, seed {run.seed}",
+        title=run_title(run),
         run=run,
         protocols=sorted(set(scores["protocol"])) if len(scores) else [],
         scores=score_rows(scores),

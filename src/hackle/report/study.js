@@ -166,7 +166,7 @@
     for (const row of rows) {
       const line = body.insertRow();
       row.setting.forEach((_, column) => {
-        line.append(cell(shown(row, column)));
+        line.append(cell(shown(row, column), "td", data.names[column] === "also" ? "also" : ""));
       });
       const opener = document.createElement("button"),
         opened = state.open.has(row.index);

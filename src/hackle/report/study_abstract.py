@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from inspect import signature
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from hackle.core.errors import HackleError
+from hackle.core.papers import PAPERS
 from hackle.figures import words
 from hackle.figures.chart import Frame
 from hackle.report.study_sections import Claims
 from hackle.store.tables import Tables
+from hackle.studies import STUDIES
 from hackle.studies.presets import PRESETS, preset
 
 _MOST = 6
@@ -53,24 +56,25 @@ def limits(tables: Tables, claims: Claims) -> list[str]:
     open_ones = sum(row["fate"] == "undecided" for row in rows)
     partial = sum(row["strata"] < row["strata_claimed"] for row in rows if row["fate"] != "undecided")
     borrowed = sum(bool(row["borrowed"]) for row in rows)
-    found = [
+    sentences = [
         f"{words.counted(open_ones, 'claim is', 'claims are')} undecided, which is not the same as refuted: "
         "more runs may decide them."
         if open_ones
         else "",
-        f"{words.counted(partial, 'verdict rests', 'verdicts rest')} on part of the data sets or methods that its claim names."
+        f"{words.counted(partial, 'verdict rests', 'verdicts rest')} on part of the data sets or methods that "
+        f"{'its claim names' if partial == 1 else 'their claims name'}."
         if partial
         else "",
         f"{words.counted(borrowed, 'claim is', 'claims are')} tested on runs of other studies, which may differ in training."
         if borrowed
         else "",
-        *(_fewer_steps(tables), _few_seeds(tables)),
+        *(_fewer_steps(tables), _fewer_seeds(tables), _few_seeds(tables)),
     ]
     runs: Frame = tables.runs
     failed = int((runs["status"] == "failed").sum())
     if failed:
-        found.append(f"{words.counted(failed, 'run')} failed and {'is' if failed == 1 else 'are'} left out.")
-    return [line for line in found if line]
+        sentences.append(f"{words.counted(failed, 'run')} failed and {'is' if failed == 1 else 'are'} left out.")
+    return [line for line in sentences if line]
 
 
 def _few_seeds(tables: Tables) -> str:
@@ -79,6 +83,19 @@ def _few_seeds(tables: Tables) -> str:
     return (
         "" if seeds >= _FEW_SEEDS else f"No setting has more than {words.counted(seeds, 'seed')}; intervals are wide."
     )
+
+
+def _fewer_seeds(tables: Tables) -> str:
+    """The studies of papers whose settings have fewer seeds than the paper's."""
+    runs: Frame = tables.runs
+    told = []
+    for study, have in runs.groupby(["study", "dataset"], observed=True)["seed"].nunique().groupby("study"):
+        taken = signature(STUDIES[study].runs).parameters if study in STUDIES and study in PAPERS else {}
+        wanted = taken["seeds"].default if "seeds" in taken else None
+        if isinstance(wanted, int) and have.min() < wanted:
+            ends = f"{have.min()}" if have.min() == have.max() else f"{have.min()} to {have.max()}"
+            told.append(f"{study} ({ends} of {wanted})")
+    return f"Trained with fewer seeds than in the paper: {words.listing(told)}." if told else ""
 
 
 def _fewer_steps(tables: Tables) -> str:

@@ -32,10 +32,11 @@ def command_lines(tables: Tables, folder: str) -> list[str]:
     lines, merges = [], []
     for name in names:
         out = folder if name == names[0] else f"{folder.rstrip('/')}-{Path(name.replace(':', '-')).name}"
-        options = _selection(name, tables, wanted) | _scoring(name, tables)
-        lines.append(_line("study", "run", name, "--out", out, *_words(options)))
-        if out != folder:
-            merges.append(_line("study", "merge", folder, out))
+        for place, selection in enumerate(_selections(name, tables, wanted)):
+            target = f"{out.rstrip('/')}-{selection['seeds']}-seeds" if place else out
+            lines.append(_line("study", "run", name, "--out", target, *_words(selection | _scoring(name, tables))))
+            if target != folder:
+                merges.append(_line("study", "merge", folder, target))
     return [*lines, *merges, _line("claims", folder), _line("report", folder)]
 
 
@@ -51,13 +52,18 @@ def _words(options: dict[str, Any]) -> Iterable[str]:
             yield from (f"--{name}", ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value))
 
 
-def _selection(name: str, tables: Tables, wanted: Wanted | None) -> dict[str, Any]:
-    """The options that choose the runs."""
+def _selections(name: str, tables: Tables, wanted: Wanted | None) -> list[dict[str, Any]]:
+    """The options that choose the runs; several times if data sets differ in their number of seeds, the most first."""
     if wanted is not None and wanted.study == name:
-        return dict(wanted.options)
+        return [dict(wanted.options)]
     if name not in STUDIES:
-        return {}
+        return [{}]
     runs: Frame = tables.runs[tables.runs["study"] == name]
+    seeds: Frame = runs["dataset"].map(runs.groupby("dataset", observed=True)["seed"].nunique()).astype(int)
+    return [_selection(name, runs[seeds == count]) for count in sorted(seeds.unique(), reverse=True)]
+
+
+def _selection(name: str, runs: Frame) -> dict[str, Any]:
     datasets, methods = (sorted(set(map(str, runs[column]))) for column in ("dataset", "method"))
     steps = sorted({int(value) for value in runs["steps"]})
     options = {
@@ -78,9 +84,9 @@ def _scoring(name: str, tables: Tables) -> dict[str, Any]:
     scores: Frame = tables.scores[tables.scores["run"].isin(runs.loc[runs["study"] == name, "run"])]
     if not len(scores):
         return {}
-    found = [str(one).partition(" × ") for one in scores["protocol"].unique()]
-    fraction = Counter(part for _, _, part in found).most_common(1)[0][0]
-    names = sorted({one for one, _, part in found if part == fraction})
+    protocols = [str(one).partition(" × ") for one in scores["protocol"].unique()]
+    fraction = Counter(part for _, _, part in protocols).most_common(1)[0][0]
+    names = sorted({one for one, _, part in protocols if part == fraction})
     study = STUDIES.get(name, Study(name, list))
     # A study's own protocols are left out if there are several.
     own = len(names) > 1 and set(names) == set(study.protocols)
@@ -98,9 +104,9 @@ def _metrics(study: Study, protocols: list[str], rows: set[str]) -> list[str] | 
 
     def chosen(wanted: str | Sequence[str]) -> set[str]:
         """The metrics that would be computed; no paper's data set has a continuous factor, and few runs leave any out."""
-        found = {name: metric for one in known for name, metric in choose_metrics(wanted, one).items()}
+        metrics = {name: metric for one in known for name, metric in choose_metrics(wanted, one).items()}
         rare = {"a continuous factor", "left-out combinations"}
-        return {name for name, metric in found.items() if name in have or not rare & set(metric.needs)}
+        return {name for name, metric in metrics.items() if name in have or not rare & set(metric.needs)}
 
     if not have or chosen(study.metrics) == set(have):
         return None

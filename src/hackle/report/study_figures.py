@@ -9,9 +9,8 @@ import numpy as np
 import pandas as pd
 
 from hackle.figures.chart import Chart, Frame, Panel
-from hackle.figures.files import own_title
 from hackle.report.alternatives import panel_in_words
-from hackle.report.study_sections import setting_names
+from hackle.report.setting_names import setting_names
 from hackle.store.tables import Tables
 
 
@@ -38,7 +37,7 @@ def _chart(chart: Chart, runs: pd.Index) -> dict[str, Any]:
             str(name) for panel in chart.panels for frame in (panel.points, panel.summary) for name in frame["series"]
         )
     )
-    panels = [_panel(panel, own_title(chart, index), series, runs) for index, panel in enumerate(chart.panels)]
+    panels = [_panel(panel, title, series, runs) for panel, title in zip(chart.panels, chart.titles, strict=True)]
     return {"series": list(series), "panels": panels}
 
 

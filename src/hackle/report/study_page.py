@@ -56,19 +56,23 @@ def write_study_page(
     for paper in papers:
         if paper not in _papers():
             raise ReportError(f"no paper {paper!r}; there are {', '.join(_papers())}")
+    # Before anything is judged and drawn, which takes minutes: it reads study.json, which may be damaged.
+    commands = command_lines(tables, folder)
     wanted = [item for item in FIGURES.values() if not papers or item.paper in papers]
     ones_own = [] if papers else own_studies(tables)
     judged = judge(tables) if judged is None else judged
-    by_claim, verdicts = {found.claim.id: found for found in judged}, as_frame(judged)
+    by_claim, verdicts = {judgement.claim.id: judgement for judgement in judged}, as_frame(judged)
     charts = {item.id: chart for item, chart in ones_own}
+    # Each figure is made, and drawn if it shows something: those that do not count as drawn.
+    work = 2 * len(wanted) + len(ones_own)
     for done, item in enumerate(wanted):
-        tell(done, 2 * len(wanted))
+        tell(done, work)
         charts[item.id] = item(tables, by_claim)
     full = {name: chart for name, chart in charts.items() if chart.panels}
     with drawing(full, workers) as waiting:
         scores, numbers = score_data(tables), figure_data(full, tables)
         for done, _ in enumerate(as_completed(waiting.values()), start=1):
-            tell(len(wanted) + done, len(wanted) + len(full))
+            tell(work - len(full) + done, work)
         drawn = {name: one.result() for name, one in waiting.items()}
     if papers:
         verdicts = verdicts[verdicts["paper"].isin(list(papers))]
@@ -97,7 +101,7 @@ def write_study_page(
         most=_MOST_ROWS,
         scores=scores,
         numbers=numbers,
-        commands=command_lines(tables, folder),
+        commands=commands,
         versions=[in_words(one) for one in sorted(set(map(str, tables.runs["version"])))],
         sources=differing_sources(tables.runs),
         devices=sorted(set(filter(None, map(str, tables.runs["device"])))),

@@ -3,6 +3,7 @@ runs."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,13 +12,15 @@ import pandas as pd
 from hackle.core.design import CONFIGURATION, DEFAULTS, USUAL, heading
 from hackle.figures import words
 from hackle.figures.chart import Frame
+from hackle.report.setting_names import told_apart, unusual
 from hackle.store.records import setting_numbers, telling_fields
 from hackle.store.tables import Tables
 
 _WORDS = [name for name, default in DEFAULTS.items() if isinstance(default, str)]
 SETTING = (*(name for name in CONFIGURATION if name not in _WORDS), "steps")
 """The columns that identify a setting; other record fields in which settings differ are added."""
-FIRST = ("mig", "factor_vae", "beta_vae", "dci_disentanglement", "sap", "modularity", "reconstruction", "kl")
+_MOST_FIELDS = 3
+"""More fields than this have no columns of their own."""
 
 
 def score_data(tables: Tables) -> dict[str, Any]:
@@ -49,17 +52,18 @@ def score_data(tables: Tables) -> dict[str, Any]:
     runs: Frame = tables.runs.drop_duplicates("run").set_index("run").loc[names]
     # Columns in which every run has the usual value are left out.
     seen = [name for name in SETTING if name not in USUAL or (runs[name] != USUAL[name]).any()]
-    known = pd.concat([runs[seen], telling_fields(runs, SETTING)], axis=1).astype(object)
     numbers = setting_numbers(runs)
     _, first = np.unique(numbers, return_index=True)
-    settings = known.iloc[first].reset_index(drop=True).sort_values(seen)
+    each: Frame = runs.iloc[first]
+    known: Frame = pd.concat([each[seen], _more(each)], axis=1).astype(object)
+    settings = known.reset_index(drop=True).sort_values(seen)
     setting = np.argsort(settings.index)[numbers]
     labels = _labels(columns)
-    shown = [index for index, name in enumerate(columns) if name[0] in FIRST and name[1] != "sampled"]
+    shown = _first(columns, np.isfinite(values).sum(axis=0))
     return {
         "names": list(map(heading, known)),
         "columns": labels,
-        "shown": shown[: 2 * len(FIRST)] or list(range(min(8, len(labels)))),
+        "shown": shown or list(range(min(len(words.COMPARED), len(labels)))),
         "settings": [[_plain(value) for value in row] for row in settings.itertuples(index=False)],
         "symbols": [words.symbol(str(name)) for name in settings["method"]],
         "runs": [
@@ -67,6 +71,29 @@ def score_data(tables: Tables) -> dict[str, Any]:
             for group, seed, name, row in zip(setting, runs["seed"], names, _rounded(values), strict=True)
         ],
     }
+
+
+def _first(columns: Sequence[tuple[str, str, str]], known: np.ndarray) -> list[int]:
+    """The positions of the main scores, each by the protocol and of the codes that most runs have it by."""
+    positions = []
+    for metric in words.COMPARED:
+        mine = [at for at, (name, kind, _) in enumerate(columns) if name == metric and kind != "sampled"]
+        positions += [max(mine, key=lambda at: known[at])] if mine else []
+    return sorted(positions)
+
+
+def _more(settings: Frame) -> Frame:
+    """Further fields in which settings differ, a column each; those of many studies together are too many to have the scores in
+    sight, and are one column in words."""
+    fields = telling_fields(settings, SETTING)
+    if fields.shape[1] <= _MOST_FIELDS:
+        return fields
+    regimes = tuple(name for name in USUAL if name not in SETTING)
+    said = [unusual(row, regimes) for row in settings.to_dict("records")]
+    names = zip(*(settings[name].astype(str) for name in SETTING), map(tuple, said), strict=True)
+    more = told_apart(list(names), telling_fields(settings, (*SETTING, *regimes)))
+    words_of = [", ".join([*part, *([text] if text else [])]) for part, text in zip(said, more, strict=True)]
+    return pd.DataFrame({"also": words_of}, index=settings.index)
 
 
 def _place(column: tuple[str, str, str]) -> tuple[int, int, str, str]:

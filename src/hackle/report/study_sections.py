@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from hackle.core.design import USUAL, heading, in_words
 from hackle.core.papers import paper_named
 from hackle.figures import words
 from hackle.figures.chart import Chart, Comparison, Frame, Panel
 from hackle.figures.exhibit import Exhibit
 from hackle.report.alternatives import alternative, legend
 from hackle.report.html import number
-from hackle.store.records import setting_numbers, telling_fields
+from hackle.report.setting_names import setting_names
+from hackle.store.records import setting_numbers
 from hackle.store.tables import Tables
 
 KINDS = {"holds": "holds", "does not hold": "fails", "undecided": "open", "no runs": "none"}
@@ -150,12 +150,17 @@ class Figure:
         return [one for one in self.chart.comparisons if isinstance(one.here, str) or not pd.isna(one.here)]
 
     @property
+    def has_numbers(self) -> bool:
+        """Whether there is anything to save as a table; pictures have nothing."""
+        return any(len(panel.points) or len(panel.summary) or panel.cells is not None for panel in self.chart.panels)
+
+    @property
     def numbers(self) -> list[Any]:
         """The means or medians that are drawn, for readers who cannot see the drawing; empty if they are too many to
         read."""
         parts = [
-            panel.summary.assign(panel=panel.title, place=_places(panel))
-            for panel in self.chart.panels
+            panel.summary.assign(panel=title, place=_places(panel))
+            for title, panel in zip(self.chart.titles, self.chart.panels, strict=True)
             if len(panel.summary)
         ]
         return list(pd.concat(parts).itertuples()) if 0 < sum(map(len, parts)) <= _MOST_NUMBERS else []
@@ -203,36 +208,16 @@ def failed_runs(tables: Tables) -> list[tuple[str, int, str, str]]:
 
 
 def missing_seeds(tables: Tables) -> list[tuple[str, int, int]]:
-    """Settings with fewer seeds done than the fullest setting of their study: name, seeds done, seeds of the fullest."""
+    """Settings with fewer seeds done than the fullest of their study on the same data set: name, seeds done, seeds of that."""
     runs: Frame = tables.runs
     if not len(runs):
         return []
     done = runs.assign(good=(runs["status"] == "done").astype(int), number=setting_numbers(runs))
-    by = done.groupby(["study", "number"], observed=True)
+    by = done.groupby(["study", "dataset", "number"], observed=True)
     have = by.agg(good=("good", "sum"), planned=("seed", "nunique")).reset_index()
-    # A study's design has the same number of seeds for every setting; failed runs count as planned.
-    have["want"] = have.groupby("study", observed=True)["planned"].transform("max")
+    # A study has the same number of seeds for every setting of a data set; failed runs count as planned.
+    have["want"] = have.groupby(["study", "dataset"], observed=True)["planned"].transform("max")
     named = dict(zip(done["number"], setting_names(runs), strict=True))
     return [
         (named[row.number], int(row.good), int(row.want)) for row in have.itertuples() if int(row.good) < int(row.want)
     ]
-
-
-def setting_names(runs: Frame) -> list[str]:
-    """The setting of each run in words, with the record fields that distinguish it from others with the same words."""
-    if not len(runs):
-        return []
-    fields = telling_fields(runs, ("dataset", "method", "strength", "architecture", "latents", *USUAL, "steps"))
-    rows = zip(runs.to_dict("records"), fields.to_dict("records"), strict=True)
-    return [
-        ", ".join([_setting(row), *(f"{heading(str(name))} {value}" for name, value in more.items())])
-        for row, more in rows
-    ]
-
-
-def _setting(row: Row) -> str:
-    parts = [f"{words.method(str(row['method']), row['strength'])} on {words.dataset(str(row['dataset']))}"]
-    if row["architecture"] != "convolutional":
-        parts.append(words.architecture(str(row["architecture"])))
-    parts += [in_words(name, row[name]) for name, default in USUAL.items() if row[name] != default]
-    return ", ".join([*parts, f"{row['latents']} latents"])

@@ -132,7 +132,7 @@ def _place(device: str | torch.device | None, large: bool) -> torch.device | Non
 
 
 def _read(codes: Any, factors: Any, logvars: Any, kinds: Kinds | None, missing: str) -> Read:
-    blocks = None
+    blocks, constant = None, 0
     if is_large(codes):
         if logvars is not None:
             raise ScoreError(
@@ -140,7 +140,7 @@ def _read(codes: Any, factors: Any, logvars: Any, kinds: Kinds | None, missing: 
                 "codes.toarray() or numpy.asarray(codes)"
             )
         # Rows and missing values of the codes themselves are looked at below; here they stand as a column of them.
-        blocks, lacks = _blocks(codes)
+        blocks, lacks, constant = _blocks(codes)
         codes = np.where(lacks, np.nan, 0.0)
     tables = {"codes": columns_of(codes, "codes"), "factors": columns_of(factors, "factors")}
     refuse_another_order(codes, factors)
@@ -171,26 +171,37 @@ def _read(codes: Any, factors: Any, logvars: Any, kinds: Kinds | None, missing: 
     if spread is not None and spread.shape != means.shape:
         raise ScoreError(f"logvars have shape {spread.shape} and codes {means.shape}; expected the same")
     names, columns = list(tables["codes"]), tables["factors"]
-    if blocks is not None:
+    if blocks is None:
+        constant = int((means == means[0]).all(axis=0).sum())
+    else:
         means = blocks.take(np.flatnonzero(~lacking)) if lacking.any() else blocks
+        constant = _blocks(means)[2] if lacking.any() else constant
         names = [f"code_{number}" for number in range(means.shape[1])]
     told = list(kind_by_name(list(columns), kinds).values())
     grid = labelled_grid("factors", list(columns), told, list(columns.values()))
+    left_out += [f"factor {one.name} has a single value and is not scored" for one in grid.factors if one.size == 1]
     shown = ", ".join(names) if len(names) < 4 else f"{names[0]}, {names[1]} … {names[-1]}"
-    said = [f"{len(means):,} rows", f"{len(names):,} codes: {shown}", f"factors: {in_words(grid.factors)}", *left_out]
+    said = [
+        f"{len(means):,} rows",
+        f"{len(names):,} code{'s' * (len(names) != 1)}: {shown}",
+        *([f"{constant:,} of them never var{'y' if constant > 1 else 'ies'}"] if constant else []),
+        f"factors: {in_words(grid.factors)}",
+        *left_out,
+    ]
     return Read(means, spread, grid, "; ".join(said))
 
 
-def _blocks(codes: Any) -> tuple[CodeTable, NDArray[np.bool_]]:
-    """Sparse or memory-mapped codes as a table, and the rows that lack a value."""
+def _blocks(codes: Any) -> tuple[CodeTable, NDArray[np.bool_], int]:
+    """Sparse or memory-mapped codes as a table, the rows that lack a value, and how many codes never vary."""
     table = CodeTable(codes, single=True)
     if 0 in table.shape or table.dtype.kind not in "biuf":
         raise ScoreError(
             f"codes have shape {table.shape} and type {table.dtype}; expected real numbers, a row for each sample"
         )
-    lacks = np.zeros(len(table), dtype=bool)
+    lacks, constant = np.zeros(len(table), dtype=bool), 0
     for part in following(partition(table), "reading"):
         block = table.block(*part)
+        constant += block.constant
         bad = np.flatnonzero(~np.isfinite(block.values))
         if not len(bad):
             continue
@@ -200,7 +211,7 @@ def _blocks(codes: Any) -> tuple[CodeTable, NDArray[np.bool_]]:
                 f"codes have a number that is not finite, first in row {rows[~absent].min()}; leave such samples out"
             )
         lacks[rows] = True
-    return table, lacks
+    return table, lacks, constant
 
 
 def _rows(tables: Mapping[str, Mapping[str, NDArray]]) -> int:

@@ -150,16 +150,16 @@ class EncodedPlan:
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
             bins = self.protocol.bins
-            found = binned_information(self.codes, self.factors, bins=bins, kinds="categorical", device=self.place)
-        return found, said
+            binned = binned_information(self.codes, self.factors, bins=bins, kinds="categorical", device=self.place)
+        return binned, said
 
     @property
     def binned_information(self) -> BinnedInformation:
-        found, said = self._binned
+        binned, said = self._binned
         for one in said:
             # Computed once, but noted beside each score.
             warnings.warn(one.message, stacklevel=2)
-        return found
+        return binned
 
     @cached_property
     def factor_information(self) -> FactorInformation:
@@ -255,30 +255,30 @@ class EncodedPlan:
         `correlations` (2, l, l): of draws from the posteriors, and of their means. `importance` (l, f): DCI's, of protocols
         that take the Lasso, in which it is fast and factors may be left out.
         """
-        found: dict[str, NDArray] = {}
+        arrays: dict[str, NDArray] = {}
         scored = bool(scored_factors(self.grid))
         if scored:
             binned = bin_codes(self.codes, self.protocol.bins)
-            found["mutual_information"] = discrete_mutual_information(binned, self.factors)
+            arrays["mutual_information"] = discrete_mutual_information(binned, self.factors)
             if self.protocol.dci_predictor == "lasso" and (kept := numeric_factors(self.grid, self.protocol)):
                 # Codes and factors that DCI refuses are reported with its scores.
                 with suppress(MetricError):
-                    found["importance"] = dci_importance(self.codes, self.values[:, kept], predictor="lasso").matrix
+                    arrays["importance"] = dci_importance(self.codes, self.values[:, kept], predictor="lasso").matrix
         if self.has_posteriors:
             # Posteriors that are refused or lie beyond the bins are reported with the scores that they affect.
             with warnings.catch_warnings(), suppress(PosteriorError):
                 warnings.simplefilter("ignore")
                 bins = self.protocol.posterior_bins
-                found["kl"] = kl_divergence(*self.posteriors).per_code
+                arrays["kl"] = kl_divergence(*self.posteriors).per_code
                 quantised = quantise(Posteriors(*self.posteriors), Bins(bins))
-                found["informativeness"] = quantised.information
-                found["marginals"] = quantised.masses.astype(np.float32)
-                found["misjed"] = misjed(*self.posteriors, bins=bins, normalised=True).astype(np.float32)
+                arrays["informativeness"] = quantised.information
+                arrays["marginals"] = quantised.masses.astype(np.float32)
+                arrays["misjed"] = misjed(*self.posteriors, bins=bins, normalised=True).astype(np.float32)
                 drawn = sampled_correlation_matrix(*self.posteriors, correlation=self.correlation, seed=self.seed)
-                found["correlations"] = np.stack([drawn, correlation_matrix(self.posteriors[0])]).astype(np.float32)
+                arrays["correlations"] = np.stack([drawn, correlation_matrix(self.posteriors[0])]).astype(np.float32)
                 if scored:
-                    found["posterior_information"] = self.factor_information.information
-        return found
+                    arrays["posterior_information"] = self.factor_information.information
+        return arrays
 
 
 def subject_of_run(run: Run, grid: FactorGrid | None, protocol: Protocol) -> Subject:

@@ -14,7 +14,7 @@ from torch import nn
 from hackle.core.factors import scored_factors
 from hackle.core.progress import listening
 from hackle.core.types import Dataset
-from hackle.datasets import AnyData, found, load_of_run, warn_of_other
+from hackle.datasets import AnyData, dataset_of, load_of_run, warn_of_other
 from hackle.datasets.pixels import say
 from hackle.metrics.metric import Metric
 from hackle.metrics.needs import Subject
@@ -67,21 +67,22 @@ def score(
     its code at the end) and per_factor (the score of each factor by name, where the metric has one; else None). If a
     metric refuses these codes or fails, its score is NaN and its note says why.
     """
-    encoder = _found_model(model, trust, channels, value_range)
+    settings = adjusted(find_protocol(protocol), factor_bins, groups)
+    # Before a folder is read: what a file named here defines needs no trust.
+    chosen, named = choose_metrics(metrics, settings, strictly=True).values(), names_of(metrics)
+    encoder = _as_encoder(model, trust, channels, value_range)
     if dataset is not None:
-        dataset = found(dataset)
+        dataset = dataset_of(dataset)
     elif isinstance(encoder, Model):
         dataset = load_of_run(encoder.run.dataset)
     else:
         raise ScoreError(
             "no data set is given, and only a hackle.Model knows what it was trained on; name the data set"
         )
-    settings = adjusted(find_protocol(protocol), factor_bins, groups)
     if isinstance(encoder, Model):
         warn_of_other(dataset, encoder.run.dataset)
     if isinstance(encoder, ModuleEncoder):
         say(type(encoder.module).__name__, [f"scored on {encoder.images(dataset.shape)}"])
-    chosen, named = choose_metrics(metrics, settings, strictly=True).values(), names_of(metrics)
     if isinstance(encoder, Model):
         _check_named(named, chosen, subject_of_run(encoder.run, dataset.factors, settings))
     left_out = encoder.run.drawing.left_out if isinstance(encoder, Model) else ""
@@ -153,7 +154,7 @@ def quick_scores(model: Model | Encoder, dataset: Dataset, seed: int = 0, metric
     return dict(zip(table["metric"], table["score"], strict=True))
 
 
-def _found_model(
+def _as_encoder(
     model: Any, trust: bool, channels: Any = None, value_range: Any = None
 ) -> Model | ModuleEncoder | Encoder:
     """The model itself, the one in the run folder of this path, or a module wrapped as a `ModuleEncoder`."""

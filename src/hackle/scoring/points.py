@@ -42,8 +42,8 @@ def point_scores(run: Run, dataset: Dataset) -> Scores:
         for name in names_of(run.scored.metrics):
             if missing := chosen[name].missing(evaluation.subject):
                 raise ScoreError(f"{name} needs {missing}; leave {name} out of scored.metrics")
-        found = {row["metric"]: row["score"] for row in scorer.rows(evaluation)}
-        return {name: value for name, value in found.items() if not math.isnan(value)}
+        by_name = {row["metric"]: row["score"] for row in scorer.rows(evaluation)}
+        return {name: value for name, value in by_name.items() if not math.isnan(value)}
 
     return _PointScorer(scores, len(scorer.images))
 

@@ -119,5 +119,5 @@ def protocol(name: str | Protocol) -> Protocol:
         raise HackleError(
             f"no protocol {name!r}; {nearest(known, main)} Ablations of do2020 and kim2018 are variants of these"
         )
-    found = PROTOCOLS.find(known)
-    return replace(found, name=name, seed=int(seed)) if seed else found
+    plain = PROTOCOLS.find(known)
+    return replace(plain, name=name, seed=int(seed)) if seed else plain

@@ -30,7 +30,7 @@ def choose_metrics(wanted: Wanted, protocol: Protocol | None = None, *, strictly
     only = protocol.metrics if protocol is not None else ()
     every = only or tuple(name for name, metric in METRICS.items() if not metric.slow)
     chosen: dict[str, Metric] = {}
-    for metric in _found(wanted, every):
+    for metric in _chosen(wanted, every):
         if not only or metric.name in only or (strictly and metric.origin):
             if (known := chosen.setdefault(metric.name, metric)).origin != metric.origin:
                 raise ScoreError(
@@ -66,10 +66,10 @@ def adjusted(
 
 def names_of(wanted: Wanted) -> tuple[str, ...]:
     """The names of the metrics requested explicitly, without those that "all" stands for."""
-    return tuple(metric.name for metric in _found(wanted, ()))
+    return tuple(metric.name for metric in _chosen(wanted, ()))
 
 
-def _found(wanted: Wanted, every: Iterable[str]) -> Iterator[Metric]:
+def _chosen(wanted: Wanted, every: Iterable[str]) -> Iterator[Metric]:
     parts: Any = wanted.split(",") if isinstance(wanted, str) else wanted
     for name, part in parts.items() if isinstance(parts, Mapping) else (("", part) for part in parts):
         try:

@@ -95,8 +95,8 @@ def compute(metric: Metric, evaluation: EncodedPlan, bootstrap: int = 0, what: s
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            found = _found(metric, evaluation)
-            scores = {key: float(value) for key, value in found.items()}
+            values = _computed(metric, evaluation)
+            scores = {key: float(value) for key, value in values.items()}
     except Exception as error:
         failure = _failure(metric, what, error)
         return Computed({metric.rows[0].name: _NAN}, {}, 0.0, "\n".join([*said, failure]), failure)
@@ -112,7 +112,7 @@ def compute(metric: Metric, evaluation: EncodedPlan, bootstrap: int = 0, what: s
             intervals = _intervals(metric, evaluation, scores, bootstrap)
         except Exception as error:
             said.append(_failure(metric, "interval", error))
-    factors = {key: value.factors for key, value in found.items() if isinstance(value, PerFactor)}
+    factors = {key: value.factors for key, value in values.items() if isinstance(value, PerFactor)}
     return Computed(scores, intervals, seconds, "\n".join(dict.fromkeys(said)), factors=factors)
 
 
@@ -130,9 +130,9 @@ def _of_continuous(metric: Metric, evaluation: EncodedPlan) -> list[str]:
     return [*said, with_code(f"{held}continuous factors ({names}) are cut into {grid.bins} bins", "bins")]
 
 
-def _found(metric: Metric, evaluation: EncodedPlan) -> Mapping[str, SupportsFloat]:
-    found = metric.compute(evaluation)
-    return found if isinstance(found, Mapping) else {metric.name: found}
+def _computed(metric: Metric, evaluation: EncodedPlan) -> Mapping[str, SupportsFloat]:
+    scores = metric.compute(evaluation)
+    return scores if isinstance(scores, Mapping) else {metric.name: scores}
 
 
 def _intervals(
@@ -152,23 +152,23 @@ def _intervals(
         warnings.simplefilter("ignore")
         for _ in range(halves):
             try:
-                draws.append(_found(metric, evaluation.halved(rng)))
+                draws.append(_computed(metric, evaluation.halved(rng)))
             except MetricError as error:  # Half of a few rows may be too little for a metric.
                 failures.append(error)
     if len(failures) > halves / 2:
         raise failures[0]
-    found: dict[str, tuple[float, float]] = {}
+    intervals: dict[str, tuple[float, float]] = {}
     for key, score in scores.items():
         values = np.array([float(draw[key]) for draw in draws if key in draw])
         if len(values) > 1 and np.isfinite([score, *values]).all():
             width = float(stdtrit(len(values) - 1, 0.975) * values.std(ddof=1))
             known = row_of(key)
             low, high = (known[1].low, known[1].high) if known else (None, None)
-            found[key] = (
+            intervals[key] = (
                 min(score, max(score - width, -np.inf if low is None else low)),
                 max(score, min(score + width, np.inf if high is None else high)),
             )
-    return found
+    return intervals
 
 
 def _failure(metric: Metric, what: str, error: Exception) -> str:
@@ -227,7 +227,7 @@ class Scorer:
         if evaluation.has_posteriors and "sampled" in self.representations:
             there["sampled"] = evaluation.sampled()
         taken = {"codes": self.representations, "means": ("mean",), "posterior": ("posterior",)}
-        found, of_all = [], plan_note(self.grid, self.protocol.sizes, self.plan)
+        scored, of_all = [], plan_note(self.grid, self.protocol.sizes, self.plan)
         for metric in self.fitting(evaluation.subject):
             watch(metric)
             wanted = [key for key in taken[metric.on] if key in there and key in ("posterior", *self.representations)]
@@ -241,21 +241,21 @@ class Scorer:
                     low, high = computed.intervals.get(key, (_NAN, _NAN))
                     row = {"metric": key, "representation": representation, "score": value, "low": low, "high": high}
                     row |= {"chance": others.get(key, _NAN), "per_factor": computed.factors.get(key)}
-                    found.append({**row, "better": metric.better_of(key), "seconds": computed.seconds, "note": note})
-        return found
+                    scored.append({**row, "better": metric.better_of(key), "seconds": computed.seconds, "note": note})
+        return scored
 
     def references(self, metrics: Iterable[Metric], watch: Watch = lambda _: None) -> ReferenceScores:
         """What perfect codes score under those of these metrics that apply; empty if no factor is observed."""
         if not scored_factors(self.grid):
             return {}
         evaluation = self.of_codes(perfect_codebook(self.grid, self.images))
-        found: dict[str, tuple[float, str]] = {}
+        best: dict[str, tuple[float, str]] = {}
         for metric in metrics:
             if metric.has_reference and not metric.missing(evaluation.subject):
                 watch(metric)
                 computed = compute(metric, evaluation, what="reference")
-                found |= {name: (value, computed.failure) for name, value in computed.scores.items()}
-        return found
+                best |= {name: (value, computed.failure) for name, value in computed.scores.items()}
+        return best
 
     def fitting(self, subject: Subject) -> list[Metric]:
         """The metrics whose needs the data set and model meet."""
@@ -297,6 +297,10 @@ def prepare_scorer(
     wanted: tuple[Any, ...] = (representations,) if isinstance(representations, str) else tuple(representations)
     if unknown := [name for name in wanted if name not in get_args(Representation)]:
         raise ScoreError(f"no representation {unknown[0]!r}; there are {', '.join(get_args(Representation))}")
+    if bootstrap < 0 or bootstrap == 1:
+        raise ScoreError(
+            f"bootstrap is {bootstrap}; expected the number of halves, 2 or more and best 20, or 0 for none"
+        )
     metrics, seed = tuple(metrics), seed + protocol.seed
     grid = grid.with_bins(protocol.factor_bins)
     split = must_split(grid, protocol.sizes) if split is None else split

@@ -41,14 +41,14 @@ _TRAINED = 0.9
 def kl_of_runs(view: View) -> dict[str, NDArray[np.float64]]:
     """The mean KL of each latent, (l,), of every run that has it: as stored with the scores or, in older stores, as logged over
     the last tenth of training."""
-    found = {run: np.asarray(array, float) for run, array in view.array("kl").items()}
+    kls = {run: np.asarray(array, float) for run, array in view.array("kl").items()}
     tails = takewhile(len, (view.tail(f"kl_per_latent_{latent}") for latent in range(MOST_CODES)))
     table: Frame = pd.DataFrame(dict(enumerate(tails)))
     for run, values in zip(table.index.astype(str), table.to_numpy(float), strict=True):
         known = values[np.isfinite(values)]
         if len(known):
-            found.setdefault(run, known)
-    return found
+            kls.setdefault(run, known)
+    return kls
 
 
 def stored_scores(data: Data, names: Sequence[str], protocol: str | None = None) -> pd.DataFrame:
@@ -85,8 +85,8 @@ def udr_of_runs(
     if agreement == "cka":
         return pd.Series(_median_cka([tables[run] for run in runs], labels, tell), index=runs)
     kept = [tables[run] for run in runs], [kls[run] for run in runs]
-    found = udr_scores(*kept, groups=labels, similarity=similarity, tell=tell)
-    return pd.Series(found.scores, index=runs)
+    udr = udr_scores(*kept, groups=labels, similarity=similarity, tell=tell)
+    return pd.Series(udr.scores, index=runs)
 
 
 def _median_cka(tables: Sequence[NDArray], labels: Sequence[Any], tell: Callable[[], None]) -> list[float]:
@@ -99,9 +99,9 @@ def _median_cka(tables: Sequence[NDArray], labels: Sequence[Any], tell: Callable
 
 
 def _mig(tables: Sequence[NDArray], factors: NDArray, trained: int, kinds: Kinds) -> list[float]:
-    found = binned_information(np.hstack(tables), factors, kinds=kinds)
+    binned = binned_information(np.hstack(tables), factors, kinds=kinds)
     ends = np.cumsum([codes.shape[1] for codes in tables])[:-1]
-    return [mig_from_information(part, found.entropies) for part in np.split(found.information, ends)]
+    return [mig_from_information(part, binned.entropies) for part in np.split(binned.information, ends)]
 
 
 def _dci(tables: Sequence[NDArray], factors: NDArray, trained: int, kinds: Kinds) -> list[float]:
@@ -146,13 +146,13 @@ def label_scores(
         )
     drawn = np.random.default_rng(seed).permutation(rows)[:labels]
     trained = math.ceil(_TRAINED * labels)
-    found, several = [], list(tables.values())
+    scores, several = [], list(tables.values())
     for start in range(0, len(several), TOGETHER):
         block = [table[drawn] for table in several[start : start + TOGETHER]]
-        found += zip(*(_several(name, block, factors[drawn], trained, kinds) for name in metrics), strict=True)
+        scores += zip(*(_several(name, block, factors[drawn], trained, kinds) for name in metrics), strict=True)
         for _ in block:
             tell()
-    return pd.DataFrame(found, index=list(tables), columns=list(metrics))
+    return pd.DataFrame(scores, index=list(tables), columns=list(metrics))
 
 
 def _several(name: str, tables: Sequence[NDArray], *rest: Any) -> list[float]:

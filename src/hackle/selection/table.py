@@ -39,7 +39,9 @@ SELECTION_COLUMNS = (
 
 @dataclass(frozen=True)
 class Selection:
-    """table: a row for each data set (and method), score and criterion, with `SELECTION_COLUMNS`; `method` is empty where runs
+    """What choosing among a study's runs by each criterion costs.
+
+    table: a row for each data set (and method), score and criterion, with `SELECTION_COLUMNS`; `method` is empty where runs
     of all methods are compared, `labels` is how many images' labels the criterion uses, and `lacking` how many runs with the
     score lack the criterion.
 
@@ -66,7 +68,7 @@ def select(
     tables: Tables,
     factors: Mapping[str, NDArray[Any]] | None = None,
     *,
-    scores: Sequence[str] = MAIN,
+    scores: Sequence[str] | None = None,
     labels: Sequence[int] = (100, 1_000),
     label_metrics: Sequence[str] = ("mig", "dci_disentanglement"),
     label_seed: int = 0,
@@ -76,7 +78,8 @@ def select(
     kinds: Mapping[str, Kinds] | None = None,
     tell: Callable[[int, int], None] = lambda done, total: None,
 ) -> Selection:
-    """What choosing among a study's runs by each criterion would have cost, judged by the scores named.
+    """What choosing among a study's runs by each criterion would have cost, judged by the scores named, or by those of the
+    three usual ones that there are.
 
     tables: of `hackle.store.read`. factors: by data set, the factors (N, f) of the images whose codes are stored
     (`hackle.scoring.plan.kept_images`), for criteria with labels; kinds: theirs. labels: how many images are labelled; a
@@ -90,8 +93,11 @@ def select(
     for name in label_metrics:
         if name not in LABEL_METRICS:
             raise HackleError(f"no metric {name!r} of few labels; {nearest(name, LABEL_METRICS)}")
-    judged: Frame = stored_scores(data, scores, protocol)
-    if missing := [name for name in scores if judged[name].isna().all()]:
+    judged: Frame = stored_scores(data, MAIN if scores is None else scores, protocol)
+    missing = [name for name in judged if judged[name].isna().all()]
+    if scores is None and len(missing) < len(MAIN):
+        judged, missing = judged.drop(columns=missing), []
+    if missing:
         known = sorted({name.partition("/")[0] for one in view.protocols for name in view.scores(one)})
         raise HackleError(f"no finished run has the score {missing[0]}; there are {', '.join(known) or 'none'}")
     pools = [part for _, part in runs.groupby(["dataset", "method"] if by_method else ["dataset"], observed=True)]
@@ -115,10 +121,10 @@ def select(
         for number in dict.fromkeys(min(count, stored) for count in labels):
             kind = (kinds or {}).get(dataset, "categorical")
             options: dict[str, Any] = {"seed": label_seed, "metrics": label_metrics, "kinds": kind}
-            found = label_scores(here, rows, number, **options, tell=counted.one)
+            by_labels = label_scores(here, rows, number, **options, tell=counted.one)
             for name in label_metrics:
                 used[f"{name}@{number}"] = number
-                criteria.loc[found.index, f"{name}@{number}"] = found[name]
+                criteria.loc[by_labels.index, f"{name}@{number}"] = by_labels[name]
         if short := " and ".join(f"{count:,}" for count in labels if count > stored):
             lines.append(
                 f"{dataset}: codes of {stored:,} images are stored, too few for {short} labels: all are used instead"
@@ -127,11 +133,11 @@ def select(
     signs = {name: sign for name, (_, sign) in STORED.items()}
     table = []
     for part in pools:
-        for score, name in product(scores, criteria):
+        for score, name in product(judged, criteria):
             own, test = criteria.loc[part.index, name], judged.loc[part.index, score]
             sign = -1 if better.get(score.partition("/")[0]) == "lower" else 1
-            found = choose(own, test, sign=signs.get(name, 1), score_sign=sign)
-            if found is not None:
+            choice = choose(own, test, sign=signs.get(name, 1), score_sign=sign)
+            if choice is not None:
                 head = (
                     str(part["dataset"].iloc[0]),
                     str(part["method"].iloc[0]) if by_method else "",
@@ -139,7 +145,7 @@ def select(
                     name,
                     used[name],
                 )
-                table.append((*head, found.runs, int(test.notna().sum()) - found.runs, *found[1:]))
+                table.append((*head, choice.runs, int(test.notna().sum()) - choice.runs, *choice[1:]))
     return Selection(pd.DataFrame(table, columns=list(SELECTION_COLUMNS)), criteria, judged, signs, tuple(lines))
 
 
@@ -166,22 +172,22 @@ def _agreements(
     """How well the runs of one data set agree: with other seeds of their setting, and with all runs that they compete with."""
     settings = runs["setting"].to_dict()
     together = {run: number for number, part in enumerate(pools) for run in part.index if run in settings}
-    found = {
+    columns = {
         "udr": udr_of_runs(codes, kls, settings, tell=tell),
         "udr_spearman": udr_of_runs(codes, kls, settings, similarity="spearman", tell=tell),
         "udr_a2a": udr_of_runs(codes, kls, together, tell=tell),
     }
     if with_cka:
-        found["cka"] = udr_of_runs(codes, kls, settings, agreement="cka", tell=tell)
-    return pd.DataFrame(found, index=runs.index)
+        columns["cka"] = udr_of_runs(codes, kls, settings, agreement="cka", tell=tell)
+    return pd.DataFrame(columns, index=runs.index)
 
 
 def _lacking(runs: Frame, codes: Mapping[str, NDArray], kls: Mapping[str, NDArray]) -> list[str]:
     """Sentences on runs that UDR leaves out."""
-    found = []
+    lines = []
     for what, known in (("codes", codes), ("KLs per latent", kls)):
         if count := sum(run not in known for run in runs.index):
-            found.append(f"{count:,} of {len(runs):,} runs have no stored {what}: UDR leaves them out")
+            lines.append(f"{count:,} of {len(runs):,} runs have no stored {what}: UDR leaves them out")
     if alone := int((runs.groupby("setting")["setting"].transform("size") < 2).sum()):
-        found.append(f"{alone:,} of {len(runs):,} runs are the only seed of their setting and have no UDR")
-    return found
+        lines.append(f"{alone:,} of {len(runs):,} runs are the only seed of their setting and have no UDR")
+    return lines

@@ -54,19 +54,19 @@ def pack_curves(curves: Mapping[str, Any], points: int = CURVE_POINTS) -> list[B
         return []
     starts = np.arange(0, length, max(1, -(-length // points)))
     ends = np.append(starts[1:], length)
-    found = []
+    blobs = []
     for name, values in curves.items():
         curve = np.asarray(values, np.float64)
         if len(curve) != length:
             raise ValueError(f"the curve of {name} has {len(curve)} points and its steps {length}; expected as many")
         if name == "step":
-            found.append(pack(name, curve[ends - 1].astype(np.int64)))
+            blobs.append(pack(name, curve[ends - 1].astype(np.int64)))
         else:
             known = ~np.isnan(curve)
             sums, counts = (np.add.reduceat(part, starts) for part in (np.where(known, curve, 0.0), known.astype(int)))
             means = np.divide(sums, counts, out=np.full(len(starts), np.nan), where=counts > 0)
-            found.append(pack(name, means.astype(np.float32)))
-    return found
+            blobs.append(pack(name, means.astype(np.float32)))
+    return blobs
 
 
 THIN_POINTS, THIN_CODES = 50, 512

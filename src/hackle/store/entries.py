@@ -64,6 +64,7 @@ def entry_of(outcome: Outcome, study: str) -> Entry:
     """The rows to store of a run that has just ended."""
     run = outcome.run
     design = design_of(run)
+    hashes = source_hashes(run) if outcome.sources is None else outcome.sources
     row = {
         **design,
         "strength": _finite(design["strength"]),
@@ -72,7 +73,7 @@ def entry_of(outcome: Outcome, study: str) -> Entry:
         "status": outcome.status,
         "reason": outcome.reason,
         "record": json.dumps(to_json(run), sort_keys=True, separators=(",", ":")),
-        "sources": json.dumps(hashes, sort_keys=True) if (hashes := source_hashes(run)) else "",
+        "sources": json.dumps(hashes, sort_keys=True) if hashes else "",
         "version": full_version(),
         "device": outcome.device,
         "training_seconds": _finite(outcome.training_seconds),
@@ -85,7 +86,8 @@ def entry_of(outcome: Outcome, study: str) -> Entry:
         if key in scores:
             raise StoreError(f"run {row['run']} has two scores for {', '.join(map(str, key))}; expected one")
         value, low, high, seconds = (_finite(score.get(name)) for name in ("score", "low", "high", "seconds"))
-        factors = {name: float(one) for name, one in (score.get("per_factor") or {}).items() if math.isfinite(one)}
+        per_factor = (score.get("per_factor") or {}).items()
+        factors = {name: float(one) for name, one in per_factor if one is not None and math.isfinite(one)}
         scores[key] = Score(score["better"], value, low, high, seconds, score.get("note") or "", factors)
     arrays = [pack(name, np.asarray(array)) for name, array in outcome.arrays.items()]
     return Entry(row, scores, pack_curves(outcome.curves), arrays)
@@ -205,9 +207,9 @@ def _number(
 ) -> int:
     """The id of a row in a table of names, which is inserted if it is new."""
     where = " AND ".join(f"{name} = ?" for name in key)
-    found = connection.execute(f"SELECT id FROM {table} WHERE {where}", list(key.values())).fetchone()
-    if found is not None:
-        return found[0]
+    known = connection.execute(f"SELECT id FROM {table} WHERE {where}", list(key.values())).fetchone()
+    if known is not None:
+        return known[0]
     row = {**key, **(others or {})}
     cursor = connection.execute(
         f"INSERT INTO {table} ({', '.join(row)}) VALUES ({', '.join('?' * len(row))})", list(row.values())
@@ -231,8 +233,8 @@ def read_entry(connection: sqlite3.Connection, run: int) -> Entry:
     row |= {name: column[0] for name, column in field_columns([row["record"]]).items()}
     factors: dict[int, dict[str, float]] = {}
     if has_table(connection, "factor_scores"):
-        found = connection.execute("SELECT measure, factor, score FROM factor_scores WHERE run = ?", (run,))
-        for measure, factor, value in found:
+        factor_scores = connection.execute("SELECT measure, factor, score FROM factor_scores WHERE run = ?", (run,))
+        for measure, factor, value in factor_scores:
             factors.setdefault(measure, {})[factor] = float(value)
     scores = {
         tuple(key): Score(*rest, factors.get(measure, {}))

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import pandas as pd
 
@@ -38,13 +38,20 @@ _ROUNDING = 1e-9
 """Scores that differ by less, relative or absolute, are the same computed by another version or on another machine."""
 
 
-def merge(folder: str | Path, other: str | Path) -> tuple[int, int]:
+class Merged(NamedTuple):
+    """How many runs were added, how many were in both, and how many of these got scores that they did not have."""
+
+    added: int
+    shared: int
+    scored: int
+
+
+def merge(folder: str | Path, other: str | Path) -> Merged:
     """Add the runs of another folder's store to a folder's own, in one transaction; the other is only read.
 
     A run in both stores must agree in its status and, up to rounding, in every score that both have; it keeps its own and
     gains what only the other has. If one does not agree, an error names it and nothing is changed. Timings, devices and
     versions may differ.
-    Returns how many runs were added and how many were in both.
     """
     if Path(folder).resolve() == Path(other).resolve():
         raise StoreError(f"{folder} cannot be merged with itself; name two folders")
@@ -53,11 +60,9 @@ def merge(folder: str | Path, other: str | Path) -> tuple[int, int]:
         return _add_all(target, source)
 
 
-def _add_all(
-    target: Store, source: Store, thin: bool = False, tell: Callable[[], None] = lambda: None
-) -> tuple[int, int]:
+def _add_all(target: Store, source: Store, thin: bool = False, tell: Callable[[], None] = lambda: None) -> Merged:
     """Add a store's runs to another, in one transaction. thin: less of their curves and codes. tell: called for each run."""
-    added = shared = 0
+    added = shared = scored = 0
     source.check()
     with undamaged(source.path), target.transaction() as connection:
         _merge_references(source.connection, connection)
@@ -73,10 +78,12 @@ def _add_all(
             else:
                 own = read_entry(connection, stored[run])
                 _refuse_conflict(own, entry, target.folder, source.folder)
-                insert_details(connection, stored[run], without(entry, own))
+                more = without(entry, own)
+                insert_details(connection, stored[run], more)
                 shared += 1
+                scored += bool(more.scores)
             tell()
-    return added, shared
+    return Merged(added, shared, scored)
 
 
 def _refuse_conflict(own: Entry, entry: Entry, folder: Path, other: Path) -> None:
@@ -248,11 +255,11 @@ def _read_whole(connection: sqlite3.Connection, number: int) -> Entry:
 
 def _numbers(damaged: sqlite3.Connection) -> list[int]:
     """The numbers of the runs that a damaged file still lists, from whichever of its B-trees can be read."""
-    found: set[int] = set()
+    numbers: set[int] = set()
     for source in ("runs NOT INDEXED", "runs INDEXED BY sqlite_autoindex_runs_1", "scores", "curves", "arrays"):
         column = "id" if source.startswith("runs") else "run"
         # A damaged page ends the scan; what came before it counts, and the other trees list the rest.
         with suppress(*DAMAGE):
             for (number,) in damaged.execute(f"SELECT {column} FROM {source}"):
-                found.add(number)
-    return sorted(found)
+                numbers.add(number)
+    return sorted(numbers)

@@ -31,9 +31,9 @@ def _parsed(records: Iterable[str]) -> tuple[NDArray[np.int64], list[dict[str, A
     known: dict[str, int] = {}
     settings: list[dict[str, Any]] = []
     for text in records:
-        found = _SEED.findall(text)
-        if len(found) == 1:
-            seed, key = int(found[0]), _SEED.sub("", text)
+        matches = _SEED.findall(text)
+        if len(matches) == 1:
+            seed, key = int(matches[0]), _SEED.sub("", text)
         else:
             # Another part of the record also has a seed, or there is none.
             content = json.loads(text or "{}")

@@ -206,8 +206,8 @@ class Store:
     def keep(self) -> str | None:
         """Which runs' weights the study keeps, as last chosen."""
         with undamaged(self.path):
-            found = self.connection.execute("SELECT value FROM meta WHERE key = 'keep'").fetchone()
-        return None if found is None else found[0]
+            row = self.connection.execute("SELECT value FROM meta WHERE key = 'keep'").fetchone()
+        return None if row is None else row[0]
 
     @keep.setter
     def keep(self, choice: str) -> None:
@@ -244,8 +244,8 @@ class Store:
                 "WHERE name = ? ORDER BY runs.id",
                 (name,),
             )
-            found = ((run, Blob(*blob).array) for run, *blob in cursor)
-            return {run: array for run, array in found if table == "curves" or usable(name, array)}
+            by_run = ((run, Blob(*blob).array) for run, *blob in cursor)
+            return {run: array for run, array in by_run if table == "curves" or usable(name, array)}
 
     def curve(self, term: str) -> pd.DataFrame:
         """One term's curve of every run that has it: run, step, value."""
@@ -268,7 +268,7 @@ class Store:
         with undamaged(self.path):
             if not has_table(self.connection, "factor_scores"):
                 return pd.DataFrame(columns=list(FACTOR_COLUMNS))
-            found = _frame(
+            frame = _frame(
                 "SELECT runs.run, metric, representation, protocol, scoring_seed, factor, factor_scores.score "
                 "FROM factor_scores JOIN runs ON runs.id = factor_scores.run JOIN measures ON measures.id = measure "
                 "WHERE metric = ? OR ? = '' "
@@ -277,13 +277,13 @@ class Store:
                 (metric, metric),
             )
             words = dict.fromkeys(("run", "metric", "representation", "protocol", "factor"), "category")
-            return found.astype({"score": "float64", "scoring_seed": "int64"} | words)
+            return frame.astype({"score": "float64", "scoring_seed": "int64"} | words)
 
     def curve_terms(self) -> list[str]:
         """All terms for which some run has a curve."""
         with undamaged(self.path):
-            found = self.connection.execute("SELECT DISTINCT name FROM curves WHERE name != 'step' ORDER BY name")
-            return [name for (name,) in found]
+            terms = self.connection.execute("SELECT DISTINCT name FROM curves WHERE name != 'step' ORDER BY name")
+            return [name for (name,) in terms]
 
     def check(self, *, thorough: bool = False) -> None:
         """Raise `StoreError` if the file is damaged: a page, record or score that is not what was written.
@@ -324,11 +324,11 @@ def place_of_store(folder: Path) -> Path:
 
 def _frame(query: str, connection: sqlite3.Connection, values: Sequence[str] = ()) -> pd.DataFrame:
     """The result of a query. SQLite lets any column hold bytes, but none of those read here should."""
-    found = pd.read_sql_query(query, connection, params=list(values))
-    for name, column in found.items():
+    frame = pd.read_sql_query(query, connection, params=list(values))
+    for name, column in frame.items():
         if column.dtype.kind == "O" and any(isinstance(value, bytes) for value in column):
             raise ValueError(f"bytes in the column {name}")
-    return found
+    return frame
 
 
 def _insert_references(connection: sqlite3.Connection, outcome: Outcome) -> None:

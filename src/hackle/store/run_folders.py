@@ -28,8 +28,8 @@ def results(folder: str | Path) -> pd.DataFrame:
     name of results that come with hackle, such as "hackle-2026".
     """
     path = Path(folder)
-    if path.is_dir() and not (path / FILE).is_file() and (found := _scored(path)):
-        return _table(path, found)
+    if path.is_dir() and not (path / FILE).is_file() and (scored := _scored(path)):
+        return _table(path, scored)
     return with_record_fields(read(folder))
 
 
@@ -63,9 +63,9 @@ def _table(folder: Path, runs: list[Path]) -> pd.DataFrame:
 
 
 def _outcome(folder: Path) -> Outcome:
-    """A run and its scores. The record is only read as data: nothing that it names is imported."""
+    """A run and its scores. The record is only read as data: nothing that it names is imported, nor read elsewhere."""
     run, _ = peek_record(folder)
-    return Outcome(run, "done", scores=read_scores(folder))
+    return Outcome(run, "done", scores=read_scores(folder), sources={})
 
 
 def read_scores(folder: Path) -> list[dict[str, Any]]:
@@ -76,9 +76,13 @@ def read_scores(folder: Path) -> list[dict[str, Any]]:
         if not isinstance(rows, list):
             raise ValueError(f"it holds a {type(rows).__name__}; expected a list of rows")
         rows = [_renamed(row) for row in rows]
+        seen: set[tuple[Any, ...]] = set()
         for number, row in enumerate(rows):
             if wrong := _wrong(row):
                 raise ValueError(f"row {number}: {wrong}")
+            if (measure := tuple(row[name] for name in _MEASURE)) in seen:
+                raise ValueError(f"row {number}: a second score for {measure!s:.80}; expected one")
+            seen.add(measure)
     except ValueError as error:
         raise StoreError(
             f"{folder / SCORES} is no table of scores ({error}); make it anew with `hackle score {folder} --overwrite`"
@@ -92,6 +96,8 @@ _KINDS: dict[str, type] = {
     **dict.fromkeys(("score", "reference", "low", "high", "seconds"), float),
     "note": str,
 }
+_MEASURE = ("metric", "representation", "protocol", "seed")
+"""What tells the scores of a run apart."""
 _MAY_LACK = ("score", "reference", "low", "high", "seconds", "note")
 
 
@@ -112,4 +118,9 @@ def _wrong(row: Any) -> str:
             continue
         if (expected := expected_value(kind, value)) or (kind is str and not is_text(value)):
             return f"{name} is {value!a:.60}; expected {expected or 'text in Unicode'}"
-    return ""
+    factors = row.get("per_factor") or {}
+    if not isinstance(factors, dict) or not all(map(is_text, factors)):
+        return f"per_factor is {factors!a:.60}; expected an object"
+    numbers = (value for value in factors.values() if value is not None and type(value) is not float)
+    odd = [value for value in numbers if expected_value(float, value)]
+    return f"per_factor has {odd[0]!a:.60}; expected numbers" if odd else ""

@@ -151,27 +151,36 @@ class StoreError(HackleError):
     """Results that cannot be read or written."""
 
 
+_DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+_ADVICE = {
+    **dict.fromkeys(
+        (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED),
+        "another process is writing it: wait until it has finished, or end it",
+    ),
+    **dict.fromkeys(
+        (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR),
+        "nothing of this run was stored, and what was stored before is whole: free some space and start the study again, "
+        "it goes on where it stopped",
+    ),
+    **dict.fromkeys(
+        (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN),
+        "check that the folder exists and that you may write in it",
+    ),
+}
+"""What to do, by the code of SQLite's error."""
+
+
 @contextmanager
 def explained(path: Path) -> Iterator[None]:
     """SQLite's errors as sentences that say what to do."""
     try:
         yield
     except (sqlite3.Error, pd.errors.DatabaseError) as error:
-        text = str(error)
-        if "locked" in text or "busy" in text:
-            advice = "another process is writing it: wait until it has finished, or end it"
-        elif "full" in text or "disk I/O" in text:
-            advice = (
-                "nothing of this run was stored, and what was stored before is whole: free some space and start the "
-                "study again, it goes on where it stopped"
-            )
-        elif "readonly" in text or "unable to open" in text:
-            advice = "check that the folder exists and that you may write in it"
-        elif "malformed" in text or "not a database" in text or path.suffix == ".parquet":
-            advice = damage_advice(path)
-        else:
-            advice = "`hackle study status` tells whether the file is whole"
-        raise StoreError(f"{path}: {text}; {advice}") from error
+        # Extended codes say more in their higher bits. pandas wraps the error of its query; not every one has a code.
+        code = getattr(error if isinstance(error, sqlite3.Error) else error.__cause__, "sqlite_errorcode", 0) & 0xFF
+        damaged = code in _DAMAGED or path.suffix == ".parquet"
+        usual = damage_advice(path) if damaged else "`hackle study status` tells whether the file is whole"
+        raise StoreError(f"{path}: {error}; {_ADVICE.get(code, usual)}") from error
 
 
 DAMAGE = (
@@ -288,18 +297,20 @@ def refuse_programs(connection: sqlite3.Connection, path: Path) -> None:
     """Refuse a file in which SQLite would compute something as it is read or written: triggers, views, virtual tables (which
     have no page of their own), columns and indices of expressions, and conditions."""
     programs = "type = 'trigger' OR (type = 'view' AND name != 'results') OR (type = 'table' AND rootpage = 0)"
-    found = connection.execute(f"SELECT type, name FROM sqlite_master WHERE {programs}").fetchone()
+    program = connection.execute(f"SELECT type, name FROM sqlite_master WHERE {programs}").fetchone()
     tables = connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table'").fetchall()
-    for name, sql in tables if found is None else ():
+    for name, sql in tables if program is None else ():
         if re.search(r"\bcheck\b", sql.replace(_CONDITION, ""), re.IGNORECASE):
-            found = "condition of the table", name
+            program = "condition of the table", name
         if connection.execute("SELECT 1 FROM pragma_table_xinfo(?) WHERE hidden != 0", (name,)).fetchone():
-            found = "computed column of the table", name
+            program = "computed column of the table", name
+        if connection.execute("SELECT 1 FROM pragma_table_xinfo(?) WHERE dflt_value LIKE '%(%'", (name,)).fetchone():
+            program = "computed default in the table", name
         indices = "pragma_index_list(?) AS i, pragma_index_xinfo(i.name) AS x WHERE i.partial OR x.cid = -2"
         if connection.execute(f"SELECT 1 FROM {indices}", (name,)).fetchone():
-            found = "computed index of the table", name
-    if found is not None:
-        raise StoreError(f"{path} has the {' '.join(found)}, which hackle does not make; it is not read")
+            program = "computed index of the table", name
+    if program is not None:
+        raise StoreError(f"{path} has the {' '.join(program)}, which hackle does not make; it is not read")
 
 
 def check_version(connection: sqlite3.Connection, path: Path) -> None:

@@ -48,6 +48,7 @@ class Outcome:
     curves: `step` and each logged term, of equal length.
     arrays: by name, `codes` (posterior means of the same images for every model of a data set, see
     `hackle.scoring.plan.kept_images`) and those of `EncodedPlan.code_informations`, such as `informativeness` (l,).
+    sources: the hashes of the user's own code that the run names; None: of its files as they are now, which are read.
     """
 
     run: Any
@@ -59,6 +60,7 @@ class Outcome:
     device: str = ""
     training_seconds: float = float("nan")
     scoring_seconds: float = float("nan")
+    sources: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True)
@@ -101,8 +103,10 @@ def with_record_fields(tables: Tables) -> pd.DataFrame:
 
 def for_spreadsheets(frame: pd.DataFrame) -> pd.DataFrame:
     """A table for CSV in which no text is a formula: an apostrophe stands before one that begins like it, as names may."""
-    found: Frame = frame.rename(columns=_as_text)
-    return found.assign(**{name: found[name].map(_as_text) for name in found if found[name].dtype.kind not in "fiub"})
+    renamed: Frame = frame.rename(columns=_as_text)
+    return renamed.assign(
+        **{name: renamed[name].map(_as_text) for name in renamed if renamed[name].dtype.kind not in "fiub"}
+    )
 
 
 def _as_text(cell: Any) -> Any:

@@ -4,12 +4,11 @@ own."""
 from __future__ import annotations
 
 from hackle.studies.presets import PRESETS, Preset, default_run, preset
-from hackle.studies.stand_ins import STAND_INS, Available, available
+from hackle.studies.stand_ins import Available, available
 from hackle.studies.study import STUDIES, Study, StudyError
 
 __all__ = [
     "PRESETS",
-    "STAND_INS",
     "STUDIES",
     "Available",
     "Preset",

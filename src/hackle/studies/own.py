@@ -48,8 +48,8 @@ def runs_of(name: str, study: Study, options: dict[str, Any]) -> list[Run]:
         raise StudyError(f"{name} returned {type(runs).__name__}; expected a list of Run")
     for place, run in enumerate(runs):
         if not isinstance(run, Run):
-            found = f"{run!r:.60}, of type {type(run).__name__}"
-            raise StudyError(f"{name} returned a list whose element {place} is {found}; expected a list of Run")
+            what = f"{run!r:.60}, of type {type(run).__name__}"
+            raise StudyError(f"{name} returned a list whose element {place} is {what}; expected a list of Run")
     if not runs:
         raise StudyError(f"{name} has no runs with these options")
     return list(runs)

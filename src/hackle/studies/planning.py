@@ -102,16 +102,16 @@ def plan_groups(
         kinds.setdefault(_kind(members[0], shapes), members)
     weights = {kind: _weights(members[0], shapes) for kind, members in kinds.items()}
     kinds = {kind: kinds[kind] for kind in sorted(kinds, key=lambda kind: weights[kind])}
-    found: dict[str, _Measurement] = {}
+    measured: dict[str, _Measurement] = {}
     started = time.monotonic()
     for number, (kind, members) in enumerate(kinds.items()):
-        if found and time.monotonic() - started > seconds:
+        if measured and time.monotonic() - started > seconds:
             break
         tell(number, len(kinds), f"{_named(members)} on {members[0].dataset}")
         left = max(0.5, (seconds - (time.monotonic() - started)) / (len(kinds) - number))
-        found[kind] = _measure(members, loaded[members[0].dataset], device, fleet_size, left)
+        measured[kind] = _measure(members, loaded[members[0].dataset], device, fleet_size, left)
     tell(len(kinds), len(kinds), "")
-    return [_planned(members, _kind(members[0], shapes), kinds, weights, found) for members in groups]
+    return [_planned(members, _kind(members[0], shapes), kinds, weights, measured) for members in groups]
 
 
 def _kind(run: Run, shapes: dict[str, tuple[int, int, int]]) -> str:
@@ -185,11 +185,11 @@ def _planned(
     kind: str,
     kinds: dict[str, list[Run]],
     weights: dict[str, int],
-    found: dict[str, _Measurement],
+    measured: dict[str, _Measurement],
 ) -> GroupPlan:
     run = members[0]
-    alike = [value for key, value in found.items() if _methods(kinds[key]) & _methods(members)]
-    basis = [found[kind]] if kind in found else alike or list(found.values())
+    alike = [value for key, value in measured.items() if _methods(kinds[key]) & _methods(members)]
+    basis = [measured[kind]] if kind in measured else alike or list(measured.values())
     return GroupPlan(
         run.dataset,
         _named(members),
@@ -199,7 +199,7 @@ def _planned(
         len(members),
         min(len(members), max(value.fleet_size for value in basis)),
         sum(value.rate for value in basis) / len(basis),
-        kind in found,
+        kind in measured,
         max(value.memory for value in basis),
         weights[kind],
         ", ".join(filter(None, (as_column(getattr(run, name)) for name in REGIMES))),

@@ -11,24 +11,6 @@ from hackle.core.types import Run
 from hackle.datasets import DATASETS, find, without_size
 from hackle.datasets.inventory import entries
 
-STAND_INS = {
-    # The same factors, rendered by hackle.
-    "shapes3d": "rooms3d",
-    # Also objects in three dimensions, seen from all sides, in colour.
-    "cars3d": "rooms3d",
-    "chairs3d": "rooms3d",
-    "faces3d": "rooms3d",
-    "mpi3d-toy": "rooms3d",
-    "mpi3d-realistic": "rooms3d",
-    "mpi3d-real": "rooms3d",
-    "celeba": "rooms3d",
-    # Also shapes in front of a busy background.
-    "scream-dsprites": "noisy-dsprites",
-    # Also five factors, of which category and pose matter most; grey, and harder than dSprites.
-    "smallnorb": "noisy-dsprites",
-}
-"""For each data set that must be fetched, the closest one that hackle generates itself. MNIST has none."""
-
 
 @dataclass(frozen=True)
 class Available:
@@ -41,9 +23,9 @@ class Available:
 def available(runs: Sequence[Run], root: Path | str | None = None, *, offline: bool = False) -> Available:
     """The runs whose data sets are on this machine.
 
-    offline: a missing data set is replaced by its stand-in, with the settings of the original; runs that become
-    identical count once. Otherwise, and where there is no stand-in, its runs are left out. A name that is neither a
-    data set nor a path is refused.
+    offline: a missing data set is replaced by its stand-in, which hackle generates itself, with the settings of the
+    original; runs that become identical count once. Otherwise, and where there is no stand-in, its runs are left out. A
+    name that is neither a data set nor a path is refused.
     """
     places = {run.dataset: without_size(run.dataset)[0] for run in runs}
     for name in set(places.values()):
@@ -56,19 +38,21 @@ def available(runs: Sequence[Run], root: Path | str | None = None, *, offline: b
     for run in runs:
         name = places[run.dataset]
         if name in DATASETS and not here[name]:
-            if not offline or run.dataset not in STAND_INS:
+            stand_in = DATASETS[run.dataset].stand_in if run.dataset in DATASETS else ""
+            if not offline or not stand_in:
                 left_out[name] = left_out.get(name, 0) + 1
                 continue
             replaced[name] = replaced.get(name, 0) + 1
-            run = replace(run, dataset=STAND_INS[name])
+            run = replace(run, dataset=stand_in)
         kept.setdefault(record_hash(run), run)
     lines = [
         f"{name} is not here: {count:,} runs are left out. `hackle data fetch {name}` gets it"
-        + ("; --offline replaces it by " + STAND_INS[name] if name in STAND_INS and not offline else "")
+        + (f"; --offline replaces it by {DATASETS[name].stand_in}" if DATASETS[name].stand_in and not offline else "")
         for name, count in left_out.items()
     ]
     lines += [
-        f"{name} is not here: {STAND_INS[name]} stands in for it in {count:,} runs" for name, count in replaced.items()
+        f"{name} is not here: {DATASETS[name].stand_in} stands in for it in {count:,} runs"
+        for name, count in replaced.items()
     ]
     once = len(runs) - sum(left_out.values()) - len(kept)
     if once:

@@ -10,13 +10,11 @@ from hackle.core.method import about
 from hackle.core.records import record_hash, with_fields
 from hackle.core.scored import Scored
 from hackle.core.types import Run
+from hackle.datasets import DATASETS
 from hackle.studies.presets import preset
 from hackle.studies.study import StudyError
 
 Precision = Literal["float32", "bfloat16"]
-
-LIKE = {"rooms3d": "shapes3d", "mnist-train": "mnist"}
-"""The data set whose settings are used for one that no paper covers; any other takes those of the study's first."""
 
 
 @dataclass(frozen=True)
@@ -53,10 +51,10 @@ class Sweep:
         return self.methods is None or method in self.methods
 
     def role(self, dataset: str) -> str:
-        """The paper's data set whose settings and place in the study this one takes."""
+        """The paper's data set whose settings and place in the study this one takes: the one that it is like, or the first."""
         if dataset in self.known_datasets:
             return dataset
-        like = LIKE.get(dataset)
+        like = DATASETS[dataset].like if dataset in DATASETS else ""
         return like if like in self.known_datasets else self.known_datasets[0]
 
     def data(self, *roles: str) -> list[str]:

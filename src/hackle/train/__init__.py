@@ -20,7 +20,7 @@ from torch.utils.data import Dataset as TorchDataset
 from hackle.core.files import locked_folder
 from hackle.core.records import record_hash
 from hackle.core.types import Dataset, Run
-from hackle.datasets import found, load, load_of_run
+from hackle.datasets import dataset_of, load, load_of_run
 from hackle.datasets.memory import in_memory
 from hackle.train.checkpoints import Checkpoints, write_atomically
 from hackle.train.display import shown
@@ -171,7 +171,7 @@ def fit(
                     raise TrainingError(
                         "the run's record says what is scored during training (scored); leave scores out"
                     )
-                found = scores_at_points(together[0], data) or scores
+                chosen_scores = scores_at_points(together[0], data) or scores
                 if place is not None and number == 0:
                     with usable(place):
                         lock.enter_context(locked_folder(place, TrainingError))
@@ -181,7 +181,7 @@ def fit(
                     if paths
                 }
                 results |= _fit_group(
-                    together, data, target, pace, watch, checkpoints, folders, resume, fleet_size, found, first
+                    together, data, target, pace, watch, checkpoints, folders, resume, fleet_size, chosen_scores, first
                 )
         if alone and results[record_hash(members[0])].model is None:
             raise _diverged(results[record_hash(members[0])], checkpoints)
@@ -229,7 +229,7 @@ def _own_data(dataset: Any) -> Dataset:
             f"dataset is {str(dataset)!r}; a data set known by name or path belongs in the record, so that the run says what "
             f"it was trained on: dataclasses.replace(run, dataset={str(dataset)!r}). Or give what hackle.load returns"
         )
-    return found(dataset)
+    return dataset_of(dataset)
 
 
 def _fit_group(

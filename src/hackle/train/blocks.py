@@ -38,17 +38,17 @@ class Block:
 
 def blocks_of(runs: Sequence[Run], device: torch.device) -> tuple[Block, ...]:
     """The blocks of runs that stack, in the order of the runs."""
-    found: list[Block] = []
+    blocks: list[Block] = []
     for _, alike in groupby(runs, kind_key):
-        members, start = tuple(alike), sum(map(len, found))
+        members, start = tuple(alike), sum(map(len, blocks))
         rows = slice(start, start + len(members))
-        found.append(Block(rows, members, check_phases(members[0]), stacked_fields(members, device)))
-    if len({stacking_key(block.template) for block in found}) != 1:
+        blocks.append(Block(rows, members, check_phases(members[0]), stacked_fields(members, device)))
+    if len({stacking_key(block.template) for block in blocks}) != 1:
         raise ValueError(
             "these runs do not stack: they differ in more than seeds, float fields and the losses of methods that share the "
             "rest; use group(runs)"
         )
-    return tuple(found)
+    return tuple(blocks)
 
 
 def stacked_fields(records: Sequence[Any], device: torch.device) -> dict[str, Tensor]:
@@ -64,13 +64,13 @@ def stacked(records: Sequence[Any], device: torch.device) -> Any:
     return with_fields(records[0], {path: value[:, None] for path, value in stacked_fields(records, device).items()})
 
 
-def parted(found: Any, blocks: Sequence[Block]) -> list[Any]:
+def parted(tensors: Any, blocks: Sequence[Block]) -> list[Any]:
     """Each block's part of tensors that all rows share, (m, …) each.
 
     A part is a tensor of its own also where there is one block, so that the gradients that a loss adds up are added in the
     same order, and give the same bits, beside other methods and without.
     """
-    leaves, form = tree_flatten(found)
+    leaves, form = tree_flatten(tensors)
     sizes = [len(block) for block in blocks]
     parts = [leaf.split(sizes) if len(blocks) > 1 else (leaf.view_as(leaf),) for leaf in leaves]
     return [tree_unflatten(list(mine), form) for mine in zip(*parts, strict=True)]

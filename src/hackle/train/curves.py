@@ -41,21 +41,21 @@ class Curves:
     @classmethod
     def of(cls, tensors: Mapping[str, Tensor]) -> Curves:
         """The curves from what `tensors` returned; empty where there is nothing."""
-        found = cls()
+        answer = cls()
         if STEPS not in tensors:
-            return found
-        found.steps = tensors[STEPS].tolist()
+            return answer
+        answer.steps = tensors[STEPS].tolist()
         curves = [item for item in tensors.items() if item[0].startswith(PREFIX) and item[0] != STEPS]
         for key, value in curves:
             name = key.removeprefix(PREFIX)
             # Until 0.3.0 a term with a value per latent was one tensor (m, p, l).
             columns = {name: value} if value.dim() == 2 else _numbered(name, value.unbind(2))
-            found._terms |= {column: list(each.numpy().T) for column, each in columns.items()}
+            answer._terms |= {column: list(each.numpy().T) for column, each in columns.items()}
             had = tensors.get(HAD + name, torch.ones(len(value), dtype=torch.bool)).tolist()
-            found._had = found._had or [{} for _ in had]
-            for names, has in zip(found._had, had, strict=True):
+            answer._had = answer._had or [{} for _ in had]
+            for names, has in zip(answer._had, had, strict=True):
                 names.update(dict.fromkeys(columns) if has else {})
-        return found
+        return answer
 
     def tensors(self) -> dict[str, Tensor]:
         """The curves as tensors with runs first, (m, p), and which runs have those terms that some do not, (m,)."""
@@ -81,15 +81,15 @@ class Curves:
 
     def joined(self, other: Curves) -> Curves:
         """The curves of both, whose points are at the same steps."""
-        found = Curves()
-        found.steps, found._had = list(self.steps), [*self._had, *other._had]
+        together = Curves()
+        together.steps, together._had = list(self.steps), [*self._had, *other._had]
         for name in {**self._terms, **other._terms}:
             parts = [
                 each._terms.get(name, [np.full(len(each._had), np.nan, dtype=np.float32)] * len(self.steps))
                 for each in (self, other)
             ]
-            found._terms[name] = [np.concatenate(both) for both in zip(*parts, strict=True)]
-        return found
+            together._terms[name] = [np.concatenate(both) for both in zip(*parts, strict=True)]
+        return together
 
     def row(self, row: int, start: int = 0) -> dict[str, NDArray]:
         """One run's curves from a point on: `step` and each of its terms."""

@@ -34,7 +34,12 @@ class DamagedCheckpoint(TrainingError):
     """A checkpoint that cannot be read, without an older one to use instead."""
 
 
+_NO_MEMORY = ("can't allocate memory", "CUDA error: out of memory")
+
+
 def is_out_of_memory(error: BaseException) -> bool:
     """Whether an error says that memory has run out, on a device or on the host."""
-    host = isinstance(error, RuntimeError) and "can't allocate memory" in str(error)
-    return isinstance(error, torch.OutOfMemoryError | MemoryError) or host
+    if isinstance(error, torch.OutOfMemoryError | MemoryError):
+        return True
+    # PyTorch has no class of errors, and no code, for a lack of host memory and for one that CUDA itself reports.
+    return isinstance(error, RuntimeError) and any(words in str(error) for words in _NO_MEMORY)

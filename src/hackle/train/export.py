@@ -54,8 +54,8 @@ class _Part(nn.Module):
         return next(iter(self.networks.values()))
 
     def _nets(self, name: str, *inputs: Tensor) -> Any:
-        found = self.networks[name](*inputs)
-        return tuple(found.chunk(2, dim=-1)) if name in self.pairs and isinstance(found, Tensor) else found
+        output = self.networks[name](*inputs)
+        return tuple(output.chunk(2, dim=-1)) if name in self.pairs and isinstance(output, Tensor) else output
 
 
 class PlainEncoder(_Part):
@@ -80,10 +80,10 @@ def used_networks(model: Model, part: Part) -> tuple[dict[str, tuple[int, ...]],
 
     def nets(name: str, *inputs: Tensor) -> Any:
         used[name] = tuple(inputs[0].shape[1:]) if inputs else ()
-        found = model.networks[name](*inputs)
-        if not isinstance(found, Tensor):
+        output = model.networks[name](*inputs)
+        if not isinstance(output, Tensor):
             pairs.add(name)
-        return found
+        return output
 
     one = torch.from_numpy(_inputs(model, part, 1)).to(model.device)
     with torch.no_grad():
@@ -206,8 +206,8 @@ def _write_pt2(module: nn.Module, example: Tensor, names: Names, path: Path) -> 
 def _read_pt2(path: Path, inputs: NDArray[np.float32]) -> Arrays:
     with path.open("rb") as file:
         program = torch.export.load(file)
-    found = program.module()(torch.from_numpy(inputs))
-    return tuple(part.detach().numpy() for part in (found if isinstance(found, tuple) else (found,)))
+    output = program.module()(torch.from_numpy(inputs))
+    return tuple(part.detach().numpy() for part in (output if isinstance(output, tuple) else (output,)))
 
 
 def _write_onnx(module: nn.Module, example: Tensor, names: Names, path: Path) -> None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -27,6 +28,7 @@ from hackle.core.randomness import Stream
 from hackle.core.records import with_fields
 from hackle.core.types import Images, Phase, Run
 from hackle.kernels import Rows, adam_step, clip_factors
+from hackle.kernels.branch import Branch
 from hackle.train.blocks import Block, blocks_of, stacked
 from hackle.train.gradients import Given, Gradients
 from hackle.train.held_out import Remaining
@@ -134,8 +136,8 @@ class Fleet:
         carry: dict[str, Tensor] = {}
         for position, phase in enumerate(self.phases):
             carry |= self._take(position, phase, carry)
-        self.state["step"] += 1
-        self.state["averaged"] += 1
+        counts = [self.state["step"], self.state["averaged"]]
+        torch._foreach_add_(counts, 1)  # pyright: ignore[reportPrivateImportUsage]
 
     def _take(self, position: int, phase: Phase, carry: dict[str, Tensor]) -> dict[str, Tensor]:
         losses, gradients = self._gradients.of(position, self._parameters(), self._drawn(position, phase), carry)
@@ -153,26 +155,31 @@ class Fleet:
                 settings = replace(settings, learning_rate=rate)
             factors = clip_factors(gradients, settings.clip_norm) if self._clipped[position] else None
             left = iter(gradients)
-            for name in phase.trains:
-                starts = self.layouts[name].starts
-                decayed = self.layouts[name].decayed if self._decays[position] else ()
-                options = {"limited": self._limited[position], "decayed": {starts[key] for key in decayed}}
-                given_rows = [(start, next(left)) for start in starts.values()]
-                self._adam(name, given_rows, settings, alive, factors, **options)
+            with Branch(alive) as beside:
+                for name in phase.trains:
+                    starts = self.layouts[name].starts
+                    decayed = self.layouts[name].decayed if self._decays[position] else ()
+                    options = {"limited": self._limited[position], "decayed": {starts[key] for key in decayed}}
+                    given = [(start, next(left)) for start in starts.values()]
+                    adam = partial(self._adam, **options)
+                    arguments = (name, given, settings, alive, factors)
+                    # What is done beside begins after all that was launched before, so the last network is not.
+                    adam(*arguments) if name == phase.trains[-1] else beside(adam, *arguments)
         # Only methods of one phase share a fleet.
         return losses[0]["carry"] if len(losses) == 1 else {}
 
     def _drawn(self, position: int, phase: Phase) -> Given:
         """What all rows see in a phase, and the noise that each block's loss has for itself."""
         stream = Stream(self.seeds, self.state["step"], f"{position}/{phase.name}")
-        seen = self.sampler.batch(stream, phase)
-        noise = {name: draw.sample(stream, name) for name, draw in phase.draws.items()}
         own = []
-        for block in self.blocks:
-            mine = replace(stream, seeds=self.seeds[block.rows])
-            own.append({name: draw.sample(mine, name) for name, draw in block.phases[position].loss_draws.items()})
-        # A copy of the step for each model, so that a loss that branches on it fails on every device alike.
-        return Given(self.state["step"].repeat(len(self)), seen, noise, own)
+        with Branch(self.seeds) as beside:
+            noise = {name: beside(draw.sample, stream, name) for name, draw in phase.draws.items()}
+            for block in self.blocks:
+                draws, mine = block.phases[position].loss_draws, replace(stream, seeds=self.seeds[block.rows])
+                own.append({name: beside(draw.sample, mine, name) for name, draw in draws.items()})
+            seen = self.sampler.batch(stream, phase)
+        # The step of each model, so that a loss that branches on it fails on every device alike.
+        return Given(self.state["step"].expand(len(self)), seen, noise, own)
 
     def _parameters(self) -> dict[str, dict[str, Tensor]]:
         """Every network's parameters by name, each (m, *shape)."""
@@ -183,15 +190,15 @@ class Fleet:
 
     def each(self, function: Callable[..., Tensor], *stacked: Tensor) -> Tensor:
         """Map a function of one model's networks, its record and its part of stacked tensors over the models."""
-        found = []
+        results = []
         for block in self.blocks:
 
             def one(parameters: Any, fields: Any, *given: Tensor, run: Run = block.template) -> Tensor:
                 return function(self._gradients.nets(parameters), with_fields(run, fields), *given)
 
             parameters, given = tree_map(lambda value, rows=block.rows: value[rows], (self._parameters(), stacked))
-            found.append(vmap(one, randomness="error")(parameters, block.fields, *given))
-        return torch.cat(found)
+            results.append(vmap(one, randomness="error")(parameters, block.fields, *given))
+        return torch.cat(results)
 
     def images_of(self, row: int) -> Images:
         """What one run trains on, as if it trained alone."""
@@ -209,7 +216,6 @@ class Fleet:
         weights, first, second, updates = (
             self.state[f"{kind}/{name}"] for kind in ("weights", "first", "second", "updates")
         )
-        updates += 1
         rows = Rows(weights, first, second, self._rounded.get(name))
         adam_step(rows, gradients, updates, settings, alive, factors, **options)
 
@@ -222,6 +228,9 @@ class Fleet:
             raise unkept(block.template, phase, path)
         rows = self.state[f"weights/{network}"][block.rows].narrow(1, layout.starts[name], values.shape[1])
         rows.copy_(torch.where(alive, values, rows))
+        if network in self._rounded:
+            rounded = self._rounded[network][block.rows].narrow(1, layout.starts[name], values.shape[1])
+            rounded.copy_(rows)
 
     def begin_with(self, weights: Mapping[str, Tensor]) -> None:
         """Put these weights, by network and name, into every run; networks without any here stay as they are."""

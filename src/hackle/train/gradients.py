@@ -63,14 +63,6 @@ class Found(NamedTuple):
     gradients: Sequence[Tensor | Sequence[Tensor]]
 
 
-def _trained(parameters: Parameters, phase: Phase) -> tuple[Parameters, list[Tensor]]:
-    """The parameters with those that a phase trains as leaves, and these."""
-    leaves = {
-        name: {key: value.detach().requires_grad_() for key, value in parameters[name].items()} for name in phase.trains
-    }
-    return {**parameters, **leaves}, [value for each in leaves.values() for value in each.values()]
-
-
 def _row(stacks: Mapping[str, Tensor], row: int) -> dict[str, Tensor]:
     return {name: value[row] for name, value in stacks.items()}
 
@@ -85,17 +77,29 @@ class Gradients:
         runs = [run for block in blocks for run in block.runs]
         self._warms_up = any(run.kl_warmup > 0 for run in runs)
         self._fields = stacked_fields([with_fields(run, {"method": None}) for run in runs], device)
+        self._ones = torch.ones(len(runs), device=device)
         self._dtype: torch.dtype = getattr(torch, runs[0].precision)
         self._tied = {
             name
             for name, module in modules.items()
             if len(list(module.named_parameters(remove_duplicate=False))) > len(list(module.parameters()))
         }
+        self._names = {network: [key for key, _ in module.named_parameters()] for network, module in modules.items()}
         self._mappable: set[tuple[int, int]] = set()
         self._known: dict[tuple[int, int], tuple[Run, Run]] = {}
 
     def nets(self, parameters: Parameters) -> BoundNets:
         return BoundNets(self._modules, parameters, self._dtype, self._tied)
+
+    def _trained(self, parameters: Parameters, phase: Phase) -> tuple[Parameters, list[Tensor]]:
+        """The parameters with those that a phase trains as leaves, and these."""
+        given = dict(parameters)
+        leaves = []
+        for network in phase.trains:
+            own = {key: parameters[network][key].detach().requires_grad_() for key in self._names[network]}
+            given[network] = {**parameters[network], **own}
+            leaves += own.values()
+        return given, leaves
 
     def of(self, position: int, parameters: Parameters, given: Given, carry: Mapping[str, Tensor]) -> Found:
         """The losses and gradients of a phase."""
@@ -103,7 +107,7 @@ class Gradients:
         return compute(position, parameters, given, carry)
 
     def _together(self, position: int, parameters: Parameters, given: Given, carry: Mapping[str, Tensor]) -> Found:
-        parameters, leaves = _trained(parameters, self.blocks[0].phases[position])
+        parameters, leaves = self._trained(parameters, self.blocks[0].phases[position])
 
         def compute(randomness: str, blocks: Sequence[Block] = self.blocks) -> list[dict[str, Any]]:
             return self._mapped(position, parameters, given, carry, randomness, blocks)
@@ -114,8 +118,8 @@ class Gradients:
                 if not of_block["total"].requires_grad:
                     raise without_gradient(block.template, block.phases[position], partial(compute, blocks=[block]))
             totals = [of_block["total"] for of_block in losses]
-            total = totals[0] if len(totals) == 1 else torch.cat(totals)
-            return Found(losses, torch.autograd.grad(total.sum(), leaves, materialize_grads=True))
+            ones = [self._ones[block.rows].to(total.dtype) for block, total in zip(blocks, totals, strict=True)]
+            return Found(losses, torch.autograd.grad(totals, leaves, ones, materialize_grads=True))
 
         try:
             return differentiated(self.blocks)
@@ -126,8 +130,8 @@ class Gradients:
                 for block in self.blocks:
                     try:
                         differentiated([block])
-                    except Exception as found:
-                        at_fault, cause = block, found
+                    except Exception as own_error:
+                        at_fault, cause = block, own_error
                         break
             told = explained(cause, at_fault.template, at_fault.phases[position], partial(compute, blocks=[at_fault]))
             if told is error:
@@ -148,7 +152,7 @@ class Gradients:
 
             mapped = vmap(part, randomness=randomness)
             sources = parted(mapped(self._fields, parameters, number, seen, noise, carry), self.blocks)
-        found = []
+        losses = []
         for block, source, drawn in zip(self.blocks, sources, own, strict=True):
             if block in blocks:
 
@@ -156,8 +160,8 @@ class Gradients:
                     return self._loss(block.phases[position], with_fields(block.template, fields), source, *rest)
 
                 rows = tree_map(lambda value, rows=block.rows: value[rows], (number, seen, noise))
-                found.append(vmap(loss, randomness=randomness)(block.fields, source, *rows, drawn, carry))
-        return found
+                losses.append(vmap(loss, randomness=randomness)(block.fields, source, *rows, drawn, carry))
+        return losses
 
     def _in_turn(self, position: int, parameters: Parameters, given: Given, carry: Mapping[str, Tensor]) -> Found:
         losses, gradients = [], []
@@ -183,7 +187,7 @@ class Gradients:
     ) -> tuple[dict[str, Any], tuple[Tensor, ...]]:
         """One model's losses, without their graph, and gradients."""
         phase, place = block.phases[position], row - block.rows.start
-        parameters, leaves = _trained(parameters, phase)
+        parameters, leaves = self._trained(parameters, phase)
 
         def compute(randomness: str) -> dict[str, Any]:
             """The same, mapped over a stack of one."""

@@ -34,10 +34,10 @@ def stacking_key(run: Run) -> str:
 
 def kinds(runs: Iterable[Run]) -> list[list[Run]]:
     """Runs that differ in seeds and float fields alone, in the order of each kind's first run."""
-    found: dict[str, list[Run]] = {}
+    by_kind: dict[str, list[Run]] = {}
     for run in runs:
-        found.setdefault(kind_key(run), []).append(run)
-    return list(found.values())
+        by_kind.setdefault(kind_key(run), []).append(run)
+    return list(by_kind.values())
 
 
 def group(runs: Iterable[Run]) -> list[list[Run]]:

@@ -84,8 +84,8 @@ def remaining(
 ) -> Remaining:
     """The images on which runs train that hold out the same number of images, each its own, and none of those beside."""
     count = runs[0].held_out
-    found = {run.seed: held_out_images(run.seed, data_size, count, device, beside) for run in runs}
-    return Remaining(images, torch.stack([found[run.seed] for run in runs]))
+    by_seed = {run.seed: held_out_images(run.seed, data_size, count, device, beside) for run in runs}
+    return Remaining(images, torch.stack([by_seed[run.seed] for run in runs]))
 
 
 def _errors(nets: Any, run: Any, images: Tensor, noise: Tensor) -> Tensor:

@@ -10,11 +10,13 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from hackle.core.types import RunError
-from hackle.nets.layers import Blocks, Linear
+from hackle.nets.layers import Blocks, Down, Linear, Up
 
 ROUNDING = (Linear, Blocks)
 """Layers that use their parameters in the dtype of their inputs. A fleet that computes in bfloat16 keeps these
 parameters in bfloat16 too, written as the optimiser updates them, so that no step rounds them again."""
+COPIED = (Down, Up)
+"""Layers whose weights stay float32, so that their gradients are, while the products take a rounded copy, `rounded`."""
 
 
 @dataclass(frozen=True)
@@ -22,13 +24,15 @@ class Layout:
     """The position of each parameter of one network in a flat row.
 
     Each starts at a multiple of 16 numbers, so that kernels can load it in wide words; the gaps hold zeros. `rounded` names
-    the parameters that layers use in the dtype of their inputs, `decayed` those that weight decay applies to: a layer's
-    parameters that are called weights and have two axes or more, except a normalisation's.
+    the parameters that layers use in the dtype of their inputs, `copied` those of which they use a copy in it, `decayed`
+    those that weight decay applies to: a layer's parameters that are called weights and have two axes or more, except a
+    normalisation's.
     """
 
     names: tuple[str, ...]
     shapes: tuple[torch.Size, ...]
     rounded: frozenset[str]
+    copied: frozenset[str]
     decayed: frozenset[str]
 
     @classmethod
@@ -46,12 +50,19 @@ class Layout:
             if isinstance(module, ROUNDING)
             for name, _ in module.named_parameters(recurse=False)
         ]
+        copied = {
+            f"{prefix}.weight".lstrip(".") for prefix, part in network.named_modules() if isinstance(part, COPIED)
+        }
         gains = {
             f"{prefix}.weight".lstrip(".") for prefix, part in network.named_modules() if isinstance(part, nn.LayerNorm)
         }
         decayed = {name for name, value in named.items() if name.endswith("weight") and value.dim() > 1} - gains
         return cls(
-            tuple(named), tuple(value.shape for value in named.values()), frozenset(rounding), frozenset(decayed)
+            tuple(named),
+            tuple(value.shape for value in named.values()),
+            frozenset(rounding),
+            frozenset(copied & named.keys()),
+            frozenset(decayed),
         )
 
     @property
@@ -65,9 +76,13 @@ class Layout:
         return torch.cat([F.pad(value, (0, -len(value) % 16)) for value in values])
 
     def unflatten(self, rows: Tensor, rounded: Tensor | None = None) -> dict[str, Tensor]:
-        """(m, p) to each parameter (m, *shape), or (p,) to each (*shape): views, of `rounded` where a layer rounds."""
+        """(m, p) to each parameter (m, *shape), or (p,) to each (*shape): views, of `rounded` where a layer rounds. Beside
+        a parameter that is copied stands its copy."""
         parameters = {}
         for (name, start), shape in zip(self.starts.items(), self.shapes, strict=True):
-            source = rounded if rounded is not None and name in self.rounded else rows
-            parameters[name] = source.narrow(-1, start, shape.numel()).unflatten(-1, shape or (1,))
+            sources = {name: rounded if rounded is not None and name in self.rounded else rows}
+            if rounded is not None and name in self.copied:
+                sources[name.removesuffix("weight") + "rounded"] = rounded
+            for key, source in sources.items():
+                parameters[key] = source.narrow(-1, start, shape.numel()).unflatten(-1, shape or (1,))
         return parameters

@@ -86,14 +86,14 @@ def state_to_continue(place: Path, before: Run, run: Run, data: Dataset, checkpo
             f"a new run with its weights: --from {place}, or start= in Python"
         )
     key, other = record_hash(run), record_hash(before)
-    found = [*checkpoints.latest([key]), *checkpoints.latest([other])]
-    if not found:
+    snapshots = [*checkpoints.latest([key]), *checkpoints.latest([other])]
+    if not snapshots:
         raise TrainingError(
             f"{place} holds this run with {before.steps:,} steps, and the state of its optimisers was not kept, without which "
             "it cannot be lengthened: it was trained with --no-keep-state, in a study or by an older hackle. Train it in "
             f"another folder (--out), or begin a new run with its weights: --from {place}, or start= in Python"
         )
-    newest = max(found, key=lambda snapshot: snapshot.step)
+    newest = max(snapshots, key=lambda snapshot: snapshot.step)
     state = newest.of_fleet(_blank_fleet(replace(run, **_PLAIN), data.shape, data.factors).state)
     snapshot = Snapshot((key,), {**state, **newest.curves.tensors()}, newest.seconds)
     checkpoints.save(snapshot)

@@ -98,9 +98,12 @@ class Watch:
 
 @dataclass(frozen=True)
 class Pace:
-    """log_every: steps between two points of the curves. checkpoint_seconds: between two checkpoints, or a little more.
+    """How often training writes something down.
+
+    log_every: steps between two points of the curves. checkpoint_seconds: between two checkpoints, or a little more.
     score_every: steps between two points with scores; 0 is never. held_out_every: the same for the bound on held-out
-    images, where a run has some."""
+    images, where a run has some.
+    """
 
     log_every: int = 100
     checkpoint_seconds: float = 60.0

@@ -45,33 +45,33 @@ class WrongLosses(MethodError):
 
 def check_phases(run: Run) -> tuple[Phase, ...]:
     """The phases of a run's method, if it returns valid ones."""
-    found: Any = run.method.phases(run)
-    if not isinstance(found, tuple | list) or not found or not all(isinstance(each, Phase) for each in found):
+    phases: Any = run.method.phases(run)
+    if not isinstance(phases, tuple | list) or not phases or not all(isinstance(each, Phase) for each in phases):
         raise MethodError(
-            f"phases of {type(run.method).__name__} returned {_described(found)}; expected a tuple of one or more "
+            f"phases of {type(run.method).__name__} returned {_described(phases)}; expected a tuple of one or more "
             "hackle.core.types.Phase, such as (autoencoder_phase(loss, run),)"
         )
-    return tuple(found)
+    return tuple(phases)
 
 
-def check_losses(found: Any, run: Run) -> Losses:
+def check_losses(losses: Any, run: Run) -> Losses:
     """What a loss returned for one model, if it can be trained and logged."""
-    if not isinstance(found, Losses):
+    if not isinstance(losses, Losses):
         raise WrongLosses(
-            f"returned {_described(found)}; expected hackle.core.types.Losses(total, terms): what is minimised, and what is "
+            f"returned {_described(losses)}; expected hackle.core.types.Losses(total, terms): what is minimised, and what is "
             "logged by name"
         )
-    if not isinstance(found.total, Tensor) or found.total.dim():
+    if not isinstance(losses.total, Tensor) or losses.total.dim():
         raise WrongLosses(
-            f"returned as total {_described(found.total)}; expected a tensor with one number for the batch, such as the mean "
+            f"returned as total {_described(losses.total)}; expected a tensor with one number for the batch, such as the mean "
             "over its images"
         )
-    if found.stopped is not None and not (isinstance(found.stopped, Tensor) and found.stopped.dtype == torch.bool):
+    if losses.stopped is not None and not (isinstance(losses.stopped, Tensor) and losses.stopped.dtype == torch.bool):
         raise WrongLosses(
-            f"returned as stopped {_described(found.stopped)}; expected a tensor with one boolean, or None"
+            f"returned as stopped {_described(losses.stopped)}; expected a tensor with one boolean, or None"
         )
     per_latent = {run.latents, len(about(run.method).codes(run.method, run))}
-    for what, values in (("terms", found.terms), ("carry", found.carry), ("kept", found.kept)):
+    for what, values in (("terms", losses.terms), ("carry", losses.carry), ("kept", losses.kept)):
         if not isinstance(values, Mapping):
             raise WrongLosses(f"returned as {what} {_described(values)}; expected tensors by name")
         for name, value in values.items():
@@ -81,18 +81,18 @@ def check_losses(found: Any, run: Run) -> Losses:
             if not fits:
                 shape = "" if what != "terms" else f" with one number, or with one for each of {run.latents} latents"
                 raise WrongLosses(f"returned among its {what} {name!r}, {_described(value)}; expected a tensor{shape}")
-    return found
+    return losses
 
 
-def check_shared(found: Any, shared: Callable[..., Any]) -> Any:
+def check_shared(returned: Any, shared: Callable[..., Any]) -> Any:
     """What the part that methods share returned for one model, if it can be handed to their losses."""
-    wrong = [value for value in tree_leaves(found) if not isinstance(value, Tensor)]
+    wrong = [value for value in tree_leaves(returned) if not isinstance(value, Tensor)]
     if wrong:
         raise MethodError(
             f"{shared.__module__}.{shared.__qualname__}, which a phase names as shared, returned {_described(wrong[0])}; "
             "expected tensors alone, as a tuple, a NamedTuple or a mapping"
         )
-    return found
+    return returned
 
 
 def _described(value: Any) -> str:

@@ -14,12 +14,14 @@ from safetensors import SafetensorError
 from torch import Tensor, nn
 from torch.utils._pytree import tree_map
 
+from hackle.core.allocator import available_memory
+from hackle.core.files import human_size
 from hackle.core.method import Code, about
 from hackle.core.types import Run
 from hackle.core.untrusted import file_inside, is_text
 from hackle.train.export import Exported, Part, PlainDecoder, PlainEncoder, export_model, plain_part, used_networks
 from hackle.train.fleet import build_networks
-from hackle.train.record_files import RECORD, ModelError, read_record, record_text
+from hackle.train.record_files import RECORD, ModelError, read_record, record_text, write_record
 from hackle.train.weights import (
     difference,
     in_bytes,
@@ -41,16 +43,22 @@ def images_at_once(device: torch.device) -> int:
     return min(16_384, max(512, torch.cuda.get_device_properties(device).total_memory >> 23))
 
 
+_COPIES = 2 * 4
+"""Bytes of memory for each number in a file of weights as it is loaded: as the file's and as the network's, in float32."""
 _SLACK = 1e-4
 """How far floats may lie outside [0, 1], as pixels that were resized or computed do."""
 
 
 def _check_weights(run: Run, shape: tuple[int, int, int], path: Path) -> None:
-    """Refuse weights whose shapes are not those of the record's networks, before a network takes up memory.
+    """Refuse weights that do not fit into the free memory, to which a small compressed file may unpack, or whose shapes are
+    not those of the record's networks, before a network takes up memory.
 
     A user's networks may not be buildable without memory; they are read only if trusted.
     """
     there = shapes_in(path)
+    size = _COPIES * sum(map(math.prod, there.values()))
+    if size > (free := available_memory()):
+        raise ModelError(f"{path}: its weights take {human_size(size)} of memory, and {human_size(free)} are free")
     if run.latents > sum(map(math.prod, there.values())):
         raise SafetensorError(f"it has fewer numbers than the record has latents, {run.latents:,}")
     wanted = shapes_of(run, shape)
@@ -58,8 +66,8 @@ def _check_weights(run: Run, shape: tuple[int, int, int], path: Path) -> None:
         return
     lacking = left_out_of(path)
     wanted = {name: size for name, size in wanted.items() if name.partition(".")[0] not in lacking}
-    if found := difference(there, wanted):
-        name, has, needs = found
+    if unequal := difference(there, wanted):
+        name, has, needs = unequal
         raise SafetensorError(f"of {name} it has {has}, the record's networks {needs}")
 
 
@@ -286,7 +294,7 @@ class Model:
         folder = Path(folder)
         if (folder / RECORD).exists():
             raise ModelError(f"{folder} holds a run already; choose another folder")
-        record = record_text(self.run, self.shape)
+        record_text(self.run, self.shape)  # refuses a run that could not be read again, before anything is written
         folder.mkdir(parents=True, exist_ok=True)
         weights, left_out = self.weights(), self.left_out
         if compact:
@@ -294,7 +302,7 @@ class Model:
             left_out = tuple(sorted({*left_out, *(name for name in self.networks if name not in used)}))
             weights = in_bytes({name: value for name, value in weights.items() if name.partition(".")[0] in used})
         save_tensors(weights, folder / WEIGHTS, {"left_out": ",".join(left_out)} if left_out else None)
-        (folder / RECORD).write_text(record)
+        write_record(folder, self.run, self.shape)
         return folder
 
     def weights(self) -> dict[str, Tensor]:

@@ -71,12 +71,12 @@ def sets_of(pairs: Pairs, factors: int, most: float) -> tuple[NDArray[np.bool_],
             f"pairs.changed is {pairs.changed}, which makes {count:,} sets of the {factors} factors, more than partners can be "
             "listed for here; set pairs.changed to 1, or another small number"
         )
-    found, weights = [], []
+    sets, weights = [], []
     for k in sorted(sizes):
         for chosen in combinations(range(factors), k):
-            found.append(np.isin(np.arange(factors), chosen))
+            sets.append(np.isin(np.arange(factors), chosen))
             weights.append(round(2**40 * sizes[k] / math.comb(factors, k)))
-    return np.array(found), np.array(weights, np.int64)
+    return np.array(sets), np.array(weights, np.int64)
 
 
 def drawn_sets(stream: Stream, pairs: Pairs, batch: int, factors: int) -> Tensor:

@@ -225,12 +225,12 @@ class _Labels:
         # The share of noisy labels stacks; whatever it is, the images are the same.
         left_out = runs[0].drawing.left_out
         known = {labels: labelled_images(grid, labels, left_out) for labels in {run.labels for run in runs}}
-        found = [known[run.labels] for run in runs]
-        self.sizes, self.index, seed = found[0].sizes, found[0].index, runs[0].labels.seed
-        count = found[0].training
+        labelled = [known[run.labels] for run in runs]
+        self.sizes, self.index, seed = labelled[0].sizes, labelled[0].index, runs[0].labels.seed
+        count = labelled[0].training
         chosen = torch.from_numpy(self.index[:count]).to(device)
         self._images = _fitting(images, chosen, Stream.of([seed], purpose="labelled", device=device))
-        self._classes = torch.from_numpy(np.stack([each.classes[:count] for each in found])).to(device)
+        self._classes = torch.from_numpy(np.stack([each.classes[:count] for each in labelled])).to(device)
         self._model = torch.arange(len(runs), device=device)[:, None]
 
     def draw(self, stream: Stream, batch: int) -> tuple[Tensor, Tensor]:

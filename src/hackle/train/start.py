@@ -81,8 +81,8 @@ def _check(source: str, run: Run, shape: Shape, there: Shapes) -> None:
             "have"
         )
     both = ({name: size for name, size in shapes.items() if _network(name) in networks} for shapes in (there, wanted))
-    if found := difference(*both):
-        name, has, needs = found
+    if unequal := difference(*both):
+        name, has, needs = unequal
         raise TrainingError(
             f"the networks of {source} are not this run's: of {name} it has {has}, this run's "
             f"{type(run.architecture).__name__} {needs}. Expected the same architecture, latents and images"
@@ -90,11 +90,11 @@ def _check(source: str, run: Run, shape: Shape, there: Shapes) -> None:
 
 
 def _wanted(run: Run, shape: Shape) -> Shapes:
-    found = shapes_of(run, shape)
-    if found is None:
+    shapes = shapes_of(run, shape)
+    if shapes is None:
         built = nn.ModuleDict(build_networks(run, shape)).state_dict()
         return {name: tuple(value.shape) for name, value in built.items()}
-    return found
+    return shapes
 
 
 def _network(parameter: str) -> str:

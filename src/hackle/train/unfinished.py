@@ -54,12 +54,12 @@ def load_unfinished(folder: Path, *, trust: bool = False) -> tuple[Model, int]:
     """
     run, shape = read_record(folder, trust=trust)
     try:
-        found = Checkpoints(folder, alone=True).latest([record_hash(run)])
+        snapshots = Checkpoints(folder, alone=True).latest([record_hash(run)])
     except (DamagedCheckpoint, SafetensorError, ValueError, OSError, json.JSONDecodeError) as error:
         raise ModelError(f"the checkpoint in {folder} cannot be read: {error}") from error
-    if not found:
+    if not snapshots:
         raise ModelError(f"{folder} holds a run without a checkpoint yet; it has one after about a minute of training")
-    (snapshot,) = found
+    (snapshot,) = snapshots
     _check(run, shape, snapshot, folder)
     return Model(run, shape, _weights(run, shape, snapshot)), snapshot.step
 

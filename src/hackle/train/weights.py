@@ -22,7 +22,6 @@ from hackle.core.errors import HackleError
 from hackle.core.parts import is_reference
 from hackle.core.records import type_name
 from hackle.core.types import Run
-from hackle.nets import Own
 
 Shapes = Mapping[str, tuple[int, ...]]
 """Shapes of parameters, by network and name."""
@@ -65,22 +64,22 @@ def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
 
 def in_bytes(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Tensors as whole numbers with scales, and the small ones in float16; `load_tensors` gives them back as floats."""
-    found = {}
+    smaller = {}
     for name, value in tensors.items():
         if value.dim() < 2 or value.numel() < _WHOLE:
             half = value.half()
-            found[name] = half if half.isfinite().all() else value
+            smaller[name] = half if half.isfinite().all() else value
             continue
         outputs = 0 if value.dim() == 2 else value.dim() - 1
         others = [axis for axis in range(value.dim()) if axis != outputs]
         scale = value.float().abs().amax(others, keepdim=True).clamp_min(torch.finfo(torch.float32).tiny) / 127
-        found[name] = (value / scale).round().to(torch.int8).contiguous()
-        found[name + _SCALE] = scale
-    return found
+        smaller[name] = (value / scale).round().to(torch.int8).contiguous()
+        smaller[name + _SCALE] = scale
+    return smaller
 
 
 def _expanded(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    found = {}
+    expanded = {}
     in_bytes = any(name.endswith(_SCALE) for name in tensors)
     for name, value in tensors.items():
         if name.endswith(_SCALE):
@@ -94,8 +93,8 @@ def _expanded(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
             value = value.float() * scale.float()
         elif in_bytes and value.dtype == torch.int8:
             raise SafetensorError(f"{name} is stored in bytes and has no scales")
-        found[name] = value
-    return found
+        expanded[name] = value
+    return expanded
 
 
 def shapes_in(path: Path) -> dict[str, tuple[int, ...]]:
@@ -146,7 +145,7 @@ def shapes_of(run: Run, shape: tuple[int, int, int]) -> dict[str, tuple[int, ...
         raise
     except Exception as error:
         parts = (type_name(type(part)) for part in (run.method, run.architecture))
-        if isinstance(run.architecture, Own) or any(map(is_reference, parts)):
+        if getattr(run.architecture, "users_own", False) or any(map(is_reference, parts)):
             return None
         raise SafetensorError(f"the record's networks cannot be built ({error})") from error
     return {name: tuple(value.shape) for name, value in networks.state_dict().items()}
@@ -160,6 +159,6 @@ def difference(there: Shapes, wanted: Shapes) -> tuple[str, str, str] | None:
     """
     for name in sorted(wanted.keys() | there.keys()):
         if wanted.get(name) != there.get(name):
-            has, needs = (f"the shape {found[name]}" if name in found else "none" for found in (there, wanted))
+            has, needs = (f"the shape {shapes[name]}" if name in shapes else "none" for shapes in (there, wanted))
             return name, has, needs
     return None

@@ -60,8 +60,8 @@ def runs(
     dataset: str = "dsprites",
 ) -> dict[str, object]:
     """The condition of these runs, on dSprites unless another data set is named."""
-    found: dict[str, object] = {"method": method, "dataset": dataset, "latents": latents}
-    return found if strength is None else {**found, "strength": strength}
+    condition: dict[str, object] = {"method": method, "dataset": dataset, "latents": latents}
+    return condition if strength is None else {**condition, "strength": strength}
 
 
 claim = claims_of(PAPER, seeds=SEEDS)
@@ -91,12 +91,12 @@ def _shared(informative: bool) -> Number:
     """The mean of I(z_i; z_≠i) over the informative codes of a run, or over the others; NaN if it has none."""
 
     def of(data: Data, rows: Frame) -> Column:
-        known, found = data.array("informativeness"), data.of_factors("whole_overlap")
+        known, overlaps = data.array("informativeness"), data.of_factors("whole_overlap")
         means = []
         for run in rows.index:
-            both = run in known and run in found.index
+            both = run in known and run in overlaps.index
             codes = np.flatnonzero((known[run] > INFORMATIVE) == informative) if both else ()
-            means.append(float(found.loc[run, [f"z{code}" for code in codes]].mean()) if len(codes) else math.nan)
+            means.append(float(overlaps.loc[run, [f"z{code}" for code in codes]].mean()) if len(codes) else math.nan)
         return np.array(means)
 
     return Number(of, scores=("whole_overlap",), arrays=("informativeness",))
@@ -232,8 +232,8 @@ def _of_factors_apart(score: str, upper: str, lower: str) -> Measure:
     """A score of one factor minus that of another, of the same run."""
 
     def of(data: Data, rows: Frame) -> Column:
-        found = data.of_factors(score).reindex(index=rows.index, columns=[upper, lower])
-        return found[upper] - found[lower]
+        scores = data.of_factors(score).reindex(index=rows.index, columns=[upper, lower])
+        return scores[upper] - scores[lower]
 
     return by_run(Number(of, scores=(score,)))
 

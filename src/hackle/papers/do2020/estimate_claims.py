@@ -39,13 +39,13 @@ def _variants(data: Data, condition: Condition, score: str, pattern: re.Pattern[
     """The numbers in the protocols' names, the runs' scores under each (runs, numbers), and the runs' seeds."""
     rows = data.rows(condition)
     places = data.runs.index.get_indexer(rows.index)
-    found = {
+    by_number = {
         int(match[1]): data.scored(score, name)[places]
         for name in data.view.protocols
         if (match := pattern.match(name))
     }
-    numbers = sorted(number for number, values in found.items() if np.isfinite(values).any())
-    scores = np.stack([found[number] for number in numbers], axis=1) if numbers else np.empty((len(rows), 0))
+    numbers = sorted(number for number, values in by_number.items() if np.isfinite(values).any())
+    scores = np.stack([by_number[number] for number in numbers], axis=1) if numbers else np.empty((len(rows), 0))
     return np.array(numbers, float), scores, rows["seed"].to_numpy()
 
 
@@ -68,8 +68,8 @@ def _along(numbers: Floats, scores: Floats, seeds: Floats) -> Units | None:
     """The rank correlation of the score with the number within each run, averaged over a seed's runs."""
     if len(numbers) < 3:
         return None
-    found = rank_correlations(scores, numbers[None, :], constant=0.0)
-    means = np.array([found[seeds == seed].mean() for seed in np.unique(seeds)])
+    trends = rank_correlations(scores, numbers[None, :], constant=0.0)
+    means = np.array([trends[seeds == seed].mean() for seed in np.unique(seeds)])
     return correlations(means, round(len(seeds) / len(means)), len(numbers))
 
 

@@ -44,7 +44,7 @@ AUTOENCODER, _PLAIN = Series("AAE", 6, 6), Series("VAE", 6, 4)
 def runs_of(metrics: Sequence[str], weights: Mapping[str, Any] = _WEIGHTS, **more: Any) -> Runs:
     """Runs on dSprites; a VAE is a β-VAE with β = 1."""
     where = {"dataset": "dsprites", **more.pop("where", {})}
-    told = {"vae_is_beta": True, "named": (("dataset", "method", "strength"),), **more}
+    told = {"joins_cases": True, "named": (("dataset", "method", "strength"),), **more}
     return Runs(tuple(metrics), where, weights, PAPER, **told)
 
 
@@ -129,12 +129,12 @@ def _of_factors(chosen: Selected, metric: str, across: str, *, title: str) -> Pa
 def _shared_by_codes(chosen: Selected) -> Iterator[Comparison]:
     """The highest I(z_i; z_≠i) of a run's codes, mean over runs, for the models of Figure 4."""
     for name, part in chosen.each("series"):
-        found = []
+        largest = []
         for run in part.frame["run"]:
             with suppress(Lacking):
-                found.append(float(code_values(chosen.tables, run, "overlap").max()))
-        if found:
-            mean = summarise(pd.DataFrame({"y": found, "series": name}), ["series"]).iloc[0]
+                largest.append(float(code_values(chosen.tables, run, "overlap").max()))
+        if largest:
+            mean = summarise(pd.DataFrame({"y": largest, "series": name}), ["series"]).iloc[0]
             yield Comparison.of(f"{name}: highest I(z_i; z_≠i) of its codes (nats)", _SHARED[name], mean)
 
 
@@ -158,8 +158,8 @@ def _joint_entropy(chosen: Selected, *, title: str) -> Panel:
     scores = scores[scores["metric"] == "jemmig"]
     values = pd.MultiIndex.from_frame(scores[["run", "protocol"]].astype(str)).map(dict(means)).astype(float)
     scores = scores.assign(score=values).dropna(subset=["score"])
-    found = replace(chosen, tables=replace(chosen.tables, scores=scores))
-    panel = over_protocols(found, "jemmig", pattern, "bins", title=title)
+    shown = replace(chosen, tables=replace(chosen.tables, scores=scores))
+    panel = over_protocols(shown, "jemmig", pattern, "bins", title=title)
     return replace(panel, y=Axis("mean over factors (nats)", *spread(panel.points["y"])))
 
 
@@ -350,7 +350,7 @@ EXHIBITS = (
         runs_of(
             ("informativeness_mean",),
             dict.fromkeys(_METHODS, ()),
-            vae_is_beta=False,
+            joins_cases=False,
             named=(),
             change=_in_columns(_METHODS, words.method),
         ),

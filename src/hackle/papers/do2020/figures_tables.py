@@ -106,7 +106,7 @@ def _means_beside(metric: str, paper: Numbers) -> Callable[[Sequence[Panel]], It
 def _pairs_of_codes(chosen: Selected) -> Iterator[Panel | str]:
     """MISJED in nats of pairs among the most and the least informative codes, mean over runs: as the paper estimates it, or if
     that was not scored from the matrix of all pairs."""
-    where, found = words.dataset(chosen.frame["dataset"].iloc[0]), {}
+    where, by_model = words.dataset(chosen.frame["dataset"].iloc[0]), {}
     scores: Frame = chosen.tables.scores
     scores = scores[scores["metric"].isin(_NAMES)].groupby(["run", "metric"], observed=True)["score"].mean().unstack()
     for as_paper, bins in ((True, 50), (False, 100)):
@@ -115,9 +115,9 @@ def _pairs_of_codes(chosen: Selected) -> Iterator[Panel | str]:
             scored = scores.reindex(columns=_NAMES).loc[scores.index.intersection(runs)].dropna().to_numpy(float)
             each = scored if as_paper else [one for run in runs if (one := _from_matrix(chosen, run)) is not None]
             if len(each):
-                found[part.frame["series"].iloc[0]] = np.mean(each, axis=0)
-        if found:
-            yield _written(found, tuple(_PLACES), f"here: MISJED on {where} (nats), {bins} bins", 3)
+                by_model[part.frame["series"].iloc[0]] = np.mean(each, axis=0)
+        if by_model:
+            yield _written(by_model, tuple(_PLACES), f"here: MISJED on {where} (nats), {bins} bins", 3)
             return
     yield f"{where}: MISJED of pairs of codes"
 

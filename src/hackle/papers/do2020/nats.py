@@ -53,5 +53,5 @@ def in_nats(measure: Measure) -> Measure:
 def _scored(data: Data, name: str) -> Floats:
     """The score of each run in nats as part of its largest value, NaN where a factor's is missing."""
     largest = np.log(list(SIZES.values())) + (math.log(BINS) if name.endswith("jemmig") else 0.0)
-    found = data.of_factors(name).reindex(index=data.runs.index, columns=list(SIZES)).to_numpy(float)
-    return found @ (largest / largest.sum())
+    scores = data.of_factors(name).reindex(index=data.runs.index, columns=list(SIZES)).to_numpy(float)
+    return scores @ (largest / largest.sum())

@@ -89,7 +89,7 @@ def hackle_2026(
     """
     if seeds is not None and seeds < 1:
         raise StudyError(f"seeds is {seeds}; expected 1 or more")
-    found: dict[str, tuple[Run, int]] = {}
+    planned: dict[str, tuple[Run, int]] = {}
     for part in PARTS:
         wanted = [name for name in part.datasets if datasets is None or name in datasets]
         if not wanted:
@@ -97,12 +97,12 @@ def hackle_2026(
         length = part.steps if steps is None else steps
         for run in part.runs(seeds=1, steps=length, datasets=wanted, precision=precision, points=points):
             key, count = record_hash(run), part.seeds if seeds is None else seeds
-            found[key] = run, max(count, found[key][1] if key in found else 0)
-    known = {name_of(run.method) for run, _ in found.values()}
+            planned[key] = run, max(count, planned[key][1] if key in planned else 0)
+    known = {name_of(run.method) for run, _ in planned.values()}
     for method in methods or ():
         if method not in known:
             raise StudyError(f"hackle-2026 has no method {method!r}; it has {', '.join(sorted(known))}")
-    chosen = [each for each in found.values() if methods is None or name_of(each[0].method) in methods]
+    chosen = [each for each in planned.values() if methods is None or name_of(each[0].method) in methods]
     return [with_fields(run, {"seed": seed}) for run, count in chosen for seed in range(count)]
 
 

@@ -40,7 +40,7 @@ from hackle.claims.measures import (
     without_noise,
 )
 from hackle.claims.statistics import Units, correlations
-from hackle.claims.view import Condition, Data, Frame
+from hackle.claims.view import Condition, Data, Frame, several
 from hackle.information.ranks import spearman
 from hackle.papers.kim2018.settings import BATCH_BETAS, settings
 from hackle.papers.kim2018.study import BETAS
@@ -59,8 +59,7 @@ GOOD = 0.7
 def runs(
     method: str | tuple[str, ...], dataset: str | tuple[str, ...] = SPRITES, strength: float | None = None
 ) -> dict[str, object]:
-    first, data = (names if isinstance(names, str) else names[0] for names in (method, dataset))
-    usual = settings(first, data)
+    usual = settings(several(method)[0], several(dataset)[0])
     runs: dict[str, object] = {"method": method, "dataset": dataset, "latents": usual.latents}
     return runs if strength is None else {**runs, "strength": float(strength)}
 
@@ -173,15 +172,15 @@ def _trend_in_training(data: Data, conditions: Sequence[Condition]) -> Units | N
     rows = data.rows(conditions[0])
     curve: Frame = data.view.tables.curve("true_tc").dropna(subset=["value"])
     points = dict(iter(curve[curve["run"].isin(list(rows.index))].groupby("run", observed=True)))
-    found = [
+    trends = [
         spearman(points[run]["step"], points[run]["value"], constant=0.0) if run in points else np.nan
         for run in rows.index
     ]
-    values = by_seed(rows, found)
+    values = by_seed(rows, trends)
     if values.empty:
         return None
     fewest = min(len(part) for part in points.values() if len(part) >= 3)
-    return correlations(values.to_numpy(), round(np.isfinite(found).sum() / len(values)), fewest)
+    return correlations(values.to_numpy(), round(np.isfinite(trends).sum() / len(values)), fewest)
 
 
 _TOTAL_CORRELATION = (
@@ -248,8 +247,8 @@ def _gap_of_metrics(data: Data, conditions: Sequence[Condition]) -> Units | None
     kind = LEAVES_OUT.of(data, rows)
     gaps = rows["beta_vae"] - rows["factor_vae"]
     without, whole = (by_seed(rows, gaps.where(kind == which)) for which in (1, 0))
-    found = (without - whole).dropna()
-    return Units(found.to_numpy(), round(kind.count() / len(found))) if len(found) else None
+    differences = (without - whole).dropna()
+    return Units(differences.to_numpy(), round(kind.count() / len(differences))) if len(differences) else None
 
 
 _OLD = re.compile(r"kim2018-pairs-(\d+)-iterations-(\d+)@(\d+)$")
@@ -260,13 +259,13 @@ def _scored_often(data: Data, condition: Condition, score: str, pattern: re.Patt
     """The score of a model under each protocol that matches the pattern: its two numbers, `seed` and `score`."""
     runs = data.rows(condition).index
     places = data.runs.index.get_indexer(runs)
-    found = []
+    scored = []
     for protocol in data.view.protocols:
         if match := pattern.match(protocol):
             values = data.scored(score, protocol)[places]
             if np.isfinite(values).any():
-                found.append((*map(int, match.groups()), float(np.nanmean(values))))
-    return pd.DataFrame(found, columns=["first", "second", "seed", "score"])
+                scored.append((*map(int, match.groups()), float(np.nanmean(values))))
+    return pd.DataFrame(scored, columns=["first", "second", "seed", "score"])
 
 
 def _gain_of_iterations(data: Data, conditions: Sequence[Condition]) -> Units | None:

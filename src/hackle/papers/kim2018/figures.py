@@ -37,7 +37,7 @@ def runs_of(metrics: tuple[str, ...], *methods: str, dataset: str = "dsprites", 
     where: dict[str, Any] = {"dataset": dataset, "latents": usual.latents}
     if "infowgan-gp" in methods:
         where["architecture"] = name_of(usual.architecture)
-    told = {"weights": dict.fromkeys(methods, ()), "protocol": PAPER, "vae_is_beta": True}
+    told = {"weights": dict.fromkeys(methods, ()), "protocol": PAPER, "joins_cases": True}
     return Runs(metrics, where, **{**told, **more})
 
 

@@ -30,6 +30,7 @@ from hackle.claims.measures import (
     of_gaps,
     relative_change,
 )
+from hackle.claims.view import several
 from hackle.figures.words import DATASETS, FACTORS
 from hackle.papers.kim2018.claims import FACTOR, LEAST, SHAPES, SPRITES, claim, in_3d, runs
 from hackle.papers.kim2018.settings import BOUNDS
@@ -47,13 +48,13 @@ _CALLED = {"vae": ("VAE", "β"), "beta-vae": ("β-VAE", "β"), "factor-vae": ("F
 
 def _of_bound(method: str, dataset: str | tuple[str, ...]) -> dict[str, object]:
     """The runs of which appendix E gives the bound."""
-    weight = BOUNDS[dataset if isinstance(dataset, str) else dataset[0]][method][0]
+    weight = BOUNDS[several(dataset)[0]][method][0]
     return runs("beta-vae" if method == "vae" else method, dataset, weight)
 
 
 def _higher_bound(name: str, first: str, second: str, shapes: str, dataset: str | tuple[str, ...]) -> Claim:
     """The claim that, of two models of appendix E, the first has the higher bound."""
-    reported = BOUNDS[dataset if isinstance(dataset, str) else dataset[0]]
+    reported = BOUNDS[several(dataset)[0]]
     (weight, bound), (other_weight, other_bound) = reported[first], reported[second]
     (title, symbol), (other_title, other_symbol) = _CALLED[first], _CALLED[second]
     return claim(
@@ -76,7 +77,7 @@ def _bound(score: str, dataset: str | tuple[str, ...]) -> Measure:
 
 
 def _highest_bound(name: str, shapes: str, dataset: str | tuple[str, ...]) -> Claim:
-    reported = BOUNDS[dataset if isinstance(dataset, str) else dataset[0]]
+    reported = BOUNDS[several(dataset)[0]]
     rivals = ("beta-vae", "factor-vae")
     return claim(
         name,

@@ -36,8 +36,8 @@ def noise_variables(record: str) -> int:
     >>> noise_variables('{"method": {"categories": [3], "noise": 40}}')
     40
     """
-    found = re.search(r'"noise": ?(\d+)', record)
-    return int(found[1]) if found else 0
+    match = re.search(r'"noise": ?(\d+)', record)
+    return int(match[1]) if match else 0
 
 
 def stops_early(record: str) -> bool:
@@ -51,8 +51,8 @@ def slower_discriminator(record: str) -> bool:
     >>> slower_discriminator('{"method": {"discriminator_optimiser": {"type": "Adam", "learning_rate": 1e-05}}}')
     True
     """
-    found = re.search(r'"discriminator_optimiser": ?\{[^{}]*"learning_rate": ?([\d.e+-]+)', record)
-    return found is not None and float(found[1]) < DISCRIMINATOR_RATES[0]
+    match = re.search(r'"discriminator_optimiser": ?\{[^{}]*"learning_rate": ?([\d.e+-]+)', record)
+    return match is not None and float(match[1]) < DISCRIMINATOR_RATES[0]
 
 
 def to_the_end(record: str) -> bool:
@@ -71,8 +71,8 @@ def discriminator_size(record: str) -> tuple[int, int]:
     >>> discriminator_size('{"method": {"discriminator_layers": 2, "discriminator_width": 300}}')
     (2, 300)
     """
-    found = [re.search(rf'"discriminator_{name}": ?(\d+)', record) for name in ("layers", "width")]
-    layers, width = (int(one[1]) if one else usual for one, usual in zip(found, LARGEST, strict=True))
+    matches = [re.search(rf'"discriminator_{name}": ?(\d+)', record) for name in ("layers", "width")]
+    layers, width = (int(one[1]) if one else usual for one, usual in zip(matches, LARGEST, strict=True))
     return layers, width
 
 

@@ -77,9 +77,9 @@ def _logs(data: Data, condition: Condition, score: str) -> tuple[NDArray[Any], F
 
 def _common(data: Data, conditions: Sequence[Condition], score: str) -> list[Floats]:
     """Logarithms (seeds, settings) under each condition, in the seeds that all have."""
-    found = [_logs(data, condition, score) for condition in conditions]
-    seeds = sorted(set.intersection(*(set(part.tolist()) for part, _ in found)))
-    return [logs[np.isin(part, seeds)] for part, logs in found]
+    parts = [_logs(data, condition, score) for condition in conditions]
+    seeds = sorted(set.intersection(*(set(part.tolist()) for part, _ in parts)))
+    return [logs[np.isin(part, seeds)] for part, logs in parts]
 
 
 def _of_means(score: str, number: Any, settings: int = 1) -> Measure:
@@ -123,14 +123,23 @@ def _share_of_models(data: Data, conditions: Sequence[Condition]) -> Units | Non
 
 
 def _larger_of_both(data: Data, conditions: Sequence[Condition]) -> Units | None:
-    """The logarithm of the larger of both total correlations under the second condition minus that under the first."""
+    """The logarithm of the larger of both total correlations under the second condition minus that under the first, mean over
+    data sets, each of which counts alike, however many seeds it has; jackknifed over seeds."""
     sides = []
     for rows in data.matched(conditions, [MEANS, SAMPLES]):
         larger = np.log(np.maximum(rows[[MEANS, SAMPLES]].max(axis=1), SMALLEST))
         sides.append(rows.assign(log=larger).groupby(["seed", "dataset"], observed=True)["log"].mean())
-    values = (sides[1] - sides[0]).dropna().groupby(level="seed").mean()
-    runs = len(STRENGTHS["dip-vae-i"]) * 2
-    return Units(values.to_numpy(), runs) if len(values) else None
+    table = (sides[1] - sides[0]).dropna().unstack("dataset").to_numpy()
+    if not len(table):
+        return None
+
+    def statistic(kept: NDArray[np.intp]) -> float:
+        known = table[kept][:, np.isfinite(table[kept]).any(axis=0)]
+        return float(np.nanmean(known, axis=0).mean())
+
+    values = jackknife(statistic, len(table)) if len(table) > 1 else np.array([statistic(np.arange(1))])
+    runs = round(len(STRENGTHS["dip-vae-i"]) * 2 * np.isfinite(table).sum() / len(table))
+    return Units(values, runs)
 
 
 _PENALISED = ("beta-vae", "beta-tcvae")

@@ -105,9 +105,9 @@ def bootstrap(
     unbiased to first order. The variance is n/(n − 1) times that of the bootstrap samples, as for means.
     """
     drawn = np.random.default_rng(0).integers(count, size=(DRAWS, count))
-    found = np.array([statistic(seeds) for seeds in drawn])
-    value = 2 * statistic(np.arange(count)) - found.mean()
-    return float(np.clip(value, *span)), float(found.std() * np.sqrt(count / (count - 1)))
+    values = np.array([statistic(seeds) for seeds in drawn])
+    value = 2 * statistic(np.arange(count)) - values.mean()
+    return float(np.clip(value, *span)), float(values.std() * np.sqrt(count / (count - 1)))
 
 
 def of_settings(scores: Floats) -> Floats:
@@ -146,13 +146,13 @@ def agreement_of_tuning(scores: Floats, methods: list[str]) -> float:
     """The mean rank correlation, over pairs of columns (data set and metric), of their orders of a method's
     strengths."""
     every = of_settings(scores).reshape(-1, scores.shape[3])
-    found = []
+    means = []
     for method in sorted(set(methods)):
         columns = every[:, [name == method for name in methods]]
         if columns.shape[1] > 2:
             pairs = spearman_matrix(columns.T, columns.T, constant=0.0)
-            found.append(pairs[np.triu_indices(len(columns), 1)].mean())
-    return float(np.mean(found)) if found else float("nan")
+            means.append(pairs[np.triu_indices(len(columns), 1)].mean())
+    return float(np.mean(means)) if means else float("nan")
 
 
 def agreement_of_datasets(scores: Floats, methods: list[str]) -> float:

@@ -33,9 +33,9 @@ def _along_k(chosen: Selected) -> Iterator[Panel | str]:
     """MIG of Ada-GVAE with β = 1 by the number of factors that change."""
     frame = chosen.frame[(chosen.frame["method"] == "ada-gvae") & (chosen.frame["strength"] == 1.0)]
     for name, part in replace(chosen, frame=frame).each("dataset"):
-        found = [pairs for pairs in _CHANGED if pairs in set(part.frame["pairs"])]
-        if len(found) > 1:
-            yield from panels(swarm, "mig", "pairs", found, title=f"{name}, β = 1")(part)
+        shown = [pairs for pairs in _CHANGED if pairs in set(part.frame["pairs"])]
+        if len(shown) > 1:
+            yield from panels(swarm, "mig", "pairs", shown, title=f"{name}, β = 1")(part)
         else:
             yield f"no runs on {name} in which other numbers of factors change (hackle study run locatello2020-k)"
 

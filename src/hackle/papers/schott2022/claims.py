@@ -49,8 +49,8 @@ def _loss(which: Callable[[Floats], Units]) -> Measure:
 
     def compute(data: Data, conditions: Sequence[Condition]) -> Units | None:
         (condition,) = conditions
-        found = [data.rows({**condition, "method": method}, (SCORE,)).dropna(subset=[SCORE]) for method in METHODS]
-        losses = [by_seed(rows, rows[SCORE]) for rows in found if len(rows)]
+        by_method = [data.rows({**condition, "method": method}, (SCORE,)).dropna(subset=[SCORE]) for method in METHODS]
+        losses = [by_seed(rows, rows[SCORE]) for rows in by_method if len(rows)]
         seeds = sorted(set.intersection(*(set(part.index) for part in losses))) if losses else []
         return which(np.stack([part[seeds].to_numpy() for part in losses], axis=1)) if len(seeds) > 1 else None
 

@@ -40,8 +40,8 @@ def excess(dataset: str, information: Floats) -> float:
 
 
 def _excess(data: Data, rows: Frame) -> Column:
-    known, found = data.array(ARRAY), zip(rows.index, rows["dataset"], strict=True)
-    return np.array([excess(dataset, known[run]) if run in known else np.nan for run, dataset in found])
+    known, pairs = data.array(ARRAY), zip(rows.index, rows["dataset"], strict=True)
+    return np.array([excess(dataset, known[run]) if run in known else np.nan for run, dataset in pairs])
 
 
 def _lost(before: Floats, after: Floats) -> Floats:

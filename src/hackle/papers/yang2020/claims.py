@@ -29,7 +29,7 @@ from hackle.claims.measures import (
     on_the_first,
     relative_change,
 )
-from hackle.claims.view import OWN_DENSITY, Column, Condition, Data, Frame, final_values
+from hackle.claims.view import KL_WITHOUT_CONSTANT, OWN_DENSITY, Column, Condition, Data, Frame, final_values
 from hackle.figures.words import DATASETS as DATASET_TITLES
 from hackle.figures.words import METHODS
 from hackle.papers.yang2020.settings import CORRELATIONS, DATASETS, LATENTS, WEIGHTS
@@ -118,8 +118,8 @@ def _moves(name: str, score: str, words: str, sign: int, **more: Any) -> Claim:
 def _digits(data: Data, rows: Frame) -> Column:
     """The information on the digit, MNIST's only factor, of the continuous codes, which are the first `latents` ones."""
     known = data.array("mutual_information")
-    found = zip(rows.index, rows["latents"], strict=True)
-    return np.array([known[run][: int(latents), 0].sum() if run in known else np.nan for run, latents in found])
+    pairs = zip(rows.index, rows["latents"], strict=True)
+    return np.array([known[run][: int(latents), 0].sum() if run in known else np.nan for run, latents in pairs])
 
 
 LOSSES = ("discriminator", "generator", "information")
@@ -147,10 +147,10 @@ CLAIMS: tuple[Claim, ...] = (
     *(_mig(method, dataset, 20, "Figure 5") for method, dataset in product(WEIGHTS, DATASETS)),
     *(_falls_further(method) for method in ("factor-vae", "beta-tcvae")),
     _hardly_moves("reconstruction-hardly-moves", "reconstruction", "reconstruction error"),
-    _hardly_moves("kl-hardly-moves", "kl_without_constant", "KL term"),
+    _hardly_moves("kl-hardly-moves", KL_WITHOUT_CONSTANT, "KL term"),
     _hardly_moves("tc-hardly-moves", "monte_carlo_tc", "total correlation", beside=(_OWN,)),
     _moves("tcvae-reconstruction", "reconstruction", "reconstruction error", 1),
-    _moves("tcvae-kl", "kl_without_constant", "KL term", -1),
+    _moves("tcvae-kl", KL_WITHOUT_CONSTANT, "KL term", -1),
     _moves("tcvae-tc", "monte_carlo_tc", "total correlation", -1, beside=(_OWN,)),
     claim(
         "tc-follows-kl",
@@ -160,7 +160,7 @@ CLAIMS: tuple[Claim, ...] = (
         "rank correlation of total correlation and KL term over models",
         above(
             0.0,
-            agreement(("monte_carlo_tc", "kl_without_constant")),
+            agreement(("monte_carlo_tc", KL_WITHOUT_CONSTANT)),
             *(part for method in WEIGHTS for part in _both(method, "dsprites", 10)),
         ),
     ),

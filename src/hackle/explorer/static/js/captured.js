@@ -1,7 +1,7 @@
 // What the codes say about the factors: matrices, responses, the top latents of each factor, scores and references.
 
 import { latest, readCaptured, readImportance, vary } from "./api.js";
-import { classChart, lineChart } from "./chart.js";
+import { classChart, lineChart, short } from "./chart.js";
 import {
   explained,
   factorName,
@@ -18,8 +18,8 @@ import {
   waiting,
 } from "./dom.js";
 import { heatMap } from "./heatmap.js";
-import { scoreBar } from "./levels.js";
-import { paintSheet, paintTraversal } from "./picture.js";
+import { referenceCell, scoreBar, scoresTable } from "./levels.js";
+import { paintSheet, paintTraversal, some, spaced } from "./picture.js";
 import { valueAxis } from "./traversals.js";
 
 const MAPS = {
@@ -50,7 +50,11 @@ export async function showCaptured(panel, session, run, signal) {
   return null;
 }
 
-export const scoreCard = (run) => h("section", { class: "card scores" }, h("h2", {}, "Scores"), scoreTable(run.scores));
+export const scoreCard = (run) => h("section", { class: "card scores" }, h("h2", {}, "Scores"), scoreTable(run));
+
+// Why a run has no scores. A model can be scored; of a run without one there is nothing to score.
+const noScores = ({ problem, scores_problem: unread }) =>
+  unread || (problem ? "This run has no scores." : "This run has no scores yet. `hackle score` computes them.");
 
 // Distinct images: none is counted twice.
 export const imagesUsed = ({ images, of_images: all }) =>
@@ -118,18 +122,21 @@ async function fitted(session, { factors }, place, signal) {
 }
 
 const HELD =
-  "Mean of each latent ± one standard deviation of the posterior, with the other factors fixed; the latent that " +
-  "moves most comes first. Of a latent that is one of several classes, a bar for each class.";
+  "Mean of each latent ± one standard deviation of the posterior, with the other factors fixed; the latent whose " +
+  "mean moves most, from its least to its greatest, comes first. Of a latent that is one of several " +
+  "classes, a bar for each class.";
 const ACROSS =
   "No two images differ only in this factor: mean of each latent ± one standard deviation over the images of each " +
-  "value or bin; the latent that moves most comes first. Of a latent that is one of several classes, a bar for the " +
-  "share of images in each.";
+  "value or bin; the latent whose mean moves most, from its least to its greatest, comes first. Of a latent " +
+  "that is one of several classes, a bar for the share of images in each.";
 
 function responses(session, signal) {
   const factors = session.model.factors
     .map((factor, column) => ({ ...factor, column }))
     .filter((factor) => factor.scored);
   const film = h("canvas", { role: "img", "aria-label": "Images while the factor moves" });
+  const below = h("div", { class: "axis", "aria-hidden": "true" });
+  const strip = h("div", { class: "moving" }, h("div", { class: "film" }, film), below);
   const charts = h("div", { class: "charts small" });
   const remark = h("p", { class: "faint" });
   const draw = latest(async (column) => {
@@ -138,7 +145,6 @@ function responses(session, signal) {
       const found = await vary(session.id, row, column);
       if (signal.aborted) return;
       remark.textContent = found.held ? HELD : ACROSS;
-      paintSheet(film, found.images, { columns: found.images.count, gap: 1 });
       const spread = (index) =>
         Math.max(...found.means.map((means) => means[index])) - Math.min(...found.means.map((means) => means[index]));
       const ranked = session.latents
@@ -148,6 +154,17 @@ function responses(session, signal) {
       const axes = { x: factorName(found.factor), y: "value of the latent" },
         factor = session.model.factors[column],
         named = factor.kind === "continuous" ? null : (value) => factorValue(factor, value);
+      const { count, width: wide, height } = found.images,
+        places = spaced(count, narrow ? 8 : 20);
+      paintSheet(film, some(found.images, places), { columns: places.length, gap: 1 });
+      strip.style.setProperty("--columns", places.length);
+      strip.style.setProperty("--ratio", wide / height);
+      below.replaceChildren(
+        ...places.map((at) => {
+          const text = named?.(found.values[at]) ?? short(found.values[at]);
+          return h("span", { title: text }, text);
+        }),
+      );
       const reach = Math.max(
         1,
         ...found.means.flatMap((means, at) =>
@@ -208,7 +225,7 @@ function responses(session, signal) {
     { class: "card responses" },
     h("h2", {}, "Vary one factor, see every latent"),
     h("div", { class: "line" }, bar, other),
-    h("div", { class: "film" }, film),
+    strip,
     charts,
     remark,
   );
@@ -227,7 +244,12 @@ function top(session, found, signal) {
         h(
           "div",
           { class: "top" },
-          h("h3", {}, factorName(factor), h("small", {}, `H = ${number(found.entropies[column], 2)}`)),
+          h(
+            "h3",
+            {},
+            factorName(factor),
+            h("small", {}, term("entropy"), ` ${number(found.entropies[column], 2)} nats`),
+          ),
           found.top[column].map((index) => {
             const canvas = h("canvas", { role: "img", "aria-label": `Traversal of latent z${index}` });
             const values = session.levels(index, columns);
@@ -279,48 +301,33 @@ function top(session, found, signal) {
   );
 }
 
-export function scoreTable(scores) {
-  if (!scores.length)
-    return h("p", { class: "faint" }, prose("This run has no scores yet. `hackle score` computes them."));
+function scoreTable(run) {
+  const { scores } = run;
+  if (!scores.length) return h("p", { class: "faint" }, prose(noScores(run)));
   const protocols = [...new Set(scores.map((row) => row.protocol))];
-  return h(
-    "div",
-    { class: "wide", tabindex: 0, role: "region", "aria-label": "Scores" },
-    h(
-      "table",
-      { class: "plain" },
+  return scoresTable(
+    [
+      h("th", { scope: "col" }, term("metric")),
+      h("th", { scope: "col" }, term("codes", "representation")),
+      h("th", { scope: "col", class: "number" }, "score"),
+      h("th", { scope: "col" }, h("span", { class: "hidden" }, "score of the reference")),
+      h("th", { scope: "col", class: "number" }, term("reference")),
+    ],
+    scores.map((row) =>
       h(
-        "thead",
+        "tr",
         {},
         h(
-          "tr",
-          {},
-          h("th", { scope: "col" }, term("metric")),
-          h("th", { scope: "col" }, term("codes", "representation")),
-          h("th", { scope: "col", class: "number" }, "score"),
-          h("th", { scope: "col" }, h("span", { class: "hidden" }, "score of the reference")),
-          h("th", { scope: "col", class: "number" }, term("reference")),
+          "th",
+          { scope: "row" },
+          explained(row.metric, metricName(row.metric)),
+          row.unit ? h("span", { class: "unit" }, ` ${row.unit}`) : null,
+          protocols.length > 1 ? h("small", {}, row.protocol) : null,
         ),
-      ),
-      h(
-        "tbody",
-        {},
-        scores.map((row) =>
-          h(
-            "tr",
-            {},
-            h(
-              "th",
-              { scope: "row" },
-              explained(row.metric, metricName(row.metric)),
-              protocols.length > 1 ? h("small", {}, row.protocol) : null,
-            ),
-            h("td", { class: "faint" }, row.representation),
-            h("td", { class: "number" }, row.score === null ? "–" : scoreText(row.score)),
-            h("td", {}, scoreBar(row.score, row)),
-            h("td", { class: "number faint" }, row.reference === null ? "" : scoreText(row.reference)),
-          ),
-        ),
+        h("td", { class: "faint" }, row.representation),
+        h("td", { class: "number" }, row.score === null ? "–" : scoreText(row.score)),
+        h("td", {}, scoreBar(row.score, row)),
+        referenceCell(row),
       ),
     ),
   );

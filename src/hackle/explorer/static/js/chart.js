@@ -88,7 +88,7 @@ export function nearest(list, wanted) {
 // axes: what stands on them, such as {x: "step", y: "nats"}; named: the text of a value of x, where it has a
 // name. within: the ends of the x axis where they are not those of
 // the data. link: shared with other charts. zoom: called with the ends that the user has dragged out, null for all. A
-// series may have `raw`: its values before smoothing, drawn behind it.
+// series may have `raw`: its values before smoothing, drawn behind it. word: the entry of the glossary for its title.
 export function lineChart({
   title,
   series,
@@ -101,6 +101,7 @@ export function lineChart({
   link = new Link(),
   zoom = null,
   named = null,
+  word = undefined,
 }) {
   const every = series.flatMap((line) => line.x);
   const [x0, x1] = within ?? (every.length ? [least(every), most(every)] : [0, 1]);
@@ -119,12 +120,12 @@ export function lineChart({
     role: "img",
     "aria-label": [title, ...names.filter(Boolean)].join(", "),
   });
-  for (const y of logarithmic ? logarithmicTicks(y0, y1) : ticks(y0, y1, 4))
+  for (const y of !every.length ? [] : logarithmic ? logarithmicTicks(y0, y1) : ticks(y0, y1, 4))
     chart.append(
       s("line", { class: "grid", x1: LEFT, x2: WIDTH - RIGHT, y1: py(y), y2: py(y) }),
       s("text", { x: LEFT - 6, y: py(y) + 3.5, "text-anchor": "end" }, short(y)),
     );
-  for (const x of x1 > x0 ? ticks(x0, x1, 4, every.every(Number.isInteger)) : [x0])
+  for (const x of !every.length ? [] : x1 > x0 ? ticks(x0, x1, 4, every.every(Number.isInteger)) : [x0])
     if (px(x) <= WIDTH - RIGHT + 1)
       chart.append(
         s(
@@ -159,11 +160,17 @@ export function lineChart({
         s("circle", { class: `dot ${color}`, cx: points[0].split(" ")[0], cy: points[0].split(" ")[1], r: 2 }),
       );
   });
+  if (!every.length)
+    chart.append(
+      s("text", { x: (LEFT + WIDTH - RIGHT) / 2, y: height / 2, "text-anchor": "middle" }, "no finite value"),
+    );
   const cursor = s("line", { class: "cursor", y1: TOP, y2: height - BOTTOM, visibility: "hidden" });
   chart.append(cursor);
 
-  const caption = h("figcaption", {}, title);
+  const caption = h("figcaption", word ? { data: { term: word }, tabindex: 0 } : {}, title);
   const entries = series.length > 1 ? legend(series.map((line) => line.name)) : null;
+  // A run that has no such curve has its colour in other charts.
+  for (const [at, entry] of [...(entries?.children ?? [])].entries()) entry.hidden = !series[at].x.length;
   const values = entries ? [...entries.querySelectorAll(".entry")].map((entry) => entry.appendChild(h("b"))) : [];
   const longest = series.reduce((best, line) => (line.x.length > (best?.x.length ?? 0) ? line : best), null);
   const read = (at) => {

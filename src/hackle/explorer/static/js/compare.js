@@ -13,10 +13,11 @@ import {
   notify,
   prose,
   scoreText,
+  showPlace,
   term,
   waiting,
 } from "./dom.js";
-import { scoreBar } from "./levels.js";
+import { referenceCell, scoreBar, scoresTable } from "./levels.js";
 import { showMatched, tagOf } from "./matched.js";
 import { mirror, paint } from "./picture.js";
 import { Session } from "./session.js";
@@ -28,13 +29,7 @@ export async function showCompare(main, ids, signal) {
   const runs = await Promise.all(ids.map(readRun));
   if (signal.aborted) return;
   document.title = `Comparing ${runs.length} runs – hackle explorer`;
-  document
-    .getElementById("place")
-    .replaceChildren(
-      h("a", { href: "#/" }, "Runs"),
-      h("span", { "aria-hidden": "true" }, "›"),
-      h("span", { class: "here" }, "Compare"),
-    );
+  showPlace("Compare");
   const cards = runs.map((run, at) => ({
     run,
     tag: letter(at),
@@ -85,18 +80,23 @@ const nameOf = (run) => {
   return [run.method ? run.title : "", ...(weight ? [weight.text] : [])].join(" ");
 };
 
-const heading = (run, tag) =>
-  h(
+// A run that is called by its method, weight and seed says the rest below, and one with a name of its own all of it.
+function heading(run, tag) {
+  const [called, hash] = calledOf(run);
+  const rest = hash ? [hash, ...factsOf(run, ["strength", "seed"])] : [nameOf(run), ...factsOf(run, ["strength"])];
+  return h(
     "h2",
     {},
     tagOf(tag),
-    h("a", { href: `#/run/${encodeURIComponent(run.id)}` }, calledOf(run)[0]),
-    h("small", {}, [calledOf(run)[1], nameOf(run), ...factsOf(run, ["strength"])].filter(Boolean).join(", ")),
+    h("a", { href: `#/run/${encodeURIComponent(run.id)}` }, called),
+    h("small", {}, rest.filter(Boolean).join(", ")),
   );
+}
 
 // The model with its image and what it makes of it, or why there is none.
 async function open(card, signal) {
   try {
+    if (card.run.problem) throw new Error(card.run.problem);
     const session = await Session.open(card.run.id);
     if (signal.aborted) return;
     const original = h("canvas", { role: "img", "aria-label": `Original, ${card.tag}` });
@@ -117,7 +117,9 @@ async function open(card, signal) {
     );
     card.session = session;
   } catch (error) {
-    if (!signal.aborted) card.body.replaceChildren(h("p", { class: "note" }, prose(error.message)));
+    // What to do about it is said on the run's own page.
+    const [first] = error.message.split(". ");
+    if (!signal.aborted) card.body.replaceChildren(h("p", { class: "note" }, prose(first)));
   }
 }
 
@@ -152,7 +154,7 @@ function scores(runs) {
         "th",
         { scope: "row" },
         explained(first.metric, metricName(first.metric)),
-        h("small", {}, first.representation),
+        h("small", {}, [first.representation, first.unit].filter(Boolean).join(", ")),
       ),
       values.map((value, at) =>
         h(
@@ -161,39 +163,28 @@ function scores(runs) {
           value === null ? "–" : [scoreText(value), scoreBar(value, found[at])],
         ),
       ),
-      h("td", { class: "number faint" }, first.reference === null ? "" : scoreText(first.reference)),
+      referenceCell(first),
     );
   };
   return h(
     "section",
     { class: "card" },
     h("h2", {}, "Scores"),
-    h(
-      "div",
-      { class: "wide", tabindex: 0, role: "region", "aria-label": "Scores" },
-      h(
-        "table",
-        { class: "plain" },
-        h(
-          "thead",
-          {},
+    scoresTable(
+      [
+        h("th", { scope: "col" }, term("metric")),
+        runs.map((run, at) =>
           h(
-            "tr",
-            {},
-            h("th", { scope: "col" }, term("metric")),
-            runs.map((run, at) =>
-              h(
-                "th",
-                { scope: "col", class: "number", title: run.name },
-                tagOf(letter(at)),
-                h("span", { class: "long" }, calledOf(run)[0], h("small", {}, `${nameOf(run)}, ${apart[at]}`)),
-              ),
-            ),
-            h("th", { scope: "col", class: "number" }, term("reference")),
+            "th",
+            { scope: "col", class: "number", title: run.name },
+            tagOf(letter(at)),
+            h("span", { class: "long" }, calledOf(run)[0], h("small", {}, apart[at])),
           ),
         ),
-        h("tbody", {}, rows.map(line)),
-      ),
+        h("th", { scope: "col", class: "number" }, term("refer\u00adence", "reference")),
+      ],
+      rows.map(line),
+      { "--count": runs.length },
     ),
   );
 }

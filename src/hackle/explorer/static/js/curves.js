@@ -1,7 +1,7 @@
 // Charts of curves over the steps of training, with what they share: smoothing, scale, zoom and cursor.
 
 import { Link, lineChart } from "./chart.js";
-import { h, metricName, number } from "./dom.js";
+import { entryOf, h, metricName, number } from "./dom.js";
 
 const SCORE = /^score_/;
 const NATS = /(^|_)(reconstruction|kl|elbo|kl_per_latent|total_correlation|multiinformation|information)$/;
@@ -149,6 +149,7 @@ export class CurvePanel {
       : lines;
     return lineChart({
       title: termName(term),
+      word: entryOf(term.replace(SCORE, "")),
       series,
       axes: { x: "step", y: unitOf(term) },
       logarithmic: look.logarithmic,

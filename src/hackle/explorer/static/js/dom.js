@@ -52,6 +52,16 @@ export const scoreText = (value) =>
     : value.toFixed(3)
   ).replace("-", "−");
 
+// Where one is, in the bar at the top, with the way back to the list of runs.
+export const showPlace = (here, title) =>
+  document
+    .getElementById("place")
+    .replaceChildren(
+      h("a", { href: "#/" }, "Runs"),
+      h("span", { "aria-hidden": "true" }, "›"),
+      h("span", { class: "here", title }, here),
+    );
+
 // Text in which `these marks` set a command off.
 export const prose = (text) => text.split("`").map((part, at) => (at % 2 ? h("code", {}, part) : part));
 
@@ -138,35 +148,60 @@ export const metricName = (name) =>
 // A word that the glossary explains: see glossary.js. `word` is its entry there.
 export const term = (text, word = text) => h("span", { class: "term", tabindex: 0, data: { term: word } }, text);
 
-// Entries of the glossary for settings and metrics, by their keys.
-const EXPLAINED = {
-  method: "method",
-  strength: "strength",
-  dataset: "data set",
-  architecture: "architecture",
-  latents: "latents",
-  correlation: "σ",
-  mig: "MIG",
-  posterior_mig: "MIG",
-  rmig: "RMIG",
-  sap: "SAP",
-  modularity: "modularity",
-  beta_vae: "BetaVAE score",
-  factor_vae: "FactorVAE score",
-  misjed: "MISJED",
-  misjed_top: "MISJED",
-  wsepin: "WSEPIN",
-  kl: "KL",
-  dci_disentanglement: "DCI",
-  dci_completeness: "DCI",
-  dci_informativeness: "DCI",
-  gaussian_tc: "total correlation",
-  monte_carlo_tc: "total correlation",
-  batch_tc: "total correlation",
-  informativeness_mean: "informativeness",
-  active_units: "active latent",
-};
-export const entryOf = (key) => (Object.hasOwn(EXPLAINED, key) ? EXPLAINED[key] : undefined);
+// Entries of the glossary for settings, metrics and terms of objectives: the first whose pattern fits the key. Names
+// that stand in another's, such as mig in dcimig, come after it.
+const EXPLAINED = [
+  [/^dataset$/, "data set"],
+  [/^correlation$/, "σ"],
+  [/^batch_size$/, "batch size"],
+  [/^start_from$/, "start from"],
+  [/^held_out$/, "held out"],
+  [/^kl_warmup$/, "KL warm-up"],
+  [/^(method|strength|architecture|latents|seed|steps|likelihood|precision|drawing|pairs|labels|status)$/, null],
+  [/^beta_vae$/, "BetaVAE score"],
+  [/^factor_vae$/, "FactorVAE score"],
+  [/^dci_es/, "DCI-ES"],
+  [/^dcimig/, "DCIMIG"],
+  [/^dci_/, "DCI"],
+  [/^mig_sup/, "MIG-sup"],
+  [/rmig$/, "RMIG"],
+  [/jemmig$/, "JEMMIG"],
+  [/misjed/, "MISJED"],
+  [/mig$|^neighbour_gap$/, "MIG"],
+  [/wsepin$/, "WSEPIN"],
+  [/windin$/, "WINDIN"],
+  [/sepin@/, "SEPIN"],
+  [/indin@/, "INDIN"],
+  [/^infom$/, "InfoM"],
+  [/^infoc$/, "InfoC"],
+  [/^infoe$/, "InfoE"],
+  [/^sap$/, "SAP"],
+  [/^mcc/, "MCC"],
+  [/^irs/, "IRS"],
+  [/modularity$/, "modularity"],
+  [/^explicitness$/, null],
+  [/^downstream_/, "downstream accuracy"],
+  [/^efficiency_/, "efficiency"],
+  [/^generalisation/, "generalisation"],
+  [/^unfairness$/, null],
+  [/^elbo$/, "ELBO"],
+  [/iwae$/, "IWAE"],
+  [/^reconstruction/, "reconstruction"],
+  [/^active_units$/, "active latent"],
+  [/^kl_split/, "KL in three terms"],
+  [/(^|_)kl(_per_latent)?$/, "KL"],
+  [/^multivariate_information/, "multivariate information"],
+  [/(^|_)tc$|^total_correlation$/, "total correlation"],
+  [/information|informativeness|_shared$|_overlap$/, "informativeness"],
+];
+const entries = new Map();
+export function entryOf(key) {
+  if (!entries.has(key)) {
+    const found = EXPLAINED.find(([pattern]) => pattern.test(key));
+    entries.set(key, found && (found[1] ?? key));
+  }
+  return entries.get(key);
+}
 // A metric's or setting's text, explained where the glossary has a word for it.
 export const explained = (key, text) => (entryOf(key) ? term(text, entryOf(key)) : text);
 

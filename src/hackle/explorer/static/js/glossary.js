@@ -32,7 +32,8 @@ async function show(element) {
   const box = element.getBoundingClientRect(),
     { offsetWidth: width, offsetHeight: height } = tip;
   const left = Math.min(Math.max(8, box.left), document.documentElement.clientWidth - width - 8);
-  const above = box.bottom + height + 12 > innerHeight;
+  // What a word stands above, such as the rows of its column, stays in sight.
+  const above = box.top - height - 6 > document.querySelector(".bar").getBoundingClientRect().bottom;
   tip.style.left = `${left}px`;
   tip.style.top = `${above ? box.top - height - 6 : box.bottom + 6}px`;
 }
@@ -45,6 +46,7 @@ for (const kind of ["pointerover", "focusin"])
     else if (!tip.contains(event.target)) hide();
   });
 addEventListener("focusout", hide);
+addEventListener("click", hide);
 addEventListener("hashchange", hide);
 addEventListener("scroll", hide, { passive: true, capture: true });
 addEventListener("keydown", (event) => {

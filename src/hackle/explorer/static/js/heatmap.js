@@ -3,22 +3,18 @@
 
 import { h, number } from "./dom.js";
 
-const FAINTEST = 0.1;
+const FAINTEST = 0.1,
+  MANY = 7;
 
-export function heatMap({
-  title,
-  rows,
-  columns,
-  values,
-  top = null,
-  choose = null,
-  text: write = (value) => value.toFixed(2),
-}) {
+// Two digits; no zero before the point where there is little room.
+const written = (value, narrow) => (narrow ? value.toFixed(2).replace(/^0/, "") : value.toFixed(2));
+
+export function heatMap({ title, rows, columns, values, top = null, choose = null, narrow = columns.length > MANY }) {
   const known = values.flat().filter((value) => value !== null);
   const most = top ?? Math.max(FAINTEST, ...known);
   const cell = (value, row, column) => {
     const share = value === null ? 0 : Math.min(1, Math.max(0, value / most));
-    const text = value === null ? "–" : write(value);
+    const text = value === null ? "–" : written(value, narrow);
     const inner =
       choose && value !== null
         ? h("button", { type: "button", tabindex: -1, onclick: () => choose(row, column) }, text)
@@ -37,7 +33,7 @@ export function heatMap({
     { class: "wide", tabindex: 0, role: "region", "aria-label": title },
     h(
       "table",
-      { class: "heat" },
+      { class: narrow ? "heat narrow" : "heat", style: { "--columns": columns.length } },
       h("caption", {}, title),
       h(
         "thead",

@@ -1,4 +1,5 @@
-// How far a score is on the way from chance to the reference, which perfect codes reach; a bar that marks both.
+// How far a score is on the way from chance to the reference, which perfect codes reach: a bar that marks both,
+// and the table that it stands in.
 
 import { h, scoreText } from "./dom.js";
 
@@ -21,6 +22,17 @@ export function wayInWords({ chance, worst, reference }) {
     `to ${scoreText(reference)}, of perfect codes`
   );
 }
+
+// A table of scores, which moves sideways where there is little room.
+export const scoresTable = (heads, rows, style) =>
+  h(
+    "div",
+    { class: "wide", tabindex: 0, role: "region", "aria-label": "Scores" },
+    h("table", { class: "plain", style }, h("thead", {}, h("tr", {}, heads)), h("tbody", {}, rows)),
+  );
+
+export const referenceCell = ({ reference }) =>
+  h("td", { class: "number faint" }, reference === null ? "" : scoreText(reference));
 
 export function scoreBar(score, levels) {
   const share = shareOfWay(score, startOf(levels), levels.reference);

@@ -5,7 +5,7 @@ import { listRuns } from "./api.js";
 import { entryOf, h, notify, painted, scoreText, setting, waiting, whole } from "./dom.js";
 import { headingOf, parseFilter } from "./filter.js";
 import { shareOfWay, startOf, wayInWords } from "./levels.js";
-import { calledAt, cell, cellTitle, levelsOf, matching, sorted, unpack } from "./rows.js";
+import { calledAt, cell, cellTitle, levelsOf, matching, sorted, unpack, weightAt } from "./rows.js";
 import { Thumbnails } from "./thumbnails.js";
 import { filterWords, toolbar } from "./tools.js";
 
@@ -185,9 +185,9 @@ class RunList {
 
   // The plots are loaded when they are wanted.
   async drawPlot() {
-    const { ScatterPlot, ParallelPlot } = await import("./plots.js");
-    if (this.signal.aborted || state.view === "table") return;
-    const Kind = state.view === "scatter" ? ScatterPlot : ParallelPlot;
+    const { view } = state;
+    const { default: Kind } = await (view === "scatter" ? import("./scatter.js") : import("./parallel.js"));
+    if (this.signal.aborted || state.view !== view) return;
     if (!(this.plot instanceof Kind)) {
       this.plot = new Kind(this.scores);
       this.area.replaceChildren(this.plot.element);
@@ -330,6 +330,7 @@ class RunList {
       value = cell(this.data, key, row);
     if (key === "status") return h("td", {}, h("span", { class: `state ${value.replace(" ", "-")}` }, value));
     if (column.kind === "text") return h("td", {}, cellTitle(this.data, key, row));
+    if (key === "strength") return h("td", { class: "number" }, weightAt(this.data, row));
     if (column.kind === "number") return h("td", { class: "number" }, Number.isNaN(value) ? "" : setting(value));
     const levels = levelsOf(this.data, key, row),
       share = shareOfWay(value, startOf(levels), levels.reference);

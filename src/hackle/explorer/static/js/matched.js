@@ -6,6 +6,7 @@ import { later, latest, matchLatents, readCaptured } from "./api.js";
 import { calledOf, factorName, h, nats, notify, number, term } from "./dom.js";
 import { heatMap } from "./heatmap.js";
 import { paintTraversal } from "./picture.js";
+import { valueAxis } from "./traversals.js";
 
 const COLUMNS = 9,
   GAP = 1,
@@ -34,7 +35,7 @@ const moved = () =>
 
 // `models` are {run, tag, session}, those with weights.
 export async function showMatched(place, models, signal) {
-  const { rows, by } = await matchLatents(models.map(({ run }) => run.id));
+  const { rows, by } = await matchLatents(models.map(({ session }) => session.id));
   if (signal.aborted) return;
   const shares = moved();
   const known = rows.map((row) =>
@@ -112,15 +113,21 @@ export async function showMatched(place, models, signal) {
         { class: "name" },
         tagOf(match.tag),
         `z${match.latent}`,
-        entry.kl === null ? null : h("small", {}, nats(entry.kl), " ", term("nats")),
+        entry.kl === null ? null : h("small", {}, term("KL"), ` ${nats(entry.kl)} `, term("nats")),
         match.sign < 0 ? h("small", {}, "reversed") : null,
         value,
       );
+      const columns = match.session.columns(COLUMNS);
       const element = h(
         "div",
         { class: `traversal ${entry.active ? "" : "collapsed"}` },
         label,
-        h("div", { class: "film" }, canvas),
+        h(
+          "div",
+          {},
+          h("div", { class: "film" }, canvas),
+          valueAxis(match.session, entry, levels(match, columns), columns),
+        ),
       );
       return { element, canvas, value, match };
     });
@@ -133,7 +140,7 @@ export async function showMatched(place, models, signal) {
         const { images, columns, places } = sheets[model];
         const values = levels(match, columns);
         paintTraversal(canvas, images, { values, columns, first: places.get(at) * columns, gap: GAP });
-        value.textContent = match.session.valueText(match.latent, match.session.z[match.latent]);
+        value.textContent = `now ${match.session.valueText(match.latent, match.session.z[match.latent])}`;
       });
     };
     const lines = h(
@@ -187,7 +194,7 @@ async function sheet(session, known, model) {
 // What each latent knows of each factor, in one scale of colours for all models.
 async function heatMaps(place, models, known, order, signal) {
   const found = await Promise.all(
-    models.map(({ run, session }) => (session.model.problem ? { factors: [] } : readCaptured(run.id))),
+    models.map(({ session }) => (session.model.problem ? { factors: [] } : readCaptured(session.id))),
   );
   if (signal.aborted || found.every(({ factors }) => !factors.length)) return;
   const top = Math.max(LEAST, ...found.flatMap(({ posterior_information: values }) => (values ?? []).flat()));
@@ -204,7 +211,7 @@ async function heatMaps(place, models, known, order, signal) {
               columns: factors.map(factorName),
               values: order.map((row) => (known[row][at] ? values[known[row][at].latent] : factors.map(() => null))),
               top,
-              text: (value) => value.toFixed(2).replace(/^0/, ""),
+              narrow: true,
             })
           : h("p", { class: "faint" }, "Its data set has no known factors."),
       ),

@@ -24,6 +24,21 @@ export function paint(canvas, images, at = 0) {
   canvas.getContext("2d").putImageData(pixels(images, at), 0, 0);
 }
 
+// At most so many places of a list, evenly spaced from the first to the last.
+export const spaced = (count, most) =>
+  Array.from({ length: Math.min(count, most) }, (_, at) =>
+    count <= most ? at : Math.round((at * (count - 1)) / (most - 1)),
+  );
+
+// The images at some places.
+export function some(images, places) {
+  const size = images.height * images.width * images.channels,
+    bytes = new Uint8Array(places.length * size);
+  for (const [at, place] of places.entries())
+    bytes.set(images.bytes.subarray(place * size, (place + 1) * size), at * size);
+  return { ...images, count: places.length, bytes };
+}
+
 // Some of the images side by side, `columns` in a row, from image `first`.
 export function paintSheet(canvas, images, { columns, rows = 1, first = 0, gap = 2 }) {
   canvas.width = columns * images.width + (columns - 1) * gap;

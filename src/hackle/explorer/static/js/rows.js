@@ -28,14 +28,18 @@ export const cellTitle = (table, key, row) => {
   return titles?.[numbers[row]] ?? cell(table, key, row);
 };
 
+// A method's weight by the method's own symbol, such as β = 4; empty where it has none.
+export function weightAt(table, row) {
+  const { symbols, numbers } = table.columns.get("method"),
+    strength = cell(table, "strength", row);
+  return Number.isNaN(strength) ? "" : `${symbols[numbers[row]]} = ${setting(strength)}`;
+}
+
 // What the run of a row is called, first as people would, then, if that is not its name, by its name.
 export function calledAt(table, row) {
-  const name = cell(table, "name", row),
-    { symbols, numbers } = table.columns.get("method");
+  const name = cell(table, "name", row);
   if (!hasHash({ id: cell(table, "id", row), name })) return [name, ""];
-  const strength = cell(table, "strength", row);
-  const weight = Number.isNaN(strength) ? "" : `${symbols[numbers[row]]} = ${setting(strength)}`;
-  return [shortName(cellTitle(table, "method", row), weight, `seed ${cell(table, "seed", row)}`), name];
+  return [shortName(cellTitle(table, "method", row), weightAt(table, row), `seed ${cell(table, "seed", row)}`), name];
 }
 
 // The rows that fit every condition of a filter.

@@ -1,7 +1,7 @@
 // The page of one run: exploring, what was captured, training, record.
 
 import { readCaptured, readRun, readStep } from "./api.js";
-import { calledOf, explained, h, number, prose, tabBar, waiting } from "./dom.js";
+import { calledOf, explained, h, number, prose, showPlace, tabBar, waiting } from "./dom.js";
 import { keep, recall } from "./bookmark.js";
 import { Session } from "./session.js";
 import { showExplore } from "./explore.js";
@@ -17,18 +17,14 @@ const TABS = [
   ["record", "Record"],
 ];
 
+const noteOf = (text) => h("p", { class: "note", role: "alert" }, prose(text));
+
 export async function showRun(main, id, tab, signal) {
   main.append(waiting("Opening the run…"));
-  const run = await readRun(id);
+  let run = await readRun(id);
   if (signal.aborted) return;
   document.title = `${run.method ? run.title : run.name}, ${run.dataset ?? ""} – hackle explorer`;
-  document
-    .getElementById("place")
-    .replaceChildren(
-      h("a", { href: "#/" }, "Runs"),
-      h("span", { "aria-hidden": "true" }, "›"),
-      h("span", { class: "here", title: run.name }, calledOf(run)[0]),
-    );
+  showPlace(calledOf(run)[0], run.name);
   // A run without weights shows first what there is of it.
   const instead = { training: "training", failed: "training", "scores only": "captured", unreadable: "record" }[
     run.status
@@ -76,16 +72,22 @@ export async function showRun(main, id, tab, signal) {
     panel.className = `panel ${key}`;
     panel.setAttribute("aria-label", TABS.find(([name]) => name === key)?.[1] ?? key);
     try {
+      // That a run failed or cannot be read is said in every view of it.
+      if (["failed", "unreadable"].includes(run.status)) panel.append(noteOf(run.problem));
       if (key === "training") return await showTraining(panel, id, own);
       if (key === "record")
-        return panel.replaceChildren(
+        return panel.append(
           h(
             "pre",
             { tabindex: 0, role: "region", "aria-label": "Record of the run" },
             JSON.stringify(run.record, null, 2),
           ),
         );
-      panel.append(waiting("Loading the model…"));
+      panel.replaceChildren(waiting("Loading the model…"));
+      // There may be a checkpoint by now.
+      if (run.problem) run = await readRun(id);
+      if (own.aborted) return null;
+      if (run.problem) throw new Error(run.problem);
       if (!session || stale) {
         const before = session?.start?.row;
         session = await Session.open(id);
@@ -103,7 +105,7 @@ export async function showRun(main, id, tab, signal) {
       return await showExplore(panel, session, own);
     } catch (error) {
       if (own.aborted) return null;
-      panel.replaceChildren(h("p", { class: "note", role: "alert" }, prose(run.problem || error.message)));
+      panel.replaceChildren(noteOf(error.message));
       if (key === "captured") panel.append(scoreCard(run));
     }
     return null;
@@ -112,7 +114,7 @@ export async function showRun(main, id, tab, signal) {
   // What the model captured, in one sentence; a model whose data are not here, or have no factors, has none.
   async function summarise(model) {
     if (model.model.problem || !model.model.factors.some((factor) => factor.scored)) return;
-    const found = await readCaptured(id).catch(() => null);
+    const found = await readCaptured(model.id).catch(() => null);
     if (!found?.sentence || signal.aborted) return;
     sentence.replaceChildren(found.sentence);
     sentence.title = `From ${imagesUsed(found)}`;

@@ -13,12 +13,12 @@ export function normal() {
 
 export class Session extends EventTarget {
   static async open(id) {
-    return new Session(id, await readModel(id));
+    return new Session(await readModel(id));
   }
 
-  constructor(id, model) {
+  constructor(model) {
     super();
-    this.id = id;
+    this.id = model.id;
     this.model = model;
     this.latents = model.latents.map((latent, index) => ({ ...latent, index }));
     this.z = this.latents.map(() => 0);
@@ -100,7 +100,9 @@ export class Session extends EventTarget {
   valueText(latent, value) {
     if (this.latents[latent].prior === "categorical") return String(Math.round(value));
     const [low, high] = this.latents[latent].ends;
-    return signed((Math.round(100 * value) / 100 + 0).toFixed(high - low >= 2 ? 1 : 2));
+    const digits = high - low >= 2 ? 1 : 2;
+    // Nothing is −0.0.
+    return signed((Math.round(value * 10 ** digits) / 10 ** digits + 0).toFixed(digits));
   }
 
   // Whether a value lies where the data have no mean.

@@ -16,7 +16,7 @@ export function toolbar(list) {
   const search = h("input", {
     type: "search",
     value: state.filter,
-    placeholder: "Filter: MIG > 0.2, method is not β-VAE",
+    placeholder: "Filter: MIG > 0.2, method is VAE",
     "aria-label": "Filter runs",
     "aria-describedby": "filter-words",
     oninput: later(() => {
@@ -62,8 +62,10 @@ function protocolChoice(list, key) {
     list.state.protocol = { ...list.state.protocol, [key]: event.target.value };
     list.replace(unpack(await listRuns(list.state.protocol)));
   };
+  // The list is of one protocol and one kind of codes: what is chosen is said, not only its name.
+  const word = { protocol: "protocol", representation: "codes" }[key];
   const options = list.data[`${key}s`].map((name) =>
-    h("option", { value: name, selected: list.data[key] === name }, name),
+    h("option", { value: name, selected: list.data[key] === name }, `${word}: ${name}`),
   );
   return h("select", { onchange: change, "aria-label": key }, options);
 }

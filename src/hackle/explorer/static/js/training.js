@@ -1,7 +1,7 @@
 // Curves of a run, drawn again while it trains, and how far it has come.
 
 import { readCurves } from "./api.js";
-import { CurvePanel, grouped } from "./curves.js";
+import { CurvePanel, grouped, isScore } from "./curves.js";
 import { h, number } from "./dom.js";
 
 const EVERY = 2000;
@@ -20,6 +20,12 @@ export function timeLeft(points, steps) {
   return ((steps - last.step) * (last.at - first.at)) / (last.step - first.step);
 }
 
+// Whether no term of the objective has a value at the last step.
+export function diverged({ step, ...terms }) {
+  const own = Object.keys(terms).filter((name) => !isScore(name));
+  return Boolean(step?.length) && own.length > 0 && own.every((name) => terms[name].at(-1) === null);
+}
+
 export async function showTraining(panel, id, signal) {
   const state = h("p", { class: "facts", role: "status" });
   const charts = new CurvePanel();
@@ -28,18 +34,21 @@ export async function showTraining(panel, id, signal) {
   // A term may be called constructor: nothing is inherited here.
   const curves = Object.create(null);
   const points = [];
-  let last = -1;
+  let last = -1,
+    live = false;
 
   // When curves.csv was written tells when its last point was taken.
   function progress({ status, steps, written, now }) {
-    if (last < 0) return ["no curves were kept"];
+    if (last < 0) return [status === "training" ? "no point yet" : "no curves were kept"];
     const done = `step ${number(last)}${steps ? ` of ${number(steps)}` : ""}`;
+    if (diverged(curves)) return [done, "diverged: its last values are not finite"];
     if (status !== "training") return [done];
     if (written && points.at(-1)?.step !== last) points.push({ step: last, at: written });
     const left = steps ? timeLeft(points, steps) : null;
     const gap = points.length > 1 ? (points.at(-1).at - points[0].at) / (points.length - 1) : 0;
     const silent = written ? now - written : 0;
-    if (silent > Math.max(60, 5 * gap)) return [done, `no new point for ${duration(silent)}: was it stopped?`];
+    live = silent <= Math.max(60, 5 * gap);
+    if (!live) return [done, `no new point for ${duration(silent)}: was it stopped?`];
     return [done, left === null ? "time left: known after the next point" : `about ${duration(left)} left`];
   }
 
@@ -52,11 +61,12 @@ export async function showTraining(panel, id, signal) {
       curves[name].push(...values);
     }
     if (steps.length) last = steps.at(-1);
-    const live = found.status === "training" ? [h("span", { class: "live" }, "live")] : [];
+    live = found.status === "training" && !diverged(curves);
+    const said = progress(found);
     state.replaceChildren(
       h("span", { class: `state ${found.status.replace(" ", "-")}` }, found.status),
-      ...progress(found).map((text) => h("span", {}, text)),
-      ...live,
+      ...said.map((text) => h("span", {}, text)),
+      ...(live ? [h("span", { class: "live" }, "live")] : []),
     );
     if (steps.length) {
       charts.element.hidden = false;

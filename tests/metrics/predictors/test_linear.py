@@ -6,7 +6,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
 from hackle.metrics import MetricError
-from hackle.metrics.linear import PRODUCTS, fit_l1_machines, fit_machines_of_several
+from hackle.metrics.predictors.linear import PRODUCTS, fit_l1_machines, fit_machines_of_several
 
 
 def overlapping(rng):
@@ -138,7 +138,7 @@ def test_blocks_of_rows_change_nothing(monkeypatch):
     codes, classes = overlapping(np.random.default_rng(0))
     assert PRODUCTS > 28 * 400
     whole = fit_l1_machines(codes, classes)
-    monkeypatch.setattr("hackle.metrics.linear.PRODUCTS", 28 * 77)
+    monkeypatch.setattr("hackle.metrics.predictors.linear.PRODUCTS", 28 * 77)
     np.testing.assert_allclose(fit_l1_machines(codes, classes).weights, whole.weights, atol=1e-9)
 
 

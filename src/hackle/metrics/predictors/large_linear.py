@@ -1,13 +1,13 @@
-"""The L1-penalised machines of `hackle.metrics.linear`, and the Lasso, for thousands of codes.
+"""The L1-penalised machines of `predictors.linear`, and the Lasso, for thousands of codes.
 
 Both minimise, over the weights w of standardised codes X̃, of which an SVM has one more, the intercept's, of a code that is 1,
 
     F(w) = λ |w|₁ + C Σ_rows s²     with the slack s = max(0, 1 − y f) of f = X̃ w (the SVM, λ = 1),
     F(w) = λ |w|₁ + C Σ_rows s²     with s = y − f (the Lasso, C = ½, on standardised numbers).
 
-The method of `hackle.metrics.linear` holds the Hessian, c² numbers. Here it is only multiplied, at the cost of the codes'
+The method of `predictors.linear` holds the Hessian, c² numbers. Here it is only multiplied, at the cost of the codes'
 entries, and of these only of rows with a slack and of weights that are free to move, a small part of the table at the end.
-Dense codes that are held come here with the weights that `hackle.metrics.active_sets` has found, which are the minimum's but
+Dense codes that are held come here with the weights that `predictors.active_sets` has found, which are the minimum's but
 for rounding: their gap is computed, and where that method gave up, the rest of the path is done here.
 
 *The path.* At the penalty of these machines thousands of weights are not zero, and a start from w = 0 would first move nearly
@@ -35,10 +35,10 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from hackle.metrics.active_sets import follow_active_sets
-from hackle.metrics.linear import NotConvergedWarning
-from hackle.metrics.penalised import Problem
-from hackle.metrics.standardised import Part, StandardisedCodes
+from hackle.metrics.predictors.active_sets import follow_active_sets
+from hackle.metrics.predictors.linear import NotConvergedWarning
+from hackle.metrics.predictors.penalised import Problem
+from hackle.metrics.predictors.standardised import Part, StandardisedCodes
 
 GAP = 1e-10
 """How far above the minimum F may be, relative to F."""
@@ -70,18 +70,16 @@ class Fitted(NamedTuple):
 
 
 def fit_large_machine(
-    codes: StandardisedCodes, labels: Tensor, *, C: float = 1.0, tolerance: float = GAP, report: Report = bool
+    codes: StandardisedCodes, labels: Tensor, *, tolerance: float = GAP, report: Report = bool
 ) -> Fitted:
-    """The SVM of labels ±1 (n,). `report` is called with how near it is, from 0 to 1."""
-    weights = _follow(Problem(codes, labels, True, C), 1.0, tolerance, report)
+    """The SVM of labels ±1 (n,), with C = 1. `report` is called with how near it is, from 0 to 1."""
+    weights = _follow(Problem(codes, labels, True, 1.0), 1.0, tolerance, report)
     return Fitted(weights[:-1], weights[-1])
 
 
-def fit_large_lasso(
-    codes: StandardisedCodes, numbers: Tensor, *, alpha: float, tolerance: float = GAP, report: Report = bool
-) -> Fitted:
+def fit_large_lasso(codes: StandardisedCodes, numbers: Tensor, *, alpha: float, report: Report = bool) -> Fitted:
     """The Lasso of numbers (n,) with mean 0: half the mean square plus alpha |w|₁, as scikit-learn has it."""
-    weights = _follow(Problem(codes, numbers, False, 0.5), alpha * len(numbers), tolerance, report)
+    weights = _follow(Problem(codes, numbers, False, 0.5), alpha * len(numbers), GAP, report)
     return Fitted(weights[:-1], weights[-1])
 
 

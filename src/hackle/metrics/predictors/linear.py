@@ -84,7 +84,7 @@ def fit_machines_of_several(
         raise MetricError(f"the classes have {len(few[0])} value; expected at least two to tell apart")
     positive = [np.arange(1 if len(values) == 2 else 0, len(values)) for values, _ in named]
     labels = np.concatenate(
-        [np.where(found == own[:, None], 1.0, -1.0) for own, (_, found) in zip(positive, named, strict=True)]
+        [np.where(places == own[:, None], 1.0, -1.0) for own, (_, places) in zip(positive, named, strict=True)]
     )
     columns = [np.vstack([np.asarray(table, dtype=np.float64).T, np.ones(len(table))]) for table in tables]
     ends = np.cumsum([len(own) for own in positive])[:-1]
@@ -101,8 +101,8 @@ def _minimise(tables: Sequence[Array], labels: Array, C: float, iterations: int)
         going = [one for one in descents if len(one.going)]
         if not going:
             break
-        found = _lasso(*(np.concatenate(parts) for parts in zip(*(one.model() for one in going), strict=True)))
-        for one, towards in zip(going, np.split(found, np.cumsum([len(one.going) for one in going])[:-1]), strict=True):
+        steps = _lasso(*(np.concatenate(parts) for parts in zip(*(one.model() for one in going), strict=True)))
+        for one, towards in zip(going, np.split(steps, np.cumsum([len(one.going) for one in going])[:-1]), strict=True):
             one.move(towards)
     if late := sum(len(one.going) for one in descents):
         warnings.warn(
@@ -182,17 +182,17 @@ def _times(matrices: Array, vectors: Array) -> Array:
 
 def _lasso(quadratic: Array, target: Array, start: Array, tolerance: Array) -> Array:
     """Minimisers v (k, c) of |v|₁ + ½ vᵀHv − rᵀv for H (k, c, c) and r (k, c), from `start`."""
-    found, going = start.copy(), np.arange(len(start))
+    weights, going = start.copy(), np.arange(len(start))
     for _ in range(INNER_ROUNDS):
-        v = found[going]
+        v = weights[going]
         _descend_coordinates(v, quadratic, target)
         _solve_signed(v, quadratic, target)
-        found[going] = v
+        weights[going] = v
         keep = _subgradient(v, _times(quadratic, v) - target).sum(axis=1) > tolerance
         if not keep.any():
             break
         going, quadratic, target, tolerance = going[keep], quadratic[keep], target[keep], tolerance[keep]
-    return found
+    return weights
 
 
 def _descend_coordinates(v: Array, quadratic: Array, target: Array) -> None:

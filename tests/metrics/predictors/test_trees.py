@@ -4,12 +4,12 @@ import lightgbm
 import numpy as np
 import pytest
 import torch
-from samples import imperfect, make_sample
 from sklearn.ensemble import GradientBoostingClassifier, GradientBoostingRegressor
 
 from hackle.metrics import dci_scores
-from hackle.metrics import trees as boosting
-from hackle.metrics.trees import fit_boosted_trees, fit_regression_trees
+from hackle.metrics.predictors import trees as boosting
+from hackle.metrics.predictors.trees import fit_boosted_trees, fit_regression_trees
+from metrics.samples import imperfect, make_sample
 
 
 @pytest.mark.parametrize("factor", [0, 3])

@@ -1,4 +1,4 @@
-"""What L1-penalised linear machines of many codes minimise: F(w) = λ |w|₁ + C Σ s², see `hackle.metrics.large_linear`."""
+"""What L1-penalised linear machines of many codes minimise: F(w) = λ |w|₁ + C Σ s², see `predictors.large_linear`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from hackle.metrics.standardised import StandardisedCodes
+from hackle.metrics.predictors.standardised import StandardisedCodes
 
 _TALL = 4
 """Of a Lasso with so many times as many rows as codes, or more, the Hessian is far from singular wherever it starts."""

@@ -111,23 +111,23 @@ class Machines(NamedTuple):
         Entries are standardised, (e,), and so is zero, (width,).
         """
         right = self._predict(entries.of_columns, values) == entries.of_rows(classes)
-        found = entries.sums(right.double())
+        correct = entries.sums(right.double())
         if entries.where is not None:
             size = max(2, len(self.weights))
             zeros = entries.zeros_by_class(classes + 1, size + 1)
-            found += torch.take_along_dim(zeros, self._predict(lambda of: of, zero)[:, None] + 1, dim=1)[:, 0]
-        return found / entries.height
+            correct += torch.take_along_dim(zeros, self._predict(lambda of: of, zero)[:, None] + 1, dim=1)[:, 0]
+        return correct / entries.height
 
     def _predict(self, spread: Callable[[Tensor], Tensor], values: Tensor) -> Tensor:
         """The class of each value (e,); `spread` gives what belongs to each of something that columns have, (width,)."""
         best = torch.full_like(values, 0.0 if len(self.weights) == 1 else -torch.inf)
-        found = torch.zeros(values.shape, dtype=torch.int64, device=values.device)
+        classes = torch.zeros(values.shape, dtype=torch.int64, device=values.device)
         for place, (w, b) in enumerate(zip(self.weights, self.intercepts, strict=True)):
             decision = spread(w) * values + spread(b)
             larger = decision > best
-            found = torch.where(larger, place + (len(self.weights) == 1), found)
+            classes = torch.where(larger, place + (len(self.weights) == 1), classes)
             best = torch.where(larger, decision, best)
-        return found
+        return classes
 
 
 class _State(NamedTuple):
@@ -245,6 +245,6 @@ def _next_radius(radius: Tensor, length: Tensor, along: Tensor, decrease: Tensor
     poor = torch.maximum(_SHRINK * radius, torch.minimum(alpha * length, _HALF * radius))
     fair = torch.maximum(_SHRINK * radius, torch.minimum(alpha * length, _GROW * radius))
     good = torch.maximum(radius, torch.minimum(alpha * length, _GROW * radius))
-    found = torch.where(decrease < _GOOD * predicted, fair, good)
-    found = torch.where(decrease < _POOR * predicted, poor, found)
-    return torch.where(decrease < _ACCEPTED * predicted, worst, found)
+    changed = torch.where(decrease < _GOOD * predicted, fair, good)
+    changed = torch.where(decrease < _POOR * predicted, poor, changed)
+    return torch.where(decrease < _ACCEPTED * predicted, worst, changed)

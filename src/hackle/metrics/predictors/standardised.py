@@ -106,17 +106,17 @@ class StandardisedCodes:
         few = _FEW * len(some) < len(weights)
         if self._by_column is not None:
             if few:
-                found = self._by_column.sums(some, weights[some], self.shape[0])
+                product = self._by_column.sums(some, weights[some], self.shape[0])
             else:
-                found = self._by_row.matrix(self.shape[1]) @ weights
-            return found + self._zero @ weights
-        found, start = weights.new_zeros(self.shape[0]), 0
+                product = self._by_row.matrix(self.shape[1]) @ weights
+            return product + self._zero @ weights
+        product, start = weights.new_zeros(self.shape[0]), 0
         for block in self._blocks():
             own = weights[start : start + len(block)]
             some = torch.nonzero(own)[:, 0]
-            found += own[some] @ block[some] if few else own @ block
+            product += own[some] @ block[some] if few else own @ block
             start += len(block)
-        return found
+        return product
 
     def transposed_times(self, numbers: Tensor) -> Tensor:
         """X̃ᵀ r, (c',), for numbers (n,)."""
@@ -124,10 +124,10 @@ class StandardisedCodes:
         few = _FEW * len(some) < len(numbers)
         if self._by_column is not None:
             if few:
-                found = self._by_row.sums(some, numbers[some], self.shape[1])
+                product = self._by_row.sums(some, numbers[some], self.shape[1])
             else:
-                found = self._by_column.matrix(self.shape[0]) @ numbers
-            return found + self._zero * numbers.sum()
+                product = self._by_column.matrix(self.shape[0]) @ numbers
+            return product + self._zero * numbers.sum()
         blocks = (block[:, some] @ numbers[some] if few else block @ numbers for block in self._blocks())
         return torch.cat(list(blocks))
 
@@ -138,13 +138,13 @@ class StandardisedCodes:
 
     def columns(self, places: Tensor) -> Tensor:
         """Some columns of dense codes, in any order, (k, n); the column c', the intercept's, is 1 in every row."""
-        found = torch.ones(len(places), self.shape[0], dtype=torch.float64, device=places.device)
+        table = torch.ones(len(places), self.shape[0], dtype=torch.float64, device=places.device)
         start = 0
         for block in self._blocks():
             own = torch.nonzero((places >= start) & (places < start + len(block)))[:, 0]
-            found[own] = block[places[own] - start]
+            table[own] = block[places[own] - start]
             start += len(block)
-        return found
+        return table
 
     def part(self, rows: Tensor, columns: Tensor) -> Part:
         """Some rows and some columns, in order; the column c', the intercept's, is 1 in every row."""

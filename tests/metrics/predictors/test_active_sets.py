@@ -9,11 +9,11 @@ from scipy import sparse
 from sklearn.linear_model import Lasso
 
 from hackle.core.code_table import CodeTable
-from hackle.metrics import active_sets, large_linear
 from hackle.metrics.checks import standardise
-from hackle.metrics.large_linear import GAP, fit_large_lasso, fit_large_machine
-from hackle.metrics.linear import fit_l1_machines
-from hackle.metrics.standardised import StandardisedCodes
+from hackle.metrics.predictors import active_sets, large_linear
+from hackle.metrics.predictors.large_linear import GAP, fit_large_lasso, fit_large_machine
+from hackle.metrics.predictors.linear import fit_l1_machines
+from hackle.metrics.predictors.standardised import StandardisedCodes
 
 
 def codes_and_labels(rows: int, codes: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

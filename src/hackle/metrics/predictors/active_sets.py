@@ -1,6 +1,6 @@
 """L1-penalised linear machines of dense codes along the path of penalties, by their active sets.
 
-At the minimum of F (`hackle.metrics.large_linear`) with the penalty λ, the weights K that are not zero, their signs σ and the
+At the minimum of F (`predictors.large_linear`) with the penalty λ, the weights K that are not zero, their signs σ and the
 rows M that cost something say all: the weights solve
 
     H w = 2 C X_K y_M − λ σ,        H = 2 C X_KM X_KMᵀ,
@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from hackle.metrics.penalised import Problem
+from hackle.metrics.predictors.penalised import Problem
 
 _WIDEST, _NARROWEST = 2.0, 1.005
 """What λ is divided by from one minimum to the next, at first and at most, and at least: there the path is given up."""
@@ -92,14 +92,14 @@ def follow_active_sets(problem: Problem, last: float, report: Report) -> tuple[T
     while penalty > last and ratio > _NARROWEST and not path.is_full:
         report(math.log(first / penalty) / math.log(first / last))
         ahead = max(penalty / ratio, last)
-        found = path.settle(sets, ahead, ahead == last)
-        if found is None:
+        settled = path.settle(sets, ahead, ahead == last)
+        if settled is None:
             ratio = math.sqrt(min(ratio, penalty / ahead)) if ratio < math.inf else _WIDEST
             # From sets that are exact, the next step may succeed.
-            found = path.settle(sets, penalty, True) if len(sets.places) else None
-            sets, weights = (sets, weights) if found is None else found[:2]
+            settled = path.settle(sets, penalty, True) if len(sets.places) else None
+            sets, weights = (sets, weights) if settled is None else settled[:2]
             continue
-        sets, weights, changes = found
+        sets, weights, changes = settled
         penalty, ratio = ahead, min(ratio ** min(max(1 / max(changes, 0.1), 0.5), 2.0), _WIDEST)
     whole = targets.new_zeros(problem.codes.shape[1] + 1)
     whole[sets.places] = torch.where(weights * sets.signs > 0, weights, 0.0)
@@ -133,10 +133,10 @@ class _Path:
         """The sets of this penalty, from those of another; None if there are too many changes."""
         share = before = None
         for _ in range(_ITERATIONS):
-            found = self._solve(sets, penalty, _RESIDUAL if last else _ON_THE_WAY)
-            if found is None:
+            solution = self._solve(sets, penalty, _RESIDUAL if last else _ON_THE_WAY)
+            if solution is None:
                 return None
-            sets, weights, outputs = found
+            sets, weights, outputs = solution
             changes, count = self._corrections(sets, weights, outputs, penalty)
             size, room = len(sets.places), int(sets.rows.sum()) - len(sets.places)
             if share is None:
@@ -188,8 +188,8 @@ class _Path:
         hessian = self._factor * (chosen @ chosen.T)
         # Duplicate codes make H singular; a larger diagonal keeps the inverse finite, and residuals show what it costs.
         hessian.diagonal().mul_(1 + 1e-10)
-        found, failed = torch.linalg.cholesky_ex(hessian)
-        return None if int(failed) else torch.cholesky_inverse(found)
+        factor, failed = torch.linalg.cholesky_ex(hessian)
+        return None if int(failed) else torch.cholesky_inverse(factor)
 
     def _corrections(self, sets: _Sets, weights: Tensor, outputs: Tensor, penalty: float) -> tuple[_Changes, int]:
         """What is wrong with the sets, and how many changes that makes."""
@@ -210,7 +210,7 @@ class _Path:
         flipped = torch.nonzero(changes.rows != sets.rows)[:, 0]
         joining = len(changes.joining)
         order = _slots(stay, len(sets.places), joining)
-        found = _Sets(
+        changed = _Sets(
             torch.cat([sets.places[stay], changes.joining])[order],
             torch.cat([sets.signs[stay], changes.signs])[order],
             changes.rows,
@@ -219,11 +219,11 @@ class _Path:
         if len(flipped) + joining + len(gone) <= _MANY * len(stay):
             new = self._problem.codes.columns(changes.joining)
             inverse = self._corrected(codes, inverse, changes, (stay, gone, flipped), new)
-            found = found._replace(inverse=inverse[order][:, order] if len(gone) else inverse)
+            changed = changed._replace(inverse=inverse[order][:, order] if len(gone) else inverse)
             if math.isfinite(float(inverse.sum())):
-                return found
-        fresh = self._inverse(found)
-        return None if fresh is None else found._replace(inverse=fresh)
+                return changed
+        fresh = self._inverse(changed)
+        return None if fresh is None else changed._replace(inverse=fresh)
 
     def _corrected(
         self, codes: Tensor, inverse: Tensor, changes: _Changes, places: tuple[Tensor, Tensor, Tensor], new: Tensor
@@ -253,8 +253,8 @@ class _Path:
 
 def _solved(matrix: Tensor, right: Tensor) -> Tensor:
     """matrix⁻¹ right, not finite if the matrix is singular."""
-    found, failed = torch.linalg.solve_ex(matrix, right)
-    return torch.where(failed == 0, found, torch.nan)
+    solution, failed = torch.linalg.solve_ex(matrix, right)
+    return torch.where(failed == 0, solution, torch.nan)
 
 
 def _slots(stay: Tensor, size: int, joining: int) -> Tensor:

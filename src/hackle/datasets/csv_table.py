@@ -1,0 +1,61 @@
+"""Reads tables with commas, and refuses those that pandas would misread without an error."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hackle.datasets.damage import reading
+from hackle.datasets.source import DataError
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+_OTHER_MARKS = ";\t|"
+
+
+def read_csv(path: Path, **how: Any) -> DataFrame:
+    """The table of a file whose first line names its columns. Rows longer than that line are refused: pandas takes their
+    first cells for an index and moves the others to the left, as where numbers have decimal commas.
+
+    how: passed on to `pandas.read_csv`.
+    """
+    import pandas as pd
+
+    with reading(path, "a table with commas in UTF-8"):
+        table = pd.read_csv(path, **how)
+    heads = [str(head) for head in table.columns]
+    if not table.index.equals(pd.RangeIndex(len(table))):
+        raise DataError(
+            f"{path} has {len(heads)} names in its first line and {len(heads) + table.index.nlevels} cells in the lines "
+            "below; expected a name for each, and no commas within numbers: 1.5, not 1,5"
+        )
+    if len(heads) == 1 and any(mark in heads[0] for mark in _OTHER_MARKS):
+        raise DataError(f"{path} has one column, called {heads[0]!r}; expected cells separated by commas: 1.5,ball")
+    if (number := _number_among(heads)) is not None:
+        raise DataError(
+            f"{path} has no line of names: its first line holds the number {number}; expected one above the first row, such "
+            "as z0,z1"
+        )
+    return table
+
+
+def _number_among(heads: list[str]) -> str | None:
+    """A head that is a value, not a name. Whole numbers that count the columns are names, as pandas gives them.
+
+    >>> _number_among(["0", "1"]), _number_among(["ball", "0.25"]), _number_among(["3", "0"]), _number_among(["x", "7"])
+    (None, '0.25', '3', None)
+    """
+    numbers = [head for head in heads if _is_number(head)]
+    if broken := [head for head in numbers if not head.isdecimal()]:
+        return broken[0]
+    counts = heads in ([str(number + first) for number in range(len(heads))] for first in (0, 1))
+    return heads[0] if heads and len(numbers) == len(heads) and not counts else None
+
+
+def _is_number(word: str) -> bool:
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return word.strip().lower() not in ("nan", "inf", "infinity")
