@@ -145,13 +145,17 @@ def _of_paper(paper: str, tested: Sequence[Judgement], tables: Tables, known: Ma
     yield from _printed_numbers(paper, tables, known)
     differing = [one for one in tested if one.verdict != "does not hold" and _differs(one)]
     if differing:
-        lines = (f"`{one.claim.name}`: {known.get(one.claim.id, NONE)}" for one in differing)
+        alike: dict[str, list[str]] = {}
+        for one in differing:
+            alike.setdefault(known.get(one.claim.id, NONE), []).append(f"`{one.claim.name}`")
+        lines = (f"{', '.join(names)}: {reason}" for reason, names in alike.items())
         yield _listed("Where others differ, and why", lines, level=3)
 
 
 def _printed_numbers(paper: str, tables: Tables, known: Mapping[str, str]) -> Iterator[str]:
     """The numbers that the paper prints, beside those of the same figure or table made from these runs."""
-    rows, why = [], []
+    rows: list[list[str]] = []
+    why: dict[str, list[str]] = {}
     for name, exhibit in FIGURES.items():
         if exhibit.paper != paper or exhibit.reported is None:
             continue
@@ -171,13 +175,13 @@ def _printed_numbers(paper: str, tables: Tables, known: Mapping[str, str]) -> It
         found += [[exhibit.number, *cells, counts.get(model, "")] for model, *cells in _by_factor(chart)]
         if found:
             rows += found
-            why.append(f"{exhibit.number}: {known.get(name, NONE)}")
+            why.setdefault(known.get(name, NONE), []).append(exhibit.number)
     if rows:
         yield "### Numbers that the paper prints\n"
         yield "| where | what | paper | ours | runs |\n|---|---|---|---|---|"
         yield from (f"| {' | '.join(cells)} |" for cells in rows)
         yield ""
-        yield from (f"- {line}" for line in why)
+        yield from (f"- {', '.join(numbers)}: {reason}" for reason, numbers in why.items())
         yield ""
 
 

@@ -18,7 +18,7 @@ from hackle.claims import CLAIMS, Claim, Judgement, Region, Stratum, View, as_fr
 from hackle.claims.claim import serves_for
 from hackle.claims.measures import difference
 from hackle.claims.statistics import LEVEL, POWER, Estimate
-from hackle.claims.view import DERIVED, several
+from hackle.claims.view import DERIVED, UNDER, several
 from hackle.core.design import design_of
 from hackle.metrics.metric import row_of
 from hackle.nets import ARCHITECTURES
@@ -145,8 +145,10 @@ def test_a_claim_names_runs_that_its_study_trains_and_scores_that_exist(claim: C
     assert True in trained
     assert False not in trained or claim.study
     for score in (*claim.measure.scores, *(score for _, measure in claim.beside for score in measure.scores)):
-        name = score.split("/")[0]
+        named, _, other = score.partition(UNDER)
+        name = named.split("/")[0]
         assert row_of(name) is not None or name in DERIVED, score
+        assert not other or other in STUDIES[claim.study or claim.paper].protocols
 
 
 PROMISED = {

@@ -36,6 +36,17 @@ def test_one_protocol_serves_all_claims_of_a_study() -> None:
     assert view.of("kim2018").protocol == "locatello2019"
 
 
+def test_a_score_under_another_protocol_is_read_where_a_claim_names_it() -> None:
+    def scores(run, noise):
+        return {"mig/mean/yang2020": 0.1, "mig/mean/locatello2019": 0.2, "mig/sampled/locatello2019": 0.3}
+
+    data = View(tables(sweep(seed=range(2)), scores)).of("yang2020")
+    assert data.scored("mig under locatello2019").tolist() == [0.2, 0.2]
+    assert data.scored("mig/sampled under locatello2019").tolist() == [0.3, 0.3]
+    assert np.isnan(data.scored("mig under kim2018")).all()
+    assert data.lacks({"method": "vae"}, ["mig under kim2018"], (), ()) == ["no score mig under kim2018 of vae"]
+
+
 def test_scores_of_several_scoring_seeds_are_averaged() -> None:
     made = tables(sweep(seed=[0]), lambda run, noise: {"mig": 0.1})
     again = made.scores.assign(score=0.3, scoring_seed=1)

@@ -75,7 +75,7 @@ def test_the_l1_machine_finds_the_exact_weights(seed):
     assert dci_from_importance(found) == pytest.approx(dci_from_importance(expected), abs=1e-3)
 
 
-@pytest.mark.parametrize("predictor", ["l1-svm", "gbt", "random-forest", "lasso"])
+@pytest.mark.parametrize("predictor", ["l1-svm", "gbt", "random-forest", "lasso", "raw-lasso"])
 def test_every_predictor_tells_good_codes_from_mixtures(predictor):
     good = make_sample(disentangled, rows=400)
     mixture = np.random.default_rng(0).normal(size=(4, 4))
@@ -116,6 +116,29 @@ def test_the_lasso_reads_numbers_and_takes_continuous_factors():
     assert noise.informativeness == pytest.approx(0.0, abs=0.01)
 
 
+def test_the_raw_lasso_has_the_weights_of_codes_as_they_are():
+    """As in Do & Tran's Figure 23: a code with a deviation of 1 that is x, in 32 numbers, has the weight 9.23, their deviation,
+    and one that is scale, in 6, 1.71. What a code of little deviation says of x weighs more than the code that says most."""
+    rng = np.random.default_rng(0)
+    factors = np.stack(np.meshgrid(np.arange(32), np.arange(6)), axis=-1).reshape(-1, 2)
+    deviations = np.sqrt((np.array([32, 6]) ** 2 - 1) / 12)
+    good = (factors - factors.mean(axis=0)) / deviations
+    little = 0.01 * rng.normal(size=len(factors))
+    found = dci_importance(np.column_stack([good, little]), factors, predictor="raw-lasso", kinds="ordinal")
+    np.testing.assert_allclose(found.matrix, [[deviations[0], 0], [0, deviations[1]], [0, 0]], atol=2.01e-3)
+    assert (found.informativeness > 0.998).all()
+    codes = np.column_stack([good + rng.normal(size=good.shape), little + 0.005 * good[:, 0]])
+    fitted = np.linalg.lstsq(np.column_stack([codes, np.ones(len(codes))]), factors[:, 0], rcond=None)[0][:3]
+    raw, standardised = (
+        dci_importance(codes, factors, predictor=predictor, kinds="ordinal").matrix[:, 0]
+        for predictor in ("raw-lasso", "lasso")
+    )
+    # The penalty takes about 0.002 / 0.011² from the third weight, and little from the others.
+    np.testing.assert_allclose(raw[:2], np.abs(fitted[:2]), atol=0.3)
+    assert raw[2] > 10 * raw[:2].max()
+    assert standardised[2] < standardised[:2].max()
+
+
 def test_the_lasso_minimises_its_objective():
     s = make_sample(imperfect, rows=150)
     x, _ = references.standardised(s.codes, s.codes)
@@ -131,7 +154,7 @@ def test_the_lasso_minimises_its_objective():
 
 def test_wrong_arguments_are_refused():
     s = make_sample(imperfect, rows=50)
-    with pytest.raises(MetricError, match="expected one of l1-svm, gbt, random-forest, lasso"):
+    with pytest.raises(MetricError, match="expected one of l1-svm, gbt, random-forest, lasso, raw-lasso"):
         dci_scores(s.codes, s.factors, predictor="svm")
     with pytest.raises(MetricError, match="negative"):
         dci_from_importance([[-1.0, 0.0]])
@@ -148,7 +171,7 @@ def test_a_factor_of_many_values_is_not_called_a_regression(predictor):
     )
 
 
-@pytest.mark.parametrize("predictor", ["l1-svm", "gbt", "random-forest", "lasso"])
+@pytest.mark.parametrize("predictor", ["l1-svm", "gbt", "random-forest", "lasso", "raw-lasso"])
 def test_continuous_factors_are_regressed_by_the_family_of_the_predictor(predictor):
     rng = np.random.default_rng(0)
     x = rng.random((600, 2))

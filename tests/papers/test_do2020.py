@@ -168,6 +168,22 @@ def test_a_fall_with_beta_is_not_less_than_factor_vae() -> None:
     assert verdict(scores, "high-beta-less-informative") == "does not hold"
 
 
+def test_dci_of_codes_as_they_are_decides_and_that_of_standardised_ones_where_there_is_none() -> None:
+    def scores(run: Run, noise: Callable[[], float]) -> dict[str, float]:
+        high = run["method"] == "beta-vae" and run["strength"] > 10
+        low, usual = 0.3 + 0.01 * noise(), 0.6 + 0.01 * noise()
+        raw, standardised = (low, usual) if high else (usual, low)
+        return {"dci_informativeness/mean/do2020-raw": raw, "dci_informativeness": standardised}
+
+    (found,) = verdicts(scores, "high-beta-less-informative")
+    assert (found.verdict, found.evidence.instead) == ("holds", "")
+    (found,) = verdicts(
+        lambda run, noise: {"dci_informativeness": scores(run, noise)["dci_informativeness"]},
+        "high-beta-less-informative",
+    )
+    assert (found.verdict, found.evidence.instead) == ("does not hold", "DCI of standardised codes and factors")
+
+
 def test_misjed_of_few_points_decides_nothing() -> None:
     """Counted from 10,000 points in 100 bins, codes that fill more cells have the higher MISJED. Table 5's is of 50 bins and a
     tenth of all images; that of 100 and every image stands beside and decides nothing."""

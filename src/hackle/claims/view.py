@@ -37,6 +37,8 @@ lower by −½ ln det Σ where the estimate saturates, as it does for all but bl
 posterior it came from, and the mean log density of draws is that of this posterior."""
 DERIVED = {KL_WITHOUT_CONSTANT: ("kl", -1), OWN_DENSITY: ("monte_carlo_tc", 1)}
 """Scores that are a stored one with the constant of correlated noise taken off or added."""
+UNDER = " under "
+"""Before the protocol in a score's name, `dci_completeness under do2020-raw`, if it is another than the study's."""
 TAIL = 0.1
 """The last part of training, over which a curve is averaged."""
 
@@ -218,10 +220,11 @@ class Data:
         if score in DERIVED:
             stored, sign = DERIVED[score]
             return self.scored(stored) + sign * correlation_constant(self.runs)
-        chosen = protocol or self.protocol
-        if chosen is not None:
+        named, _, other = score.partition(UNDER)
+        chosen = other or protocol or self.protocol
+        if chosen in self.view.protocols:
             table = self.view.scores(chosen)
-            for name in (score,) if "/" in score else (f"{score}/mean", f"{score}/posterior"):
+            for name in (named,) if "/" in named else (f"{named}/mean", f"{named}/posterior"):
                 if name in table:
                     return table[name]
         return np.full(len(self.runs), np.nan)

@@ -283,6 +283,13 @@ def standardise(codes: Table, test_codes: Table) -> tuple[Table, Table]:
     return (train - mean) / deviation, (test - mean) / deviation
 
 
+def centred(codes: Table, test_codes: Table) -> tuple[Table, Table]:
+    """Only the codes that vary, minus the training mean."""
+    kept = varying(codes)
+    mean = codes[:, kept].mean(axis=0)
+    return codes[:, kept] - mean, test_codes[:, kept] - mean
+
+
 def check_bins(bins: int, rows: int) -> int:
     """The number of bins, at least two and no more than the samples can fill."""
     if not isinstance(bins, int | np.integer) or bins < 2:

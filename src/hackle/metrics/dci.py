@@ -1,7 +1,7 @@
 """Disentanglement, completeness and informativeness (Eastwood & Williams 2018).
 
-A predictor of each factor from all codes, standardised, gives the importance R_ij ≥ 0 of code i for factor j. With
-p_i· = R_i· / Σ_j R_ij and p_·j = R_·j / Σ_i R_ij,
+A predictor of each factor from all codes, standardised unless it says otherwise, gives the importance R_ij ≥ 0 of code i for
+factor j. With p_i· = R_i· / Σ_j R_ij and p_·j = R_·j / Σ_i R_ij,
 
     disentanglement  D = Σ_i ρ_i (1 − H_K(p_i·)),      ρ_i = Σ_j R_ij / Σ_ij R_ij,  entropy in base K, the number of factors
     completeness     C = (1/K) Σ_j (1 − H_d(p_·j)),    entropy in base d, the number of codes
@@ -15,8 +15,11 @@ non-zero importance has disentanglement 1; with a single code, every predicted f
   factors with many values).
 - `"gbt"`: disentanglement_lib: gradient-boosted trees, see `predictors.trees`.
 - `"random-forest"`: scikit-learn's default forest, seed 0.
-- `"lasso"`: Do & Tran 2020 (§4): |w_i| of a Lasso with α = 0.002 on the factor's numbers, standardised. Their order
+- `"lasso"`: |w_i| of a Lasso with α = 0.002 (Do & Tran 2020, §4) on the factor's numbers, standardised. Their order
   matters, so leave out categorical factors.
+- `"raw-lasso"`: the same on codes and factors as they are, which must be what Do & Tran did: the weights of their Figure 23,
+  8.8 and 9.5 for x and y and 1.6 for scale, are the deviations of 32, 32 and 6 equally frequent numbers, and a code of
+  noise, whose mean hardly varies, has 60.8. A factor with more values counts more, and so do codes that vary little.
 
 The first three classify. A continuous factor, standardised, is predicted by a regression of the same family: the Lasso
 for the SVM, boosted regression trees, a regression forest. Informativeness is the test accuracy of a classifier; for a
@@ -47,6 +50,7 @@ from hackle.metrics.checks import (
     MetricError,
     Table,
     TestPair,
+    centred,
     check_choice,
     check_codes,
     check_matrix,
@@ -162,9 +166,10 @@ def dci_importance(
         with bar(progress):
             return _large_importance(table, factors, test, kinds, predictor == "lasso", device)
     split = check_split(codes, factors, test, kinds)
-    train, held_out = standardise(split.codes, split.test_codes)
-    numbers, test_numbers = standardise(split.numbers, split.test_numbers)
-    regressed = split.continuous | (predictor == "lasso")
+    prepared = centred if predictor == "raw-lasso" else standardise
+    train, held_out = prepared(split.codes, split.test_codes)
+    numbers, test_numbers = prepared(split.numbers, split.test_numbers)
+    regressed = split.continuous | (predictor not in _CLASSIFIERS)
 
     def fitted(column: int) -> tuple[NDArray, float]:
         """The importance of each code for a factor, and how well it is predicted."""
@@ -257,7 +262,7 @@ def _report(place: int, count: int, fraction: float) -> None:
 
 
 def _regression_score(predicted: NDArray, values: NDArray) -> float:
-    """1 − RMSE / RMSE of the training mean (which is 0 after standardising), clipped at 0."""
+    """1 − RMSE / RMSE of the training mean (which is 0 in centred numbers), clipped at 0."""
     reference = np.sqrt(np.mean(values**2))
     if reference == 0:
         raise MetricError("a factor does not vary in the test rows; expected at least two values of it there")
@@ -313,7 +318,13 @@ def _mean(train: Table, values: NDArray, held_out: Table) -> tuple[NDArray, NDAr
 
 
 _CLASSIFIERS = {"l1-svm": _l1_svm, "gbt": _boosted_trees, "random-forest": _random_forest}
-_REGRESSORS = {"l1-svm": _lasso, "gbt": _regression_trees, "random-forest": _regression_forest, "lasso": _lasso}
+_REGRESSORS = {
+    "l1-svm": _lasso,
+    "gbt": _regression_trees,
+    "random-forest": _regression_forest,
+    "lasso": _lasso,
+    "raw-lasso": _lasso,
+}
 
 
 def _compute(e: Evaluation) -> dict[str, SupportsFloat]:

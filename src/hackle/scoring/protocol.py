@@ -32,7 +32,7 @@ class Protocol:
     bins: int = 20
     minimum_variance: float = 0.05
     prune_collapsed: bool = False
-    dci_predictor: Literal["l1-svm", "lasso", "gbt", "random-forest"] = "l1-svm"
+    dci_predictor: Literal["l1-svm", "lasso", "raw-lasso", "gbt", "random-forest"] = "l1-svm"
     dci_skips_categorical: bool = False
     beta_vae_classifier: Literal["logistic", "adagrad"] = "logistic"
     posterior_bins: int = 100

@@ -7,7 +7,10 @@ from dataclasses import replace
 from hackle.scoring.protocol import LARGE, Protocol, points
 
 DO = Protocol("do2020", LARGE, bins=100, dci_predictor="lasso", dci_skips_categorical=True)
-"""Section 4 and appendix A.9: 100 bins, Lasso without the categorical factor."""
+"""Section 4 and appendix A.9: 100 bins, Lasso without the categorical factor, of standardised codes and factors."""
+
+RAW = Protocol("do2020-raw", LARGE, bins=100, dci_predictor="raw-lasso", dci_skips_categorical=True, metrics=("dci",))
+"""The Lasso of codes and factors as they are, which the weights in Figure 23 show to be the paper's."""
 
 RULES = (
     Protocol(

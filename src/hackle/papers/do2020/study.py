@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import product
 
 from hackle.core.types import Run
-from hackle.papers.do2020.protocols import BINS, SAMPLES
+from hackle.papers.do2020.protocols import BINS, RAW, SAMPLES
 from hackle.papers.do2020.settings import BETAS, DATASETS, GAMMAS, LATENTS, METHODS
 from hackle.studies.study import Study
 from hackle.studies.sweep import Sweep, swept
@@ -54,7 +54,7 @@ STUDY = Study(
     "do2020",
     do2020,
     "Do & Tran 2020: FactorVAE, β-VAE and AAE under the informativeness metrics, and their ablations",
-    ("do2020", *(one.name for one in (*BINS, *SAMPLES))),
+    ("do2020", *(one.name for one in (RAW, *BINS, *SAMPLES))),
     "all,whole_separability,whole_misjed,ranked_misjed,sampled_interpretability,sampled_jemmig",
 )
 APPENDIX_STUDY = Study(
