@@ -16,12 +16,16 @@ from hackle.datasets.source import DataError
         ("shape;x\nball;1,5\nbox;2,5\n", "has 1 names in its first line and 2 cells .*: 1.5, not 1,5"),
         ("shape;x;y\nball;1,5;0,5\nbox;2,5;0,5\n", "has 1 names in its first line and 3 cells"),
         ("x,y\n1,5,2\n2,5,3\n", "has 2 names in its first line and 3 cells"),
+        # Their first cells count from 0, as if they numbered the rows.
+        ("x\n0,5\n1,5\n2,5\n", "has 1 names in its first line and 2 cells"),
+        ('\n"x",y\n\n0,1,5\n1,1,5\n', "has 2 names in its first line and 3 cells"),
         ("shape;x\nball;1.5\nbox;2.5\n", "has one column, called 'shape;x'; expected cells separated by commas"),
         ("shape\tx\nball\t1.5\n", "has one column, called 'shape\\\\tx'"),
         ("0.25,0.5\n0.1,0.2\n", "has no line of names: its first line holds the number 0.25"),
         ("ball,1.5\nbox,2.5\n", "has no line of names: its first line holds the number 1.5"),
         ("-1,2\n0,1\n", "has no line of names: its first line holds the number -1"),
         ("3,0\n1,2\n", "has no line of names: its first line holds the number 3"),
+        pytest.param(f"x\n{'a' * 200_000}\n", "field larger than field limit", id="endless cell"),
         ("h\xf6he\n1\n", "cannot be read as a table with commas in UTF-8"),
     ],
 )

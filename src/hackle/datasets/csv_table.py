@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,12 +25,13 @@ def read_csv(path: Path, **how: Any) -> DataFrame:
 
     with reading(path, "a table with commas in UTF-8"):
         table = pd.read_csv(path, **how)
-    heads = [str(head) for head in table.columns]
-    if not table.index.equals(pd.RangeIndex(len(table))):
+        names, cells = _widths(path)
+    if cells > names:
         raise DataError(
-            f"{path} has {len(heads)} names in its first line and {len(heads) + table.index.nlevels} cells in the lines "
-            "below; expected a name for each, and no commas within numbers: 1.5, not 1,5"
+            f"{path} has {names} names in its first line and {cells} cells in the lines below; expected a name for each, and "
+            "no commas within numbers: 1.5, not 1,5"
         )
+    heads = [str(head) for head in table.columns]
     if len(heads) == 1 and any(mark in heads[0] for mark in _OTHER_MARKS):
         raise DataError(f"{path} has one column, called {heads[0]!r}; expected cells separated by commas: 1.5,ball")
     if (number := _number_among(heads)) is not None:
@@ -38,6 +40,14 @@ def read_csv(path: Path, **how: Any) -> DataFrame:
             "as z0,z1"
         )
     return table
+
+
+def _widths(path: Path) -> tuple[int, int]:
+    """How many cells the first two lines have, 0 for one that is not there. A later line that is longer than the second is
+    an error of pandas."""
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = filter(None, csv.reader(file))
+        return len(next(rows, ())), len(next(rows, ()))
 
 
 def _number_among(heads: list[str]) -> str | None:

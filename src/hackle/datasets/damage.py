@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import errno
 import struct
 import tarfile
@@ -28,6 +29,7 @@ _BROKEN = (
     KeyError,
     SyntaxError,  # Pillow's word for a broken PNG
     RuntimeError,  # h5py's; and zipfile's NotImplementedError, for encryption and unknown compression
+    csv.Error,
     tokenize.TokenError,  # numpy's, for the header of an array
     Image.DecompressionBombError,
     struct.error,
