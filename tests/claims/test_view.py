@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from claims.synthetic import sweep, tables
-from hackle.claims.view import View, describe
+from hackle.claims.view import KL_WITHOUT_CONSTANT, View, describe
 
 
 def test_failed_runs_are_left_out() -> None:
@@ -109,6 +109,17 @@ def test_what_is_missing_is_said() -> None:
     quick = View(tables(sweep(), lambda run, noise: two)).of("")
     assert quick.lacks({"method": "vae"}, ["sap"], [], []) == [
         "no score sap of vae under locatello2019 (there is one under quick)"
+    ]
+    # A score that is a stored one with a constant is found where that is, and a study without any score has no protocol.
+    apart = {"mig": 0.1, "sap": 0.1, "kl/posterior/quick": 1.0}
+    derived = View(tables(sweep(), lambda run, noise: apart)).of("")
+    assert derived.lacks({"method": "vae"}, [KL_WITHOUT_CONSTANT], [], []) == [
+        "no score kl_without_constant of vae under locatello2019 (there is one under quick)"
+    ]
+    runs = [*sweep(study="mine", dataset="cars3d"), *sweep(study="other", dataset="dsprites")]
+    bare = View(tables(runs, lambda run, noise: {"mig": 0.1} if run["study"] == "other" else {})).of("mine")
+    assert bare.lacks({"method": "vae", "dataset": "dsprites"}, ["mig"], [], []) == [
+        "no score mig of vae on dsprites (there is one under locatello2019)"
     ]
     assert describe({"method": ("vae", "beta-vae"), "latents": 20}) == "vae or beta-vae, latents 20"
 

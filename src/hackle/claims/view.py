@@ -219,7 +219,7 @@ class Data:
             return self.added[score]
         if score in DERIVED:
             stored, sign = DERIVED[score]
-            return self.scored(stored) + sign * correlation_constant(self.runs)
+            return self.scored(stored, protocol) + sign * correlation_constant(self.runs)
         named, _, other = score.partition(UNDER)
         chosen = other or protocol or self.protocol
         if chosen in self.view.protocols:
@@ -372,7 +372,8 @@ class Data:
     def _elsewhere(self, score: str, places: NDArray[Any]) -> str:
         """In words, the other protocols under which runs have a score; "" where there are none."""
         others = [name for name in self.view.protocols if np.isfinite(self.scored(score, name)[places]).any()]
-        return f" under {self.protocol} (there is one under {' and '.join(others)})" if others else ""
+        under = f" under {self.protocol}" if self.protocol else ""
+        return f"{under} (there is one under {' and '.join(others)})" if others else ""
 
     def array(self, name: str) -> Mapping[str, NDArray[Any]]:
         return self.view.array(name)
