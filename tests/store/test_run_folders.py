@@ -61,7 +61,14 @@ def test_what_cannot_be_one_table_is_refused(tmp_path: Path) -> None:
         hackle.results(tmp_path)
     (tmp_path / "b" / "scores.json").unlink()
     assert len(hackle.results(tmp_path)) == 8
+    with pytest.raises(
+        StoreError, match=r"b holds 1 run and no scores; `hackle score .*b` computes them and keeps them"
+    ):
+        hackle.results(tmp_path / "b")
     for wrong in ("{", json.dumps([{"metric": "mig"}])):
         (tmp_path / "a" / "scores.json").write_text(wrong)
         with pytest.raises(StoreError, match=r"is no table of scores .*hackle score .* --overwrite"):
             hackle.results(tmp_path)
+    (tmp_path / "a" / "scores.json").unlink()
+    with pytest.raises(StoreError, match="holds 2 runs and no scores"):
+        hackle.results(tmp_path)

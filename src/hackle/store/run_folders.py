@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import warnings
 from contextlib import closing
 from pathlib import Path
@@ -13,6 +14,7 @@ from hackle.core.errors import HackleError
 from hackle.core.field_checks import expected_value
 from hackle.core.records import record_hash
 from hackle.core.untrusted import file_inside, is_inside, is_text, read_json
+from hackle.store import parquet
 from hackle.store.results import Store, read
 from hackle.store.schema import FILE, StoreError, connect, create_tables
 from hackle.store.tables import Outcome, with_record_fields
@@ -28,15 +30,21 @@ def results(folder: str | Path) -> pd.DataFrame:
     name of results that come with hackle, such as "hackle-2026".
     """
     path = Path(folder)
-    if path.is_dir() and not (path / FILE).is_file() and (scored := _scored(path)):
+    runs = _runs(path) if path.is_dir() and not (path / FILE).is_file() else []
+    if scored := [run for run in runs if (run / SCORES).is_file()]:
         return _table(path, scored)
+    if runs and not parquet.is_there(path):
+        raise StoreError(
+            f"{path} holds {len(runs):,} run{'s' * (len(runs) != 1)} and no scores; `hackle score {shlex.quote(str(runs[0]))}` "
+            "computes them and keeps them in its folder, which hackle.score in Python does not"
+        )
     return with_record_fields(read(folder))
 
 
-def _scored(folder: Path) -> list[Path]:
-    """The folder itself and its subfolders, where they hold a run and its scores; not links to folders elsewhere."""
+def _runs(folder: Path) -> list[Path]:
+    """The folder itself and its subfolders, where they hold a run; not links to folders elsewhere."""
     inside = sorted(path for path in folder.iterdir() if path.is_dir() and is_inside(folder, path))
-    return [path for path in (folder, *inside) if (path / RECORD).is_file() and (path / SCORES).is_file()]
+    return [path for path in (folder, *inside) if (path / RECORD).is_file()]
 
 
 def _table(folder: Path, runs: list[Path]) -> pd.DataFrame:
