@@ -12,7 +12,7 @@ from hackle.claims import judge
 from hackle.store import read
 
 WIDTH = 360
-CLAIMS = ("locatello2019.tc-of-means-rises", "yang2020.kl-hardly-moves", "yang2020.mig-vae-10-dsprites")
+CLAIMS = ("kim2018.error-rises-with-beta", "yang2020.kl-hardly-moves", "yang2020.mig-vae-10-dsprites")
 METHODS = {"beta-vae": "β-VAE", "ada-gvae": "Ada-GVAE", "s2-beta-vae": "S2-β-VAE"}
 
 
