@@ -369,6 +369,25 @@ def test_an_undecided_verdict_says_whether_the_interval_or_the_correction_leaves
     assert (one.evidence.runs_needed or 0) >= 2 * one.evidence.runs
 
 
+@pytest.mark.parametrize(
+    ("trained", "share", "used"),
+    [
+        (("dsprites", "shapes3d", "rooms3d"), "2 of 3", ("dsprites", "shapes3d")),
+        (("dsprites", "rooms3d"), "2 of 3", ("dsprites", "rooms3d")),
+    ],
+)
+def test_a_stand_in_counts_for_the_data_set_that_it_stands_in_for(
+    trained: tuple[str, ...], share: str, used: tuple[str, ...]
+) -> None:
+    made = tables(
+        sweep(dataset=list(trained), seed=range(3), correlation=[0.0, 0.9]), lambda run, noise: {"mig": noise()}
+    )
+    together = {"method": "vae", "dataset": ("dsprites", "cars3d", "shapes3d", "rooms3d")}
+    both = (Stratum("all", (together, {**together, "correlation": 0.9})),)
+    found = judge(made, [Claim("x", "test", "", "", "", Region(low=0.1), difference("mig"), both)])[0]
+    assert (found.share, found.evidence.datasets) == (share, {"all": used})
+
+
 def test_verdicts_as_a_table() -> None:
     frame: Any = as_frame(list(verdicts("yang2020", 1).values()))
     assert len(frame) == len(verdicts("yang2020", 1))

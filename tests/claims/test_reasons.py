@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -98,11 +99,13 @@ def test_what_is_said_of_every_stratum() -> None:
         ("", {"method": "vae"}, "hackle study run test --out DIR --seeds 10 --methods vae"),
         ("", {"dataset": "dsprites"}, "hackle study run test --out DIR --seeds 10 --datasets dsprites"),
         ("", {"dataset": "my set.npz"}, "hackle study run test --out DIR --seeds 10 --datasets 'my set.npz'"),
+        ("", {"dataset": "rooms3d"}, "hackle study run test --out DIR --seeds 10 --datasets rooms3d"),
+        ("", {"dataset": ("shapes3d", "rooms3d")}, "hackle study run test --out DIR --seeds 10 --datasets shapes3d"),
         ("my.py:runs", {"method": "Mine", "dataset": "own.npz"}, "hackle study run my.py:runs --out DIR --seeds 10"),
         ("my own.py", {"method": "Mine", "dataset": "own.npz"}, "hackle study run 'my own.py' --out DIR --seeds 10"),
     ],
 )
 def test_a_command_names_what_the_conditions_name_and_a_study_of_ones_own_alone(
-    study: str, condition: dict[str, str], words: str
+    study: str, condition: dict[str, Any], words: str
 ) -> None:
     assert replace(claim(study=study), strata=(Stratum("all", (condition,)),)).command == words

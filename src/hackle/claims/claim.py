@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -70,14 +70,13 @@ class Stratum:
 
     @property
     def datasets(self) -> tuple[str, ...]:
-        """The data sets that it takes together; one that can stand in for another does not count.
+        """The data sets that it takes together; one that stands in for another of them does not count.
 
         >>> Stratum("all", ({"dataset": ("dsprites", "cars3d")},)).datasets
         ('dsprites', 'cars3d')
         """
         named = [condition.get("dataset", ()) for condition in self.conditions]
-        together = [each for each in named if isinstance(each, tuple)]
-        return tuple(dict.fromkeys(name for each in together for name in each if not serves_for(name)))
+        return _without_stand_ins(name for each in named if isinstance(each, tuple) for name in each)
 
 
 @dataclass(frozen=True)
@@ -194,8 +193,8 @@ class Claim:
         for option, key in (("datasets", "dataset"), ("methods", "method")):
             if own or not all(key in condition for condition in conditions):
                 continue
-            flat = dict.fromkeys(one for condition in conditions for one in several(condition[key]))
-            words.append(f"--{option} {shlex.quote(','.join(name for name in flat if not serves_for(name)))}")
+            named = (one for condition in conditions for one in several(condition[key]))
+            words.append(f"--{option} {shlex.quote(','.join(_without_stand_ins(named)))}")
         slow = dict.fromkeys(metric for score in self.measure.scores if (metric := _slow_metric(score)))
         if slow:
             words.append(f"--metrics {','.join(['all', *slow])}")
@@ -244,7 +243,7 @@ class Claim:
             if measured is not None and measured.seeds and np.isfinite(measured.values).all():
                 units[stratum.name] = measured
                 if len(stratum.datasets) > 1:
-                    datasets[stratum.name] = data.design_read("dataset", before)
+                    datasets[stratum.name] = _without_stand_ins(data.design_read("dataset", before))
                 continue
             del data.read[before:]
             if not lacks:
@@ -335,9 +334,19 @@ class Claim:
 
 
 def serves_for(dataset: str) -> str:
-    """The data set in whose place conditions accept this one, which commands leave out."""
+    """The data set in whose place conditions accept this one."""
     known = parts_of("data set")
     return known[dataset].like if dataset in known else ""
+
+
+def _without_stand_ins(names: Iterable[str]) -> tuple[str, ...]:
+    """Each name once, but for data sets that serve for another of them; one that stands alone is meant itself.
+
+    >>> _without_stand_ins(("shapes3d", "rooms3d")), _without_stand_ins(("dsprites", "rooms3d"))
+    (('shapes3d',), ('dsprites', 'rooms3d'))
+    """
+    known = dict.fromkeys(names)
+    return tuple(name for name in known if serves_for(name) not in known)
 
 
 def _slow_metric(score: str) -> str | None:
