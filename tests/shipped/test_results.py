@@ -121,6 +121,16 @@ def test_runs_of_other_data_sets_change_nothing_that_is_said_of_dsprites(tables:
     assert reasons(more) == reasons(tables)
 
 
+def test_the_runs_of_a_claim_are_counted_one_by_one(tables: Tables, judged: list[Judgement]) -> None:
+    """Of the claims on bins, whose seeds have different numbers of runs."""
+    scores: Any = tables.scores
+    scores = scores[scores["metric"].eq("rmig") & scores["protocol"].astype(str).str.match(r"do2020-bins-\d+$")]
+    mine = tables.runs[tables.runs["study"].eq("do2020") & tables.runs["method"].isin(["beta-vae", "factor-vae"])]
+    scores = scores[scores["run"].isin(list(mine["run"])) & scores["latents"].eq(10)]
+    found = [one.evidence.runs for one in judged if one.claim.id.startswith("do2020.rmig-") and "bins" in one.claim.id]
+    assert found == [scores["run"].nunique()] * 2
+
+
 def test_a_page_gets_what_its_blocks_print() -> None:
     """Outputs that leave something out stay as they are, and blocks share what they define."""
     page = "```python\nx = 2\n```\ntext\n\n```python\nprint(x)\n```\n\n```output\n{}\n```\n\n```output\n1 … 3\n```\n"

@@ -70,22 +70,22 @@ def _along(numbers: Floats, scores: Floats, seeds: Floats) -> Units | None:
         return None
     trends = rank_correlations(scores, numbers[None, :], constant=0.0)
     means = np.array([trends[seeds == seed].mean() for seed in np.unique(seeds)])
-    return correlations(means, round(len(seeds) / len(means)), len(numbers))
+    return correlations(means, len(seeds) / len(means), len(numbers))
 
 
 def _same_order(numbers: Floats, scores: Floats, seeds: Floats) -> Units | None:
     """The rank correlation over all models of the scores under two of the protocols, the lowest of all pairs; jackknifed over
     seeds, and widened, since they choose the pair."""
     every = np.unique(seeds)
-    models = round(len(seeds) / len(every))
-    if len(every) < 2 or models < 3:
+    models = len(seeds) / len(every)
+    if len(every) < 2 or round(models) < 3:
         return None
 
     def lowest(kept: np.ndarray) -> float:
         mine = scores[np.isin(seeds, every[kept])]
         return float(spearman_matrix(mine, mine, constant=0.0).min())
 
-    return replace(correlations(jackknife(lowest, len(every)), models, models), widened=True)
+    return replace(correlations(jackknife(lowest, len(every)), models, round(models)), widened=True)
 
 
 def _beyond_200(numbers: Floats, scores: Floats, seeds: Floats) -> Units | None:
@@ -102,7 +102,7 @@ def _unstable(score: str) -> Measure:
 def _first_to_last(numbers: Floats, scores: Floats, seeds: Floats) -> Units | None:
     """The relative change from the smallest number to the largest."""
     sides = [np.array([scores[seeds == seed, side].mean() for seed in np.unique(seeds)]) for side in (0, -1)]
-    return Units(ratio_numbers(*sides), round(len(seeds) / len(sides[0])))
+    return Units(ratio_numbers(*sides), len(seeds) / len(sides[0]))
 
 
 _SUM = of_arrays(lambda array: float(np.sum(array)), "informativeness")

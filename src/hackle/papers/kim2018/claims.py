@@ -180,7 +180,7 @@ def _trend_in_training(data: Data, conditions: Sequence[Condition]) -> Units | N
     if values.empty:
         return None
     fewest = min(len(part) for part in points.values() if len(part) >= 3)
-    return correlations(values.to_numpy(), round(np.isfinite(trends).sum() / len(values)), fewest)
+    return correlations(values.to_numpy(), np.isfinite(trends).sum() / len(values), fewest)
 
 
 _TOTAL_CORRELATION = (
@@ -248,7 +248,7 @@ def _gap_of_metrics(data: Data, conditions: Sequence[Condition]) -> Units | None
     gaps = rows["beta_vae"] - rows["factor_vae"]
     without, whole = (by_seed(rows, gaps.where(kind == which)) for which in (1, 0))
     differences = (without - whole).dropna()
-    return Units(differences.to_numpy(), round(kind.count() / len(differences))) if len(differences) else None
+    return Units(differences.to_numpy(), kind.count() / len(differences)) if len(differences) else None
 
 
 _OLD = re.compile(r"kim2018-pairs-(\d+)-iterations-(\d+)@(\d+)$")

@@ -117,9 +117,9 @@ def _share_of_models(data: Data, conditions: Sequence[Condition]) -> Units | Non
         return None
     means, samples = (np.log(np.maximum(rows[name].to_numpy(float), SMALLEST)) for name in (MEANS, SAMPLES))
     shares = by_seed(rows, means - samples > TWICE)
-    models = round(len(rows) / len(shares))
+    models = len(rows) / len(shares)
     # Seeds never agree for certain: one more may deviate as a share of so many models does by chance.
-    return Units(shares.to_numpy(), models, floor=1 / (4 * models), span=(0.0, 1.0))
+    return Units(shares.to_numpy(), models, floor=1 / (4 * round(models)), span=(0.0, 1.0))
 
 
 def _larger_of_both(data: Data, conditions: Sequence[Condition]) -> Units | None:
@@ -138,8 +138,7 @@ def _larger_of_both(data: Data, conditions: Sequence[Condition]) -> Units | None
         return float(np.nanmean(known, axis=0).mean())
 
     values = jackknife(statistic, len(table)) if len(table) > 1 else np.array([statistic(np.arange(1))])
-    runs = round(len(STRENGTHS["dip-vae-i"]) * 2 * np.isfinite(table).sum() / len(table))
-    return Units(values, runs)
+    return Units(values, len(STRENGTHS["dip-vae-i"]) * 2 * np.isfinite(table).sum() / len(table))
 
 
 _PENALISED = ("beta-vae", "beta-tcvae")
