@@ -168,6 +168,20 @@ def test_tensors_and_a_single_factor_will_do() -> None:
     )
 
 
+@pytest.mark.parametrize(("head", "other"), [("file", "file"), ("file", "picture"), ("id", "id")])
+def test_tables_that_name_their_rows_in_another_order_are_refused(head: str, other: str) -> None:
+    """Scored by position, each code would be compared with the factors of another row."""
+    names = [f"{number:03}.png" if head == "file" else number for number in range(900)]
+    codes = pd.DataFrame(CODES, columns=["z0", "z1", "z2"]).assign(**{head: names})
+    factors = pd.DataFrame(FACTORS, columns=["x", "y", "size"]).assign(**{other: names})
+    assert by_name(score_codes(codes, factors, "mig", TINY)) == by_name(score_codes(CODES, FACTORS, "mig", TINY))
+    shuffled = factors.sample(frac=1, random_state=0, ignore_index=True)
+    with pytest.raises(
+        ScoreError, match=f"'{head}' of the codes and '{other}' of the factors name the same rows in another"
+    ):
+        score_codes(codes, shuffled, "mig", TINY)
+
+
 @pytest.mark.parametrize(
     ("changes", "words"),
     [

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any, Literal
 
 import numpy as np
@@ -148,9 +149,12 @@ def _read(codes: Any, factors: Any, logvars: Any, kinds: Kinds | None, missing: 
         refuse_another_order(codes, logvars, "logvars")
         tables["logvars"] = columns_of(logvars, "logvars")
     left_out: list[str] = []
+    named: dict[str, dict[str, NDArray]] = {}
     for name, given in (("codes", codes), ("factors", factors), ("logvars", logvars)):
         if isinstance(given, Mapping | pd.DataFrame):
             numbers = row_numbers(tables[name], first=name != "factors" and len(tables[name]) > 1)
+            named[name] = {one: tables[name][one] for one in numbers}
+            _refuse_other_rows(named.get("codes", {}), named[name], name)
             left_out += [f"column {one!r} of the {name}, which numbers or names the rows, left out" for one in numbers]
             tables[name] = {key: column for key, column in tables[name].items() if key not in numbers}
     rows = _rows(tables)
@@ -189,6 +193,18 @@ def _read(codes: Any, factors: Any, logvars: Any, kinds: Kinds | None, missing: 
         *left_out,
     ]
     return Read(means, spread, grid, "; ".join(said))
+
+
+def _refuse_other_rows(codes: Mapping[str, NDArray], others: Mapping[str, NDArray], name: str) -> None:
+    """Refuse columns of two tables that name the same rows in another order."""
+    for (head, mine), (other, theirs) in product(codes.items(), others.items()):
+        texts = mine.dtype.kind == theirs.dtype.kind == "U"
+        same = (head == other or texts) and np.array_equal(np.sort(mine), np.sort(theirs))
+        if same and not np.array_equal(mine, theirs):
+            raise ScoreError(
+                f"the column {head!r} of the codes and {other!r} of the {name} name the same rows in another order, and rows "
+                "are matched by position; sort both tables by these columns, or, where positions do match, leave them out"
+            )
 
 
 def _blocks(codes: Any) -> tuple[CodeTable, NDArray[np.bool_], int]:
