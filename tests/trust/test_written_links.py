@@ -12,6 +12,7 @@ import pytest
 
 import hackle
 from hackle.cli.main import main
+from hackle.cli.words import writable
 from hackle.core.errors import HackleError
 from hackle.core.types import Run
 from hackle.core.untrusted import UntrustedError
@@ -113,6 +114,10 @@ def test_a_file_that_is_named_in_the_folder_is_no_link_out_of_it(
         assert "nothing is written through it" in capsys.readouterr().err
     assert mine.read_text() == PRECIOUS
     assert not mine.with_name("new").exists()
+
+
+def test_standard_output_is_a_link_that_may_be_written() -> None:
+    assert writable(Path("/dev/stdout"), overwrite=True) == Path("/dev/stdout")
 
 
 @pytest.mark.parametrize("name", ["runs", "fleets"])

@@ -73,8 +73,9 @@ def take_option(words: Sequence[str], option: str, default: str) -> tuple[str, l
 
 def writable(path: Path, overwrite: bool) -> Path:
     """Check that a file can be written, before minutes of computing could be lost, and make its folder. A link there that
-    leaves this folder is not written through: it may be somebody else's run folder."""
-    place_inside(path.parent, path.name)
+    leaves this folder is not written through: it may be somebody else's run folder. /dev/stdout is a link, too, and is."""
+    if path.parent != Path("/dev"):
+        place_inside(path.parent, path.name)
     if path.exists() and not overwrite:
         raise HackleError(f"{path} is there already; add --overwrite to replace it, or choose another name")
     try:
