@@ -238,7 +238,7 @@ def test_too_little_space_is_said_before_fetching(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     usage = namedtuple("usage", ["total", "used", "free"])
-    monkeypatch.setattr(fetching.shutil, "disk_usage", lambda _: usage(10**6, 10**6, 1000))
+    monkeypatch.setattr("shutil.disk_usage", lambda _: usage(10**6, 10**6, 1000))
     with pytest.raises(DataError, match=r"needs 262 kB in .*, 1 kB are free.* HACKLE_DATA"):
         fetch_file(remote(server), tmp_path)
     assert names(tmp_path) == []

@@ -77,7 +77,7 @@ def test_an_image_of_another_shape_is_refused(published: Path) -> None:
 
 def test_too_little_space_is_said_at_once(published: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     usage = namedtuple("usage", ["total", "used", "free"])
-    monkeypatch.setattr(module.shutil, "disk_usage", lambda _: usage(10, 9, 1))
+    monkeypatch.setattr("shutil.disk_usage", lambda _: usage(10, 9, 1))
     with pytest.raises(DataError, match=r"toys needs 12 bytes in .*, 1 bytes are free"):
         prepare([published], build)
     assert names(published) == ["toys.bin"]

@@ -68,7 +68,7 @@ def test_an_unknown_name_suggests_the_nearest(name: str, suggestion: str) -> Non
 
 
 def test_a_name_like_no_other_lists_all() -> None:
-    with pytest.raises(DataError, match=r"known are dsprites, .*faces3d"):
+    with pytest.raises(DataError, match=r"there are dsprites, .*faces3d"):
         load("qqqqq")
 
 

@@ -6,7 +6,6 @@ A name may end in how images are resized, `cats+resize=64`, so that a run's reco
 from __future__ import annotations
 
 import copy
-import difflib
 import os
 import re
 import warnings
@@ -18,7 +17,7 @@ from torch.utils.data import Dataset as TorchDataset
 
 from hackle.core.errors import HackleError
 from hackle.core.notes import with_code
-from hackle.core.parts import Parts, is_named, is_reference
+from hackle.core.parts import Parts, is_named, is_reference, nearest
 from hackle.core.types import Dataset
 from hackle.datasets import own
 from hackle.datasets.arrays import ArrayDataset
@@ -227,10 +226,9 @@ def find(name: str) -> Source:
 
 
 def _unknown(name: str) -> DataError:
-    close = difflib.get_close_matches(name.lower(), DATASETS, n=3, cutoff=0.5)
-    hint = f"did you mean {' or '.join(close)}?" if close else f"known are {', '.join(DATASETS)}."
     return DataError(
-        f"there is no data set {name!r}: {hint} The path of an .npz or HDF5 file or of a folder of images serves too"
+        f"there is no data set {name!r}: {nearest(name, DATASETS)} The path of an .npz or HDF5 file or of a folder of images "
+        "serves too"
     )
 
 

@@ -33,8 +33,6 @@ _FORM = (128, 128, 3, 24, 4)
 _FILE = RemoteFile(
     "nips2015-analogy-data.tar.gz",
     "http://www.scottreed.info/files/nips2015-analogy-data.tar.gz",
-    sha256=None,
-    size=None,
     md5="4e866a7919c1beedf53964e6f7a23686",
 )
 

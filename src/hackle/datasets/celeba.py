@@ -8,7 +8,6 @@ The attributes are not independent and do not fully describe an image: an unobse
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path, PurePosixPath
 
 import numpy as np
@@ -17,7 +16,7 @@ from hackle.core.factors import Factor, Rows
 from hackle.datasets.archives import members
 from hackle.datasets.arrays import ArrayDataset, grid_of, with_instance
 from hackle.datasets.damage import reading
-from hackle.datasets.decoding import cropped_and_resized, decoded
+from hackle.datasets.decoding import cropped_pictures
 from hackle.datasets.fetch import present_files
 from hackle.datasets.prepare import Build, prepare
 from hackle.datasets.source import RemoteFile, Source
@@ -69,12 +68,8 @@ def _build(archive: Path, names: list[str], rows: Rows) -> Build:
     position = {name: number for number, name in enumerate(names)}
     pictures = ((PurePosixPath(name).name, read) for name, read in members(archive, r"\.jpg$"))
     items = ((position[name], read()) for name, read in pictures if name in position)
-
-    def parts():
-        with reading(archive, "CelebA's aligned images"):
-            yield from decoded(items, partial(cropped_and_resized, crop=_CROP, size=_SIZE))
-
-    return Build((len(names), _SIZE, _SIZE, 3), rows, parts())
+    parts = cropped_pictures(archive, "CelebA's aligned images", items, crop=_CROP, size=_SIZE)
+    return Build((len(names), _SIZE, _SIZE, 3), rows, parts)
 
 
 SOURCE = Source(

@@ -9,16 +9,16 @@ sorted names.
 from __future__ import annotations
 
 import re
-from functools import partial
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
 
-from hackle.core.factors import Factor, FactorError, FactorGrid
+from hackle.core.factors import Factor, FactorGrid
 from hackle.datasets.archives import members
 from hackle.datasets.arrays import ArrayDataset
-from hackle.datasets.damage import DamagedError, reading
-from hackle.datasets.decoding import cropped_and_resized, decoded
+from hackle.datasets.damage import DamagedError
+from hackle.datasets.decoding import cropped_pictures
 from hackle.datasets.fetch import present_files
 from hackle.datasets.prepare import Build, prepare
 from hackle.datasets.source import RemoteFile, Source
@@ -28,7 +28,7 @@ _NAME = r"([^/]+)/renders/image_\d+_p(\d+)_t(\d+)_r\d+\.png$"
 
 # Neither size nor SHA-256 is published.
 _FILE = RemoteFile(
-    "rendered_chairs.tar", "https://www.di.ens.fr/willow/research/seeing3Dchairs/data/rendered_chairs.tar", None, None
+    "rendered_chairs.tar", "https://www.di.ens.fr/willow/research/seeing3Dchairs/data/rendered_chairs.tar"
 )
 
 
@@ -36,15 +36,17 @@ def load(root: Path) -> ArrayDataset:
     """The chairs of root/chairs3d/rendered_chairs.tar, or of the folder rendered_chairs that it unpacks to."""
     (path,) = present_files(SOURCE, root)
     images, rows = prepare([path], lambda: _build(path))
-    chairs, elevations, azimuths = (int(size) for size in rows.max(axis=0) + 1)
-    grid = FactorGrid(
+    return ArrayDataset("chairs3d", images, _grid(*(int(size) for size in rows.max(axis=0) + 1)))
+
+
+def _grid(chairs: int, elevations: int, azimuths: int) -> FactorGrid:
+    return FactorGrid(
         [
             Factor("chair", chairs, "categorical"),
             Factor("elevation", elevations, "ordinal"),
             Factor("azimuth", azimuths, "cyclic"),
         ]
     )
-    return ArrayDataset("chairs3d", images, grid)
 
 
 def _build(path: Path) -> Build:
@@ -53,26 +55,18 @@ def _build(path: Path) -> Build:
         raise DamagedError(f"{path} holds no CHAIR/renders/image_…_p…_t…_r….png; expected the rendered chairs")
     codes = [np.unique(np.array(column), return_inverse=True) for column in zip(*views, strict=True)]
     rows = np.stack([code.reshape(-1) for _, code in codes], axis=1).astype(np.int64)
-    factors = [
-        Factor(name, len(values)) for name, (values, _) in zip(("chair", "elevation", "azimuth"), codes, strict=True)
-    ]
-    complete = FactorGrid(factors)
-    try:
-        held = FactorGrid(factors, present=rows).size
-    except FactorError as error:
-        raise DamagedError(f"{path} shows a view twice: {error}") from error
-    if held != complete.size:
+    grid = _grid(*(len(values) for values, _ in codes))
+    positions = dict(zip(views, grid.index(rows).tolist(), strict=True))
+    if len(positions) < len(views):
+        (chair, elevation, azimuth), _ = Counter(views).most_common(1)[0]
+        raise DamagedError(f"{path} shows a view twice: {chair} at elevation {elevation}, azimuth {azimuth}")
+    if len(views) < grid.size:
         raise DamagedError(
-            f"{path} holds {held:,} of {complete.size:,} views of {factors[0].size:,} chairs: it is cut short"
+            f"{path} holds {len(views):,} of {grid.size:,} views of {grid.sizes[0]:,} chairs: it is cut short"
         )
-    positions = dict(zip(views, complete.index(rows).tolist(), strict=True))
     items = ((positions[_view(name)], read()) for name, read in members(path, _NAME))
-
-    def parts():
-        with reading(path, "the rendered chairs"):
-            yield from decoded(items, partial(cropped_and_resized, crop=_CROP, size=_SIZE))
-
-    return Build((complete.size, _SIZE, _SIZE, 3), complete.rows(np.arange(complete.size)), parts())
+    parts = cropped_pictures(path, "the rendered chairs", items, crop=_CROP, size=_SIZE)
+    return Build((grid.size, _SIZE, _SIZE, 3), grid.rows(np.arange(grid.size)), parts)
 
 
 def _view(name: str) -> tuple[str, int, int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import errno
+import shutil
 import struct
 import tarfile
 import tokenize
@@ -51,6 +52,16 @@ def check_room(where: object, size: int) -> None:
         raise DataError(
             f"{where} takes {human_size(size)} in memory, of which {human_size(free)} are free; take fewer or smaller images, "
             "or store images as bytes and uncompressed, which are then read as they are needed"
+        )
+
+
+def check_disk(what: str, folder: Path, size: int) -> None:
+    """Refuse to write this many bytes into a folder if they do not fit on its disk."""
+    free = shutil.disk_usage(folder).free
+    if size > free:
+        raise DataError(
+            f"{what} needs {human_size(size)} in {folder}, {human_size(free)} are free: free some space, or choose another "
+            "folder with the environment variable HACKLE_DATA"
         )
 
 

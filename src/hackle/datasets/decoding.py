@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import io
 import itertools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
+
+from hackle.datasets.damage import reading
 
 _BATCH = 256
 
@@ -19,7 +23,7 @@ def resized(image: Image.Image, size: int) -> NDArray[np.uint8]:
     return np.asarray(image.resize((size, size), Image.Resampling.LANCZOS), dtype=np.uint8)
 
 
-def cropped_and_resized(data: bytes, crop: int, size: int) -> NDArray[np.uint8]:
+def _cropped_and_resized(data: bytes, crop: int, size: int) -> NDArray[np.uint8]:
     """An encoded picture as RGB: its central crop × crop pixels, resized to (size, size, 3)."""
     with Image.open(io.BytesIO(data), formats=("PNG", "JPEG")) as image:
         if min(image.size) < crop:
@@ -28,12 +32,14 @@ def cropped_and_resized(data: bytes, crop: int, size: int) -> NDArray[np.uint8]:
         return resized(image.convert("RGB").crop((left, top, left + crop, top + crop)), size)
 
 
-def decoded(
-    items: Iterable[tuple[int, bytes]], decode: Callable[[bytes], NDArray[np.uint8]]
+def cropped_pictures(
+    path: Path, expected: str, items: Iterable[tuple[int, bytes]], *, crop: int, size: int
 ) -> Iterator[tuple[tuple[int, ...], NDArray[np.uint8]]]:
-    """(positions, images) in batches, decoded by several threads, because Pillow releases the interpreter lock."""
+    """(positions, images) of an archive's encoded pictures in batches: their central crop × crop pixels, resized. Several
+    threads decode, because Pillow releases the interpreter lock. expected: what errors say that the archive should be."""
     items = iter(items)
-    with ThreadPoolExecutor() as pool:
+    decode = partial(_cropped_and_resized, crop=crop, size=size)
+    with reading(path, expected), ThreadPoolExecutor() as pool:
         while batch := list(itertools.islice(items, _BATCH)):
             positions, data = zip(*batch, strict=True)
             yield positions, np.stack(list(pool.map(decode, data)))

@@ -171,8 +171,6 @@ SOURCE = Source(
         RemoteFile(
             name=OFFICIAL,
             address=f"https://github.com/deepmind/dsprites-dataset/raw/master/{OFFICIAL}",
-            sha256=None,
-            size=None,
             md5="7da33b31b13a06f4b04a70402ce90c2e",
         ),
     ),

@@ -150,7 +150,7 @@ SOURCES = (
         "scream-dsprites",
         "scream",
         "dSprites inverted out of random patches of The Scream, drawn anew each time",
-        RemoteFile("scream.jpg", _ADDRESS, sha256=None, size=None),
+        RemoteFile("scream.jpg", _ADDRESS),
         steps="save a picture of Munch's The Scream as scream.jpg",
         # Also shapes in front of a busy background.
         stand_in="noisy-dsprites",

@@ -21,7 +21,7 @@ from hackle.datasets.damage import DamagedError, reading
 from hackle.datasets.fetch import present_files
 from hackle.datasets.source import RemoteFile, Source
 
-_FILE = RemoteFile("basel_face_renders.pth", "", None, None)
+_FILE = RemoteFile("basel_face_renders.pth", "")
 
 
 def load(root: Path) -> ArrayDataset:

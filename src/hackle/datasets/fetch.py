@@ -9,7 +9,6 @@ from __future__ import annotations
 import errno
 import http.client
 import os
-import shutil
 import time
 import urllib.error
 import urllib.request
@@ -19,15 +18,16 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 
 from hackle import __version__
-from hackle.core.files import human_size, locked
+from hackle.core.files import locked
 from hackle.datasets.archives import locate
-from hackle.datasets.damage import writing
+from hackle.datasets.damage import check_disk, writing
 from hackle.datasets.source import Checksum, DataError, RemoteFile, Source
 from hackle.datasets.verify import checksum_of, file_state, record
 
 _CHUNK = 2**20
 _PATIENCE_SECONDS = 60.0
 _RETRIED_CODES = {408, 425, 429, 500, 502, 503, 504}
+_OF_THE_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EROFS)
 
 
 def data_root(root: Path | str | None = None) -> Path:
@@ -141,12 +141,7 @@ def _receive(file: RemoteFile, part: Path, attempts: int, pause: float) -> None:
                     ) from error
                 reason = f"the server answers {error.code} {error.reason}"
             except (OSError, http.client.HTTPException) as error:
-                if isinstance(error, OSError) and error.errno in (
-                    errno.ENOSPC,
-                    errno.EDQUOT,
-                    errno.EACCES,
-                    errno.EROFS,
-                ):
+                if isinstance(error, OSError) and error.errno in _OF_THE_DISK:
                     raise
                 reason = str(getattr(error, "reason", error)) or type(error).__name__
             received = part.stat().st_size if part.exists() else 0
@@ -213,10 +208,4 @@ def _check_offer(file: RemoteFile, part: Path, total: int | None, start: int) ->
             f"{file.address} offers {total:,} bytes, the published {file.name} has {file.size:,}: the file has changed or an "
             "error page was sent in its place; nothing was fetched"
         )
-    needed = (total or file.size or 0) - start
-    free = shutil.disk_usage(part.parent).free
-    if needed > free:
-        raise DataError(
-            f"{file.name} needs {human_size(needed)} in {part.parent}, {human_size(free)} are free: free some space, or "
-            "choose another folder with the environment variable HACKLE_DATA"
-        )
+    check_disk(file.name, part.parent, (total or file.size or 0) - start)

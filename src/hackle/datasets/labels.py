@@ -46,11 +46,10 @@ def own_grid(
     told = dict(zip(names, kinds, strict=True))
     numbers = [name for name in row_numbers(table) if not told[name]] if len(table) == len(names) else []
     said = [f"column {name!r}, which numbers or names the images, left out" for name in numbers]
-    kept = [place for place, name in enumerate(names) if name not in numbers]
-    if not kept:
+    factors = [each for each in zip(names, kinds, columns, strict=True) if each[0] not in numbers]
+    if not factors:
         return unlabelled(len(columns[0])), said
-    factors = [names[place] for place in kept], [kinds[place] for place in kept], [columns[place] for place in kept]
-    return labelled_grid(where, *factors), said
+    return labelled_grid(where, *zip(*factors, strict=True)), said
 
 
 def unlabelled(count: int) -> FactorGrid:

@@ -68,7 +68,7 @@ def _source(variant: str, what: str, md5: str) -> Source:
         factors="color 6, shape 6, size 2, camera_height 3, background 3, horizontal 40, vertical 40",
         licence="CC BY 4.0",
         load=partial(load, variant=variant),
-        files=(RemoteFile(name, _ADDRESS + name, sha256=None, size=None, md5=md5),),
+        files=(RemoteFile(name, _ADDRESS + name, md5=md5),),
         # Also objects in three dimensions, seen from all sides, in colour.
         stand_in="rooms3d",
     )

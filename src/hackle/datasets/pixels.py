@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import multiprocessing
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -98,9 +98,9 @@ def as_bytes(
     ):
         return _channels_last(np.asarray(images), order), tuple(said)
     out = np.empty((len(images), *size, channels), np.uint8)
-    for places, part in progress(_parts(images), f"converting {where}", _part_count(images)):
-        fitted = _to_bytes(_channels_last(part, order), black, white)
-        out[places] = fit_images(where, fitted, how) if how.changes_size else fitted
+    for part in progress(_parts(images), f"converting {where}"):
+        fitted = _to_bytes(_channels_last(_read(images, part), order), black, white)
+        out[part] = fit_images(where, fitted, how) if how.changes_size else fitted
     return out, tuple(said)
 
 
@@ -215,23 +215,16 @@ def size_words(sizes: Iterable[Sequence[int]], size: Sequence[int], how: Reading
     return [f"{verb} from {before[0] if len(before) == 1 else f'{len(before)} sizes'} to {size[0]}×{size[1]} pixels"]
 
 
-def _parts(images: Any) -> Iterator[tuple[slice, NDArray]]:
-    """The images with a first axis, a part at a time, and their positions."""
-    if isinstance(images, list):
-        for number, image in enumerate(images):
-            yield slice(number, number + 1), image[None]
-        return
-    step = _step(images)
-    for start in range(0, len(images), step):
-        yield slice(start, start + step), np.asarray(images[start : start + step])
+def _parts(images: Any) -> list[slice]:
+    """The parts in which images are read: those of a list, which may differ in size, one by one."""
+    size = _CHUNK_BYTES if isinstance(images, list) else images.dtype.itemsize * math.prod(images.shape[1:])
+    step = max(1, _CHUNK_BYTES // max(1, size))
+    return [slice(start, start + step) for start in range(0, len(images), step)]
 
 
-def _step(images: Any) -> int:
-    return max(1, _CHUNK_BYTES // max(1, images.dtype.itemsize * int(np.prod(images.shape[1:]))))
-
-
-def _part_count(images: Any) -> int:
-    return len(images) if isinstance(images, list) else -(-len(images) // _step(images))
+def _read(images: Any, part: slice) -> NDArray:
+    """Some of the images, with a first axis."""
+    return images[part.start][None] if isinstance(images, list) else np.asarray(images[part])
 
 
 def _to_bytes(images: NDArray, black: float, white: float) -> NDArray[np.uint8]:
@@ -294,7 +287,7 @@ def _recognised(where: str, dtype: np.dtype, low: float, high: float, whole: boo
 def _extent(where: str, images: Any) -> tuple[float, float, bool]:
     """The smallest and the largest value, and whether all are integers."""
     low, high, whole = np.inf, -np.inf, True
-    for _, part in progress(_parts(images), f"reading {where}", _part_count(images)):
+    for part in (_read(images, each) for each in progress(_parts(images), f"reading {where}")):
         least, most = float(part.min()), float(part.max())
         if not np.isfinite([least, most]).all():
             raise DataError(
@@ -309,8 +302,8 @@ def _extent(where: str, images: Any) -> tuple[float, float, bool]:
 def _nearly_black(images: Any) -> list[str]:
     """A note if all bytes are 0 or 1. The search ends at the first larger one."""
     highest = 0
-    for _, part in _parts(images):
-        highest = max(highest, int(part.max()))
+    for part in _parts(images):
+        highest = max(highest, int(_read(images, part).max()))
         if highest > 1:
             return []
     dark = "bytes of 0 and 1 alone, which are nearly black of 255; give booleans if they mean black and white"

@@ -10,6 +10,7 @@ one are removed by the next.
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import shutil
 import tempfile
@@ -23,10 +24,9 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 from hackle.core.factors import Rows
-from hackle.core.files import human_size, locked
-from hackle.datasets.damage import DamagedError, reading, writing
+from hackle.core.files import locked
+from hackle.datasets.damage import DamagedError, check_disk, reading, writing
 from hackle.datasets.progress import progress
-from hackle.datasets.source import DataError
 
 _FORMAT = 1  # raise when a loader's crop, order or filter changes, so that old prepared folders are left
 
@@ -75,13 +75,7 @@ def _prepare(folder: Path, target: Path, build: Callable[[], Build]) -> None:
 
 
 def _write(folder: Path, target: Path, build: Build) -> None:
-    size = int(np.prod(build.shape, dtype=object))
-    free = shutil.disk_usage(folder).free
-    if size > free:
-        raise DataError(
-            f"{folder.name} needs {human_size(size)} in {folder} for its prepared images, {human_size(free)} are free: "
-            "free some space, or choose another folder with the environment variable HACKLE_DATA"
-        )
+    check_disk(f"the prepared {folder.name}", folder, math.prod(build.shape))
     with writing(target):
         temporary = Path(tempfile.mkdtemp(prefix="preparing-", dir=folder))
     try:

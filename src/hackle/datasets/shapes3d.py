@@ -12,10 +12,11 @@ from pathlib import Path
 import h5py
 import numpy as np
 
-from hackle.core.factors import Factor, Kind
-from hackle.datasets.arrays import ArrayDataset, grid_of
+from hackle.core.factors import Kind
+from hackle.datasets.arrays import ArrayDataset
 from hackle.datasets.damage import DamagedError, reading
 from hackle.datasets.fetch import present_files
+from hackle.datasets.labels import labelled_grid
 from hackle.datasets.prepare import Build, prepare
 from hackle.datasets.source import RemoteFile, Source
 
@@ -44,19 +45,13 @@ def load(root: Path) -> ArrayDataset:
     with reading(path, "the HDF5 file of 3D Shapes"), h5py.File(path, "r") as file:
         count = _check_form(path, file)
         labels = np.asarray(file["labels"])
-    factors, columns = [], []
-    for (name, kind), column in zip(FACTORS, labels.T, strict=True):
-        values, codes = np.unique(column, return_inverse=True)
-        factors.append(Factor(name, len(values), kind, values=tuple(values.tolist())))
-        columns.append(codes.reshape(-1))
-    rows = np.stack(columns, axis=1).astype(np.int64)
-    if (
-        count != np.prod([factor.size for factor in factors], dtype=object)
-        or not (grid := grid_of(factors, rows)).complete
-    ):
+    names, kinds = zip(*FACTORS, strict=True)
+    grid = labelled_grid(str(path), names, kinds, labels.T)
+    if not grid.complete or grid.names != names:
         raise DamagedError(
-            f"{path}: its {count:,} labels are not every combination of {len(factors)} factors once, in order"
+            f"{path}: its {count:,} labels are not every combination of {len(names)} factors once, in order"
         )
+    rows = grid.rows(np.arange(count))
     images, _ = prepare([path], lambda: Build((count, 64, 64, 3), rows, _parts(path, count)))
     return ArrayDataset("shapes3d", images, grid)
 

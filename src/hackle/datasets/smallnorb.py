@@ -64,10 +64,13 @@ def load(root: Path) -> ArrayDataset:
 def _build(paths: list[Path]) -> Build:
     halves = [_read_half(*paths[:3]), _read_half(*paths[3:])]
     rows = np.concatenate([half[0] for half in halves])
+    complete = FactorGrid(_FACTORS)
     try:
-        positions = _positions(rows)
+        present = FactorGrid(_FACTORS, present=rows)
     except FactorError as error:
         raise DamagedError(f"the -cat and -info files in {paths[0].parent} do not fit together: {error}") from error
+    # Where combinations are missing, images stay in the order of the files.
+    positions = complete.index(rows) if present.size == complete.size else np.arange(present.size)
     ordered = np.empty_like(rows)
     ordered[positions] = rows
 
@@ -77,13 +80,6 @@ def _build(paths: list[Path]) -> Build:
             yield [position], resized(Image.fromarray(image), _SIZE)[None, ..., None]
 
     return Build((len(rows), _SIZE, _SIZE, 1), ordered, parts())
-
-
-def _positions(rows: Rows) -> NDArray[np.int64]:
-    """Where each image goes: its index in the complete grid, or in the order of the files if combinations are missing."""
-    present = FactorGrid(_FACTORS, present=rows)
-    complete = FactorGrid(_FACTORS)
-    return complete.index(rows) if present.size == complete.size else np.arange(present.size)
 
 
 def _read_half(dat: Path, cat: Path, info: Path) -> tuple[Rows, NDArray[np.uint8]]:

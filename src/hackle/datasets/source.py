@@ -44,8 +44,8 @@ class RemoteFile:
 
     name: str
     address: str
-    sha256: str | None
-    size: int | None
+    sha256: str | None = None
+    size: int | None = None
     md5: str | None = None
 
     @property
