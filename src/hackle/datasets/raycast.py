@@ -16,7 +16,6 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import astuple, dataclass
-from functools import cached_property
 from typing import Self
 
 import numpy as np
@@ -52,19 +51,6 @@ class Rays:
     origin: Floats
     direction: Floats
 
-    @cached_property
-    def _products(self) -> tuple[Floats, Floats]:
-        return _dot(self.origin, self.direction), _dot(self.origin, self.origin)
-
-    def origin_of(self, chosen: NDArray[np.int64]) -> Floats:
-        return self.origin if self.origin.shape[1] == 1 else self.origin.take(chosen, axis=1)
-
-    def cross_ball(self, level: float, radius: float) -> NDArray[np.bool_]:
-        """Whether each ray's line crosses the ball around (0, 0, level): cheap, and spares most rays the exact test."""
-        along, squared = self._products
-        along = along - level * self.direction[2]
-        return along * along >= squared - 2 * level * self.origin[2] + (level**2 - radius**2)
-
 
 class Solid(ABC):
     """A convex body that stands on the origin. Every field is a length."""
@@ -80,11 +66,6 @@ class Solid(ABC):
     def normal(self, points: Floats) -> Floats:
         """Outward unit normals at points of the surface."""
 
-    @property
-    @abstractmethod
-    def extent(self) -> tuple[float, float]:
-        """The height, and the radius of the ball around mid-height that holds the body."""
-
     def hit(self, origin: Floats, direction: Floats) -> Floats:
         """The t at which each ray first meets the body ahead of its origin, infinite if it never does."""
         enters, leaves = self.span(origin, direction)
@@ -92,11 +73,9 @@ class Solid(ABC):
 
     def met_by(self, rays: Rays) -> tuple[NDArray[np.int64], Floats]:
         """Which rays meet the body and how far along they do."""
-        height, reach = self.extent
-        near = np.flatnonzero(rays.cross_ball(height / 2, reach))
-        distance = self.hit(rays.origin_of(near), rays.direction.take(near, axis=1))
+        distance = self.hit(rays.origin, rays.direction)
         met = np.flatnonzero(np.isfinite(distance))
-        return near[met], distance[met]
+        return met, distance[met]
 
 
 @dataclass(frozen=True)
@@ -117,10 +96,6 @@ class Cube(Solid):
         face = np.arange(3)[:, None] == distance.argmax(axis=0)
         return np.where(face, np.sign(from_centre), 0.0)
 
-    @property
-    def extent(self) -> tuple[float, float]:
-        return self.edge, math.sqrt(3) / 2 * self.edge
-
 
 @dataclass(frozen=True)
 class Cylinder(Solid):
@@ -139,10 +114,6 @@ class Cylinder(Solid):
         end = np.abs(np.abs(from_middle) - self.length / 2) < np.abs(from_axis - self.radius)
         return np.where(end, [0 * x, 0 * y, np.sign(from_middle)], [x / from_axis, y / from_axis, 0 * z])
 
-    @property
-    def extent(self) -> tuple[float, float]:
-        return self.length, math.hypot(self.radius, self.length / 2)
-
 
 @dataclass(frozen=True)
 class Sphere(Solid):
@@ -155,10 +126,6 @@ class Sphere(Solid):
 
     def normal(self, points: Floats) -> Floats:
         return _unit(points - _column((0.0, 0.0, self.radius)))
-
-    @property
-    def extent(self) -> tuple[float, float]:
-        return 2 * self.radius, self.radius
 
 
 @dataclass(frozen=True)
@@ -178,10 +145,6 @@ class Capsule(Solid):
         axis = np.zeros_like(points)
         axis[2] = np.clip(points[2], self.radius, self.length - self.radius)
         return _unit(points - axis)
-
-    @property
-    def extent(self) -> tuple[float, float]:
-        return self.length, self.length / 2
 
 
 @dataclass(frozen=True)
