@@ -63,6 +63,16 @@ def advance(what: str, fraction: float) -> None:
         listener(what, fraction)
 
 
+def progress(steps: Iterable[T], title: str, total: int | None = None) -> Iterable[T]:
+    """The steps, one after another, with a bar on stderr if that is a terminal, removed when done; `total` is their number if
+    they have no length."""
+    from rich.console import Console
+    from rich.progress import track
+
+    console = Console(stderr=True)
+    return track(steps, title, total, console=console, transient=True, disable=not console.is_terminal)
+
+
 def following(items: Iterable[T], what: str) -> Iterator[T]:
     """The items one by one, saying how many are done.
 

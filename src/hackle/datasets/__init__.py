@@ -122,13 +122,11 @@ def load(
     path = Path(os.path.expanduser(place))
     if os.path.exists(path):
         return own.load(path, how)
-    if is_reference(place):
-        return _fitted(find(place).load(data_root(root)), how)
-    if path.suffix in (".npz", *ENDINGS) or os.sep in place:
+    if not is_reference(place) and (path.suffix in (".npz", *ENDINGS) or os.sep in place):
         raise DataError(
             f"there is no file or folder {path}; expected an .npz or HDF5 file, a folder of images or the name of a data set"
         )
-    raise _unknown(place)
+    return _fitted(find(place).load(data_root(root)), how)
 
 
 def sized(name: str, *, resize: int | None = None, pad: int | None = None) -> str:
@@ -218,18 +216,12 @@ def warn_of_other(dataset: Dataset, trained_on: str) -> None:
 
 def find(name: str) -> Source:
     """The `Source` of the data set of that name, or of your own at `path.py:name` or `module:name`."""
-    if name in DATASETS:
-        return DATASETS[name]
-    if not is_reference(name):
-        raise _unknown(name)
+    if name not in DATASETS and not is_reference(name):
+        raise DataError(
+            f"there is no data set {name!r}: {nearest(name, DATASETS)} The path of an .npz or HDF5 file or of a folder of "
+            "images serves too"
+        )
     return DATASETS.find(name)
-
-
-def _unknown(name: str) -> DataError:
-    return DataError(
-        f"there is no data set {name!r}: {nearest(name, DATASETS)} The path of an .npz or HDF5 file or of a folder of images "
-        "serves too"
-    )
 
 
 def _load_published(known: Source, root: Path) -> Dataset:

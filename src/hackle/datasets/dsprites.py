@@ -23,12 +23,12 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from hackle.core.factors import Factor, FactorGrid
+from hackle.core.progress import progress
 from hackle.core.types import Images
 from hackle.datasets.bits import SIDE, BitImages, gather, pack
 from hackle.datasets.damage import DamagedError, reading
 from hackle.datasets.kept import kept
 from hackle.datasets.npz import Npz
-from hackle.datasets.progress import progress
 from hackle.datasets.source import DataError, RemoteFile, Source, render_index
 from hackle.datasets.sprite_raster import ORIENTATIONS, POSITIONS, SCALES, rasterise, sheet
 

@@ -34,7 +34,8 @@ def load(root: Path) -> ArrayDataset:
         raise DamagedError(
             f"{path} is not a file of one plain PyTorch tensor; nothing in it was run ({error})"
         ) from error
-    if not isinstance(faces, torch.Tensor) or not _has_form(faces):
+    whole = isinstance(faces, torch.Tensor) and faces.dtype == torch.uint8 and faces.ndim == 6 and faces.numel() > 0
+    if not whole or faces.shape[4:] != (64, 64):
         form = f"{faces.dtype} {tuple(faces.shape)}" if isinstance(faces, torch.Tensor) else type(faces).__name__
         raise DamagedError(f"{path} holds {form}; expected uint8 (identities, azimuths, elevations, lightings, 64, 64)")
     identities, azimuths, elevations, lightings = faces.shape[:4]
@@ -45,10 +46,6 @@ def load(root: Path) -> ArrayDataset:
         Factor("lighting", lightings, "ordinal"),
     ]
     return ArrayDataset("faces3d", np.asarray(faces.reshape(-1, 64, 64, 1)), FactorGrid(factors))
-
-
-def _has_form(faces: torch.Tensor) -> bool:
-    return faces.dtype == torch.uint8 and faces.ndim == 6 and faces.shape[4:] == (64, 64) and faces.numel() > 0
 
 
 SOURCE = Source(

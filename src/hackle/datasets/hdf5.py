@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hackle.core.allocator import available_memory
+from hackle.core.progress import progress
 from hackle.datasets.damage import as_texts, check_room, reading
 from hackle.datasets.pixels import Reading, as_bytes
-from hackle.datasets.progress import progress
 from hackle.datasets.source import DataError
 
 if TYPE_CHECKING:

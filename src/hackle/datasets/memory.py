@@ -19,10 +19,10 @@ from torch.utils.data import IterableDataset
 
 from hackle.core.columns import Kinds, as_array, columns_of, kind_by_name
 from hackle.core.factors import FactorError, FactorGrid
+from hackle.core.progress import progress
 from hackle.datasets.arrays import ArrayDataset
 from hackle.datasets.labels import guessed_kinds, labelled_grid, own_grid, unlabelled
 from hackle.datasets.pixels import Channels, Reading, as_bytes, say
-from hackle.datasets.progress import progress
 from hackle.datasets.source import DataError
 
 _NAME = re.compile(r"([^@]+)@([0-9a-f]{16})")

@@ -19,6 +19,7 @@ from PIL import Image
 
 from hackle.core.columns import told_in_heads
 from hackle.core.factors import FactorGrid
+from hackle.core.progress import progress
 from hackle.datasets.arrays import ArrayDataset
 from hackle.datasets.csv_table import read_csv
 from hackle.datasets.damage import as_texts, check_room, reading
@@ -36,7 +37,6 @@ from hackle.datasets.pixels import (
     size_text,
     size_words,
 )
-from hackle.datasets.progress import progress
 from hackle.datasets.source import DataError
 
 _ENDINGS = {".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".pgm", ".ppm"}

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from hackle.core.progress import progress
 from hackle.core.terminal import Terminal
 from hackle.datasets.damage import check_room
-from hackle.datasets.progress import progress
 from hackle.datasets.source import DataError
 
 Channels = Literal["first", "last"]
@@ -84,18 +84,14 @@ def as_bytes(
     order = how.channels or _order(shapes, in_doubt)
     sizes = dict.fromkeys(_last(shape, order) for shape in shapes)
     size, channels = _final_size(where, sizes, how)
-    if how.changes_size or isinstance(images, list) or images.dtype != np.uint8:
+    as_stored = not isinstance(images, list) and images.dtype == np.uint8 and not how.changes_size
+    if not as_stored:
         check_room(where, len(images) * math.prod((*size, channels)))
     black, white, said = _range(where, images, how.value_range)
     if order == "first":
         said = [*said, "channels come first and are moved last"]
     said = [*said, *alpha_words(channels), *size_words(sizes, size, how)]
-    if (
-        not isinstance(images, list)
-        and images.dtype == np.uint8
-        and (black, white) == (0, 255)
-        and not how.changes_size
-    ):
+    if as_stored and (black, white) == (0, 255):
         return _channels_last(np.asarray(images), order), tuple(said)
     out = np.empty((len(images), *size, channels), np.uint8)
     for part in progress(_parts(images), f"converting {where}"):
@@ -217,8 +213,9 @@ def size_words(sizes: Iterable[Sequence[int]], size: Sequence[int], how: Reading
 
 def _parts(images: Any) -> list[slice]:
     """The parts in which images are read: those of a list, which may differ in size, one by one."""
-    size = _CHUNK_BYTES if isinstance(images, list) else images.dtype.itemsize * math.prod(images.shape[1:])
-    step = max(1, _CHUNK_BYTES // max(1, size))
+    step = 1
+    if not isinstance(images, list):
+        step = max(1, _CHUNK_BYTES // max(1, images.dtype.itemsize * math.prod(images.shape[1:])))
     return [slice(start, start + step) for start in range(0, len(images), step)]
 
 

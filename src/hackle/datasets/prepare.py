@@ -25,8 +25,8 @@ from rich.console import Console
 
 from hackle.core.factors import Rows
 from hackle.core.files import locked
+from hackle.core.progress import progress
 from hackle.datasets.damage import DamagedError, check_disk, reading, writing
-from hackle.datasets.progress import progress
 
 _FORMAT = 1  # raise when a loader's crop, order or filter changes, so that old prepared folders are left
 

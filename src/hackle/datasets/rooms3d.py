@@ -28,12 +28,12 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from hackle.core.factors import Factor, FactorGrid
+from hackle.core.progress import progress
 from hackle.core.randomness import Stream
 from hackle.core.triton_shim import on_triton
 from hackle.core.types import Images
 from hackle.datasets import rooms3d_kernel
 from hackle.datasets.kept import kept
-from hackle.datasets.progress import progress
 from hackle.datasets.raycast import MATERIALS, Capsule, Cube, Cylinder, Solid, Sphere, View, cast
 from hackle.datasets.source import Source, render_rows
 

@@ -76,7 +76,7 @@ def _build(paths: list[Path]) -> Build:
 
     def parts():
         pictures = (image for half in halves for image in half[1])
-        for position, image in zip(positions, pictures, strict=True):
+        for position, image in zip(positions.tolist(), pictures, strict=True):
             yield [position], resized(Image.fromarray(image), _SIZE)[None, ..., None]
 
     return Build((len(rows), _SIZE, _SIZE, 1), ordered, parts())
