@@ -343,7 +343,7 @@ def test_labels_are_those_of_the_images_and_of_the_first_nine_tenths() -> None:
         (
             FactorGrid([Factor("i", 3, observed=False)]),
             {"drawing": Drawing("x~y")},
-            "drawing.correlated is 'x~y', but this data set has no factors that are observed and vary",
+            "drawing.correlated is 'x~y', which names factors, and this data set has none that are observed and vary",
         ),
         (
             WHOLE,

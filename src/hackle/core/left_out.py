@@ -60,6 +60,16 @@ class RegimeError(HackleError, ValueError):
     """A data regime that contradicts itself, or that a data set cannot serve."""
 
 
+def needed_factors(grid: FactorGrid, asks: str, remedy: str = "") -> tuple[int, ...]:
+    """The factors that are observed and vary. Where there are none, an error says what asks for them."""
+    if not (columns := scored_factors(grid)):
+        beside = f", {remedy}" if remedy else ""
+        raise RegimeError(
+            f"{asks}, and this data set has none that are observed and vary; give its images labels{beside}"
+        )
+    return columns
+
+
 @lru_cache(maxsize=16)
 def training_rows(grid: FactorGrid, left_out: str) -> Mask:
     """Which images training draws from, (n,) in the order of the flat index; its complement is what it leaves out.
@@ -75,11 +85,9 @@ def training_rows(grid: FactorGrid, left_out: str) -> Mask:
     if not left_out:
         return _fixed(np.ones(len(grid), dtype=bool))
     name, *arguments = left_out.strip().split(":")
-    if not scored_factors(grid):
-        raise RegimeError(
-            f"drawing.left_out is {left_out!r}, which chooses images by their factors, and this data set has none that are "
-            "observed and vary; give its images labels, or leave drawing.left_out empty"
-        )
+    needed_factors(
+        grid, f"drawing.left_out is {left_out!r}, which chooses images by factors", "or leave drawing.left_out empty"
+    )
     if name in RULES and len(arguments) > (most := 2 if name == "random" else 0):
         takes = "a share and a seed" if most else "nothing"
         raise RegimeError(f"drawing.left_out is {left_out!r}, but the rule {name} takes {takes} after its name")
@@ -175,14 +183,10 @@ def _random(grid: FactorGrid, share: str = f"{1 - TRAINED}", seed: str = "0") ->
     return out[key]
 
 
-def _kept(sizes: Sequence[int], percent: int, least: int) -> list[int]:
-    """How many values of each factor a rule keeps at so many per cent."""
-    return [min(size, max(least, round(size * percent / 100))) for size in sizes]
-
-
 def _nearest(sizes: Sequence[int], least: int, share: Callable[[NDArray], float]) -> list[int]:
-    """The numbers of values kept with which the share trained on comes nearest to `TRAINED`."""
-    tried = (_kept(sizes, percent, least) for percent in range(1, 101))
+    """The numbers of values kept, so many per cent of each factor's, with which the share trained on comes nearest to
+    `TRAINED`."""
+    tried = ([min(size, max(least, round(size * percent / 100))) for size in sizes] for percent in range(1, 101))
     return min(tried, key=lambda kept: abs(share(np.array(kept) / np.array(sizes)) - TRAINED))
 
 
@@ -194,6 +198,15 @@ def _ordered(grid: FactorGrid, rule: str, cyclic: bool) -> list[int]:
         raise RegimeError(
             f"drawing.left_out is {rule!r}, which needs a factor whose values have an order, and none of "
             f"{', '.join(grid.names)} does; take random or composition"
+        )
+    return columns
+
+
+def _two_or_more(grid: FactorGrid, rule: str, instead: str) -> tuple[int, ...]:
+    columns = scored_factors(grid)
+    if len(columns) < 2:
+        raise RegimeError(
+            f"drawing.left_out is {rule!r}, which needs two factors that vary; this set has {len(columns)}: take {instead}"
         )
     return columns
 
@@ -221,12 +234,7 @@ def _interpolation(grid: FactorGrid) -> Mask:
 def _composition(grid: FactorGrid) -> Mask:
     """Combinations of two or more factors in their upper parts: each value is trained on with the others in their lower
     parts."""
-    columns = scored_factors(grid)
-    if len(columns) < 2:
-        raise RegimeError(
-            "drawing.left_out is 'composition', which needs two factors that vary; this set has "
-            f"{len(columns)}: take random"
-        )
+    columns = _two_or_more(grid, "composition", "random")
 
     def share(parts: NDArray) -> float:
         others = [np.delete(parts, place).prod() for place in range(len(parts))]
@@ -260,12 +268,8 @@ def _range(grid: FactorGrid) -> Mask:
     published = _montero(grid, "range")
     if published is not None:
         return published
-    scored = sorted(scored_factors(grid), key=lambda column: (grid.kinds[column] != "categorical", grid.sizes[column]))
-    if len(scored) < 2:
-        raise RegimeError(
-            "drawing.left_out is 'range', which needs two factors that vary; this set has "
-            f"{len(scored)}: take random or a condition"
-        )
+    columns = _two_or_more(grid, "range", "random or a condition")
+    scored = sorted(columns, key=lambda column: (grid.kinds[column] != "categorical", grid.sizes[column]))
     few, many = scored[0], max(scored[1:], key=lambda column: grid.sizes[column])
     rows = grid.rows(np.arange(len(grid)))
     return (rows[:, few] == 0) & (rows[:, many] >= grid.sizes[many] / 2)

@@ -16,8 +16,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from hackle.core.factors import Factor, FactorError, FactorGrid, Rows, scored_factors
-from hackle.core.left_out import RegimeError, training_rows
+from hackle.core.factors import Factor, FactorError, FactorGrid, Rows
+from hackle.core.left_out import RegimeError, needed_factors, training_rows
 
 __all__ = [
     "Drawing",
@@ -141,14 +141,13 @@ def correlated_columns(grid: FactorGrid, correlated: str) -> list[tuple[int, int
     >>> correlated_columns(FactorGrid([Factor("x", 3), Factor("y", 3), Factor("z", 2)]), "x~-y,z~*")
     [(0, 1, True), (2, 0, False), (2, 1, False)]
     """
-    scored = scored_factors(grid)
+    if not correlated:
+        return []
     pairs: list[tuple[int, int, bool]] = []
-    if correlated and not scored:
-        raise RegimeError(
-            f"drawing.correlated is {correlated!r}, but this data set has no factors that are observed and vary; give its "
-            "images labels, or leave drawing.correlated empty"
-        )
-    for pair in correlated.split(",") if correlated else ():
+    scored = needed_factors(
+        grid, f"drawing.correlated is {correlated!r}, which names factors", "or leave drawing.correlated empty"
+    )
+    for pair in correlated.split(","):
         left, tilde, right = (part.strip() for part in pair.partition("~"))
         if not (left and tilde and right):
             raise RegimeError(
@@ -205,11 +204,7 @@ def row_weights(grid: FactorGrid, drawing: Drawing) -> NDArray[np.float64]:
 
 def check_pairs(grid: FactorGrid, pairs: Pairs) -> tuple[int, ...]:
     """The columns of the factors that may change, if pairs of this record can be drawn of the grid's factors."""
-    scored = scored_factors(grid)
-    if not scored:
-        raise RegimeError(
-            "pairs are drawn by factors, and this data set has none that are observed and vary; give its images labels"
-        )
+    scored = needed_factors(grid, "pairs are drawn by factors")
     if pairs.rule == "laplace" and all(grid.kinds[column] == "categorical" for column in scored):
         raise RegimeError(
             "pairs.rule is 'laplace', which moves factors whose values have an order, and all factors here are categorical: "
@@ -252,13 +247,9 @@ def labelled_images(grid: FactorGrid, labels: Labels, left_out: str = "") -> Lab
 
     They are drawn uniformly, without repetition, from the images that training does not leave out, whatever else its law.
     """
-    columns = scored_factors(grid)
+    remedy = "or set labels.images to 0 and choose a method without them"
+    columns = needed_factors(grid, "labels are values of factors", remedy)
     eligible = np.flatnonzero(training_rows(grid, left_out))
-    if not columns:
-        raise RegimeError(
-            "labels are values of factors, and this data set has none that are observed and vary; give its images labels, or "
-            "set labels.images to 0 and choose a method without them"
-        )
     if labels.images > len(eligible):
         raise RegimeError(
             f"labels.images is {labels.images:,}, but training has {len(eligible):,} images to draw them from; expected at "
