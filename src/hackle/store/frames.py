@@ -19,9 +19,9 @@ def score_frame(rows: NDArray[Any], runs: Any, measures: Any, notes: Any, refere
     run, measure = _position(runs["id"], rows["run"]), _position(measures["id"], rows["measure"])
     order = np.argsort(run * max(1, len(measures)) + measure, kind="stable")
     run, measure, rows = run[order], measure[order], rows[order]
-    columns: dict[str, Any] = {name: _taken(runs[name], run) for name in ("run", *DESIGN)}
+    columns: dict[str, Any] = {name: runs[name].array.take(run) for name in ("run", *DESIGN)}
     words = ("metric", "representation", "better", "protocol")
-    columns |= {name: _taken(measures[name].astype("category"), measure) for name in words}
+    columns |= {name: measures[name].astype("category").array.take(measure) for name in words}
     columns["scoring_seed"] = measures["scoring_seed"].to_numpy(np.int64)[measure]
     columns |= {name: rows[name] for name in ("score", "low", "high", "seconds")}
     columns["reference"] = _reference(runs["dataset"], measures, references)[
@@ -61,10 +61,6 @@ def _position(numbers: Any, wanted: NDArray[Any]) -> NDArray[np.int64]:
     if len(wanted) and (not len(values) or (values[place] != wanted).any()):
         raise ValueError("a score of a run, measure or note that is not there")
     return place
-
-
-def _taken(column: Any, index: NDArray[np.int64]) -> Any:
-    return column.array.take(index)
 
 
 def _reference(datasets: Any, measures: Any, references: Any) -> NDArray[np.float64]:

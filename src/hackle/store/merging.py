@@ -6,7 +6,7 @@ import itertools
 import math
 import os
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -29,6 +29,7 @@ from hackle.store.schema import (
     reference_table,
     refuse_foreign_journal,
     refuse_programs,
+    transaction,
     undamaged,
 )
 from hackle.store.tables import for_spreadsheets, with_record_fields
@@ -154,21 +155,23 @@ def export(
         out.mkdir(parents=True, exist_ok=True)
         # Term by term: the curves of thousands of runs together would not fit in memory.
         curves = (pd.DataFrame(store.curve(term).assign(term=term), columns=list(parquet.CURVE)) for term in terms)
-        partial = [written.enter_context(replacing(path)) for path in paths]
-        if file_format == "csv":
-            for_spreadsheets(scores).to_csv(partial[0], index=False)
-            for_spreadsheets(tables.runs).to_csv(partial[1], index=False)
-            for_spreadsheets(store.per_factor()).to_csv(partial[3], index=False)
-            pd.DataFrame(columns=list(parquet.CURVE)).to_csv(partial[2], index=False)
-            for frame in curves:
-                for_spreadsheets(frame).to_csv(partial[2], index=False, header=False, mode="a")
-        else:
-            parquet.write(partial[0], [scores])
-            parquet.write(partial[1], [tables.runs])
-            parquet.write(partial[2], [parquet.NO_CURVES, *curves])
-            parquet.write(partial[3], [store.per_factor()])
-            parquet.write(partial[4], [_array_frame(store)])
+        frames: dict[str, Iterable[pd.DataFrame]] = {
+            "scores": [scores],
+            "runs": [tables.runs],
+            "curves": itertools.chain([parquet.NO_CURVES], curves),
+            "factors": [store.per_factor()],
+            "arrays": [] if file_format == "csv" else [_array_frame(store)],
+        }
+        write = _write_csv if file_format == "csv" else parquet.write
+        for path in paths:
+            write(written.enter_context(replacing(path)), frames[path.stem])
     return paths
+
+
+def _write_csv(path: Path, frames: Iterable[pd.DataFrame]) -> None:
+    """Write frames of the same columns, one after another."""
+    for number, frame in enumerate(frames):
+        for_spreadsheets(frame).to_csv(path, index=False, header=not number, mode="a" if number else "w")
 
 
 def _together(folders: Sequence[str | Path], thin: bool, tell: Callable[[int, int], None]) -> Store:
@@ -224,18 +227,17 @@ def repair(folder: str | Path) -> tuple[int, int, Path]:
         with suppress(sqlite3.Error):
             refuse_programs(damaged, path)
         create_tables(new, "")
-        new.execute("BEGIN IMMEDIATE")
-        for number in _numbers(damaged):
-            try:
-                entry = _read_whole(damaged, number)
-            except DAMAGE:
-                lost += 1
-                continue
-            insert(new, entry)
-            kept += 1
-        with suppress(*DAMAGE):
-            _merge_references(damaged, new)
-        new.execute("COMMIT")
+        with transaction(new):
+            for number in _numbers(damaged):
+                try:
+                    entry = _read_whole(damaged, number)
+                except DAMAGE:
+                    lost += 1
+                    continue
+                insert(new, entry)
+                kept += 1
+            with suppress(*DAMAGE):
+                _merge_references(damaged, new)
     # A journal left by the damaged file would be rolled back into the new one.
     journal = folder / f"{FILE}-journal"
     if journal.exists():

@@ -25,7 +25,7 @@ from hackle.core.files import human_size
 from hackle.core.parquet_pages import expanded_bytes, unpacked_bytes
 from hackle.core.untrusted import file_inside
 from hackle.store.blobs import Blob, pack
-from hackle.store.schema import StoreError, connect, create_tables, damage_advice, undamaged
+from hackle.store.schema import StoreError, connect, create_tables, damage_advice, transaction, undamaged
 from hackle.store.tables import FACTOR_COLUMNS, STORED_COLUMNS
 
 if TYPE_CHECKING:
@@ -150,12 +150,11 @@ def _readable(path: Path) -> Iterator[None]:
 def _read(folder: Path, stamps: Any) -> sqlite3.Connection:
     """The store of a folder, kept for as long as its files stay as they are."""
     reader = _Reader(folder)
-    reader.connection.execute("BEGIN")
     inserts = {"runs": _runs, "scores": _scores, "curves": _curves, "factors": _factors, "arrays": _arrays}
-    for name, insert in inserts.items():
-        with _readable(folder / f"{name}.parquet"):
-            insert(reader)
-    reader.connection.execute("COMMIT")
+    with transaction(reader.connection):
+        for name, insert in inserts.items():
+            with _readable(folder / f"{name}.parquet"):
+                insert(reader)
     return reader.connection
 
 

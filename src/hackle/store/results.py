@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -51,6 +50,7 @@ from hackle.store.schema import (
     explained,
     has_table,
     reference_table,
+    transaction,
     undamaged,
 )
 from hackle.store.tables import FACTOR_COLUMNS, RUN_COLUMNS, Outcome, Tables
@@ -76,14 +76,12 @@ class Store:
         path = place_of_store(folder)
         if not path.is_file() and parquet.is_there(folder):
             raise StoreError(f"{folder} holds results as Parquet, to which nothing is added; choose another folder")
-        with undamaged(path):
-            connection = connect(path)
-            try:
-                create_tables(connection, study)
-            except BaseException:
-                connection.close()
-                raise
-        store = cls._checked(folder, connection, study)
+        with undamaged(path), ExitStack() as failing:
+            connection = failing.enter_context(closing(connect(path)))
+            create_tables(connection, study)
+            check_version(connection, path)
+            failing.pop_all()
+        store = cls(folder, connection, study)
         with store.transaction():
             complete_tables(connection)
             pack_missing_scores(connection)
@@ -106,28 +104,18 @@ class Store:
                 f"{folder} holds no results: there is no {FILE} in it. `hackle study run` makes them, and with hackle come "
                 f"{', '.join(names_of_results())}"
             )
-        with undamaged(path):
+        with undamaged(path), ExitStack() as failing:
             # Not opened read-only: the first reader after a crash must roll back the unfinished transaction.
-            connection = connect(path)
+            connection = failing.enter_context(closing(connect(path)))
             connection.execute("PRAGMA query_only = ON")
-        return cls._checked(folder, connection, "")
-
-    @classmethod
-    def _checked(cls, folder: Path, connection: sqlite3.Connection, study: str) -> Store:
-        try:
-            with undamaged(folder / FILE):
-                check_version(connection, folder / FILE)
-        except BaseException:
-            connection.close()
-            raise
-        return cls(folder, connection, study)
+            check_version(connection, path)
+            failing.pop_all()
+        return cls(folder, connection, "")
 
     def __enter__(self) -> Store:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -136,14 +124,8 @@ class Store:
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
         """Everything written within is stored, or nothing is."""
-        with explained(self.path):
-            self.connection.execute("BEGIN IMMEDIATE")
-            try:
-                yield self.connection
-                self.connection.execute("COMMIT")
-            except BaseException:
-                self.connection.rollback()
-                raise
+        with explained(self.path), transaction(self.connection):
+            yield self.connection
 
     @contextmanager
     def _snapshot(self) -> Iterator[sqlite3.Connection]:
@@ -346,5 +328,5 @@ def _read_again(folder: Path, what: Callable[..., Any], *names: str) -> Any:
 def read(folder: str | Path) -> Tables:
     """The results in a study's folder, given by the folder, by its `results.sqlite`, or by the name of results that come with
     hackle."""
-    with closing(Store.open(folder)) as store:
+    with Store.open(folder) as store:
         return store.tables()

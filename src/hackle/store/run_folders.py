@@ -56,7 +56,9 @@ def _table(folder: Path, runs: list[Path]) -> pd.DataFrame:
         store = Store(folder, connection, "")
         for path in runs:
             try:
-                outcome = _outcome(path)
+                # The record is only read as data: nothing that it names is imported, nor read elsewhere.
+                run, _ = peek_record(path)
+                outcome = Outcome(run, "done", scores=read_scores(path), sources={})
             except HackleError as error:
                 problems.append(error)
                 continue
@@ -68,12 +70,6 @@ def _table(folder: Path, runs: list[Path]) -> pd.DataFrame:
         for problem in problems:
             warnings.warn(f"left out: {problem}", stacklevel=3)
         return with_record_fields(store.tables())
-
-
-def _outcome(folder: Path) -> Outcome:
-    """A run and its scores. The record is only read as data: nothing that it names is imported, nor read elsewhere."""
-    run, _ = peek_record(folder)
-    return Outcome(run, "done", scores=read_scores(folder), sources={})
 
 
 def read_scores(folder: Path) -> list[dict[str, Any]]:

@@ -243,11 +243,22 @@ def connect(path: Path) -> sqlite3.Connection:
     return connection
 
 
+@contextmanager
+def transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    """Everything written within is stored, or nothing is."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        connection.rollback()
+        raise
+
+
 def create_tables(connection: sqlite3.Connection, study: str) -> None:
     """Create a new file's tables in one transaction; a file that has tables is left alone."""
     connection.execute("PRAGMA page_size = 8192")
-    connection.execute("BEGIN IMMEDIATE")
-    try:
+    with transaction(connection):
         if not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
             for statement in filter(str.strip, _TABLES.split(";\n")):
                 connection.execute(statement)
@@ -255,10 +266,6 @@ def create_tables(connection: sqlite3.Connection, study: str) -> None:
             connection.execute(f"PRAGMA application_id = {APPLICATION}")
             connection.execute(f"PRAGMA user_version = {SCHEMA}")
             complete_tables(connection)
-        connection.execute("COMMIT")
-    except BaseException:
-        connection.rollback()
-        raise
 
 
 def complete_tables(connection: sqlite3.Connection) -> None:
