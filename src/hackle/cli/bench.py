@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hackle.cli.words import plain_table, run_one_of
+from hackle.cli.words import Device, Root, plain_table, run_one_of
 
 
 def main(words: list[str]) -> None:
@@ -15,8 +15,8 @@ def fleet_command(
     methods: str | None = None,
     seconds: float = 3.0,
     precision: str = "auto",
-    device: str | None = None,
-    root: str | None = None,
+    device: Device = None,
+    root: Root = None,
 ) -> None:
     """Steps of single models per second: stacked, alone, and by a plain PyTorch loop in the same process.
 
@@ -26,8 +26,6 @@ def fleet_command(
             parts of five methods that differ in the loss alone.
         seconds: How long to train each stack.
         precision: float32 or bfloat16; auto is bfloat16 on CUDA.
-        device: cpu or cuda; the best one available if not given.
-        root: The folder of data sets.
     """
     from rich.console import Console
 

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json as json_text
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
-from tyro.conf import Positional
 
-from hackle.cli.words import table_console
+from hackle.cli.words import ResultsDirectory, table_console
 from hackle.core.errors import HackleError
 from hackle.core.parts import nearest
 
@@ -25,7 +23,7 @@ _STYLES = {"holds": "green", "does not hold": "red", "undecided": "yellow"}
 
 
 def claims_command(
-    directory: Positional[Path],
+    directory: ResultsDirectory,
     paper: str | None = None,
     claims: str | None = None,
     json: bool = False,
@@ -37,7 +35,6 @@ def claims_command(
     Exit code 0: every claim that could be decided holds. 3: some claim does not hold. 4: no claim could be decided.
 
     Args:
-        directory: The study's folder, or the name of results that come with hackle, such as hackle-2026.
         paper: Only the claims of this paper. p-values are still corrected over all claims.
         claims: Also test your own claims: path.py for all in a file, path.py:name for one, separated by commas.
         json: Print the verdicts as JSON.

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from tyro.conf import Positional
 
-from hackle.cli.words import run_one_of
+from hackle.cli.words import Root, run_one_of
 
 
 def main(words: list[str]) -> None:
@@ -18,12 +18,8 @@ def main(words: list[str]) -> None:
     from hackle.datasets.contact_sheet import write_contact_sheet
     from hackle.datasets.inventory import Entry, check, entries, fetch
 
-    def list_command(root: Path | None = None) -> None:
-        """Every data set with its size, factors, licence and whether it is here.
-
-        Args:
-            root: Where data sets lie.
-        """
+    def list_command(root: Root = None) -> None:
+        """Every data set with its size, factors, licence and whether it is here."""
         listed, console = entries(root), Console()
         columns = {each.name: [getattr(entry, each.name) for entry in listed] for each in fields(Entry)}
         # Lines break between words, never in them.
@@ -42,12 +38,11 @@ def main(words: list[str]) -> None:
             table.add_row(*row)
         console.print(table)
 
-    def fetch_command(name: Positional[str], root: Path | None = None, force: bool = False) -> None:
+    def fetch_command(name: Positional[str], root: Root = None, force: bool = False) -> None:
         """Download a data set: resumes a broken download, verifies it and puts it in place in one step.
 
         Args:
             name: The data set.
-            root: Where data sets lie.
             force: Download again what is already here.
         """
         if find(name).optional:
@@ -63,12 +58,11 @@ def main(words: list[str]) -> None:
         if not paths:
             print(f"{name} is made by hackle: there is nothing to fetch")
 
-    def check_command(name: Positional[str | None] = None, root: Path | None = None) -> None:
+    def check_command(name: Positional[str | None] = None, root: Root = None) -> None:
         """Verify the files that are here against what was published. Exit code 1 if one is damaged.
 
         Args:
             name: One data set; all if not given.
-            root: Where data sets lie.
         """
         verdicts = check(name, root)
         for verdict in verdicts:
@@ -79,7 +73,7 @@ def main(words: list[str]) -> None:
     def show_data_command(
         name: Positional[str],
         out: Path | None = None,
-        root: Path | None = None,
+        root: Root = None,
         seed: int = 0,
         force: bool = False,
         resize: int | None = None,
@@ -90,7 +84,6 @@ def main(words: list[str]) -> None:
         Args:
             name: The data set, or the path of your own.
             out: The PNG file; NAME.png here if not given.
-            root: Where data sets lie.
             seed: Seed of the images shown.
             force: Replace an existing file.
             resize: Scale images to squares of this many pixels.

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from hackle.cli.words import print_scores
+from hackle.cli.words import Root, print_scores
 from hackle.core.errors import HackleError
 from hackle.core.records import record_hash
 from hackle.core.types import Adam, Run
@@ -63,14 +63,11 @@ def run_demo(
     return scores, write_run_page(model, dataset, scores, out / "index.html", folder=folder, beside=TRAINED)
 
 
-def demo_command(
-    out: Path = Path("demo"), root: Path | None = None, steps: int = 1000, overwrite: bool = False
-) -> None:
+def demo_command(out: Path = Path("demo"), root: Root = None, steps: int = 1000, overwrite: bool = False) -> None:
     """Train a small FactorVAE on dSprites, score it with every metric that fits, and write pictures and a page.
 
     Args:
         out: The folder for the run, pictures and page.
-        root: The folder of data sets.
         steps: Number of updates.
         overwrite: Start again if the folder holds an earlier demo.
     """

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tyro.conf import Positional
 
-from hackle.cli.words import say
+from hackle.cli.words import Root, Trust, say
 
 
 def explore_command(
@@ -14,8 +14,8 @@ def explore_command(
     host: str = "127.0.0.1",
     port: int | None = None,
     browser: bool = True,
-    root: Path | None = None,
-    trust: bool = False,
+    root: Root = None,
+    trust: Trust = False,
 ) -> None:
     """Look inside trained models in the browser: move latents and watch the image, see what each latent captured,
     compare runs.
@@ -27,8 +27,6 @@ def explore_command(
             address that is printed.
         port: The port to listen on; 8421, or any free one, if not given.
         browser: Open the browser if there is one.
-        root: The folder of data sets.
-        trust: Import the modules outside hackle that the runs' records name, which runs their code.
     """
     from hackle.explorer import serve
     from hackle.shipped import TRAINED, place_of_run

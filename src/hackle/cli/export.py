@@ -5,27 +5,23 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from tyro.conf import Positional
-
-from hackle.cli.words import say
+from hackle.cli.words import RunDirectory, Trust, say
 
 
 def export_command(
-    directory: Positional[Path],
+    directory: RunDirectory,
     out: Path,
     part: Literal["encoder", "decoder"] = "encoder",
     overwrite: bool = False,
-    trust: bool = False,
+    trust: Trust = False,
 ) -> None:
     """Write a trained model's encoder or decoder to a file that runs without hackle, and check it by running it.
 
     Args:
-        directory: The run's folder, or the name of a model that comes with hackle.
         out: The file: FILE.pt2 for torch.export, FILE.onnx for ONNX.
         part: The encoder takes images (n, c, h, w) in [0, 1] and gives means and logvars; the decoder takes latents (n, l) and
             gives images.
         overwrite: Replace an existing file.
-        trust: Import the modules outside hackle that the run's record names, which runs their code.
     """
     from hackle.shipped import place_of_run
     from hackle.train.model import Model

@@ -96,20 +96,17 @@ def _message(error: BaseException) -> str:
         return "stopped"
     if isinstance(error, HackleError | ValueError):
         return str(error)
-    if isinstance(error, RuntimeError | MemoryError) and _out_of_memory(error):
+    if isinstance(error, RuntimeError | MemoryError):
+        # Imported here, since PyTorch takes a second that other errors and `--help` need not wait for.
+        from hackle.train.errors import is_out_of_memory
+
         what = str(error).partition("\n")[0] or "none is left"
-        return f"not enough memory ({what}); take fewer latents, smaller batches or smaller fleets"
+        advice = "take fewer latents, smaller batches or smaller fleets"
+        return f"not enough memory ({what}); {advice}" if is_out_of_memory(error) else ""
     if isinstance(error, OSError):
         what = f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
         return f"{what}; see that the path is right, that you may read and write there, and that there is space left"
     return ""
-
-
-def _out_of_memory(error: RuntimeError | MemoryError) -> bool:
-    # Imported here, since PyTorch takes a second that other errors and `--help` need not wait for.
-    from hackle.train.errors import is_out_of_memory
-
-    return is_out_of_memory(error)
 
 
 def _run(words: list[str]) -> None:

@@ -6,15 +6,13 @@ import os
 import shlex
 from pathlib import Path
 
-from tyro.conf import Positional
-
 from hackle.cli.progress import told
-from hackle.cli.words import say, writable
+from hackle.cli.words import ResultsDirectory, say, writable
 from hackle.core.untrusted import place_inside
 
 
 def report_command(
-    directory: Positional[Path],
+    directory: ResultsDirectory,
     out: Path | None = None,
     paper: tuple[str, ...] = (),
     claims: str | None = None,
@@ -29,7 +27,6 @@ def report_command(
     """Write a study's results as one HTML page: verdicts on claims, every figure, failed runs, scores and commands.
 
     Args:
-        directory: The study's folder, or the name of results that come with hackle, such as hackle-2026.
         out: Where the page goes; if not given, report.html in the study's folder, or NAME.html here.
         paper: Only the claims and figures of these papers.
         claims: Also test your own claims: path.py for all in a file, path.py:name for one, separated by commas.

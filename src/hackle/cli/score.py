@@ -4,32 +4,27 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tyro.conf import Positional
-
 from hackle.cli.score_options import USUAL, ScoringOptions
-from hackle.cli.words import data_of, place_of_output, print_scores
+from hackle.cli.words import Root, RunDirectory, Trust, data_of, place_of_output, print_scores
 
 
 def score_command(
-    directory: Positional[Path],
+    directory: RunDirectory,
     options: ScoringOptions = USUAL,
     fraction: float = 1.0,
     page: Path | None = None,
     dataset: str | None = None,
-    root: Path | None = None,
-    trust: bool = False,
+    root: Root = None,
+    trust: Trust = False,
 ) -> None:
     """Score a trained model. The table is printed and kept as scores.json in the run's folder; that of a model which comes
     with hackle, as METHOD-DATASET.json in the current folder.
 
     Args:
-        directory: The run's folder, or the name of a model that comes with hackle.
         fraction: Score on this fraction of the protocol's points, above 0 and up to 1, for a quick look. No part of them
             gets smaller than 200 points.
         page: Where to also write an HTML page with the scores and pictures.
         dataset: Name or path of the data set, if it is not the one trained on, or has moved.
-        root: The folder of data sets.
-        trust: Import the modules outside hackle that the run's record names, which runs their code.
     """
     from hackle.report import write_run_page
     from hackle.scoring.models import score

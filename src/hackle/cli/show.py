@@ -5,35 +5,31 @@ from __future__ import annotations
 from pathlib import Path
 
 from rich.console import Console
-from tyro.conf import Positional
 
-from hackle.cli.words import data_of, not_negative, place_of_output
+from hackle.cli.words import Root, RunDirectory, Trust, data_of, not_negative, place_of_output
 from hackle.core.errors import HackleError
 
 
 def show_command(
-    directory: Positional[Path],
+    directory: RunDirectory,
     out: Path | None = None,
     seed: int = 0,
     image: int = 0,
     dataset: str | None = None,
-    root: Path | None = None,
+    root: Root = None,
     overwrite: bool = False,
-    trust: bool = False,
+    trust: Trust = False,
 ) -> None:
     """Write pictures of a trained model: overview with traversals sorted by KL, samples, a map of two latents, histograms,
     an animation, and the curves of its training.
 
     Args:
-        directory: The run's folder, or the name of a model that comes with hackle.
         out: Where the pictures go; if not given, a folder `pictures` in the run's folder, or METHOD-DATASET in the current
             folder for a model that comes with hackle.
         seed: Seed of the images shown.
         image: Which of the images shown the traversals start from.
         dataset: Name or path of the data set, if it is not the one trained on, or has moved.
-        root: The folder of data sets.
         overwrite: Replace existing pictures.
-        trust: Import the modules outside hackle that the run's record names, which runs their code.
     """
     from hackle.pictures import show
     from hackle.pictures.encoding import png_bytes

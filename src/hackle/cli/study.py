@@ -15,7 +15,7 @@ from tyro.conf import Positional, arg
 from hackle.cli.progress import told
 from hackle.cli.study_results import export_command, merge_command, repair_command
 from hackle.cli.study_select import select_command
-from hackle.cli.words import count, duration, listed, plain_table, run_one_of, say
+from hackle.cli.words import Device, Root, count, duration, listed, plain_table, run_one_of, say
 from hackle.core.errors import HackleError
 from hackle.core.files import human_size
 from hackle.core.terminal import Terminal
@@ -64,10 +64,8 @@ class Selection:
     """Points of each training at which scores join the curves; the study's number if not given. Part of a run's record."""
     offline: bool = False
     """Replace data sets that are not here with ones that hackle generates."""
-    root: Path | None = None
-    """The folder of data sets."""
-    device: str | None = None
-    """cpu or cuda; the best one available if not given."""
+    root: Root = None
+    device: Device = None
     fleet_size: int | None = None
     """Runs that train together; as many as fit if not given."""
 

@@ -5,10 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tyro.conf import Positional
-
 from hackle.cli.progress import told
-from hackle.cli.words import count, listed, not_negative, plain_table, say, table_console, writable
+from hackle.cli.words import (
+    ResultsDirectory,
+    Root,
+    count,
+    listed,
+    not_negative,
+    plain_table,
+    say,
+    table_console,
+    writable,
+)
 from hackle.core.errors import HackleError
 
 if TYPE_CHECKING:
@@ -16,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def select_command(
-    directory: Positional[Path],
+    directory: ResultsDirectory,
     scores: str | None = None,
     labels: str = "100,1000",
     label_metrics: str = "mig,dci_disentanglement",
@@ -28,13 +36,12 @@ def select_command(
     top: int = 10,
     csv: Path | None = None,
     overwrite: bool = False,
-    root: Path | None = None,
+    root: Root = None,
 ) -> None:
     """Rank a study's runs without labels (UDR, ELBO, reconstruction, KL, total correlation) and with n labels, and show what
     choosing by each would have cost against the best run. Nothing is trained, and the study is only read.
 
     Args:
-        directory: The study's folder, or the name of results that come with hackle, such as hackle-2026.
         scores: What runs are judged by, names separated by commas; mig, dci_disentanglement and factor_vae, or those of them
             that the study has, if not given.
         labels: Numbers of labelled images, separated by commas; 0 for none. They are drawn from the images whose codes the
@@ -48,7 +55,6 @@ def select_command(
         top: How many runs that list has; 0 for no list.
         csv: Write every run's criteria and scores to this file.
         overwrite: Replace that file if it is there.
-        root: The folder of data sets.
     """
     from hackle.claims.view import View
     from hackle.selection import select

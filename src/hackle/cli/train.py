@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, get_args, get_type_hints
 import torch
 import tyro
 
-from hackle.cli.words import run_command, take_option
+from hackle.cli.words import Device, Root, Trust, run_command, take_option
 from hackle.core.design import REGIMES
 from hackle.core.errors import HackleError
 from hackle.core.method import about
@@ -26,10 +26,8 @@ class LoopOptions:
 
     keep_state: bool = True
     """Keep the optimisers' states in --out at the end, so that the run can be lengthened by more --steps."""
-    root: Path | None = None
-    """The folder of data sets."""
-    device: str | None = None
-    """cpu or cuda; the best one available if not given."""
+    root: Root = None
+    device: Device = None
     log_every: int = 100
     """Steps between two points of the curves."""
     held_out_every: int = 1_000
@@ -211,8 +209,7 @@ class ResumeOptions(LoopOptions):
     """More steps than the run has, to lengthen it; those of its record if not given."""
     start_from: Annotated[Path | None, tyro.conf.arg(name="from")] = None
     """Folder of the run whose weights this one begins with, where no checkpoint was written yet."""
-    trust: bool = False
-    """Import the modules outside hackle that the run's record names, which runs their code."""
+    trust: Trust = False
 
 
 def _resume(words: list[str]) -> None:

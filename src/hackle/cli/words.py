@@ -7,11 +7,12 @@ import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 from rich.markup import escape
 from rich.table import Table
+from tyro.conf import Positional, arg
 
 from hackle.core.errors import HackleError
 from hackle.core.notes import CODE, note_codes
@@ -25,6 +26,15 @@ if TYPE_CHECKING:
 
 WIDTH = 200
 """Width in characters of a table that goes to a file or a pipe."""
+
+_RUN = "The run's folder, or the name of a model that comes with hackle."
+_RESULTS = "The study's folder, or the name of results that come with hackle, such as hackle-2026."
+_TRUST = "Import the modules outside hackle that a run's record names, which runs their code."
+RunDirectory = Annotated[Positional[Path], arg(help=_RUN)]
+ResultsDirectory = Annotated[Positional[Path], arg(help=_RESULTS)]
+Root = Annotated[Path | None, arg(help="The folder of data sets.")]
+Device = Annotated[str | None, arg(help="cpu or cuda; the best one available if not given.")]
+Trust = Annotated[bool, arg(help=_TRUST)]
 
 
 def run_command(function: Callable[..., Any], name: str, words: Sequence[str]) -> Any:
