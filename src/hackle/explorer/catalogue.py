@@ -164,17 +164,10 @@ def _contents_of_study(root: Path) -> Contents:
     names = [str(name) for name in tables.runs["run"]]
     kept = {name: root / RUNS / name for name in names}
     kept = {name: path for name, path in kept.items() if (path / WEIGHTS).is_file() and is_inside(root, path)}
-    runs = tables.runs.rename(columns={"run": "id"}).assign(name=names)[list(COLUMNS)]
-    status = [
-        "failed" if status == "failed" else "done" if name in kept else "scores only"
-        for name, status in zip(names, tables.runs["status"], strict=True)
-    ]
-    runs = runs.assign(status=status)
-    problems = {
-        name: str(reason)
-        for name, status, reason in zip(names, tables.runs["status"], tables.runs["reason"], strict=True)
-        if status == "failed"
-    }
+    failed = tables.runs["status"] == "failed"
+    problems = {str(name): str(reason) for name, reason in tables.runs.loc[failed, ["run", "reason"]].to_numpy()}
+    status = ["failed" if name in problems else "done" if name in kept else "scores only" for name in names]
+    runs = tables.runs.rename(columns={"run": "id"}).assign(name=names, status=status)[list(COLUMNS)]
     others = _contents_of_folders(root, set(names))
     every = pd.concat([runs, others.runs], ignore_index=True) if len(others.runs) else runs
     scores = pd.concat([tables.scores, others.scores], ignore_index=True) if len(others.scores) else tables.scores

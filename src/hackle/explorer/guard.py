@@ -9,7 +9,7 @@ import ipaddress
 import secrets
 import socket
 from http.cookies import CookieError, SimpleCookie
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import SplitResult, parse_qs, urlsplit
 
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
@@ -33,30 +33,31 @@ _HEADERS = [
 ]
 
 
+def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """A numeric address; None if it is a name."""
+    try:
+        return ipaddress.ip_address(host)
+    except ValueError:
+        return None
+
+
 def is_loopback(host: str) -> bool:
     """Whether an address to bind to can be reached only from this machine."""
-    if host == "localhost":
-        return True
+    address = _address(host)
+    return host == "localhost" or (address is not None and address.is_loopback)
+
+
+def _parts(address: str) -> SplitResult:
+    """The parts of an address in a header, all empty if it is invalid."""
     try:
-        return ipaddress.ip_address(host).is_loopback
+        return urlsplit(address)
     except ValueError:
-        return False
+        return urlsplit("")
 
 
 def host_of(header: str) -> str:
     """The name or address in a Host header, without its port; "" if it is invalid."""
-    try:
-        return (urlsplit(f"//{header}").hostname or "").rstrip(".").lower()
-    except ValueError:
-        return ""
-
-
-def _place(origin: str) -> str:
-    """The host and port of an Origin header; "" if it is invalid."""
-    try:
-        return urlsplit(origin).netloc.lower()
-    except ValueError:
-        return ""
+    return (_parts(f"//{header}").hostname or "").rstrip(".").lower()
 
 
 def allowed_host(name: str, bound: str) -> bool:
@@ -69,13 +70,8 @@ def allowed_host(name: str, bound: str) -> bool:
         return True
     if is_loopback(bound):
         return False
-    if name in (bound.lower(), socket.gethostname().lower(), socket.getfqdn().lower()):
-        return True
-    try:
-        ipaddress.ip_address(name)
-    except ValueError:
-        return False
-    return True
+    own = (bound.lower(), socket.gethostname().lower(), socket.getfqdn().lower())
+    return name in own or _address(name) is not None
 
 
 class Guard:
@@ -113,7 +109,7 @@ class Guard:
         asks = scope["method"] not in ("GET", "HEAD") or scope["path"].startswith("/api/")
         if asks and headers.get("sec-fetch-site") in ("cross-site", "same-site"):
             return _refuse(403, "requests from other sites are refused")
-        if origin is not None and _place(origin) != host.lower():
+        if origin is not None and _parts(origin).netloc.lower() != host.lower():
             return _refuse(403, "requests from other sites are refused")
         length = headers.get("content-length", "0")
         if not length.isdecimal() or len(length) > _DIGITS:

@@ -260,8 +260,8 @@ def make_routes(catalogue: Served, workbench: Workbench) -> APIRouter:
             return Response(status_code=304, headers=headers)
         bench = workbench.bench(identifier)
         with workbench.heavy.turn():
-            bench.thumbnail = bench.thumbnail or thumbnail_of(bench)
-        return Response(bench.thumbnail, media_type="image/png", headers=headers)
+            picture = bench.once("thumbnail", lambda: thumbnail_of(bench))
+        return Response(picture, media_type="image/png", headers=headers)
 
     @router.post("/runs/{identifier}/export")
     def export(identifier: str, question: Export) -> Response:

@@ -108,8 +108,14 @@ class Bench:
     def __init__(self, model: Model, dataset: Dataset | None, problem: str, step: int | None = None) -> None:
         self.model, self.dataset, self.problem, self.step = model, dataset, problem, step
         self._lock = threading.RLock()
-        self._importance: dict[int, NDArray[np.float64]] = {}
-        self.thumbnail: bytes | None = None
+        self._made: dict[Hashable, Any] = {}
+
+    def once(self, key: Hashable, make: Callable[[], T]) -> T:
+        """What `make` gives, computed by the first request for it; other requests wait."""
+        with self._lock:
+            if key not in self._made:
+                self._made[key] = make()
+            return self._made[key]
 
     @property
     def axes(self) -> tuple[Axis, ...]:
@@ -137,35 +143,22 @@ class Bench:
     def _look_size(self) -> int:
         return max(256, min(LOOK_SIZE, LOOK_VALUES // int(np.prod(self.model.shape))))
 
-    @cached_property
-    def _look(self) -> Look:
-        return Look.of(self.model, self.data, n=self._look_size)
-
     @property
     def look(self) -> Look:
-        with self._lock:
-            return self._look
+        return self.once("look", lambda: Look.of(self.model, self.data, n=self._look_size))
 
     @cached_property
     def glance(self) -> Look:
         """A quick look, for thumbnails."""
         return Look.of(self.model, self.data, n=max(32, self._look_size * GLANCE_SIZE // LOOK_SIZE))
 
-    @cached_property
-    def _captured(self) -> Captured:
-        return Captured.of(self.look, self.data.factors)
-
     @property
     def captured(self) -> Captured:
-        with self._lock:
-            return self._captured
+        return self.once("captured", lambda: Captured.of(self.look, self.data.factors))
 
     def importance_for(self, factor: int) -> NDArray[np.float64]:
         """A factor's column of DCI's importance, computed once."""
-        with self._lock:
-            if factor not in self._importance:
-                self._importance[factor] = importance_for(self.look, self.data.factors, factor)
-            return self._importance[factor]
+        return self.once(factor, lambda: importance_for(self.look, self.data.factors, factor))
 
     @property
     def importance(self) -> NDArray[np.float64]:
