@@ -23,7 +23,6 @@ from hackle.nets import Adversarial, Own
 from hackle.objectives import VAE, BetaVAE, FactorVAE
 from hackle.train import Diverged, TrainingError, default_device, display, find_device, fit
 from hackle.train.fleet import Fleet
-from hackle.train.loop import Point
 from hackle.train.model import Model
 from train.test_fleet import Exploding, small_run
 
@@ -368,7 +367,7 @@ def test_a_narrow_terminal_cuts_losses_and_not_the_time_left(
     run = small_run(VAE(), steps=1000)
     with display.shown(True, torch.device("cpu")) as watch:
         watch.begin([run], 0)
-        watch.point(Point([run], 1000, 3.4, {"reconstruction": 122.6, "total_correlation": 0.25, "kl": 22.44}))
+        watch.point(1000, 3.4, {"reconstruction": 122.6, "total_correlation": 0.25, "kl": 22.44})
     bar = capsys.readouterr().err.splitlines()[-1]
     assert "1,000/1,000 · 3.4/s · 00:00 left reconst" in bar
     assert ("kl 22.44" in bar) == (columns == 200)

@@ -46,23 +46,15 @@ class PlainVAE(nn.Module):
 
     def copy_from(self, networks: dict[str, nn.Module]) -> None:
         """Take hackle's initial weights, converted from (4, 4, in, out) and from channels-last features."""
-        encoder, decoder = (dict(networks[name].named_parameters()) for name in ("encoder", "decoder"))
-        kernels = [value for name, value in encoder.items() if value.dim() == 4]
+        values = [value for name in ("encoder", "decoder") for value in networks[name].parameters()]
+        kernels = [value.permute(3, 2, 0, 1) for value in values if value.dim() == 4]
+        first, second, third, fourth = (value for value in values if value.dim() == 2)
+        first = first.view(256, 4, 4, 64).permute(0, 3, 1, 2).reshape(256, 1024)
+        fourth = fourth.view(4, 4, 64, 256).permute(2, 0, 1, 3).reshape(1024, 256)
+        layers = (*self.down, *self.up, *self.inward, *self.outward)
         with torch.no_grad():
-            for layer, kernel in zip(self.down, kernels, strict=True):
-                layer.weight.copy_(kernel.permute(3, 2, 0, 1))  # type: ignore[operator,union-attr]
-                layer.bias.zero_()  # type: ignore[operator,union-attr]
-            first, second = [value for value in encoder.values() if value.dim() == 2]
-            self.inward[0].weight.copy_(first.view(256, 4, 4, 64).permute(0, 3, 1, 2).reshape(256, 1024))  # type: ignore
-            self.inward[1].weight.copy_(second)  # type: ignore
-            third, fourth = [value for value in decoder.values() if value.dim() == 2]
-            self.outward[0].weight.copy_(third)  # type: ignore
-            self.outward[1].weight.copy_(fourth.view(4, 4, 64, 256).permute(2, 0, 1, 3).reshape(1024, 256))  # type: ignore
-            kernels = [value for value in decoder.values() if value.dim() == 4]
-            for layer, kernel in zip(self.up, kernels, strict=True):
-                layer.weight.copy_(kernel.permute(3, 2, 0, 1))  # type: ignore[operator,union-attr]
-                layer.bias.zero_()  # type: ignore[operator,union-attr]
-            for layer in (*self.inward, *self.outward):
+            for layer, weight in zip(layers, (*kernels, first, second, third, fourth), strict=True):
+                layer.weight.copy_(weight)  # type: ignore[operator,union-attr]
                 layer.bias.zero_()  # type: ignore[operator,union-attr]
 
 

@@ -78,10 +78,11 @@ class CodeTable:
 
     def __init__(self, source: Any, rows: NDArray[np.int64] | None = None, *, single: bool = False) -> None:
         if isinstance(source, CodeTable):
-            rows = source._rows if rows is None else source._rows_at(rows)
+            known = source._rows
+            rows = known if rows is None else rows if known is None else known[rows]
             source, single = source._source, single or source._single
-        self._sparse = is_sparse(source)
-        self._source: Any = source if self._sparse else as_array(source) if not is_large(source) else source
+        self.is_sparse = is_sparse(source)
+        self._source: Any = source if self.is_sparse else as_array(source) if not is_large(source) else source
         self._rows, self._single = rows, single
         self._columns: Any = None
         self._slab: tuple[int, NDArray] = (0, np.empty((0, 0)))
@@ -98,13 +99,6 @@ class CodeTable:
     def ndim(self) -> int:
         return 2
 
-    @property
-    def is_sparse(self) -> bool:
-        return self._sparse
-
-    def _rows_at(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
-        return places if self._rows is None else self._rows[places]
-
     def take(self, places: NDArray[np.int64]) -> CodeTable:
         """The rows at these places, in this order; nothing is read."""
         return CodeTable(self, np.asarray(places, dtype=np.int64))
@@ -118,7 +112,7 @@ class CodeTable:
                 "a metric that works in blocks: mig, mig_sup, dcimig, modularity, sap, mcc, dci (l1-svm, lasso), "
                 "informativeness (quantised)"
             )
-        whole = self._by_column().toarray() if self._sparse else self._read(0, self.shape[1])
+        whole = self._by_column().toarray() if self.is_sparse else self._read(0, self.shape[1])
         return self._rounded(np.asarray(whole))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray:
@@ -161,7 +155,7 @@ class CodeTable:
     def block(self, start: int, stop: int) -> Block:
         """The columns `start` to `stop`."""
         height, width = len(self), stop - start
-        if not self._sparse:
+        if not self.is_sparse:
             values = np.ascontiguousarray(self._rounded(self._dense_columns(start, stop)).T)
             return Block(values.reshape(-1), None, height, width)
         columns = self._by_column()
@@ -172,7 +166,7 @@ class CodeTable:
 
     def _counts(self) -> NDArray[np.int64]:
         """Entries of each column, (c,)."""
-        if self._sparse:
+        if self.is_sparse:
             return np.diff(self._by_column().indptr).astype(np.int64)
         return np.full(self.shape[1], len(self), dtype=np.int64)
 

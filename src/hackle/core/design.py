@@ -74,10 +74,11 @@ def regime_in_words(regime: type, values: Mapping[str, Any]) -> str:
     >>> regime_in_words(Drawing, {"correlated": "x~y", "sigma": 0.4, "left_out": ""})
     'correlated x~y, sigma 0.4'
     """
-    stated = {each.name: values.get(each.name, each.default) for each in fields(regime)}
-    other = [(each.name, stated[each.name]) for each in fields(regime) if stated[each.name] != each.default]
-    shown = (f"{value:g}" if isinstance(value, float) else value for _, value in other)
-    return ", ".join(f"{name.replace('_', ' ')} {text}" for (name, _), text in zip(other, shown, strict=True))
+    return ", ".join(
+        f"{each.name.replace('_', ' ')} {f'{value:g}' if isinstance(value, float) else value}"
+        for each in fields(regime)
+        if (value := values.get(each.name, each.default)) != each.default
+    )
 
 
 def heading(column: str) -> str:

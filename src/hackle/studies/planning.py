@@ -9,7 +9,7 @@ the measured kinds with one of their methods, or the mean of all, and are marked
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -90,17 +90,11 @@ def plan_groups(
     if fleet_size is not None and fleet_size < 1:
         raise StudyError(f"fleet_size is {fleet_size}; expected 1 or more, or none for as many as fit")
     groups = group(runs)
-    shapes: dict[str, tuple[int, int, int]] = {}
-    loaded: dict[str, Dataset] = {}
-    for members in groups:
-        name = members[0].dataset
-        if name not in shapes:
-            loaded[name] = load(name, root)
-            shapes[name] = loaded[name].shape
+    data = {name: load(name, root) for name in dict.fromkeys(run.dataset for run in runs)}
     kinds: dict[str, list[Run]] = {}
     for members in groups:
-        kinds.setdefault(_kind(members[0], shapes), members)
-    weights = {kind: _weights(members[0], shapes) for kind, members in kinds.items()}
+        kinds.setdefault(_kind(members[0], data), members)
+    weights = {kind: _weights(members[0], data) for kind, members in kinds.items()}
     kinds = {kind: kinds[kind] for kind in sorted(kinds, key=lambda kind: weights[kind])}
     measured: dict[str, _Measurement] = {}
     started = time.monotonic()
@@ -109,15 +103,15 @@ def plan_groups(
             break
         tell(number, len(kinds), f"{_named(members)} on {members[0].dataset}")
         left = max(0.5, (seconds - (time.monotonic() - started)) / (len(kinds) - number))
-        measured[kind] = _measure(members, loaded[members[0].dataset], device, fleet_size, left)
+        measured[kind] = _measure(members, data[members[0].dataset], device, fleet_size, left)
     tell(len(kinds), len(kinds), "")
-    return [_planned(members, _kind(members[0], shapes), kinds, weights, measured) for members in groups]
+    return [_planned(members, _kind(members[0], data), kinds, weights, measured) for members in groups]
 
 
-def _kind(run: Run, shapes: dict[str, tuple[int, int, int]]) -> str:
+def _kind(run: Run, data: Mapping[str, Dataset]) -> str:
     """Runs of one kind take equally long per step: seeds, weights, the number of steps, the images and how these are
     drawn do not matter."""
-    return stacking_key(replace(run, dataset=str(shapes[run.dataset]), steps=1, drawing=Drawing()))
+    return stacking_key(replace(run, dataset=str(data[run.dataset].shape), steps=1, drawing=Drawing()))
 
 
 def _methods(runs: Sequence[Run]) -> set[str]:
@@ -130,9 +124,9 @@ def _named(runs: Sequence[Run]) -> str:
     return name_of(runs[0].method) + (f" + {more} more" if more else "")
 
 
-def _weights(run: Run, shapes: dict[str, tuple[int, int, int]]) -> int:
+def _weights(run: Run, data: Mapping[str, Dataset]) -> int:
     """Bytes of a run's networks."""
-    networks = build_networks(run, shapes[run.dataset]).values()
+    networks = build_networks(run, data[run.dataset].shape).values()
     return sum(value.numel() * value.element_size() for network in networks for value in network.parameters())
 
 

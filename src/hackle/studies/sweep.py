@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import update_wrapper
 from typing import Literal
 
 from hackle.core.method import about
@@ -119,12 +120,9 @@ def swept(
             sweep = Sweep(paper, known, all_methods, seeds, steps, datasets, methods, precision, points)
             return sweep.every(settings(sweep))
 
-        runs.__name__, runs.__qualname__, runs.__module__ = (
-            settings.__name__,
-            settings.__qualname__,
-            settings.__module__,
-        )
-        runs.__doc__ = settings.__doc__
+        update_wrapper(runs, settings)
+        # The arguments are those of every study, not the settings'.
+        del runs.__wrapped__  # type: ignore[attr-defined]
         return runs
 
     known, all_methods = datasets, methods

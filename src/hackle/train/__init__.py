@@ -129,12 +129,11 @@ def fit(
     """
     if fleet_size is not None and fleet_size < 1:
         raise TrainingError(f"fleet_size is {fleet_size}; expected 1 or more, or None")
-    if log_every < 1:
-        raise TrainingError(f"log_every is {log_every}; expected a number of steps, 1 or more")
     if score_every < 0:
         raise TrainingError(f"score_every is {score_every}; expected a number of steps, or 0 for no scores")
-    if held_out_every < 1:
-        raise TrainingError(f"held_out_every is {held_out_every}; expected a number of steps, 1 or more")
+    for name, every in (("log_every", log_every), ("held_out_every", held_out_every)):
+        if every < 1:
+            raise TrainingError(f"{name} is {every}; expected a number of steps, 1 or more")
     if (scores is None) != (score_every == 0):
         raise TrainingError(
             "scores and score_every go together: scores=hackle.scoring.models.quick_scores, score_every=1000"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
@@ -14,7 +14,7 @@ from rich.text import Text
 
 from hackle.core.terminal import Terminal
 from hackle.core.types import Run
-from hackle.train.loop import Point, Watch
+from hackle.train.loop import Watch
 
 LONG_RUN_SECONDS = 30 * 60
 LINE_SECONDS = 30.0
@@ -91,13 +91,13 @@ def shown(progress: bool, device: torch.device, *, kept: bool = True) -> Iterato
         def say(line: str) -> None:
             console.print(f"[yellow]{escape(line)}[/yellow]", highlight=False, soft_wrap=True)
 
-        def point(point: Point) -> None:
+        def point(step: int, rate: float, terms: Mapping[str, list[float] | float]) -> None:
             losses = " ".join(
                 f"{name.replace('_', ' ')} {value:.4g}"
-                for name, value in list(point.first.items())[:3]
+                for name, value in list(terms.items())[:3]
                 if isinstance(value, float)
             )
-            bar.update(task, completed=point.step, rate=f"{point.rate:,.1f}/s", losses=losses)
+            bar.update(task, completed=step, rate=f"{rate:,.1f}/s", losses=losses)
             lines.point(losses)
 
         def early(steps: int, seconds: float) -> None:

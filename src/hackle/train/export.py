@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -153,11 +154,10 @@ def export_model(model: Model, path: Path, part: Part, overwrite: bool) -> Expor
     names = ("images", ("means", "logvars")) if part == "encoder" else ("latents", ("images",))
     inputs = _inputs(model, part, _CHECKED)
     path.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(path) as partial, warnings.catch_warnings():
-        # Warnings from inside the compilers.
-        warnings.simplefilter("ignore")
-        _quietly(lambda: write(module, torch.from_numpy(inputs[:2]), names, partial))
-        answers = read(partial, inputs)
+    with replacing(path) as partial:
+        with _quiet():
+            write(module, torch.from_numpy(inputs[:2]), names, partial)
+            answers = read(partial, inputs)
         difference = _difference(model, part, inputs, answers)
         if not difference <= _TOLERANCE:
             raise ExportError(
@@ -186,12 +186,15 @@ def _difference(model: Model, part: Part, inputs: NDArray[np.float32], answers: 
 Names = tuple[str, tuple[str, ...]]
 
 
-def _quietly(work: Callable[[], None]) -> None:
-    """Silence PyTorch's exporters, which log what they decompose."""
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Silences PyTorch's exporters, which log what they decompose, and warnings from inside the compilers."""
     before = logging.root.manager.disable
     logging.disable(logging.WARNING)
     try:
-        work()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
     finally:
         logging.disable(before)
 
@@ -212,9 +215,14 @@ def _read_pt2(path: Path, inputs: NDArray[np.float32]) -> Arrays:
 
 def _write_onnx(module: nn.Module, example: Tensor, names: Names, path: Path) -> None:
     try:
+        import onnxruntime  # noqa: F401
         import onnxscript  # noqa: F401
     except ImportError as error:
-        raise _lacks_onnx(error) from error
+        raise ExportError(
+            "ONNX files are written by onnx and onnxscript and checked by onnxruntime, one of which is not installed "
+            f"({error}): "
+            'install them with `pip install "hackle[export]"`, or write a .pt2 file, which needs nothing more'
+        ) from error
     torch.onnx.export(
         module,
         (example,),
@@ -229,19 +237,10 @@ def _write_onnx(module: nn.Module, example: Tensor, names: Names, path: Path) ->
 
 
 def _read_onnx(path: Path, inputs: NDArray[np.float32]) -> Arrays:
-    try:
-        import onnxruntime
-    except ImportError as error:
-        raise _lacks_onnx(error) from error
+    import onnxruntime
+
     session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
     return tuple(np.asarray(part) for part in session.run(None, {session.get_inputs()[0].name: inputs}))
-
-
-def _lacks_onnx(error: ImportError) -> ExportError:
-    return ExportError(
-        f"ONNX files are written by onnx and onnxscript and checked by onnxruntime, one of which is not installed ({error}): "
-        'install them with `pip install "hackle[export]"`, or write a .pt2 file, which needs nothing more'
-    )
 
 
 _FORMATS: dict[str, tuple[Callable[..., None], Callable[..., Arrays]]] = {

@@ -42,10 +42,12 @@ class RunFolder:
         """Take the folder for this run, or say why that is impossible. If it holds this run with fewer steps, that run
         is returned: it can be continued."""
         with usable(self.path):
-            return self._claim(resume)
-
-    def _claim(self, resume: bool) -> Run | None:
-        if (self.path / RECORD).exists():
+            if not (self.path / RECORD).exists():
+                if self.path.exists() and any(entry.name != LOCK for entry in self.path.iterdir()):
+                    raise TrainingError(f"{self.path} is not empty and holds no run; choose another out (--out)")
+                self.path.mkdir(parents=True, exist_ok=True)
+                write_record(self.path, self.run, self.shape)
+                return None
             other, _ = peek_record(self.path)
             if longer(other, self.run):
                 return other
@@ -60,11 +62,6 @@ class RunFolder:
                     "another out (--out)"
                 )
             return None
-        if self.path.exists() and any(entry.name != LOCK for entry in self.path.iterdir()):
-            raise TrainingError(f"{self.path} is not empty and holds no run; choose another out (--out)")
-        self.path.mkdir(parents=True, exist_ok=True)
-        write_record(self.path, self.run, self.shape)
-        return None
 
     def lengthen(self, before: Run) -> None:
         """Make the folder of a shorter run this one's. The shorter one's results stay, in a subfolder of their own."""

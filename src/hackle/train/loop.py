@@ -75,24 +75,15 @@ class Trained:
 
 
 @dataclass(frozen=True)
-class Point:
-    """A fleet's progress, reported at every log point."""
-
-    runs: Sequence[Run]
-    step: int
-    rate: float
-    first: Mapping[str, list[float] | float]
-
-
-@dataclass(frozen=True)
 class Watch:
     """Callbacks: `begin` when a fleet starts at a step, `early` with the expected seconds, after its first steps,
-    `step` after each step, `point` with the progress at a log point, `say` with a line for the user."""
+    `step` after each step, `point` with the step, the rate in model-steps per second and the first run's terms at a log
+    point, `say` with a line for the user."""
 
     begin: Callable[[Sequence[Run], int], None] = lambda runs, step: None
     early: Callable[[int, float], None] = lambda steps, seconds: None
     step: Callable[[int], None] = lambda step: None
-    point: Callable[[Point], None] = lambda point: None
+    point: Callable[[int, float, Mapping[str, list[float] | float]], None] = lambda step, rate, terms: None
     say: Callable[[str], None] = lambda line: None
 
 
@@ -254,9 +245,7 @@ class _FleetTraining:
                         averages = [terms | self._scored(row) for row, terms in enumerate(averages)]
                     self.curves.add(done, averages)
                     now = time.monotonic()
-                    self.watch.point(
-                        Point(fleet.runs, done, (done - first) * len(fleet) / (now - self.started), averages[0])
-                    )
+                    self.watch.point(done, (done - first) * len(fleet) / (now - self.started), averages[0])
                     if now - appended > _APPEND_SECONDS:
                         self._append()
                         appended = now

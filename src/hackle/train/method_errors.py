@@ -9,6 +9,7 @@ operation fails.
 from __future__ import annotations
 
 import inspect
+import operator
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -114,13 +115,17 @@ def explained(error: Exception, run: Run, phase: Phase, compute: Callable[[str],
     if line and _is_about_randomness(line, compute):
         words = _RANDOM.format(method=type(run.method).__name__, architecture=type(run.architecture).__name__)
         return MethodError(f"{words} ({line})")
-    calls = _watched(compute)
+    calls = _Calls()
+    # This is the error being explained.
+    with suppress(Exception), calls:
+        compute("error")
     if calls.last in _VALUES and line:
         return MethodError(f"{whose} {_BY_VALUE} ({line})")
     if calls.in_place and (not line or _is_in_place(calls.last, calls.arguments)):
         return MethodError(f"{whose} {_IN_PLACE} ({calls.in_place})")
+    what = str(error).strip().partition("\n")[0]
     # An error in a network, such as of matrices that do not fit, also surfaces in the loss: the line says which it is.
-    return MethodError(f"{whose} raised {type(error).__name__}: {_first_line(error)} ({line})") if line else error
+    return MethodError(f"{whose} raised {type(error).__name__}: {what} ({line})") if line else error
 
 
 def without_gradient(run: Run, phase: Phase, compute: Callable[[str], Any]) -> MethodError:
@@ -139,10 +144,6 @@ def unkept(run: Run, phase: Phase, path: str) -> MethodError:
         "parameter of its networks that the phase does not train, of the same size, by network and name, such as "
         "'controller.integral'"
     )
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().partition("\n")[0]
 
 
 def _is_about_randomness(line: str, compute: Callable[[str], Any]) -> bool:
@@ -172,38 +173,14 @@ class _Calls(TorchFunctionMode):
 
 def _is_in_place(name: str, arguments: Mapping[str, Any]) -> bool:
     """Whether an operation of this name, such as add_, __iadd__ or relu(inplace=True), changes its tensor."""
-    operator = name.startswith("__i") and name[3:].removesuffix("__") in _OPERATORS
+    # __iadd__ is __add__ in place, while __int__ and __invert__ are operators of their own.
+    in_place = name.startswith("__i") and hasattr(operator, f"__{name[3:]}")
     return (
         (name.endswith("_") and not name.endswith("__"))
-        or operator
+        or in_place
         or name == "__setitem__"
         or bool(arguments.get("inplace"))
     )
-
-
-_OPERATORS = {
-    "add",
-    "sub",
-    "mul",
-    "truediv",
-    "floordiv",
-    "mod",
-    "pow",
-    "matmul",
-    "and",
-    "or",
-    "xor",
-    "lshift",
-    "rshift",
-}
-
-
-def _watched(compute: Callable[[str], Any]) -> _Calls:
-    calls = _Calls()
-    # This is the error being explained.
-    with suppress(Exception), calls:
-        compute("error")
-    return calls
 
 
 def _line_of_return(loss: Callable[..., Any], compute: Callable[[str], Any]) -> str:

@@ -78,18 +78,9 @@ def read_continued(folder: Path) -> list[dict[str, Any]]:
     return [one for one in known if isinstance(one, dict)] if isinstance(known, list) else []
 
 
-def read_record(folder: Path, *, trust: bool = False) -> tuple[Run, tuple[int, int, int]]:
-    """The run and the image shape that a run folder holds.
-
-    trust: import the classes that the record names if they are neither hackle's nor a plugin's, and follow links that leave
-    the folder.
-    """
-    return _read(folder, trust=trust)
-
-
 def peek_record(folder: Path) -> tuple[Run, tuple[int, int, int]]:
-    """The same for lists and tables: nothing is imported, and stand-ins replace records that would need it."""
-    return _read(folder, stand_ins=True)
+    """`read_record` for lists and tables: nothing is imported, and stand-ins replace records that would need it."""
+    return read_record(folder, stand_ins=True)
 
 
 def run_of_record(record: Any) -> Run:
@@ -100,7 +91,12 @@ def run_of_record(record: Any) -> Run:
     return run
 
 
-def _read(folder: Path, *, trust: bool = False, stand_ins: bool = False) -> tuple[Run, tuple[int, int, int]]:
+def read_record(folder: Path, *, trust: bool = False, stand_ins: bool = False) -> tuple[Run, tuple[int, int, int]]:
+    """The run and the image shape that a run folder holds.
+
+    trust: import the classes that the record names if they are neither hackle's nor a plugin's, and follow links that leave
+    the folder. stand_ins: as in `hackle.core.reading.from_json`.
+    """
     path = folder / RECORD
     try:
         if file_inside(folder, RECORD, follow=trust) is None:
