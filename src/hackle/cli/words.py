@@ -70,14 +70,11 @@ def take_option(words: Sequence[str], option: str, default: str) -> tuple[str, l
     rest, value = [], default
     remaining = iter(words)
     for word in remaining:
-        if word == option:
-            value = next(remaining, None)
-            if value is None:
-                raise HackleError(f"{option} needs a value")
-        elif word.startswith(f"{option}="):
-            value = word.split("=", 1)[1]
-        else:
+        name, equals, given = word.partition("=")
+        if name != option:
             rest.append(word)
+        elif (value := given if equals else next(remaining, None)) is None:
+            raise HackleError(f"{option} needs a value")
     return value, rest
 
 

@@ -272,23 +272,18 @@ class Workbench:
 
     def _with_data(self, model: Model, step: int | None = None) -> Bench:
         name = model.run.dataset
-        how = without_size(name)[1]
+        how, other_size = without_size(name)[1], f"the data set {name} has images of another size than this model"
         if how.changes_size and (side := how.pad or how.resize, side) != model.shape[:2]:
             # Before anything is scaled: a record may ask for images of any size.
-            return Bench(model, None, f"the data set {name} has images of another size than this model", step)
+            return Bench(model, None, other_size, step)
         try:
-            dataset: Dataset | None = self._datasets.get(name, lambda: load_of_run(name, self.root))
-            problem = ""
+            dataset = self._datasets.get(name, lambda: load_of_run(name, self.root))
         except (HackleError, OSError) as error:
-            dataset, problem = (
-                None,
-                self.catalogue.for_visitors(
-                    f"the data set {name} is not here ({error}); images can be drawn from the prior alone"
-                ),
-            )
-        if dataset is not None and tuple(dataset.shape) != tuple(model.shape):
-            dataset, problem = None, f"the data set {name} has images of another size than this model"
-        return Bench(model, dataset, problem, step)
+            problem = f"the data set {name} is not here ({error}); images can be drawn from the prior alone"
+            return Bench(model, None, self.catalogue.for_visitors(problem), step)
+        if tuple(dataset.shape) != tuple(model.shape):
+            return Bench(model, None, other_size, step)
+        return Bench(model, dataset, "", step)
 
 
 def _converged(model: Model) -> Model:
