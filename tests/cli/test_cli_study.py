@@ -18,6 +18,7 @@ from hackle.cli.main import main
 from hackle.cli.study import Selection
 from hackle.core.errors import HackleError
 from hackle.core.records import record_hash
+from hackle.papers.hackle_2026.study import hackle_2026
 from hackle.store import FILE, Store, read
 from hackle.store.tables import Outcome
 from hackle.studies.own import find_study, runs_of
@@ -120,6 +121,76 @@ def test_own_data_that_has_changed_is_noticed(own_study: str, tmp_path: Path, ca
     words[words.index(str(out))] = str(tmp_path / "new")
     assert told not in run(after, 1)
     assert told in run(before, 1)
+
+
+def stored(folder: Path, *outcomes: Outcome) -> Path:
+    with Store.create_or_open(folder) as store:
+        for outcome in outcomes:
+            store.add(outcome)
+    return folder
+
+
+def scored(run: Any) -> Outcome:
+    score = dict.fromkeys(("score", "reference", "low", "high", "seconds"), 0.5)
+    words = {"metric": "mig", "representation": "mean", "protocol": "kim2018", "better": "higher", "note": ""}
+    return Outcome(run, "done", scores=[{**score, **words, "seed": 0}])
+
+
+def test_runs_that_other_results_hold_are_not_trained_again(own_study: str, tmp_path: Path, capsys: Any) -> None:
+    """Those that are trained and scored there; one that failed, one that has no score and one of other steps are not."""
+    runs = runs_of(own_study, find_study(own_study), {"seeds": 3})
+    longer = dataclasses.replace(runs[3], steps=4)
+    held = stored(tmp_path / "a", scored(runs[0]), Outcome(runs[1], "failed", "diverged"), Outcome(runs[2], "done"))
+    more = stored(tmp_path / "b", scored(runs[5]), scored(longer))
+    words = f"{own_study} --seeds 3 --skip {held},{more} --device cpu"
+    main(f"study plan {words} --seconds 0.1".split())
+    said = words_of(capsys)
+    assert f"{held} holds 1 of 6 runs, trained and scored: they are left out" in said
+    assert f"{more} holds 1 of 5 runs, trained and scored: they are left out 4 runs remain" in said
+    assert "4 runs in 1 group" in said
+    main(f"study run {words} --out {tmp_path / 'out'} --metrics kl --fraction 0.05 --workers 0".split())
+    assert set(read(tmp_path / "out").runs["run"]) == {record_hash(run) for run in runs[1:5]}
+    main(f"study status {tmp_path / 'out'}".split())
+    assert "4 done, 0 failed, 0 waiting" in words_of(capsys)
+    assert json.loads((tmp_path / "out" / "study.json").read_text())["options"]["skip"] == f"{held},{more}"
+    # Nothing is left of it: that is no mistake, and nothing is written.
+    stored(tmp_path / "c", *map(scored, runs))
+    main(f"study run {own_study} --skip {tmp_path / 'c'} --out {tmp_path / 'none'} --device cpu".split())
+    main(f"study plan {own_study} --skip {tmp_path / 'c'} --device cpu".split())
+    assert words_of(capsys).count("holds 4 of 4 runs, trained and scored: they are left out no run remains") == 2
+    assert not (tmp_path / "none").exists()
+
+
+def test_results_that_come_with_hackle_are_skipped_by_their_name(capsys: Any) -> None:
+    chosen = {"datasets": "color-dsprites", "methods": "beta-vae", "steps": 100_000, "skip": "hackle-2026"}
+    choice = Selection(**chosen, seeds="1-4", precision="bfloat16")
+    runs = choice.of("hackle-2026")[1]
+    assert "hackle-2026 holds 6 of 24 runs, trained and scored: they are left out" in words_of(capsys)
+    assert sorted({run.seed for run in runs}) == [2, 3, 4]
+    assert len(runs) == 18
+    planned = {record_hash(run) for run in hackle_2026(precision="bfloat16")}
+    assert {record_hash(run) for run in runs} <= planned
+    assert len(Selection(**chosen, device="cpu").of("hackle-2026")[1]) == 30
+    assert "holds none of 30 runs, trained and scored: its runs are in bfloat16 (--precision)" in words_of(capsys)
+
+
+def test_seeds_are_counted_or_named(own_study: str, tmp_path: Path, capsys: Any) -> None:
+    def seeds(words: str) -> list[int]:
+        return sorted({run.seed for run in Selection(seeds=words, device="cpu").of(own_study)[1]})
+
+    assert seeds("3") == seeds("0-2") == [0, 1, 2]
+    assert seeds("2-4") == [2, 3, 4]
+    assert seeds("4-4") == [4]
+    for words in ("4-2", "2:4", "-1", "many", "2-", ""):
+        with pytest.raises(HackleError, match=f"--seeds is {words}; expected how many, such as 5, or first and last"):
+            seeds(words)
+    options = f"--methods vae --metrics kl --fraction 0.05 --device cpu --workers 0 --out {tmp_path / 'out'}"
+    main(f"study run {own_study} --seeds 2-3 {options}".split())
+    assert sorted(read(tmp_path / "out").runs["seed"]) == [2, 3]
+    main(["report", str(tmp_path / "out"), "--out", str(tmp_path / "report.html")])
+    assert (
+        f"hackle study run {own_study} --out {tmp_path / 'out'} --seeds 2-3 " in (tmp_path / "report.html").read_text()
+    )
 
 
 def test_a_folder_with_other_files_is_refused_before_anything_is_written(
@@ -230,11 +301,7 @@ def test_merge_and_repair(own_study: str, tmp_path: Path, capsys: Any) -> None:
                 store.add(Outcome(run, "done"))
     main(f"study merge {tmp_path / 'a'} {tmp_path / 'b'}".split())
     assert words_of(capsys).strip().endswith("2 runs added, 1 were there already")
-    score = dict.fromkeys(("score", "reference", "low", "high", "seconds"), 0.5)
-    words = {"metric": "mig", "representation": "mean", "protocol": "kim2018", "better": "higher", "note": ""}
-    with Store.create_or_open(tmp_path / "scored") as store:
-        store.add(Outcome(runs[0], "done", scores=[{**score, **words, "seed": 0}]))
-        store.add(Outcome(runs[1], "done"))
+    stored(tmp_path / "scored", scored(runs[0]), Outcome(runs[1], "done"))
     main(f"study merge {tmp_path / 'a'} {tmp_path / 'scored'}".split())
     assert "0 runs added, 2 were there already, and 1 of these got scores" in words_of(capsys)
     before = (tmp_path / "a" / FILE).read_bytes()
@@ -293,6 +360,8 @@ def test_the_list_names_every_study(capsys: Any) -> None:
         ("study run locatello2019 --out x --datasets dsprits", "there is no data set 'dsprits': did you mean dsprites"),
         ("study run locatello2019 --out x --datasets dsprites --device gpu", "no device 'gpu' here"),
         ("study plan locatello2019 --datasets dsprites --device gpu", "no device 'gpu' here"),
+        ("study plan hackle-2026 --datasets cars3d", "hackle-2026 has no data set 'cars3d'; it has dsprites, color-"),
+        ("study run locatello2019 --out x --datasets dsprites --skip hackle-2025", "hackle-2025 holds no results"),
         ("study status x", "x holds no results"),
         ("study repair x", "x holds no results"),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections import Counter
 from collections.abc import Callable, Collection
@@ -50,8 +51,8 @@ def main(words: list[str]) -> None:
 class Selection:
     """Which of a study's runs, and where they train."""
 
-    seeds: int | None = None
-    """How many seeds; the paper's number if not given."""
+    seeds: str | None = None
+    """How many seeds, such as 5, or which, such as 5-9; the paper's number if not given."""
     steps: int | None = None
     """How many updates for each run; the paper's number if not given."""
     datasets: str | None = None
@@ -62,6 +63,9 @@ class Selection:
     """dtype of autoencoders; auto is bfloat16 on CUDA, else float32. It is part of a run's record."""
     points: int | None = None
     """Points of each training at which scores join the curves; the study's number if not given. Part of a run's record."""
+    skip: str | None = None
+    """Folders of studies and names of results that come with hackle, separated by commas: runs that one of them holds,
+    trained and scored, are left out; those that failed there are not."""
     offline: bool = False
     """Replace data sets that are not here with ones that hackle generates."""
     root: Root = None
@@ -82,7 +86,7 @@ class Selection:
         # A named device decides by its name alone: it may be a cluster's and not be here.
         automatic = "bfloat16" if (self.device or self.target.type).startswith("cuda") else "float32"
         return {
-            "seeds": self.seeds,
+            "seeds": None if (wanted := self.wanted_seeds) is None else wanted.stop,
             "steps": self.steps,
             "datasets": None if self.datasets is None else listed(self.datasets),
             "methods": None if self.methods is None else listed(self.methods),
@@ -90,18 +94,44 @@ class Selection:
             "points": self.points,
         }
 
+    @property
+    def noted(self) -> dict[str, Any]:
+        """What `study.json` says of the choice: the options as given."""
+        every = self.wanted_seeds is None or self.wanted_seeds.start == 0
+        return {**self.options, **({} if every else {"seeds": self.seeds}), "offline": self.offline, "skip": self.skip}
+
+    @property
+    def wanted_seeds(self) -> range | None:
+        """The seeds that are named; None if none are."""
+        if self.seeds is None:
+            return None
+        if self.seeds.strip().isdecimal():
+            return range(int(self.seeds))
+        words = re.fullmatch(r"(\d+)-(\d+)", self.seeds.strip())
+        first, last = map(int, words.groups()) if words else (1, 0)
+        if first > last:
+            raise HackleError(f"--seeds is {self.seeds}; expected how many, such as 5, or first and last, such as 5-9")
+        return range(first, last + 1)
+
     def of(self, name: str) -> tuple[Study, list[Run]]:
-        """A study and those of its runs whose data sets are here, after saying what was left out or replaced."""
+        """A study and those of its runs that are wanted and whose data sets are here, after saying what was left out or
+        replaced."""
+        from hackle.engine.elsewhere import without_stored
         from hackle.studies import available
         from hackle.studies.own import find_study, runs_of
 
         study = find_study(name)
-        there = available(runs_of(name, study, self.options), self.root, offline=self.offline)
-        for line in there.lines:
+        runs, seeds = runs_of(name, study, self.options), self.wanted_seeds
+        runs = [run for run in runs if seeds is None or run.seed >= seeds.start]
+        if not runs:
+            raise HackleError(f"{name} has no runs with the seeds {self.seeds}")
+        there = available(runs, self.root, offline=self.offline)
+        rest = without_stored(there.runs, listed(self.skip or ""))
+        for line in (*there.lines, *rest.lines):
             say(line, "yellow")
         if not there.runs:
             raise HackleError(f"none of the data sets of {name} is here; fetch one, or add --offline")
-        return study, there.runs
+        return study, rest.runs
 
 
 Selected = Annotated[Selection, arg(name="")]
@@ -138,6 +168,8 @@ def plan_command(
 
     target = selection.target
     _, runs = selection.of(name)
+    if not runs:
+        return
     with told("measuring") as tell:
         groups = plan_groups(
             runs, target, root=selection.root, fleet_size=selection.fleet_size, seconds=seconds, tell=tell
@@ -210,6 +242,8 @@ def run_study_command(
 
     device = str(selection.target) if engine == "local" else selection.device
     study, runs = selection.of(name)
+    if not runs:
+        return
     chosen = [protocol(one) for one in listed(protocols or "") or study.protocols]
     if fraction != 1.0:
         chosen = [one.smaller(fraction) for one in chosen]
@@ -220,8 +254,7 @@ def run_study_command(
     # Before the folder notes what is wanted: runs that cannot be trained would wait there for ever.
     check_regimes(runs, selection.root)
     now = fingerprints(runs)
-    options = {**selection.options, "offline": selection.offline}
-    noted = write_wanted(out, name, options, runs, data=now, begun=_begun(out, now)).data
+    noted = write_wanted(out, name, selection.noted, runs, data=now, begun=_begun(out, now)).data
     for changed in (dataset for dataset in now if now[dataset] != noted[dataset]):
         say(
             f"{changed} has changed since this study began: models of its old and its new contents would stand in one table. "

@@ -89,6 +89,10 @@ def hackle_2026(
     """
     if seeds is not None and seeds < 1:
         raise StudyError(f"seeds is {seeds}; expected 1 or more")
+    sets = dict.fromkeys(name for part in PARTS for name in part.datasets)
+    for dataset in datasets or ():
+        if dataset not in sets:
+            raise StudyError(f"hackle-2026 has no data set {dataset!r}; it has {', '.join(sets)}")
     planned: dict[str, tuple[Run, int]] = {}
     for part in PARTS:
         wanted = [name for name in part.datasets if datasets is None or name in datasets]
