@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import shlex
 import sqlite3
 import sys
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +20,13 @@ from hackle.cli.main import main
 from hackle.cli.study import Selection
 from hackle.core.errors import HackleError
 from hackle.core.records import record_hash
+from hackle.engine import Summary
+from hackle.engine.limit import TimeLimit
 from hackle.papers.hackle_2026.study import hackle_2026
 from hackle.store import FILE, Store, read
 from hackle.store.tables import Outcome
 from hackle.studies.own import find_study, runs_of
+from hackle.train.fleet import Fleet
 
 STUDY = """
 from train.test_fleet import small_run
@@ -77,7 +82,8 @@ def test_run_status_export_and_run_again(own_study: str, tmp_path: Path, capsys:
 def test_the_next_command_can_be_pasted_where_the_folder_has_a_space(
     own_study: str, tmp_path: Path, capsys: Any, monkeypatch: Any
 ) -> None:
-    monkeypatch.setattr("hackle.engine.run_study", lambda *_, **__: "4 of 4 runs done")
+    summary = Summary(tmp_path / "my study", total=4, done=4, failed=0, trained=4, scored=4, seconds=1.0)
+    monkeypatch.setattr("hackle.engine.run_study", lambda *_, **__: summary)
     main(["study", "run", own_study, "--out", str(tmp_path / "my study"), "--device", "cpu"])
     assert words_of(capsys).endswith(f"next: hackle study status '{tmp_path / 'my study'}'")
 
@@ -191,6 +197,35 @@ def test_seeds_are_counted_or_named(own_study: str, tmp_path: Path, capsys: Any)
     assert (
         f"hackle study run {own_study} --out {tmp_path / 'out'} --seeds 2-3 " in (tmp_path / "report.html").read_text()
     )
+
+
+def test_a_study_ends_after_so_many_minutes_and_says_how_to_go_on(
+    own_study: str, tmp_path: Path, capsys: Any, monkeypatch: Any
+) -> None:
+    """Each step takes a second: after the first fleet of two runs and three steps there is no time for another."""
+    seconds, step = [0.0], Fleet.step
+
+    def slow(self: Fleet) -> None:
+        step(self)
+        seconds[0] += len(self)
+
+    monkeypatch.setattr(Fleet, "step", slow)
+    monkeypatch.setattr("hackle.engine.TimeLimit", partial(TimeLimit, clock=lambda: seconds[0]))
+    words = ["study", "run", own_study, "--out", str(tmp_path / "my out"), "--metrics", "kl", "--fraction", "0.05"]
+    words += ["--device", "cpu", "--workers", "0", "--fleet-size", "2", "--minutes", "0.15"]
+    with pytest.raises(SystemExit) as stopped:
+        main(words)
+    assert stopped.value.code == 75
+    told = capsys.readouterr()
+    assert "2 of 4 runs done, 0 failed" in told.out
+    assert "the time is over, and 2 runs are left" in told.out
+    command = shlex.join(["hackle", *words])
+    assert told.err.splitlines()[-1] == f"hackle: 2 of 4 runs are left; go on with: {command}"
+    main(shlex.split(command)[1:])
+    assert len(read(tmp_path / "my out").runs) == 4
+    with pytest.raises(SystemExit):
+        main([*words, "--minutes", "0"])
+    assert "minutes is 0" in capsys.readouterr().err
 
 
 def test_a_folder_with_other_files_is_refused_before_anything_is_written(

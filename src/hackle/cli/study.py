@@ -32,6 +32,13 @@ USAGE = """\
 NAME is a study of the list, or path.py:function for a function of yours that returns runs."""
 
 
+class OutOfTime(HackleError):
+    """A study that ended by itself at its limit of time, with runs left."""
+
+    exit_code = 75
+    """What sysexits.h calls a temporary failure: the same command goes on."""
+
+
 def main(words: list[str]) -> None:
     """`hackle study`: plan, run and look after studies."""
     commands: dict[str, Callable[..., None]] = {
@@ -44,7 +51,10 @@ def main(words: list[str]) -> None:
         "merge": merge_command,
         "repair": repair_command,
     }
-    run_one_of(commands, "study", USAGE, words)
+    try:
+        run_one_of(commands, "study", USAGE, words)
+    except OutOfTime as error:
+        raise OutOfTime(f"{error}; go on with: {shlex.join(['hackle', 'study', *words])}") from None
 
 
 @dataclass(frozen=True)
@@ -209,6 +219,7 @@ def run_study_command(
     fraction: float = 1.0,
     keep: Literal["all", "best", "none"] | None = None,
     retry_failed: bool = False,
+    minutes: float | None = None,
     workers: int | None = None,
     trainers: int = 1,
     engine: Literal["local", "ray"] = "local",
@@ -228,6 +239,9 @@ def run_study_command(
             seed. If not given, the last choice for this folder, else best.
         retry_failed: Repeat runs that are stored as failed; runs that were trained but could not be scored are only
             scored, as are those in which a metric raised an error.
+        minutes: End after so many minutes. No fleet begins that cannot be expected to end in time, those that train then
+            leave checkpoints, what is trained is scored, and if runs are left the exit status is 75 and the last line says
+            how to go on.
         workers: Scoring processes, or tasks at a time with Ray; the number of cores or GPUs if not given.
         trainers: Fleets that train at once on one CUDA device; several pay off if they are small and MPS runs
             (docs/speed.md).
@@ -276,8 +290,11 @@ def run_study_command(
         engine=engine,
         address=address,
         retry_failed=retry_failed,
+        minutes=minutes,
     )
     say(f"{summary}\nresults: {out}   next: {shlex.join(['hackle', 'study', 'status', str(out)])}")
+    if summary.left:
+        raise OutOfTime(f"{summary.left:,} of {summary.total:,} runs are left")
 
 
 def _begun(out: Path, datasets: Collection[str]) -> set[str]:

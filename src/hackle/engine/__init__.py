@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
@@ -22,6 +22,7 @@ from hackle.engine.errors import EngineError
 from hackle.engine.executor import Executor, Inline
 from hackle.engine.folder import Keep, Keeper, StudyFolder
 from hackle.engine.lacking import Lacking, grid_of_data, lacking_scores
+from hackle.engine.limit import TimeLimit
 from hackle.engine.local import Local
 from hackle.engine.tasks import Settings
 from hackle.scoring.protocol import Protocol, protocol
@@ -53,6 +54,7 @@ def run_study(
     retry_failed: bool = False,
     checkpoint_seconds: float = 60.0,
     patience: float = 1800.0,
+    minutes: float | None = None,
     progress: bool = True,
 ) -> Summary:
     """Train, score and store every run that the folder `out` does not hold yet. The same call resumes a study that
@@ -71,6 +73,8 @@ def run_study(
     if no address is given. retry_failed: do again what is stored as failed; a run whose weights are there, since it was
     its scoring that failed, is scored and not trained. patience: seconds without a sign of
     life after which a worker is killed and its task tried again.
+    minutes: after so many the study ends by itself: no fleet begins that cannot be expected to end, those that train leave
+    checkpoints, and what is trained is scored; the summary says how many runs are left.
     """
     if workers is not None and workers < 0:
         raise EngineError(f"workers is {workers}; expected 0 or more, or none for one per core")
@@ -78,6 +82,8 @@ def run_study(
         raise EngineError(f"fleet_size is {fleet_size}; expected 1 or more, or none for as many as fit")
     if trainers < 1:
         raise EngineError(f"trainers is {trainers}; expected 1 or more")
+    if minutes is not None and not minutes > 0:
+        raise EngineError(f"minutes is {minutes}; expected more than 0, or none for no limit")
     if keep not in (None, *get_args(Keep)):
         raise EngineError(f"keep is {keep!r}; expected all, best or none")
     if engine not in ("local", "ray"):
@@ -100,7 +106,7 @@ def run_study(
     names = tuple(absolute_reference(name.strip()) for name in asked)
     for one in chosen:
         choose_metrics(names, one)
-    started = time.monotonic()
+    started, limit = time.monotonic(), TimeLimit(minutes)
     check_regimes(runs, root)
     folder = StudyFolder(Path(out))
     folder.refuse_other_files()
@@ -133,12 +139,13 @@ def run_study(
             fleet_size=fleet_size,
             retry_failed=retry_failed,
             patience=patience,
+            limit=limit,
         )
         known = store.known()
         mine = [known[key] for key in driver.settled & driver.runs.keys()]
         counts = mine.count("done"), mine.count("failed")
         if driver.left or driver.again:
-            executor = _executor(engine, settings, workers, address)
+            executor = _executor(engine, settings, workers, address, driver.ends_training)
             try:
                 speed = executor.scorers, executor.shared
                 with Display(len(driver.runs), *counts, driver.model_steps(), progress, *speed) as display:
@@ -162,6 +169,7 @@ def run_study(
         failures=tuple(driver.failures.items()),
         lacking=unscorable,
         unscored=len(failed & folder.with_weights()),
+        to_score=len((driver.runs.keys() - states.keys()) & folder.with_weights()),
         raised=tuple((metric, len(runs), note) for metric, (runs, note) in driver.raised.items()),
     )
 
@@ -206,11 +214,13 @@ def _cannot_be_scored(lacking: Lacking, again: Lacking, folder: StudyFolder) -> 
     )
 
 
-def _executor(engine: str, settings: Settings, workers: int | None, address: str | None) -> Executor:
+def _executor(
+    engine: str, settings: Settings, workers: int | None, address: str | None, ends_training: Callable[[], bool]
+) -> Executor:
     if engine == "ray":
         from hackle.engine.ray import Ray
 
         return Ray(settings, workers, address)
     if workers == 0:
-        return Inline(settings)
+        return Inline(settings, ends_training)
     return Local(settings, workers or os.cpu_count() or 1)

@@ -13,6 +13,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Collection, Iterable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,12 +25,13 @@ from hackle.engine.display import Display
 from hackle.engine.errors import EngineError
 from hackle.engine.executor import Event, Executor
 from hackle.engine.folder import Keeper, StudyFolder
+from hackle.engine.limit import TimeLimit
 from hackle.engine.tasks import CheckNames, ChooseSize, References, ScoredRun, ScoreRun, Task, TrainedRun, TrainFleet
 from hackle.scoring.scorer import ReferenceScores, with_reference
 from hackle.store import Store
 from hackle.store.tables import Outcome
 from hackle.train import Checkpoints, DamagedCheckpoint, Stopped, cut
-from hackle.train.grouping import group, kinds
+from hackle.train.grouping import group, kinds, stacking_key
 from hackle.train.loop import stop_requests
 
 ATTEMPTS = 3
@@ -43,6 +45,7 @@ _LAST_WORDS = 120.0
 class Summary:
     """The outcome of a study. trained and scored: in this call. failures: hash and reason of each run that failed.
 
+    left: runs that are not stored, because the time was over. to_score: how many of these are trained.
     lacking: a line on runs stored earlier without scores that were asked for and without weights, "" where there are none.
     unscored: how many of the failed runs are trained, and have their weights. raised: each metric that raised an error in this
     call, in how many runs, and its note in the first of them.
@@ -59,12 +62,20 @@ class Summary:
     lacking: str = ""
     unscored: int = 0
     raised: tuple[tuple[str, int, str], ...] = ()
+    to_score: int = 0
+
+    @property
+    def left(self) -> int:
+        return self.total - self.done - self.failed
 
     def __str__(self) -> str:
         lines = [
             f"{self.done:,} of {self.total:,} runs done, {self.failed:,} failed; in {self.seconds:,.0f} s "
             f"{self.trained:,} were trained and {self.scored:,} scored"
         ]
+        if self.left:
+            trained = f", {self.to_score:,} of them trained" if self.to_score else ""
+            lines.append(f"the time is over, and {self.left:,} runs are left{trained}")
         lines += [f"failed: {run}: {reason}" for run, reason in self.failures[:5]]
         lines += [f"… and {len(self.failures) - 5:,} more"] if len(self.failures) > 5 else []
         if self.unscored:
@@ -83,11 +94,13 @@ class Summary:
 
 @dataclass
 class _Job:
-    """A task in progress. `run` is the hash of a run to score, which is read from its folder when its turn comes."""
+    """A task in progress. `run` is the hash of a run to score, which is read from its folder when its turn comes. `group`
+    identifies the runs that could train with those of a fleet."""
 
     task: Task | None
     run: str = ""
     attempts: int = 0
+    group: str = ""
     heard: float = field(default_factory=time.monotonic)
     trained: TrainedRun | None = None
 
@@ -106,11 +119,15 @@ class Driver:
         fleet_size: int | None,
         retry_failed: bool,
         patience: float,
+        limit: TimeLimit,
     ) -> None:
         """again: hashes of runs that are stored, have their weights and get the scores that they lack."""
         self.runs = {record_hash(run): run for run in runs}
         self.folder, self.store, self.keeper = folder, store, keeper
-        self.fleet_size, self.patience = fleet_size, patience
+        self.fleet_size, self.patience, self.limit = fleet_size, patience, limit
+        self._ends_training = False
+        with closing(Checkpoints(folder.fleets)) as checkpoints:
+            self._taken = checkpoints.steps()
         known = store.known()
         self.settled = {key for key, status in known.items() if status == "done" or not retry_failed}
         self.left = [run for key, run in self.runs.items() if key not in self.settled]
@@ -130,15 +147,14 @@ class Driver:
         return sum(run.steps for run in self.left if not self.folder.is_trained(record_hash(run)))
 
     def run(self, executor: Executor, display: Display) -> None:
-        """Do everything that is left."""
-        self.executor, self.display = executor, display
+        """Do everything that is left, or as much as the time allows."""
+        self.executor, self.display, self.limit.scorers = executor, display, executor.scorers
         # Names that a worker cannot find are refused before the first step.
         named = {(type(run.method), type(run.architecture), run.scored): run for run in self.runs.values()}
         self._unchecked = executor.machines
         self._queues["score"].extend(_Job(CheckNames(tuple(named.values()))) for _ in range(executor.machines))
         with stop_requests() as stop:
-            while any(self._queues.values()) or self._active:
-                self._fill()
+            while self._fill() and self.limit.left > 0:
                 for event in executor.wait(0.2):
                     self._handle(event)
                 self._lose_patience()
@@ -146,14 +162,28 @@ class Driver:
                 display.update()
                 if stop.is_set():
                     self._stop()
+                if not self._ends_training and self.ends_training():
+                    executor.stop()
         self._discard_checkpoints()
 
     def _count_scorings(self) -> None:
         """Tell the display how many runs wait to be scored, and how many will be, including those still to be
         trained."""
-        waiting = [job.run for job in (*self._queues["score"], *self._active.values()) if job.run]
+        waiting = self._waiting()
         self.display.backlog = len(waiting)
         self.display.to_score = len(self.runs.keys() - self.settled) + len(self.settled.intersection(waiting))
+
+    def _waiting(self) -> list[str]:
+        """The runs that wait to be scored, or are being scored."""
+        return [job.run for job in (*self._queues["score"], *self._active.values()) if job.run]
+
+    def ends_training(self) -> bool:
+        """Whether training has to end now; from then on only what is trained is scored."""
+        trains = self._queues["train"] or any(isinstance(job.task, TrainFleet) for job in self._active.values())
+        if not self._ends_training and trains and self.limit.ends_training(len(self._waiting())):
+            self._ends_training = True
+            self.display.say("the time is nearly over: fleets leave a checkpoint, and what is trained is scored")
+        return self._ends_training
 
     def _plan(self) -> None:
         """Queue what is left: runs with weights are scored, groups with others get a fleet size and are trained."""
@@ -182,23 +212,42 @@ class Driver:
                 self._train([self.runs[key] for key in keys])
 
     def _train(self, runs: Sequence[Run]) -> None:
-        self._queues["train"].append(_Job(TrainFleet(tuple(runs))))
+        self._queues["train"].append(_Job(TrainFleet(tuple(runs)), group=stacking_key(runs[0])))
 
     def _score(self, keys: Iterable[str]) -> None:
         self._queues["score"].extend(_Job(None, run=key) for key in keys)
 
-    def _fill(self) -> None:
-        """Give tasks to free workers: scoring first, so that results are stored soon."""
+    def _fill(self) -> bool:
+        """Give tasks to free workers: scoring first, so that results are stored soon. Whether any is being done."""
         for kind in ("score", "train"):
+            too_long = []
             while self._queues[kind] and self.executor.free(kind):
                 job = self._queues[kind].popleft()
                 if job.run and not self._load(job):
+                    continue
+                if kind == "train" and not self._fits(job):
+                    too_long.append(job)
                     continue
                 assert job.task is not None
                 self._number += 1
                 job.heard = time.monotonic()
                 self._active[self._number] = job
+                if isinstance(job.task, TrainFleet):
+                    self.limit.begin(self._number, job.group, len(job.task.runs))
                 self.executor.submit(self._number, job.task)
+            self._queues[kind].extendleft(reversed(too_long))
+        return bool(self._active)
+
+    def _fits(self, job: _Job) -> bool:
+        """Whether a task of training can be begun. A fleet that is too long for the time left is cut: the other runs wait for
+        the next call."""
+        if self._ends_training or not isinstance(job.task, TrainFleet):
+            return not self._ends_training
+        runs = job.task.runs
+        steps = [run.steps - self._taken.get(record_hash(run), 0) for run in runs]
+        count = self.limit.fitting(job.group, steps, len(self._waiting()))
+        job.task = TrainFleet(runs[: count or len(runs)])
+        return count > 0
 
     def _load(self, job: _Job) -> bool:
         """Read the weights of a run to score. If they are damaged, a run that is not stored is trained again."""
@@ -222,10 +271,12 @@ class Driver:
         if event.what == "alive":
             if isinstance(event.value, int):
                 self.display.training(event.number, event.value)
+                self.limit.tell(event.number, event.value)
             elif event.value is not None:
                 self.display.say(event.value)
             return
         del self._active[event.number]
+        self.limit.end(event.number)
         succeeded = event.what == "done" and isinstance(job.task, TrainFleet)
         self.display.ended(event.number, sum(run.steps for run in job.task.runs) if succeeded else 0)  # type: ignore[union-attr]
         if event.what == "done":
@@ -238,6 +289,9 @@ class Driver:
                 "networks and metrics of your own again: name files as path.py:name, or put the folder of their "
                 "modules on PYTHONPATH, on every machine that works"
             )
+        elif event.what in ("stopped", "lost") and self._ends_training and not job.run:
+            # What it has done is in its checkpoint, if it had begun; a worker that had not died of the request.
+            return
         elif event.what == "stopped":
             self._stop()
         elif event.what == "refused" and isinstance(job.task, TrainFleet):
@@ -320,6 +374,7 @@ class Driver:
         )
         self.scored += 1
         self.display.scored(scored.seconds)
+        self.limit.scored(scored.seconds)
         key = record_hash(run)
         for row in rows:
             if note := raised(row["score"], row["note"]):

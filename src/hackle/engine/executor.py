@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
@@ -104,8 +104,9 @@ class Inline:
 
     machines, scorers, trainers, shared = 1, 1, 1, True
 
-    def __init__(self, settings: Settings) -> None:
-        self.settings = settings
+    def __init__(self, settings: Settings, ends_training: Callable[[], bool] = lambda: False) -> None:
+        """ends_training: asked while a fleet trains, since nobody else can ask it to leave a checkpoint and end."""
+        self.settings, self._ends_training = settings, ends_training
         self._waiting: deque[tuple[int, Task]] = deque()
 
     def free(self, kind: str) -> bool:
@@ -119,8 +120,13 @@ class Inline:
             return []
         number, task = self._waiting.popleft()
         told: list[Event] = []
+
+        def tell(value: Any) -> bool:
+            told.append(Event(number, "alive", value))
+            return task.kind == "train" and self._ends_training()
+
         with _one_thread():
-            event = outcome_of(number, task, self.settings, lambda value: told.append(Event(number, "alive", value)))
+            event = outcome_of(number, task, self.settings, tell)
         return [*told, event]
 
     def kill(self, number: int) -> None:

@@ -43,8 +43,9 @@ from hackle.train.errors import is_out_of_memory
 from hackle.train.model import Model
 from hackle.train.size import release_memory
 
-Tell = Callable[[Any], None]
-"""Reports to the driver: `int` is the model-steps done, `str` a line for the user, None just a sign of life."""
+Tell = Callable[[Any], Any]
+"""Reports to the driver: `int` is the model-steps done, `str` a line for the user, None just a sign of life. True is the
+answer where training is to leave a checkpoint and end."""
 
 
 @dataclass(frozen=True)
@@ -169,7 +170,8 @@ class _Count:
 
     def __init__(self, tell: Tell) -> None:
         self.done, self._members, self._step, self._told, self._tell = 0, 0, 0, 0.0, tell
-        self.watch = Watch(begin=self._begin, step=self._count, say=tell)
+        self._stop = False
+        self.watch = Watch(begin=self._begin, step=self._count, say=tell, stop=lambda: self._stop)
 
     def _begin(self, runs: Sequence[Run], step: int) -> None:
         self._members, self._step = len(runs), step
@@ -179,7 +181,7 @@ class _Count:
         self._step = step
         if time.monotonic() - self._told > 1.0:
             self._told = time.monotonic()
-            self._tell(self.done)
+            self._stop = self._tell(self.done) is True
 
 
 def _packed(trained: Trained, shape: tuple[int, int, int], device: torch.device) -> TrainedRun:

@@ -234,7 +234,7 @@ class Checkpoints:
         raised if the damaged file is known to be this fleet's.
         """
         wanted, snapshots, damaged = set(runs), [], []
-        for path, members in self._by_age(damaged):
+        for _, path, members in self._by_age(damaged):
             if not wanted & set(members):
                 continue
             try:
@@ -255,8 +255,12 @@ class Checkpoints:
             say(f"{error}; going on from an older checkpoint or from the start")
         return _together(snapshots, runs)
 
-    def _by_age(self, damaged: list[tuple[Path, DamagedCheckpoint]]) -> list[tuple[Path, list[str]]]:
-        """Every checkpoint with the hashes of its runs, the furthest step first."""
+    def steps(self) -> dict[str, int]:
+        """The runs that have rows here, each with the furthest step."""
+        return {run: step for step, _, members in reversed(self._by_age([])) for run in members}
+
+    def _by_age(self, damaged: list[tuple[Path, DamagedCheckpoint]]) -> list[tuple[int, Path, list[str]]]:
+        """Every checkpoint with its step and the hashes of its runs, the furthest step first."""
         listed = []
         for path in sorted(self.folder.glob(f"{NAME}*.safetensors")):
             try:
@@ -274,7 +278,7 @@ class Checkpoints:
                 continue
             except (SafetensorError, OSError, KeyError, TypeError, ValueError, RuntimeError) as error:
                 damaged.append((path, DamagedCheckpoint(f"{path} is damaged ({error})")))
-        return [(path, members) for _, path, members in sorted(listed, key=lambda entry: -entry[0])]
+        return sorted(listed, key=lambda entry: -entry[0])
 
     def discard(self, finished: Iterable[str], damaged: bool = False) -> None:
         """Delete every checkpoint whose runs have all finished, and the damaged ones too, if asked."""
@@ -282,7 +286,7 @@ class Checkpoints:
             # What could not be written need not be deleted.
             self.wait()
         over, broken = set(finished), []
-        for path, members in self._by_age(broken):
+        for _, path, members in self._by_age(broken):
             if over.issuperset(members):
                 path.unlink(missing_ok=True)
             elif damaged:

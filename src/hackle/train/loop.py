@@ -78,13 +78,14 @@ class Trained:
 class Watch:
     """Callbacks: `begin` when a fleet starts at a step, `early` with the expected seconds, after its first steps,
     `step` after each step, `point` with the step, the rate in model-steps per second and the first run's terms at a log
-    point, `say` with a line for the user."""
+    point, `say` with a line for the user; `stop`, asked after each step, says whether to leave a checkpoint and end."""
 
     begin: Callable[[Sequence[Run], int], None] = lambda runs, step: None
     early: Callable[[int, float], None] = lambda steps, seconds: None
     step: Callable[[int], None] = lambda step: None
     point: Callable[[int, float, Mapping[str, list[float] | float]], None] = lambda step, rate, terms: None
     say: Callable[[str], None] = lambda line: None
+    stop: Callable[[], bool] = lambda: False
 
 
 @dataclass(frozen=True)
@@ -260,7 +261,7 @@ class _FleetTraining:
                         pause = max(pace.checkpoint_seconds, _WRITING_SHARE * self.checkpoints.seconds)
                         self._save()
                         saved = now
-                if stop.is_set():
+                if stop.is_set() or self.watch.stop():
                     self._stop(done)
         self._append()
         results = [self._result(row, folder) for row, folder in enumerate(self.folders)]
