@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -22,7 +23,7 @@ from hackle.papers.locatello2019.transfer import (
     swept,
 )
 from hackle.store.tables import Tables
-from papers.world_locatello import design, draw
+from papers.world_locatello import design, draw, locatello2019
 
 SCORES = ("reconstruction", "kl", "elbo", "gaussian_tc/sampled")
 
@@ -309,3 +310,47 @@ def test_data_sets_with_few_seeds_count_like_those_with_many() -> None:
     same = tables([run for run in runs if run["seed"] < 4], scores)
     values = [effect for effect, _ in verdict(same, "dip-vae-i-exception").evidence.strata.values()]
     assert values == pytest.approx([2.0] * 5, abs=0.3)
+
+
+def renamed(made: Tables, own: str, other: str) -> Tables:
+    """The same tables with one data set called like another."""
+
+    def called(frame: Any) -> Any:
+        return frame.assign(dataset=frame["dataset"].astype(str).replace(own, other))
+
+    return replace(made, runs=called(made.runs), scores=called(made.scores))
+
+
+def test_rooms_stand_in_for_3d_shapes_and_the_verdict_says_so() -> None:
+    """Where there are no runs of 3D Shapes: the same numbers then come out, and every claim that read them says so."""
+    claims = [claim for claim in CLAIMS.values() if claim.paper == "locatello2019"]
+    made = locatello2019(1, seeds=3, datasets=("dsprites", "cars3d", "shapes3d"))
+    own, instead = (judge(one, claims) for one in (made, renamed(made, "shapes3d", "rooms3d")))
+    assert not any(found.evidence.instead for found in own)
+    told = {found.claim.name for found in instead if found.evidence.instead}
+    assert {found.evidence.instead for found in instead if found.claim.name in told} == {"rooms3d in place of shapes3d"}
+    for before, after in zip(own, instead, strict=True):
+        assert after.verdict == before.verdict
+        assert after.evidence.estimate == before.evidence.estimate
+        names = {name.replace("shapes3d", "rooms3d") for name in before.evidence.strata}
+        assert set(after.evidence.strata) == names
+        read = "rooms3d" in " ".join([*names, *(word for words in after.evidence.datasets.values() for word in words)])
+        assert (after.claim.name in told) == read
+    assert {"no-transfer-elsewhere", "no-transfer-between-others", "other-metrics-differ", "kl-does-not-select"} <= told
+    assert "transfer-to-color" not in told
+    found = {one.claim.name: one for one in instead}["other-metrics-differ"]
+    assert "and it is judged by rooms3d in place of shapes3d" in found.reason
+    assert found.reason.count("on 3 of 7: dsprites, cars3d, rooms3d") == 1
+    assert "rooms3d" not in found.claim.command
+
+
+def test_rooms_and_3d_shapes_are_never_mixed() -> None:
+    made = locatello2019(1, seeds=3, datasets=("dsprites", "shapes3d", "rooms3d"))
+    alone = locatello2019(1, seeds=3, datasets=("dsprites", "shapes3d"))
+    for name in ("other-metrics-differ", "kl-does-not-select", "no-transfer-elsewhere"):
+        both, one = verdict(made, name).evidence, verdict(alone, name).evidence
+        assert both.instead == ""
+        assert (both.runs, both.strata.keys()) == (one.runs, one.strata.keys())
+    assert CLAIMS["locatello2019.other-metrics-differ"].missing(renamed(alone, "shapes3d", "rooms3d")) == tuple(
+        word for word in CLAIMS["locatello2019.other-metrics-differ"].missing(alone) if "shapes3d" not in word
+    )

@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 import pytest
 
 from figures import tables as made
+from hackle.claims import CLAIMS
 from hackle.figures import FIGURES, draw
 from hackle.figures.files import svg
 from hackle.papers.locatello2019.claims import METRICS
@@ -55,6 +56,16 @@ def test_rooms_stand_in_for_shapes_among_the_other_data_sets(trained: tuple[str,
     assert list(dict.fromkeys(panel.row for panel in chart.panels)) == ["dSprites", "Rooms3D" if alone else "Shapes3D"]
     assert any(note.startswith("Rooms3D stands in for Shapes3D") for note in chart.notes) == alone
     assert chart.missing == ("no runs on Color-dSprites, Noisy-dSprites, Scream-dSprites, SmallNORB and Cars3D",)
+
+
+def test_table_1_counts_the_rooms_as_its_claims_do() -> None:
+    tables = made.tables(made.locatello2019(3, ("dsprites", "rooms3d")), codes=METRICS, posterior=())
+    chart = FIGURES["locatello2019-table-1"](tables)
+    assert chart.comparisons[-1].what.endswith("36 settings, 3 seeds and 2 data sets")
+    evidence = CLAIMS["locatello2019.table-1-same"].test(tables)
+    assert evidence.datasets == {"all data sets": ("dsprites", "rooms3d")}
+    (same,) = (one for one in chart.comparisons if one.claim == "locatello2019.table-1-same")
+    assert (same.here, same.n) == (evidence.effect, 3)
 
 
 def test_scores_that_only_some_runs_have_are_said(three_sets: Tables) -> None:

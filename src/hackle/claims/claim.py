@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -78,6 +78,22 @@ class Stratum:
         named = [condition.get("dataset", ()) for condition in self.conditions]
         return _without_stand_ins(name for each in named if isinstance(each, tuple) for name in each)
 
+    def on(self, other: str, own: str) -> Stratum:
+        """The same on another data set than one of its own.
+
+        >>> Stratum("dsprites and cars3d", ({"dataset": "dsprites"}, {"dataset": "cars3d"})).on("rooms3d", "cars3d")
+        Stratum(name='dsprites and rooms3d', conditions=({'dataset': 'dsprites'}, {'dataset': 'rooms3d'}))
+        """
+
+        def changed(value: Any) -> Any:
+            return tuple(map(changed, value)) if isinstance(value, tuple) else other if value == own else value
+
+        conditions = tuple(
+            {key: changed(value) if key == "dataset" else value for key, value in condition.items()}
+            for condition in self.conditions
+        )
+        return Stratum(self.name.replace(own, other), conditions)
+
 
 @dataclass(frozen=True)
 class Evidence:
@@ -90,8 +106,8 @@ class Evidence:
     estimates of strata with at least two seeds. missing: what the table does not have, in words.
     borrowed: whether some of the runs are from other studies, which may have trained differently. steps, precisions,
     protocol: how the runs were trained and scored. beside: other estimates of the same effect, which decide nothing.
-    instead: what was measured in place of the claim's own measure, in words; empty if that was. places: the positions of
-    the runs in the table, as bytes.
+    instead: what was measured in place of the claim's own measure or data set, in words; empty if those were. places: the
+    positions of the runs in the table, as bytes.
     """
 
     effect: float = math.nan
@@ -153,7 +169,8 @@ class Claim:
     the study whose runs it is about, if not the paper's.
     beside: other ways to estimate the same effect, in words and as measures, where the answer depends on the estimator:
     they are shown with the verdict and not tested. instead: what is measured, in words and as a measure of the same scale,
-    where no run has the scores of the claim's own measure; the verdict then says so.
+    where no run has the scores of the claim's own measure; the verdict then says so. stand_ins: of data sets without any
+    runs, those that take their place where they have some; the verdict says so, too.
     """
 
     name: str
@@ -172,6 +189,7 @@ class Claim:
     study: str = ""
     beside: tuple[tuple[str, Measure], ...] = ()
     instead: tuple[str, Measure] | None = None
+    stand_ins: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def id(self) -> str:
@@ -214,7 +232,8 @@ class Claim:
     def missing(self, tables: Tables | View) -> tuple[str, ...]:
         """What the table is missing, in words; empty if each stratum has runs and everything that is read of them."""
         data = _view(tables).of(self.study or self.paper)
-        return tuple(dict.fromkeys(word for stratum in self.strata for word in self._lacks(data, stratum)))
+        claim = self._standing_in(data)
+        return tuple(dict.fromkeys(word for stratum in claim.strata for word in claim._lacks(data, stratum)))
 
     def _lacks(self, data: Data, stratum: Stratum) -> list[str]:
         read = self.measure.scores, self.measure.curves, self.measure.arrays
@@ -223,12 +242,31 @@ class Claim:
     def test(self, tables: Tables | View) -> Evidence:
         """What the table says about this claim alone, without correction for other claims."""
         data = _view(tables).of(self.study or self.paper)
-        evidence = self._tested(data)
+        claim = self._standing_in(data)
+        evidence = claim._tested(data)
         if evidence.estimate is not None or self.instead is None:
             return evidence
         words, measure = self.instead
-        other = replace(self, measure=measure, instead=None)._tested(data)
-        return evidence if other.estimate is None else replace(other, instead=words)
+        other = replace(claim, measure=measure, instead=None)._tested(data)
+        return evidence if other.estimate is None else replace(other, instead=_and(words, other.instead))
+
+    def _standing_in(self, data: Data) -> Claim:
+        """The claim with each data set of which there are no runs replaced by its stand-in, if that has some."""
+        claim = replace(self, stand_ins={})
+        for own, other in self.stand_ins.items():
+            meant = [
+                condition
+                for stratum in self.strata
+                for condition in stratum.conditions
+                if own in several(condition.get("dataset", ()))
+            ]
+            has = {
+                name: any(data.datasets({**condition, "dataset": name}) for condition in meant) for name in (own, other)
+            }
+            if has[other] and not has[own]:
+                strata = tuple(stratum.on(other, own) for stratum in claim.strata)
+                claim = replace(claim, strata=strata, stand_ins={**claim.stand_ins, own: other})
+        return claim
 
     def _tested(self, data: Data) -> Evidence:
         """The evidence by the claim's own measure."""
@@ -258,6 +296,7 @@ class Claim:
         usable = {name: part for name, part in units.items() if part.seeds > 1}
         # A run shared by several strata counts once.
         runs = min(round(sum(part.seeds * part.runs_per_seed for part in units.values())), len(data.places_read))
+        read = data.design_read("dataset")
         strata = {name: (float(part.values.mean()), part.seeds) for name, part in units.items()}
         estimates = {name: mean_of([part]) for name, part in usable.items()}
         about = Evidence(
@@ -270,6 +309,7 @@ class Claim:
             precisions=data.design_read("precision"),
             protocol=data.protocol or "" if units else "",
             estimates=estimates,
+            instead=_and(*(f"{other} in place of {own}" for own, other in self.stand_ins.items() if other in read)),
             places=data.places_read.tobytes(),
         )
         if len(usable) < max(1, self.least_strata):
@@ -331,6 +371,10 @@ class Claim:
     def lacks_strata(self, evidence: Evidence) -> bool:
         """Whether it is about every stratum and some have no estimate: then it can be refuted, but not hold."""
         return self.combine == "every" and len(evidence.estimates) < len(self.strata)
+
+
+def _and(*parts: str) -> str:
+    return ", and by ".join(filter(None, parts))
 
 
 def serves_for(dataset: str) -> str:

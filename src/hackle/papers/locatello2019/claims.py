@@ -5,7 +5,8 @@ The paper reads "correlated" and "not correlated" off figures. Here scores are c
 0.3, a correlation "vanishes" below that, and a way to choose settings is useful if it exceeds 0.5. Where the paper says that
 scores are not correlated, absolute values are averaged over metrics and data sets, so that opposite signs do not cancel. A
 label-free score tells settings apart if it does so in the same direction on all data sets, so its correlations are averaged
-over data sets first. Section 5.2, on total correlations, is in `total_correlation_claims`.
+over data sets first. Section 5.2, on total correlations, is in `total_correlation_claims`. Where there are no runs of 3D
+Shapes, those of its stand-in `rooms3d` count, and the verdict says so; the two are never mixed.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from hackle.claims.claim import Claim
 from hackle.claims.forms import Form, Strata, above, below, claims_of, within
 from hackle.claims.measures import least_best_difference
 from hackle.claims.view import Condition, several
-from hackle.papers.locatello2019.settings import DATASETS, METHODS, STRENGTHS
+from hackle.papers.locatello2019.settings import DATASETS, METHODS, STAND_IN, STRENGTHS
 from hackle.papers.locatello2019.transfer import (
     Transfer,
     across,
@@ -49,7 +50,8 @@ def claim(name: str, where: str, statement: str, effect: str, form: Form, **more
     """A claim of this paper, of which the whole study has 50 seeds: six strengths of each method on each data set."""
     swept = ({"strength": STRENGTHS["beta-vae"], **part} for part in form.strata[0].conditions)
     runs = [math.prod(len(several(part[name])) for name in ("strength", "method", "dataset")) for part in swept]
-    return claims_of(PAPER, seeds=50, runs_per_seed=sum(runs))(name, where, statement, effect, form, **more)
+    usual = {"seeds": 50, "runs_per_seed": sum(runs), "stand_ins": STAND_IN}
+    return claims_of(PAPER, **usual)(name, where, statement, effect, form, **more)
 
 
 def _all(dataset: str | tuple[str, ...]) -> Condition:
