@@ -108,7 +108,8 @@ def write_table(table: Path, folders: list[Path]) -> None:
     """Write the table with the runs that it has and those of studies' folders, and say what it takes."""
     with tempfile.TemporaryDirectory() as place:
         sources = [table, *folders] if any(table.glob("*.parquet")) else folders
-        written = export(sources, place, thin=True)
+        # Runs that stand as failed may have been trained again.
+        written = export(sources, place, thin=True, replace_failed=True)
         size = sum(path.stat().st_size for path in written)
         if size > MOST_RESULTS:
             raise SystemExit(f"the table would take {human_size(size)}; at most {human_size(MOST_RESULTS)} are shipped")

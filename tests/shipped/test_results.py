@@ -10,7 +10,7 @@ import pytest
 from benchmarks.outputs import with_outputs
 from benchmarks.reasons import reasons
 from benchmarks.replication import replication_page
-from benchmarks.ship import DOCS, KEPT, MOST_RESULTS, chance_kept, score_text, verdict_text
+from benchmarks.ship import DOCS, KEPT, MOST_RESULTS, chance_kept, score_text, verdict_text, write_table
 from benchmarks.which_metric import PICTURE, SEES, agreement_matrix, chance_levels, which_metric_page
 from website.heat_map import heat_map
 
@@ -18,10 +18,12 @@ import hackle
 from hackle.claims import CLAIMS, Judgement, judge
 from hackle.cli.main import main
 from hackle.core.errors import HackleError
+from hackle.core.records import record_hash
 from hackle.explorer.catalogue import Catalogue
 from hackle.shipped import RESULTS, names_of_results, place_of_results
 from hackle.store import Store, StoreError, parquet, read
-from hackle.store.tables import Tables
+from hackle.store.tables import Outcome, Tables
+from made_up_outcomes import made_up, made_up_run
 
 NAME = "hackle-2026"
 
@@ -153,3 +155,19 @@ def test_the_report_of_a_name_goes_to_the_current_folder(
     main(["report", NAME])
     assert written == [Path(f"{NAME}.html")]
     assert f"{NAME}.html" in capsys.readouterr().out
+
+
+def test_runs_are_added_to_the_table_and_those_that_failed_are_replaced(tmp_path: Path) -> None:
+    def study(name: str, *outcomes: Outcome) -> Path:
+        with Store.create_or_open(tmp_path / name) as store:
+            for outcome in outcomes:
+                store.add(outcome)
+        return tmp_path / name
+
+    table = tmp_path / "table"
+    write_table(table, [study("first", made_up(0), Outcome(made_up_run(1), "failed", "diverged"))])
+    assert sorted(read(table).runs["status"]) == ["done", "failed"]
+    write_table(table, [study("second", made_up(1), made_up(2)), study("third", made_up(3))])
+    runs = read(table).runs
+    assert set(runs["run"]) == {record_hash(made_up_run(number)) for number in range(4)}
+    assert set(runs["status"]) == {"done"}

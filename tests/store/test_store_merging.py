@@ -101,8 +101,24 @@ def test_scores_that_differ_by_rounding_agree_and_the_folder_keeps_its_own(tmp_p
 def test_a_run_that_failed_in_one_store_alone_is_a_conflict(tmp_path: Path) -> None:
     first = store_of(tmp_path / "first", made_up(1))
     second = store_of(tmp_path / "second", Outcome(made_up_run(1), "failed", "diverged"))
-    with pytest.raises(StoreError, match=r"is done in .* and failed in"):
+    with pytest.raises(StoreError, match=r"is done in .* and failed in .*; nothing was merged. --replace-failed"):
         merge(first, second)
+
+
+def test_a_run_that_failed_and_was_trained_again_counts_as_done_if_asked(tmp_path: Path) -> None:
+    failed = Outcome(made_up_run(1), "failed", "diverged", curves=made_up(1).curves)
+    whole = store_of(tmp_path / "whole", made_up(0), made_up(1))
+    first = store_of(tmp_path / "first", failed, made_up(0))
+    second = store_of(tmp_path / "second", made_up(1))
+    export([first, second], tmp_path / "tables", replace_failed=True)
+    assert merge(first, second, replace_failed=True) == (0, 1, 1)
+    # Whichever way round.
+    other = store_of(tmp_path / "other", made_up(1), made_up(0))
+    assert merge(other, store_of(tmp_path / "failed", failed), replace_failed=True) == (0, 1, 0)
+    for folder in (first, other, tmp_path / "tables"):
+        assert_same(folder, whole)
+        with Store.open(folder) as store:
+            store.check(thorough=True)
 
 
 def test_references_of_different_data_are_a_conflict(tmp_path: Path) -> None:

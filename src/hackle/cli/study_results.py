@@ -22,6 +22,7 @@ def export_command(
     csv: bool = False,
     thin: bool = False,
     overwrite: bool = False,
+    replace_failed: bool = False,
 ) -> None:
     """Write a study's scores, runs, curves and arrays as Parquet, a folder that reads like a study's own, or as CSV, or both.
 
@@ -33,6 +34,7 @@ def export_command(
         csv: As CSV, without arrays.
         thin: At most 50 points of each curve, and the codes of the first 512 images in float16: about 11 kB for a run.
         overwrite: Replace files that are there already.
+        replace_failed: As for `study merge`.
     """
     from hackle.store import export
 
@@ -48,6 +50,7 @@ def export_command(
                 file_format=name,
                 thin=thin,
                 overwrite=overwrite,
+                replace_failed=replace_failed,
                 tell=tell,
             )
         ]
@@ -55,13 +58,14 @@ def export_command(
         print(f"{path}  {human_size(path.stat().st_size)}")
 
 
-def merge_command(directory: Positional[Path], other: Positional[Path]) -> None:
+def merge_command(directory: Positional[Path], other: Positional[Path], replace_failed: bool = False) -> None:
     """Add the results in another folder to those in a folder. Runs that both hold must agree; the other is only read.
     Weights stay where they are.
 
     Args:
         directory: The folder of the study to add to.
         other: The folder to add from.
+        replace_failed: Take a run that failed in one of them, and is done in the other, as done.
     """
     from hackle.core.files import locked_folder
     from hackle.engine.errors import EngineError
@@ -69,7 +73,7 @@ def merge_command(directory: Positional[Path], other: Positional[Path]) -> None:
 
     Store.open(directory).close()
     with locked_folder(directory, EngineError):
-        added, shared, scored = merge(directory, other)
+        added, shared, scored = merge(directory, other, replace_failed=replace_failed)
     more = f", and {scored:,} of these got scores" if scored else ""
     say(f"{directory}: {added:,} runs added, {shared:,} were there already{more}")
 

@@ -47,21 +47,27 @@ class Merged(NamedTuple):
     scored: int
 
 
-def merge(folder: str | Path, other: str | Path) -> Merged:
+def merge(folder: str | Path, other: str | Path, *, replace_failed: bool = False) -> Merged:
     """Add the runs of another folder's store to a folder's own, in one transaction; the other is only read.
 
     A run in both stores must agree in its status and, up to rounding, in every score that both have; it keeps its own and
     gains what only the other has. If one does not agree, an error names it and nothing is changed. Timings, devices and
-    versions may differ.
+    versions may differ. replace_failed: a run that failed in one of them, and is done in the other, counts as done.
     """
     if Path(folder).resolve() == Path(other).resolve():
         raise StoreError(f"{folder} cannot be merged with itself; name two folders")
     with Store.open(other) as source, Store.create_or_open(folder) as target:
         target.check()
-        return _add_all(target, source)
+        return _add_all(target, source, replace_failed=replace_failed)
 
 
-def _add_all(target: Store, source: Store, thin: bool = False, tell: Callable[[], None] = lambda: None) -> Merged:
+def _add_all(
+    target: Store,
+    source: Store,
+    thin: bool = False,
+    tell: Callable[[], None] = lambda: None,
+    replace_failed: bool = False,
+) -> Merged:
     """Add a store's runs to another, in one transaction. thin: less of their curves and codes. tell: called for each run."""
     added = shared = scored = 0
     source.check()
@@ -78,11 +84,17 @@ def _add_all(target: Store, source: Store, thin: bool = False, tell: Callable[[]
                 added += 1
             else:
                 own = read_entry(connection, stored[run])
-                _refuse_conflict(own, entry, target.folder, source.folder)
-                more = without(entry, own)
-                insert_details(connection, stored[run], more)
                 shared += 1
-                scored += bool(more.scores)
+                if replace_failed and own.run["status"] != entry.run["status"]:
+                    if own.run["status"] == "failed":
+                        connection.execute("DELETE FROM runs WHERE id = ?", (stored[run],))
+                        insert(connection, entry)
+                        scored += bool(entry.scores)
+                else:
+                    _refuse_conflict(own, entry, target.folder, source.folder)
+                    more = without(entry, own)
+                    insert_details(connection, stored[run], more)
+                    scored += bool(more.scores)
             tell()
     return Merged(added, shared, scored)
 
@@ -91,7 +103,8 @@ def _refuse_conflict(own: Entry, entry: Entry, folder: Path, other: Path) -> Non
     name = f"run {own.run['run']} ({own.run['method']} on {own.run['dataset']}, seed {own.run['seed']})"
     if own.run["status"] != entry.run["status"]:
         raise StoreError(
-            f"{name} is {own.run['status']} in {folder} and {entry.run['status']} in {other}; nothing was merged"
+            f"{name} is {own.run['status']} in {folder} and {entry.run['status']} in {other}; nothing was merged. "
+            "--replace-failed (replace_failed=True) takes it as done"
         )
     for key in own.scores.keys() & entry.scores.keys():
         if not _same(own.scores[key].score, entry.scores[key].score):
@@ -128,6 +141,7 @@ def export(
     file_format: Literal["parquet", "csv"] = "parquet",
     thin: bool = False,
     overwrite: bool = False,
+    replace_failed: bool = False,
     tell: Callable[[int, int], None] = lambda done, total: None,
 ) -> list[Path]:
     """Write the tables scores, runs, curves (run, term, step, value), factors (`FACTOR_COLUMNS`) and, as Parquet, arrays as
@@ -137,8 +151,8 @@ def export(
     `read` opens the folder like a study's own. The same results give the same bytes.
 
     folder: a study's, or several, whose runs are put together as `merge` does; the first says what a run keeps that two hold.
-    thin: at most 50 points of each curve, and the codes of the first 512 images in float16. tell: called with the number of
-    runs that were read and of all.
+    thin: at most 50 points of each curve, and the codes of the first 512 images in float16. replace_failed: as in `merge`.
+    tell: called with the number of runs that were read and of all.
     """
     if file_format not in ("parquet", "csv"):
         raise StoreError(f"no format {file_format!r}; there are parquet and csv")
@@ -148,7 +162,7 @@ def export(
     for path in paths:
         if path.exists() and not overwrite:
             raise StoreError(f"{path} is there already; add --overwrite to replace it, or choose another folder")
-    whole = Store.open(folders[0]) if len(folders) == 1 and not thin else _together(folders, thin, tell)
+    whole = Store.open(folders[0]) if len(folders) == 1 and not thin else _together(folders, thin, replace_failed, tell)
     with whole as store, ExitStack() as written:
         tables, terms = store.tables(), store.curve_terms()
         scores = with_record_fields(tables)
@@ -174,7 +188,9 @@ def _write_csv(path: Path, frames: Iterable[pd.DataFrame]) -> None:
         for_spreadsheets(frame).to_csv(path, index=False, header=not number, mode="a" if number else "w")
 
 
-def _together(folders: Sequence[str | Path], thin: bool, tell: Callable[[int, int], None]) -> Store:
+def _together(
+    folders: Sequence[str | Path], thin: bool, replace_failed: bool, tell: Callable[[int, int], None]
+) -> Store:
     """A store in memory with the runs of several folders."""
     connection = connect(Path(":memory:"))
     create_tables(connection, "")
@@ -184,7 +200,7 @@ def _together(folders: Sequence[str | Path], thin: bool, tell: Callable[[int, in
         sources = [opened.enter_context(Store.open(folder)) for folder in folders]
         total = sum(len(source.known()) for source in sources)
         for source in sources:
-            _add_all(target, source, thin, lambda: tell(next(done), total))
+            _add_all(target, source, thin, lambda: tell(next(done), total), replace_failed)
     return target
 
 
