@@ -12,8 +12,9 @@ from small_study import assert_same, some_runs, study
 
 from hackle.core.errors import HackleError
 from hackle.engine import tasks
+from hackle.engine.executor import Event, Inline
 from hackle.engine.limit import TimeLimit
-from hackle.engine.tasks import ScoreRun
+from hackle.engine.tasks import References, ScoreRun
 from hackle.store import Store
 from hackle.train.checkpoints import Checkpoints
 from hackle.train.fleet import Fleet
@@ -198,6 +199,38 @@ def test_what_could_not_be_scored_in_time_is_scored_by_the_next_call(
         assert len(store.known()) == 1
     assert study(some_runs(data), out).trained == 7
     assert_same(undisturbed, out)
+
+
+def test_references_that_are_lost_while_training_ends_are_computed_all_the_same(
+    clock: Clock, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without them, what is scored could not be stored."""
+    out, waited = tmp_path / "study", []
+
+    class Unlucky(Inline):
+        def wait(self, seconds: float) -> list[Event]:
+            if not self._waiting or not isinstance(self._waiting[0][1], References) or len(waited) == 2:
+                return super().wait(seconds)
+            waited.append(self._waiting[0][0])
+            if len(waited) == 1:
+                clock.seconds += 58
+                return []
+            return [Event(self._waiting.popleft()[0], "lost", "its worker died")]
+
+        def stop(self) -> None:
+            """Workers of their own go on with what is no training."""
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ScoreRun, "perform", lambda *_: time_is_over())
+        with pytest.raises(KeyboardInterrupt):
+            study(some_runs(data), out)
+    monkeypatch.setattr("hackle.engine.Inline", Unlucky)
+    summary = study(some_runs(data), out, minutes=1)
+    assert (summary.done, summary.trained, summary.left) == (2, 0, 7)
+
+
+def time_is_over() -> None:
+    raise KeyboardInterrupt
 
 
 @pytest.mark.usefixtures("forked_workers")

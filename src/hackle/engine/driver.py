@@ -218,7 +218,9 @@ class Driver:
         self._queues["score"].extend(_Job(None, run=key) for key in keys)
 
     def _fill(self) -> bool:
-        """Give tasks to free workers: scoring first, so that results are stored soon. Whether any is being done."""
+        """Give tasks to free workers: scoring first, so that results are stored soon. Whether there is anything left to do in
+        the time left."""
+        waits = False
         for kind in ("score", "train"):
             too_long = []
             while self._queues[kind] and self.executor.free(kind):
@@ -235,8 +237,9 @@ class Driver:
                 if isinstance(job.task, TrainFleet):
                     self.limit.begin(self._number, job.group, len(job.task.runs))
                 self.executor.submit(self._number, job.task)
+            waits |= bool(self._queues[kind])
             self._queues[kind].extendleft(reversed(too_long))
-        return bool(self._active)
+        return waits or bool(self._active)
 
     def _fits(self, job: _Job) -> bool:
         """Whether a task of training can be begun. A fleet that is too long for the time left is cut: the other runs wait for
@@ -289,8 +292,10 @@ class Driver:
                 "networks and metrics of your own again: name files as path.py:name, or put the folder of their "
                 "modules on PYTHONPATH, on every machine that works"
             )
-        elif event.what in ("stopped", "lost") and self._ends_training and not job.run:
-            # What it has done is in its checkpoint, if it had begun; a worker that had not died of the request.
+        elif (
+            event.what in ("stopped", "lost") and self._ends_training and isinstance(job.task, TrainFleet | ChooseSize)
+        ):
+            # It left a checkpoint, or had taken no step yet: then the request ends the worker itself.
             return
         elif event.what == "stopped":
             self._stop()
