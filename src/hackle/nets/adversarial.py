@@ -13,12 +13,13 @@ before the activation, as in the networks of Chen et al. 2016, which the tables 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from torch import nn
 
 from hackle.core.types import LATER
 from hackle.nets.chain import Chain
-from hackle.nets.convolutional import channel_plan, halvings
+from hackle.nets.convolutional import channel_plan
 from hackle.nets.layers import LEAK, Down, Initialisation, Linear, Reshape, Same, Up, initialised
 from hackle.nets.normalisation import BatchNorm, LayerNorm
 from hackle.nets.sizes import check_sizes
@@ -66,29 +67,20 @@ class Adversarial:
         return {name: initialised(network, self.initialisation) for name, network in networks.items()}
 
     def _trunk(self, shape: tuple[int, int, int], normalised: bool) -> nn.Module:
-        count, side = halvings(shape, self.side)
-        plan = channel_plan(self.channels, count)
-        last = plan[-1]
-        convolutions: list[nn.Module] = [
-            *(Down(before, after) for before, after in zip((shape[2], *plan), plan, strict=False)),
-            *(Same(last, last) for _ in range(self.flat_layers)),
-        ]
+        plan, side = channel_plan(self.channels, shape, self.side)
         layers: list[nn.Module] = []
-        for position, (convolution, outputs) in enumerate(
-            zip(convolutions, (*plan, *[last] * self.flat_layers), strict=True)
-        ):
-            layers.append(convolution)
+        for position, (before, after) in enumerate(pairwise((shape[2], *plan, *plan[-1:] * self.flat_layers))):
+            layers.append(Down(before, after) if position < len(plan) else Same(before, after))
             if normalised and position:
-                layers.append(BatchNorm(outputs))
+                layers.append(BatchNorm(after))
             layers.append(nn.LeakyReLU(LEAK))
-        features = side * side * last
+        features = side * side * plan[-1]
         normalisation = BatchNorm(self.hidden) if normalised else LayerNorm(self.hidden)
         layers += [Reshape(features), Linear(features, self.hidden), normalisation, nn.LeakyReLU(LEAK)]
         return Chain(*layers)
 
     def _generator(self, shape: tuple[int, int, int], inputs: int) -> nn.Module:
-        count, side = halvings(shape, self.side)
-        plan = channel_plan(self.channels, count)
+        plan, side = channel_plan(self.channels, shape, self.side)
         last, features = plan[-1], side * side * plan[-1]
         layers: list[nn.Module] = [
             *(Linear(inputs, self.hidden), BatchNorm(self.hidden), nn.ReLU()),

@@ -50,9 +50,11 @@ def halvings(shape: tuple[int, int, int], side: int = 4) -> tuple[int, int]:
     return count, side
 
 
-def channel_plan(channels: tuple[int, ...], count: int) -> tuple[int, ...]:
-    """Output channels of `count` halvings: the last `count` of those given, the last one repeated where more are needed."""
-    return channels[-count:] if count <= len(channels) else channels + channels[-1:] * (count - len(channels))
+def channel_plan(channels: tuple[int, ...], shape: tuple[int, int, int], side: int = 4) -> tuple[tuple[int, ...], int]:
+    """Output channels of each halving of images of this shape, and the side that is reached: the last of the channels given,
+    and the very last one repeated where more are needed."""
+    count, side = halvings(shape, side)
+    return (channels + channels[-1:] * max(0, count - len(channels)))[-count:], side
 
 
 @dataclass(frozen=True)
@@ -74,8 +76,7 @@ class Convolutional:
         check_sizes(self, {"hidden": 1, "channels": 1})
 
     def encoder(self, shape: tuple[int, int, int], latents: int) -> nn.Module:
-        count, side = halvings(shape)
-        plan = channel_plan(self.channels, count)
+        plan, side = channel_plan(self.channels, shape)
         features = side * side * plan[-1]
         network = Chain(
             DownTower(shape[2], plan),
@@ -87,8 +88,7 @@ class Convolutional:
         return initialised(network, self.initialisation)
 
     def decoder(self, shape: tuple[int, int, int], latents: int) -> nn.Module:
-        count, side = halvings(shape)
-        plan = channel_plan(self.channels, count)
+        plan, side = channel_plan(self.channels, shape)
         features = side * side * plan[-1]
         network = Chain(
             Linear(latents, self.hidden),

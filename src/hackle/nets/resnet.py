@@ -15,7 +15,7 @@ from itertools import pairwise
 from torch import Tensor, nn
 
 from hackle.nets.chain import Chain
-from hackle.nets.convolutional import Convolutional, channel_plan, halvings
+from hackle.nets.convolutional import Convolutional, channel_plan
 from hackle.nets.layers import Down, GaussianHead, Linear, Reshape, Three, Up, initialised
 from hackle.nets.sizes import check_sizes
 
@@ -46,8 +46,7 @@ class ResNet(Convolutional):
         check_sizes(self, {"blocks": 1})
 
     def encoder(self, shape: tuple[int, int, int], latents: int) -> nn.Module:
-        count, side = halvings(shape)
-        plan = channel_plan(self.channels, count)
+        plan, side = channel_plan(self.channels, shape)
         layers: list[nn.Module] = []
         for before, after in pairwise((shape[2], *plan)):
             layers += [Down(before, after), *self._residuals(after), nn.ReLU()]
@@ -58,8 +57,7 @@ class ResNet(Convolutional):
         return initialised(network, self.initialisation)
 
     def decoder(self, shape: tuple[int, int, int], latents: int) -> nn.Module:
-        count, side = halvings(shape)
-        plan = channel_plan(self.channels, count)
+        plan, side = channel_plan(self.channels, shape)
         features = side * side * plan[-1]
         layers: list[nn.Module] = []
         for before, after in pairwise((*plan[::-1], shape[2])):

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from hackle.nets.convolutional import Convolutional, ShapeError, channel_plan, halvings
+from hackle.nets.convolutional import Convolutional, ShapeError, channel_plan
 from hackle.nets.layers import Down, DownTower, initialised
 
 
@@ -45,8 +45,7 @@ class Sharing(Convolutional):
                 f"the sharing encoder flattens a 2×2 map into 2·{latents} numbers, so the number of latents must be even; "
                 f"use {latents + 1} latents or another architecture"
             )
-        count, side = halvings(shape)
-        plan = channel_plan(self.channels, count)
+        plan, side = channel_plan(self.channels, shape)
         layers: list[nn.Module] = [DownTower(shape[2], plan)]
         if side == 7:
             layers += [PadToEven(), DownTower(plan[-1], plan[-1:])]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from torch import Tensor, nn
 
-from hackle.nets.convolutional import Convolutional, channel_plan, halvings
+from hackle.nets.convolutional import Convolutional, channel_plan
 from hackle.nets.layers import Blocks, Down, DownTower, initialised
 
 
@@ -40,8 +40,7 @@ class Split(Convolutional):
     name, title = "split", "split encoder"
 
     def encoder(self, shape: tuple[int, int, int], latents: int) -> nn.Module:
-        count, side = halvings(shape)
-        *shared, last = channel_plan(self.channels, count)
+        (*shared, last), side = channel_plan(self.channels, shape)
         network = nn.Sequential(
             DownTower(shape[2], tuple(shared)), Branches((shape[2], *shared)[-1], last, self.hidden, latents, side)
         )
