@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from html import escape
 from pathlib import Path
 from typing import Any, overload
@@ -22,20 +21,8 @@ _FACTOR_VIEWS = ("captured", "top_latents", "responses")
 _VIEWS = ("overview", "samples", "pair", "interpolation", "histograms", *_FACTOR_VIEWS)
 
 
-class Gallery(Mapping[str, Any]):
+class Gallery(dict[str, Any]):
     """The views of one model by name: matplotlib figures, or pictures as uint8 arrays. A notebook shows them all."""
-
-    def __init__(self, views: Mapping[str, Any]) -> None:
-        self._views = dict(views)
-
-    def __getitem__(self, name: str) -> Any:
-        return self._views[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._views)
-
-    def __len__(self) -> int:
-        return len(self._views)
 
     def __repr__(self) -> str:
         return f"Gallery({', '.join(self)})"
@@ -58,19 +45,19 @@ def views_of(look: Look, dataset: Dataset, *, seed: int = 0, image: int = 0) -> 
     other = image + 1 if image + 1 < len(look.images) else 0
     columns = scored_factors(dataset.factors)
     captured = Captured.of(look, dataset.factors) if columns else None
-    views: dict[str, Any] = {
-        "overview": overview(look, image, captured=captured),
-        "samples": mosaic(samples(look, seed=seed)),
-        "pair": mosaic(pair_map(look, int(first), int(second), image)),
-        "interpolation": mosaic(interpolation(look, image, other)[None]),
-        "histograms": histograms(look, seed),
-    }
+    views = Gallery(
+        overview=overview(look, image, captured=captured),
+        samples=mosaic(samples(look, seed=seed)),
+        pair=mosaic(pair_map(look, int(first), int(second), image)),
+        interpolation=mosaic(interpolation(look, image, other)[None]),
+        histograms=histograms(look, seed),
+    )
     if captured is not None:
         views["captured"] = captured_figure(look, captured, importance(look, dataset.factors))
         views["top_latents"] = top_latents_figure(look, captured, image=image)
         responses = [response(look.model, dataset, look.rows[image], column) for column in columns]
         views["responses"] = responses_figure(look, responses)
-    return Gallery(views)
+    return views
 
 
 @overload

@@ -13,6 +13,7 @@ import pandas as pd
 
 from hackle.claims.reasons import chance_in_words
 from hackle.core.palette import style_sheet
+from hackle.core.papers import paper_named
 from hackle.figures import words
 from hackle.report.claim_words import missing, reason
 
@@ -46,6 +47,7 @@ def _environment() -> Environment:
         "dataset": words.dataset,
         "interval": interval,
         "palette": style_sheet,
+        "paper_named": paper_named,
     }
     return environment
 

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from hackle.core.papers import paper_named
 from hackle.figures import words
 from hackle.figures.chart import Chart, Comparison, Frame, Panel
 from hackle.figures.exhibit import Exhibit
@@ -57,26 +56,8 @@ def protocols(tables: Tables, most: int = 4) -> str:
     return f"Scored by the protocol{'s' if len(names) > 1 else ''} {words.listing(shown)}."
 
 
-class _OfPaper:
-    """Something of one paper: how it is cited, where it is found, who wrote it."""
-
-    name: str
-
-    @property
-    def title(self) -> str:
-        return paper_named(self.name).citation
-
-    @property
-    def address(self) -> str:
-        return paper_named(self.name).address
-
-    @property
-    def authors(self) -> str:
-        return paper_named(self.name).names
-
-
 @dataclass(frozen=True)
-class PaperClaims(_OfPaper):
+class PaperClaims:
     """The claims of one paper, as rows of `hackle.claims.as_frame` with their fate."""
 
     name: str
@@ -172,7 +153,7 @@ def _places(panel: Panel) -> list[str]:
 
 
 @dataclass(frozen=True)
-class PaperFigures(_OfPaper):
+class PaperFigures:
     """The figures of one paper: those drawn, what is missing in several of them, and those not drawn."""
 
     name: str
