@@ -83,7 +83,7 @@ def over_models(
 
     if not len(known):
         return None
-    return jackknife(statistic, len(known)) if len(known) > 1 else np.array([statistic(np.arange(1))])
+    return jackknife(statistic, len(known))
 
 
 def among_runs(rows: Frame, score: str, others: Sequence[str], settings: int) -> Units | None:

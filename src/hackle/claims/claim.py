@@ -295,7 +295,7 @@ class Claim:
         )
         usable = {name: part for name, part in units.items() if part.seeds > 1}
         # A run shared by several strata counts once.
-        runs = min(round(sum(part.seeds * part.runs_per_seed for part in units.values())), len(data.places_read))
+        runs = min(round(sum(part.seeds * part.runs_per_seed for part in units.values())), len(data.places_read()))
         read = data.design_read("dataset")
         strata = {name: (float(part.values.mean()), part.seeds) for name, part in units.items()}
         estimates = {name: mean_of([part]) for name, part in usable.items()}
@@ -310,7 +310,7 @@ class Claim:
             protocol=data.protocol or "" if units else "",
             estimates=estimates,
             instead=_and(*(f"{other} in place of {own}" for own, other in self.stand_ins.items() if other in read)),
-            places=data.places_read.tobytes(),
+            places=data.places_read().tobytes(),
         )
         if len(usable) < max(1, self.least_strata):
             return replace(about, runs_needed=self._planned(units))

@@ -28,6 +28,13 @@ Strata = Mapping[str, Condition | tuple[Condition, ...]]
 """The conditions of strata, by their names."""
 
 
+def runs(
+    method: str | tuple[str, ...], dataset: str | tuple[str, ...], latents: int = 10, **more: Any
+) -> dict[str, Any]:
+    """The condition of runs of some methods on some data sets, with ten latents if nothing else is said."""
+    return {"method": method, "dataset": dataset, "latents": latents, **more}
+
+
 class Form(NamedTuple):
     """The four fields of a claim that make up its test."""
 

@@ -123,7 +123,7 @@ def _trend(rows: Frame, together: bool) -> Units | None:
         known = [value for value in trends if value == value]
         return float(np.mean(known)) if known else np.nan
 
-    values = jackknife(statistic, len(seeds)) if len(seeds) > 1 else np.array([statistic(np.arange(1))])
+    values = jackknife(statistic, len(seeds))
     values = values[np.isfinite(values)]
     return correlations(values, len(rows) / len(seeds), points) if len(values) else None
 
@@ -327,16 +327,11 @@ def of_gaps(sizes: Mapping[str, int], first: Sequence[str], second: Sequence[str
     return of_arrays(number, "mutual_information", "informativeness")
 
 
-@dataclass(frozen=True)
-class CommonSweeps:
-    """Arrays (scores, seeds, settings), one for each condition, without gaps, and each setting's method."""
-
-    arrays: list[Floats]
-    methods: list[str]
-
-
-def common_sweeps(data: Data, conditions: Sequence[Condition], scores: Sequence[str]) -> CommonSweeps | None:
-    """The part of several sweeps that is complete in all: settings that most seeds have, then seeds that have them all."""
+def common_sweeps(
+    data: Data, conditions: Sequence[Condition], scores: Sequence[str]
+) -> tuple[Floats, list[str]] | None:
+    """The part of several sweeps that is complete in all, (conditions, scores, seeds, settings), and the settings' methods:
+    settings that most seeds have, then seeds that have them all."""
     sweeps = [data.sweep(condition, scores) for condition in conditions]
     settings = sorted(set.intersection(*(set(sweep.settings) for sweep in sweeps)))
     if not settings:
@@ -347,10 +342,10 @@ def common_sweeps(data: Data, conditions: Sequence[Condition], scores: Sequence[
         columns = np.array([sweep.settings.index(setting) for setting in settings])
         rows = np.flatnonzero(np.isin(sweep.seeds, seeds))
         stacks.append(np.stack([sweep.scores[name][np.ix_(rows, columns)] for name in scores]))
-    known = np.all([np.isfinite(stack).all(axis=0) for stack in stacks], axis=0)
+    every = np.stack(stacks)
+    known = np.logical_and.reduce(np.isfinite(every), axis=(0, 1))
     columns = np.flatnonzero(known.mean(axis=0) >= 0.5)
     rows = np.flatnonzero(known[:, columns].all(axis=1))
     if not len(columns) or not len(rows):
         return None
-    arrays = [stack[:, rows][:, :, columns] for stack in stacks]
-    return CommonSweeps(arrays, [settings[column][0] for column in columns])
+    return every[:, :, rows][..., columns], [settings[column][0] for column in columns]

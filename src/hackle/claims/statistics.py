@@ -131,9 +131,11 @@ def correlations(values: Floats, runs_per_seed: float, points: int) -> Units:
 
 
 def jackknife(statistic: Callable[[NDArray[np.intp]], float], count: int) -> Floats:
-    """Pseudo-values n·T − (n − 1)·T without i, whose mean and spread are those of a statistic of n seeds."""
+    """Pseudo-values n·T − (n − 1)·T without i, whose mean and spread are those of a statistic of n seeds; of one, T itself."""
     everything = np.arange(count)
     whole = statistic(everything)
+    if count == 1:
+        return np.array([whole])
     without = np.array([statistic(np.delete(everything, i)) for i in range(count)])
     return count * whole - (count - 1) * without
 

@@ -266,7 +266,7 @@ class Data:
                 keep &= np.logical_or.reduce([np.isfinite(self.scored(name)) for name in columns])
             places = np.flatnonzero(keep)
             if longest and len(places):
-                dataset, steps = self._datasets[places], self._steps[places]
+                dataset, steps = self._datasets[places], self.runs["steps"].to_numpy(float)[places]
                 most = np.zeros(self._datasets.max() + 1)
                 np.maximum.at(most, dataset, steps)
                 places = places[steps == most[dataset]]
@@ -276,10 +276,6 @@ class Data:
     @cached_property
     def _datasets(self) -> NDArray[Any]:
         return self.runs["dataset"].cat.codes.to_numpy(int)
-
-    @cached_property
-    def _steps(self) -> Floats:
-        return self.runs["steps"].to_numpy(float)
 
     @cached_property
     def _settings(self) -> tuple[NDArray[Any], list[tuple[Any, ...]]]:
@@ -378,14 +374,10 @@ class Data:
     def array(self, name: str) -> Mapping[str, NDArray[Any]]:
         return self.view.array(name)
 
-    @property
-    def places_read(self) -> NDArray[Any]:
-        """The positions of the runs that were read, each once."""
-        return self._places_read()
-
-    def _places_read(self, since: int = 0) -> NDArray[Any]:
+    def places_read(self, since: int = 0) -> NDArray[Any]:
+        """The positions of the runs that were read, each once; `since` so many readings."""
         return np.unique(np.concatenate([np.empty(0, int), *self.read[since:]]))
 
     def design_read(self, name: str, since: int = 0) -> tuple[Any, ...]:
         """The values that a field of the design has among the runs that were read, in order; `since` so many readings."""
-        return tuple(sorted(set(self.runs[name].iloc[self._places_read(since)].tolist())))
+        return tuple(sorted(set(self.runs[name].iloc[self.places_read(since)].tolist())))

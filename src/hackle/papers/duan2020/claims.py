@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from hackle.claims.agreement import among_runs
 from hackle.claims.claim import Claim
-from hackle.claims.forms import above, claims_of
+from hackle.claims.forms import above, claims_of, runs
 from hackle.claims.measures import Measure
 from hackle.claims.statistics import Units
 from hackle.claims.view import Condition, Data, Frame, View
@@ -49,7 +49,7 @@ def _agreement(data: Data, conditions: Sequence[Condition]) -> Units | None:
 
 
 _AGREEMENT = Measure(_agreement, SCORES, arrays=("codes",), least=f"{SETTINGS} settings with {SEEDS} seeds")
-_SETS = {name: {"method": METHODS, "dataset": name, "latents": 10} for name in DATASETS}
+_SETS = {name: runs(METHODS, name) for name in DATASETS}
 CLAIMS: tuple[Claim, ...] = (
     claims_of(PAPER)(
         "udr-follows-supervised-scores",

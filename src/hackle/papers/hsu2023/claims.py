@@ -6,7 +6,7 @@ The direction is the paper's, the bound ours. All methods have the same networks
 from __future__ import annotations
 
 from hackle.claims.claim import Claim
-from hackle.claims.forms import above, claims_of
+from hackle.claims.forms import above, claims_of, runs
 from hackle.claims.measures import least_best_difference
 from hackle.papers.hsu2023.settings import BETAS, LATENTS
 
@@ -16,11 +16,7 @@ LEAST = 0.05
 """The smallest difference of InfoM, which is at most 1, that counts."""
 
 
-def _runs(method: str | tuple[str, ...], dataset: str) -> dict[str, object]:
-    return {"method": method, "dataset": dataset, "latents": LATENTS[dataset]}
-
-
-_SETS = {name: (_runs(RIVALS, name), _runs("qlae", name)) for name in LATENTS}
+_SETS = {name: (runs(RIVALS, name, latents), runs("qlae", name, latents)) for name, latents in LATENTS.items()}
 CLAIMS: tuple[Claim, ...] = (
     claims_of(PAPER)(
         "quantised-latents-are-modular",

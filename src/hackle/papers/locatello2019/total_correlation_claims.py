@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hackle.claims.claim import Claim
-from hackle.claims.forms import Strata, above, below, within
+from hackle.claims.forms import Strata, above, below, runs, within
 from hackle.claims.measures import SMALLEST, Measure, by_seed, log_difference, trend
 from hackle.claims.statistics import Floats, Units, jackknife
 from hackle.claims.view import Condition, Data
@@ -38,32 +38,28 @@ WITHOUT_SMALLNORB, WITHOUT_SCREAM = (
 )
 
 
-def _runs(method: str | tuple[str, ...], dataset: str | tuple[str, ...], **more: Any) -> dict[str, Any]:
-    return {"method": method, "dataset": dataset, "latents": 10, **more}
-
-
 def _vae(dataset: str) -> dict[str, Any]:
-    return _runs("beta-vae", dataset, strength=1.0)
+    return runs("beta-vae", dataset, strength=1.0)
 
 
 def _stronger(method: str, dataset: str) -> dict[str, Any]:
-    return _runs(method, dataset, strength=tuple(float(value) for value in STRENGTHS[method] if value > 1))
+    return runs(method, dataset, strength=tuple(float(value) for value in STRENGTHS[method] if value > 1))
 
 
 def _each(methods: tuple[str, ...], datasets: tuple[str, ...] = DATASETS) -> Strata:
     """A stratum for each method on each data set."""
-    return {f"{method} on {dataset}": _runs(method, dataset) for method, dataset in product(methods, datasets)}
+    return {f"{method} on {dataset}": runs(method, dataset) for method, dataset in product(methods, datasets)}
 
 
 def _side_by_side(*methods: str, datasets: tuple[str, ...] = DATASETS) -> Strata:
     """A stratum for each data set, with the methods as conditions."""
-    return {dataset: tuple(_runs(method, dataset) for method in methods) for dataset in datasets}
+    return {dataset: tuple(runs(method, dataset) for method in methods) for dataset in datasets}
 
 
 def _with_vae(dataset: str) -> tuple[dict[str, Any], ...]:
     """The plain VAE, and every other method and strength of Figure 2."""
     stronger = (_stronger(method, dataset) for method in _PENALISED)
-    return _vae(dataset), *stronger, *(_runs(method, dataset) for method in _OTHERS)
+    return _vae(dataset), *stronger, *(runs(method, dataset) for method in _OTHERS)
 
 
 def _logs(data: Data, condition: Condition, score: str) -> tuple[NDArray[Any], Floats]:
@@ -137,8 +133,7 @@ def _larger_of_both(data: Data, conditions: Sequence[Condition]) -> Units | None
         known = table[kept][:, np.isfinite(table[kept]).any(axis=0)]
         return float(np.nanmean(known, axis=0).mean())
 
-    values = jackknife(statistic, len(table)) if len(table) > 1 else np.array([statistic(np.arange(1))])
-    return Units(values, len(STRENGTHS["dip-vae-i"]) * 2 * np.isfinite(table).sum() / len(table))
+    return Units(jackknife(statistic, len(table)), len(STRENGTHS["dip-vae-i"]) * 2 * np.isfinite(table).sum() / len(table))
 
 
 _PENALISED = ("beta-vae", "beta-tcvae")
@@ -164,7 +159,7 @@ CLAIMS: tuple[Claim, ...] = (
         "Figure 2",
         "On SmallNORB samples of DIP-VAE-I have a slightly higher total correlation than those of the plain VAE.",
         "logarithm of DIP-VAE-I's total correlation of samples over the VAE's",
-        within(0.0, TWICE, log_difference(SAMPLES), _vae("smallnorb"), _runs("dip-vae-i", "smallnorb")),
+        within(0.0, TWICE, log_difference(SAMPLES), _vae("smallnorb"), runs("dip-vae-i", "smallnorb")),
     ),
     claim(
         "tc-of-samples-falls",
@@ -251,9 +246,7 @@ CLAIMS: tuple[Claim, ...] = (
         "Figure 16",
         "Means of AnnealedVAE have a very high total correlation, twice that of the plain VAE or more.",
         "logarithm of AnnealedVAE's total correlation of means over the plain VAE's, mean over data sets",
-        above(
-            TWICE, log_difference(MEANS), mean={name: (_vae(name), _runs("annealed-vae", name)) for name in DATASETS}
-        ),
+        above(TWICE, log_difference(MEANS), mean={name: (_vae(name), runs("annealed-vae", name)) for name in DATASETS}),
     ),
     claim(
         "means-above-samples",
@@ -272,7 +265,7 @@ CLAIMS: tuple[Claim, ...] = (
         above(
             LEAST_LOG,
             Measure(_larger_of_both, (MEANS, SAMPLES)),
-            every={one: (_runs("dip-vae-i", DATASETS), _runs(one, DATASETS)) for one in METHODS if one != "dip-vae-i"},
+            every={one: (runs("dip-vae-i", DATASETS), runs(one, DATASETS)) for one in METHODS if one != "dip-vae-i"},
         ),
     ),
 )

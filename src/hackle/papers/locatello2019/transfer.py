@@ -86,8 +86,8 @@ def complete_scores(data: Data, conditions: Sequence[Condition], metrics: Sequen
     if len(each) == 1:
         present = data.rows(each[0], metrics)["dataset"].unique()
         each = [{**each[0], "dataset": name} for name in sorted(map(str, present))]
-    cut = common_sweeps(data, each, metrics) if each else None
-    return (np.empty((0, len(metrics), 0, 0)), []) if cut is None else (np.stack(cut.arrays), cut.methods)
+    complete = common_sweeps(data, each, metrics) if each else None
+    return complete or (np.empty((0, len(metrics), 0, 0)), [])
 
 
 def swept(names: Sequence[str], methods: int = METHODS, strengths: int = STRENGTHS) -> list[int]:

@@ -9,7 +9,7 @@ store.
 from __future__ import annotations
 
 from hackle.claims.claim import Claim
-from hackle.claims.forms import Strata, above, claims_of
+from hackle.claims.forms import Strata, above, claims_of, runs
 from hackle.claims.measures import difference, least_best_difference, least_difference
 from hackle.core.regimes import Pairs
 from hackle.papers.locatello2019.settings import METHODS as UNSUPERVISED
@@ -25,19 +25,15 @@ _ROWS = {"mig": "mig", "dci": "dci_disentanglement", "factor-vae": "factor_vae"}
 claim = claims_of(PAPER, seeds=5)
 
 
-def _runs(method: str | tuple[str, ...], dataset: str, **more: object) -> dict[str, object]:
-    return {"method": method, "dataset": dataset, "latents": 10, **more}
-
-
 def _against(method: str | tuple[str, ...]) -> Strata:
     """On each data set other methods, and Ada-GVAE with one factor of a pair changed."""
-    return {name: (_runs(method, name), _runs("ada-gvae", name, pairs=ONE)) for name in DATASETS}
+    return {name: (runs(method, name), runs("ada-gvae", name, pairs=ONE)) for name in DATASETS}
 
 
 def _changing(dataset: str) -> tuple[dict[str, object], ...]:
     """Ada-GVAE on pairs in which one factor may change, and in which all but one may."""
     several = (Pairs("resample", changed=changed) for changed in (1, FACTORS[dataset] - 1))
-    return tuple(_runs("ada-gvae", dataset, strength=1.0, pairs=pairs) for pairs in several)
+    return tuple(runs("ada-gvae", dataset, strength=1.0, pairs=pairs) for pairs in several)
 
 
 def _beats(name: str) -> Claim:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from hackle.claims.agreement import among_runs
 from hackle.claims.claim import Claim
-from hackle.claims.forms import above, claims_of
+from hackle.claims.forms import above, claims_of, runs
 from hackle.claims.measures import Measure, best_difference
 from hackle.claims.statistics import Units
 from hackle.claims.view import Condition, Data
@@ -38,12 +38,8 @@ COMPLETE = ("dsprites", "cars3d", "shapes3d")
 claim = claims_of(PAPER, seeds=5)
 
 
-def _runs(method: str | tuple[str, ...], dataset: str, **more: object) -> dict[str, object]:
-    return {"method": method, "dataset": dataset, "latents": 10, **more}
-
-
 _WITH_LABELS = {
-    name: (_runs("beta-vae", name), _runs("s2-beta-vae", name, labels=Labels(IMAGES[0]))) for name in DATASETS
+    name: (runs("beta-vae", name), runs("s2-beta-vae", name, labels=Labels(IMAGES[0]))) for name in DATASETS
 }
 
 
@@ -82,7 +78,7 @@ CLAIMS: tuple[Claim, ...] = (
         above(
             USEFUL,
             Measure(_choosing, ("mig",), arrays=("codes",), least=_LEAST),
-            mean={name: _runs(UNSUPERVISED, name) for name in COMPLETE},
+            mean={name: runs(UNSUPERVISED, name) for name in COMPLETE},
         ),
         runs_per_seed=sum(map(len, STRENGTHS.values())),
         study="locatello2019",

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hackle.claims.claim import Claim
-from hackle.claims.forms import Strata, above, claims_of, within
+from hackle.claims.forms import Strata, above, claims_of, runs, within
 from hackle.claims.measures import Measure, by_seed, least_certain
 from hackle.claims.statistics import Floats, Units, jackknife
 from hackle.claims.view import Condition, Data
@@ -58,8 +58,7 @@ def _loss(which: Callable[[Floats], Units]) -> Measure:
 
 
 def _without(rule: str) -> Strata:
-    fields = {"latents": 10, "pairs": (Pairs(), ONE), "drawing": Drawing(left_out=rule)}
-    return {name: {"method": METHODS, "dataset": name, **fields} for name in DATASETS}
+    return {name: runs(METHODS, name, pairs=(Pairs(), ONE), drawing=Drawing(left_out=rule)) for name in DATASETS}
 
 
 claim = claims_of(PAPER, seeds=5, runs_per_seed=len(METHODS))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from hackle.claims.agreement import agreement
 from hackle.claims.claim import Claim
-from hackle.claims.forms import Form, above, below, claims_of
+from hackle.claims.forms import Form, above, below, claims_of, runs
 from hackle.claims.measures import Measure, difference, relative_change
 from hackle.figures.words import DATASETS, METHODS
 from hackle.papers.split_encoder.settings import WEIGHTS
@@ -24,7 +24,7 @@ claim = claims_of(PAPER)
 
 def _rises(least: float, measure: Measure, method: str, dataset: str, **changed: object) -> Form:
     """A change from the convolutional encoder with independent noise to another, above the least."""
-    plain = {"method": method, "dataset": dataset, "latents": 10, **STRENGTHS[method]}
+    plain = {**runs(method, dataset), **STRENGTHS[method]}
     return above(least, measure, mean={f"{method} on {dataset}": (plain, {**plain, **changed})})
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from hackle.claims.claim import Claim
-from hackle.claims.forms import above, claims_of
+from hackle.claims.forms import above, claims_of, runs
 from hackle.claims.measures import Number, between, difference_of, ratio_numbers
 from hackle.claims.statistics import Floats
 from hackle.claims.view import Column, Data, Frame
@@ -56,8 +56,7 @@ EXCESS = Number(_excess, arrays=(ARRAY,))
 def _runs(method: str, dataset: str, sigma: float | None) -> dict[str, object]:
     drawing = Drawing() if sigma is None else Drawing("~".join(CORRELATED[dataset]), sigma)
     pairs = ONE if method == "ada-gvae" else Pairs()
-    of_all = {"method": method, "dataset": dataset, "latents": 10, "strength": BETAS[method]}
-    return {**of_all, "pairs": pairs, "drawing": drawing}
+    return runs(method, dataset, strength=BETAS[method], pairs=pairs, drawing=drawing)
 
 
 claim = claims_of(PAPER, seeds=5)

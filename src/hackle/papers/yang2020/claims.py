@@ -18,7 +18,7 @@ import numpy as np
 
 from hackle.claims.agreement import agreement
 from hackle.claims.claim import Claim, Region
-from hackle.claims.forms import Strata, above, below, claims_of, inside, within
+from hackle.claims.forms import Strata, above, below, claims_of, inside, runs, within
 from hackle.claims.measures import (
     Number,
     between,
@@ -53,8 +53,7 @@ claim = claims_of(PAPER)
 
 def _both(method: str, dataset: str, latents: int) -> tuple[Condition, ...]:
     """The same runs without and with correlated noise."""
-    common = {"method": method, "dataset": dataset, "latents": latents, **STRENGTHS[method]}
-    return tuple({**common, "correlation": sigma} for sigma in CORRELATIONS)
+    return tuple(runs(method, dataset, latents, **STRENGTHS[method], correlation=sigma) for sigma in CORRELATIONS)
 
 
 def _on_dsprites(*methods: str) -> Strata:
