@@ -22,7 +22,8 @@ How to make one:
    panels: a function of the panels that compares levels ("the best mean is 0.82"), never what a claim compares.
 4. The legend, the notes, what is missing and how to read it are made here; `reading` adds a sentence, `series` sets colours.
 
-`FIGURES` finds `EXHIBITS`, a tuple in a module `hackle.papers.*.figures*`, and exhibits in files of your own.
+`FIGURES` finds exhibits, by themselves or in a tuple, in the modules `hackle.papers.*.figures*` and in files of your own. A
+paper with many has a table of them by number: `numbered({2: exhibit(…), …})`, with `exhibit = exhibits_of(paper, …)`.
 """
 
 from __future__ import annotations
@@ -39,9 +40,11 @@ from hackle.claims import CLAIMS, Claim, Evidence, Judgement, View
 from hackle.core.palette import look
 from hackle.figures import words
 from hackle.figures.chart import Chart, Comparison, Frame, Panel, Series
+from hackle.figures.models import PICTURES
 from hackle.figures.panels import CURVES, MEANS, MEDIANS, Panels, against_strength, curves, swarm
 from hackle.figures.selection import Runs, Selected, select
 from hackle.figures.style import shade
+from hackle.figures.summaries import summarise
 from hackle.store.tables import Tables
 
 _READINGS = {swarm: MEANS, curves: CURVES, against_strength: MEDIANS}
@@ -61,8 +64,8 @@ class Exhibit:
 
     series: in the legend, with their colours, or as names, which have colours in their order.
     columns: how many panels are side by side, if not all of a row. shared_y: whether panels of a row share their y
-    axis. study: the study whose runs it shows, if not the paper's. weights: whether it shows pictures of models, whose
-    weights the study must keep. id: such as `paper-figure-1`, made from the number if not given.
+    axis. study: the study whose runs it shows, if not the paper's. id: such as `paper-figure-1`, made from the number if
+    not given.
     """
 
     paper: str
@@ -78,7 +81,6 @@ class Exhibit:
     columns: int = 0
     shared_y: bool = True
     study: str = ""
-    weights: bool = False
     id: str = ""
 
     def __post_init__(self) -> None:
@@ -118,6 +120,12 @@ class Exhibit:
         named = re.compile(rf"{kind}s? ([\w.]+(, | and ))*{re.escape(number)}\b(?!\.)")
         placed = [one.id for one in CLAIMS.values() if one.paper == self.paper and named.search(one.where)]
         return tuple(dict.fromkeys((*placed, *self.claims)))
+
+    @property
+    def weights(self) -> bool:
+        """Whether all that it draws are pictures of models, whose weights the study must keep."""
+        made = {kind.make for kinds in self.kinds for kind in kinds if isinstance(kind, Panels)}
+        return bool(made) and made <= PICTURES
 
     @property
     def command(self) -> str:
@@ -175,17 +183,36 @@ class Exhibit:
             yield from _comparisons(what, claim, evidence, verdict)
 
 
-def exhibits_of(paper: str, **usual: Any) -> Callable[..., Exhibit]:
-    """What makes the exhibits of a paper, with the fields that most of them share. A number alone is that of a figure; claims
-    are named without their paper."""
+Unnumbered = Callable[[str], Exhibit]
+"""An exhibit but for its number."""
+
+
+def exhibits_of(paper: str, **usual: Any) -> Callable[..., Unnumbered]:
+    """What makes the exhibits of a paper, with the fields that most of them share; claims are named without their paper."""
 
     def exhibit(
-        number: int | str, title: str, caption: str, runs: Runs | tuple[Runs, ...], rows: Any, *claims: str, **more: Any
-    ) -> Exhibit:
-        name, ids = f"Figure {number}" if isinstance(number, int) else number, tuple(f"{paper}.{one}" for one in claims)
-        return Exhibit(paper, name, title, caption, runs, rows, ids, **{**usual, **more})
+        title: str, caption: str, runs: Runs | tuple[Runs, ...], rows: Any, *claims: str, **more: Any
+    ) -> Unnumbered:
+        ids = tuple(f"{paper}.{one}" for one in claims)
+        return lambda number: Exhibit(paper, number, title, caption, runs, rows, ids, **{**usual, **more})
 
     return exhibit
+
+
+def numbered(exhibits: Mapping[Any, Unnumbered]) -> tuple[Exhibit, ...]:
+    """A paper's exhibits by their numbers; a number alone is that of a figure."""
+    return tuple(make(number if isinstance(number, str) else f"Figure {number}") for number, make in exhibits.items())
+
+
+def means_beside(paper: Mapping[str, float], column: str, what: str) -> Kind:
+    """Comparisons of a column's mean over the runs of a series with what the paper reports of it, by the name of the series."""
+
+    def told(chosen: Selected) -> Iterator[Comparison]:
+        means = summarise(chosen.having(column), ["series"], column).set_index("series")
+        for name in filter(means.index.__contains__, paper):
+            yield Comparison.of(f"{name}: {what}", paper[name], means.loc[name])
+
+    return told
 
 
 def _told_apart(claims: Sequence[Claim]) -> list[str]:

@@ -156,6 +156,10 @@ def pair_map(chosen: Selected, pair: int = 0, *, title: str = "", axes: tuple[st
     return Panel(title, across, down, picture=mosaic(maps[pair]))
 
 
+PICTURES = frozenset({traversed, of_factors, sampled, reconstructed, with_noise, pair_map})
+"""The kinds that are pictures of a run whose weights were kept."""
+
+
 def marginals(chosen: Selected, *, title: str = "") -> Panel:
     """The density of every code of one run over the images, q(z_j), beside the prior's."""
     run, first = chosen.first_with("marginals"), chosen.frame.iloc[0]

@@ -9,7 +9,7 @@ kept their weights. Pictures and matrices of codes are in `figures_models`, tabl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import combinations
@@ -21,15 +21,15 @@ import pandas as pd
 from hackle.claims.measures import INFORMATIVE
 from hackle.core.method import strength_of
 from hackle.figures import words
-from hackle.figures.chart import Axis, Comparison, Frame, Panel, Series
-from hackle.figures.exhibit import exhibits_of
+from hackle.figures.chart import Axis, Frame, Panel, Series
+from hackle.figures.exhibit import exhibits_of, means_beside, numbered
 from hackle.figures.models import code_values, traversed
 from hackle.figures.panels import MEANS, Lacking, Panels, factor_scores, over_protocols, panels, scatter, swarm
-from hackle.figures.selection import Runs, Selected
+from hackle.figures.selection import Runs, Selected, with_numbers
 from hackle.figures.style import shade
 from hackle.figures.summaries import spread, summarise
 from hackle.papers.do2020.celeba_claims import alike
-from hackle.papers.do2020.claims import PAPER, SIZES
+from hackle.papers.do2020.claims import INFORMATIVE_CODES, PAPER, SIZES
 from hackle.papers.do2020.settings import BETAS, GAMMAS, LATENTS, METHODS, settings
 from hackle.store.tables import Tables
 
@@ -72,48 +72,47 @@ def _estimators(*pairs: tuple[str, str]) -> tuple[tuple[Panels, ...]]:
     return (tuple(panels(scatter, *pair, equal=True, diagonal=0.0) for pair in pairs),)
 
 
-def _latents(chosen: Selected, *, title: str) -> Panel:
-    """The informativeness of each latent of the runs, highest first."""
+def sorted_codes(chosen: Selected, lacking: str) -> Frame:
+    """The informativeness of every run's codes, highest first, as points whose x is the place."""
     known = chosen.tables.array("informativeness")
-    values = {run: np.sort(np.asarray(known[run], float))[::-1] for run in chosen.frame["run"] if run in known}
-    if not values:
-        raise Lacking(f"informativeness of single latents of {title}")
-    parts = [
-        pd.DataFrame({"x": np.arange(len(part), dtype=float), "y": part, "run": run}) for run, part in values.items()
-    ]
-    points: Frame = pd.concat(parts, ignore_index=True).assign(series=title)
-    ticks = tuple(str(place + 1) for place in range(max(map(len, values.values()))))
+    parts = []
+    for run, series in chosen.column("series").items():
+        if run in known:
+            values = np.sort(np.asarray(known[run], float))[::-1]
+            parts.append(pd.DataFrame({"x": np.arange(float(len(values))), "y": values, "series": series, "run": run}))
+    if not parts:
+        raise Lacking(lacking)
+    return pd.concat(parts, ignore_index=True)
+
+
+def _latents(chosen: Selected, *, title: str) -> Panel:
+    points = sorted_codes(chosen, f"informativeness of single latents of {title}")
+    ticks = tuple(str(place + 1) for place in range(int(points["x"].max()) + 1))
     x = Axis("latent, most informative first", -0.5, len(ticks) - 0.5, ticks)
     y = Axis("I(z_i, x) (nats)", 0.0, float(points["y"].max()) * 1.08)
     return Panel(title, x, y, points, summarise(points, ["x", "series"]))
 
 
-def _informative(shown: Sequence[Panel]) -> Iterator[Comparison]:
-    """The number of informative latents per run, for the models of Figure 4 that no claim is about."""
-    for panel in shown:
-        if panel.title in _INFORMATIVE:
-            counts = (panel.points["y"] > INFORMATIVE).groupby(panel.points["run"]).sum()
-            mean = summarise(pd.DataFrame({"y": counts.astype(float), "series": panel.title}), ["series"]).iloc[0]
-            what = f"{panel.title}: latents with more than {INFORMATIVE} nats"
-            yield Comparison.of(what, _INFORMATIVE[panel.title], mean)
-
-
 _EXTREMES = tuple(Series(name, place, place) for name, place in (("highest", 2), ("mean", 3), ("lowest", 4)))
-_SHARED = {"FactorVAE γ = 10": 2.7832, "VAE": 4.4006, "β-VAE β = 10": 0.1424}
-"""The highest I(z_i; z_≠i) of the paper's models, in nats."""
+
+
+def _of_codes(tables: Tables, runs: Iterable[str], what: str) -> Frame:
+    """The highest, mean and lowest number among the codes of each run that has them."""
+    rows = {}
+    for run in runs:
+        with suppress(Lacking):
+            values = code_values(tables, run, what)
+            rows[run] = values.max(), values.mean(), values.min()
+    return pd.DataFrame.from_dict(rows, orient="index", columns=[one.name for one in _EXTREMES], dtype=float)
 
 
 def _extremes(chosen: Selected, what: str, across: str, *, title: str) -> Panel:
     """The highest, mean and lowest number among a run's codes, side by side by the values of a column."""
-    rows = []
-    for run, place in zip(chosen.frame["run"], chosen.frame[across], strict=True):
-        with suppress(Lacking):
-            values = code_values(chosen.tables, run, what)
-            numbers = values.max(), values.mean(), values.min()
-            rows += [(run, place, one.name, number) for one, number in zip(_EXTREMES, numbers, strict=True)]
-    if not rows:
+    numbers = _of_codes(chosen.tables, chosen.frame["run"], what)
+    if numbers.empty:
         raise Lacking(f"{title}: the {what} of single codes")
-    frame = pd.DataFrame(rows, columns=["run", across, "series", what])
+    frame: Frame = numbers.stack().rename_axis(["run", "series"]).rename(what).reset_index()
+    frame = frame.assign(**{across: frame["run"].map(chosen.column(across))})
     panel = swarm(Selected(frame, chosen.runs), what, across, title=title, y=Axis("nats"))
     return replace(panel, y=Axis("nats", *spread(frame[what], panel.summary["low"], panel.summary["high"])))
 
@@ -126,16 +125,10 @@ def _of_factors(chosen: Selected, metric: str, across: str, *, title: str) -> Pa
     return swarm(Selected(frame, chosen.runs), metric, across, title=title)
 
 
-def _shared_by_codes(chosen: Selected) -> Iterator[Comparison]:
-    """The highest I(z_i; z_≠i) of a run's codes, mean over runs, for the models of Figure 4."""
-    for name, part in chosen.each("series"):
-        largest = []
-        for run in part.frame["run"]:
-            with suppress(Lacking):
-                largest.append(float(code_values(chosen.tables, run, "overlap").max()))
-        if largest:
-            mean = summarise(pd.DataFrame({"y": largest, "series": name}), ["series"]).iloc[0]
-            yield Comparison.of(f"{name}: highest I(z_i; z_≠i) of its codes (nats)", _SHARED[name], mean)
+def _with_codes(frame: Frame, tables: Tables) -> Frame:
+    """The runs with what Figure 4 tells of their codes: how many are informative, and the most that one shares."""
+    shared = frame["run"].map(_of_codes(tables, frame["run"], "overlap")["highest"])
+    return with_numbers(informative=INFORMATIVE_CODES)(frame.assign(shared=shared), tables)
 
 
 def _joint_entropy(chosen: Selected, *, title: str) -> Panel:
@@ -195,7 +188,10 @@ _SHOWN = {
     "VAE": {"method": "beta-vae", "strength": 1.0},
     "β-VAE β = 10": {"method": "beta-vae", "strength": 10.0},
 }
+_SHARED = {"FactorVAE γ = 10": 2.7832, "VAE": 4.4006, "β-VAE β = 10": 0.1424}
+"""The highest I(z_i; z_≠i) of the paper's models, in nats."""
 _INFORMATIVE = {"VAE": 5, "β-VAE β = 10": 4}
+"""The informative codes of those models that no claim counts them of."""
 _DCI = ("dci_disentanglement", "dci_completeness", "dci_informativeness")
 _LATENTS = ("informativeness_mean", "whole_total_information", "whole_wsepin", "jemmig", "rmig")
 _BY_LATENTS = {name: panels(swarm, name, "latents", title=words.measure(name).short) for name in _LATENTS}
@@ -204,17 +200,15 @@ _LINES = "Dots are runs; lines join means, bars are 95% t intervals."
 _EVERY_MODEL = runs_of((), dict.fromkeys(METHODS, ()), series="model", named=(("dataset", "method"),))
 
 
-EXHIBITS = (
-    exhibit(
-        2,
+_FIGURES = {
+    2: exhibit(
         "Informativeness",
         "Information of single codes and of all codes together on dSprites.",
         runs_of(("informativeness_mean", "whole_total_information"), change=_BY_WEIGHT),
         (_swarms("informativeness_mean", "whole_total_information"),),
         reading=_COLUMNS,
     ),
-    exhibit(
-        3,
+    3: exhibit(
         "Separability",
         "How much codes share with the others: the highest, mean and lowest of a run's codes and their weighted mean; WSEPIN "
         "and SEPIN@3, on dSprites.",
@@ -228,47 +222,47 @@ EXHIBITS = (
         reading=_COLUMNS,
         series=(*PAIR, *_EXTREMES),
     ),
-    exhibit(
-        4,
+    4: exhibit(
         "What each latent knows",
         "Informativeness of every latent, most informative first, of three settings, and traversals of a run of each, the "
         "latent that shares most with the others first.",
-        runs_of(("informativeness_mean",), {"factor-vae": (10.0,), "beta-vae": (1.0, 10.0)}, series=_SHOWN),
+        runs_of(
+            ("informativeness_mean",),
+            {"factor-vae": (10.0,), "beta-vae": (1.0, 10.0)},
+            series=_SHOWN,
+            change=_with_codes,
+        ),
         (
             panels(_latents, each="series"),
             panels(traversed, each="series", order="overlap", more="informativeness", originals=False),
-            _shared_by_codes,
+            means_beside(_SHARED, "shared", "highest I(z_i; z_≠i) of its codes (nats)"),
+            means_beside(_INFORMATIVE, "informative", f"latents with more than {INFORMATIVE} nats"),
         ),
-        reported=_informative,
         series=tuple(replace(one, name=name) for one, name in zip((PAIR[0], _PLAIN, PAIR[1]), _SHOWN, strict=True)),
         reading=f"{MEANS} Beside the rows of traversals: I(z_i; z_≠i) and I(z_i; x), in nats.",
         shared_y=True,
     ),
-    exhibit(
-        5,
+    5: exhibit(
         "Interpretability",
         "JEMMIG and RMIG on dSprites, and one against the other.",
         runs_of(("jemmig", "rmig"), change=_BY_WEIGHT),
         ((*_swarms("jemmig", "rmig"), panels(scatter, "jemmig", "rmig", title="JEMMIG against RMIG")),),
     ),
-    exhibit(
-        6,
+    6: exhibit(
         "Against DCI",
         "JEMMIG and RMIG against DCI's three scores.",
         runs_of(("jemmig", "rmig", *_DCI)),
         tuple(tuple(panels(scatter, own, other) for other in _DCI) for own in ("jemmig", "rmig")),
         reading="Dots are runs. DCI informativeness is higher where the paper's error is lower.",
     ),
-    exhibit(
-        7,
+    7: exhibit(
         "DCI by weight",
         "Disentanglement, completeness and informativeness of DCI.",
         runs_of(_DCI, change=_BY_WEIGHT),
         (_swarms(*_DCI),),
         reading=_COLUMNS,
     ),
-    exhibit(
-        8,
+    8: exhibit(
         "Against modularity",
         "JEMMIG against modularity, and modularity of means and of posteriors by weight.",
         runs_of(("jemmig", "modularity", "posterior_modularity"), change=_BY_WEIGHT),
@@ -279,8 +273,7 @@ EXHIBITS = (
             ),
         ),
     ),
-    exhibit(
-        17,
+    17: exhibit(
         "The number of bins",
         "RMIG, JEMMIG and the mean of H(z_i*, y_k) over factors, of every model over the number of bins.",
         _EVERY_MODEL,
@@ -288,8 +281,7 @@ EXHIBITS = (
         series=(),
         reading=_LINES,
     ),
-    exhibit(
-        18,
+    18: exhibit(
         "The number of samples",
         "JEMMIG and WSEPIN of every model, by sampling, over the number of samples.",
         _EVERY_MODEL,
@@ -297,8 +289,7 @@ EXHIBITS = (
         series=(),
         reading=_LINES,
     ),
-    exhibit(
-        19,
+    19: exhibit(
         "The number of latents",
         "Scores of β-VAE with β = 10 over the number of latents.",
         runs_of(
@@ -324,8 +315,7 @@ EXHIBITS = (
         ),
         columns=3,
     ),
-    exhibit(
-        24,
+    24: exhibit(
         "Sampling and quantisation",
         "JEMMIG and RMIG by sampling against quantisation.",
         runs_of(("sampled_jemmig", "jemmig", "sampled_rmig", "rmig")),
@@ -333,8 +323,7 @@ EXHIBITS = (
         reading="Dots are runs; the dashed line is y = x. JEMMIG is normalised, and the logarithm of the bin width, by which "
         "the paper's line is shifted, is taken out of that by sampling.",
     ),
-    exhibit(
-        25,
+    25: exhibit(
         "RMIG and MIG",
         "RMIG against MIG in its original definition, and against MIG of means.",
         # β = 30 is in `do2020-appendix`.
@@ -343,8 +332,7 @@ EXHIBITS = (
         reading="Dots are runs; the dashed line is y = x. Left MIG over q(z|x) by sampling, right MIG of means in equal-width "
         "bins.",
     ),
-    exhibit(
-        "Appendix A.18",
+    "Appendix A.18": exhibit(
         "The same codes with every seed",
         "Similarity of the codes of two seeds, up to order, sign and monotone maps (the paper: pictures, of CelebA).",
         runs_of(
@@ -359,4 +347,5 @@ EXHIBITS = (
         reading=f"Dots are pairs of seeds, the line their mean; at most {_SEEDS} seeds of a setting.",
         shared_y=True,
     ),
-)
+}
+EXHIBITS = numbered(_FIGURES)

@@ -17,14 +17,14 @@ import pandas as pd
 from hackle.core.palette import RISING
 from hackle.figures import words
 from hackle.figures.chart import POINTS, Axis, Comparison, Frame, Panel
-from hackle.figures.exhibit import Exhibit
+from hackle.figures.exhibit import Unnumbered, numbered
 from hackle.figures.models import of_factors, pair_map, traversed
 from hackle.figures.panels import Lacking, factor_scores, heat, panels
 from hackle.figures.selection import Runs, Selected
 from hackle.figures.summaries import plain_means
 from hackle.papers.do2020.claims import SIZES
-from hackle.papers.do2020.figures import MODELS, exhibit, runs_of
-from hackle.papers.do2020.figures_tables import THREE, celeba
+from hackle.papers.do2020.figures import MODELS, runs_of, sorted_codes
+from hackle.papers.do2020.figures_tables import THREE, celeba, exhibit
 
 _APPENDIX = "do2020-appendix"
 _FEW = 12
@@ -42,16 +42,8 @@ def _first(chosen: Selected, name: str, title: str) -> np.ndarray:
 
 def _sorted_informativeness(chosen: Selected, *, title: str = "") -> Panel:
     """I(z_i; x) / ln bins of every run's codes, highest first; series are methods."""
-    known = chosen.tables.array("informativeness")
-    parts = []
-    for run, series in zip(chosen.frame["run"], chosen.frame["series"], strict=True):
-        if run in known:
-            values = np.sort(np.asarray(known[run], float))[::-1] / math.log(_BINS)
-            place = np.arange(1.0, len(values) + 1)
-            parts.append(pd.DataFrame({"x": place, "y": values, "series": series, "run": run}))
-    if not parts:
-        raise Lacking(f"{title}: the informativeness of single codes")
-    points: Frame = pd.concat(parts, ignore_index=True)
+    points = sorted_codes(chosen, f"{title}: the informativeness of single codes")
+    points = points.assign(x=points["x"] + 1, y=points["y"] / math.log(_BINS))
     x = Axis("latent, most informative first", 0.0, float(points["x"].max()) + 1)
     y = Axis(f"I(z_i; x) / ln {_BINS}", 0.0, 1.0)
     return Panel(title, x, y, points, plain_means(points), joined=True)
@@ -147,19 +139,6 @@ _SHOWN = {"Bangs": 5, "Eyeglasses": 15, "Smiling": 31}
 """Attributes of CelebA, with their place in its list of 40, which arrays follow. The paper shows some and names Bangs."""
 
 
-def _factors(number: int, where: str, runs: Runs, columns: Mapping[str, int], top: int) -> Exhibit:
-    return exhibit(
-        number,
-        f"The codes of each factor of {where}",
-        f"Traversals of the {top} codes that say most about each of {len(columns)} factors of {where}, of three models.",
-        runs,
-        panels(of_factors, columns, each="method", top=top),
-        series=THREE,
-        weights=True,
-        reading="Rows: traversals of the codes that say most about a factor, with their mutual information in nats.",
-    )
-
-
 _SIZES = {
     f"TC = {weight}, {latents} latents": {"strength": float(weight), "latents": latents}
     for weight, latents in ((10, 65), (50, 65), (50, 100), (50, 200))
@@ -174,86 +153,74 @@ def _of_sizes(latents: Sequence[int], series: Any) -> Runs:
     return runs_of((), {"factor-vae": (10.0, 50.0)}, where=where, series=series, named=(("series",),))
 
 
-def _sizes(number: int, title: str, what: str, order: str) -> Exhibit:
+def _sizes(title: str, what: str, order: str) -> Unnumbered:
     return exhibit(
-        number,
         title,
         f"Traversals of the ten codes with the highest {what}, of FactorVAEs of CelebA of different weights and sizes.",
         _of_sizes((65, 100, 200), _SIZES),
         panels(traversed, each="series", order=order, top=10, originals=False),
-        weights=True,
         reading=f"Rows: traversals of one code each, that with the highest {what} first.",
         study=_APPENDIX,
     )
 
 
-_ON_CELEBA = celeba()
-_ON_DSPRITES = runs_of((), MODELS)
-_THIN = "Thin lines are single runs, thick lines the means of a method."
 _FIRST = "Of each method the first run."
 
 
-def _informativeness(number: int, where: str, runs: Runs) -> Exhibit:
-    return exhibit(
-        number,
-        f"Informativeness of codes on {where}",
-        f"Normalised informativeness of every code, highest first, of three models of {where}.",
-        runs,
-        panels(_sorted_informativeness, each="dataset"),
-        series=THREE,
-        reading=_THIN,
-    )
+def _codes(
+    numbers: tuple[int, int, int], where: str, runs: Runs, factors: Mapping[str, int], top: int
+) -> dict[int, Unnumbered]:
+    """What the codes of three models of a data set know: of all images, with each other, and of each factor."""
+    return {
+        numbers[0]: exhibit(
+            f"Informativeness of codes on {where}",
+            f"Normalised informativeness of every code, highest first, of three models of {where}.",
+            runs,
+            panels(_sorted_informativeness, each="dataset"),
+            reading="Thin lines are single runs, thick lines the means of a method.",
+        ),
+        numbers[1]: exhibit(
+            f"MISJED of pairs of codes on {where}",
+            f"Normalised MISJED of all pairs of codes, the most informative first, of three models of {where}.",
+            runs,
+            panels(_misjed, each="method"),
+            reading=f"{_FIRST} Darker is more; on the diagonal 2 H(z_i) − H(z̄_i).",
+        ),
+        numbers[2]: exhibit(
+            f"The codes of each factor of {where}",
+            f"Traversals of the {top} codes that say most about each of {len(factors)} factors of {where}, of three models.",
+            runs,
+            panels(of_factors, factors, each="method", top=top),
+            reading="Rows: traversals of the codes that say most about a factor, with their mutual information in nats.",
+        ),
+    }
 
 
-def _pairs(number: int, where: str, runs: Runs) -> Exhibit:
-    return exhibit(
-        number,
-        f"MISJED of pairs of codes on {where}",
-        f"Normalised MISJED of all pairs of codes, the most informative first, of three models of {where}.",
-        runs,
-        panels(_misjed, each="method"),
-        series=THREE,
-        reading=f"{_FIRST} Darker is more; on the diagonal 2 H(z_i) − H(z̄_i).",
-    )
-
-
-EXHIBITS = (
-    _informativeness(9, "CelebA", _ON_CELEBA),
-    exhibit(
-        10,
+_FIGURES = {
+    **_codes((9, 11, 12), "CelebA", celeba(), _SHOWN, top=5),
+    **_codes((14, 15, 16), "dSprites", runs_of((), MODELS), {name: column for column, name in enumerate(SIZES)}, top=3),
+    10: exhibit(
         "The most informative codes of CelebA",
         "Traversals of the ten most informative codes of three models of CelebA.",
-        _ON_CELEBA,
+        celeba(),
         panels(traversed, each="method", order="informativeness", top=10),
-        series=THREE,
-        weights=True,
         reading="Rows: traversals of one code each, with its informativeness in nats.",
     ),
-    _pairs(11, "CelebA", _ON_CELEBA),
-    _factors(12, "CelebA", _ON_CELEBA, _SHOWN, 5),
-    exhibit(
-        13,
+    13: exhibit(
         "JEMMIG and RMIG of all attributes",
         "JEMMIG and RMIG of every attribute of CelebA, sorted by FactorVAE's, of three models.",
         celeba(("jemmig", "rmig")),
         tuple((panels(_attributes, metric, title=words.measure(metric).short),) for metric in ("jemmig", "rmig")),
-        series=THREE,
         reading="Dots are runs, lines join means over them.",
     ),
-    _informativeness(14, "dSprites", _ON_DSPRITES),
-    _pairs(15, "dSprites", _ON_DSPRITES),
-    _factors(16, "dSprites", _ON_DSPRITES, {name: column for column, name in enumerate(SIZES)}, 3),
-    exhibit(
-        20,
+    20: exhibit(
         "Correlations of codes",
         "Correlation of every pair of codes on dSprites, of draws from the posteriors and of their means, of three models.",
-        _ON_DSPRITES,
+        runs_of((), MODELS),
         tuple((panels(_correlations, place, of, each="method"),) for place, of in enumerate(("draws", "means"))),
-        series=THREE,
         reading=_FIRST,
     ),
-    exhibit(
-        22,
+    22: exhibit(
         "Means of AAE's codes by their number",
         "Distribution of the codes' means over images of CelebA, of adversarial autoencoders with 65, 100 and 200 latents.",
         runs_of(
@@ -268,8 +235,7 @@ EXHIBITS = (
         study=_APPENDIX,
         reading="Thin lines are the codes of the first run, the thick line is their mean; titles have the mean deviation.",
     ),
-    exhibit(
-        23,
+    23: exhibit(
         "Three matrices of codes and factors",
         "Mutual information of codes and factors with posteriors and with means, and the importance of codes by the Lasso, of "
         "a FactorVAE with a TC weight of 20 on dSprites.",
@@ -277,16 +243,15 @@ EXHIBITS = (
         _of_both,
         reading=f"The first run. A code of noise has an informativeness below {_NOISE} nats. The Lasso leaves the shape out.",
     ),
-    exhibit(
-        26,
+    26: exhibit(
         "Pairs of codes of small FactorVAEs",
         "What FactorVAEs of CelebA with three latents decode while two of them move, for two TC weights.",
         _of_sizes((3,), _SEEDS),
         tuple((panels(pair_map, pair, each="series"),) for pair in range(3)),
-        weights=True,
         reading="A column for each run, a row for each pair of its codes, from −2 to 2.",
         study=_APPENDIX,
     ),
-    _sizes(27, "Codes by the variance of their means", "variance of its means over images", "variance"),
-    _sizes(28, "Codes by informativeness", "informativeness", "informativeness"),
-)
+    27: _sizes("Codes by the variance of their means", "variance of its means over images", "variance"),
+    28: _sizes("Codes by informativeness", "informativeness", "informativeness"),
+}
+EXHIBITS = numbered(_FIGURES)

@@ -8,22 +8,24 @@ claims judge.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 import pandas as pd
 
 from hackle.figures import words
-from hackle.figures.chart import Comparison, Frame, Panel
-from hackle.figures.exhibit import Exhibit
+from hackle.figures.chart import Frame, Panel
+from hackle.figures.exhibit import Unnumbered, exhibits_of, means_beside, numbered
 from hackle.figures.panels import Lacking, factor_scores, heat, panels, swarm
 from hackle.figures.selection import Runs, Selected
-from hackle.papers.do2020.claims import SIZES
-from hackle.papers.do2020.figures import AUTOENCODER, MODELS, PAIR, exhibit, runs_of
+from hackle.papers.do2020.claims import PAPER, SIZES
+from hackle.papers.do2020.figures import AUTOENCODER, MODELS, PAIR, runs_of
 from hackle.papers.do2020.settings import METHODS, settings
 
 Numbers = Mapping[str, Sequence[float]]
 THREE = (*PAIR, AUTOENCODER)
+exhibit = exhibits_of(PAPER, series=THREE, shared_y=False)
 _PLACES = {
     "z₁, z₂": (0, 1),
     "z₁, z₃": (0, 2),
@@ -75,32 +77,18 @@ def _written(numbers: Numbers, columns: Sequence[str], title: str, digits: int =
     return heat(cells, title=title, signed=False, digits=digits, shaded=False)
 
 
-def _of_factors(metric: str, factors: Sequence[str], paper: Numbers) -> Callable[[Selected], Iterator[Panel | str]]:
+def _of_factors(metric: str, factors: Sequence[str], paper: Numbers, chosen: Selected) -> Iterator[Panel | str]:
     """A score of each factor, mean over the runs of a method, and the paper's."""
-
-    def made(chosen: Selected) -> Iterator[Panel | str]:
-        try:
-            rows = factor_scores(chosen, metric)
-        except Lacking as lacking:
-            yield str(lacking)
-            return
-        here = rows["score"].groupby([rows["series"], rows["factor"]]).mean().unstack().reindex(columns=list(factors))
-        known = {name: here.loc[name].tolist() for name in paper if name in here.index}
-        short = words.measure(metric).short
-        yield _written(known, factors, f"here: {short}")
-        yield _written(paper, factors, f"paper: {short}")
-
-    return made
-
-
-def _means_beside(metric: str, paper: Numbers) -> Callable[[Sequence[Panel]], Iterator[Comparison]]:
-    """The mean score over factors of three models beside the paper's."""
-
-    def reported(shown: Sequence[Panel]) -> Iterator[Comparison]:
-        for row in shown[0].summary.sort_values("x").itertuples():
-            yield Comparison.of(f"{row.series}: {words.measure(metric).short}", float(np.mean(paper[row.series])), row)
-
-    return reported
+    try:
+        rows = factor_scores(chosen, metric)
+    except Lacking as lacking:
+        yield str(lacking)
+        return
+    here = rows["score"].groupby([rows["series"], rows["factor"]]).mean().unstack().reindex(columns=list(factors))
+    known = {name: here.loc[name].tolist() for name in paper if name in here.index}
+    short = words.measure(metric).short
+    yield _written(known, factors, f"here: {short}")
+    yield _written(paper, factors, f"paper: {short}")
 
 
 def _pairs_of_codes(chosen: Selected) -> Iterator[Panel | str]:
@@ -131,55 +119,48 @@ def _from_matrix(chosen: Selected, run: str) -> list[float] | None:
     return [scale * float(pairs[order[first], order[second]]) for first, second in _PLACES.values()]
 
 
-def _printed(numbers: Numbers, columns: Sequence[str], title: str) -> Callable[[Selected], Iterator[Panel]]:
-    """The paper's table, beside the first of the data sets that have runs."""
-
-    def made(chosen: Selected) -> Iterator[Panel]:
-        if chosen.frame["dataset"].iloc[0] == "celeba" or not len(chosen.tables.runs.query("dataset == 'celeba'")):
-            yield _written(numbers, columns, title, 3)
-
-    return made
+def _printed(chosen: Selected) -> Iterator[Panel]:
+    """The paper's Table 5, beside the first of the data sets that have runs."""
+    if chosen.frame["dataset"].iloc[0] == "celeba" or not len(chosen.tables.runs.query("dataset == 'celeba'")):
+        yield _written(_MISJED, tuple(_PLACES), "paper: MISJED on CelebA (nats)", 3)
 
 
-def _by_factor(number: int, metric: str, factors: Sequence[str], paper: Numbers, *claims: str) -> Exhibit:
+def _by_factor(metric: str, factors: Sequence[str], paper: Numbers, *claims: str) -> Unnumbered:
     """A score of single factors, of CelebA without and of dSprites with its mean over all of them."""
     short, whole = words.measure(metric).short, len(factors) == len(SIZES)
     where = "dSprites" if whole else "CelebA"
+    means = means_beside({name: float(np.mean(numbers)) for name, numbers in paper.items()}, metric, short)
     return exhibit(
-        f"Table {number}",
         f"{short} by factor{'' if whole else ' of CelebA'}",
         f"{short} of three models for {'each factor' if whole else 'some attributes'} of {where}.",
         runs_of((metric,), MODELS) if whole else celeba((metric,)),
         (
-            *((panels(swarm, metric, "method", each="dataset"),) if whole else ()),
-            _of_factors(metric, factors, paper),
+            *((panels(swarm, metric, "method", each="dataset"), means) if whole else ()),
+            partial(_of_factors, metric, factors, paper),
         ),
         *claims,
-        reported=_means_beside(metric, paper) if whole else None,
-        series=THREE,
         reading="" if whole else "Means over runs; the paper's are of one model each.",
         shared_y=True,
     )
 
 
-EXHIBITS = (
-    exhibit(
-        "Table 5",
+_FIGURES = {
+    "Table 5": exhibit(
         "Independence of latents",
         "MISJED of pairs of latents, of the most informative (z₁, z₂, z₃) and the least informative ones (z₋₁, z₋₂, z₋₃); and "
         "its mean over pairs of the three most informative ones with every image.",
         (celeba(("whole_misjed_top",)), runs_of(("whole_misjed_top",), MODELS)),
         (
             panels(swarm, "whole_misjed_top", "method", each="dataset"),
-            (_pairs_of_codes, _printed(_MISJED, tuple(_PLACES), "paper: MISJED on CelebA (nats)")),
+            (_pairs_of_codes, _printed),
         ),
-        series=THREE,
         columns=1,
         reading="Cells are means over runs: of a tenth of the images and 50 bins as in the paper, or of 10,000 images and 100 "
         "bins where that was not scored.",
     ),
-    _by_factor(6, "rmig", ATTRIBUTES, _RMIG_CELEBA),
-    _by_factor(7, "jemmig", ATTRIBUTES, _JEMMIG_CELEBA),
-    _by_factor(8, "rmig", tuple(SIZES), _RMIG, "rmig-order"),
-    _by_factor(9, "jemmig", tuple(SIZES), _JEMMIG, "jemmig-order"),
-)
+    "Table 6": _by_factor("rmig", ATTRIBUTES, _RMIG_CELEBA),
+    "Table 7": _by_factor("jemmig", ATTRIBUTES, _JEMMIG_CELEBA),
+    "Table 8": _by_factor("rmig", tuple(SIZES), _RMIG, "rmig-order"),
+    "Table 9": _by_factor("jemmig", tuple(SIZES), _JEMMIG, "jemmig-order"),
+}
+EXHIBITS = numbered(_FIGURES)

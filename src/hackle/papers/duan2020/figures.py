@@ -10,7 +10,7 @@ import numpy as np
 
 from hackle.claims import View
 from hackle.figures.chart import Frame
-from hackle.figures.exhibit import exhibits_of
+from hackle.figures.exhibit import Exhibit
 from hackle.figures.panels import panels, scatter
 from hackle.figures.selection import Runs
 from hackle.papers.duan2020.claims import PAPER, with_udr
@@ -25,19 +25,18 @@ def _with_udr(frame: Frame, tables: Tables) -> Frame:
     return with_udr(frame.set_index("run").join(view.runs["setting"]), view).reset_index()
 
 
-EXHIBITS = (
-    exhibits_of(PAPER)(
-        "Section 5",
-        "UDR and MIG",
-        "MIG of each run against its UDR, how well it agrees with the runs that differ from it in their seed alone.",
-        Runs(
-            *(("mig",), {"dataset": DATASETS}, dict.fromkeys(METHODS, ()), "locatello2019"),
-            named=(("dataset",),),
-            change=_with_udr,
-        ),
-        panels(scatter, "udr", "mig", each="dataset", labels=("UDR", "")),
-        reading="Dots are single runs, of settings with at least three seeds.",
-        columns=4,
-        study="locatello2019",
+EXHIBIT = Exhibit(
+    PAPER,
+    "Section 5",
+    "UDR and MIG",
+    "MIG of each run against its UDR, how well it agrees with the runs that differ from it in their seed alone.",
+    Runs(
+        *(("mig",), {"dataset": DATASETS}, dict.fromkeys(METHODS, ()), "locatello2019"),
+        named=(("dataset",),),
+        change=_with_udr,
     ),
+    panels(scatter, "udr", "mig", each="dataset", labels=("UDR", "")),
+    reading="Dots are single runs, of settings with at least three seeds.",
+    columns=4,
+    study="locatello2019",
 )

@@ -7,8 +7,9 @@ InfoWGAN-GP's grid Figure 8 shows the best noise size and learning rates at each
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -16,7 +17,7 @@ import pandas as pd
 from hackle.core.parts import name_of
 from hackle.figures import words
 from hackle.figures.chart import Comparison, Frame, Panel, Series
-from hackle.figures.exhibit import exhibits_of
+from hackle.figures.exhibit import exhibits_of, numbered
 from hackle.figures.panels import MEANS, Lacking, Panels, curves, informations, over_protocols, panels, scatter, swarm
 from hackle.figures.selection import Runs, Selected, with_numbers
 from hackle.papers.kim2018.claims import ESTIMATE, LEAVES_OUT, PAPER
@@ -26,7 +27,7 @@ from hackle.store.records import setting_numbers
 from hackle.store.tables import Tables
 
 exhibit = exhibits_of(PAPER)
-_MARKS = ("beta_vae", "factor_vae")
+MARKS = ("beta_vae", "factor_vae")
 SHAPES = {"dsprites": "2D Shapes", "shapes3d": "3D Shapes"}
 STAND_IN = {"shapes3d": "rooms3d"}
 
@@ -54,10 +55,14 @@ ERROR = panels(curves, {"reconstruction": "reconstruction error"}, "reconstructi
 """The reconstruction error over training, a panel for each method."""
 
 
+BY_WEIGHT = (tuple(panels(swarm, metric, "strength", title=words.measure(metric).label) for metric in MARKS),)
+"""Both metrics by weight, a panel for each."""
+
+
 def _over_training(*methods: str) -> tuple[Runs, tuple[Panels, ...]]:
     """Reconstruction error and both metrics over training; a column for each method."""
-    scores = (panels(_developing, metric, each="method") for metric in _MARKS)
-    return runs_of(_MARKS, *methods, series="weight"), (ERROR, *scores)
+    scores = (panels(_developing, metric, each="method") for metric in MARKS)
+    return runs_of(MARKS, *methods, series="weight"), (ERROR, *scores)
 
 
 _AT_THE_END = f"A score that no run took during training is that at its end: {MEANS[0].lower()}{MEANS[1:]}"
@@ -74,24 +79,20 @@ _TRADE_OFF = panels(
 )
 
 
-def _at_its_best(paper: Mapping[str, Sequence[Any]]) -> Callable[[Sequence[Panel]], Iterator[Comparison]]:
+def _at_its_best(paper: Mapping[str, Sequence[Any]], shown: Sequence[Panel]) -> Iterator[Comparison]:
     """The weight with the highest mean score, from a method's score there, weight, error there and best single run."""
-
-    def reported(shown: Sequence[Panel]) -> Iterator[Comparison]:
-        (panel,) = shown
-        means: Frame = panel.summary.join(panel.labels["text"]) if panel.labels is not None else panel.summary
-        for name, (score, weight, error, *single) in paper.items():
-            mine, runs = means[means["series"] == name], panel.points[panel.points["series"] == name]
-            if not len(mine):
-                continue
-            best = mine.loc[mine["y"].idxmax()]
-            at = f"at {weight.partition(' ')[0]} = {best.text}; paper {weight.rpartition(' ')[2]}"
-            yield Comparison.of(f"{name}: best mean FactorVAE score ({at})", score, best)
-            yield Comparison(f"{name}: reconstruction error there", error, float(best.x), n=int(best.n))
-            for value in single:
-                yield Comparison(f"{name}: best single run", value, float(runs["y"].max()), n=len(runs))
-
-    return reported
+    (panel,) = shown
+    means: Frame = panel.summary.join(panel.labels["text"]) if panel.labels is not None else panel.summary
+    for name, (score, weight, error, *single) in paper.items():
+        mine, runs = means[means["series"] == name], panel.points[panel.points["series"] == name]
+        if not len(mine):
+            continue
+        best = mine.loc[mine["y"].idxmax()]
+        at = f"at {weight.partition(' ')[0]} = {best.text}; paper {weight.rpartition(' ')[2]}"
+        yield Comparison.of(f"{name}: best mean FactorVAE score ({at})", score, best)
+        yield Comparison(f"{name}: reconstruction error there", error, float(best.x), n=int(best.n))
+        for value in single:
+            yield Comparison(f"{name}: best single run", value, float(runs["y"].max()), n=len(runs))
 
 
 _KINDS = {1.0: "leaves a factor out", 0.0: "captures every factor"}
@@ -100,7 +101,7 @@ _UNCERTAIN = "neither is certain"
 
 def _with_kinds(frame: Frame, tables: Tables) -> Frame:
     """The runs with both metrics, split by whether they leave a factor out."""
-    frame = with_numbers(kind=LEAVES_OUT)(frame[frame[list(_MARKS)].notna().all(axis=1)], tables)
+    frame = with_numbers(kind=LEAVES_OUT)(frame[frame[list(MARKS)].notna().all(axis=1)], tables)
     return frame.assign(series=[_KINDS.get(kind, _UNCERTAIN) for kind in frame["kind"]])
 
 
@@ -113,7 +114,7 @@ def _marked(chosen: Selected) -> Iterator[Panel | str]:
     worst = frame.loc[gaps.idxmax()]
     text = f"{words.method('beta-vae', worst.strength)}, seed {worst.seed}"
     mark = pd.DataFrame({"x": [worst.beta_vae], "y": [worst.factor_vae], "text": [text]})
-    yield replace(scatter(chosen, *_MARKS, title="dSprites", diagonal=0.0), labels=mark)
+    yield replace(scatter(chosen, *MARKS, title="dSprites", diagonal=0.0), labels=mark)
     known = chosen.tables.array("mutual_information")
     if worst.run in known:
         yield informations(known[worst.run], "dsprites", "the marked run: I(latent; factor), nats")
@@ -126,7 +127,7 @@ def _tuned(frame: Frame, tables: Tables) -> Frame:
     runs = tables.runs.assign(setting=setting_numbers(tables.runs)).set_index("run").loc[list(frame["run"])]
     frame = frame.assign(setting=runs["setting"].to_numpy())[~runs["record"].map(bigger_networks).to_numpy(bool)]
     pairs, best = pd.MultiIndex.from_frame(frame[["strength", "setting"]]), {}
-    for metric in _MARKS:
+    for metric in MARKS:
         means = frame.groupby(["strength", "setting"])[metric].mean().dropna()
         best[metric] = frame[metric].where(pairs.isin(list(means.groupby("strength").idxmax())))
     return frame.assign(**best)
@@ -140,16 +141,16 @@ def _best_of_the_new_metric(shown: Sequence[Panel]) -> Iterator[Comparison]:
             yield Comparison.of(f"best mean FactorVAE score ({at})", "disappointingly low", best)
 
 
-def _sensitivity(number: int, title: str, caption: str, metric: str, names: str, label: str, spread: str):
+def _sensitivity(title: str, caption: str, metric: str, names: str, label: str, spread: str):
     """One model's score against a metric's own settings: a dot for each scoring seed."""
 
     def reported(shown: Sequence[Panel]) -> Iterator[Comparison]:
-        deviations = (shown[0].summary["high"] - shown[0].summary["low"]) / 2
-        points = len(shown[0].points)
-        yield Comparison("mean standard deviation over scoring seeds", spread, float(deviations.mean()), n=points)
+        deviation = float((shown[0].summary["high"] - shown[0].summary["low"]).mean() / 2)
+        yield Comparison("mean standard deviation over scoring seeds", spread, deviation, n=len(shown[0].points))
 
     return exhibit(
-        *(number, title, caption),
+        title,
+        caption,
         runs_of((), "beta-vae"),
         panels(over_protocols, metric, rf"kim2018-{names}(?:@\d+)?", label, one_model=True),
         reported=reported,
@@ -194,20 +195,18 @@ def _reported_bounds(shown: Sequence[Panel]) -> Iterator[Comparison]:
 
 PAIR = ("beta-vae", "factor-vae")
 _TC, _ESTIMATE = "total correlation (nats)", {"total_correlation": "discriminator's estimate"}
-EXHIBITS = (
-    exhibit(
-        3,
+_FIGURES = {
+    3: exhibit(
         "Where the old metric fails",
         "FactorVAE score against BetaVAE score of every β-VAE on 2D Shapes, and what the latents of one that leaves a factor "
         "out know.",
-        runs_of(_MARKS, "beta-vae", change=_with_kinds),
+        runs_of(MARKS, "beta-vae", change=_with_kinds),
         _marked,
         series=(*_KINDS.values(), _UNCERTAIN),
         reading="Dots are runs; the marked one has the widest gap between the metrics of those that leave a factor out, or "
         "where there is none of all.",
     ),
-    exhibit(
-        4,
+    4: exhibit(
         "β-VAE and FactorVAE by weight",
         "Reconstruction error and both metrics during training, for each β and γ, on 2D Shapes.",
         *_over_training(*PAIR),
@@ -215,17 +214,15 @@ EXHIBITS = (
         reading=_AT_THE_END,
         study="kim2018-training",
     ),
-    exhibit(
-        5,
+    5: exhibit(
         "Error against disentanglement",
         "Reconstruction error against the FactorVAE score on 2D Shapes: low and high is good.",
         runs_of(("reconstruction", "factor_vae"), *PAIR, called=SHAPES),
         _TRADE_OFF,
-        reported=_at_its_best({"β-VAE": (0.73, "β = 4", 45, 0.814), "FactorVAE": (0.82, "γ = 40", 45, 0.889)}),
+        reported=partial(_at_its_best, {"β-VAE": (0.73, "β = 4", 45, 0.814), "FactorVAE": (0.82, "γ = 40", 45, 0.889)}),
         reading=_MARKED_MEANS,
     ),
-    exhibit(
-        7,
+    7: exhibit(
         "The discriminator and the true total correlation",
         "Total correlation of FactorVAE's codes on 2D Shapes during training: by sampling, as the discriminator sees it, and "
         "one against the other when training has ended.",
@@ -249,41 +246,37 @@ EXHIBITS = (
         study="kim2018-training",
         shared_y=False,
     ),
-    exhibit(
-        8,
+    8: exhibit(
         "InfoWGAN-GP",
         "Both metrics of InfoWGAN-GP on 2D Shapes by the weight of its information term, with the networks of Table 5.",
-        runs_of(_MARKS, "infowgan-gp", change=_tuned),
-        (tuple(panels(swarm, metric, "strength", title=words.measure(metric).label) for metric in _MARKS),),
+        runs_of(MARKS, "infowgan-gp", change=_tuned),
+        BY_WEIGHT,
         reported=_best_of_the_new_metric,
         series=(Series("InfoWGAN-GP", 6, 0),),
         reading="At each λ the noise size and learning rates with the highest mean.",
     ),
-    exhibit(
-        10,
+    10: exhibit(
         "Error against disentanglement in 3D",
         "As Figure 5, on 3D Shapes, or on Rooms3D where that alone was trained.",
         runs_of(("reconstruction", "factor_vae"), *PAIR, dataset="shapes3d", called=SHAPES, stand_ins=STAND_IN),
         _TRADE_OFF,
-        reported=_at_its_best(
-            {"β-VAE": ("similar to FactorVAE's", "β = 24", 3570), "FactorVAE": ("similar to β-VAE's", "γ = 36", 3515)}
+        reported=partial(
+            _at_its_best,
+            {"β-VAE": ("similar to FactorVAE's", "β = 24", 3570), "FactorVAE": ("similar to β-VAE's", "γ = 36", 3515)},
         ),
         reading=_MARKED_MEANS,
     ),
-    _sensitivity(
-        16,
+    16: _sensitivity(
         "Sensitivity of the old metric",
         "BetaVAE score of one β-VAE over pairs per point (L) and iterations of its classifier.",
         *("beta_vae", r"pairs-(?P<L>\d+)-iterations-(?P<amount>\d+)", "iterations of Adagrad", "large"),
     ),
-    _sensitivity(
-        17,
+    17: _sensitivity(
         "Sensitivity of the new metric",
         "FactorVAE score of one β-VAE over points per vote (L) and votes.",
         *("factor_vae", r"points-(?P<L>\d+)-votes-(?P<amount>\d+)", "votes", "small"),
     ),
-    exhibit(
-        18,
+    18: exhibit(
         "Why a batch does not do",
         "The total correlation as a batch of 10,000 estimates it, for β-VAEs on 2D Shapes: a divergence that comes out "
         "negative.",
@@ -295,16 +288,14 @@ EXHIBITS = (
             ),
         ),
     ),
-    exhibit(
-        23,
+    23: exhibit(
         "AAE and Eq. 12",
         "As Figure 4, for the adversarial autoencoder and the variant of FactorVAE that pulls q(z) to the prior (Eq. 12).",
         *_over_training("adversarial-autoencoder", "factor-vae-prior"),
         reading=_AT_THE_END,
         study="kim2018-training",
     ),
-    exhibit(
-        37,
+    37: exhibit(
         "The discriminator's accuracy",
         "How often FactorVAE's discriminator is right during training on 2D Shapes, for each γ.",
         runs_of((), "factor-vae", series="weight"),
@@ -315,8 +306,7 @@ EXHIBITS = (
             level=(0.5, "chance"),
         ),
     ),
-    exhibit(
-        "Appendix E",
+    "Appendix E": exhibit(
         "Likelihood bounds",
         "Importance-weighted bounds on the log-likelihood of the paper's best settings; in 3D on Rooms3D where that alone "
         "was trained.",
@@ -326,4 +316,5 @@ EXHIBITS = (
         reading="Of 100 images; the paper reports one run of each, over all images, as do the claims where that was scored.",
         shared_y=False,
     ),
-)
+}
+EXHIBITS = numbered(_FIGURES)

@@ -7,20 +7,21 @@ whose weights were kept. What it calls now InfoWGAN-GP, now InfoGAN-GP is InfoWG
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pandas as pd
 
 from hackle.figures import words
 from hackle.figures.chart import Comparison, Frame, Panel
-from hackle.figures.exhibit import Exhibit, exhibits_of
+from hackle.figures.exhibit import Unnumbered, exhibits_of, numbered
 from hackle.figures.models import SERIES_OF_MARGINALS, marginals, sampled, traversed, with_noise
-from hackle.figures.panels import curves, panels, swarm
+from hackle.figures.panels import curves, panels
 from hackle.figures.selection import Runs, Selected
 from hackle.papers.kim2018.claims import PAPER
-from hackle.papers.kim2018.figures import ERROR, PAIR, SHAPES, STAND_IN, runs_of
+from hackle.papers.kim2018.figures import BY_WEIGHT, ERROR, MARKS, PAIR, SHAPES, STAND_IN, runs_of
 from hackle.papers.kim2018.records import (
     Test,
     bigger_networks,
@@ -32,7 +33,7 @@ from hackle.papers.kim2018.records import (
 )
 from hackle.store.tables import Tables
 
-exhibit = exhibits_of(PAPER, weights=True, shared_y=False)
+exhibit = exhibits_of(PAPER, shared_y=False)
 _SCORE = "factor_vae"
 _ON_MNIST = "kim2018-mnist"
 _TRAVERSALS = (
@@ -41,19 +42,14 @@ _TRAVERSALS = (
 _CODES = "Rows: traversals of the codes in their order, each class of a categorical code one tile."
 
 
-def _best(paper: Mapping[str, tuple[float | str, float]]) -> Callable[[Selected], Iterator[Comparison]]:
-    """Of each method, the best single run's score and weight beside the paper's; a score that the paper only shows is words."""
-
-    def told(chosen: Selected) -> Iterator[Comparison]:
-        for method, (score, weight) in paper.items():
-            mine = chosen.frame[(chosen.frame["method"] == method) & chosen.frame[_SCORE].notna()]
-            if len(mine):
-                best = mine.loc[mine[_SCORE].idxmax()]
-                name = f"{words.METHODS[method]}: best single run"
-                yield Comparison(f"{name}, {words.measure(_SCORE).label}", score, float(best[_SCORE]), n=len(mine))
-                yield Comparison(f"{name}, {words.symbol(method)}", weight, float(best["strength"]), n=len(mine))
-
-    return told
+def _best(method: str, score: float | str, weight: float, chosen: Selected) -> Iterator[Comparison]:
+    """A method's best single run, its score and weight beside the paper's; a score that the paper only shows is words."""
+    mine = chosen.having(_SCORE).query("method == @method")
+    if len(mine):
+        best = mine.loc[mine[_SCORE].idxmax()]
+        name = f"{words.METHODS[method]}: best single run"
+        yield Comparison(f"{name}, {words.measure(_SCORE).label}", score, float(best[_SCORE]), n=len(mine))
+        yield Comparison(f"{name}, {words.symbol(method)}", weight, float(best["strength"]), n=len(mine))
 
 
 def _pair(dataset: str, metrics: tuple[str, ...] = (_SCORE,), *methods: str, **more: Any) -> Runs:
@@ -61,71 +57,70 @@ def _pair(dataset: str, metrics: tuple[str, ...] = (_SCORE,), *methods: str, **m
     return runs_of(metrics, *(methods or PAIR), dataset=dataset, called=SHAPES, stand_ins=stand_ins, **more)
 
 
-def _traversals(number: int, title: str, dataset: str, **best: tuple[float | str, float]) -> Exhibit:
+def _traversals(title: str, dataset: str, **best: tuple[float | str, float]) -> Unnumbered:
     """The best runs of both methods; where there are no factors, the first."""
     where = SHAPES.get(dataset) or words.dataset(dataset)
-    metric, told = ((_SCORE,), (_best({f"{name}-vae": one for name, one in best.items()}),)) if best else ((), ())
+    metric = (_SCORE,) if best else ()
     return exhibit(
-        number,
         title,
         f"Traversals of {'the best' if best else 'a'} β-VAE and FactorVAE on {where}.",
         _pair(dataset, metric),
-        (panels(traversed, *metric, each="method"), *told),
+        (
+            panels(traversed, *metric, each="method"),
+            *(partial(_best, f"{name}-vae", *one) for name, one in best.items()),
+        ),
         reading=_TRAVERSALS,
     )
 
 
-def _samples(number: int, method: str, dataset: str, weight: float) -> Exhibit:
+def _samples(method: str, dataset: str, weight: float) -> Unnumbered:
     name, where = words.METHODS[method], SHAPES[dataset]
     return exhibit(
-        number,
         f"Samples of the best {name} on {where}",
         f"Images decoded from the prior by the {name} with the best FactorVAE score on {where}.",
         _pair(dataset, (_SCORE,), method),
-        (panels(sampled, _SCORE, each="method"), _best({method: ("highest of all", weight)})),
+        (panels(sampled, _SCORE, each="method"), partial(_best, method, "highest of all", weight)),
         reading="Codes are drawn at random from the prior.",
     )
 
 
-def _errors(number: int, dataset: str) -> Exhibit:
+def _errors(dataset: str) -> Unnumbered:
     """Reconstruction error over training of both methods on data without factors."""
     where = words.dataset(dataset)
     return exhibit(
-        number,
         f"Reconstruction error on {where}",
         f"Reconstruction error during training on {where}, for each β and γ.",
         _pair(dataset, (), series="weight"),
         ERROR,
-        weights=False,
         shared_y=True,
     )
 
 
-def _recorded(wanted: Test, most: int | None = None) -> Callable[[Frame, Tables], Frame]:
-    """The runs whose records pass a test; of `most` seeds."""
-
-    def change(frame: Frame, tables: Tables) -> Frame:
-        frame = frame[records_of(tables).loc[list(frame["run"])].map(wanted).to_numpy(bool)]
-        return frame[frame["seed"].isin(sorted(frame["seed"].unique())[:most])]
-
-    return change
+def _recorded(wanted: Test, frame: Frame, tables: Tables) -> Frame:
+    """The runs whose records pass a test."""
+    return frame[records_of(tables).loc[list(frame["run"])].map(wanted).to_numpy(bool)]
 
 
 def _digits(method: str = "infogan", codes: int = 2, number: int = 10, most: int | None = None) -> Runs:
-    """Runs on MNIST with so many continuous codes, and classes of the categorical one; InfoGANs are those stopped early."""
+    """Runs on MNIST with so many continuous codes, and classes of the categorical one, of `most` seeds; InfoGANs are those
+    stopped early."""
 
     def wanted(record: str) -> bool:
         return classes(record, number) and (method != "infogan" or stops_early(record))
 
+    def change(frame: Frame, tables: Tables) -> Frame:
+        frame = _recorded(wanted, frame, tables)
+        return frame[frame["seed"].isin(sorted(frame["seed"].unique())[:most])]
+
     where = {"dataset": "mnist", "latents": codes, "architecture": "adversarial"}
-    return Runs((), where, {method: ()}, PAPER, change=_recorded(wanted, most))
+    return Runs((), where, {method: ()}, PAPER, change=change)
 
 
 def _to_the_end(frame: Frame, tables: Tables) -> Frame:
     """InfoGANs that were not stopped, by the learning rate of their discriminator."""
-    ten: Frame = _recorded(lambda record: classes(record, 10))(frame, tables)
+    ten: Frame = _recorded(lambda record: classes(record, 10), frame, tables)
     parts = zip((to_the_end, slowly_to_the_end), _RATES, strict=True)
-    return pd.concat([_recorded(wanted)(ten, tables).assign(series=name) for wanted, name in parts])
+    return pd.concat([_recorded(wanted, ten, tables).assign(series=name) for wanted, name in parts])
 
 
 _RATES = ("discriminator as usual", "slower discriminator")
@@ -135,18 +130,15 @@ def _study_of(runs: Runs) -> str:
     return _ON_MNIST if runs.where["dataset"] == "mnist" else PAPER
 
 
-def _codes(
-    number: int, title: str, caption: str, runs: Runs, *, each: str = "method", best: float | None = None
-) -> Exhibit:
+def _codes(title: str, caption: str, runs: Runs, *, each: str = "method", best: float | None = None) -> Unnumbered:
     """Traversals of codes in their order; with `best`, of the best run, and its weight beside the paper's."""
     rows = panels(traversed, *runs.metrics, each=each, order="", originals=False)
-    told = (_best({"infowgan-gp": ("disappointingly low", best)}),) if best is not None else ()
-    return exhibit(number, title, caption, runs, (rows, *told), reading=_CODES, study=_study_of(runs), columns=3)
+    told = () if best is None else (partial(_best, "infowgan-gp", "disappointingly low", best),)
+    return exhibit(title, caption, runs, (rows, *told), reading=_CODES, study=_study_of(runs), columns=3)
 
 
-def _noise(figure: int, number: int) -> Exhibit:
+def _noise(number: int) -> Unnumbered:
     return exhibit(
-        figure,
         f"What InfoGAN's noise changes, {number} categories",
         f"Digits, and what InfoGAN makes of their codes with other noise; its categorical code has {number} categories.",
         _digits(number=number),
@@ -160,22 +152,20 @@ _LOSSES = {"generator": "generator", "wasserstein": "critic", "-information": "i
 """Figure 32 draws the generator's loss, the critic's difference between images and generated ones, and −L."""
 
 
-def _losses(number: int, where: str, runs: Runs) -> Exhibit:
+def _losses(where: str, runs: Runs) -> Unnumbered:
     return exhibit(
-        number,
         f"InfoWGAN-GP's losses on {where}",
         f"Losses of generator, critic and information term during training on {where}.",
         runs,
         panels(curves, _LOSSES, "loss", each="dataset"),
         study=_study_of(runs),
         series=tuple(_LOSSES.values()),
-        weights=False,
     )
 
 
 def _generated(metrics: tuple[str, ...], *, bigger: bool) -> Runs:
     """InfoWGAN-GPs on 2D Shapes with the networks of Table 5, or the bigger ones of Table 6."""
-    change = _recorded(lambda record: bigger_networks(record) == bigger)
+    change = partial(_recorded, lambda record: bigger_networks(record) == bigger)
     return runs_of(metrics, "infowgan-gp", called=SHAPES, change=change)
 
 
@@ -186,26 +176,24 @@ def _no_better(shown: Sequence[Panel]) -> Iterator[Comparison]:
 
 
 _MARGINALS = {"beta-vae": (1.0, 4.0, 16.0, 64.0), "factor-vae": (10.0, 20.0, 40.0, 80.0)}
-EXHIBITS = (
-    _traversals(6, "The best models of 2D Shapes", "dsprites", beta=(0.814, 4), factor=(0.889, 35)),
-    _codes(
-        9,
+_FIGURES = {
+    6: _traversals("The best models of 2D Shapes", "dsprites", beta=(0.814, 4), factor=(0.889, 35)),
+    9: _codes(
         "Codes of InfoWGAN-GP",
         "Traversals of the codes of the InfoWGAN-GP with the best FactorVAE score on 2D Shapes.",
         _generated((_SCORE,), bigger=False),
         best=0.2,
     ),
-    _traversals(11, "The best models of 3D Shapes", "shapes3d", beta=(1.0, 32), factor=(1.0, 7)),
-    _errors(12, "faces3d"),
-    _traversals(13, "What models of chairs capture", "chairs3d"),
-    _traversals(14, "What models of faces capture", "faces3d"),
-    _traversals(15, "What models of celebrities capture", "celeba"),
-    _samples(19, "beta-vae", "dsprites", 4),
-    _samples(20, "factor-vae", "dsprites", 35),
-    _samples(21, "beta-vae", "shapes3d", 32),
-    _samples(22, "factor-vae", "shapes3d", 6),
-    exhibit(
-        24,
+    11: _traversals("The best models of 3D Shapes", "shapes3d", beta=(1.0, 32), factor=(1.0, 7)),
+    12: _errors("faces3d"),
+    13: _traversals("What models of chairs capture", "chairs3d"),
+    14: _traversals("What models of faces capture", "faces3d"),
+    15: _traversals("What models of celebrities capture", "celeba"),
+    19: _samples("beta-vae", "dsprites", 4),
+    20: _samples("factor-vae", "dsprites", 35),
+    21: _samples("beta-vae", "shapes3d", 32),
+    22: _samples("factor-vae", "shapes3d", 6),
+    24: exhibit(
         "InfoGAN's discriminator",
         "How often InfoGAN's discriminator is right during training on MNIST, with its learning rate and a smaller one.",
         replace(_digits(), change=_to_the_end),
@@ -216,48 +204,39 @@ EXHIBITS = (
             level=(0.5, "all called real"),
         ),
         series=_RATES,
-        weights=False,
         study=_ON_MNIST,
     ),
-    _codes(
-        25, "InfoGAN's codes", "Traversals of InfoGAN's codes on MNIST for five seeds.", _digits(most=5), each="seed"
+    25: _codes(
+        "InfoGAN's codes", "Traversals of InfoGAN's codes on MNIST for five seeds.", _digits(most=5), each="seed"
     ),
-    _noise(26, 10),
-    _codes(27, "InfoGAN with three continuous codes", "As Figure 25, with three continuous codes.", _digits(codes=3)),
-    _codes(
-        28, "InfoGAN with two categories", "As Figure 25, with a categorical code of 2 categories.", _digits(number=2)
+    26: _noise(10),
+    27: _codes("InfoGAN with three continuous codes", "As Figure 25, with three continuous codes.", _digits(codes=3)),
+    28: _codes(
+        "InfoGAN with two categories", "As Figure 25, with a categorical code of 2 categories.", _digits(number=2)
     ),
-    _codes(29, "InfoGAN with twenty categories", "As Figure 25, with 20 categories, in two rows.", _digits(number=20)),
-    _noise(30, 2),
-    _noise(31, 20),
-    _losses(32, "MNIST", _digits("infowgan-gp")),
-    _losses(33, "2D Shapes", _generated((), bigger=False)),
-    exhibit(
-        34,
+    29: _codes("InfoGAN with twenty categories", "As Figure 25, with 20 categories, in two rows.", _digits(number=20)),
+    30: _noise(2),
+    31: _noise(20),
+    32: _losses("MNIST", _digits("infowgan-gp")),
+    33: _losses("2D Shapes", _generated((), bigger=False)),
+    34: exhibit(
         "InfoWGAN-GP with bigger networks",
         "Both metrics of InfoWGAN-GP on 2D Shapes by the weight of its information term, with the networks of Table 6.",
-        _generated(("beta_vae", _SCORE), bigger=True),
-        (
-            tuple(
-                panels(swarm, metric, "strength", title=words.measure(metric).label) for metric in ("beta_vae", _SCORE)
-            ),
-        ),
+        _generated(MARKS, bigger=True),
+        BY_WEIGHT,
         reported=_no_better,
-        weights=False,
         shared_y=True,
     ),
-    _codes(
-        35,
+    35: _codes(
         "Codes of InfoWGAN-GP with bigger networks",
         "As Figure 9, with the networks of Table 6.",
         _generated((_SCORE,), bigger=True),
         best=0.6,
     ),
-    _codes(36, "InfoWGAN-GP's codes", "As Figure 25, for InfoWGAN-GP.", _digits("infowgan-gp", most=5), each="seed"),
-    _errors(38, "chairs3d"),
-    _errors(39, "celeba"),
-    exhibit(
-        40,
+    36: _codes("InfoWGAN-GP's codes", "As Figure 25, for InfoWGAN-GP.", _digits("infowgan-gp", most=5), each="seed"),
+    38: _errors("chairs3d"),
+    39: _errors("celeba"),
+    40: exhibit(
         "Codes and their prior",
         "The distribution of each code over 2D Shapes beside the prior, for some β and γ.",
         tuple(
@@ -267,9 +246,9 @@ EXHIBITS = (
         panels(marginals, each="strength"),
         series=SERIES_OF_MARGINALS,
         columns=4,
-        weights=False,
         study="kim2018-marginals",
         reading="Of each weight the first seed: thin lines are its codes' densities over all images, the thick line is the "
         "prior's.",
     ),
-)
+}
+EXHIBITS = numbered(_FIGURES)

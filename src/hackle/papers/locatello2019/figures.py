@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from hackle.claims.statistics import variance_shares
 from hackle.claims.view import View
 from hackle.figures import words
 from hackle.figures.chart import Axis, Comparison, Frame, Panel, no_summary
-from hackle.figures.exhibit import Exhibit, exhibits_of
+from hackle.figures.exhibit import Unnumbered, exhibits_of, numbered
 from hackle.figures.models import reconstructed
 from hackle.figures.panels import MEDIANS, Lacking, against_strength, heat, panels, scatter, score_axis, swarm
 from hackle.figures.selection import Runs, Selected, present, select
@@ -106,29 +107,27 @@ def _levels(shown: Sequence[Panel]) -> Iterator[Comparison]:
             yield Comparison(what, low, f"{means:.3g}, and {samples:.3g}", n=len(mine))
 
 
-def _grid(cell: Callable[[Selected, Selected, str], Panel], datasets: Sequence[str] = _SHOWN):
-    """A row for each data set, a column for each metric, from a function of the data set's runs, all runs and the metric."""
-
-    def row(dataset: str) -> Callable[[Selected], Iterator[Panel]]:
-        def made(chosen: Selected) -> Iterator[Panel]:
-            here = replace(chosen, frame=chosen.frame[chosen.frame["dataset"] == dataset])
-            cells = []
-            for metric in METRICS if len(here.frame) else ():
-                try:
-                    cells.append(cell(here, chosen, metric))
-                except Lacking:
-                    cells.append(Panel())
-            if any(len(panel.points) for panel in cells):
-                for metric, panel in zip(METRICS, cells, strict=True):
-                    yield replace(panel, title=words.measure(metric).label, row=words.dataset(dataset))
-
-        return made
-
-    return tuple(map(row, datasets))
+Cell = Callable[[Selected, Selected, str], Panel]
+"""A panel from the runs of one data set, all runs, and the metric."""
 
 
-def _name(here: Selected) -> str:
-    return here.frame["dataset"].iloc[0]
+def _row(cell: Cell, dataset: str, chosen: Selected) -> Iterator[Panel]:
+    """The cells of a data set, one for each metric; none if all are empty."""
+    here = replace(chosen, frame=chosen.frame[chosen.frame["dataset"] == dataset])
+    cells = []
+    for metric in METRICS if len(here.frame) else ():
+        try:
+            cells.append(cell(here, chosen, metric))
+        except Lacking:
+            cells.append(Panel())
+    if any(len(panel.points) for panel in cells):
+        for metric, panel in zip(METRICS, cells, strict=True):
+            yield replace(panel, title=words.measure(metric).label, row=words.dataset(dataset))
+
+
+def _grid(cell: Cell, datasets: Sequence[str] = _SHOWN):
+    """A row for each data set, a column for each metric."""
+    return tuple(partial(_row, cell, name) for name in datasets)
 
 
 def _axis(whole: Selected, metric: str) -> Axis:
@@ -147,24 +146,16 @@ def _by_weight(here: Selected, whole: Selected, metric: str) -> Panel:
 
 def _elsewhere(here: Selected, whole: Selected, metric: str) -> Panel:
     """Each setting's score on dSprites against its score on another data set."""
-    pair = ("dsprites", _name(here))
+    pair = "dsprites", here.frame["dataset"].iloc[0]
     table = _by_dataset(whole.frame, metric).reindex(columns=list(pair)).reset_index()
-    across, up = (
-        replace(score_axis(metric, table[name]), label=label)
-        for name, label in zip(pair, (words.dataset(pair[0]), ""), strict=True)
-    )
-    return scatter(Selected(table), *pair, axes=(across, up))
+    across, up = (score_axis(metric, table[name]) for name in pair)
+    return scatter(Selected(table), *pair, axes=(replace(across, label=words.dataset(pair[0])), replace(up, label="")))
 
 
-def _efficiency(score: str) -> Callable[[Selected, Selected, str], Panel]:
+def _efficiency(score: str, here: Selected, whole: Selected, metric: str) -> Panel:
     """A task's statistical efficiency against a metric."""
-
-    def cell(here: Selected, whole: Selected, metric: str) -> Panel:
-        across = replace(score_axis(metric, whole.having(score)[metric]), label="")
-        up = score_axis(score, here.frame[score], label="efficiency")
-        return scatter(here, metric, score, axes=(across, up))
-
-    return cell
+    across = replace(score_axis(metric, whole.having(score)[metric]), label="")
+    return scatter(here, metric, score, axes=(across, score_axis(score, here.frame[score], label="efficiency")))
 
 
 def _agreement(chosen: Selected, rows: Sequence[str], columns: Sequence[str], *, title: str) -> Panel:
@@ -237,46 +228,40 @@ _ON_WEIGHT = panels(against_strength, "gaussian_tc", STRENGTHS, each="dataset", 
 _WITHOUT_LABELS = ("reconstruction", "kl", "elbo", "gaussian_tc")
 _CELLS = "Cells: Spearman's rank correlation over all runs of a data set."
 _SETTINGS = "each the median of its seeds."
-_EFFICIENCY = "Dots are runs. Efficiency: accuracy with 100 labelled images over that with 10,000."
 
 
 _CAPACITY = "AnnealedVAE's is its final capacity: the larger, the less it regularises."
 
 
-def _total_correlations(number: int, title: str, caption: str, **more: Any) -> Exhibit:
+def _total_correlations(title: str, caption: str, **more: Any) -> Unnumbered:
     def positive(frame: Frame, tables: Tables) -> Frame:
         return frame.assign(gaussian_tc=frame["gaussian_tc"].clip(lower=_LEAST))
 
     runs = _runs(("gaussian_tc",), change=positive, **more)
-    return exhibit(number, title, caption, runs, _ON_WEIGHT, columns=4)
+    return exhibit(title, caption, runs, _ON_WEIGHT, columns=4)
 
 
-EXHIBITS = (
-    exhibit(
-        1,
+_FIGURES = {
+    1: exhibit(
         "Reconstructions",
         "Images of each data set beside their reconstructions by one of its models.",
         _runs(()),
         panels(reconstructed, each="dataset"),
         reading="Odd columns are images, even columns their reconstructions by the first run whose weights were kept.",
         columns=4,
-        weights=True,
     ),
-    _total_correlations(
-        2,
+    2: _total_correlations(
         "Total correlation of samples",
         "Total correlation of a Gaussian fitted to sampled codes, against the method's weight.",
         methods=METHODS[:-1],
         representation="sampled",
     ),
-    _total_correlations(
-        3,
+    3: _total_correlations(
         "Total correlation of means",
         "Total correlation of a Gaussian fitted to the codes' means, against the method's weight.",
         methods=METHODS[:-1],
     ),
-    exhibit(
-        4,
+    4: exhibit(
         "Means against samples",
         "Total correlation of means against that of samples, on a logarithmic scale.",
         _runs(("gaussian_tc",), change=_with_both),
@@ -286,8 +271,7 @@ EXHIBITS = (
         columns=4,
         shared_y=True,
     ),
-    exhibit(
-        5,
+    5: exhibit(
         "Pairs of metrics on dSprites",
         "Each metric against each other, a dot for each run on dSprites.",
         _runs(METRICS, datasets=("dsprites",)),
@@ -297,8 +281,7 @@ EXHIBITS = (
         )[1:],
         reading="Dots are runs on dSprites.",
     ),
-    exhibit(
-        6,
+    6: exhibit(
         "Agreement of metrics",
         "Rank correlation of the metrics over all runs of a data set.",
         _runs(METRICS),
@@ -306,24 +289,21 @@ EXHIBITS = (
         reading=_CELLS,
         columns=4,
     ),
-    exhibit(
-        7,
+    7: exhibit(
         "Scores of each method",
         "The scores that each method attains with its weights, for each metric and data set.",
         _runs(METRICS, change=_medians),
         _grid(_by_method),
         reading=f"Dots are a method's weights, {_SETTINGS}",
     ),
-    exhibit(
-        8,
+    8: exhibit(
         "Scores against the weight",
         "Scores against the method's weight, for each metric and data set.",
         _runs(METRICS),
         (*_grid(_by_weight), _noise),
         reading=f"{MEDIANS} Weights of each method from the smallest (1) to the largest (6). {_CAPACITY}",
     ),
-    exhibit(
-        9,
+    9: exhibit(
         "Scores without labels",
         "Rank correlation of the metrics with reconstruction error, KL, evidence bound and total correlation.",
         _runs((*METRICS, *_WITHOUT_LABELS[:-1]), change=_with_samples),
@@ -331,8 +311,7 @@ EXHIBITS = (
         reading=f"{_CELLS} TC is that of samples.",
         columns=4,
     ),
-    exhibit(
-        10,
+    10: exhibit(
         "Agreement of data sets",
         "For each metric, rank correlation of the settings' scores between data sets.",
         _runs(METRICS, change=_medians),
@@ -340,16 +319,14 @@ EXHIBITS = (
         reading=f"Cells: Spearman's rank correlation over settings, {_SETTINGS}",
         columns=3,
     ),
-    exhibit(
-        11,
+    11: exhibit(
         "From dSprites to other data sets",
         "Each setting's score on dSprites against its score elsewhere.",
         _runs(METRICS, change=_medians),
         _grid(_elsewhere, _SHOWN[1:]),
         reading=f"Dots are settings, {_SETTINGS}",
     ),
-    exhibit(
-        12,
+    12: exhibit(
         "Downstream accuracy",
         "Rank correlation of the metrics with the accuracy of classifiers trained on the codes.",
         _runs((*METRICS, *DOWNSTREAM)),
@@ -357,35 +334,31 @@ EXHIBITS = (
         reading=f"{_CELLS} LR: logistic regression, GBT: boosted trees, on so many labelled images.",
         columns=3,
     ),
-    exhibit(
-        13,
-        "Efficiency of logistic regression",
-        "Statistical efficiency of logistic regression on the codes against each metric.",
-        _runs((*METRICS, "efficiency_logistic_cv")),
-        _grid(_efficiency("efficiency_logistic_cv")),
-        reading=_EFFICIENCY,
-    ),
-    exhibit(
-        14,
-        "Efficiency of boosted trees",
-        "Statistical efficiency of boosted trees on the codes against each metric.",
-        _runs((*METRICS, "efficiency_gbt")),
-        _grid(_efficiency("efficiency_gbt")),
-        reading=_EFFICIENCY,
-    ),
-    _total_correlations(
-        15,
+    **{
+        number: exhibit(
+            f"Efficiency of {classifier}",
+            f"Statistical efficiency of {classifier} on the codes against each metric.",
+            _runs((*METRICS, score)),
+            _grid(partial(_efficiency, score)),
+            reading="Dots are runs. Efficiency: accuracy with 100 labelled images over that with 10,000.",
+        )
+        for number, classifier, score in (
+            (13, "logistic regression", "efficiency_logistic_cv"),
+            (14, "boosted trees", "efficiency_gbt"),
+        )
+    },
+    15: _total_correlations(
         "Total correlation of samples, every method",
         f"As Figure 2, with AnnealedVAE. {_CAPACITY}",
         representation="sampled",
     ),
-    _total_correlations(16, "Total correlation of means, every method", f"As Figure 3, with AnnealedVAE. {_CAPACITY}"),
-    exhibit(
-        "Table 1",
+    16: _total_correlations("Total correlation of means, every method", f"As Figure 3, with AnnealedVAE. {_CAPACITY}"),
+    "Table 1": exhibit(
         "Choosing by transfer",
         "How often a setting chosen by one metric, data set and seed is at least as good as a random one at another seed.",
         _runs(METRICS),
         _chosen_settings,
         reading="Per cent of comparisons in which the chosen setting is at least as good as a random one at another seed.",
     ),
-)
+}
+EXHIBITS = numbered(_FIGURES)

@@ -11,7 +11,7 @@ from dataclasses import replace
 from hackle.core.design import as_column
 from hackle.core.regimes import Pairs
 from hackle.figures.chart import Panel
-from hackle.figures.exhibit import exhibits_of
+from hackle.figures.exhibit import Exhibit
 from hackle.figures.panels import MEANS, by_score, panels, swarm
 from hackle.figures.selection import Runs, Selected
 from hackle.papers.locatello2020.claims import PAPER
@@ -40,23 +40,22 @@ def _along_k(chosen: Selected) -> Iterator[Panel | str]:
             yield f"no runs on {name} in which other numbers of factors change (hackle study run locatello2020-k)"
 
 
-EXHIBITS = (
-    exhibits_of(PAPER)(
-        "Section 5",
-        "Pairs of images and disentanglement",
-        "Scores of Ada-GVAE, trained on pairs that differ in one factor, and of the β-VAE against β; and MIG of Ada-GVAE where "
-        "k factors of a pair change.",
-        Runs(
-            _SCORES,
-            {"dataset": DATASETS, "pairs": ("", *_CHANGED)},
-            {"ada-gvae": _BETAS, "beta-vae": _BETAS},
-            "locatello2019",
-            called=_CHANGED,
-            subject={"method": "ada-gvae"},
-        ),
-        (_along_beta, _along_k),
-        reading=MEANS,
-        columns=len(_SCORES),
-        shared_y=False,
+EXHIBIT = Exhibit(
+    PAPER,
+    "Section 5",
+    "Pairs of images and disentanglement",
+    "Scores of Ada-GVAE, trained on pairs that differ in one factor, and of the β-VAE against β; and MIG of Ada-GVAE where "
+    "k factors of a pair change.",
+    Runs(
+        _SCORES,
+        {"dataset": DATASETS, "pairs": ("", *_CHANGED)},
+        {"ada-gvae": _BETAS, "beta-vae": _BETAS},
+        "locatello2019",
+        called=_CHANGED,
+        subject={"method": "ada-gvae"},
     ),
+    (_along_beta, _along_k),
+    reading=MEANS,
+    columns=len(_SCORES),
+    shared_y=False,
 )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from hackle.core.design import as_column
 from hackle.core.regimes import Labels
-from hackle.figures.exhibit import exhibits_of
+from hackle.figures.exhibit import Exhibit
 from hackle.figures.panels import MEANS, by_score, swarm
 from hackle.figures.selection import Runs
 from hackle.papers.locatello2020_labels.claims import PAPER
@@ -23,23 +23,22 @@ _SERIES = {
     },
 }
 
-EXHIBITS = (
-    exhibits_of(PAPER)(
-        "Section 4",
-        "Labels of a few images",
-        "Scores of the β-VAE and of S2-β-VAE, whose loss has the labels of a few images, against β.",
-        Runs(
-            _SCORES,
-            {"dataset": DATASETS, "labels": ("", *_LABELS.values())},
-            dict.fromkeys(METHODS, tuple(map(float, BETAS))),
-            "locatello2019",
-            series=_SERIES,
-            named=(("dataset", "series"),),
-            subject={"method": "s2-beta-vae"},
-        ),
-        by_score(swarm, _SCORES, "strength"),
-        reading=f"{MEANS} Runs with any weight of the labels' loss are taken together.",
-        columns=len(_SCORES),
-        shared_y=False,
+EXHIBIT = Exhibit(
+    PAPER,
+    "Section 4",
+    "Labels of a few images",
+    "Scores of the β-VAE and of S2-β-VAE, whose loss has the labels of a few images, against β.",
+    Runs(
+        _SCORES,
+        {"dataset": DATASETS, "labels": ("", *_LABELS.values())},
+        dict.fromkeys(METHODS, tuple(map(float, BETAS))),
+        "locatello2019",
+        series=_SERIES,
+        named=(("dataset", "series"),),
+        subject={"method": "s2-beta-vae"},
     ),
+    by_score(swarm, _SCORES, "strength"),
+    reading=f"{MEANS} Runs with any weight of the labels' loss are taken together.",
+    columns=len(_SCORES),
+    shared_y=False,
 )

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from hackle.core.design import as_column
 from hackle.core.regimes import Drawing
 from hackle.figures.chart import Panel
-from hackle.figures.exhibit import exhibits_of
+from hackle.figures.exhibit import Exhibit
 from hackle.figures.panels import panels, scatter
 from hackle.figures.selection import Runs, Selected
 from hackle.papers.locatello2020.settings import ONE
@@ -28,25 +28,24 @@ def _seen_and_not(chosen: Selected) -> Iterator[Panel | str]:
             yield from panels(scatter, *_R2, title=f"{dataset}, {method}", equal=True, diagonal=0.0)(runs)
 
 
-EXHIBITS = (
-    exhibits_of(PAPER)(
-        "Section 5",
-        "Combinations that training left out",
-        "R² of a linear readout of the factors on combinations that training left out, against R² on those that it saw, by the "
-        "rule that left them out.",
-        Runs(
-            _R2,
-            {"dataset": DATASETS, "drawing": tuple(_RULES), "pairs": ("", as_column(ONE))},
-            {method: (beta,) for method, beta in BETAS.items()},
-            "locatello2019",
-            series="drawing",
-            named=(("dataset", "method", "drawing"),),
-            called=_RULES,
-        ),
-        _seen_and_not,
-        reading="Dots are single runs; on the line, left-out combinations are read as well as seen ones. Where values "
-        "are left out, the claims compare R² on these values alone.",
-        columns=len(BETAS),
-        shared_y=False,
+EXHIBIT = Exhibit(
+    PAPER,
+    "Section 5",
+    "Combinations that training left out",
+    "R² of a linear readout of the factors on combinations that training left out, against R² on those that it saw, by the "
+    "rule that left them out.",
+    Runs(
+        _R2,
+        {"dataset": DATASETS, "drawing": tuple(_RULES), "pairs": ("", as_column(ONE))},
+        {method: (beta,) for method, beta in BETAS.items()},
+        "locatello2019",
+        series="drawing",
+        named=(("dataset", "method", "drawing"),),
+        called=_RULES,
     ),
+    _seen_and_not,
+    reading="Dots are single runs; on the line, left-out combinations are read as well as seen ones. Where values "
+    "are left out, the claims compare R² on these values alone.",
+    columns=len(BETAS),
+    shared_y=False,
 )

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from hackle.figures.chart import Panel
-from hackle.figures.exhibit import Exhibit, exhibits_of
+from hackle.figures.exhibit import Unnumbered, exhibits_of, numbered
 from hackle.figures.models import traversals
 from hackle.figures.panels import informations, panels, scatter, swarm
 from hackle.figures.selection import Runs, Selected
@@ -60,9 +60,9 @@ def _traversals(chosen: Selected) -> Iterator[Panel | str]:
             yield f"{name}: no traversals, its best run's weights were not kept"
 
 
-def _scores(number: int, title: str, caption: str, metric: str, dataset: str) -> Exhibit:
+def _scores(metric: str, dataset: str, title: str, caption: str) -> Unnumbered:
     """One score of each method with both encoders."""
-    return exhibit(number, title, caption, _runs((metric,), dataset), _swarm(metric))
+    return exhibit(title, caption, _runs((metric,), dataset), _swarm(metric))
 
 
 _LOSSES = ("reconstruction", "kl")
@@ -74,14 +74,15 @@ _AGAINST = panels(scatter, *_LOSSES, each="method", tight="xy", means=("series",
 """KL against reconstruction error, a panel for each method."""
 
 
-def _losses(number: int, title: str, caption: str, dataset: str) -> Exhibit:
-    return exhibit(number, title, caption, _runs(_LOSSES, dataset), _AGAINST, reading=_MARKS, shared_y=False)
+def _losses(title: str, caption: str, dataset: str) -> Unnumbered:
+    return exhibit(title, caption, _runs(_LOSSES, dataset), _AGAINST, reading=_MARKS, shared_y=False)
 
 
-def _latents(number: int, title: str, caption: str, dataset: str) -> Exhibit:
+def _latents(title: str, caption: str, dataset: str) -> Unnumbered:
     """The mutual information of the best run's latents with the factors, and its traversals if there are pictures."""
     return exhibit(
-        *(number, title, caption),
+        title,
+        caption,
         _runs(("mig",), dataset),
         (_knowledge, _traversals),
         reading="Cells: mutual information of a latent (rows, most informative first) and a factor, in nats, for the run with "
@@ -96,9 +97,8 @@ _VIOLATIONS = {
     "convolutional encoder, σ = 0.9": {"architecture": "convolutional", "correlation": 0.9},
     "sharing encoder": {"architecture": "sharing", "correlation": 0.0},
 }
-EXHIBITS = (
-    exhibit(
-        2,
+_FIGURES = {
+    2: exhibit(
         "Without conditional independence",
         "MIG on dSprites of the baseline, of correlated noise (σ = 0.9), and of an encoder in which latents share all "
         "parameters.",
@@ -110,38 +110,33 @@ EXHIBITS = (
         ),
         _swarm("mig"),
     ),
-    _scores(
-        3,
-        "Split encoder and MIG",
-        "MIG on dSprites with the convolutional and the split encoder.",
-        *("mig", "dsprites"),
+    3: _scores(
+        "mig", "dsprites", "Split encoder and MIG", "MIG on dSprites with the convolutional and the split encoder."
     ),
-    _losses(4, "Split encoder: KL and error", "KL to the prior against reconstruction error on dSprites.", "dsprites"),
-    _latents(
-        5,
+    4: _losses("Split encoder: KL and error", "KL to the prior against reconstruction error on dSprites.", "dsprites"),
+    5: _latents(
         "What the best runs' latents know",
         "The run with the highest MIG of each kind on dSprites: what its latents know of the factors, and its traversals.",
         "dsprites",
     ),
-    _scores(
-        6,
+    6: _scores(
+        "mig",
+        "cars3d",
         "Split encoder and MIG on Cars3D",
         "MIG on Cars3D with the convolutional and the split encoder.",
-        *("mig", "cars3d"),
     ),
-    _losses(
-        7, "Split encoder: KL and error on Cars3D", "KL to the prior against reconstruction error on Cars3D.", "cars3d"
+    7: _losses(
+        "Split encoder: KL and error on Cars3D", "KL to the prior against reconstruction error on Cars3D.", "cars3d"
     ),
-    _latents(8, "What the best runs' latents know on Cars3D", "As Figure 5, on Cars3D.", "cars3d"),
-    _scores(
-        9,
+    8: _latents("What the best runs' latents know on Cars3D", "As Figure 5, on Cars3D.", "cars3d"),
+    9: _scores(
+        "factor_vae",
+        "dsprites",
         "Split encoder and FactorVAE score",
         "FactorVAE score on dSprites with the convolutional and the split encoder.",
-        *("factor_vae", "dsprites"),
     ),
-    _scores(10, "Split encoder and FactorVAE score on Cars3D", "FactorVAE score on Cars3D.", *("factor_vae", "cars3d")),
-    exhibit(
-        11,
+    10: _scores("factor_vae", "cars3d", "Split encoder and FactorVAE score on Cars3D", "FactorVAE score on Cars3D."),
+    11: exhibit(
         "Split encoder in β-VAE",
         "β-VAE on dSprites: MIG, and KL against reconstruction error.",
         _runs(("mig", *_LOSSES), "dsprites", ("beta-vae",)),
@@ -149,4 +144,5 @@ EXHIBITS = (
         reading=f"Right: {_MARKS[0].lower()}{_MARKS[1:]}",
         shared_y=False,
     ),
-)
+}
+EXHIBITS = numbered(_FIGURES)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from hackle.core.design import as_column
 from hackle.core.regimes import Drawing
 from hackle.figures.chart import Axis
-from hackle.figures.exhibit import exhibits_of
+from hackle.figures.exhibit import Exhibit
 from hackle.figures.panels import panels, swarm
 from hackle.figures.selection import Runs, with_numbers
 from hackle.papers.locatello2020.settings import ONE
@@ -29,17 +29,16 @@ def _runs(dataset: str) -> Runs:
     )
 
 
-EXHIBITS = (
-    exhibits_of(PAPER)(
-        "Section 4",
-        "Entanglement of correlated factors",
-        "How much more entangled two factors are than other pairs of factors, by their correlation in training: β-VAE, and "
-        "Ada-GVAE on pairs of images.",
-        tuple(map(_runs, CORRELATED)),
-        panels(swarm, "excess", "drawing", each="dataset", y=Axis("excess entanglement")),
-        "weak-supervision-resolves",
-        reading="The smaller σ, the stronger the correlation. Excess: mutual information at which the two factors share a "
-        "latent, as a share of entropy, minus the median of the other pairs of factors.",
-        shared_y=False,
-    ),
+EXHIBIT = Exhibit(
+    PAPER,
+    "Section 4",
+    "Entanglement of correlated factors",
+    "How much more entangled two factors are than other pairs of factors, by their correlation in training: β-VAE, and "
+    "Ada-GVAE on pairs of images.",
+    tuple(map(_runs, CORRELATED)),
+    panels(swarm, "excess", "drawing", each="dataset", y=Axis("excess entanglement")),
+    claims=(f"{PAPER}.weak-supervision-resolves",),
+    reading="The smaller σ, the stronger the correlation. Excess: mutual information at which the two factors share a "
+    "latent, as a share of entropy, minus the median of the other pairs of factors.",
+    shared_y=False,
 )

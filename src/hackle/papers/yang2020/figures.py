@@ -11,7 +11,7 @@ from typing import Any
 
 from hackle.figures import words
 from hackle.figures.chart import Comparison, Frame, Panel
-from hackle.figures.exhibit import Exhibit, exhibits_of
+from hackle.figures.exhibit import Unnumbered, exhibits_of, numbered
 from hackle.figures.models import pair_map
 from hackle.figures.panels import Lacking, curves, panels, swarm
 from hackle.figures.selection import Runs, Selected
@@ -36,9 +36,10 @@ def _of_both(chosen: Selected, title: str) -> Panel:
     return swarm(chosen, "mig", "method", title=title)
 
 
-def _mig(number: int, title: str, caption: str, latents: int, *claims: str) -> Exhibit:
+def _mig(title: str, caption: str, latents: int, *claims: str) -> Unnumbered:
     return exhibit(
-        *(number, title, caption),
+        title,
+        caption,
         _runs(("mig",), latents, *DATASETS),
         panels(_of_both, each="dataset"),
         *claims,
@@ -68,16 +69,14 @@ def _seen(shown: Sequence[Panel]) -> Iterator[Comparison]:
 _LOSSES = {"discriminator": "discriminator", "generator": "generator", "-information": "information penalty"}
 """The paper draws the generator's loss −L; the bound L itself is logged."""
 _METRICS = ("reconstruction", "kl", "monte_carlo_tc")
-EXHIBITS = (
-    _mig(
-        1,
+_FIGURES = {
+    1: _mig(
         "Correlated noise and disentanglement",
         "MIG of three methods when the posterior's noise is independent (σ = 0) and when it is strongly correlated "
         "(σ = 0.9), with ten latents.",
         10,
     ),
-    exhibit(
-        2,
+    2: exhibit(
         "What else correlated noise changes",
         "Reconstruction error, KL to the prior and total correlation of the same runs on dSprites.",
         _runs(_METRICS, 10, "dsprites", change=_without_constant),
@@ -86,8 +85,7 @@ EXHIBITS = (
         reading="dSprites, J = 10. KL and total correlation are those of factorised posteriors, as in the paper.",
         shared_y=False,
     ),
-    exhibit(
-        3,
+    3: exhibit(
         "InfoGAN's codes as digits",
         "Digits generated while two continuous codes of InfoGAN move, for both kinds of posterior.",
         _INFOGAN,
@@ -96,18 +94,17 @@ EXHIBITS = (
         reading="Columns move the first code, rows the second, both from −2 to 2; the rest is fixed. In training codes "
         "were drawn from [−1, 1].",
         shared_y=False,
-        weights=True,
     ),
-    exhibit(
-        4,
+    4: exhibit(
         "InfoGAN's losses",
         "Losses of discriminator, generator and information term during training, for both kinds of posterior.",
         _INFOGAN,
         panels(curves, _LOSSES, "loss (nats)", each="correlation"),
         series=tuple(_LOSSES.values()),
     ),
-    _mig(
-        *(5, "Correlated noise with twenty latents", "As Figure 1, with twenty latents.", 20),
+    5: _mig(
+        *("Correlated noise with twenty latents", "As Figure 1, with twenty latents.", 20),
         *("fall-grows-factor-vae", "fall-grows-beta-tcvae"),
     ),
-)
+}
+EXHIBITS = numbered(_FIGURES)
