@@ -33,24 +33,24 @@ class Lacking(HackleError):
 
 @dataclass(frozen=True)
 class Panels:
-    """Panels of one kind: one of all runs, or one for each value of the column `each`, with the value as title."""
+    """Panels of one kind: one of all runs, or one for each value of the columns `each`, with the values as title."""
 
     make: Callable[..., Panel]
     arguments: tuple[Any, ...]
-    each: str
+    each: tuple[str, ...]
     options: Mapping[str, Any]
 
     def __call__(self, chosen: Selected) -> Iterator[Panel | str]:
-        for title, part in chosen.each(self.each) if self.each else [("", chosen)]:
+        for title, part in chosen.each(*self.each) if self.each else [("", chosen)]:
             try:
                 yield self.make(part, *self.arguments, **{"title": title, **self.options})
             except Lacking as lacking:
                 yield str(lacking)
 
 
-def panels(make: Callable[..., Panel], *arguments: Any, each: str = "", **options: Any) -> Panels:
+def panels(make: Callable[..., Panel], *arguments: Any, each: str | tuple[str, ...] = (), **options: Any) -> Panels:
     """Panels of a kind with its arguments, such as `panels(scatter, "mig", "sap", each="dataset")`."""
-    return Panels(make, arguments, each, options)
+    return Panels(make, arguments, (each,) if isinstance(each, str) else each, options)
 
 
 def by_score(make: Callable[..., Panel], metrics: Sequence[str], *arguments: Any, **options: Any) -> Any:

@@ -137,11 +137,12 @@ class Selected:
         known = self.tables.array(array)
         return next((run for run in self.frame["run"] if run in known), "")
 
-    def each(self, column: str) -> Iterator[tuple[str, Selected]]:
-        """The runs with each value of a column, and what it is called."""
+    def each(self, column: str, *others: str) -> Iterator[tuple[str, Selected]]:
+        """The runs with each value of a column, and what it is called; of several columns, with each combination."""
         for value in present(self.frame, column, self.runs.wanted(column)):
             part = replace(self, frame=self.frame[self.frame[column] == value])
-            yield self.runs.named_with_weight(column, value), part
+            name = self.runs.named_with_weight(column, value)
+            yield from ((f"{name}, {more}", one) for more, one in part.each(*others)) if others else [(name, part)]
 
 
 def select(tables: Tables, runs: Runs) -> Selected:

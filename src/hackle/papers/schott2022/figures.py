@@ -6,26 +6,17 @@ take only those with values that training never saw.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from hackle.core.design import as_column
 from hackle.core.regimes import Drawing
-from hackle.figures.chart import Panel
 from hackle.figures.exhibit import Exhibit
 from hackle.figures.panels import panels, scatter
-from hackle.figures.selection import Runs, Selected
+from hackle.figures.selection import Runs
 from hackle.papers.locatello2020.settings import ONE
 from hackle.papers.schott2022.claims import PAPER
 from hackle.papers.schott2022.settings import BETAS, DATASETS, RULES
 
 _R2 = ("generalisation_seen", "generalisation")
 _RULES = {as_column(Drawing(left_out=rule)): rule for rule in RULES}
-
-
-def _seen_and_not(chosen: Selected) -> Iterator[Panel | str]:
-    for dataset, part in chosen.each("dataset"):
-        for method, runs in part.each("method"):
-            yield from panels(scatter, *_R2, title=f"{dataset}, {method}", equal=True, diagonal=0.0)(runs)
 
 
 EXHIBIT = Exhibit(
@@ -43,7 +34,7 @@ EXHIBIT = Exhibit(
         named=(("dataset", "method", "drawing"),),
         called=_RULES,
     ),
-    _seen_and_not,
+    panels(scatter, *_R2, each=("dataset", "method"), equal=True, diagonal=0.0),
     reading="Dots are single runs; on the line, left-out combinations are read as well as seen ones. Where values "
     "are left out, the claims compare R² on these values alone.",
     columns=len(BETAS),

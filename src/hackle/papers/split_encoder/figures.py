@@ -36,10 +36,9 @@ def _swarm(metric: str):
 
 def _best_runs(chosen: Selected) -> Iterator[tuple[str, str, float]]:
     """The run with the highest MIG of each method and encoder: what it is called, its hash and its MIG."""
-    for method, part in chosen.each("method"):
-        for encoder, kind in part.each("architecture"):
-            best = kind.frame.loc[kind.frame["mig"].idxmax()]
-            yield f"{method}, {encoder}", best["run"], best["mig"]
+    for name, kind in chosen.each("method", "architecture"):
+        best = kind.frame.loc[kind.frame["mig"].idxmax()]
+        yield name, best["run"], best["mig"]
 
 
 def _knowledge(chosen: Selected) -> Iterator[Panel | str]:
