@@ -133,7 +133,9 @@ def _larger_of_both(data: Data, conditions: Sequence[Condition]) -> Units | None
         known = table[kept][:, np.isfinite(table[kept]).any(axis=0)]
         return float(np.nanmean(known, axis=0).mean())
 
-    return Units(jackknife(statistic, len(table)), len(STRENGTHS["dip-vae-i"]) * 2 * np.isfinite(table).sum() / len(table))
+    return Units(
+        jackknife(statistic, len(table)), len(STRENGTHS["dip-vae-i"]) * 2 * np.isfinite(table).sum() / len(table)
+    )
 
 
 _PENALISED = ("beta-vae", "beta-tcvae")
