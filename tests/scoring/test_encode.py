@@ -14,7 +14,7 @@ from hackle.core.factors import Factor, FactorGrid
 from hackle.core.randomness import Stream
 from hackle.core.types import Images
 from hackle.objectives import VAE
-from hackle.scoring.encode import Codebook, EncodingError, encode_images
+from hackle.scoring.encode import Codebook, EncodingError, PosteriorNoise, encode_images
 from hackle.train.model import Model
 from train.test_fleet import small_run
 
@@ -228,6 +228,25 @@ def test_an_images_sample_depends_on_it_and_the_seed_alone() -> None:
     assert not np.array_equal(whole.means(part.index), book.sampled(0.3, seed=10).means(part.index))
     with pytest.raises(ValueError, match="seed is -1"):
         book.sampled(0.0, seed=-1)
+
+
+def test_noise_that_is_kept_is_that_of_the_images_codes_and_seed(monkeypatch: pytest.MonkeyPatch) -> None:
+    noise, draws = PosteriorNoise(), []
+    normal = Stream.normal
+    monkeypatch.setattr(Stream, "normal", lambda *given: draws.append(given) or normal(*given))
+    index = np.arange(0, 60, 2)
+
+    def fresh(index: np.ndarray, codes: int, seed: int) -> torch.Tensor:
+        return PosteriorNoise().of(index, codes, seed)
+
+    first = noise.of(index, 4, 0)
+    assert noise.of(index.copy(), 4, 0) is first
+    assert len(draws) == 1
+    for other in ((index[1:], 4, 0), (index + 1, 4, 0), (index, 3, 0), (index, 4, 1), (index, 4, 0)):
+        assert torch.equal(noise.of(*other), fresh(*other))
+    index[0] = 1
+    assert torch.equal(noise.of(index, 4, 0), fresh(index, 4, 0))
+    assert not torch.equal(noise.of(index, 4, 0), first)
 
 
 def test_progress_is_shown_when_asked_for_and_never_on_standard_output(capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,8 +17,10 @@ from hackle import metrics
 from hackle.core.errors import HackleError
 from hackle.core.factors import Factor, FactorGrid
 from hackle.datasets.arrays import ArrayDataset
+from hackle.information.quantised import quantise
 from hackle.papers.do2020.protocols import BINS, SAMPLES
 from hackle.papers.kim2018.protocols import SENSITIVITY
+from hackle.scoring import evaluation
 from hackle.scoring.encode import encode_images
 from hackle.scoring.models import score
 from hackle.scoring.plan import PlanSizes, draw_plan, rows_of
@@ -67,6 +69,42 @@ def scores(squares: Any, deviation: float, metrics: str = POSTERIOR_METRICS, rep
     protocol = replace(TINY, sizes=replace(TINY.sizes, train=2000, test=1000), posterior_bins=200)
     table = score(Blurred(squares, deviation, repeat), squares, metrics, protocol, references=False)
     return by_name(table)
+
+
+QUANTISED = "interpretability,jemmig,misjed,posterior_mig"
+
+
+@pytest.mark.parametrize("cut", [{}, {"posterior_bounds": (-3.0, 3.0)}, {"posterior_rule": "rectangle"}])
+def test_posteriors_are_cut_into_bins_once_for_all_metrics(
+    squares: Any, monkeypatch: pytest.MonkeyPatch, cut: dict[str, Any]
+) -> None:
+    """Scores, and the arrays that studies keep, are what the functions of posteriors and factors give."""
+    calls = []
+    monkeypatch.setattr(
+        evaluation, "quantise", lambda *given, **known: calls.append(given) or quantise(*given, **known)
+    )
+    protocol = replace(TINY, **cut)
+    scorer = prepare_scorer(squares.factors, choose_metrics(QUANTISED, protocol).values(), protocol)
+    encoder = Blurred(squares, 0.3)
+    seen = scorer.evaluation(encoder, squares, encode_images(encoder, squares, scorer.images))
+    arrays, found = seen.code_informations(), {row["metric"]: row["score"] for row in scorer.rows(seen)}
+    # What studies keep has the range of figures, whatever the protocol's is.
+    assert len(calls) == (2 if cut else 1)
+    given, options = (*seen.posteriors, seen.factors), {"kinds": "categorical", **protocol.quantisation}
+    assert found["rmig"] == metrics.rmig_score(*given, **options)
+    assert found["jemmig"] == metrics.jemmig(*given, **options)
+    assert found["posterior_mig"] == metrics.posterior_mig_score(*given, estimator="quantised", **options)
+    pairs = metrics.misjed(*seen.posteriors, **protocol.quantisation, normalised=True)
+    assert found["misjed"] == pytest.approx(pairs[np.triu_indices(len(pairs), 1)].mean(), rel=1e-14)
+    np.testing.assert_array_equal(arrays["posterior_information"], metrics.posterior_information(*given, **options))
+    pairs = metrics.misjed(*seen.posteriors, bins=protocol.posterior_bins, normalised=True)
+    np.testing.assert_array_equal(arrays["misjed"], pairs.astype(np.float32))
+
+
+def test_codes_beyond_the_bins_are_noted_beside_every_score_of_bins(squares: Any) -> None:
+    table = score(Blurred(squares, 3.0), squares, QUANTISED, TINY, references=False)
+    assert set(table["metric"]) == {"rmig", "posterior_modularity", "jemmig", "misjed", "misjed_top", "posterior_mig"}
+    assert table["note"].str.contains("of its mass outside the quantised range").all()
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")

@@ -25,7 +25,15 @@ from hackle.information.posterior import (
     label_factors,
     label_tables,
 )
-from hackle.information.quantised import Bins, Bounds, Rule, bins_over, quantise, quantised_factor_information
+from hackle.information.quantised import (
+    Bins,
+    Bounds,
+    Quantised,
+    Rule,
+    bins_over,
+    quantise,
+    quantised_factor_information,
+)
 from hackle.information.sampled import Device, sampled_factor_information
 
 Estimator = Literal["quantised", "sampled"]
@@ -131,11 +139,19 @@ def factor_information(
     elif parts is not None:
         raise PosteriorError('a group of codes has no bins; expected estimator="sampled" with groups')
     else:
-        information, entropies = quantised_factor_information(quantise(points, cut, tables), balanced=balanced)
+        return information_of_bins(quantise(points, cut, tables), balanced=balanced)
     information = np.where(information > _ROUNDING, information, 0.0)
     factor_entropies = np.array([_entropy(table.mean(axis=0), balanced) for table in tables])
     sizes = () if parts is None else tuple(map(len, parts))
     return FactorInformation(information, entropies, factor_entropies, cut, estimator, sizes)
+
+
+def information_of_bins(quantised: Quantised, *, balanced: bool = False) -> FactorInformation:
+    """The same from posteriors that have been cut into bins together with the factors' labels."""
+    information, entropies = quantised_factor_information(quantised, balanced=balanced)
+    information = np.where(information > _ROUNDING, information, 0.0)
+    factor_entropies = np.array([_entropy(shares, balanced) for shares in quantised.shares])
+    return FactorInformation(information, entropies, factor_entropies, quantised.bins, "quantised")
 
 
 def _tables(factors: TableLike | LabelProbabilities, n: int, bins: int, kinds: Kinds | None) -> list[Floats]:

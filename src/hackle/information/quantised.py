@@ -132,6 +132,9 @@ class Quantised(NamedTuple):
     """H(z_i|x), (c,)."""
     class_masses: Sequence[Floats]
     """For each factor the joint mass Q(z_i, y) of bins and values, (c, values, bins)."""
+    shares: Sequence[Floats]
+    """For each factor the share of the points that has each of its values, (values,)."""
+    bins: Bins
 
     @property
     def entropies(self) -> Floats:
@@ -208,7 +211,8 @@ def _aggregate(
             joint[code] += members[:, rows] @ part / n
     masses = joint.cpu().numpy()
     class_masses = np.split(masses[:, :-1], np.cumsum(sizes)[:-1], axis=1) if sizes else []
-    return Quantised(masses[:, -1], np.maximum(conditional.cpu().numpy(), 0.0), class_masses)
+    shares = [table.mean(axis=0) for table in tables]
+    return Quantised(masses[:, -1], np.maximum(conditional.cpu().numpy(), 0.0), class_masses, shares, bins)
 
 
 def quantised_factor_information(quantised: Quantised, *, balanced: bool = False) -> tuple[Floats, Floats]:

@@ -30,7 +30,7 @@ from hackle.metrics.needs import FactorNeed, Need, Subject, lacks
 if TYPE_CHECKING:
     import torch
 
-    from hackle.information import FactorInformation
+    from hackle.information import FactorInformation, Quantised
     from hackle.metrics.likelihood import Autoencoder
     from hackle.metrics.mig import BinnedInformation
 
@@ -54,6 +54,7 @@ class Evaluation(Protocol):
     logvars, if the model has them; everything: those of every image of the plan. coverage: the fraction of the data
     set's images that are in the plan. mixture: the posteriors that make up q(z), or None for those evaluated.
     binned_information: what the codes of the training points, cut into the protocol's bins, say about the factors.
+    quantised: the posteriors of the training points, cut into the protocol's bins, with the factors' labels.
     factor_information, sampled_factor_information: I(z_i; y_k), quantised and sampled. device: where heavy sums run:
     the model's, if that is an accelerator. place: where codes without a model, which may be a `CodeTable`, are worked on,
     block by block; None for the CPU. groups: the codes (g, size, c) of "groups" or "test_groups" and the factor held in
@@ -100,6 +101,8 @@ class Evaluation(Protocol):
     def mixture(self) -> Posterior | None: ...
     @property
     def binned_information(self) -> BinnedInformation: ...
+    @property
+    def quantised(self) -> Quantised: ...
     @property
     def factor_information(self) -> FactorInformation: ...
     @property

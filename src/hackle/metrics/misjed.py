@@ -14,14 +14,14 @@ n and bins. The diagonal follows the formula with i = j: 2 H(z_i) − H(z̄_i).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import entr
 
 from hackle.information.posterior import Floats, Posteriors, check_groups, generator
-from hackle.information.quantised import Bounds, Rule, bins_over, quantise
+from hackle.information.quantised import Bounds, Quantised, Rule, bins_over, quantise
 from hackle.information.sampled import Device, draw_subsets
 from hackle.metrics.informativeness import informativeness
 from hackle.metrics.metric import EVERY_PART, Evaluation, Metric, Row
@@ -54,31 +54,44 @@ def misjed(
     """
     points = Posteriors(means, logvars, correlation)
     cut = bins_over([points], bins, bounds, rule)
-    cells, sizes = cut.index(points.means), np.ones(points.codes)
     if groups is None:
-        entropies = quantise(points, cut).entropies
-    else:
-        parts = check_groups(groups, points.codes)
-        _, mixed, _ = draw_subsets(points, parts, samples=samples, seed=seed, device=device)
-        sizes = np.array([float(len(part)) for part in parts])
-        entropies = -mixed.mean(axis=1) - sizes * math.log(cut.width)
-        numbers = [np.unique(cells[:, part], axis=0, return_inverse=True)[1].reshape(-1) for part in parts]
-        cells = np.stack(numbers, axis=1)
-    joint, base = np.empty((len(sizes), len(sizes))), cut.count if groups is None else int(cells.max()) + 1
-    for first in range(len(sizes)):
-        for second in range(first + 1):
-            both = cells[:, first] * base + cells[:, second]
-            counts = np.bincount(both if groups is None else np.unique(both, return_inverse=True)[1])
-            joint[first, second] = joint[second, first] = entr(counts / len(points)).sum()
+        return misjed_of_bins(quantise(points, cut), points.means, normalised=normalised)
+    parts = check_groups(groups, points.codes)
+    _, mixed, _ = draw_subsets(points, parts, samples=samples, seed=seed, device=device)
+    sizes = np.array([float(len(part)) for part in parts])
+    entropies = -mixed.mean(axis=1) - sizes * math.log(cut.width)
+    cells = cut.index(points.means)
+    numbers = [np.unique(cells[:, part], axis=0, return_inverse=True)[1].reshape(-1) for part in parts]
+    cells = np.stack(numbers, axis=1)
+    base = int(cells.max()) + 1
+    joint = _joint_entropies(cells, lambda one, other: np.unique(one * base + other, return_inverse=True)[1])
     difference = entropies[:, None] + entropies - joint
     return difference / ((sizes[:, None] + sizes) * math.log(bins)) if normalised else difference
+
+
+def misjed_of_bins(quantised: Quantised, means: NDArray, *, normalised: bool = False) -> Floats:
+    """MISJED of every pair of codes, (c, c), of posteriors with these means (n, c) that have been cut into bins."""
+    cut, entropies = quantised.bins, quantised.entropies
+    difference = entropies[:, None] + entropies
+    difference -= _joint_entropies(cut.index(means), lambda one, other: one * cut.count + other)
+    return difference / (2 * math.log(cut.count)) if normalised else difference
+
+
+def _joint_entropies(cells: NDArray[np.int64], numbered: Callable[[NDArray, NDArray], NDArray]) -> Floats:
+    """The entropy of each pair of columns of cells (n, c); `numbered` gives each pair of cells a number."""
+    joint = np.empty((cells.shape[1], cells.shape[1]))
+    for first in range(len(joint)):
+        for second in range(first + 1):
+            counts = np.bincount(numbered(cells[:, first], cells[:, second]))
+            joint[first, second] = joint[second, first] = entr(counts / len(cells)).sum()
+    return joint
 
 
 def _compute(e: Evaluation) -> dict[str, float]:
     """The mean over all pairs, normalised, and over pairs of the most informative codes (Do & Tran 2020, Table 5)."""
     if e.posteriors[0].shape[1] < 2:
         return {"misjed": 0.0}
-    top, pairs = _most_informative(e), misjed(*e.posteriors, **e.protocol.quantisation)
+    top, pairs = _most_informative(e), misjed_of_bins(e.quantised, e.posteriors[0])
     largest = 2 * math.log(e.protocol.posterior_bins)
     return {"misjed": mean_of_pairs(pairs) / largest, "misjed_top": mean_of_pairs(pairs[np.ix_(top, top)])}
 
@@ -91,8 +104,7 @@ def _whole(e: Evaluation) -> float:
 
 
 def _most_informative(e: Evaluation) -> NDArray[np.intp]:
-    alone = informativeness(*e.posteriors, **e.protocol.quantisation)
-    return np.argsort(-alone, kind="stable")[: max(2, e.protocol.top)]
+    return np.argsort(-e.quantised.information, kind="stable")[: max(2, e.protocol.top)]
 
 
 _BINS, _SHARE = 50, 0.1

@@ -13,7 +13,7 @@ from typing import Unpack
 from numpy.typing import ArrayLike
 
 from hackle.core.columns import TableLike
-from hackle.information.factor_information import FactorOptions, factor_information
+from hackle.information.factor_information import FactorOptions, information_of_bins
 from hackle.metrics.metric import Evaluation, Metric, PerFactor, Row
 from hackle.metrics.rmig import rmig_of, rmig_score
 
@@ -34,8 +34,7 @@ def posterior_mig_score(
 
 
 def _compute(e: Evaluation) -> PerFactor:
-    shared = {"balanced": True, "kinds": "categorical", **e.protocol.quantisation}
-    return rmig_of(e, factor_information(*e.posteriors, e.factors, **shared))
+    return rmig_of(e, information_of_bins(e.quantised, balanced=True))
 
 
 POSTERIOR_MIG = Metric(

@@ -107,6 +107,22 @@ def _evaluating(encoder: Any) -> Iterator[None]:
             module.training = training
 
 
+class PosteriorNoise:
+    """The noise with which posteriors of images are sampled; that of the last images is kept, since every model that is
+    scored on a plan needs the same."""
+
+    def __init__(self) -> None:
+        self._seed, self._index, self._noise = 0, np.empty(0, dtype=np.int64), torch.empty(0, 0)
+
+    def of(self, index: NDArray[np.int64], codes: int, seed: int) -> Tensor:
+        """Standard normal numbers (n, codes), which depend only on the images at flat indices (n,) and the seed."""
+        known = self._seed == seed and self._noise.shape[1] == codes and np.array_equal(self._index, index)
+        if not known:
+            self._noise = _stream_of_images(torch.from_numpy(index), seed, "sample").normal("posterior", (codes,))
+            self._seed, self._index = seed, index.copy()
+        return self._noise
+
+
 class Codebook:
     """Means and logvars (None if the encoder gives plain codes) of the images at sorted flat indices.
 
@@ -174,14 +190,19 @@ class Codebook:
         """The values that a code takes, in order."""
         return np.unique(np.asarray(self._means)[:, code])
 
-    def sampled(self, correlation: float, seed: int, discrete: bool | Sequence[bool] = False) -> Codebook:
-        """One sample of each image's posterior in place of its mean. The noise depends only on the image and the seed.
-        discrete: the codes that are class numbers, which have no noise."""
+    def sampled(
+        self,
+        correlation: float,
+        seed: int,
+        discrete: bool | Sequence[bool] = False,
+        noise: PosteriorNoise | None = None,
+    ) -> Codebook:
+        """One sample of each image's posterior in place of its mean. The noise depends only on the image and the seed; that
+        of models before is taken from `noise`. discrete: the codes that are class numbers, which have no noise."""
         if self._logvars is None:
             raise EncodingError("codes without posteriors cannot be sampled: return (means, logvars) to sample them")
-        noise = _stream_of_images(torch.from_numpy(self.index), seed, "sample").normal("posterior", (self.width,))
-        own = np.asarray(self._means)
-        drawn = reparameterise(torch.from_numpy(own), torch.from_numpy(self._logvars), noise, correlation).numpy()
+        own, drawn = np.asarray(self._means), (noise or PosteriorNoise()).of(self.index, self.width, seed)
+        drawn = reparameterise(torch.from_numpy(own), torch.from_numpy(self._logvars), drawn, correlation).numpy()
         return Codebook(self.index, np.where(discrete, own, drawn), None)
 
 

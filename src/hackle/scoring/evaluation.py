@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
 import torch
@@ -19,25 +19,28 @@ from hackle.core.types import Dataset, Run
 from hackle.information import (
     FactorInformation,
     PosteriorError,
+    Quantised,
     bin_codes,
     discrete_mutual_information,
     factor_information,
 )
-from hackle.information.posterior import Posteriors
-from hackle.information.quantised import Bins, quantise
+from hackle.information.factor_information import information_of_bins
+from hackle.information.posterior import Posteriors, label_factors
+from hackle.information.quantised import Bins, bins_over, quantise
 from hackle.metrics.checks import MetricError
 from hackle.metrics.correlation import correlation_matrix, sampled_correlation_matrix
 from hackle.metrics.dci import dci_importance
 from hackle.metrics.likelihood import kl_divergence
 from hackle.metrics.metric import Codes, Labels, Part, Posterior, Values
 from hackle.metrics.mig import BinnedInformation, binned_information
-from hackle.metrics.misjed import misjed
+from hackle.metrics.misjed import misjed_of_bins
 from hackle.metrics.needs import Subject, numeric_factors
-from hackle.scoring.encode import Codebook, drawn
+from hackle.scoring.encode import Codebook, PosteriorNoise, drawn
 from hackle.scoring.plan import Groups, Plan, half_of, rows_of, values_of
 from hackle.scoring.protocol import Protocol
 from hackle.train.model import Model
 
+T = TypeVar("T")
 _PART = 1024
 """Images that are in memory at once where all of a data set are decoded."""
 
@@ -155,20 +158,24 @@ class EncodedPlan:
 
     @property
     def binned_information(self) -> BinnedInformation:
-        binned, said = self._binned
-        for one in said:
-            # Computed once, but noted beside each score.
-            warnings.warn(one.message, stacklevel=2)
-        return binned
+        return _noted(self._binned)
 
     @cached_property
+    def _quantised(self) -> tuple[Quantised, list[warnings.WarningMessage]]:
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            points, chosen = Posteriors(*self.posteriors), self.protocol
+            cut = bins_over([points], chosen.posterior_bins, chosen.posterior_bounds, chosen.posterior_rule)
+            labels = label_factors(self.factors, len(points), cut.count, "categorical") if self.factors.size else None
+            return quantise(points, cut, labels, self.device), said
+
+    @property
+    def quantised(self) -> Quantised:
+        return _noted(self._quantised)
+
+    @property
     def factor_information(self) -> FactorInformation:
-        return factor_information(
-            *self.posteriors,
-            self.factors,
-            **self.protocol.quantisation,
-            kinds="categorical",
-        )
+        return information_of_bins(self.quantised)
 
     @cached_property
     def sampled_factor_information(self) -> FactorInformation:
@@ -233,9 +240,9 @@ class EncodedPlan:
         ]
         return np.concatenate(parts), pairs.held
 
-    def sampled(self) -> EncodedPlan:
+    def sampled(self, noise: PosteriorNoise | None = None) -> EncodedPlan:
         """The same with a sample from each image's posterior as its code."""
-        return replace(self, codebook=self.posterior.sampled(self.correlation, self.seed, self.discrete))
+        return replace(self, codebook=self.posterior.sampled(self.correlation, self.seed, self.discrete, noise))
 
     def shuffled(self) -> EncodedPlan:
         """The same with codes and posteriors permuted among the images."""
@@ -268,17 +275,26 @@ class EncodedPlan:
             # Posteriors that are refused or lie beyond the bins are reported with the scores that they affect.
             with warnings.catch_warnings(), suppress(PosteriorError):
                 warnings.simplefilter("ignore")
-                bins = self.protocol.posterior_bins
                 arrays["kl"] = kl_divergence(*self.posteriors).per_code
-                quantised = quantise(Posteriors(*self.posteriors), Bins(bins))
+                cut, quantised = Bins(self.protocol.posterior_bins), self.quantised
+                if quantised.bins != cut:
+                    quantised = quantise(Posteriors(*self.posteriors), cut, device=self.device)
                 arrays["informativeness"] = quantised.information
                 arrays["marginals"] = quantised.masses.astype(np.float32)
-                arrays["misjed"] = misjed(*self.posteriors, bins=bins, normalised=True).astype(np.float32)
+                arrays["misjed"] = misjed_of_bins(quantised, self.posteriors[0], normalised=True).astype(np.float32)
                 drawn = sampled_correlation_matrix(*self.posteriors, correlation=self.correlation, seed=self.seed)
                 arrays["correlations"] = np.stack([drawn, correlation_matrix(self.posteriors[0])]).astype(np.float32)
                 if scored:
                     arrays["posterior_information"] = self.factor_information.information
         return arrays
+
+
+def _noted(known: tuple[T, list[warnings.WarningMessage]]) -> T:
+    """What has been computed once, with what was said of it then, which is noted beside each score."""
+    result, said = known
+    for one in said:
+        warnings.warn(one.message, stacklevel=3)
+    return result
 
 
 def subject_of_run(run: Run, grid: FactorGrid | None, protocol: Protocol) -> Subject:

@@ -28,7 +28,7 @@ from hackle.information import PosteriorError
 from hackle.metrics.checks import MetricError
 from hackle.metrics.metric import Metric, PerFactor, row_of
 from hackle.metrics.needs import Subject
-from hackle.scoring.encode import Codebook, Encoder, ModuleEncoder
+from hackle.scoring.encode import Codebook, Encoder, ModuleEncoder, PosteriorNoise
 from hackle.scoring.evaluation import EncodedPlan
 from hackle.scoring.plan import (
     Plan,
@@ -202,6 +202,8 @@ class Scorer:
     bootstrap: int = 0
     whole_mixture: bool = False
     split: bool = False
+    noise: PosteriorNoise = field(default_factory=PosteriorNoise, repr=False, compare=False)
+    """Of the samples of posteriors: the same for every model of this plan."""
 
     def evaluation(self, model: Model | ModuleEncoder | Encoder, dataset: Dataset, posterior: Codebook) -> EncodedPlan:
         """What metrics see of a model, given its codes of at least the plan's images."""
@@ -225,7 +227,7 @@ class Scorer:
         """
         there: dict[str, EncodedPlan] = {"posterior": evaluation, "mean": evaluation}
         if evaluation.has_posteriors and "sampled" in self.representations:
-            there["sampled"] = evaluation.sampled()
+            there["sampled"] = evaluation.sampled(self.noise)
         taken = {"codes": self.representations, "means": ("mean",), "posterior": ("posterior",)}
         scored, of_all = [], plan_note(self.grid, self.protocol.sizes, self.plan)
         for metric in self.fitting(evaluation.subject):
