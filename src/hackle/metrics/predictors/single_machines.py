@@ -64,15 +64,18 @@ class SortedCodes:
 
     def of_classes(self, classes: Tensor, zeros: Tensor) -> _Sums:
         """Sums over the points of each class (n,), class after class, and of each column; zeros: (width, size)."""
-        label = torch.where(self.row < 0, -1, classes[self.row])
-        values, weights, counts = [], [], []
-        for place, absent in enumerate(zeros.T):
-            own = torch.nonzero((label == place) | (label < 0))[:, 0]
-            column = self.column[own]
-            values.append(self.value[own])
-            weights.append(torch.where(label[own] < 0, absent[column].double(), 1.0))
-            counts.append(torch.bincount(column, minlength=self.entries.width))
-        return _Sums(torch.cat(values), torch.cat(weights), torch.cat(counts))
+        (width, size), listed = zeros.shape, self.row >= 0
+        place, label = torch.nonzero(listed)[:, 0], classes[self.row[listed]]
+        if self.entries.where is not None:
+            # The zeros of a column are in every class.
+            zero = torch.nonzero(~listed)[:, 0]
+            place, order = torch.cat([place, zero.repeat(size)]).sort(stable=True)
+            label = torch.cat([label, torch.arange(size, device=label.device).repeat_interleave(len(zero))])[order]
+        label, order = label.sort(stable=True)
+        place = place[order]
+        column = self.column[place]
+        weight = torch.where(self.row[place] < 0, zeros[column, label].double(), 1.0)
+        return _Sums(self.value[place], weight, torch.bincount(label * width + column, minlength=width * size))
 
 
 class _Sums:
@@ -110,8 +113,11 @@ class Machines(NamedTuple):
 
         Entries are standardised, (e,), and so is zero, (width,).
         """
-        right = self._predict(entries.of_columns, values) == entries.of_rows(classes)
-        correct = entries.sums(right.double())
+        if entries.where is None:
+            predicted = self._predict(lambda of: of[:, None], values.view(entries.width, entries.height)).view(-1)
+        else:
+            predicted = self._predict(entries.of_columns, values)
+        correct = entries.sums((predicted == entries.of_rows(classes)).double())
         if entries.where is not None:
             size = max(2, len(self.weights))
             zeros = entries.zeros_by_class(classes + 1, size + 1)
@@ -119,14 +125,13 @@ class Machines(NamedTuple):
         return correct / entries.height
 
     def _predict(self, spread: Callable[[Tensor], Tensor], values: Tensor) -> Tensor:
-        """The class of each value (e,); `spread` gives what belongs to each of something that columns have, (width,)."""
+        """The class of each value; `spread` gives what belongs to each of something that columns have, (width,)."""
         best = torch.full_like(values, 0.0 if len(self.weights) == 1 else -torch.inf)
         classes = torch.zeros(values.shape, dtype=torch.int64, device=values.device)
         for place, (w, b) in enumerate(zip(self.weights, self.intercepts, strict=True)):
-            decision = spread(w) * values + spread(b)
-            larger = decision > best
-            classes = torch.where(larger, place + (len(self.weights) == 1), classes)
-            best = torch.where(larger, decision, best)
+            decision = (spread(w) * values).add_(spread(b))
+            classes.masked_fill_(decision > best, place + (len(self.weights) == 1))
+            best = torch.maximum(best, decision)
         return classes
 
 
@@ -166,9 +171,11 @@ class _Problem:
         low = torch.where(flat, torch.where(b < 1, infinite, -infinite), (1 - b) / slope)
         high = torch.where(flat, torch.where(b > -1, -infinite, infinite), (-1 - b) / slope)
         below = rising | flat
-        n, x, xx = self.own.side(segment, low, below) * self.cost[going]
-        others = self.all.side(column, high, ~below) - self.own.side(segment, high, ~below)
-        m, u, uu = others * self.other
+        # Both sides of a class's own values in one bisection: its steps take as long for twice as many.
+        ends = torch.cat([low, high]), torch.cat([below, ~below])
+        mine, not_others = self.own.side(segment.repeat(2), *ends).chunk(2, dim=1)
+        n, x, xx = mine * self.cost[going]
+        m, u, uu = (self.all.side(column, high, ~below) - not_others) * self.other
         p, q = 1 - b, 1 + b
         value = 0.5 * (w * w + b * b) + p * p * n - 2 * p * w * x + w * w * xx + q * q * m + 2 * q * w * u + w * w * uu
         by_w = w - 2 * (p * x - w * xx) + 2 * (q * u + w * uu)
