@@ -9,7 +9,16 @@ import pytest
 from scipy.stats import chisquare
 
 from hackle.core.factors import Factor, FactorError, FactorGrid
-from hackle.scoring.plan import Groups, PlanSizes, draw_plan, holding_one, independent, rows_of, scored_factors
+from hackle.scoring.plan import (
+    Groups,
+    PlanSizes,
+    distinct,
+    draw_plan,
+    holding_one,
+    independent,
+    rows_of,
+    scored_factors,
+)
 
 FACTORS = [
     Factor("shape", 3, "categorical"),
@@ -36,6 +45,14 @@ GRIDS = pytest.mark.parametrize("grid", [COMPLETE, incomplete()], ids=["complete
 
 def is_uniform(counts: np.ndarray) -> bool:
     return bool(chisquare(counts).pvalue > 1e-3)
+
+
+@pytest.mark.parametrize("index", [[5, 3, 5, 0], [[7, 7], [2, 9]], [10**12, 3, 10**12], [-1, 4, -1], [8], []])
+def test_distinct_images_are_sorted(index: list) -> None:
+    numbers = np.array(index, dtype=np.int64)
+    found = distinct(numbers)
+    assert found.dtype == np.int64
+    np.testing.assert_array_equal(found, np.unique(numbers))
 
 
 def test_scored_factors_are_observed_and_vary() -> None:

@@ -268,8 +268,10 @@ def name_classes(values: NDArray, test_values: NDArray) -> tuple[Classes, Classe
 
 
 def varying(codes: Table) -> NDArray[np.bool_]:
-    """Which codes, (c,), are not constant."""
-    return Ranges(codes.min(axis=0), codes.max(axis=0)).varying
+    """Which codes, the last axis, are not constant, (c,)."""
+    # First over the first axis alone: over all but the last at once NumPy takes ten times as long.
+    low, high = (end.reshape(-1, codes.shape[-1]) for end in (codes.min(axis=0), codes.max(axis=0)))
+    return Ranges(low.min(axis=0), high.max(axis=0)).varying
 
 
 def standardise(codes: Table, test_codes: Table) -> tuple[Table, Table]:

@@ -68,7 +68,7 @@ def factor_vae_score(
     gini = check_mask(discrete, count, "discrete")
     deviation = _check_scale(scale, count)
     least = own_scale(deviation) if minimum_variance is None else minimum_variance
-    voting = (deviation >= np.sqrt(least)) & (deviation > 0) & varying(codes.reshape(-1, count))
+    voting = (deviation >= np.sqrt(least)) & (deviation > 0) & varying(codes)
     voting &= check_mask(True if active is None else active, count, "active")
     if not voting.any():
         return 0.0

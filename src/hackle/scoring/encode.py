@@ -21,16 +21,12 @@ from hackle.core.errors import HackleError
 from hackle.core.gaussian import reparameterise
 from hackle.core.randomness import Stream, check_seed
 from hackle.core.types import Dataset, Images
-from hackle.scoring.plan import distinct
+from hackle.scoring.plan import SPREAD, distinct
 from hackle.train.errors import is_out_of_memory
 from hackle.train.model import Model, images_at_once
 
 Encoder = Callable[[NDArray[np.uint8]], Any]
 """Any function from uint8 images (n, h, w, c) to codes (n, c), or to a pair of means and logvars."""
-
-
-_SPREAD = 8
-"""A table of the places of all indices is kept if it has at most this many times as many entries as there are images."""
 
 
 class EncodingError(HackleError):
@@ -147,7 +143,7 @@ class Codebook:
     def _table(self) -> NDArray[np.int64] | None:
         """The place of each flat index, −1 where there is none; None if few of the indices up to the last are there."""
         size = int(self.index[-1]) + 1
-        if size > _SPREAD * len(self.index):
+        if size > SPREAD * len(self.index):
             return None
         table = np.full(size, -1)
         table[self.index] = np.arange(len(self.index))
@@ -157,11 +153,17 @@ class Codebook:
         # A table is read thirty times as fast as sorted indices are searched.
         if self._table is None:
             places = np.minimum(np.searchsorted(self.index, index), len(self.index) - 1)
+            absent = self.index[places] != index
         else:
-            places = self._table[np.clip(index, 0, len(self._table) - 1)]
-        if not np.array_equal(self.index[places], index):
-            absent = np.asarray(index)[self.index[places] != index].ravel()[0]
-            raise EncodingError(f"image {absent} has not been encoded; encode every image of the plan (plan.images)")
+            last = len(self._table) - 1
+            if index.size and (index.min() < 0 or index.max() > last):
+                places = np.where((index < 0) | (index > last), -1, self._table[np.clip(index, 0, last)])
+            else:
+                places = self._table[index]
+            absent = places < 0
+        if absent.any():
+            first = np.asarray(index)[absent].ravel()[0]
+            raise EncodingError(f"image {first} has not been encoded; encode every image of the plan (plan.images)")
         return places
 
     def means(self, index: NDArray[np.int64]) -> Any:

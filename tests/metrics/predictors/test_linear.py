@@ -6,7 +6,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
 from hackle.metrics import MetricError
-from hackle.metrics.predictors.linear import PRODUCTS, fit_l1_machines, fit_machines_of_several
+from hackle.metrics.predictors.linear import KEPT, PRODUCTS, fit_l1_machines, fit_machines_of_several
 
 
 def overlapping(rng):
@@ -140,6 +140,14 @@ def test_blocks_of_rows_change_nothing(monkeypatch):
     whole = fit_l1_machines(codes, classes)
     monkeypatch.setattr("hackle.metrics.predictors.linear.PRODUCTS", 28 * 77)
     np.testing.assert_allclose(fit_l1_machines(codes, classes).weights, whole.weights, atol=1e-9)
+
+
+def test_products_that_are_not_kept_give_the_same_bits(monkeypatch):
+    codes, classes = overlapping(np.random.default_rng(0))
+    assert KEPT > 28 * 400
+    whole = fit_l1_machines(codes, classes)
+    monkeypatch.setattr("hackle.metrics.predictors.linear.KEPT", 28 * 400 - 1)
+    np.testing.assert_array_equal(fit_l1_machines(codes, classes).weights, whole.weights)
 
 
 def test_too_few_steps_and_classes_are_reported():

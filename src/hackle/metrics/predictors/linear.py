@@ -36,8 +36,8 @@ INNER_TOLERANCE, INNER_ROUNDS = 1e-3, 50
 # A step must achieve this fraction of the decrease that the quadratic model predicts, up to rounding of the sum over
 # rows.
 SUFFICIENT, ROUNDING = 0.01, 1e-14
-# How many products of codes, the terms of H, are held in memory at once.
-PRODUCTS = 2**20
+# How many products of codes, the terms of H, are computed at once, and how many are kept from one step to the next.
+PRODUCTS, KEPT = 2**20, 2**23
 
 Array = NDArray[np.float64]
 
@@ -118,7 +118,7 @@ class _Descent:
     """The machines of one table of codes as columns (c, n), labels (k, n), on their way to the minimum."""
 
     def __init__(self, columns: Array, labels: Array, C: float):
-        self.columns, self.labels, self.C = columns, labels, C
+        self.columns, self.labels, self.C, self.moments = columns, labels, C, _SecondMoments(columns)
         self.weights = np.zeros((len(labels), len(columns)))
         self.going = np.arange(len(labels))
         # Slacks 1 − y wᵀx of the machines that have not converged; rows where they are positive make up the loss.
@@ -143,7 +143,7 @@ class _Descent:
     def model(self) -> tuple[Array, Array, Array, Array]:
         """H, r, w and how exactly to solve for v."""
         w, active = self.weights[self.going], (self.slack > 0).astype(np.float64)
-        quadratic = 2 * self.C * _second_moments(self.columns, active)
+        quadratic = 2 * self.C * self.moments.over(active)
         # On the active rows y x − x xᵀw = y x (1 − y wᵀx): the slope of the loss is Hw − r.
         return quadratic, _times(quadratic, w) - self.slope, w, INNER_TOLERANCE * self.violation
 
@@ -162,18 +162,29 @@ def _subgradient(weights: Array, slope: Array) -> Array:
     return np.where(weights == 0, np.maximum(np.abs(slope) - 1, 0), np.abs(slope + np.sign(weights)))
 
 
-def _second_moments(columns: Array, active: Array) -> Array:
-    """Σ x xᵀ (k, c, c) over the active rows (k, n) of each machine."""
-    size, rows = columns.shape
-    first, second = np.triu_indices(size)
-    sums = np.zeros((len(active), len(first)))
-    block = max(1, PRODUCTS // len(first))
-    for start in range(0, rows, block):
-        part = columns[:, start : start + block]
-        sums += active[:, start : start + block] @ (part[first] * part[second]).T
-    moments = np.empty((len(active), size, size))
-    moments[:, first, second] = moments[:, second, first] = sums
-    return moments
+class _SecondMoments:
+    """Sums of x xᵀ over rows of codes as columns (c, n). Products are kept if there are few of them."""
+
+    def __init__(self, columns: Array) -> None:
+        self.columns, self.pairs = columns, np.triu_indices(len(columns))
+        block = max(1, PRODUCTS // len(self.pairs[0]))
+        self.parts = [slice(start, start + block) for start in range(0, columns.shape[1], block)]
+        few = len(self.pairs[0]) * columns.shape[1] <= KEPT
+        self.kept = [self._products(part) for part in self.parts] if few else None
+
+    def _products(self, part: slice) -> Array:
+        first, second = self.pairs
+        return self.columns[first, part] * self.columns[second, part]
+
+    def over(self, active: Array) -> Array:
+        """Σ x xᵀ (k, c, c) over the active rows (k, n) of each machine."""
+        (first, second), size = self.pairs, len(self.columns)
+        sums = np.zeros((len(active), len(first)))
+        for part, products in zip(self.parts, self.kept or map(self._products, self.parts), strict=True):
+            sums += active[:, part] @ products.T
+        moments = np.empty((len(active), size, size))
+        moments[:, first, second] = moments[:, second, first] = sums
+        return moments
 
 
 def _times(matrices: Array, vectors: Array) -> Array:
