@@ -11,6 +11,11 @@ Scikit-learn's trees need minutes, so the comparison takes one factor with 6 and
 Run: OMP_NUM_THREADS=1 python benchmarks/metrics_locatello.py [--all] [--codes FILE]
 
 `--codes` takes codes and factors of a trained model from an .npz, as benchmarks/scoring.py writes it, for the trees.
+
+`--model` scores one model instead, with codes and posteriors that imitate a β-VAE's for every image of the plan, as a worker of
+a study does: means, samples and posteriors, all but the metrics that decode. Processor seconds of each metric, and of all but
+`separability`, whose sums an accelerator computes where there is one. The second of two models counts: the first one's
+seconds include what is made once for a process. `--mix` turns the codes, so that all of them are correlated.
 """
 
 from __future__ import annotations
@@ -19,6 +24,7 @@ import argparse
 import json
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -26,6 +32,7 @@ from rich.console import Console
 from rich.table import Table
 from sklearn.ensemble import GradientBoostingClassifier
 
+from hackle.core.factors import Factor, FactorGrid
 from hackle.information import gaussian_total_correlation
 from hackle.metrics import (
     beta_vae_score,
@@ -39,6 +46,10 @@ from hackle.metrics import (
     sap_score,
 )
 from hackle.metrics.predictors.trees import fit_boosted_trees
+from hackle.scoring.encode import Codebook
+from hackle.scoring.protocol import PROTOCOLS
+from hackle.scoring.registry import choose_metrics
+from hackle.scoring.scorer import prepare_scorer
 
 NAMES = ("shape", "scale", "orientation", "x", "y")
 SIZES = (3, 6, 40, 32, 32)
@@ -98,7 +109,7 @@ def timed(work: Callable[..., Any], *arguments: object) -> tuple[Any, float, flo
     return result, time.perf_counter() - wall, time.process_time() - processor
 
 
-def protocol() -> dict[str, list[float]]:
+def every_score() -> dict[str, list[float]]:
     """Wall and processor seconds of every score of the protocol."""
     rng = np.random.default_rng(0)
     (codes, factors), test = points(TRAIN, rng), points(TEST, rng)
@@ -176,12 +187,54 @@ def boosted_trees(columns: list[int], file: str | None) -> dict[str, object]:
     return record
 
 
+def one_model(mix: bool) -> dict[str, float]:
+    """Processor seconds of each metric for one model, and of what is done once for a process or for a model beside them."""
+    shape, *others = (Factor(name, size) for name, size in zip(NAMES, SIZES, strict=True))
+    grid, protocol = FactorGrid([replace(shape, kind="categorical"), *others]), PROTOCOLS["locatello2019"]
+    chosen = choose_metrics(("all",), protocol).values()
+    scorer, _, plan = timed(prepare_scorer, grid, chosen, protocol)
+    codes = encode(grid.rows(scorer.images), np.random.default_rng(0))
+    if mix:
+        codes = codes @ np.linalg.qr(np.random.default_rng(6).normal(size=(10, 10)))[0]
+    logvars = np.where(codes.std(axis=0) > 0.2, -4.0, -0.05) + 0.2 * np.sin(codes)
+    arrays = codes.astype(np.float32), logvars.astype(np.float32)
+    seconds: dict[str, float] = {}
+
+    def watch(metric: Any = None) -> None:
+        """Called before each metric and after the last."""
+        nonlocal now, before
+        later = time.process_time()
+        seconds[now] = seconds.get(now, 0.0) + later - before
+        now, before = "" if metric is None else metric.name, later
+
+    for _ in range(2):
+        seconds.clear()
+        now, before = "samples, table", time.process_time()
+        evaluation = scorer.of_codes(Codebook(scorer.images, *arrays))
+        rows = scorer.rows(evaluation, watch)
+        watch()
+        seconds["arrays that are kept"] = timed(evaluation.code_informations)[2]
+    seconds["all but separability"] = sum(seconds.values()) - seconds["separability"]
+    seconds["the plan, once for a process"] = plan
+    table = Table("metric", "processor s")
+    for name, each in seconds.items():
+        table.add_row(name, f"{each:.3f}")
+    Console().print(table)
+    print(f"{len(rows)} scores")
+    return seconds
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--all", action="store_true")
     parser.add_argument("--codes", default=None)
+    parser.add_argument("--model", action="store_true")
+    parser.add_argument("--mix", action="store_true")
     options = parser.parse_args()
-    seconds = protocol()
+    if options.model:
+        print(json.dumps({"benchmark": "metrics_locatello", "seconds of one model": one_model(options.mix)}))
+        return
+    seconds = every_score()
     columns = list(range(len(SIZES))) if options.all else [1, 3]
     trees = boosted_trees(columns, options.codes)
     print(json.dumps({"benchmark": "metrics_locatello", "seconds": seconds, "boosted_trees": trees}))
