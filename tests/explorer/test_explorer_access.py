@@ -155,6 +155,7 @@ def test_training_record_and_what_is_not_there(seen: Page, ids: dict[str, str]) 
         seen.goto(f"/{place}")
         seen.wait_for_selector(wait)
         assert refused(seen) == [], place
+    explained(seen, ".note [data-term=run]", "the record of one training run")
 
 
 @pytest.fixture

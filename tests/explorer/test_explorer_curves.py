@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import re
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 from browser_pages import UNNAMED, in_css, screens
-from playwright.sync_api import Page, expect
+from playwright.sync_api import CDPSession, Locator, Page, expect
 from small_runs import write_curves
 
 
@@ -84,38 +85,83 @@ def test_a_logarithmic_axis_says_what_it_leaves_out(page: Page, ids: dict[str, s
     write_curves(served / "training", range(10, 60, 10))
 
 
-@pytest.mark.parametrize("width", [1280, 390])
-def test_axes_are_named_and_large_enough_to_read(page: Page, ids: dict[str, str], width: int) -> None:
-    opened(page, ids["beta"], width)
-    assert page.locator(".chart .axis.x").all_text_contents() == ["step"] * 3
-    assert page.locator(".chart .axis.y").all_text_contents() == ["nats"] * 3
-    size = "texts => texts.map(text => text.getBoundingClientRect().height)"
-    assert min(page.locator(".chart text").evaluate_all(size)) >= 11
+SIZES = "texts => texts.map(text => parseFloat(getComputedStyle(text).fontSize) * text.getScreenCTM().a)"
+
+
+def test_axes_are_named_and_large_enough_to_read(page: Page, ids: dict[str, str]) -> None:
+    opened(page, ids["beta"])
+    for _ in screens(page):
+        expect(page.locator(".chart .axis.x")).to_have_text(["step"] * 3)
+        expect(page.locator(".chart .axis.y")).to_have_text(["nats"] * 3)
+        assert min(page.locator(".chart svg[role=img] text").evaluate_all(SIZES)) >= 11
+
+
+def pressed_across(page: Page, chart: Locator, finger: CDPSession | None) -> Iterator[None]:
+    """Drags from the middle of a chart to near its end, by a finger or by the mouse; what is said before the release is
+    asked for at the pause."""
+    chart.scroll_into_view_if_needed()
+    box = chart.bounding_box()
+    assert box is not None
+    height = box["y"] + box["height"] / 2
+    start, *along = [(box["x"] + share * box["width"], height) for share in (0.5, 0.56, 0.62, 0.68, 0.74, 0.8)]
+    if finger:
+
+        def touch(kind: str, *places: tuple[float, float]) -> None:
+            points = [{"x": x, "y": y} for x, y in places]
+            finger.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+
+        touch("touchStart", start)
+        for place in along:
+            touch("touchMove", place)
+        yield
+        touch("touchEnd")
+    else:
+        page.mouse.move(*start)
+        page.mouse.down()
+        for place in along:
+            page.mouse.move(*place)
+        yield
+        page.mouse.up()
 
 
 def test_zooming_in_one_chart_zooms_all_and_can_be_typed_and_undone(page: Page, ids: dict[str, str]) -> None:
+    """With a mouse, and on a phone, which has none, by touch."""
     opened(page, ids["beta"])
-    box = page.locator(".chart svg.zooms").first.bounding_box()
-    assert box is not None
-    middle = box["y"] + box["height"] / 2
-    page.mouse.move(box["x"] + 0.5 * box["width"], middle)
-    page.mouse.down()
-    page.mouse.move(box["x"] + 0.8 * box["width"], middle, steps=5)
-    expect(page.locator(".chart .range").first).to_be_visible()
-    page.mouse.up()
-    first, last = page.get_by_label("From step"), page.get_by_label("To step")
-    assert 45 <= int(first.input_value()) <= 55
-    assert 75 <= int(last.input_value()) <= 85
-    labels = page.locator(".chart").nth(1).locator("text[text-anchor=middle]").all_text_contents()
-    assert all(45 <= float(text) <= 85 for text in labels if "." not in text)
+    charts, first, last = page.locator(".chart"), page.get_by_label("From step"), page.get_by_label("To step")
+    devtools = page.context.new_cdp_session(page)
+    for theme in screens(page):
+        phone = page.evaluate("innerWidth") < 500
+        if phone:
+            devtools.send("Emulation.setTouchEmulationEnabled", {"enabled": True})
+        for _ in pressed_across(page, charts.nth(1).locator("svg.zooms"), devtools if phone else None):
+            expect(charts.nth(1).locator(".range")).to_be_visible()
+        expect(page.get_by_role("button", name="All steps")).to_be_visible()
+        expect(charts.nth(1).locator(".line")).to_have_css("stroke", in_css(theme.palette[0]))
+        assert 45 <= int(first.input_value()) <= 55
+        assert 75 <= int(last.input_value()) <= 85
+        # All charts, with words at both axes and letters that can be read.
+        for at in range(3):
+            labels = charts.nth(at).locator("svg[role=img] > text[text-anchor=middle]").all_text_contents()
+            assert labels
+            assert all(45 <= float(text) <= 85 for text in labels)
+        assert min(charts.locator("svg[role=img] text").evaluate_all(SIZES)) >= 11
+        assert page.evaluate(UNNAMED) == []
+        page.get_by_role("button", name="All steps").click()
+        expect(first).to_have_value("10")
+        expect(last).to_have_value("100")
+        first.fill("40")
+        first.press("Enter")
+        expect(charts.nth(2).locator("text[text-anchor=middle]").first).to_have_text("40")
+        charts.nth(1).locator("svg.zooms").dblclick()
+        expect(first).to_have_value("10")
+    devtools.send("Emulation.setTouchEmulationEnabled", {"enabled": False})
+    devtools.detach()
+    # Escape shows all steps, too.
+    last.fill("60")
+    last.press("Enter")
+    expect(page.get_by_role("button", name="All steps")).to_be_visible()
     page.keyboard.press("Escape")
-    page.get_by_role("button", name="All steps").click()
-    assert [first.input_value(), last.input_value()] == ["10", "100"]
-    first.fill("40")
-    first.press("Enter")
-    assert page.locator(".chart").nth(2).locator("text[text-anchor=middle]").first.text_content() == "40"
-    page.locator(".chart svg.zooms").nth(1).dblclick()
-    assert first.input_value() == "10"
+    expect(page.get_by_role("button", name="All steps")).to_be_hidden()
 
 
 def test_one_cursor_reads_every_curve(page: Page, ids: dict[str, str]) -> None:

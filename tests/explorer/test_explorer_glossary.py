@@ -52,6 +52,25 @@ def test_every_setting_and_every_metric_has_an_entry(page: Page) -> None:
     assert {name: found[name] for name in said} == said
 
 
+def test_each_word_of_a_note_is_explained_once_and_no_part_of_a_name(page: Page) -> None:
+    page.goto("/")
+    found = page.evaluate(
+        "async (text) => (await import('./js/dom.js')).noted(text).map((part) => part.dataset?.term ?? part.textContent ?? part)",
+        "Weights of the data set runs/prior.npz: this run (latents-3, weights.safetensors) has weights. `hackle score runs`",
+    )
+    assert [part for part in found if part] == [
+        *(
+            "weights",
+            " of the ",
+            "data set",
+            " runs/prior.npz: this ",
+            "run",
+            " (latents-3, weights.safetensors) has weights. ",
+        ),
+        "hackle score runs",
+    ]
+
+
 @pytest.mark.parametrize("width", [1280, 390])
 def test_terms_are_explained_where_they_stand(page: Page, ids: dict[str, str], width: int) -> None:
     page.set_viewport_size({"width": width, "height": 800})
@@ -61,7 +80,7 @@ def test_terms_are_explained_where_they_stand(page: Page, ids: dict[str, str], w
         (
             f"#/compare/{ids['beta']},{ids['plain']}",
             ".latents-matched[data-drawn] .colour-scale",
-            {"latents", "nats", "metric", "reference", "MIG"},
+            {"latents", "nats", "metric", "reference", "MIG", "factor of variation"},
         ),
     ):
         page.goto(f"/{place}")

@@ -117,13 +117,27 @@ def test_a_scatter_plot_of_any_columns_whose_points_open_their_runs(many: Page, 
     many.get_by_role("tab", name="Scatter").click()
     expect(many.get_by_role("img", name="MIG against strength of 2,000 runs")).to_be_visible()
     expect(many.locator(".plots .legend .entry")).to_have_count(5)
-    assert many.locator(".plot .axis").all_text_contents() == ["MIG", "strength"]
+    expect(many.locator(".plot .axis")).to_have_text(["MIG", "strength"])
+    # Runs of one strength, one of each method, stand side by side, and not so far that one takes it for another strength.
+    expect(many.locator(".said")).to_contain_text(
+        "2,000 runs. Runs of one strength stand side by side, by method. Point"
+    )
+    frame, ring = many.locator(".frame"), many.locator(".plot .ring")
+    frame.press("Home")
+    places = [float(ring.get_attribute("cx") or "nan")]
+    for row in range(1, 5):
+        frame.press("ArrowRight")
+        expect(many.locator(".said")).to_contain_text(f"run {row}: ")
+        places.append(float(ring.get_attribute("cx") or "nan"))
+    assert len(set(places)) == 5
+    assert max(places) - min(places) < 0.04 * width
     many.locator("select[data-name=x]").select_option("sap")
     many.locator("select[data-name=by]").select_option("dataset")
     expect(many.locator(".plots .legend .entry")).to_have_text(["Cars3D", "dSprites"])
     expect(many).to_have_url(re.compile("view=scatter&x=sap&by=dataset"))
     many.get_by_label("Filter runs").fill("seed is 0, method is β-VAE")
     expect(many.get_by_role("img", name="of 8 runs")).to_be_visible()
+    expect(many.locator(".said")).to_contain_text("8 runs. Point")
     assert many.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
     assert many.evaluate(UNNAMED) == []
     # The first run has a MIG far above all others: its point is at the top.

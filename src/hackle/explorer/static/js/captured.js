@@ -9,9 +9,9 @@ import {
   h,
   metricName,
   nats,
+  noted,
   notify,
   number,
-  prose,
   scoreText,
   tabBar,
   term,
@@ -39,7 +39,7 @@ export async function showCaptured(panel, session, run, signal) {
   busy.remove();
   if (!found.factors.length)
     return panel.append(
-      h("p", { class: "note" }, "This data set has no known factors to compare the codes with."),
+      h("p", { class: "note" }, noted("This data set has no known factors to compare the codes with.")),
       scores,
     );
   panel.append(
@@ -88,7 +88,7 @@ function maps(session, found, signal) {
           : `These give RMIG ${scoreText(found.rmig)}.`;
     }
     place.replaceChildren(heatMap({ title, rows: names, columns, values, top: key === "importance" ? 1 : null }));
-    note.textContent = remark;
+    note.replaceChildren(...noted(remark));
   };
   draw("posterior");
   return h(
@@ -144,7 +144,7 @@ function responses(session, signal) {
     try {
       const found = await vary(session.id, row, column);
       if (signal.aborted) return;
-      remark.textContent = found.held ? HELD : ACROSS;
+      remark.replaceChildren(...noted(found.held ? HELD : ACROSS));
       const spread = (index) =>
         Math.max(...found.means.map((means) => means[index])) - Math.min(...found.means.map((means) => means[index]));
       const ranked = session.latents
@@ -303,7 +303,7 @@ function top(session, found, signal) {
 
 function scoreTable(run) {
   const { scores } = run;
-  if (!scores.length) return h("p", { class: "faint" }, prose(noScores(run)));
+  if (!scores.length) return h("p", { class: "faint" }, noted(noScores(run)));
   const protocols = [...new Set(scores.map((row) => row.protocol))];
   return scoresTable(
     [

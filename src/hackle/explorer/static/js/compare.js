@@ -10,8 +10,8 @@ import {
   factsOf,
   h,
   metricName,
+  noted,
   notify,
-  prose,
   scoreText,
   showPlace,
   term,
@@ -58,7 +58,7 @@ export async function showCompare(main, ids, signal) {
   const models = cards.filter(({ session }) => session);
   if (signal.aborted || !models.length) return;
   const matched = await showMatched(latents, models, signal).catch((error) => {
-    latents.replaceChildren(h("p", { class: "note" }, prose(error.message)));
+    latents.replaceChildren(h("p", { class: "note" }, noted(error.message)));
     return null;
   });
   if (!matched || signal.aborted) return;
@@ -113,13 +113,13 @@ async function open(card, signal) {
     );
     card.body.replaceChildren(
       h("div", { class: "twins" }, origin, h("figure", {}, decoded, h("figcaption", {}, "decoded"))),
-      session.model.problem ? h("p", { class: "faint" }, prose(session.model.problem)) : "",
+      session.model.problem ? h("p", { class: "faint" }, noted(session.model.problem)) : "",
     );
     card.session = session;
   } catch (error) {
     // What to do about it is said on the run's own page.
     const [first] = error.message.split(". ");
-    if (!signal.aborted) card.body.replaceChildren(h("p", { class: "note" }, prose(first)));
+    if (!signal.aborted) card.body.replaceChildren(h("p", { class: "note" }, noted(first)));
   }
 }
 
@@ -135,7 +135,7 @@ function scores(runs) {
       "section",
       { class: "card" },
       h("h2", {}, "Scores"),
-      h("p", { class: "faint" }, prose("These runs have no scores yet. `hackle score` computes them.")),
+      h("p", { class: "faint" }, noted("These runs have no scores yet. `hackle score` computes them.")),
     );
   const line = (found) => {
     const first = found.find(Boolean),
@@ -206,7 +206,7 @@ async function curves(runs) {
   const terms = [...new Set(found.flatMap((groups) => [...groups.keys()]))].filter((term) =>
     found.every((groups) => (groups.get(term)?.length ?? 1) === 1),
   );
-  if (!terms.length) return h("p", { class: "faint" }, "No curves are kept of these runs.");
+  if (!terms.length) return h("p", { class: "faint" }, noted("No curves are kept of these runs."));
   const panel = new CurvePanel();
   panel.show(
     new Map(

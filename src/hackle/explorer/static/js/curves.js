@@ -4,7 +4,7 @@ import { Link, lineChart } from "./chart.js";
 import { entryOf, h, metricName, number } from "./dom.js";
 
 const SCORE = /^score_/;
-const NATS = /(^|_)(reconstruction|kl|elbo|kl_per_latent|total_correlation|multiinformation|information)$/;
+const NATS = /(^|_)(reconstruction|kl|capacity|elbo|kl_per_latent|total_correlation|multiinformation|information)$/;
 const HIGHEST = 0.99;
 
 export const isScore = (term) => SCORE.test(term);

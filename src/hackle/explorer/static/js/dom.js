@@ -148,6 +148,46 @@ export const metricName = (name) =>
 // A word that the glossary explains: see glossary.js. `word` is its entry there.
 export const term = (text, word = text) => h("span", { class: "term", tabindex: 0, data: { term: word } }, text);
 
+// Words of notes and captions with their entries in the glossary. Parts of names of files are no words.
+const SPOKEN = [
+  ["data sets?", "data set"],
+  ["factors?", "factor of variation"],
+  ["latents?", "latents"],
+  ["codes?", "codes"],
+  ["weights", "weights"],
+  ["prior", "prior"],
+  ["posteriors?", "posterior"],
+  ["mutual information", "mutual information"],
+  ["nats", "nats"],
+  ["rmig", "RMIG"],
+  ["mig", "MIG"],
+  ["dci", "DCI"],
+  ["misjed", "MISJED"],
+  ["stud(?:y|ies)", "study"],
+  ["runs?", "run"],
+];
+const ANY_SPOKEN = new RegExp(
+  `(?<![\\w./-])(?:${SPOKEN.map(([pattern]) => `(${pattern})`).join("|")})(?![\\w-]|[./]\\w)`,
+  "gi",
+);
+// Prose in which each word of the glossary is explained once.
+export function noted(text) {
+  const met = new Set();
+  const marked = (part) => {
+    const found = [];
+    let end = 0;
+    for (const match of part.matchAll(ANY_SPOKEN)) {
+      const [, entry] = SPOKEN[match.slice(1).findIndex((group) => group !== undefined)];
+      if (met.has(entry)) continue;
+      met.add(entry);
+      found.push(part.slice(end, match.index), term(match[0], entry));
+      end = match.index + match[0].length;
+    }
+    return [...found, part.slice(end)];
+  };
+  return prose(text).flatMap((part) => (typeof part === "string" ? marked(part) : [part]));
+}
+
 // Entries of the glossary for settings, metrics and terms of objectives: the first whose pattern fits the key. Names
 // that stand in another's, such as mig in dcimig, come after it.
 const EXPLAINED = [

@@ -2,7 +2,7 @@
 
 import { asked, remember } from "./address.js";
 import { startFrom } from "./api.js";
-import { factorName, factorValue, h, notify, tabBar } from "./dom.js";
+import { factorName, factorValue, h, noted, notify, tabBar } from "./dom.js";
 import { latentPanel } from "./latents.js";
 import { paint } from "./picture.js";
 import { showTraversals } from "./traversals.js";
@@ -219,14 +219,14 @@ function factorPanel(session, signal) {
       column,
     };
   });
-  const unknown = h("p", { class: "faint", role: "status" });
+  const why = h("span", {}, noted("What is shown is no image of the data set: its factors are not known."));
+  const unknown = h("p", { class: "faint", role: "status" }, why);
   // The sliders stand at the factors of the image that is shown as the start, the nearest one where a combination
-  // does not
-  // exist; of a picture from elsewhere no factor is known.
+  // does not exist; of a picture from elsewhere no factor is known.
   const refresh = () => {
     if (busy) return;
     const row = session.start?.row ?? null;
-    unknown.textContent = row ? "" : "What is shown is no image of the data set: its factors are not known.";
+    why.hidden = row !== null;
     inputs.forEach(({ slider, show, column }) => {
       if (row) slider.value = row[column];
       show(row ? row[column] : null);
@@ -239,9 +239,11 @@ function factorPanel(session, signal) {
     : h(
         "p",
         { class: "faint" },
-        session.model.factors.some((factor) => factor.kind === "continuous")
-          ? "Not every combination exists in this data set: the nearest image is shown."
-          : "Not every combination exists in this data set.",
+        noted(
+          session.model.factors.some((factor) => factor.kind === "continuous")
+            ? "Not every combination exists in this data set: the nearest image is shown."
+            : "Not every combination exists in this data set.",
+        ),
       );
   return h(
     "details",

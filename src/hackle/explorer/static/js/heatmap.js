@@ -1,7 +1,7 @@
 // A matrix as a table whose cells are tinted by their share of the largest, or of FAINTEST where all are small: what is
 // next to nothing must not look like much.
 
-import { h, number } from "./dom.js";
+import { h, noted, number } from "./dom.js";
 
 const FAINTEST = 0.1,
   MANY = 7;
@@ -34,7 +34,7 @@ export function heatMap({ title, rows, columns, values, top = null, choose = nul
     h(
       "table",
       { class: narrow ? "heat narrow" : "heat", style: { "--columns": columns.length } },
-      h("caption", {}, title),
+      h("caption", {}, noted(title)),
       h(
         "thead",
         {},

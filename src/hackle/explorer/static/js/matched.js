@@ -3,7 +3,7 @@
 
 import { asked, remember } from "./address.js";
 import { later, latest, matchLatents, readCaptured } from "./api.js";
-import { calledOf, factorName, h, nats, notify, number, term } from "./dom.js";
+import { calledOf, factorName, h, nats, noted, notify, number, term } from "./dom.js";
 import { heatMap } from "./heatmap.js";
 import { paintTraversal } from "./picture.js";
 import { valueAxis } from "./traversals.js";
@@ -59,7 +59,7 @@ export async function showMatched(place, models, signal) {
       "section",
       { class: "card" },
       h("h2", {}, term("Latents", "latents"), ", matched"),
-      h("p", { class: "faint" }, note),
+      h("p", { class: "faint" }, noted(note)),
       order.map((at) => strips[at].element),
     ),
     maps,
@@ -213,7 +213,7 @@ async function heatMaps(place, models, known, order, signal) {
               top,
               narrow: true,
             })
-          : h("p", { class: "faint" }, "Its data set has no known factors."),
+          : h("p", { class: "faint" }, noted("Its data set has no known factors.")),
       ),
     ),
   );

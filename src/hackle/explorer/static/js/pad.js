@@ -1,7 +1,7 @@
 // Two latents at once: a map of images to move about on, by pointer or arrow keys.
 
 import { later, latest } from "./api.js";
-import { h, signed } from "./dom.js";
+import { h, noted, signed } from "./dom.js";
 import { mirror, paintSheet } from "./picture.js";
 
 const SIDES = ["across", "down"];
@@ -55,7 +55,7 @@ export function showPad(place, session, signal) {
         reading,
         choice("across", "across"),
         choice("down", "down"),
-        h("p", { class: "faint" }, "Drag, or use the arrow keys. The map shows both latents from end to end."),
+        h("p", { class: "faint" }, noted("Drag, or use the arrow keys. The map shows both latents from end to end.")),
       ),
     ),
   );

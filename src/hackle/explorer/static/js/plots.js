@@ -138,13 +138,18 @@ export class Plot {
     this.keys.replaceChildren(this.by ? markedLegend(groups.map(({ name, place }) => [name, place])) : "");
   }
 
+  // How the picture is to be read, where that needs words.
+  layout() {
+    return "";
+  }
+
   tell(row) {
     if (row === null) {
       const left = this.rows.length - this.drawn.length;
       this.said.textContent =
         `${counted(this.drawn.length)}` +
-        `${left ? `; ${whole(left)} without these values ${left === 1 ? "is" : "are"} left out` : ""}. ` +
-        "Point at a run to read it, click to open it.";
+        `${left ? `; ${whole(left)} without these values ${left === 1 ? "is" : "are"} left out` : ""}.` +
+        `${this.layout()} Point at a run to read it, click to open it.`;
       return;
     }
     const facts = ["method", "strength", "seed", ...this.keysRead()].filter(

@@ -1,7 +1,7 @@
 // The page of one run: exploring, what was captured, training, record.
 
 import { readCaptured, readRun, readStep } from "./api.js";
-import { calledOf, explained, h, number, prose, showPlace, tabBar, waiting } from "./dom.js";
+import { calledOf, explained, h, noted, number, showPlace, tabBar, waiting } from "./dom.js";
 import { keep, recall } from "./bookmark.js";
 import { Session } from "./session.js";
 import { showExplore } from "./explore.js";
@@ -17,7 +17,7 @@ const TABS = [
   ["record", "Record"],
 ];
 
-const noteOf = (text) => h("p", { class: "note", role: "alert" }, prose(text));
+const noteOf = (text) => h("p", { class: "note", role: "alert" }, noted(text));
 
 export async function showRun(main, id, tab, signal) {
   main.append(waiting("Opening the run…"));
@@ -100,7 +100,7 @@ export async function showRun(main, id, tab, signal) {
       }
       if (own.aborted) return null;
       panel.replaceChildren();
-      if (session.model.problem) panel.append(h("p", { class: "note" }, prose(session.model.problem)));
+      if (session.model.problem) panel.append(h("p", { class: "note" }, noted(session.model.problem)));
       if (key === "captured") return await showCaptured(panel, session, run, own);
       return await showExplore(panel, session, own);
     } catch (error) {

@@ -3,6 +3,7 @@
 import { asked, remember } from "./address.js";
 import { endsOf, logarithmicTicks, shareOf, short, ticks } from "./chart.js";
 import { h, s } from "./dom.js";
+import { headingOf } from "./filter.js";
 import { marks } from "./marks.js";
 import { counted, NEAR, Plot } from "./plots.js";
 
@@ -67,7 +68,9 @@ export default class ScatterPlot extends Plot {
     // Runs of one setting stand side by side, group by group.
     const groups = this.groups(),
       few = across.kind === "number" && new Set(this.drawn.map((row) => across.numbers[row])).size <= FEW,
-      apart = few ? Math.min(7, 40 / groups.length) : 0;
+      // Never so far that a value could be taken for its neighbour.
+      apart = few ? Math.min(7, Math.min(40, 0.04 * width) / groups.length) : 0;
+    this.beside = apart > 0 && groups.length > 1;
     const aside = new Map(
       groups.flatMap(({ rows }, at) => rows.map((row) => [row, (at - (groups.length - 1) / 2) * apart])),
     );
@@ -117,6 +120,11 @@ export default class ScatterPlot extends Plot {
     this.picture.append(this.ring);
     this.legendOf(groups);
     this.point(this.drawn.includes(this.pointed) ? this.pointed : null);
+  }
+
+  layout() {
+    const [across, by] = [this.x, this.by].map((key) => this.column(key)).map((column) => column && headingOf(column));
+    return this.beside ? ` Runs of one ${across} stand side by side, by ${by}.` : "";
   }
 
   nearest(x, y) {

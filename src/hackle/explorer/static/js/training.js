@@ -82,9 +82,14 @@ export async function showTraining(panel, id, signal) {
     return "gone";
   };
 
-  let status = await more();
-  while (status === "training" && !signal.aborted) {
-    await new Promise((done) => setTimeout(done, EVERY));
-    if (!signal.aborted) status = await more().catch(gone);
+  async function follow() {
+    while (status === "training" && !signal.aborted) {
+      await new Promise((done) => setTimeout(done, EVERY));
+      if (!signal.aborted) status = await more().catch(gone);
+    }
   }
+
+  let status = await more();
+  // The view is there: whoever waits for it does not wait for the end of the training.
+  follow();
 }

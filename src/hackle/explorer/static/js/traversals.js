@@ -1,7 +1,7 @@
 // A row of images for every latent: what moving it alone does to the image at hand.
 
 import { later, latest } from "./api.js";
-import { h, nats, signed } from "./dom.js";
+import { h, nats, noted, signed } from "./dom.js";
 import { paintTraversal } from "./picture.js";
 
 const GAP = 2;
@@ -11,7 +11,7 @@ export function showTraversals(place, session, signal) {
     columns = session.columns(11);
   const strips = latents.map((latent) => strip(session, latent, columns));
   place.append(
-    h("p", { class: "faint" }, explained(session)),
+    h("p", { class: "faint" }, noted(explained(session))),
     h(
       "div",
       { class: "traversals" },
