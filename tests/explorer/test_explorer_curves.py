@@ -74,12 +74,13 @@ def test_a_logarithmic_axis_says_what_it_leaves_out(page: Page, ids: dict[str, s
     assert (page.locator(".line").get_attribute("d") or "").count("L") == 1
     page.get_by_role("checkbox", name="Logarithmic").uncheck()
     # A run whose last values are not finite has diverged, and a chart without any says so.
-    (served / "training" / "curves.csv").write_text("step,kl,reconstruction\n10,3,\n20,,\n")
+    (served / "training" / "curves.csv").write_text("step,kl,reconstruction,capacity\n10,3,,5\n20,,,\n")
     page.reload()
     for _ in screens(page):
         expect(page.locator(".facts[role=status] span")).to_have_text(
             ["training", "step 20 of 100", "diverged: its last values are not finite"]
         )
+        expect(page.locator(".chart .axis.y")).to_have_text(["nats"] * 3)
         expect(page.locator(".chart", has_text="reconstruction").get_by_text("no finite value")).to_be_visible()
         expect(page.locator(".chart", has_text="KL").get_by_text("no finite value")).to_be_hidden()
     write_curves(served / "training", range(10, 60, 10))

@@ -55,7 +55,7 @@ def test_every_setting_and_every_metric_has_an_entry(page: Page) -> None:
 def test_each_word_of_a_note_is_explained_once_and_no_part_of_a_name(page: Page) -> None:
     page.goto("/")
     found = page.evaluate(
-        "async (text) => (await import('./js/dom.js')).noted(text).map((part) => part.dataset?.term ?? part.textContent ?? part)",
+        "async (text) => (await import('./js/dom.js')).noted(text).map((one) => one.dataset?.term ?? one.textContent ?? one)",
         "Weights of the data set runs/prior.npz: this run (latents-3, weights.safetensors) has weights. `hackle score runs`",
     )
     assert [part for part in found if part] == [
