@@ -2,8 +2,9 @@
 
     python .ci/wheel_test.py [--steps 20] [--only 3.12 | --here]
 
-Interpreters are looked for on the path and among pyenv's. One that is not found is named and left out; if none is found, or a
-demo fails, the exit code is 1. Packages are those of constraints.txt.
+Interpreters are looked for on the path and among pyenv's. One that is not found is left out, and the last line says on which
+Pythons the wheel was tested and on which it was not; if none is found, or a demo fails, the exit code is 1. Packages are
+those of constraints.txt.
 """
 
 from __future__ import annotations
@@ -73,6 +74,18 @@ def tried(python: str, wheel: Path, folder: Path, steps: int) -> None:
         raise SystemExit("the demo wrote an empty page")
 
 
+def in_words(found: dict[str, str | None], failed: list[str]) -> str:
+    """On which of the Pythons asked for the wheel runs, on which it does not, and on which that is not known."""
+    outcomes = {
+        "tested, runs": [version for version, python in found.items() if python and version not in failed],
+        "tested, FAILED": failed,
+        "NOT TESTED, since not found here": [version for version, python in found.items() if python is None],
+    }
+    told = [f"{outcome}: Python {', '.join(versions)}" for outcome, versions in outcomes.items() if versions]
+    tested = sum(python is not None for python in found.values())
+    return f"{tested} of {len(found)} Pythons tested. {'; '.join(told)}"
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--steps", type=int, default=20, help="updates of the demo's model; its own default is 1,000")
@@ -88,7 +101,6 @@ def main() -> int:
         wheel = built(Path(place))
         for version, python in found.items():
             if python is None:
-                print(f"Python {version}: not found here, so not tried", flush=True)
                 continue
             start = time.monotonic()
             try:
@@ -99,6 +111,7 @@ def main() -> int:
                 failed.append(version)
                 said = f"failed at {' '.join(error.cmd)}"
             print(f"Python {version}: {said} ({time.monotonic() - start:.0f} s, {python})", flush=True)
+    print(in_words(found, failed))
     return 1 if failed or not any(found.values()) else 0
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
 from typing import Any
 
 import hackle
 from hackle.core.parts import parts_of
 from hackle.core.records import record_hash
+from hackle.objectives import OBJECTIVES
 from hackle.studies import STUDIES
 
 ROOT = Path(__file__).parents[1]
@@ -63,6 +65,30 @@ def test_what_is_inside_is_counted() -> None:
     tutorials = {path.stem for path in (ROOT / "docs" / "tutorials").glob("*.md")} - {"index"}
     assert len(tutorials) == 1 + 7
     assert "a first model in five minutes, and seven more" in README
+
+
+def test_what_the_comparison_says_of_hackle_is_so() -> None:
+    """Its first column, cell by cell; that studies resume is proven by tests of the engine, the rates by benchmarks."""
+    _, _, table = README.partition("| | hackle |")
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.partition("\n\n")[0].splitlines()[2:]]
+    said = {row[0]: row[1] for row in rows}
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert said.pop("runs on") == f"PyTorch, Python ≥ {project['requires-python'].removeprefix('>=')}"
+    assert any(one.startswith("torch>") for one in project["dependencies"])
+    listed = "β-VAE, AnnealedVAE, FactorVAE, β-TCVAE, DIP-VAE-I, -II"
+    assert {*listed.replace("-I, -II", "-I, DIP-VAE-II").split(", ")} <= {one.title for one in OBJECTIVES.values()}
+    assert said.pop(listed) == "all"
+    learnt_from = {one.supervision for one in OBJECTIVES.values()}
+    assert {"pairs", "labels"} <= learnt_from
+    assert said.pop("learning from pairs, from labels") == "both"
+    assert said.pop("metrics") == f"[{len(parts_of('metric'))}](docs/metrics/index.md), on anyone's codes"
+    assert said.pop("hundreds of models in one computation") == "yes"
+    assert said.pop("studies") == "resume after any crash"
+    assert said.pop("claims as tests, figures, report, explorer") == "yes"
+    assert said.pop("results and trained models") == "in the package"
+    package = Path(hackle.__file__).parent
+    assert len([*package.rglob("weights.safetensors")]) == len(hackle.models()) > 0
+    assert said == {}
 
 
 def test_the_first_screen_holds_what_a_visitor_needs() -> None:
