@@ -45,7 +45,7 @@ HEARD = "new Promise((heard) => requestAnimationFrame(() => requestAnimationFram
 """Until the page has heard of what was scrolled, which it does with the next frame."""
 PANEL = """(id) => {
   const drawing = document.querySelector(`#${id} .drawing`), whole = drawing.querySelector(".whole svg");
-  return [drawing.querySelector('.panel svg[data-panel="1"]') ?? whole, whole];
+  return [drawing.classList.contains("apart") ? drawing.querySelector('.panel svg[data-panel="1"]') : whole, whole];
 }"""
 """What shows a figure's second panel, and the drawing of the whole."""
 FIGURE, ROW = "yang2020-figure-2", "yang2020.mig-vae-10-dsprites"
@@ -112,22 +112,70 @@ def test_a_narrow_figure_has_its_panels_below_each_other(opened: Any) -> None:
     assert not any(panel.is_visible() for panel in panels.all())
 
 
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_a_figure_follows_a_phone_that_is_turned(opened: Any, theme: str) -> None:
+    """Upright its panels stand below each other, on its side they stand as the paper has them, as often as one likes; letters
+    can be read and a dot still names its run."""
+    drawing, tip = opened.locator(f"#{FIGURE} .drawing"), opened.locator("#tip")
+    opened.emulate_media(color_scheme=theme, reduced_motion="reduce")
+    for width, height in [(390, 844), (844, 390), (390, 844), (844, 390)]:
+        upright = width < height
+        opened.set_viewport_size({"width": width, "height": height})
+        laid_out(opened, FIGURE)
+        opened.wait_for_function(
+            "([id, apart]) => document.querySelector(`#${id} .drawing`).classList.contains('apart') === apart",
+            arg=[FIGURE, upright],
+        )
+        assert drawing.locator(".panel:visible").count() == (3 if upright else 0)
+        assert drawing.locator(".legend").is_visible() == upright
+        _, smallest = opened.evaluate(SMALLEST.replace(".whole svg text", f"#{FIGURE} .whole svg text"))
+        assert smallest > (10.99 if upright else 8.5)
+        assert opened.evaluate("document.documentElement.scrollWidth") <= width
+        place = place_of_dot(opened, FIGURE, 0)
+        opened.mouse.move(*place)
+        opened.wait_for_function("!document.getElementById('tip').hidden")
+        assert "on dSprites, 10 latents" in tip.inner_text()
+        box = tip.bounding_box()
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= width
+        opened.mouse.move(1, 1)
+
+
+TOO_WIDE = """() => {
+  for (const one of document.querySelectorAll(".exhibit details")) one.open = true;
+  const seen = [...document.querySelectorAll(".wide:not(#score-table)")].filter((one) => one.checkVisibility());
+  return [seen.length, seen.filter((one) => one.scrollWidth > one.clientWidth + 1).map((one) => one.innerText.slice(0, 80))];
+}"""
+
+
+def test_no_table_but_that_of_scores_is_wider_than_its_place(looked_at: Any) -> None:
+    laid_out(looked_at)
+    count, wide = looked_at.evaluate(TOO_WIDE)
+    assert count > 4
+    assert wide == []
+
+
+def place_of_dot(tab: Any, figure: str, at: int) -> list[float]:
+    """Where a dot of a figure's second panel is, after it has come into view."""
+    tab.evaluate(f"id => ({PANEL})(id)[0].scrollIntoView({{ block: 'center', behavior: 'instant' }})", figure)
+    tab.evaluate(HEARD)
+    return tab.evaluate(
+        f"""([id, at]) => {{
+          const [svg, whole] = ({PANEL})(id), {{ dots }} = JSON.parse(whole.dataset.panels)[1];
+          const point = new DOMPoint(dots[2 * at], dots[2 * at + 1]).matrixTransform(svg.getScreenCTM());
+          return [point.x, point.y];
+        }}""",
+        [figure, at],
+    )
+
+
 def test_a_dot_names_its_run_and_leads_to_it(looked_at: Any, study: Tables) -> None:
     opened = looked_at
     laid_out(opened, FIGURE)
     points = FIGURES[FIGURE](study, judged={}).panels[1].points
     target = points["y"].idxmax()
     at = points.index.get_loc(target)
-    opened.evaluate(f"id => ({PANEL})(id)[0].scrollIntoView({{ block: 'center', behavior: 'instant' }})", FIGURE)
-    opened.evaluate(HEARD)
-    place = opened.evaluate(
-        f"""([id, at]) => {{
-          const [svg, whole] = ({PANEL})(id), {{ dots }} = JSON.parse(whole.dataset.panels)[1];
-          const point = new DOMPoint(dots[2 * at], dots[2 * at + 1]).matrixTransform(svg.getScreenCTM());
-          return [point.x, point.y];
-        }}""",
-        [FIGURE, at],
-    )
+    place = place_of_dot(opened, FIGURE, at)
     opened.mouse.move(*place)
     run = study.runs[study.runs["run"] == points.loc[target, "run"]].iloc[0]
     tip = opened.locator("#tip")
@@ -268,7 +316,7 @@ def test_the_page_begins_with_when_and_how_what_and_its_limits(looked_at: Any, s
     counts = {
         name: opened.locator(f'.claims details[data-verdict="{name}"]').count() for name in ("holds", "undecided")
     }
-    assert f", of {counts['undecided']} these runs cannot say, and " in first
+    assert f", {counts['undecided']} cannot be decided by these runs, and " in first
     assert first.index("Abstract") < first.index("Limits")
     assert f"{counts['undecided']} claims are undecided, which is not the same as refuted" in first
     assert "1 run failed and is left out." in first

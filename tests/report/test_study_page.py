@@ -193,6 +193,11 @@ def test_the_protocol_of_the_scores_is_named(page: Path, study: Tables) -> None:
     several = [study.scores.head(10 - index).assign(protocol=f"p{index}") for index in range(6)]
     mixed = replace(study, scores=pd.concat(several))
     assert protocols(mixed) == "Scored by the protocols p0, p1, p2 and 3 more."
+    names = ("locatello2019", "do2020", "do2020-bins-10", "do2020-bins-20", "kim2018-pairs-100-iterations-1000@0")
+    several = [study.scores.head(10 - at).assign(protocol=name) for at, name in enumerate(names)]
+    told = "Scored by the protocols locatello2019, do2020 and kim2018 (3 variants of them included)."
+    assert protocols(replace(study, scores=pd.concat(several))) == told
+    assert protocols(replace(study, scores=several[2])) == "Scored by the protocol do2020 (1 variant of it included)."
 
 
 def own_runs() -> list[dict[str, Any]]:
@@ -394,7 +399,14 @@ def test_the_score_table_sorts_filters_and_opens(opened: Any, study: Tables) -> 
     assert opened.locator("#score-table tr.run").count() == 3
     opened.fill("#score-find", "")
     opened.select_option("#score-dataset", "mnist")
-    assert {text.strip("▸") for text in column(opened, 0)} == {"mnist"}
+    assert {text.strip("▸") for text in column(opened, 0)} == {"MNIST"}
+    # Names as papers write them are shown, and those of commands are found, too.
+    opened.select_option("#score-dataset", "")
+    assert "β-TCVAE" in column(opened, heads.index("method"))
+    opened.fill("#score-find", "beta-tcvae")
+    assert set(column(opened, heads.index("method"))) == {"β-TCVAE"}
+    opened.fill("#score-find", "")
+    assert set(column(opened, heads.index("steps"))) == {f"{steps:,}" for steps in study.runs["steps"]}
 
 
 def test_verdicts_filter_and_themes_switch(opened: Any) -> None:

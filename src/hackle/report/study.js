@@ -50,10 +50,13 @@
       ? ""
       : column === strength()
         ? `${data.symbols[row.index]} = ${row.setting[column]}`
-        : String(row.setting[column]);
+        : typeof row.setting[column] === "number"
+          ? row.setting[column].toLocaleString("en")
+          : (data.titles[row.setting[column]] ?? row.setting[column]);
+  // A setting is found by the names that are shown and by those of commands.
   const words = (row) =>
     row.setting
-      .map((_, column) => shown(row, column))
+      .flatMap((value, column) => [shown(row, column), value])
       .join(" ")
       .toLowerCase();
   const state = { columns: null, dataset: "", find: "", sort: 0, up: true, medians: false, open: new Set() };
@@ -72,7 +75,8 @@
     for (const [index, run] of data.runs.entries()) data.members[run[0]].push(index);
     state.columns = new Set(data.shown);
     const select = document.getElementById("score-dataset");
-    for (const name of new Set(data.settings.map((setting) => setting[0]))) select.add(new Option(name, name));
+    for (const name of new Set(data.settings.map((setting) => setting[0])))
+      select.add(new Option(data.titles[name] ?? name, name));
     const box = document.getElementById("score-columns");
     data.columns.forEach((name, index) => {
       const label = document.createElement("label"),

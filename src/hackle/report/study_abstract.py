@@ -36,8 +36,8 @@ def abstract(tables: Tables, claims: Claims) -> list[str]:
         trained = f"{words.counted(len(runs), 'model was', 'models were')} trained: {methods} on {datasets}."
     decided = (
         f"Of {words.counted(total, 'claim')}, {words.counted(count['holds'], 'holds', 'hold')}, "
-        f"{words.counted(count['does not hold'], 'does not', 'do not')}, of {count['undecided']:,} these runs cannot say, "
-        f"and {words.counted(count['no runs'], 'has', 'have')} no runs here."
+        f"{words.counted(count['does not hold'], 'does not', 'do not')}, {count['undecided']:,} cannot be decided by "
+        f"these runs, and {words.counted(count['no runs'], 'has', 'have')} no runs here."
     )
     about = f" Runs bear on claims of {words.counted(tested, 'paper')}." if tested else ""
     return [trained, decided + about]

@@ -27,9 +27,8 @@ def score_data(tables: Tables) -> dict[str, Any]:
     """The data of the page's table.
 
     names: the fields of a setting. columns: the names of scores, with representation and protocol if there are several.
-    shown: the columns shown at first. settings: the values of the fields. symbols: of each setting's strength.
-    runs: setting number, seed, hash, a score per
-    column.
+    shown: the columns shown at first. settings: the values of the fields. titles: what data sets and methods are called.
+    symbols: of each setting's strength. runs: setting number, seed, hash, a score per column.
     """
     scores: Frame = tables.scores
     if not len(scores):
@@ -38,6 +37,7 @@ def score_data(tables: Tables) -> dict[str, Any]:
             "columns": [],
             "shown": [],
             "settings": [],
+            "titles": {},
             "symbols": [],
             "runs": [],
         }
@@ -65,6 +65,11 @@ def score_data(tables: Tables) -> dict[str, Any]:
         "columns": labels,
         "shown": shown or list(range(min(len(words.COMPARED), len(labels)))),
         "settings": [[_plain(value) for value in row] for row in settings.itertuples(index=False)],
+        "titles": {
+            str(name): words.value(field, str(name))
+            for field in ("dataset", "method")
+            for name in settings[field].unique()
+        },
         "symbols": [words.symbol(str(name)) for name in settings["method"]],
         "runs": [
             [int(group), int(seed), str(name), row]

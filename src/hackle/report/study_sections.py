@@ -16,6 +16,7 @@ from hackle.figures.exhibit import Exhibit
 from hackle.report.alternatives import alternative, legend
 from hackle.report.html import number
 from hackle.report.setting_names import setting_names
+from hackle.scoring.protocol import PROTOCOLS
 from hackle.store.records import setting_numbers
 from hackle.store.tables import Tables
 
@@ -48,12 +49,23 @@ def facts(tables: Tables) -> list[tuple[str, str]]:
 
 
 def protocols(tables: Tables, most: int = 4) -> str:
-    """A sentence on the protocols by which the runs were scored, the one with the most scores first."""
-    names = [str(name) for name, count in tables.scores["protocol"].value_counts().items() if count]
-    if not names:
+    """A sentence on the protocols by which the runs were scored, the one with the most scores first. Variants, such as
+    ablations and other draws, are counted."""
+    found = [str(name) for name, count in tables.scores["protocol"].value_counts().items() if count]
+    if not found:
         return "No scores."
+    names = list(dict.fromkeys(map(_plain_protocol, found)))
     shown = names if len(names) <= most else [*names[: most - 1], f"{len(names) - most + 1} more"]
-    return f"Scored by the protocol{'s' if len(names) > 1 else ''} {words.listing(shown)}."
+    variants = sum(name not in names for name in found)
+    told = (
+        f" ({words.counted(variants, 'variant')} of {'them' if len(names) > 1 else 'it'} included)" if variants else ""
+    )
+    return f"Scored by the protocol{'s' if len(names) > 1 else ''} {words.listing(shown)}{told}."
+
+
+def _plain_protocol(name: str) -> str:
+    """The protocol of which this one, such as do2020-bins-10 or kim2018@3, is a variant."""
+    return next((one for one in PROTOCOLS if "-" not in one and name.startswith((f"{one}-", f"{one}@"))), name)
 
 
 @dataclass(frozen=True)
