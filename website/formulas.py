@@ -17,9 +17,11 @@ from latex2mathml.converter import convert_to_element
 
 SHORT = 24
 """A formula with no more signs than this is never cut: it fits on a phone."""
-# What the extension pymdownx.arithmatex makes of $…$ and $$…$$, before Markdown takes their signs for its own.
+# What the extension pymdownx.arithmatex makes of $…$ and $$…$$, before Markdown takes their signs for its own, with the
+# brackets and stops that belong to a formula among words.
 _FORMULA = re.compile(
-    r'<div class="arithmatex">\s*\\\[(.+?)\\\]\s*</div>|<span class="arithmatex">\\\((.+?)\\\)</span>', re.DOTALL
+    r'<div class="arithmatex">\s*\\\[(.+?)\\\]\s*</div>|(\(?)<span class="arithmatex">\\\((.+?)\\\)</span>([-,.;:?)\]]*)',
+    re.DOTALL,
 )
 LONG = 36
 """A piece with more signs than this is cut inside its brackets, too."""
@@ -84,8 +86,8 @@ def _length(elements: Iterable[Element]) -> int:
     return sum(len("".join(element.itertext())) for element in elements)
 
 
-def drawn(latex: str, *, display: bool) -> str:
-    """A formula as MathML, in pieces if it is long."""
+def drawn(latex: str, *, display: bool, opening: str = "", closing: str = "") -> str:
+    """A formula as MathML, in pieces if it is long. The signs that open and close it stay with it in every line."""
     try:
         made = convert_to_element(latex, display="block" if display else "inline")
     except Exception as error:
@@ -104,18 +106,26 @@ def drawn(latex: str, *, display: bool) -> str:
     groups = pieces(row) if _length(row) > SHORT else [list(row)]
     if len(groups) == 1:
         whole = tostring(made, encoding="unicode")
-        return f'<span class="formula">{whole}</span>' if display else whole
+        return f'<span class="formula">{whole}</span>' if display else _kept(opening, whole, closing)
     parts = []
     for group in groups:
         part = Element("math", {"displaystyle": "true"} if display else {})
         part.extend(group)
         parts.append(tostring(part, encoding="unicode"))
+    parts[0], parts[-1] = _kept(opening, parts[0], ""), _kept("", parts[-1], closing)
     return f'<span class="{"formula" if display else "pieces"}">{"<wbr>".join(parts)}</span>'
 
 
+def _kept(opening: str, formula: str, closing: str) -> str:
+    """A formula that no line separates from its bracket or stop."""
+    return f'<span class="whole">{opening}{formula}{closing}</span>' if opening or closing else formula
+
+
 def _replaced(formula: re.Match[str]) -> str:
-    display, inline = formula.groups()
-    return drawn(unescape(display or inline).strip(), display=display is not None)
+    display, opening, inline, closing = formula.groups()
+    if display is not None:
+        return drawn(unescape(display).strip(), display=True)
+    return drawn(unescape(inline).strip(), display=False, opening=opening, closing=closing)
 
 
 def on_page_content(html: str, **_: Any) -> str:

@@ -17,7 +17,9 @@ from PIL import Image
 ROOT = Path(__file__).parents[1]
 _VERSION = re.compile(r"^## (?=\d)", re.MULTILINE)
 _CELL = re.compile(r"<td>(.+?)(?=</td>)", re.DOTALL)
-_CODE = re.compile(r"(?<=<code>)([^<]+)(?=</code>)")
+_CODE = re.compile(r"(?<!<pre>)<code>(.+?)</code>")
+_TEXT = re.compile(r"(?:^|(?<=>))[^<]+")
+_OPTION = re.compile(r"--\w[\w-]*")
 _PICTURE = re.compile(r'<img alt="[^"]*" src="[^"]*pictures/(?!explorer)([^"]+)"')
 MANY = 6
 """A cell with more words than this needs some width to be read in a table of many columns."""
@@ -93,18 +95,28 @@ def on_files(files: Files, config: Any, **_: Any) -> Files:
 
 def breakable(html: str) -> str:
     """A page whose names in tables may break after `_`, `.`, `-` and `/`, and nowhere else; cells of many words are marked.
+    Among words an option stays whole.
 
     >>> breakable("<td><code>kl_per_latent</code></td>")
     '<td><code>kl_<wbr>per_<wbr>latent</code></td>'
     >>> breakable("<td><code>--decay-to</code></td>")
     '<td><code><span class="whole">--decay-</span><wbr>to</code></td>'
+    >>> breakable('<td><code><a href="a_b">kl_split</a></code></td>')
+    '<td><code><a href="a_b">kl_<wbr>split</a></code></td>'
+    >>> breakable("<p>as <code>hackle train --out runs</code></p>")
+    '<p>as <code>hackle train <span class="whole">--out</span> runs</code></p>'
     """
 
     def cell(found: re.Match[str]) -> str:
         start = '<td class="words">' if len(re.sub("<[^>]+>", "", found[1]).split()) > MANY else "<td>"
-        return start + _CODE.sub(lambda code: _pieces(code[0]), found[1])
+        return start + _CODE.sub(lambda code: _TEXT.sub(lambda text: _pieces(text[0]), code[0]), found[1])
 
-    return _CELL.sub(cell, html)
+    html = _CELL.sub(cell, html)
+    return _CODE.sub(lambda code: code[0] if "<" in code[1] else _OPTION.sub(_whole, code[0]), html)
+
+
+def _whole(option: re.Match[str]) -> str:
+    return f'<span class="whole">{option[0]}</span>'
 
 
 def _pieces(name: str) -> str:

@@ -24,6 +24,15 @@ def svg(parts: list[str], height: int) -> str:
     return f'<svg xmlns="http://www.w3.org/2000/svg" {size} {style}>{paper}{"".join(parts)}</svg>\n'
 
 
+def _said(value: float) -> str:
+    """A number with two digits, or as many as it takes not to be taken for zero.
+
+    >>> _said(-0.314), _said(-0.0042)
+    ('−0.31', '−0.004')
+    """
+    return (f"{value:.2f}" if abs(value) >= 0.005 else f"{value:.1g}").replace("-", "−")
+
+
 def verdicts() -> str:
     """Where the intervals of three claims lie, beside the regions that are claimed; each on a scale of its own."""
     judged = {one.claim.id: one for one in judge(read("hackle-2026"))}
@@ -42,8 +51,8 @@ def verdicts() -> str:
         line = top + 76
         parts += [
             f'<text x="12" y="{top + 13}" font-weight="600">{escape(name)}</text>',
-            f'<text x="12" y="{top + 29}">{found.verdict}: {effect:.2f} [{low:.2f}, {high:.2f}]</text>',
-            f'<text x="12" y="{top + 45}">claimed {region}</text>',
+            f'<text x="12" y="{top + 29}">{found.verdict}: {_said(effect)} [{_said(low)}, {_said(high)}]</text>',
+            f'<text x="12" y="{top + 45}">claimed {str(region).replace("-", "−")}</text>',
             f'<rect x="{left:.1f}" y="{line - 22}" width="{right - left:.1f}" height="22" fill="#bfe3cb"/>',
             f'<path d="M12 {line}H{WIDTH - 12}M{at(0):.1f} {line}v5" stroke="#222"/>',
             f'<path d="M{at(low):.1f} {line - 11}H{at(high):.1f}" stroke="#222" stroke-width="3"/>',

@@ -35,6 +35,16 @@ def test_underscores_of_a_formula_are_no_emphasis() -> None:
     assert page.count("<msub>") == 3
 
 
+def test_brackets_and_stops_stay_with_their_formula() -> None:
+    short = drawn("as ($n + 1$), and $n$ too")
+    assert short.count('<span class="whole">(<math') == 1
+    assert short.count("</math>),</span>") == 1
+    assert short.count('class="whole"') == 1
+    long = drawn(r"as ($E[-\log p(x|z)] + \beta \, \mathrm{KL}(q(z|x) \parallel p(z))$).")
+    assert '<span class="pieces"><span class="whole">(<math' in long
+    assert long.count("</math>).</span></span>") == 1
+
+
 @pytest.mark.parametrize(
     ("latex", "spaces"),
     [(r"\log p", 1), (r"2\cos t", 2), (r"\log(p)", 0), (r"-\ln 20", 1), (r"\sin^3 t", 1), (r"x y + 3", 0)],

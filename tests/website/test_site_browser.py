@@ -15,14 +15,28 @@ from explorer.browser_pages import PATIENCE
 
 LOOKED_AT = (
     "index.html",
+    "tutorials/first-model.html",
+    "tutorials/verdict.html",
     "methods/factor-vae.html",
     "metrics/mig.html",
     "datasets/dsprites.html",
     "datasets/cars3d.html",
-    "tutorials/verdict.html",
     "which-metric.html",
+    "replication.html",
+    "claims.html",
+    "own/metric.html",
+    "speed.html",
     "reference/scoring.html",
 )
+AXE = (Path(__file__).parents[1] / "explorer" / "vendor" / "axe.min.js").read_text(encoding="utf-8")
+UNREADABLE = """async () => {
+  const runOnly = { type: "rule", values: ["color-contrast", "link-in-text-block"] };
+  const { violations } = await axe.run("article", { runOnly, resultTypes: ["violations"] });
+  return violations.map(({ id, nodes }) => `${id}: ${nodes.slice(0, 3).map((node) => node.html.slice(0, 120)).join(" | ")}`);
+}"""
+"""Letters with too little contrast, and links that colour alone tells from the words beside them."""
+BROKEN = "[...document.querySelectorAll('article .whole')].filter((e) => e.getClientRects().length > 1).map((e) => e.innerText)"
+"""Options and formulas with their stops that stand in two lines."""
 WIDER = "document.documentElement.scrollWidth - innerWidth"
 CUT = """() => [...document.querySelectorAll('article img')]
     .filter((e) => e.getBoundingClientRect().right > document.querySelector('article').getBoundingClientRect().right + 1)
@@ -64,9 +78,13 @@ def test_pages_open_from_files_without_complaint(
         assert page.evaluate(WIDER) <= 0, name
         # Pictures of many letters scroll on a phone.
         assert width < 1000 or page.evaluate(CUT) == [], name
+        assert page.evaluate(BROKEN) == [], name
+        page.evaluate(AXE)
+        assert page.evaluate(UNREADABLE) == [], name
         # The menu takes a moment to move to its other place.
         page.set_viewport_size({"width": other, "height": 800})
         page.wait_for_function(f"{WIDER} <= 0")
+        assert page.evaluate(BROKEN) == [], name
         if page.locator("math").count():
             assert page.evaluate("document.fonts.load('16px \"STIX Two Math\"').then((fonts) => fonts.length)") == 1
     paper = page.evaluate("getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)")
