@@ -157,7 +157,7 @@ def _printed_numbers(paper: str, tables: Tables, known: Mapping[str, str]) -> It
     rows: list[list[str]] = []
     why: dict[str, list[str]] = {}
     for name, exhibit in FIGURES.items():
-        if exhibit.paper != paper or exhibit.reported is None:
+        if exhibit.paper != paper:
             continue
         chart = exhibit(tables, {})
         found = [
@@ -179,7 +179,7 @@ def _printed_numbers(paper: str, tables: Tables, known: Mapping[str, str]) -> It
     if rows:
         yield "### Numbers that the paper prints\n"
         yield "| where | what | paper | ours | runs |\n|---|---|---|---|---|"
-        yield from (f"| {' | '.join(cells)} |" for cells in rows)
+        yield from (f"| {' | '.join(cell.replace('|', '&#124;') for cell in cells)} |" for cells in rows)
         yield ""
         yield from (f"- {', '.join(numbers)}: {reason}" for reason, numbers in why.items())
         yield ""
