@@ -326,3 +326,53 @@ def test_codes_of_many_classes_are_not_drawn_one_by_one(tmp_path: Path) -> None:
     answer = visitor.get(f"/api/runs/{names['run']}/model")
     assert answer.status_code == 422
     assert "a code takes one of 16,777,216 values" in answer.text
+
+
+def results_in(folder: Path, kind: str) -> Path:
+    """A study's results; the file that is read first."""
+    from hackle.store import Store
+    from hackle.store.merging import export
+    from made_up_outcomes import made_up
+
+    with Store.create_or_open(folder / "study", "trial") as store:
+        store.add(made_up(0))
+    if kind == "sqlite":
+        return folder / "study" / "results.sqlite"
+    export(folder / "study", folder / "tables")
+    return folder / "tables" / "runs.parquet"
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "parquet"])
+def test_damaged_results_hide_no_other_folder(kind: str, tmp_path: Path) -> None:
+    path = results_in(tmp_path / "theirs", kind)
+    whole = path.read_bytes()
+    path.write_bytes(whole[:100] + bytes(len(whole) - 100))
+    good_folder(tmp_path / "good")
+    visitor = Visitor(create_app(path.parent, tmp_path / "good"))
+    rows = [visitor.get(f"/api/runs/{one}").json() for one in visitor.identifiers()]
+    assert [(row["name"], row["status"]) for row in rows] == [(path.parent.name, "unreadable"), ("good", "done")]
+    assert path.name in rows[0]["problem"]
+    assert str(tmp_path) not in rows[0]["problem"]
+    for question in ("thumbnail.png", "model", "curves"):
+        assert visitor.get(f"/api/runs/{rows[0]['id']}/{question}").status_code in (200, 409)
+    works(visitor, rows[1]["id"])
+    with pytest.raises(HackleError, match=path.name):
+        create_app(path.parent)
+
+
+def test_results_that_come_and_go_hide_no_other_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hackle.explorer.catalogue.PATIENCE", -1)
+    path = results_in(tmp_path / "theirs", "sqlite")
+    good_folder(tmp_path / "good")
+    visitor, whole = Visitor(create_app(path.parent, tmp_path / "good")), path.read_bytes()
+
+    def states() -> list[str]:
+        return [visitor.get(f"/api/runs/{one}").json()["status"] for one in visitor.identifiers()]
+
+    assert states() == ["scores only", "done"]
+    path.write_bytes(b"no store" * 100)
+    assert states() == ["unreadable", "done"]
+    path.write_bytes(whole)
+    assert states() == ["scores only", "done"]
+    path.parent.rename(tmp_path / "elsewhere")
+    assert states() == ["unreadable", "done"]

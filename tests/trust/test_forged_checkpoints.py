@@ -21,6 +21,8 @@ from hackle.core.errors import HackleError
 from hackle.core.types import Run
 from hackle.nets import MLP
 from hackle.objectives import BetaVAE
+from hackle.train.model import Model
+from hackle.train.unfinished import load_unfinished
 
 State = dict[str, Tensor]
 CHECKPOINT, WEIGHTS = "checkpoint.safetensors", "weights.safetensors"
@@ -130,6 +132,45 @@ def test_a_checkpoint_that_never_ends_is_passed_over(theirs: Path, trained: tupl
     os.mkfifo(theirs / CHECKPOINT)
     resume(theirs, trained[1], 2)
     assert (theirs / WEIGHTS).is_file()
+
+
+def grown(path: Path, name: str, size: int) -> None:
+    """Puts one more tensor of so many bytes of zeros, which take no place on the disk, into a file."""
+    whole = path.read_bytes()
+    length = int.from_bytes(whole[:8], "little")
+    header, data = json.loads(whole[8 : 8 + length]), whole[8 + length :]
+    header["__metadata__"].pop("checksum", None)
+    header[name] = {"dtype": "U8", "shape": [1, size], "data_offsets": [len(data), len(data) + size]}
+    text = json.dumps(header).encode()
+    path.write_bytes(len(text).to_bytes(8, "little") + text + data)
+    os.truncate(path, path.stat().st_size + size)
+
+
+@pytest.mark.parametrize("steps", [2, 4], ids=["resumed", "lengthened"])
+def test_a_checkpoint_of_more_bytes_than_its_run_can_have_is_not_read(
+    theirs: Path, trained: tuple[Path, Run], steps: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    grown(theirs / CHECKPOINT, "first/few", 2**10)
+    assert load_unfinished(theirs)[1] == 2
+    grown(theirs / CHECKPOINT, "first/many", 2**26)
+    monkeypatch.setattr("hackle.train.checkpoints.load_tensors", None)
+    with pytest.raises(HackleError, match=r"is damaged \(it has .*B, and the state of its runs has at most"):
+        resume(theirs, trained[1], steps)
+    with pytest.raises(HackleError, match="at most"):
+        load_unfinished(theirs)
+
+
+def test_no_file_of_tensors_is_read_that_does_not_fit_into_memory(
+    trained: tuple[Path, Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever they are called: those of this name are scales of weights that are stored in bytes."""
+    folder = Path(shutil.copytree(trained[0], tmp_path / "theirs"))
+    grown(folder / WEIGHTS, "x#scale", 2**26)
+    monkeypatch.setattr("hackle.train.weights.available_memory", lambda: 2**26)
+    with pytest.raises(HackleError, match="of memory are free"):
+        Model.load(folder)
+    with pytest.raises(HackleError, match="of memory are free"):
+        hackle.fit(replace(trained[1], seed=1), start=folder, progress=False)
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float8_e4m3fn, torch.int8])

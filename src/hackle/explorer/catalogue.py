@@ -174,6 +174,24 @@ def _contents_of_study(root: Path) -> Contents:
     return Contents(every, kept | others.folders, scores, problems | others.problems)
 
 
+def _unreadable(root: Path, error: HackleError) -> Contents:
+    """A row for a folder of which nothing can be shown but the reason."""
+    identifier = identifier_of("")
+    row = dict.fromkeys(COLUMNS) | {"id": identifier, "name": _in_words(root.name), "status": "unreadable"}
+    problems = {identifier: without_places(str(error), root)}
+    return Contents(
+        pd.DataFrame([row], columns=pd.Index(COLUMNS)),
+        {identifier: root},
+        pd.DataFrame(columns=pd.Index(_OF_SCORE)),
+        problems,
+    )
+
+
+def root_of(directory: str | Path) -> Path:
+    """The folder that is served for a path, or for the name of results that come with hackle."""
+    return place_of_results(Path(directory).expanduser()).resolve()
+
+
 class Served(ABC):
     """Runs by identifier: those of one folder (`Catalogue`), or of several (`hackle.explorer.gathered`)."""
 
@@ -249,10 +267,11 @@ class Served(ABC):
 
 
 class Catalogue(Served):
-    """One folder, read again when it has changed."""
+    """One folder, read again when it has changed. among: others are served with it, so that one that cannot be read is a row
+    with the reason instead of an error."""
 
-    def __init__(self, root: str | Path) -> None:
-        self.root = place_of_results(Path(root).expanduser()).resolve()
+    def __init__(self, root: str | Path, *, among: bool = False) -> None:
+        self.root, self._among = root_of(root), among
         if not self.root.is_dir():
             raise CatalogueError(f"there is no folder {root}; give a run's folder, a folder of runs or a study's")
         self.is_study = (self.root / FILE).is_file() or parquet.is_there(self.root)
@@ -270,16 +289,25 @@ class Catalogue(Served):
         with self._lock:
             if time.monotonic() - self._checked > PATIENCE:
                 try:
-                    stamp = self._stamp()
-                except OSError as error:
-                    raise CatalogueError(
-                        f"{self.root} cannot be read any more ({error.strerror}); put it back, or serve another folder"
-                    ) from error
-                if stamp != self.stamp:
-                    self.contents = _contents_of_study(self.root) if self.is_study else _contents_of_folders(self.root)
-                    self.stamp = stamp
+                    self._read()
+                except HackleError as error:
+                    if not self._among:
+                        raise
+                    self.stamp, self.contents = identifier_of(str(error)), _unreadable(self.root, error)
                 self._checked = time.monotonic()
             return self.stamp
+
+    def _read(self) -> None:
+        """Read the folder if it has changed."""
+        try:
+            stamp = self._stamp()
+        except OSError as error:
+            raise CatalogueError(
+                f"{self.root} cannot be read any more ({error.strerror}); put it back, or serve another folder"
+            ) from error
+        if stamp != self.stamp:
+            self.contents = _contents_of_study(self.root) if self.is_study else _contents_of_folders(self.root)
+            self.stamp = stamp
 
     def _stamp(self) -> str:
         """A hash that changes when a run is added, finished or scored."""

@@ -11,15 +11,25 @@ from pathlib import Path
 
 import pandas as pd
 
-from hackle.explorer.catalogue import Catalogue, CatalogueError, Contents, Served, identifier_of, without_places
+from hackle.explorer.catalogue import (
+    Catalogue,
+    CatalogueError,
+    Contents,
+    Served,
+    identifier_of,
+    root_of,
+    without_places,
+)
 
 
 def catalogue_of(directories: Sequence[str | Path]) -> Served:
     """What one folder holds, or several together; an error names the folder in which there is nothing."""
     if not directories:
         raise CatalogueError("no folder to explore; give a run's folder, a folder of runs or a study's")
-    by_root = {catalogue.root: catalogue for catalogue in map(Catalogue, directories)}
-    return Gathered(list(by_root.values())) if len(by_root) > 1 else next(iter(by_root.values()))
+    by_root = {root_of(directory): directory for directory in directories}
+    if len(by_root) == 1:
+        return Catalogue(directories[0])
+    return Gathered([Catalogue(directory, among=True) for directory in by_root.values()])
 
 
 def _labels(roots: Sequence[Path]) -> list[str]:

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
+import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -24,11 +26,12 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
-from hackle.core.files import replacing
+from hackle.core.files import human_size, replacing
+from hackle.core.types import Run
 from hackle.core.untrusted import file_inside
 from hackle.train.curves import HAD, PREFIX, STEPS, Curves
 from hackle.train.errors import DamagedCheckpoint, TrainingError, WriteError
-from hackle.train.weights import checksum, load_tensors, save_tensors
+from hackle.train.weights import checksum, load_tensors, save_tensors, shapes_of
 
 NAME = "checkpoint"
 
@@ -147,6 +150,20 @@ class Snapshot:
         return Curves.of(self.state)
 
 
+def most_bytes(run: Run, shape: tuple[int, int, int]) -> int:
+    """The most bytes that the state of a run can have, by its record: far more than it usually has. Networks that cannot be
+    built without memory leave it open."""
+    try:
+        shapes = shapes_of(run, shape)
+    except SafetensorError as error:
+        raise DamagedCheckpoint(f"there can be no checkpoint of this run: {error}") from error
+    if shapes is None:
+        return sys.maxsize
+    # Every parameter, in rows of 16 numbers, with its two moments; a point at every step, of terms with a value per latent.
+    numbers = 4 * sum(math.prod(size) + 16 for size in shapes.values())
+    return 2**20 + 4 * (numbers + run.steps * (16 * run.latents + 256))
+
+
 def _has_rows(name: str, value: Tensor) -> bool:
     return value.dim() > 0 and name != STEPS
 
@@ -227,17 +244,26 @@ class Checkpoints:
     def close(self) -> None:
         self._thread.shutdown(wait=True)
 
-    def latest(self, runs: Sequence[str], say: Callable[[str], None] = lambda line: None) -> list[Snapshot]:
+    def latest(
+        self,
+        runs: Sequence[str],
+        say: Callable[[str], None] = lambda line: None,
+        most: Callable[[], int] | None = None,
+    ) -> list[Snapshot]:
         """The newest intact rows of each of these runs that has any; those at the same step are joined.
 
         A damaged file is skipped for an older one, with a line to `say`. Where there is none, `DamagedCheckpoint` is
-        raised if the damaged file is known to be this fleet's.
+        raised if the damaged file is known to be this fleet's. most: the bytes that the state of a run can have, by its
+        record; a file of more is damaged, and not read.
         """
         wanted, snapshots, damaged = set(runs), [], []
         for _, path, members in self._by_age(damaged):
             if not wanted & set(members):
                 continue
             try:
+                if most is not None and (size := path.stat().st_size) > (room := most() * len(members)):
+                    said = f"it has {human_size(size)}, and the state of its runs has at most {human_size(room)}"
+                    raise DamagedCheckpoint(f"{path} is damaged ({said})")
                 state, known = read_whole(path)
             except DamagedCheckpoint as error:
                 damaged.append((path, error))

@@ -8,6 +8,7 @@ a longer run are those of the shorter one, unless what happens at a step depends
 from __future__ import annotations
 
 from dataclasses import fields, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from hackle.core.factors import FactorGrid
 from hackle.core.randomness import Stream
 from hackle.core.records import record_hash
 from hackle.core.types import Dataset, Run
-from hackle.train.checkpoints import Checkpoints, Snapshot
+from hackle.train.checkpoints import Checkpoints, Snapshot, most_bytes
 from hackle.train.errors import TrainingError
 from hackle.train.fleet import Fleet
 from hackle.train.method_errors import check_phases
@@ -86,7 +87,8 @@ def state_to_continue(place: Path, before: Run, run: Run, data: Dataset, checkpo
             f"a new run with its weights: --from {place}, or start= in Python"
         )
     key, other = record_hash(run), record_hash(before)
-    snapshots = [*checkpoints.latest([key]), *checkpoints.latest([other])]
+    most = partial(most_bytes, run, data.shape)
+    snapshots = [snapshot for name in (key, other) for snapshot in checkpoints.latest([name], most=most)]
     if not snapshots:
         raise TrainingError(
             f"{place} holds this run with {before.steps:,} steps, and the state of its optimisers was not kept, without which "

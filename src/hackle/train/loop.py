@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -20,7 +21,7 @@ from hackle.core.method import about
 from hackle.core.parts import Parts
 from hackle.core.records import record_hash
 from hackle.core.types import Dataset, Images, Run
-from hackle.train.checkpoints import Checkpoints, Snapshot
+from hackle.train.checkpoints import Checkpoints, Snapshot, most_bytes
 from hackle.train.curves import Curves
 from hackle.train.errors import Stopped, TrainingError, WriteError, is_out_of_memory
 from hackle.train.fleet import Fleet
@@ -141,7 +142,9 @@ def train_runs(
     while waiting:
         members = waiting.pop()
         hashes = {record_hash(run): run for run in members}
-        snapshots = checkpoints.latest(list(hashes), watch.say) if checkpoints is not None else []
+        # All of a fleet have the same networks and steps.
+        most = partial(most_bytes, members[0], data.shape)
+        snapshots = checkpoints.latest(list(hashes), watch.say, most) if checkpoints is not None else []
         kept = {run for snapshot in snapshots for run in snapshot.runs}
         fresh = [run for key, run in hashes.items() if key not in kept]
         parts = [([hashes[key] for key in snapshot.runs], snapshot) for snapshot in snapshots]

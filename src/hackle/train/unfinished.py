@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from torch import Tensor
 from hackle.core.records import record_hash
 from hackle.core.types import Run
 from hackle.core.untrusted import file_inside, is_text
-from hackle.train.checkpoints import NAME, Checkpoints, Snapshot
+from hackle.train.checkpoints import NAME, Checkpoints, Snapshot, most_bytes
 from hackle.train.errors import DamagedCheckpoint
 from hackle.train.fleet import build_networks
 from hackle.train.layout import Layout
@@ -54,7 +55,7 @@ def load_unfinished(folder: Path, *, trust: bool = False) -> tuple[Model, int]:
     """
     run, shape = read_record(folder, trust=trust)
     try:
-        snapshots = Checkpoints(folder, alone=True).latest([record_hash(run)])
+        snapshots = Checkpoints(folder, alone=True).latest([record_hash(run)], most=partial(most_bytes, run, shape))
     except (DamagedCheckpoint, SafetensorError, ValueError, OSError, json.JSONDecodeError) as error:
         raise ModelError(f"the checkpoint in {folder} cannot be read: {error}") from error
     if not snapshots:

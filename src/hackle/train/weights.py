@@ -18,7 +18,9 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
+from hackle.core.allocator import available_memory
 from hackle.core.errors import HackleError
+from hackle.core.files import human_size
 from hackle.core.parts import is_reference
 from hackle.core.records import type_name
 from hackle.core.types import Run
@@ -53,7 +55,10 @@ def save_tensors(tensors: dict[str, Tensor], path: Path, metadata: Mapping[str, 
 
 
 def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """The tensors and metadata of a safetensors file; `SafetensorError` if its checksum does not match."""
+    """The tensors and metadata of a safetensors file; `SafetensorError` if its checksum does not match, or if it does not fit
+    into the free memory: a file of zeros takes no place on the disk."""
+    if (size := path.stat().st_size) > (free := available_memory()):
+        raise SafetensorError(f"it has {human_size(size)}, and {human_size(free)} of memory are free")
     with safe_open(path, framework="pt") as file:
         tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         metadata = file.metadata() or {}
