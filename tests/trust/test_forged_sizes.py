@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from hostile_folders import SCORES, Visitor, good_folder
+from hostile_folders import SCORES, SHAPE, Visitor, good_folder, small
 
 import hackle
+from hackle.cli.main import main
 from hackle.figures import words
+from hackle.nets import MLP, Adversarial
+from hackle.objectives import FactorVAE, InfoWGANGP
 from hackle.report import run_page
 from hackle.report.run_page import curves_figure
 from hackle.train.model import Model
-from hackle.train.record_files import ModelError
+from hackle.train.record_files import ModelError, write_record
 
 pytest.importorskip("fastapi")
 pytest.importorskip("httpx")
@@ -85,3 +89,46 @@ def test_curves_of_any_number_of_terms_are_drawn_in_bounded_time(
     for none in ("step\n1\n", "step,kl_0\n1,2\n"):
         (tmp_path / "curves.csv").write_text(none)
         assert curves_figure(tmp_path) is None
+
+
+def resume(folder: Path) -> None:
+    with pytest.raises(SystemExit):
+        main(["train", "--resume", "--out", str(folder)])
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"latents": 10**9}, "the networks of this run take .* of memory to train"),
+        ({"architecture": MLP((2**24, 2**24))}, "the networks of this run take .* of memory to train"),
+    ],
+    ids=["latents", "widths"],
+)
+def test_networks_that_do_not_fit_are_not_built_to_resume_a_run(
+    changes: dict[str, Any], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_record(tmp_path, small(**changes), (64, 64, 3))
+    resume(tmp_path)
+    assert re.search(said, capsys.readouterr().err)
+    assert not (tmp_path / "checkpoint.safetensors").exists()
+
+
+def test_a_step_has_a_bounded_number_of_updates(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = small(method=InfoWGANGP(), architecture=Adversarial())
+    write_record(tmp_path, run, (64, 64, 3))
+    text = json.loads((tmp_path / "run.json").read_text())
+    text["record"]["method"]["critic_updates"] = 10**9
+    (tmp_path / "run.json").write_text(json.dumps(text))
+    resume(tmp_path)
+    assert "expected 1 to 1,000" in capsys.readouterr().err
+
+
+def test_networks_that_weights_leave_out_must_fit_into_memory(tmp_path: Path) -> None:
+    """They are built with the others."""
+    folder = Model(small(method=FactorVAE(2.0)), SHAPE).save(tmp_path / "run", compact=True)
+    Model.load(folder)
+    text = json.loads((folder / "run.json").read_text())
+    text["record"]["method"]["discriminator_width"] = 2**24
+    (folder / "run.json").write_text(json.dumps(text))
+    with pytest.raises(ModelError, match=r"its weights take .* of memory, and .* are free"):
+        Model.load(folder)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 import struct
 from contextlib import closing
@@ -61,6 +62,19 @@ def test_reading_a_store_deletes_no_file(tmp_path: Path, read: object) -> None:
     with pytest.raises(StoreError, match="names another journal"):
         read(folder)  # type: ignore[operator]
     assert victim.exists()
+
+
+@pytest.mark.parametrize("kind", ["journal", "wal", "shm"])
+@pytest.mark.parametrize("read", [Store.open, Store.create_or_open, repair], ids=["read", "written", "repaired"])
+def test_a_store_beside_a_pipe_or_link_is_not_read(tmp_path: Path, kind: str, read: object) -> None:
+    """SQLite would wait for what comes out of the pipe."""
+    Store.create_or_open(tmp_path / "theirs", "theirs").close()
+    beside = tmp_path / "theirs" / f"results.sqlite-{kind}"
+    for make in (os.mkfifo, lambda path: path.symlink_to(tmp_path / "mine")):
+        make(beside)
+        with pytest.raises(StoreError, match=f"results.sqlite-{kind} is no file"):
+            read(tmp_path / "theirs")  # type: ignore[operator]
+        beside.unlink()
 
 
 def test_a_nested_study_json_is_refused_in_words(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -101,6 +102,16 @@ def test_pictures_and_scores_stay_in_the_folder(
         main([words[0], str(theirs), *words[1:]])
     assert "nothing is written through it" in capsys.readouterr().err
     assert not list((tmp_path / "elsewhere").iterdir())
+
+
+@pytest.mark.parametrize("words", [["show"], ["score", "--metrics", "mig"]], ids=["show", "score"])
+def test_nothing_is_written_to_a_pipe(theirs: Path, words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """It would be waited for whoever reads from it."""
+    for name in ("pictures", "scores.json"):
+        os.mkfifo(theirs / name)
+    with pytest.raises(SystemExit):
+        main([words[0], str(theirs), *words[1:], "--overwrite"])
+    assert "neither a file nor a folder" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("option", ["--page", "--json", "--parquet"])

@@ -48,9 +48,11 @@ def is_inside(folder: Path, path: Path) -> bool:
 
 def place_inside(folder: Path, name: str) -> Path:
     """Where to write the file or folder of this name in a folder. A link there, or inside it, that leads out of the
-    folder is refused: something else would be overwritten through it."""
+    folder is refused: something else would be overwritten through it. So is a pipe, which is written to for ever."""
     path = folder / name
     for place in (path, *(path.iterdir() if path.is_dir() else ())):
+        if place.exists() and not place.is_file() and not place.is_dir():
+            raise UntrustedError(f"{place} is neither a file nor a folder; nothing is written to it: delete it")
         if not is_inside(folder, place):
             raise UntrustedError(
                 f"{place} is a link that leaves {folder}; nothing is written through it: delete the link"

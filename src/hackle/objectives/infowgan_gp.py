@@ -63,6 +63,10 @@ def _generator_loss(nets: Nets, step: Step, run: Any) -> Losses:
     return Losses(generator - run.method.information * information, terms)
 
 
+MOST_UPDATES = 1_000
+"""Above any number that is of use: each update is a phase of its own."""
+
+
 @dataclass(frozen=True)
 class InfoWGANGP(InfoGANMethod):
     """InfoWGAN-GP. `penalty` is η; in each step the critic is updated `critic_updates` times, the generator once."""
@@ -76,8 +80,8 @@ class InfoWGANGP(InfoGANMethod):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.critic_updates < 1:
-            raise HackleError(f"critic_updates is {self.critic_updates}; expected 1 or more")
+        if not 1 <= self.critic_updates <= MOST_UPDATES:
+            raise HackleError(f"critic_updates is {self.critic_updates}; expected 1 to {MOST_UPDATES:,}")
 
     def networks(self, run: Run, shape: tuple[int, int, int]) -> dict[str, nn.Module]:
         return self.adversaries(run, shape, normalised=False)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 import sqlite3
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import fields
@@ -216,12 +217,17 @@ def damage_advice(path: Path) -> str:
 
 
 def refuse_foreign_journal(path: Path) -> None:
-    """Refuse a store beside a journal that names another journal, as those of transactions over several files do.
+    """Refuse a store beside a journal that is no file, such as a pipe, at which SQLite would wait for ever, or that names
+    another journal, as those of transactions over several files do.
 
     hackle writes none. SQLite would roll it back and then delete the file that it names, whichever that is.
     """
-    journal = Path(f"{os.path.realpath(path)}-journal")
-    if not journal.is_file() or journal.stat().st_size < len(_JOURNAL):
+    beside = [Path(f"{os.path.realpath(path)}-{kind}") for kind in ("journal", "wal", "shm")]
+    for journal in beside:
+        if os.path.lexists(journal) and not stat.S_ISREG(journal.lstat().st_mode):
+            raise StoreError(f"{journal} is no file, which SQLite would read with the store; the store is not read")
+    journal = beside[0]
+    if not journal.exists() or journal.stat().st_size < len(_JOURNAL):
         return
     with journal.open("rb") as file:
         file.seek(-len(_JOURNAL), os.SEEK_END)

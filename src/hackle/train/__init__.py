@@ -8,6 +8,7 @@ step, on the CPU a run resumed from any checkpoint ends bit-identical to one tha
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -15,9 +16,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import SafetensorError
 from torch.utils.data import Dataset as TorchDataset
 
-from hackle.core.files import locked_folder
+from hackle.core.allocator import available_memory
+from hackle.core.files import human_size, locked_folder
 from hackle.core.records import record_hash
 from hackle.core.types import Dataset, Run
 from hackle.datasets import dataset_of, load, load_of_run
@@ -35,6 +38,7 @@ from hackle.train.model import Model, load_weights
 from hackle.train.sampling import check_data
 from hackle.train.size import choose_fleet_size, cut
 from hackle.train.start import Start, check_images, find_start
+from hackle.train.weights import shapes_of
 
 __all__ = [
     "Checkpoints",
@@ -161,6 +165,7 @@ def fit(
                 data = dataset if dataset is not None else find(together[0].dataset, root)
                 # Runs that cannot be trained on these images are refused before a folder is claimed for them.
                 for run, *_ in kinds(together):
+                    _check_room(run, data.shape)
                     build_networks(run, data.shape)
                     check_phases(run)
                     check_data(run, data.factors)
@@ -196,6 +201,21 @@ def fit(
         lock.close()
     models = [results[record_hash(run)].model for run in members]
     return models[0] if alone else models
+
+
+def _check_room(run: Run, shape: tuple[int, int, int]) -> None:
+    """Refuse networks whose weights, gradients and moments do not fit into the free memory, before they take it up: the
+    record of a run that is resumed may ask for any size."""
+    try:
+        shapes = shapes_of(run, shape) or {}
+    except SafetensorError as error:
+        raise TrainingError(str(error)) from error
+    size = 4 * 4 * sum(map(math.prod, shapes.values()))
+    if size > (free := available_memory()):
+        raise TrainingError(
+            f"the networks of this run take {human_size(size)} of memory to train, and {human_size(free)} are free; take "
+            "smaller networks or fewer latents"
+        )
 
 
 def _checked(runs: Any) -> list[Run]:

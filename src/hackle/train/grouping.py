@@ -42,8 +42,11 @@ def kinds(runs: Iterable[Run]) -> list[list[Run]]:
 
 def group(runs: Iterable[Run]) -> list[list[Run]]:
     """Groups of runs that stack, in the order of each group's first run; in a group the runs of one kind are neighbours."""
+    every = kinds(runs)
+    if len(every) < 2:
+        return every
     groups: dict[str, list[Run]] = {}
-    for alike in kinds(runs):
+    for alike in every:
         groups.setdefault(stacking_key(alike[0]), []).extend(alike)
     return list(groups.values())
 

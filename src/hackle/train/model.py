@@ -43,32 +43,31 @@ def images_at_once(device: torch.device) -> int:
     return min(16_384, max(512, torch.cuda.get_device_properties(device).total_memory >> 23))
 
 
-_COPIES = 2 * 4
-"""Bytes of memory for each number in a file of weights as it is loaded: as the file's and as the network's, in float32."""
 _SLACK = 1e-4
 """How far floats may lie outside [0, 1], as pixels that were resized or computed do."""
 
 
 def _check_weights(run: Run, shape: tuple[int, int, int], path: Path) -> None:
-    """Refuse weights that do not fit into the free memory, to which a small compressed file may unpack, or whose shapes are
+    """Refuse weights that do not fit into the free memory, in float32 as the file's and as the networks', or whose shapes are
     not those of the record's networks, before a network takes up memory.
 
     A user's networks may not be buildable without memory; they are read only if trusted.
     """
     there = shapes_in(path)
-    size = _COPIES * sum(map(math.prod, there.values()))
-    if size > (free := available_memory()):
-        raise ModelError(f"{path}: its weights take {human_size(size)} of memory, and {human_size(free)} are free")
-    if run.latents > sum(map(math.prod, there.values())):
+    numbers = sum(map(math.prod, there.values()))
+    if run.latents > numbers:
         raise SafetensorError(f"it has fewer numbers than the record has latents, {run.latents:,}")
     wanted = shapes_of(run, shape)
-    if wanted is None:
-        return
-    lacking = left_out_of(path)
-    wanted = {name: size for name, size in wanted.items() if name.partition(".")[0] not in lacking}
-    if unequal := difference(there, wanted):
-        name, has, needs = unequal
-        raise SafetensorError(f"of {name} it has {has}, the record's networks {needs}")
+    if wanted is not None:
+        lacking = left_out_of(path)
+        kept = {name: size for name, size in wanted.items() if name.partition(".")[0] not in lacking}
+        if unequal := difference(there, kept):
+            name, has, needs = unequal
+            raise SafetensorError(f"of {name} it has {has}, the record's networks {needs}")
+    # Networks that the file leaves out are built as well.
+    size = 4 * (numbers + max(numbers, sum(map(math.prod, (wanted or {}).values()))))
+    if size > (free := available_memory()):
+        raise ModelError(f"{path}: its weights take {human_size(size)} of memory, and {human_size(free)} are free")
 
 
 def load_weights(folder: Path, run: Run, shape: tuple[int, int, int], *, trust: bool = False) -> Model:
