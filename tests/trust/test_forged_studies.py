@@ -107,6 +107,40 @@ def test_a_store_elsewhere_is_not_read(tmp_path: Path, read: object) -> None:
         read(tmp_path / "theirs")  # type: ignore[operator]
 
 
+def one_run(folder: Path, **cells: str) -> Path:
+    """A study of a run whose cells were changed."""
+    with Store.create_or_open(folder, "theirs") as store:
+        store.add(Outcome(small(), "done", scores=SCORES))
+    with closing(sqlite3.connect(folder / "results.sqlite")) as connection:
+        for name, value in cells.items():
+            connection.execute(f"UPDATE runs SET {name} = ?", (value,))
+        connection.commit()
+    return folder
+
+
+@pytest.mark.parametrize("sources", ["nonsense", "[1]", '{"my.py:Mine": ["x"]}', "[" * 100_000])
+def test_sources_that_are_no_hashes_are_refused_in_words(
+    tmp_path: Path, sources: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main(["study", "status", str(one_run(tmp_path, sources=sources))])
+    assert "results.sqlite holds what hackle does not write" in capsys.readouterr().err
+
+
+def test_a_record_of_many_fields_is_not_made_a_table(tmp_path: Path) -> None:
+    """Each may tell settings apart, and figures compare them all."""
+    record = json.dumps({f"field{number}": 0.5 for number in range(100_000)} | {"seed": 1})
+    with pytest.raises(StoreError, match="a record of 100,000 fields"):
+        read(one_run(tmp_path, record=record))
+
+
+def test_a_study_json_of_many_groups_is_not_shown(tmp_path: Path) -> None:
+    group = {"label": {"dataset": "a", "method": "b", "architecture": "c"}, "runs": ["x"]}
+    (tmp_path / "study.json").write_text(json.dumps({"study": "theirs", "options": {}, "groups": [group] * 100_000}))
+    with pytest.raises(StudyError, match="100,000 groups of runs"):
+        read_wanted(tmp_path)
+
+
 def trained_in(study: Path, run: Run) -> Path:
     """A study's folder with weights for a run that waits to be scored; the file of weights."""
     metadata = {"shape": json.dumps(SHAPE), "seconds": "1.0", "device": "cpu"}

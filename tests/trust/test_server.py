@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import json
 import re
 import socket
 import threading
@@ -14,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hostile_folders import Visitor, changed, good_folder
+from hostile_folders import SCORES, Visitor, changed, good_folder
 
 pytest.importorskip("fastapi")
 pytest.importorskip("httpx")
@@ -233,3 +234,16 @@ def test_thousands_of_long_labels_are_drawn_short(tmp_path: Path) -> None:
         "POST", f"/api/runs/{identifier}/export", content=odd, headers={"Content-Type": "application/json"}
     )
     assert answer.status_code == 422
+
+
+@pytest.mark.parametrize("column", ["protocol", "representation"])
+def test_names_of_scores_stay_out_of_headers(column: str, tmp_path: Path) -> None:
+    """No header can hold them: the list of all runs would be an error."""
+    forged = [{**SCORES[0], column: "\u202e\x1b[2J\r\nSet-Cookie: a=b"}]
+    (good_folder(tmp_path / "run") / "scores.json").write_text(json.dumps(forged))
+    visitor = Visitor(create_app(tmp_path))
+    answer = visitor.get("/api/runs")
+    assert (answer.status_code, answer.json()[f"{column}s"]) == (200, [forged[0][column]])
+    assert re.fullmatch('"[0-9a-f]+"', answer.headers["ETag"])
+    again = visitor("GET", "/api/runs", headers={"If-None-Match": answer.headers["ETag"]})
+    assert again.status_code == 304

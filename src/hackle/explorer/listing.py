@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from hackle.core.design import DEFAULTS, DESIGN, heading, in_words
-from hackle.explorer.catalogue import COLUMNS, Contents, Served
+from hackle.explorer.catalogue import COLUMNS, Contents, Served, identifier_of
 from hackle.figures import words
 
 _ALWAYS = ("dataset", "strength", "architecture", "latents", "seed", "steps")
@@ -212,4 +212,5 @@ class Listing:
                 "columns": _sent(columns),
             }
             self._made[key] = gzip.compress(json.dumps(content, separators=(",", ":")).encode(), 3)
-        return f'"{"-".join(key)}"', self._made[key]
+        # Names of protocols are anyone's text, which a header cannot hold.
+        return f'"{identifier_of(repr(key))}"', self._made[key]

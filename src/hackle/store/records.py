@@ -22,6 +22,8 @@ from hackle.core.types import Adam
 _SEED = re.compile(r'"seed": ?(\d+)')
 _LATER = {field.name: field.default for field in fields(Adam) if field.metadata.get("later")}
 """Defaults of the optimiser's newer fields, which records leave out at their defaults."""
+_MOST_FIELDS = 1_000
+"""The most fields of a record with those of the records in it: far more than any has, and each may become a column."""
 _OF_SETTING = [name for name in DESIGN if name != "seed"]
 
 
@@ -42,6 +44,8 @@ def _parsed(records: Iterable[str]) -> tuple[NDArray[np.int64], list[dict[str, A
             known[key] = len(settings)
             settings.append(_flat(json.loads(text or "{}")))
             settings[-1].pop("seed", None)
+            if len(settings[-1]) > _MOST_FIELDS:
+                raise ValueError(f"a record of {len(settings[-1]):,} fields; expected at most {_MOST_FIELDS:,}")
         numbers.append(known[key])
         seeds.append(seed)
     return np.array(numbers, np.int64), settings, seeds

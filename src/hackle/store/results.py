@@ -53,7 +53,7 @@ from hackle.store.schema import (
     transaction,
     undamaged,
 )
-from hackle.store.tables import FACTOR_COLUMNS, RUN_COLUMNS, Outcome, Tables
+from hackle.store.tables import FACTOR_COLUMNS, RUN_COLUMNS, Outcome, Tables, named_sources
 
 _WORDS = ("run", "study", "status", "dataset", "method", "architecture", "sources", "version", "device")
 
@@ -288,6 +288,8 @@ class Store:
         """The table of runs, in an order that does not depend on when each was added."""
         names = ", ".join(stored_columns(connection).values())
         runs = _frame(f"SELECT id, {names} FROM runs", connection)
+        for text in runs["sources"].unique():
+            named_sources(text)
         runs = runs.assign(**field_columns(runs["record"]))
         kinds = dict.fromkeys(("strength", "training_seconds", "scoring_seconds"), "float64")
         runs = runs.astype(kinds).sort_values(["dataset", "method", "strength", "seed", "run"], ignore_index=True)
@@ -300,7 +302,7 @@ def place_of_store(folder: Path) -> Path:
         return place_inside(folder, FILE)
     except UntrustedError as error:
         raise StoreError(
-            f"{folder / FILE} is a link that leaves its folder; put the file itself in its place"
+            f"{folder / FILE} is a link that leaves its folder, or no file; put the file itself in its place"
         ) from error
 
 

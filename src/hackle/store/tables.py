@@ -113,11 +113,19 @@ def _as_text(cell: Any) -> Any:
     return f"'{cell}" if isinstance(cell, str) and cell.startswith(("=", "+", "-", "@", "\t", "\r")) else cell
 
 
+def named_sources(text: str) -> dict[str, str]:
+    """The hashes of a run's own code, by place, of the column `sources`; `ValueError` where it holds something else."""
+    named = json.loads(text or "{}")
+    if not isinstance(named, dict) or not all(isinstance(source, str) for source in named.values()):
+        raise ValueError(f"sources are {text!a:.60}; expected an object of texts")
+    return named
+
+
 def differing_sources(runs: pd.DataFrame) -> list[str]:
     """A sentence on each user-defined class or function whose source was not the same for all of these runs."""
     counts: dict[str, Counter[str]] = {}
     for text, count in runs["sources"].astype(str).value_counts().items():
-        for place, source in json.loads(str(text) or "{}").items():
+        for place, source in named_sources(str(text)).items():
             counts.setdefault(place, Counter())[source] += int(count)
     return [
         f"{place} was not the same for all runs: its file had the hash "

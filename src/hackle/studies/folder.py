@@ -28,6 +28,8 @@ LABEL = (*(name for name in CONFIGURATION if name != "strength"), "steps")
 """The columns that identify a group of runs to people."""
 Label = tuple[Any, ...]
 """A group's values of `LABEL`."""
+_MOST_GROUPS = 10_000
+"""The most groups of a study: `hackle study status` has a row for each."""
 _OLD_LABEL = ("dataset", "method", "architecture", "latents", "steps", "correlation")
 """Columns of which older versions wrote only the values."""
 
@@ -59,6 +61,8 @@ def read_wanted(folder: Path) -> Wanted | None:
         if file_inside(folder, FILE) is None:
             return None
         content = read_json(path)
+        if len(content["groups"]) > _MOST_GROUPS:
+            raise ValueError(f"{len(content['groups']):,} groups of runs; at most {_MOST_GROUPS:,} are read")
         groups = {_label(entry["label"]): tuple(entry["runs"]) for entry in content["groups"]}
         return Wanted(content["study"], content["options"], groups, dict(content.get("data", {})))
     except (ValueError, KeyError, TypeError) as error:
