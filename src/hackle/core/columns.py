@@ -138,7 +138,7 @@ def read_numbers(table: Any, name: str) -> NDArray:
     columns = columns_of(table, name)
     for key, column in columns.items():
         if column.dtype.kind not in "biuf":
-            shown = f" such as {str(column[0])!r}" if len(column) else ""
+            shown = f" such as {str(column[0])!r:.60}" if len(column) else ""
             are_numbers = column.dtype.kind == "U" and _numbers(column).dtype.kind in "if"
             remedy = "convert it, .astype(float)" if are_numbers else "leave it out"
             raise FactorError(f"column {key} of the {name} is {column.dtype}{shown}; expected real numbers: {remedy}")
@@ -237,7 +237,7 @@ def _read(name: str, column: NDArray, kind: str) -> Column:
         row = int(np.flatnonzero(~np.isfinite(values))[0])
         raise FactorError(f"factor {name} is {values[row]} in row {row}; expected finite numbers")
     if kind == "continuous" and values.dtype.kind == "U":
-        raise FactorError(f"factor {name} is said to be continuous but holds texts such as {str(values[0])!r}")
+        raise FactorError(f"factor {name} is said to be continuous but holds texts such as {str(values[0])!r:.60}")
     chosen: Any = kind or _guess(values, "b" if column.dtype.kind == "b" else values.dtype.kind)
     return Column(name, chosen, not kind, values)
 
