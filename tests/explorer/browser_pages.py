@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any, Literal
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Page, expect
+from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, expect
 
 from hackle.core.palette import THEMES, Theme
 
@@ -164,6 +164,15 @@ def names(page: Page) -> list[str]:
 def open_model(page: Page, ids: dict[str, str], name: str = "beta") -> None:
     page.goto(f"/#/run/{ids[name]}")
     page.wait_for_selector(".tool[data-drawn]")
+
+
+def shows(canvas: Locator, pixels: str) -> None:
+    """Wait until a canvas shows these."""
+    for _ in range(PATIENCE // 100):
+        if canvas.evaluate(PIXELS) == pixels:
+            return
+        canvas.page.wait_for_timeout(100)
+    raise AssertionError("the canvas shows something else")
 
 
 def changed(page: Page, selector: str, work: Callable[[], Any], at: int = 0) -> None:

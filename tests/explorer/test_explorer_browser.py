@@ -48,7 +48,7 @@ def test_keys_move_through_the_list_and_open_a_run(page: Page) -> None:
     expect(page.get_by_role("link", name="beta")).to_be_focused()
     page.keyboard.press("Enter")
     page.wait_for_selector(".tool[data-drawn]")
-    assert page.locator("h1").inner_text() == "β-VAE"
+    expect(page.locator("h1")).to_have_text("β-VAE")
 
 
 def test_dragging_a_slider_changes_the_image(page: Page, ids: dict[str, str]) -> None:
@@ -260,8 +260,8 @@ def test_two_runs_side_by_side(page: Page) -> None:
     page.get_by_label("Compare plain").check()
     page.get_by_role("link", name="Compare 2 runs").click()
     expect(page.locator(".columns .heat")).to_have_count(2)
-    assert page.locator(".columns .traversal canvas").count() == 6
-    assert page.locator(".best").all_inner_texts() == ["0.750"]
+    expect(page.locator(".columns .traversal canvas")).to_have_count(6)
+    expect(page.locator(".best")).to_have_text(["0.750"])
     expect(page.locator(".curves .chart")).to_have_count(2)
     # One of 32 random images is the one at hand; this one is not.
     page.evaluate("Math.random = () => 0.5")
@@ -313,7 +313,7 @@ def test_exports_are_files_and_the_page_works_alone(
         waiting.value.save_as(tmp_path / f"file.{ending}")
     page.locator(".exports summary").click()
     page.keyboard.press("Escape")
-    assert page.locator(".exports details[open]").count() == 0
+    expect(page.locator(".exports details[open]")).to_have_count(0)
     for ending in ("png", "gif"):
         with Image.open(tmp_path / f"file.{ending}") as picture:
             assert picture.format == ending.upper()

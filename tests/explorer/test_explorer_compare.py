@@ -10,7 +10,7 @@ import httpx
 import numpy as np
 import pytest
 import torch
-from browser_pages import PIXELS, UNNAMED, changed, in_css, screens
+from browser_pages import PIXELS, UNNAMED, changed, in_css, screens, shows
 from explorer_fixtures import columns_of
 from playwright.sync_api import Page, expect
 
@@ -73,8 +73,8 @@ def test_names_come_first_and_everything_is_in_sight(page: Page, ids: dict[str, 
     page.goto(f"/#/compare/{','.join(ids[name] for name in names)}")
     page.wait_for_selector(".latents-matched[data-drawn]")
     expect(page.locator(".maps .heat")).to_have_count(6)
-    assert page.locator(".heads h2 a").all_inner_texts() == list(names)
-    assert page.locator(".heads h2 .tag").all_inner_texts() == list("ABCDEF")
+    expect(page.locator(".heads h2 a")).to_have_text(list(names))
+    expect(page.locator(".heads h2 .tag")).to_have_text(list("ABCDEF"))
     wide = "parts => parts.filter(part => part.getBoundingClientRect().right > innerWidth + 1).length"
     for theme in screens(page, width):
         parts = page.locator(".columns > *, .heat td, .heat th, .compare .plain td, .traversal canvas")
@@ -147,7 +147,7 @@ def test_a_slider_moves_the_matched_latents_of_all_runs_and_a_link_keeps_it(
     before = decoded.nth(0).evaluate(PIXELS)
     elsewhere.reload()
     elsewhere.wait_for_selector(".latents-matched[data-drawn]")
-    assert decoded.nth(0).evaluate(PIXELS) == before
-    assert float(slider.input_value()) == 0
+    shows(decoded.nth(0), before)
+    expect(slider).to_have_value("0")
     changed(elsewhere, ".heads canvas.mirror", lambda: elsewhere.get_by_role("button", name="Reset").click())
     expect(elsewhere).not_to_have_url(re.compile("moved"))

@@ -178,8 +178,8 @@ def test_one_cursor_reads_every_curve(page: Page, ids: dict[str, str]) -> None:
             f"KL per latent at step {step}",
         ]
     )
-    assert page.locator(".chart .legend b").all_inner_texts() == [f"{step / 200:.3f}", f"{step / 300:.3f}"]
-    assert page.locator(".chart .cursor[visibility=visible]").count() == 3
+    expect(page.locator(".chart .legend b")).to_have_text([f"{step / 200:.3f}", f"{step / 300:.3f}"])
+    expect(page.locator(".chart .cursor[visibility=visible]")).to_have_count(3)
     page.mouse.move(0, 0)
     expect(captions.first).to_have_text("reconstruction")
 

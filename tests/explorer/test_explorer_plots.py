@@ -172,7 +172,7 @@ def test_parallel_coordinates_of_a_study(many: Page, width: int) -> None:
     many.locator(".frame").focus()
     many.keyboard.press("ArrowRight")
     expect(many.locator(".said")).to_have_text(re.compile(r"^run \d+: method"))
-    assert many.locator(".lines.above").get_attribute("d") != "M0 0"
+    expect(many.locator(".lines.above")).not_to_have_attribute("d", "M0 0")
     assert many.evaluate(UNNAMED) == []
     many.keyboard.press("Enter")
     expect(many).to_have_url(re.compile("#/run/"))

@@ -99,8 +99,8 @@ def test_curves(page: Page, ids: dict[str, str]) -> None:
     expect(charts).to_have_count(3)
     for theme in screens(page):
         assert page.evaluate(UNNAMED) == []
-        assert page.locator(".chart .axis.x").all_text_contents() == ["step"] * 3
-        assert page.locator(".chart .axis.y").all_text_contents() == ["nats"] * 3
+        expect(page.locator(".chart .axis.x")).to_have_text(["step"] * 3)
+        expect(page.locator(".chart .axis.y")).to_have_text(["nats"] * 3)
         expect(page.locator(".chart path.line").first).to_have_css("stroke", in_css(theme.palette[0]))
         page.get_by_label("Smoothing").fill("0.6")
         expect(page.locator(".line.raw")).to_have_count(4)
@@ -110,7 +110,7 @@ def test_curves(page: Page, ids: dict[str, str]) -> None:
         page.get_by_label("Smoothing").fill("0")
         charts.first.hover()
         expect(captions.nth(1)).to_have_text(re.compile(r"^KL at step \d+: 0\.\d"))
-        assert page.locator(".chart .cursor[visibility=visible]").count() == 3
+        expect(page.locator(".chart .cursor[visibility=visible]")).to_have_count(3)
         page.mouse.move(0, 0)
         page.get_by_label("From step").fill("40")
         page.get_by_label("From step").press("Enter")

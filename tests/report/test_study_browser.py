@@ -133,7 +133,7 @@ def test_a_figure_follows_a_phone_that_is_turned(opened: Any, theme: str) -> Non
         assert opened.evaluate("document.documentElement.scrollWidth") <= width
         place = place_of_dot(opened, FIGURE, 0)
         opened.mouse.move(*place)
-        opened.wait_for_function("!document.getElementById('tip').hidden")
+        tip.wait_for(state="visible")
         assert "on dSprites, 10 latents" in tip.inner_text()
         box = tip.bounding_box()
         assert box["x"] >= 0
@@ -179,6 +179,7 @@ def test_a_dot_names_its_run_and_leads_to_it(looked_at: Any, study: Tables) -> N
     opened.mouse.move(*place)
     run = study.runs[study.runs["run"] == points.loc[target, "run"]].iloc[0]
     tip = opened.locator("#tip")
+    tip.wait_for(state="visible")
     assert f"seed {run['seed']}, run {run['run']}" in tip.inner_text()
     assert "on dSprites, 10 latents" in tip.inner_text()
     assert f"{points.loc[target, 'y']:.3g}" in tip.inner_text()
@@ -187,9 +188,9 @@ def test_a_dot_names_its_run_and_leads_to_it(looked_at: Any, study: Tables) -> N
     assert box["x"] + box["width"] <= opened.viewport_size["width"]
     opened.mouse.click(*place)
     assert opened.locator("tr.shown").get_attribute("data-run") == run["run"]
-    assert opened.locator("tr.shown").is_visible()
+    opened.locator("tr.shown").wait_for(state="visible")
     opened.mouse.move(1, 1)
-    assert not tip.is_visible()
+    tip.wait_for(state="hidden")
 
 
 def test_the_data_of_a_figure_is_a_table_without_formulas(opened: Any, study: Tables) -> None:

@@ -219,14 +219,14 @@ function factorPanel(session, signal) {
       column,
     };
   });
-  const why = h("span", {}, noted("What is shown is no image of the data set: its factors are not known."));
-  const unknown = h("p", { class: "faint", role: "status" }, why);
+  const why = noted("What is shown is no image of the data set: its factors are not known.");
+  const unknown = h("p", { class: "faint", role: "status" });
   // The sliders stand at the factors of the image that is shown as the start, the nearest one where a combination
   // does not exist; of a picture from elsewhere no factor is known.
   const refresh = () => {
     if (busy) return;
     const row = session.start?.row ?? null;
-    why.hidden = row !== null;
+    if (unknown.hasChildNodes() === (row !== null)) unknown.replaceChildren(...(row ? [] : why));
     inputs.forEach(({ slider, show, column }) => {
       if (row) slider.value = row[column];
       show(row ? row[column] : null);
