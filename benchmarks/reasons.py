@@ -168,11 +168,9 @@ def _of_noise(tables: Tables) -> list[Reason]:
             for name in ("kl", KL_WITHOUT_CONSTANT, "reconstruction")
         }
     ).reindex(runs.index)
-    means = scores.groupby([runs["method"].astype(str), runs["latents"], runs["correlation"]]).mean()
-    (before, after), with_constant = (
-        [means.loc[("vae", 10, sigma), KL_WITHOUT_CONSTANT] for sigma in (0.0, 0.9)],
-        means.loc[("vae", 10, 0.9), "kl"],
-    )
+    means: Any = scores.groupby([runs["method"].astype(str), runs["latents"], runs["correlation"]]).mean()
+    before, after = (means.loc[("vae", 10, sigma), KL_WITHOUT_CONSTANT] for sigma in (0.0, 0.9))
+    with_constant = means.loc[("vae", 10, 0.9), "kl"]
     kl = (
         f"The paper's KL term leaves out the constant −½ ln det Σ (appendix B), and so does this one: the VAE's falls from "
         f"{before:.1f} to {after:.1f} nats. With the constant it would be {with_constant:.1f} at σ = 0.9, a change of "

@@ -10,6 +10,7 @@ from typing import Any
 import hackle
 from hackle.core.parts import parts_of
 from hackle.core.records import record_hash
+from hackle.figures.words import METHODS
 from hackle.objectives import OBJECTIVES
 from hackle.studies import STUDIES
 
@@ -76,7 +77,7 @@ def test_what_the_comparison_says_of_hackle_is_so() -> None:
     assert said.pop("runs on") == f"PyTorch, Python ≥ {project['requires-python'].removeprefix('>=')}"
     assert any(one.startswith("torch>") for one in project["dependencies"])
     listed = "β-VAE, AnnealedVAE, FactorVAE, β-TCVAE, DIP-VAE-I, -II"
-    assert {*listed.replace("-I, -II", "-I, DIP-VAE-II").split(", ")} <= {one.title for one in OBJECTIVES.values()}
+    assert {*listed.replace("-I, -II", "-I, DIP-VAE-II").split(", ")} <= {METHODS[name] for name in OBJECTIVES}
     assert said.pop(listed) == "all"
     learnt_from = {one.supervision for one in OBJECTIVES.values()}
     assert {"pairs", "labels"} <= learnt_from
