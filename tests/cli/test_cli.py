@@ -392,7 +392,7 @@ def test_what_the_system_refuses_is_one_line(
 
 def test_too_little_memory_is_one_line(own_data: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     words = f"train vae --dataset {own_data} --latents {10**13} --steps 1 --device cpu"
-    refused(words, "not enough memory", capsys)
+    refused(words, "GB are free; take smaller networks or fewer latents", capsys)
 
     def fail(*_: Any, **__: Any) -> Any:
         raise MemoryError

@@ -16,6 +16,7 @@ from hackle.cli.main import main
 from hackle.core.errors import HackleError
 from hackle.core.records import record_hash
 from hackle.core.types import Run
+from hackle.engine import Summary
 from hackle.papers.split_encoder.study import split_encoder
 from hackle.papers.yang2020.study import yang2020
 from hackle.report.study_commands import command_lines
@@ -50,9 +51,9 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, list[Run], list[st
     """What `hackle study run` was asked for since, in place of training it."""
     found: list[tuple[str, list[Run], list[str], Any]] = []
 
-    def note(runs: list[Run], out: Path, *, study: str, protocols: list[Protocol], metrics: Any, **_: Any) -> str:
+    def note(runs: list[Run], out: Path, *, study: str, protocols: list[Protocol], metrics: Any, **_: Any) -> Summary:
         found.append((study, runs, [one.name for one in protocols], metrics))
-        return ""
+        return Summary(out, len(runs), done=len(runs), failed=0, trained=0, scored=0, seconds=0.0)
 
     monkeypatch.setattr(hackle.engine, "run_study", note)
     monkeypatch.setattr(hackle.studies, "available", lambda runs, *_, **__: hackle.studies.Available(list(runs), []))
