@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from hackle.claims.claim import Claim, Region, Stratum
+from hackle.claims.claim import Claim, Region
 from hackle.claims.forms import above, below, claims_of, within
 from hackle.claims.measures import difference
+from hackle.claims.stratum import Stratum
 
 MIG = difference("mig")
 PLAIN, NOISY = ({"method": "vae", "dataset": "dsprites", "correlation": sigma} for sigma in (0.0, 0.9))

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable
 
-from hackle.claims.claim import Claim, Evidence, Region, Stratum
+from hackle.claims.claim import Claim, Evidence, Region
+from hackle.claims.stratum import Stratum
 from hackle.claims.verdicts import Judgement, Verdict, as_frame
 from hackle.claims.verdicts import judge as _judge
 from hackle.claims.view import View

@@ -14,16 +14,17 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from hackle.claims.measures import Measure
 from hackle.claims.statistics import LEVEL, Estimate, Units, mean_of
-from hackle.claims.view import Condition, Data, View, describe, several
-from hackle.core.parts import is_reference, parts_of
+from hackle.claims.stratum import Stratum, without_stand_ins
+from hackle.claims.view import Data, View, describe, several
+from hackle.core.parts import is_reference
 from hackle.store.tables import Tables
 
 
@@ -59,40 +60,6 @@ class Region:
 
     def excludes(self, low: float, high: float) -> bool:
         return high < self.low or low > self.high
-
-
-@dataclass(frozen=True)
-class Stratum:
-    """Runs that are compared with one another: conditions with a name."""
-
-    name: str
-    conditions: tuple[Condition, ...]
-
-    @property
-    def datasets(self) -> tuple[str, ...]:
-        """The data sets that it takes together; one that stands in for another of them does not count.
-
-        >>> Stratum("all", ({"dataset": ("dsprites", "cars3d")},)).datasets
-        ('dsprites', 'cars3d')
-        """
-        named = [condition.get("dataset", ()) for condition in self.conditions]
-        return _without_stand_ins(name for each in named if isinstance(each, tuple) for name in each)
-
-    def on(self, other: str, own: str) -> Stratum:
-        """The same on another data set than one of its own.
-
-        >>> Stratum("dsprites and cars3d", ({"dataset": "dsprites"}, {"dataset": "cars3d"})).on("rooms3d", "cars3d")
-        Stratum(name='dsprites and rooms3d', conditions=({'dataset': 'dsprites'}, {'dataset': 'rooms3d'}))
-        """
-
-        def changed(value: Any) -> Any:
-            return tuple(map(changed, value)) if isinstance(value, tuple) else other if value == own else value
-
-        conditions = tuple(
-            {key: changed(value) if key == "dataset" else value for key, value in condition.items()}
-            for condition in self.conditions
-        )
-        return Stratum(self.name.replace(own, other), conditions)
 
 
 @dataclass(frozen=True)
@@ -212,7 +179,7 @@ class Claim:
             if own or not all(key in condition for condition in conditions):
                 continue
             named = (one for condition in conditions for one in several(condition[key]))
-            words.append(f"--{option} {shlex.quote(','.join(_without_stand_ins(named)))}")
+            words.append(f"--{option} {shlex.quote(','.join(without_stand_ins(named)))}")
         slow = dict.fromkeys(metric for score in self.measure.scores if (metric := _slow_metric(score)))
         if slow:
             words.append(f"--metrics {','.join(['all', *slow])}")
@@ -281,7 +248,7 @@ class Claim:
             if measured is not None and measured.seeds and np.isfinite(measured.values).all():
                 units[stratum.name] = measured
                 if len(stratum.datasets) > 1:
-                    datasets[stratum.name] = _without_stand_ins(data.design_read("dataset", before))
+                    datasets[stratum.name] = without_stand_ins(data.design_read("dataset", before))
                 continue
             del data.read[before:]
             if not lacks:
@@ -375,22 +342,6 @@ class Claim:
 
 def _and(*parts: str) -> str:
     return ", and by ".join(filter(None, parts))
-
-
-def serves_for(dataset: str) -> str:
-    """The data set in whose place conditions accept this one."""
-    known = parts_of("data set")
-    return known[dataset].like if dataset in known else ""
-
-
-def _without_stand_ins(names: Iterable[str]) -> tuple[str, ...]:
-    """Each name once, but for data sets that serve for another of them; one that stands alone is meant itself.
-
-    >>> _without_stand_ins(("shapes3d", "rooms3d")), _without_stand_ins(("dsprites", "rooms3d"))
-    (('shapes3d',), ('dsprites', 'rooms3d'))
-    """
-    known = dict.fromkeys(names)
-    return tuple(name for name in known if serves_for(name) not in known)
 
 
 def _slow_metric(score: str) -> str | None:

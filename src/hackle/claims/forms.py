@@ -20,8 +20,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple
 
-from hackle.claims.claim import Claim, Region, Stratum
+from hackle.claims.claim import Claim, Region
 from hackle.claims.measures import Measure
+from hackle.claims.stratum import Stratum
 from hackle.claims.view import Condition, several
 
 Strata = Mapping[str, Condition | tuple[Condition, ...]]

@@ -17,13 +17,14 @@ from hackle.core.parts import absolute_reference, name_of
 from hackle.core.records import record_hash
 from hackle.core.types import Run
 from hackle.engine.display import Display
-from hackle.engine.driver import Driver, Summary
+from hackle.engine.driver import Driver
 from hackle.engine.errors import EngineError
 from hackle.engine.executor import Executor, Inline
 from hackle.engine.folder import Keep, Keeper, StudyFolder
 from hackle.engine.lacking import Lacking, grid_of_data, lacking_scores
 from hackle.engine.limit import TimeLimit
 from hackle.engine.local import Local
+from hackle.engine.summary import Summary
 from hackle.engine.tasks import Settings
 from hackle.scoring.protocol import Protocol, protocol
 from hackle.scoring.registry import choose_metrics
