@@ -24,15 +24,16 @@ def without_stored(runs: Sequence[Run], places: Sequence[str]) -> Rest:
     places: folders of studies, or names of results that come with hackle. A run is its record: one that differs in steps or
     precision is another.
     """
-    rest, lines = {record_hash(run): run for run in runs}, []
+    wanted = {record_hash(run): run for run in runs}
+    rest, lines = dict(wanted), []
     for place in places:
         tables = read(place)
         done = tables.runs[tables.runs["status"] == "done"]
-        held = rest.keys() & set(done["run"]) & set(tables.scores["run"])
-        lines.append(f"{place} holds {len(held):,} of {len(rest):,} runs, trained and scored: they are left out")
-        here, there = {run.precision for run in rest.values()}, {*map(str, done["precision"])}
+        held = wanted.keys() & set(done["run"]) & set(tables.scores["run"])
+        lines.append(f"{place} holds {len(held):,} of {len(wanted):,} runs, trained and scored: they are left out")
+        here, there = {run.precision for run in runs}, {*map(str, done["precision"])}
         if not held:
-            lines[-1] = f"{place} holds none of {len(rest):,} runs, trained and scored" + (
+            lines[-1] = f"{place} holds none of {len(wanted):,} runs, trained and scored" + (
                 "" if here & there or not there else f": its runs are in {' and '.join(sorted(there))} (--precision)"
             )
         rest = {key: run for key, run in rest.items() if key not in held}
