@@ -24,6 +24,7 @@ PLANS = [
     (False, (3, 4, 2)),
     (True, (2, 4, 2, 3)),
     (True, (2, 1)),
+    (False, (1, 3, 2, 4)),
 ]
 
 
@@ -92,16 +93,57 @@ class Kernels:
         return values, values.flatten(1, 3) if sums else None
 
 
-@pytest.fixture
-def kernels(monkeypatch: pytest.MonkeyPatch) -> Callable[[], Kernels]:
-    """Makes towers run on these kernels from here on."""
+class Tiles:
+    """What `hackle.kernels.tiles` promises, by these kernels, for layers of any shape."""
 
-    def install() -> Kernels:
+    def __init__(self, kernels: Kernels) -> None:
+        self.kernels = kernels
+
+    def take(self, like: Tensor, images: tuple[int, ...], fine: Tensor, wide: Tensor) -> bool:
+        assert (images[-1], fine.shape[-1]) == (fine.shape[-2], wide.shape[-2])
+        assert images[-3:-1] in [(side, side) for side in (4, 8, 16, 32)]
+        return True
+
+    def down_two(
+        self, images: Tensor, fine: Tensor, first: Tensor, wide: Tensor, second: Tensor, *slopes: float
+    ) -> Tensor:
+        between = self.kernels.down(images, fine, first, slopes[0])[0]
+        return self.kernels.down(between, wide, second, slopes[1])[0]
+
+    def down_two_back(
+        self, images: Tensor, fine: Tensor, first: Tensor, wide: Tensor, grad: Tensor, slope: float
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        between = self.kernels.down(images, fine, first, slope)[0]
+        sums, of_fine = self.kernels.up_to_taps(grad, wide, between, slope, images)
+        return of_fine, sums, self.kernels.taps_in_parts(between, grad)
+
+    def up_two(
+        self, small: Tensor, wide: Tensor, first: Tensor, fine: Tensor, second: Tensor, *slopes: float
+    ) -> tuple[Tensor, Tensor]:
+        big = self.kernels.up(small, wide, first, slopes[0])[0]
+        return big, self.kernels.up(big, fine, second, slopes[1])[0]
+
+    def up_two_back(
+        self, grad: Tensor, fine: Tensor, big: Tensor, wide: Tensor, small: Tensor, slope: float, small_slope: float
+    ) -> tuple[Tensor, ...]:
+        back, own, sums, of_fine = self.kernels.down_with_taps(grad, fine, big, slope)
+        of_small, small_sums = self.kernels.down(back, wide, slope=small_slope, gate=small)
+        assert small_sums is not None
+        return of_small, own, of_fine, sums, self.kernels.taps_in_parts(back, small), small_sums
+
+
+@pytest.fixture
+def kernels(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Kernels]:
+    """Makes towers run on these kernels from here on; `tiled`: the two layers beside the images on one."""
+
+    def install(*, tiled: bool = False) -> Kernels:
         found = Kernels()
         module = sys.modules["hackle.kernels.tower"]
         monkeypatch.setattr(module, "on_triton", lambda images: True)
         monkeypatch.setattr(module, "triton_convolution", found)
         monkeypatch.setattr(module, "add_all", found.add_all)
+        if tiled:
+            monkeypatch.setattr(module, "tiles", Tiles(found))
         return found
 
     return install
@@ -182,11 +224,14 @@ def test_off_cuda_gradients_can_be_differentiated_again(upward: bool, plan: tupl
 @pytest.mark.parametrize(("upward", "plan"), PLANS)
 @pytest.mark.parametrize("wanted", [slice(0, None), slice(1, None), slice(0, 1)])
 @pytest.mark.parametrize("last", [LAST, 1.0])
-def test_values_and_gradients(upward: bool, plan: tuple[int, ...], wanted: slice, last: float, kernels: Any) -> None:
+@pytest.mark.parametrize("tiled", [False, True])
+def test_values_and_gradients(
+    upward: bool, plan: tuple[int, ...], wanted: slice, last: float, tiled: bool, kernels: Any
+) -> None:
     given = arguments(upward, plan)
     mapped = vmap(partial(apply, upward, last=last))
     expected = derivatives(mapped, given, wanted)
-    kernels()
+    kernels(tiled=tiled)
     close(derivatives(mapped, given, wanted), expected)
     alone = [value[1] for value in given]
     ours = derivatives(partial(apply, upward, last=last), alone, wanted)
@@ -194,12 +239,13 @@ def test_values_and_gradients(upward: bool, plan: tuple[int, ...], wanted: slice
 
 
 @pytest.mark.parametrize(("upward", "plan"), PLANS)
-def test_gradients_of_a_gradient_penalty(upward: bool, plan: tuple[int, ...], kernels: Any) -> None:
+@pytest.mark.parametrize("tiled", [False, True])
+def test_gradients_of_a_gradient_penalty(upward: bool, plan: tuple[int, ...], tiled: bool, kernels: Any) -> None:
     given = arguments(upward, plan)
     parameters = slice(1, None)
     mapped = vmap(partial(penalty, upward))
     expected = derivatives(mapped, given, parameters)
-    kernels()
+    kernels(tiled=tiled)
     close(derivatives(mapped, given, parameters), expected)
     for model in range(2):
         ours = derivatives(partial(penalty, upward), [value[model] for value in given], parameters)

@@ -11,6 +11,9 @@ Written for the downward tower, with values x₀ … x_L, weights w_l and gates 
 The third chain is for gradient penalties. A leaky ReLU has no second derivative, so with the gates fixed the second
 chain is linear in its starting value and in each weight. On CUDA only a gradient in x₀ taken alone, as by
 `torch.func.grad`, can be differentiated again. In the upward tower `up` and `down` are swapped.
+
+Where `hackle.kernels.tiles` takes the two layers beside the images, both are one kernel in each chain. The downward tower then
+keeps no x₁; where it is wanted after all, it is computed again.
 """
 
 from __future__ import annotations
@@ -23,9 +26,9 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from hackle.core.triton_shim import on_triton
-from hackle.kernels import triton_convolution
+from hackle.kernels import tiles, triton_convolution
 from hackle.kernels.branch import Branch
-from hackle.kernels.convolution import through_leaky
+from hackle.kernels.convolution import down_layer, through_leaky
 from hackle.kernels.host_tower import HostTower
 from hackle.kernels.mapping import Stackable
 from hackle.kernels.triton_sums import add_all
@@ -42,9 +45,42 @@ class _Kind:
     def layers(self) -> int:
         return len(self.slopes)
 
-    def split(self, tensors: Sequence[Tensor]) -> tuple[Sequence[Tensor], Sequence[Tensor]]:
-        """Images and every layer's output, and the weights: the rounded ones where there are any."""
-        return tensors[: self.layers + 1], tensors[-self.layers :]
+    def split(self, tensors: Sequence[Tensor]) -> tuple[list[Tensor], Sequence[Tensor], Tensor]:
+        """Images and every layer's output, the weights, which are the rounded ones where there are any, and the first bias."""
+        return list(tensors[: self.layers + 1]), tensors[-self.layers :], tensors[self.layers + 1]
+
+    def tiled(self, values: Sequence[Tensor], weights: Sequence[Tensor]) -> bool:
+        """Whether the two layers beside the images are one kernel; values are images and outputs, or the tower's x₀ alone."""
+        if self.layers < 2:
+            return False
+        beside, other = (weights[-1], weights[-2]) if self.upward else (weights[0], weights[1])
+        side = 2**self.layers if self.upward else 1
+        *_, height, width, _ = values[0].shape
+        return tiles.take(values[0], (side * height, side * width, beside.shape[-2]), beside, other)
+
+    def results(self, x: Tensor, weights: Sequence[Tensor], biases: Sequence[Tensor]) -> list[Tensor]:
+        """The first chain: x and every layer's output. An output that is not kept is empty."""
+        if not self.tiled((x,), weights):
+            return self._one_by_one([x], weights, biases, self.slopes)
+        if self.upward:
+            results = self._one_by_one([x], weights[:-2], biases[:-2], self.slopes[:-2])
+            ends = (weights[-2], biases[-2], weights[-1], biases[-1], *self.slopes[-2:])
+            return [*results, *tiles.up_two(results[-1], *ends)]
+        second = tiles.down_two(x, weights[0], biases[0], weights[1], biases[1], *self.slopes[:2])
+        return self._one_by_one([x, x.new_empty(len(x), 0), second], weights[2:], biases[2:], self.slopes[2:])
+
+    def _one_by_one(
+        self, results: list[Tensor], weights: Sequence[Tensor], biases: Sequence[Tensor], slopes: Sequence[float]
+    ) -> list[Tensor]:
+        for weight, bias, slope in zip(weights, biases, slopes, strict=True):
+            results.append(self.forward(results[-1], weight, bias, slope)[0])
+        return results
+
+    def whole(self, values: list[Tensor], weights: Sequence[Tensor], first_bias: Tensor) -> list[Tensor]:
+        """Images and every layer's output, those computed again that were not kept."""
+        if not values[1].numel():
+            values[1] = self.forward(values[0], weights[0], first_bias, self.slopes[0])[0]
+        return values
 
     @property
     def forward(self) -> Any:
@@ -80,9 +116,7 @@ class _Tower(Stackable):
             return _alone(_Tower.forward, kind, x, *parameters)
         weights, biases, given = (parameters[kind.layers * part : kind.layers * (part + 1)] for part in range(3))
         used = given or [weight.to(x.dtype) for weight in weights]
-        results = [x]
-        for weight, bias, slope in zip(used, biases, kind.slopes, strict=True):
-            results.append(kind.forward(results[-1], weight, bias, slope)[0])
+        results = kind.results(x, used, biases)
         return *results[1:], *(() if given or x.dtype == weights[0].dtype else used)
 
     @staticmethod
@@ -90,7 +124,7 @@ class _Tower(Stackable):
         ctx.kind, x, *parameters = inputs
         layers = ctx.kind.layers
         results, made, given = output[:layers], output[layers:], parameters[2 * layers :]
-        ctx.save_for_backward(x, *results, *parameters[:layers], *made, *given)
+        ctx.save_for_backward(x, *results, parameters[layers], *parameters[:layers], *made, *given)
         ctx.mark_non_differentiable(*results[:-1], *made)
         # Otherwise zeros would be allocated for missing gradients.
         ctx.set_materialize_grads(False)
@@ -103,7 +137,10 @@ class _Tower(Stackable):
             gradients: Any = _AllGradients.apply(ctx.kind, needs_x, *given)
             rounded = [None] * (len(needs_parameters) - 2 * ctx.kind.layers)
             return None, *(gradients if needs_x else (None, *gradients)), *rounded
-        gradients = _ImageGradient.apply(ctx.kind, *given)
+        grad, values, weights, first_bias = given[0], *ctx.kind.split(given[1:])
+        if not values[1].numel():
+            values[1] = down_layer(values[0], weights[0], first_bias, ctx.kind.slopes[0]).detach()
+        gradients = _ImageGradient.apply(ctx.kind, grad, *values, *given[ctx.kind.layers + 3 :])
         return None, gradients[0], *(None for _ in needs_parameters)
 
 
@@ -117,14 +154,33 @@ class _Parts(NamedTuple):
 
 
 def _chain(
-    kind: _Kind, needs_x: bool, grad: Tensor, values: Sequence[Tensor], weights: Sequence[Tensor], beside: Branch
+    kind: _Kind,
+    needs_x: bool,
+    grad: Tensor,
+    values: list[Tensor],
+    weights: Sequence[Tensor],
+    first_bias: Tensor,
+    beside: Branch,
 ) -> _Parts:
     """The second chain. Nothing in it waits for the gradients of weights, which are computed beside it."""
     of_weights, of_biases = [], []
+    if needs_x:
+        values = kind.whole(values, weights, first_bias)
+    last = kind.layers - 1
     if kind.slopes[-1] != 1.0:
         grad, sums = triton_convolution.gated(grad, values[-1], kind.slopes[-1])
         of_biases.append(sums)
-    for layer in range(kind.layers - 1, 0, -1):
+    if kind.upward and kind.tiled(values, weights):
+        before = kind.slopes[-3] if kind.layers > 2 else 1.0
+        ends = weights[-1], values[-2], weights[-2], values[-3], kind.slopes[-2], before
+        grad, own, of_fine, between, of_wide, sums = tiles.up_two_back(grad, *ends)
+        of_weights += [of_fine, of_wide]
+        of_biases += [between] if of_biases else [own, between]
+        if kind.layers == 2:
+            return _Parts([grad] if needs_x else [], of_weights[::-1], of_biases[::-1])
+        of_biases.append(sums)
+        last -= 2
+    for layer in range(last, 0, -1):
         slope, gate = kind.slopes[layer - 1], values[layer]
         if kind.upward and triton_convolution.takes_taps_along(grad, gate.shape[-1]):
             grad, own, sums, of_weight = triton_convolution.down_with_taps(grad, weights[layer], gate, slope)
@@ -133,6 +189,9 @@ def _chain(
             continue
         if not of_biases:
             of_biases.append(grad.flatten(1, 3))
+        if layer == 1 and not gate.numel():
+            of_fine, of_bias, of_wide = tiles.down_two_back(values[0], weights[0], first_bias, weights[1], grad, slope)
+            return _Parts([], [of_fine, of_wide, *reversed(of_weights)], [of_bias, *reversed(of_biases)])
         of_weights.append(beside(kind.taps, gate, grad))
         if layer == 1 and kind.ends_at_images(values, needs_x):
             sums, of_weight = triton_convolution.up_to_taps(grad, weights[1], gate, slope, values[0])
@@ -153,9 +212,9 @@ class _AllGradients(Stackable):
     def forward(kind: _Kind, needs_x: bool, grad: Tensor, *tensors: Tensor) -> tuple[Tensor, ...]:
         if grad.dim() == 4:
             return _alone(_AllGradients.forward, kind, needs_x, grad, *tensors)
-        values, weights = kind.split(tensors)
+        values, weights, first_bias = kind.split(tensors)
         with Branch(grad) as beside:
-            parts = _chain(kind, needs_x, grad, values, weights, beside)
+            parts = _chain(kind, needs_x, grad, values, weights, first_bias, beside)
         return *parts.of_x, *add_all([*parts.of_weights, *parts.of_biases])
 
     @staticmethod
@@ -177,7 +236,7 @@ class _ImageGradient(Stackable):
     def forward(kind: _Kind, grad: Tensor, *tensors: Tensor) -> tuple[Tensor, ...]:
         if grad.dim() == 4:
             return _alone(_ImageGradient.forward, kind, grad, *tensors)
-        values, weights = kind.split(tensors)
+        values, weights = tensors[: kind.layers + 1], tensors[-kind.layers :]
         # A view, since an input may not be returned as it is.
         chain = [through_leaky(grad.view_as(grad), values[-1], kind.slopes[-1])]
         for layer in reversed(range(1, kind.layers)):
@@ -188,9 +247,9 @@ class _ImageGradient(Stackable):
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
         ctx.kind, _, *tensors = inputs
-        values, weights = ctx.kind.split(tensors)
-        ctx.save_for_backward(*values[1:], *weights, *output[1:])
-        ctx.rounded = len(tensors) - 1 - 2 * ctx.kind.layers
+        layers = ctx.kind.layers
+        ctx.save_for_backward(*tensors[1 : layers + 1], *tensors[-layers:], *output[1:])
+        ctx.rounded = len(tensors) - 1 - 2 * layers
         ctx.mark_non_differentiable(*output[1:])
         ctx.set_materialize_grads(False)
 

@@ -1,0 +1,835 @@
+// Two layers at a time between images of 64x64 and maps of 16x16, for stacks of models: a block keeps the 32x32 map between
+// them in shared memory, where every tap finds it, and multiplies shifted views of it by mma.sync. `hackle.kernels.tiles` says
+// what each kernel computes and launches it.
+//
+// Maps have 32 channels, images FEW (1 or 3), all in bfloat16, channels last; sums are in float32. The three maps are called
+// image (64x64), big (32x32) and small (16x16). Weights are [tap][channel of the larger side][channel of the smaller side].
+//
+// Two groups of warps share a block's weights and work on an image each, so that one computes while the other waits for memory.
+
+#ifndef FEW
+#define FEW 1
+#endif
+#ifndef IMAGES
+#define IMAGES 4  // images of one part of a weight's gradient
+#endif
+#ifndef RELU
+#define RELU 0  // whether the slope between the two layers is zero
+#endif
+
+#ifdef HACKLE_EMULATED
+#include "emulator.hpp"
+typedef unsigned char* Base;
+#define LOAD(type, name)                                   \
+  static inline type name(Base base, int at) {             \
+    type value;                                            \
+    __builtin_memcpy(&value, base + at, sizeof(value));    \
+    return value;                                          \
+  }
+#define STORE(type, name) \
+  static inline void name(Base base, int at, type value) { __builtin_memcpy(base + at, &value, sizeof(value)); }
+LOAD(unsigned short, load16)
+LOAD(uint32_t, load32)
+LOAD(uint4, load128)
+STORE(unsigned short, store16)
+STORE(uint32_t, store32)
+STORE(float, store_float)
+LOAD(float, load_float)
+static inline void matrices(uint32_t (&r)[4], Base base, int at) { ldmatrix4(r, base + at); }
+static inline void turned_matrices(uint32_t (&r)[4], Base base, int at) { ldmatrix4t(r, base + at); }
+static inline void copy(Base base, int at, const void* from) { copy16(base + at, from); }
+static inline uint32_t pack_relu(float low, float high) { return pack(low < 0 ? 0 : low, high < 0 ? 0 : high); }
+#define BASE(name) \
+  SHARED(memory);  \
+  Base name = memory
+#else
+typedef unsigned int uint32_t;
+typedef uint32_t Base;
+#define BASE(name)                                                   \
+  extern __shared__ __align__(128) unsigned char memory[];           \
+  Base name = static_cast<uint32_t>(__cvta_generic_to_shared(memory))
+
+__device__ __forceinline__ unsigned short load16(Base base, int at) {
+  unsigned short value;
+  asm volatile("ld.shared.u16 %0, [%1];" : "=h"(value) : "r"(base + at) : "memory");
+  return value;
+}
+__device__ __forceinline__ uint32_t load32(Base base, int at) {
+  uint32_t value;
+  asm volatile("ld.shared.u32 %0, [%1];" : "=r"(value) : "r"(base + at) : "memory");
+  return value;
+}
+__device__ __forceinline__ uint4 load128(Base base, int at) {
+  uint4 v;
+  asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "r"(base + at) : "memory");
+  return v;
+}
+__device__ __forceinline__ void store16(Base base, int at, unsigned short value) {
+  asm volatile("st.shared.u16 [%0], %1;" ::"r"(base + at), "h"(value) : "memory");
+}
+__device__ __forceinline__ void store32(Base base, int at, uint32_t value) {
+  asm volatile("st.shared.u32 [%0], %1;" ::"r"(base + at), "r"(value) : "memory");
+}
+__device__ __forceinline__ float load_float(Base base, int at) { return __uint_as_float(load32(base, at)); }
+__device__ __forceinline__ void store_float(Base base, int at, float value) { store32(base, at, __float_as_uint(value)); }
+__device__ __forceinline__ void matrices(uint32_t (&r)[4], Base base, int at) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(base + at) : "memory");
+}
+__device__ __forceinline__ void turned_matrices(uint32_t (&r)[4], Base base, int at) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(base + at) : "memory");
+}
+__device__ __forceinline__ void mma(float (&c)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) {
+  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+               : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+__device__ __forceinline__ void copy(Base base, int at, const void* from) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(base + at), "l"(from) : "memory");
+}
+__device__ __forceinline__ void commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+template <int N>
+__device__ __forceinline__ void wait() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(N) : "memory");
+}
+__device__ __forceinline__ void barrier(int id, int threads) {
+  asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
+}
+__device__ __forceinline__ uint32_t pack(float low, float high) {
+  uint32_t both;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
+  return both;
+}
+__device__ __forceinline__ uint32_t pack_relu(float low, float high) {
+  uint32_t both;
+  asm("cvt.rn.relu.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
+  return both;
+}
+#endif
+
+typedef unsigned short bf16;  // its bits
+
+constexpr int CHANNELS = 32;
+constexpr int SMALL = 16, BIG = 32, SIDE = 64;
+constexpr int BIG_ROW = BIG * 64, BIG_BYTES = BIG * BIG_ROW, SMALL_BYTES = SMALL * SMALL * 64;
+constexpr int TAPS = 16 * FEW;  // taps and channels of the layer beside the images
+// An image in shared memory has a border of zeros. One more reason for its width: rows that a warp reads together begin in
+// different banks.
+constexpr int WORDS = FEW == 1 ? 41 : 33 * FEW, IMAGE_ROW = 4 * WORDS;
+constexpr int IMAGE_BYTES = (66 * IMAGE_ROW + 127) / 128 * 128;
+constexpr int SPARE_BYTES = IMAGE_BYTES > SMALL_BYTES ? IMAGE_BYTES : SMALL_BYTES;
+
+// What a block keeps beside its groups' maps.
+constexpr int ZEROS = 0, BIASES = 128, WIDE = 384, FINE = WIDE + 16 * CHANNELS * 64, GROUPS = FINE + TAPS * 64;
+
+constexpr bool APART = FEW == 1;  // whether a small map has room beside an image
+constexpr int FORWARD_GROUP = BIG_BYTES + IMAGE_BYTES;
+constexpr int UP_GROUP = BIG_BYTES + SPARE_BYTES;
+constexpr int SUMS_AT = BIG_BYTES + (APART ? IMAGE_BYTES + SMALL_BYTES : SPARE_BYTES);
+constexpr int BACK_GROUP = SUMS_AT + TAPS * CHANNELS * 4;
+
+// Where 8 channels of a position lie: positions are 64 bytes, two of them a line of all banks. Views of every second position
+// of the big map and of successive rows of anything else meet each bank once.
+__device__ __forceinline__ int in_big(int y, int x, int chunk) {
+  const int line = x >> 1;
+  return y * BIG_ROW + line * 128 + (((((x & 1) << 2) | chunk) ^ (line & 7)) << 4);
+}
+__device__ __forceinline__ int in_rows(int row, int chunk) {
+  const int line = row >> 1;
+  return line * 128 + (((((row & 1) << 2) | chunk) ^ (line & 3)) << 4);
+}
+// The same place of a bank in the zeros, for positions outside a map.
+__device__ __forceinline__ int or_zeros(bool inside, int map, int at) { return inside ? map + at : ZEROS + (at & 127); }
+
+__device__ __forceinline__ float low(uint32_t both) {
+  const uint32_t bits = both << 16;
+  float value;
+  memcpy(&value, &bits, 4);
+  return value;
+}
+__device__ __forceinline__ float high(uint32_t both) {
+  const uint32_t bits = both & 0xFFFF0000u;
+  float value;
+  memcpy(&value, &bits, 4);
+  return value;
+}
+__device__ __forceinline__ float leaky(float value, float slope) { return value > 0 ? value : value * slope; }
+__device__ __forceinline__ float gated(float value, float gate, float slope) { return gate > 0 ? value : value * slope; }
+// The same for the two halves of what lies between the layers: of a ReLU's output only zeros are not above zero.
+__device__ __forceinline__ uint32_t pack_leaky(float first, float second, float slope) {
+  return RELU ? pack_relu(first, second) : pack(leaky(first, slope), leaky(second, slope));
+}
+__device__ __forceinline__ void gate_both(float& first, float& second, uint32_t gates, float slope) {
+  if (RELU) {
+    if (!(gates & 0x7FFF)) first = 0;
+    if (!(gates & 0x7FFF0000)) second = 0;
+  } else {
+    first = gated(first, low(gates), slope);
+    second = gated(second, high(gates), slope);
+  }
+}
+
+// A thread's place: in its group, in its warp, and in the fragments of mma.
+template <int WARPS>
+struct Place {
+  int lane, warp, group, thread, row, pair;
+  __device__ __forceinline__ Place() {
+    lane = threadIdx.x & 31;
+    warp = (threadIdx.x >> 5) % WARPS;
+    group = threadIdx.x / (32 * WARPS);
+    thread = threadIdx.x % (32 * WARPS);
+    row = lane >> 2;
+    pair = lane & 3;
+  }
+  __device__ __forceinline__ void meet() const { barrier(1 + group, 32 * WARPS); }
+};
+
+// Weights and biases into shared memory, by all threads of the block.
+__device__ __forceinline__ void load_parameters(Base base, int threads, const bf16* fine, const bf16* wide, const float* first,
+                                                const float* second) {
+  for (int i = threadIdx.x; i < 16 * CHANNELS * 4; i += threads) copy(base, WIDE + in_rows(i >> 2, i & 3), wide + 8 * i);
+  for (int i = threadIdx.x; i < TAPS * 4; i += threads) copy(base, FINE + in_rows(i >> 2, i & 3), fine + 8 * i);
+  commit();
+  if (threadIdx.x < 32) {
+    store32(base, ZEROS + 4 * threadIdx.x, 0);
+    if (first) store_float(base, BIASES + 4 * threadIdx.x, first[threadIdx.x]);
+    if (second) store_float(base, BIASES + 128 + 4 * threadIdx.x, second[threadIdx.x]);
+  }
+  wait<0>();
+  __syncthreads();
+}
+
+// An image's 512 pieces of 8 pixels, in registers on their way to shared memory.
+template <int WARPS>
+struct Pieces {
+  static constexpr int COUNT = 512 / (32 * WARPS);
+  uint4 words[COUNT][FEW];
+
+  __device__ __forceinline__ void fetch(const Place<WARPS>& me, const bf16* image) {
+#pragma unroll
+    for (int n = 0; n < COUNT; n++)
+#pragma unroll
+      for (int c = 0; c < FEW; c++)
+        words[n][c] = reinterpret_cast<const uint4*>(image)[(n * 32 * WARPS + me.thread) * FEW + c];
+  }
+
+  // Behind a pixel of border: so the first of a piece's numbers is the second half of a word.
+  __device__ __forceinline__ void place(const Place<WARPS>& me, Base base, int image) const {
+    for (int i = me.thread; i < 2 * WORDS; i += 32 * WARPS)
+      store32(base, image + (i < WORDS ? 4 * i : 65 * IMAGE_ROW + 4 * (i - WORDS)), 0);
+    for (int i = me.thread; i < SIDE * FEW; i += 32 * WARPS) {
+      const int row = image + (i / FEW + 1) * IMAGE_ROW;
+      store16(base, row + 2 * (i % FEW), 0);
+      store16(base, row + 2 * (65 * FEW + i % FEW), 0);
+    }
+#pragma unroll
+    for (int n = 0; n < COUNT; n++) {
+      const int piece = n * 32 * WARPS + me.thread;
+      const int at = image + (piece / 8 + 1) * IMAGE_ROW + 2 * ((piece % 8 * 8 + 1) * FEW);
+      uint32_t w[4 * FEW];
+#pragma unroll
+      for (int c = 0; c < FEW; c++) {
+        w[4 * c] = words[n][c].x;
+        w[4 * c + 1] = words[n][c].y;
+        w[4 * c + 2] = words[n][c].z;
+        w[4 * c + 3] = words[n][c].w;
+      }
+      store16(base, at, static_cast<bf16>(w[0] & 0xFFFF));
+#pragma unroll
+      for (int i = 0; i < 4 * FEW - 1; i++) store32(base, at + 2 + 4 * i, (w[i] >> 16) | (w[i + 1] << 16));
+      store16(base, at + 16 * FEW - 2, static_cast<bf16>(w[4 * FEW - 1] >> 16));
+    }
+  }
+
+  __device__ __forceinline__ void take(const Place<WARPS>& me, Base base, int image) {
+#pragma unroll
+    for (int n = 0; n < COUNT; n++) {
+      const int piece = n * 32 * WARPS + me.thread;
+      const int at = image + (piece / 8 + 1) * IMAGE_ROW + 2 * ((piece % 8 * 8 + 1) * FEW) - 2;
+      uint32_t w[4 * FEW + 1];
+#pragma unroll
+      for (int i = 0; i <= 4 * FEW; i++) w[i] = load32(base, at + 4 * i);
+#pragma unroll
+      for (int i = 0; i < 4 * FEW; i++) w[i] = (w[i] >> 16) | (w[i + 1] << 16);
+#pragma unroll
+      for (int c = 0; c < FEW; c++) words[n][c] = make_uint4(w[4 * c], w[4 * c + 1], w[4 * c + 2], w[4 * c + 3]);
+    }
+  }
+  __device__ __forceinline__ void send(const Place<WARPS>& me, bf16* image) const {
+#pragma unroll
+    for (int n = 0; n < COUNT; n++)
+#pragma unroll
+      for (int c = 0; c < FEW; c++)
+        reinterpret_cast<uint4*>(image)[(n * 32 * WARPS + me.thread) * FEW + c] = words[n][c];
+  }
+
+  // Each channel's sum over this thread's pixels.
+  __device__ __forceinline__ void add_to(float (&sums)[FEW]) const {
+#pragma unroll
+    for (int n = 0; n < COUNT; n++)
+#pragma unroll
+      for (int i = 0; i < 4 * FEW; i++) {
+        const uint4 four = words[n][i / 4];
+        const uint32_t word = i % 4 == 0 ? four.x : i % 4 == 1 ? four.y : i % 4 == 2 ? four.z : four.w;
+        sums[2 * i % FEW] += low(word);
+        sums[(2 * i + 1) % FEW] += high(word);
+      }
+  }
+};
+
+template <int WARPS>
+__device__ __forceinline__ void fetch_big(const Place<WARPS>& me, Base base, int big, const bf16* map) {
+#pragma unroll 4
+  for (int i = me.thread; i < BIG * BIG * 4; i += 32 * WARPS)
+    copy(base, big + in_big(i / 4 / BIG, i / 4 % BIG, i & 3), map + 8 * i);
+}
+template <int WARPS>
+__device__ __forceinline__ void fetch_small(const Place<WARPS>& me, Base base, int small, const bf16* map) {
+#pragma unroll 4
+  for (int i = me.thread; i < SMALL * SMALL * 4; i += 32 * WARPS) copy(base, small + in_rows(i >> 2, i & 3), map + 8 * i);
+}
+
+// The second factor of a product: 16 rows of the summed axis, whose 32 columns are 8 to a chunk, from this lane's place in the
+// first of them. Chunks j and j + 2 lie 32 bytes apart, on one side or the other.
+__device__ __forceinline__ void columns(uint32_t (&b)[4][2], Base base, int map, int at) {
+  uint32_t r[4];
+  turned_matrices(r, base, map + at);
+  b[0][0] = r[0], b[0][1] = r[1], b[1][0] = r[2], b[1][1] = r[3];
+  turned_matrices(r, base, map + (at ^ 32));
+  b[2][0] = r[0], b[2][1] = r[1], b[3][0] = r[2], b[3][1] = r[3];
+}
+// Sixteen rows are 1024 bytes; within them the places do not depend on which sixteen they are.
+__device__ __forceinline__ int in_sixteen(int lane) { return in_rows(lane & 15, lane >> 4); }
+
+// What sums begin with: zero, or a bias of this thread's 8 channels.
+struct Start {
+  float of[4][2];
+  __device__ __forceinline__ Start() : of{} {}
+  __device__ __forceinline__ Start(Base base, int biases, int pair) {
+#pragma unroll
+    for (int n = 0; n < 4; n++)
+#pragma unroll
+      for (int e = 0; e < 2; e++) of[n][e] = load_float(base, biases + 4 * (8 * n + 2 * pair + e));
+  }
+  __device__ __forceinline__ void put(float (&c)[4][4]) const {
+#pragma unroll
+    for (int n = 0; n < 4; n++)
+#pragma unroll
+      for (int i = 0; i < 4; i++) c[n][i] = of[n][i & 1];
+  }
+};
+
+// big[q, o] = start[o] + Σ image[2q − 1 + t, c] fine[t, c, o]; `then(y, x, c)` takes 16 positions from (y, x) on.
+template <int WARPS, class Then>
+__device__ __forceinline__ void down_few(const Place<WARPS>& me, Base base, int image, const Start& start, Then then) {
+  uint32_t b[FEW][4][2];
+  int at[FEW][2];
+#pragma unroll
+  for (int s = 0; s < FEW; s++) {
+    columns(b[s], base, FINE + 1024 * s, in_sixteen(me.lane));
+#pragma unroll
+    for (int h = 0; h < 2; h++) {
+      const int k = 16 * s + 8 * h + 2 * me.pair;
+      at[s][h] = k / (4 * FEW) * IMAGE_ROW + 2 * (k % (4 * FEW));
+    }
+  }
+#pragma unroll 2
+  for (int tile = me.warp; tile < 2 * BIG; tile += WARPS) {
+    const int y = tile >> 1, x = (tile & 1) * 16;
+    const int here = image + 2 * y * IMAGE_ROW + 4 * (x + me.row) * FEW;
+    float c[4][4];
+    start.put(c);
+#pragma unroll
+    for (int s = 0; s < FEW; s++) {
+      const uint32_t a[4] = {load32(base, here + at[s][0]), load32(base, here + at[s][0] + 32 * FEW),
+                             load32(base, here + at[s][1]), load32(base, here + at[s][1] + 32 * FEW)};
+#pragma unroll
+      for (int n = 0; n < 4; n++) mma(c[n], a, b[s][n][0], b[s][n][1]);
+    }
+    then(y, x, c);
+  }
+}
+
+// sums[t, c, o] += Σ image[2q − 1 + t, c] big[q, o] over this warp's share of the positions.
+template <int WARPS>
+__device__ __forceinline__ void taps_few(const Place<WARPS>& me, Base base, int image, int big, float (&sums)[FEW][4][4]) {
+  int at[FEW][2];
+#pragma unroll
+  for (int s = 0; s < FEW; s++)
+#pragma unroll
+    for (int h = 0; h < 2; h++) {
+      const int k = 16 * s + 8 * h + me.row;
+      at[s][h] = k / (4 * FEW) * IMAGE_ROW + 2 * (k % (4 * FEW));
+    }
+#pragma unroll 2
+  for (int tile = me.warp; tile < 2 * BIG; tile += WARPS) {
+    const int y = tile >> 1, x = (tile & 1) * 16;
+    uint32_t b[4][2];
+    columns(b, base, big + y * BIG_ROW + 64 * x, in_big(0, me.lane & 15, me.lane >> 4));
+    const int here = image + 2 * y * IMAGE_ROW + 4 * (x + 2 * me.pair) * FEW;
+#pragma unroll
+    for (int s = 0; s < FEW; s++) {
+      uint32_t a[4];
+#pragma unroll
+      for (int i = 0; i < 4; i++) {
+        const int from = here + at[s][i & 1] + (i >> 1) * 32 * FEW;
+        a[i] = load16(base, from) | static_cast<uint32_t>(load16(base, from + 4 * FEW)) << 16;
+      }
+#pragma unroll
+      for (int n = 0; n < 4; n++) mma(sums[s][n], a, b[n][0], b[n][1]);
+    }
+  }
+}
+
+// small[p, o] = Σ big[2p − 1 + t, c] wide[t, c, o] for ROWS rows of this warp.
+template <int WARPS, int ROWS>
+__device__ __forceinline__ void down(const Place<WARPS>& me, Base base, int big, float (&c)[ROWS][4][4]) {
+#pragma unroll 1
+  for (int ky = 0; ky < 4; ky++)
+#pragma unroll
+    for (int kx = 0; kx < 4; kx++) {
+      const int x = 2 * (me.lane & 15) - 1 + kx;
+      const int across = in_big(0, x, me.lane >> 4);
+#pragma unroll
+      for (int half = 0; half < 2; half++) {
+        uint32_t b[4][2];
+        columns(b, base, WIDE + (4 * ky + kx) * 2048 + 1024 * half, in_sixteen(me.lane));
+#pragma unroll
+        for (int i = 0; i < ROWS; i++) {
+          const int y = 2 * (me.warp * ROWS + i) - 1 + ky;
+          const bool inside = x >= 0 && x < BIG && y >= 0 && y < BIG;
+          uint32_t a[4];
+          matrices(a, base, or_zeros(inside, big + y * BIG_ROW, across ^ (half << 5)));
+#pragma unroll
+          for (int n = 0; n < 4; n++) mma(c[i][n], a, b[n][0], b[n][1]);
+        }
+      }
+    }
+}
+
+// big[q, c] = start[c] + Σ small[p, o] wide[t, c, o] over the p and t that meet at q. A warp has one of the four phases of q;
+// `then(y, x, c)` takes 16 positions, every second one from (y, x) on.
+template <int WARPS, class Then>
+__device__ __forceinline__ void up(const Place<WARPS>& me, Base base, int small, const Start& start, Then then) {
+  constexpr int ROWS = 4;
+  const int py = me.warp >> 1 & 1, px = me.warp & 1;
+  const int weights = in_rows((me.lane & 7) + (me.lane >> 4) * 8, me.lane >> 3 & 1);
+#pragma unroll 1
+  for (int first = me.warp / 4 * ROWS; first < SMALL; first += WARPS / 4 * ROWS) {
+    float c[ROWS][4][4];
+#pragma unroll
+    for (int i = 0; i < ROWS; i++) start.put(c[i]);
+#pragma unroll 2
+    for (int t = 0; t < 4; t++) {
+      const int dy = py - (t >> 1), dx = px - (t & 1);
+      const int tap = (py + 1 - 2 * dy) * 4 + px + 1 - 2 * dx;
+      const int x = (me.lane & 15) + dx, across = in_rows(x, me.lane >> 4);
+#pragma unroll
+      for (int half = 0; half < 2; half++) {
+        uint32_t b[4][2], r[4];
+        matrices(r, base, WIDE + 2048 * tap + (weights ^ half << 5));
+        b[0][0] = r[0], b[0][1] = r[1], b[1][0] = r[2], b[1][1] = r[3];
+        matrices(r, base, WIDE + 2048 * tap + 1024 + (weights ^ half << 5));
+        b[2][0] = r[0], b[2][1] = r[1], b[3][0] = r[2], b[3][1] = r[3];
+#pragma unroll
+        for (int i = 0; i < ROWS; i++) {
+          const int y = first + i + dy;
+          const bool inside = x >= 0 && x < SMALL && y >= 0 && y < SMALL;
+          uint32_t a[4];
+          matrices(a, base, or_zeros(inside, small + 1024 * y, across ^ half << 5));
+#pragma unroll
+          for (int n = 0; n < 4; n++) mma(c[i][n], a, b[n][0], b[n][1]);
+        }
+      }
+    }
+#pragma unroll
+    for (int i = 0; i < ROWS; i++) then(2 * (first + i) + py, px, c[i]);
+  }
+}
+
+// sums[t, c, o] += Σ big[2p − 1 + t, c] small[p, o]; of four warps each has the four taps of one row of the kernel.
+__device__ __forceinline__ void taps(const Place<4>& me, Base base, int big, int small, float (&sums)[4][2][4][4]) {
+  const int column = (me.lane & 7) + (me.lane >> 4) * 8, chunk = me.lane >> 3 & 1;
+#pragma unroll 1
+  for (int row = 0; row < SMALL; row++) {
+    const int y = 2 * row - 1 + me.warp;
+    if (y < 0 || y >= BIG) continue;
+    uint32_t b[4][2];
+    columns(b, base, small + 1024 * row, in_sixteen(me.lane));
+#pragma unroll
+    for (int kx = 0; kx < 4; kx++) {
+      const int x = 2 * column - 1 + kx;
+#pragma unroll
+      for (int half = 0; half < 2; half++) {
+        uint32_t a[4];
+        turned_matrices(a, base, or_zeros(x >= 0 && x < BIG, big + y * BIG_ROW, in_big(0, x, 2 * half + chunk)));
+#pragma unroll
+        for (int n = 0; n < 4; n++) mma(sums[kx][half][n], a, b[n][0], b[n][1]);
+      }
+    }
+  }
+}
+
+// `then(row, channel, first, second)` for each pair of neighbouring channels that this thread has of 16 positions.
+template <class Then>
+__device__ __forceinline__ void each_pair(int row, int pair, float (&c)[4][4], Then then) {
+#pragma unroll
+  for (int n = 0; n < 4; n++)
+#pragma unroll
+    for (int half = 0; half < 2; half++) then(row + 8 * half, n, 4 * pair, c[n][2 * half], c[n][2 * half + 1]);
+}
+
+// Sums of a thread's 8 channels over the warp, as one row of 32.
+__device__ __forceinline__ void write_sums(int row, int pair, float (&sums)[8], float* out) {
+#pragma unroll
+  for (int i = 0; i < 8; i++) {
+    float value = sums[i];
+    for (int lanes = 4; lanes < 32; lanes <<= 1) value += __shfl_xor_sync(0xFFFFFFFFu, value, lanes);
+    if (row == 0) out[i / 2 * 8 + 2 * pair + i % 2] = value;
+    sums[i] = 0;
+  }
+}
+
+// A warp's taps_few into the group's sums, one warp after another so that their order is always the same.
+__device__ __forceinline__ void add_few(const Place<4>& me, Base base, int at, float (&few)[FEW][4][4]) {
+#pragma unroll 1
+  for (int turn = 0; turn < 4; turn++) {
+    if (turn == me.warp) {
+#pragma unroll
+      for (int s = 0; s < FEW; s++)
+        each_pair(16 * s + me.row, me.pair, few[s], [&](int row, int n, int byte, float first, float second) {
+          const int here = at + (row * CHANNELS + n * 8) * 4 + 2 * byte;
+          store_float(base, here, load_float(base, here) + first);
+          store_float(base, here + 4, load_float(base, here + 4) + second);
+        });
+    }
+    me.meet();
+  }
+}
+__device__ __forceinline__ void clear_few(const Place<4>& me, Base base, int at) {
+  for (int i = me.thread; i < TAPS * CHANNELS; i += 128) store_float(base, at + 4 * i, 0);
+}
+__device__ __forceinline__ void write_few(const Place<4>& me, Base base, int at, float* out) {
+  for (int i = me.thread; i < TAPS * CHANNELS; i += 128) out[i] = load_float(base, at + 4 * i);
+}
+__device__ __forceinline__ void write_taps(const Place<4>& me, float (&sums)[4][2][4][4], float* out) {
+#pragma unroll
+  for (int kx = 0; kx < 4; kx++)
+#pragma unroll
+    for (int half = 0; half < 2; half++)
+      each_pair(16 * half + me.row, me.pair, sums[kx][half], [&](int row, int n, int byte, float first, float second) {
+        float2 both;
+        both.x = first, both.y = second;
+        *reinterpret_cast<float2*>(out + ((4 * me.warp + kx) * CHANNELS + row) * CHANNELS + n * 8 + byte / 2) = both;
+      });
+}
+
+// The big map from an image: bias and leaky ReLU.
+template <int WARPS>
+__device__ __forceinline__ void first_layer(const Place<WARPS>& me, Base base, int image, int big, float slope) {
+  const Start start(base, BIASES, me.pair);
+  down_few(me, base, image, start, [&](int y, int x, float(&c)[4][4]) {
+    each_pair(x + me.row, me.pair, c, [&](int column, int n, int byte, float first, float second) {
+      store32(base, big + in_big(y, column, n) + byte, pack_leaky(first, second, slope));
+    });
+  });
+}
+
+struct DownTwo {
+  const bf16 *images, *fine, *wide;
+  const float *first_bias, *second_bias;
+  bf16* out;
+  long long fine_stride, wide_stride, first_stride, second_stride;
+  int batch;
+  float slope, last_slope;
+};
+
+// leaky(down(leaky(down(images, fine) + first_bias), wide) + second_bias)
+extern "C" __global__ void __launch_bounds__(512, 1) down_two(DownTwo a) {
+  BASE(base);
+  const Place<8> me;
+  const int big = GROUPS + me.group * FORWARD_GROUP, image = big + BIG_BYTES;
+  const long long model = blockIdx.y;
+  load_parameters(base, 512, a.fine + model * a.fine_stride, a.wide + model * a.wide_stride,
+                  a.first_bias + model * a.first_stride, a.second_bias + model * a.second_stride);
+  const bf16* images = a.images + model * a.batch * SIDE * SIDE * FEW;
+  const int step = 2 * gridDim.x;
+  Pieces<8> pieces;
+  int which = 2 * blockIdx.x + me.group;
+  if (which < a.batch) pieces.fetch(me, images + which * SIDE * SIDE * FEW);
+  for (; which < a.batch; which += step) {
+    pieces.place(me, base, image);
+    me.meet();
+    first_layer(me, base, image, big, a.slope);
+    me.meet();
+    if (which + step < a.batch) pieces.fetch(me, images + (which + step) * SIDE * SIDE * FEW);
+    const Start start(base, BIASES + 128, me.pair);
+    float c[2][4][4];
+    start.put(c[0]), start.put(c[1]);
+    down<8, 2>(me, base, big, c);
+    bf16* out = a.out + (model * a.batch + which) * SMALL * SMALL * CHANNELS;
+#pragma unroll
+    for (int i = 0; i < 2; i++)
+      each_pair(me.row, me.pair, c[i], [&](int column, int n, int byte, float first, float second) {
+        const int at = ((me.warp * 2 + i) * SMALL + column) * CHANNELS + n * 8 + byte / 2;
+        *reinterpret_cast<uint32_t*>(out + at) = pack(leaky(first, a.last_slope), leaky(second, a.last_slope));
+      });
+    // The next image goes where this one was, which all have read; the next map, behind a barrier, where all have now been.
+  }
+}
+
+struct DownTwoBack {
+  const bf16 *images, *fine, *wide, *grad;
+  const float* first_bias;
+  float *of_fine, *of_wide, *of_bias;
+  long long fine_stride, wide_stride, first_stride;
+  int batch, parts;
+  float slope;
+};
+
+// From the gradient in what is added to second_bias: those in fine, wide and first_bias, in parts of IMAGES images. The big map
+// is computed again, and so is never stored.
+extern "C" __global__ void __launch_bounds__(256, 1) down_two_back(DownTwoBack a) {
+  BASE(base);
+  const Place<4> me;
+  const int big = GROUPS + me.group * BACK_GROUP, image = big + BIG_BYTES;
+  const int small = APART ? image + IMAGE_BYTES : image, few_sums = big + SUMS_AT;
+  const long long model = blockIdx.y;
+  load_parameters(base, 256, a.fine + model * a.fine_stride, a.wide + model * a.wide_stride,
+                  a.first_bias + model * a.first_stride, nullptr);
+  for (int part = 2 * blockIdx.x + me.group; part < a.parts; part += 2 * gridDim.x) {
+    float of_wide[4][2][4][4] = {}, of_bias[8] = {};
+    clear_few(me, base, few_sums);
+    const int end = min(a.batch, (part + 1) * IMAGES);
+#pragma unroll 1
+    for (int which = part * IMAGES; which < end; which++) {
+      const long long at = model * a.batch + which;
+      const bf16* own = a.images + at * SIDE * SIDE * FEW;
+      const bf16* grad = a.grad + at * SMALL * SMALL * CHANNELS;
+      if (APART) fetch_small(me, base, small, grad), commit();
+      {
+        Pieces<4> pieces;
+        pieces.fetch(me, own);
+        pieces.place(me, base, image);
+      }
+      me.meet();
+      first_layer(me, base, image, big, a.slope);
+      if (!APART) me.meet(), fetch_small(me, base, small, grad), commit();
+      wait<0>();
+      me.meet();
+      taps(me, base, big, small, of_wide);
+      me.meet();
+      up(me, base, small, Start(), [&](int y, int x, float(&c)[4][4]) {
+        each_pair(me.row, me.pair, c, [&](int column, int n, int byte, float first, float second) {
+          const int here = big + in_big(y, 2 * column + x, n) + byte;
+          gate_both(first, second, load32(base, here), a.slope);
+          of_bias[2 * n] += first;
+          of_bias[2 * n + 1] += second;
+          store32(base, here, pack(first, second));
+        });
+      });
+      me.meet();
+      if (!APART) {
+        Pieces<4> pieces;
+        pieces.fetch(me, own);
+        pieces.place(me, base, image);
+        me.meet();
+      }
+      float few[FEW][4][4] = {};
+      taps_few(me, base, image, big, few);
+      add_few(me, base, few_sums, few);
+    }
+    const long long here = model * a.parts + part;
+    write_taps(me, of_wide, a.of_wide + here * 16 * CHANNELS * CHANNELS);
+    write_few(me, base, few_sums, a.of_fine + here * TAPS * CHANNELS);
+    write_sums(me.row, me.pair, of_bias, a.of_bias + (here * 4 + me.warp) * CHANNELS);
+    me.meet();
+  }
+}
+
+// image[r, c] = Σ big[q, o] fine[t, c, o] over the q and t that meet at r, into an image with a border. The four pixels between
+// four positions, of which there are 33 rows of 33 blocks, are all that has these positions as neighbours: one row of the
+// product. 16 blocks are half of the first 32 columns of a row, or lie in the last column.
+template <int WARPS>
+__device__ __forceinline__ void up_few(const Place<WARPS>& me, Base base, int big, int image, float slope) {
+  constexpr int BLOCKS = (4 * FEW + 7) / 8, LAST = 66;
+  uint32_t b[8][BLOCKS][2];
+  float bias[BLOCKS][2];
+#pragma unroll
+  for (int n = 0; n < BLOCKS; n++) {
+#pragma unroll
+    for (int e = 0; e < 2; e++) bias[n][e] = load_float(base, BIASES + 128 + 4 * ((8 * n + 2 * me.pair + e) % FEW));
+    const int column = 8 * n + me.row, pixel = column / FEW;
+#pragma unroll
+    for (int s = 0; s < 8; s++) {
+      const int ky = 2 * (1 - (s >> 2)) + (pixel >> 1), kx = 2 * (1 - (s >> 1 & 1)) + (pixel & 1);
+      const int row = (4 * ky + kx) * FEW + column % FEW;
+#pragma unroll
+      for (int h = 0; h < 2; h++)
+        b[s][n][h] = column < 4 * FEW ? load32(base, FINE + in_rows(row, 2 * (s & 1) + h) + 4 * me.pair) : 0;
+    }
+  }
+#pragma unroll 1
+  for (int tile = me.warp; tile < LAST + 3; tile += WARPS) {
+    const int along = me.lane & 15;
+    const int i = tile < LAST ? tile >> 1 : 16 * (tile - LAST) + along, j = tile < LAST ? (tile & 1) * 16 + along : BIG;
+    float c[BLOCKS][4];
+#pragma unroll
+    for (int n = 0; n < BLOCKS; n++)
+#pragma unroll
+      for (int e = 0; e < 4; e++) c[n][e] = bias[n][e & 1];
+#pragma unroll
+    for (int s = 0; s < 8; s++) {
+      const int y = i - 1 + (s >> 2), x = j - 1 + (s >> 1 & 1);
+      const bool inside = x >= 0 && x < BIG && y >= 0 && y < BIG;
+      uint32_t a[4];
+      matrices(a, base, or_zeros(inside, big, in_big(y, x, me.lane >> 4) ^ ((s & 1) << 5)));
+#pragma unroll
+      for (int n = 0; n < BLOCKS; n++) mma(c[n], a, b[s][n][0], b[s][n][1]);
+    }
+#pragma unroll
+    for (int h = 0; h < 2; h++) {
+      const int own = me.row + 8 * h;
+      const int row = tile < LAST ? tile >> 1 : 16 * (tile - LAST) + own, column = tile < LAST ? (tile & 1) * 16 + own : BIG;
+#pragma unroll
+      for (int n = 0; n < BLOCKS; n++) {
+        const int first = 8 * n + 2 * me.pair;
+        const int at = image + (2 * row + first / (2 * FEW)) * IMAGE_ROW + 4 * column * FEW + 2 * (first % (2 * FEW));
+        if (first < 4 * FEW && row <= BIG)
+          store32(base, at, pack(leaky(c[n][2 * h], slope), leaky(c[n][2 * h + 1], slope)));
+      }
+    }
+  }
+}
+
+struct UpTwo {
+  const bf16 *small, *wide, *fine;
+  const float *first_bias, *second_bias;
+  bf16 *big, *images;
+  long long wide_stride, fine_stride, first_stride, second_stride;
+  int batch;
+  float slope, last_slope;
+};
+
+// big = leaky(up(small, wide) + first_bias) and images = leaky(up(big, fine) + second_bias)
+extern "C" __global__ void __launch_bounds__(512, 1) up_two(UpTwo a) {
+  BASE(base);
+  const Place<8> me;
+  const int big = GROUPS + me.group * UP_GROUP, small = big + BIG_BYTES, image = small;
+  const long long model = blockIdx.y;
+  load_parameters(base, 512, a.fine + model * a.fine_stride, a.wide + model * a.wide_stride,
+                  a.first_bias + model * a.first_stride, nullptr);
+  if (threadIdx.x < FEW) store_float(base, BIASES + 128 + 4 * threadIdx.x, a.second_bias[model * a.second_stride + threadIdx.x]);
+  for (int which = 2 * blockIdx.x + me.group; which < a.batch; which += 2 * gridDim.x) {
+    const long long at = model * a.batch + which;
+    fetch_small(me, base, small, a.small + at * SMALL * SMALL * CHANNELS);
+    commit();
+    wait<0>();
+    me.meet();
+    up(me, base, small, Start(base, BIASES, me.pair), [&](int y, int x, float(&c)[4][4]) {
+      each_pair(me.row, me.pair, c, [&](int column, int n, int byte, float first, float second) {
+        store32(base, big + in_big(y, 2 * column + x, n) + byte, pack_leaky(first, second, a.slope));
+      });
+    });
+    me.meet();
+    uint4* map = reinterpret_cast<uint4*>(a.big + at * BIG * BIG * CHANNELS);
+#pragma unroll 4
+    for (int i = me.thread; i < BIG * BIG * 4; i += 256) map[i] = load128(base, big + in_big(i / 4 / BIG, i / 4 % BIG, i & 3));
+    up_few(me, base, big, image, a.last_slope);
+    me.meet();
+    Pieces<8> pieces;
+    pieces.take(me, base, image);
+    pieces.send(me, a.images + at * SIDE * SIDE * FEW);
+    me.meet();
+  }
+}
+
+struct UpTwoBack {
+  const bf16 *grad, *fine, *big, *wide, *small;
+  bf16* of_small;
+  float *of_fine, *of_wide, *of_last_bias, *of_first_bias, *of_small_bias;
+  long long fine_stride, wide_stride;
+  int batch, parts;
+  float slope, small_slope;
+};
+
+// From the gradient in what is added to the images' bias: those in fine, wide and both biases, in parts of IMAGES images, and
+// the one in what the leaky ReLU before `small` was given, with its sums. The gradient in the big map is never stored.
+extern "C" __global__ void __launch_bounds__(256, 1) up_two_back(UpTwoBack a) {
+  BASE(base);
+  const Place<4> me;
+  const int big = GROUPS + me.group * BACK_GROUP, image = big + BIG_BYTES;
+  const int small = APART ? image + IMAGE_BYTES : image, few_sums = big + SUMS_AT;
+  const long long model = blockIdx.y;
+  load_parameters(base, 256, a.fine + model * a.fine_stride, a.wide + model * a.wide_stride, nullptr, nullptr);
+  for (int part = 2 * blockIdx.x + me.group; part < a.parts; part += 2 * gridDim.x) {
+    float of_wide[4][2][4][4] = {}, of_bias[8] = {}, of_small_bias[8] = {}, of_last[FEW] = {};
+    clear_few(me, base, few_sums);
+    const int end = min(a.batch, (part + 1) * IMAGES);
+#pragma unroll 1
+    for (int which = part * IMAGES; which < end; which++) {
+      const long long at = model * a.batch + which;
+      fetch_big(me, base, big, a.big + at * BIG * BIG * CHANNELS);
+      if (APART) fetch_small(me, base, small, a.small + at * SMALL * SMALL * CHANNELS);
+      commit();
+      {
+        Pieces<4> pieces;
+        pieces.fetch(me, a.grad + at * SIDE * SIDE * FEW);
+        pieces.add_to(of_last);
+        pieces.place(me, base, image);
+      }
+      wait<0>();
+      me.meet();
+      {
+        float few[FEW][4][4] = {};
+        taps_few(me, base, image, big, few);
+        add_few(me, base, few_sums, few);
+      }
+      down_few(me, base, image, Start(), [&](int y, int x, float(&c)[4][4]) {
+        each_pair(x + me.row, me.pair, c, [&](int column, int n, int byte, float first, float second) {
+          const int here = big + in_big(y, column, n) + byte;
+          gate_both(first, second, load32(base, here), a.slope);
+          of_bias[2 * n] += first;
+          of_bias[2 * n + 1] += second;
+          store32(base, here, pack(first, second));
+        });
+      });
+      me.meet();
+      if (!APART) {
+        fetch_small(me, base, small, a.small + at * SMALL * SMALL * CHANNELS);
+        commit();
+        wait<0>();
+        me.meet();
+      }
+      taps(me, base, big, small, of_wide);
+      float c[4][4][4] = {};
+      down<4, 4>(me, base, big, c);
+      bf16* out = a.of_small + at * SMALL * SMALL * CHANNELS;
+#pragma unroll
+      for (int i = 0; i < 4; i++)
+        each_pair(me.row, me.pair, c[i], [&](int column, int n, int byte, float first, float second) {
+          const int position = (4 * me.warp + i) * SMALL + column;
+          const uint32_t gate = load32(base, small + in_rows(position, n) + byte);
+          first = gated(first, low(gate), a.small_slope);
+          second = gated(second, high(gate), a.small_slope);
+          of_small_bias[2 * n] += first;
+          of_small_bias[2 * n + 1] += second;
+          *reinterpret_cast<uint32_t*>(out + position * CHANNELS + n * 8 + byte / 2) = pack(first, second);
+        });
+      me.meet();
+    }
+    const long long here = model * a.parts + part;
+    write_taps(me, of_wide, a.of_wide + here * 16 * CHANNELS * CHANNELS);
+    write_few(me, base, few_sums, a.of_fine + here * TAPS * CHANNELS);
+    write_sums(me.row, me.pair, of_bias, a.of_first_bias + (here * 4 + me.warp) * CHANNELS);
+    write_sums(me.row, me.pair, of_small_bias, a.of_small_bias + (here * 4 + me.warp) * CHANNELS);
+#pragma unroll
+    for (int c = 0; c < FEW; c++) {
+      float value = of_last[c];
+      for (int lanes = 1; lanes < 32; lanes <<= 1) value += __shfl_xor_sync(0xFFFFFFFFu, value, lanes);
+      if (me.lane == 0) a.of_last_bias[(here * 4 + me.warp) * FEW + c] = value;
+    }
+    me.meet();
+  }
+}

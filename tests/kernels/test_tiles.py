@@ -1,0 +1,241 @@
+"""The kernels of `tiles.cu`, run on the CPU by an emulator of warps and of shared memory, against float64."""
+
+from __future__ import annotations
+
+import ctypes
+from copy import copy
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from hackle.kernels import convolution, tiles
+from kernels.emulated import build
+
+_RUN = """
+#define RUN(name, Arguments) \\
+  extern "C" void run_##name(Arguments a, int blocks, int models, int threads, int bytes, int seed) { \\
+    emulator::seed = seed; emulator::launch(name, a, blocks, models, threads, bytes); }
+RUN(down_two, DownTwo)
+RUN(down_two_back, DownTwoBack)
+RUN(up_two, UpTwo)
+RUN(up_two_back, UpTwoBack)
+extern "C" const char* report() { return emulator::report(); }
+"""
+
+
+class Emulator:
+    """Launches kernels with so many blocks for each model, warps in an order by chance."""
+
+    def __init__(self) -> None:
+        self.blocks, self.seed = 1, 0
+        self.conflicts: dict[str, int] = {}
+
+    def launch(
+        self, name: str, defines: dict[str, int], pairs: int, models: int, like: Tensor, arguments: ctypes.Structure
+    ) -> None:
+        library = build.library(tiles._SOURCE, _RUN, dict(defines))
+        run = getattr(library, f"run_{name}")
+        run.argtypes = [type(arguments), *[ctypes.c_int] * 5]
+        run(arguments, self.blocks, models, tiles.THREADS[name], tiles.SHARED_BYTES, self.seed)
+        library.report.restype = ctypes.c_char_p
+        self.conflicts[name] = sum(int(row.split()[3]) for row in library.report().decode().splitlines())
+
+
+@pytest.fixture
+def emulator(monkeypatch: pytest.MonkeyPatch) -> Emulator:
+    if not build.available():
+        pytest.skip(build.NO_COMPILER)
+    emulator = Emulator()
+    monkeypatch.setattr(tiles, "launch", emulator.launch)
+    return emulator
+
+
+@pytest.fixture(params=["emulated", pytest.param("cuda", marks=pytest.mark.gpu)])
+def device(request: pytest.FixtureRequest) -> str:
+    """Where kernels run: on the CPU by the emulator, or on a GPU."""
+    if request.param == "cuda":
+        return "cuda"
+    request.getfixturevalue("emulator")
+    return "cpu"
+
+
+def _drawn(*shape: int, seed: int, scale: float = 1.0, dtype: torch.dtype = torch.bfloat16) -> Tensor:
+    generator = torch.Generator().manual_seed(seed)
+    return (scale * torch.randn(*shape, generator=generator)).to(dtype)
+
+
+def _stack(function: Any, *stacked: Tensor) -> Tensor:
+    """An operator of one model on each of a stack, in float64."""
+    return torch.stack([function(*(value.cpu().double() for value in given)) for given in zip(*stacked, strict=True)])
+
+
+def _bias(bias: Tensor) -> Tensor:
+    return bias.cpu().double()[:, None, None, None]
+
+
+def _leaky(values: Tensor, slope: float) -> Tensor:
+    return torch.where(values > 0, values, values * slope)
+
+
+def _gated(values: Tensor, gate: Tensor, slope: float) -> Tensor:
+    return torch.where(gate.cpu() > 0, values, values * slope)
+
+
+def _close(found: Tensor, expected: Tensor, tolerance: float) -> None:
+    found, expected = found.cpu(), expected.cpu()
+    assert found.shape == expected.shape
+    assert torch.isfinite(found.double()).all()
+    error = (found.double() - expected).norm() / expected.norm()
+    assert error < tolerance, f"relative error {float(error):.2e}"
+
+
+class Layers:
+    """Two layers of two models, their images and maps."""
+
+    def __init__(self, few: int, batch: int, models: int = 2, device: str = "cpu") -> None:
+        self.images = _drawn(models, batch, 64, 64, few, seed=1)
+        self.fine = _drawn(models, 4, 4, few, 32, seed=2, scale=0.2)
+        self.wide = _drawn(models, 4, 4, 32, 32, seed=3, scale=0.05)
+        self.first = _drawn(models, 32, seed=4, scale=0.1, dtype=torch.float32)
+        self.second = _drawn(models, 32, seed=5, scale=0.1, dtype=torch.float32)
+        self.last = _drawn(models, few, seed=6, scale=0.1, dtype=torch.float32)
+        self.small = torch.relu(_drawn(models, batch, 16, 16, 32, seed=7))
+        self.grad = _drawn(models, batch, 16, 16, 32, seed=8)
+        self.big = torch.relu(_drawn(models, batch, 32, 32, 32, seed=9))
+        self.image_grad = _drawn(models, batch, 64, 64, few, seed=10)
+        for name, value in vars(self).items():
+            setattr(self, name, value.to(device))
+
+    def model(self, which: int) -> Layers:
+        """One of them alone."""
+        alone = copy(self)
+        for name, value in vars(self).items():
+            setattr(alone, name, value[which : which + 1])
+        return alone
+
+    def all(self, slope: float) -> list[Tensor]:
+        """Everything that the kernels compute of them."""
+        return [
+            tiles.down_two(self.images, self.fine, self.first, self.wide, self.second, slope, 0.1),
+            *tiles.down_two_back(self.images, self.fine, self.first, self.wide, self.grad, slope),
+            *tiles.up_two(self.small, self.wide, self.first, self.fine, self.last, slope, 1.0),
+            *tiles.up_two_back(self.image_grad, self.fine, self.big, self.wide, self.small, slope, 0.1),
+        ]
+
+    def map_of_images(self, slope: float) -> Tensor:
+        """The map between the two layers, rounded as it is kept."""
+        sums = _stack(convolution._down_one, self.images, self.fine) + _bias(self.first)
+        return _leaky(sums, slope).to(torch.bfloat16)
+
+
+CASES = [(1, 0.0), (3, 0.2)]
+
+
+@pytest.mark.parametrize(("few", "slope"), CASES)
+def test_down_two(device: str, few: int, slope: float) -> None:
+    given = Layers(few, batch=3, device=device)
+    found = tiles.down_two(given.images, given.fine, given.first, given.wide, given.second, slope, 0.1)
+    sums = _stack(convolution._down_one, given.map_of_images(slope), given.wide) + _bias(given.second)
+    _close(found, _leaky(sums, 0.1), 4e-3)
+
+
+@pytest.mark.parametrize(("few", "slope"), CASES)
+def test_down_two_back(device: str, few: int, slope: float) -> None:
+    given = Layers(few, batch=6, device=device)
+    of_fine, of_bias, of_wide = tiles.down_two_back(
+        given.images, given.fine, given.first, given.wide, given.grad, slope
+    )
+    between = given.map_of_images(slope)
+    back = _gated(_stack(convolution._up_one, given.grad, given.wide), between, slope)
+    _close(of_wide.sum(1), _stack(convolution._taps_one, between, given.grad), 1e-3)
+    _close(of_bias.sum(1), back.sum((1, 2, 3)), 1e-3)
+    _close(of_fine.sum(1), _stack(convolution._taps_one, given.images, back), 2e-3)
+
+
+@pytest.mark.parametrize(("few", "slope"), CASES)
+def test_up_two(device: str, few: int, slope: float) -> None:
+    given = Layers(few, batch=3, device=device)
+    big, images = tiles.up_two(given.small, given.wide, given.first, given.fine, given.last, slope, 1.0)
+    _close(big, _leaky(_stack(convolution._up_one, given.small, given.wide) + _bias(given.first), slope), 4e-3)
+    _close(images, _stack(convolution._up_one, big, given.fine) + _bias(given.last), 4e-3)
+
+
+@pytest.mark.parametrize(("few", "slope"), CASES)
+def test_up_two_back(device: str, few: int, slope: float) -> None:
+    given = Layers(few, batch=6, device=device)
+    of_small, of_last, of_fine, of_first, of_wide, of_small_bias = tiles.up_two_back(
+        given.image_grad, given.fine, given.big, given.wide, given.small, slope, 0.1
+    )
+    back = _gated(_stack(convolution._down_one, given.image_grad, given.fine), given.big, slope)
+    further = _gated(_stack(convolution._down_one, back, given.wide), given.small, 0.1)
+    _close(of_last.sum(1), given.image_grad.cpu().double().sum((1, 2, 3)), 1e-5)
+    _close(of_fine.sum(1), _stack(convolution._taps_one, given.image_grad, given.big), 1e-5)
+    _close(of_first.sum(1), back.sum((1, 2, 3)), 1e-5)
+    _close(of_wide.sum(1), _stack(convolution._taps_one, back, given.small), 2e-3)
+    _close(of_small, further, 4e-3)
+    _close(of_small_bias.sum(1), further.sum((1, 2, 3)), 2e-3)
+
+
+@pytest.mark.parametrize(("few", "slope"), CASES)
+def test_a_model_has_the_same_bits_alone_and_in_a_stack(device: str, few: int, slope: float) -> None:
+    given = Layers(few, batch=6, device=device)
+    together = given.all(slope)
+    for which in range(2):
+        alone = given.model(which).all(slope)
+        assert all(torch.equal(a[0], b[which]) for a, b in zip(alone, together, strict=True))
+
+
+def test_neither_the_order_of_warps_nor_the_number_of_blocks_changes_a_bit(emulator: Emulator) -> None:
+    """Warps that did not wait for each other where they must would show here: each takes its turns by chance."""
+    given = Layers(1, batch=9, models=1)
+    expected = given.all(0.0)
+    for emulator.blocks, emulator.seed in [(1, 1), (2, 2), (3, 3)]:
+        assert all(torch.equal(a, b) for a, b in zip(given.all(0.0), expected, strict=True))
+
+
+def test_matrices_are_read_without_bank_conflicts(emulator: Emulator) -> None:
+    """But in `up_few`, whose neighbouring positions begin at odd ones, too."""
+    Layers(1, batch=4, models=1).all(0.0)
+    assert {name for name, extra in emulator.conflicts.items() if extra} == {"up_two"}
+
+
+def test_a_number_that_is_not_finite_reaches_what_it_meets(device: str) -> None:
+    """A model that diverges is found by its loss."""
+    given = Layers(1, batch=2, models=1, device=device)
+    given.small[0, 1, 5, 5, 7] = torch.nan
+    big, images = tiles.up_two(given.small, given.wide, given.first, given.fine, given.last, 0.0, 1.0)
+    assert big[0, 1].isnan().any()
+    assert images[0, 1].isnan().any()
+    assert images[0, 0].isfinite().all()
+
+
+@pytest.mark.parametrize(
+    ("images", "few", "features", "known"),
+    [
+        ((64, 64, 1), 1, 32, True),
+        ((64, 64, 3), 3, 32, True),
+        ((64, 64, 2), 2, 32, False),
+        ((32, 32, 1), 1, 32, False),
+        ((64, 64, 1), 1, 64, False),
+    ],
+)
+def test_shapes(images: tuple[int, ...], few: int, features: int, known: bool) -> None:
+    fine, wide = torch.zeros(4, 4, few, features), torch.zeros(4, 4, features, 32)
+    assert tiles.between((5, *images), fine, wide) is known
+
+
+def test_they_are_not_used_unasked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HACKLE_TILES", raising=False)
+    assert not tiles.asked_for()
+    monkeypatch.setenv("HACKLE_TILES", "1")
+    assert tiles.asked_for()
+    # The CPU has no such kernels.
+    assert not tiles.take(torch.zeros(1, 64, 64, 1), (64, 64, 1), torch.zeros(4, 4, 1, 32), torch.zeros(4, 4, 32, 32))
+
+
+@pytest.mark.parametrize(("models", "expected"), [(64, 2), (1, 32), (8, 16)])
+def test_blocks_are_as_many_as_end_first(models: int, expected: int) -> None:
+    """64 models of 32 pairs on 132 multiprocessors: two blocks each are one round of 16 pairs."""
+    assert tiles.blocks_per_model(models, 32, 132) == expected
