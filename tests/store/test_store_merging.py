@@ -130,6 +130,32 @@ def test_references_of_different_data_are_a_conflict(tmp_path: Path) -> None:
     assert len(read(first).runs) == 1
 
 
+@pytest.mark.parametrize(
+    ("metric", "apart", "agree"),
+    [("explicitness", 1e-4, True), ("explicitness", 1e-3, False), ("mig", 1e-4, False), ("mig", 1e-8, True)],
+)
+def test_references_may_differ_by_what_another_solver_moves_them(
+    tmp_path: Path, metric: str, apart: float, agree: bool
+) -> None:
+    """Explicitness is fitted by another solver since stores were first written, other metrics are not."""
+
+    def scored(seed: int, reference: float) -> Outcome:
+        rows = [{**row, "metric": metric, "reference": reference} for row in made_up_scores(seed, metrics=1)]
+        return Outcome(made_up_run(seed), "done", scores=rows)
+
+    first = store_of(tmp_path / "first", scored(0, 0.9))
+    second = store_of(tmp_path / "second", scored(1, 0.9 + apart))
+    if agree:
+        assert merge(first, second) == (1, 0, 0)
+        assert set(read(first).scores["reference"]) == {0.9}
+    else:
+        with pytest.raises(
+            StoreError, match=f"perfect codes of dsprites score 0.9 and .* in {metric} .*nothing was merged"
+        ):
+            merge(first, second)
+        assert set(read(first).scores["run"]) == {record_hash(made_up_run(0))}
+
+
 def test_a_folder_is_not_merged_with_itself_or_with_nothing(tmp_path: Path) -> None:
     folder = store_of(tmp_path / "one", made_up(0))
     with pytest.raises(StoreError, match="itself"):
