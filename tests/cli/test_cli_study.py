@@ -171,14 +171,17 @@ def test_runs_that_other_results_hold_are_not_trained_again(own_study: str, tmp_
 
 
 def test_results_that_come_with_hackle_are_skipped_by_their_name(capsys: Any) -> None:
-    chosen = {"datasets": "color-dsprites", "methods": "beta-vae", "steps": 100_000, "skip": "hackle-2026"}
+    chosen = {"datasets": "color-dsprites", "methods": "factor-vae", "steps": 100_000, "skip": "hackle-2026"}
     choice = Selection(**chosen, seeds="1-4", precision="bfloat16")
     runs = choice.of("hackle-2026")[1]
-    assert "hackle-2026 holds 6 of 24 runs, trained and scored: they are left out" in words_of(capsys)
-    assert sorted({run.seed for run in runs}) == [2, 3, 4]
-    assert len(runs) == 18
-    planned = {record_hash(run) for run in hackle_2026(precision="bfloat16")}
-    assert {record_hash(run) for run in runs} <= planned
+    mine = {record_hash(run) for run in hackle_2026(precision="bfloat16") if run.seed in range(1, 5)}
+    stored: Any = read("hackle-2026").runs
+    stored = stored[stored["dataset"].eq("color-dsprites") & stored["method"].eq("factor-vae")]
+    held = mine & set(stored["run"])
+    assert 0 < len(held) < 24
+    assert f"hackle-2026 holds {len(held)} of 24 runs, trained and scored: they are left out" in words_of(capsys)
+    assert len(runs) == 24 - len(held)
+    assert {record_hash(run) for run in runs} <= mine - held
     assert len(Selection(**chosen, device="cpu").of("hackle-2026")[1]) == 30
     assert "holds none of 30 runs, trained and scored: its runs are in bfloat16 (--precision)" in words_of(capsys)
 
