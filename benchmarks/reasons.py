@@ -10,16 +10,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from hackle.claims.measures import without_noise
 from hackle.claims.view import KL_WITHOUT_CONSTANT, View
 from hackle.core.factors import Factor, FactorGrid
-from hackle.figures.words import FACTORS
+from hackle.figures.words import DATASETS, FACTORS
 from hackle.metrics import agreement, dci_scores
+from hackle.metrics.mig import top_two_gap
 from hackle.scoring.plan import kept_images
 from hackle.store.tables import Tables
 from hackle.studies.presets import preset
 
 NONE = "No reason known."
-STUDY, DATA = "locatello2019", "dsprites"
+STUDY, DATA, COLOUR = "locatello2019", "dsprites", "color-dsprites"
 Reason = tuple[bool, tuple[str, ...], str]
 """Whether the table bears it out, the claims and figures that it explains, and the sentence."""
 _SIX = ("beta_vae", "factor_vae", "mig", "dci_disentanglement", "modularity", "sap")
@@ -28,25 +30,34 @@ _SIX = ("beta_vae", "factor_vae", "mig", "dci_disentanglement", "modularity", "s
 def reasons(tables: Tables) -> dict[str, str]:
     """The reason for each difference that has one. A reason is given only while the table bears it out."""
     sweep = Sweep(tables)
-    found = [*_of_metrics(sweep), *_of_errors(sweep)]
+    found = [*_of_metrics(sweep, Sweep(tables, COLOUR)), *_of_errors(sweep), *_of_gaps(sweep)]
     found.append((True, ("locatello2019-table-1",), "Chance depends on how many settings and seeds are chosen from."))
     for reason in (_of_position, _of_scales, _of_prior, _of_noise):
         found += reason(tables)
     return {name: text for borne_out, names, text in found if borne_out for name in names}
 
 
-def _of_metrics(sweep: Sweep) -> list[Reason]:
+def _of_metrics(*sweeps: Sweep) -> list[Reason]:
+    apart, alike = zip(*map(_apart_and_alike, sweeps), strict=True)
+    names = [DATASETS[sweep.dataset] for sweep in sweeps]
+    alone = " and ".join(f"{min(of):.2f} to {max(of):.2f} on {name}" for of, name in zip(apart, names, strict=True))
+    others = " and ".join(f"{min(of):.2f} to {max(of):.2f}" for of in alike)
+    text = (
+        f"Modularity alone goes its own way (rank correlations, in size, of {alone}); DCI disentanglement and SAP order models "
+        f"much as the others do ({others}). Why the paper sees no correlation there is not known."
+    )
+    borne_out = all(max(one) < min(other) for one, other in zip(apart, alike, strict=True))
+    return [(borne_out, ("locatello2019.other-metrics-differ",), text)]
+
+
+def _apart_and_alike(sweep: Sweep) -> tuple[list[float], list[float]]:
+    """How far metrics agree over a data set's models, in size: modularity with the others, and DCI and SAP with all but it."""
     pairs = {(one, other): abs(sweep.agreement(one, other)) for one in _SIX for other in _SIX if one < other}
     apart = [value for pair, value in pairs.items() if "modularity" in pair]
     alike = [
         value for pair, value in pairs.items() if {"dci_disentanglement", "sap"} & {*pair} and "modularity" not in pair
     ]
-    text = (
-        f"On dSprites modularity alone goes its own way (rank correlations of {min(apart):.2f} to {max(apart):.2f} in size); "
-        "DCI disentanglement and SAP order models much as the others do "
-        f"({min(alike):.2f} to {max(alike):.2f}). Why the paper sees no correlation there is not known."
-    )
-    return [(max(apart) < min(alike), ("locatello2019.other-metrics-differ",), text)]
+    return apart, alike
 
 
 def _of_errors(sweep: Sweep) -> list[Reason]:
@@ -65,6 +76,20 @@ def _of_errors(sweep: Sweep) -> list[Reason]:
         (falling, ("kim2018-figure-5",), text),
         (falling and weakest > 1.1 * plain, ("kim2018.factor-vae-keeps-reconstruction",), f"{cost} {text}"),
     ]
+
+
+def _of_gaps(sweep: Sweep) -> list[Reason]:
+    """Of what Kim & Mnih's best β-VAE finds, those here find scale and leave position mixed."""
+    gaps = {beta: sweep.gaps("beta-vae", beta) for beta in (4.0, 16.0)}
+    position = {beta: float(means[["x", "y"]].mean()) for beta, means in gaps.items()}
+    text = (
+        f"At β = 4 scale is found (a gap of {gaps[4.0]['scale']:.2f}), and orientation and shape are not "
+        f"({gaps[4.0]['orientation']:.2f} and {gaps[4.0]['shape']:.2f}), but neither is position ({position[4.0]:.2f}): at "
+        f"β = 16 it is {position[16.0]:.2f}. The paper trains three times as long; whether that is enough for β = 4 has not "
+        "been tested."
+    )
+    borne_out = position[4.0] < 0.5 * gaps[4.0]["scale"] and position[16.0] > 2 * position[4.0]
+    return [(borne_out, ("kim2018.finds-position-and-scale-beta-vae",), text)]
 
 
 def _of_position(tables: Tables) -> list[Reason]:
@@ -165,7 +190,7 @@ def _of_noise(tables: Tables) -> list[Reason]:
     scores = pd.DataFrame(
         {
             name: pd.Series(data.scored(name), index=data.runs.index)
-            for name in ("kl", KL_WITHOUT_CONSTANT, "reconstruction")
+            for name in ("kl", KL_WITHOUT_CONSTANT, "reconstruction", "monte_carlo_tc", "informativeness_mean")
         }
     ).reindex(runs.index)
     means: Any = scores.groupby([runs["method"].astype(str), runs["latents"], runs["correlation"]]).mean()
@@ -183,7 +208,29 @@ def _of_noise(tables: Tables) -> list[Reason]:
         f"from {low['reconstruction']:.1f} to {high['reconstruction']:.1f}. Why the paper's stay the same is not known."
     )
     risen = bool(high[KL_WITHOUT_CONSTANT] > 1.5 * low[KL_WITHOUT_CONSTANT])
+    # What single codes tell of the image, in sum, and the estimate with what its 64 posteriors allow all codes together.
+    summed = 10 * means["informativeness_mean"]
+    estimate = means["monte_carlo_tc"] + np.log(64)
+    settings = [(method, 10, sigma) for method in ("vae", "factor-vae") for sigma in (0.0, 0.9)]
+    of_vae, of_factor = settings[:2], settings[2:]
+    tc = (
+        "The estimate is of batches of 64 posteriors, of which all codes together can tell ln 64 nats at most, and these do. "
+        "So it is what codes tell one by one, in sum, less ln 64, and falls as that does: the VAE's sum from "
+        f"{summed[of_vae[0]]:.1f} to {summed[of_vae[1]]:.1f} nats (the estimate and ln 64: {estimate[of_vae[0]]:.1f} and "
+        f"{estimate[of_vae[1]]:.1f}), FactorVAE's from {summed[of_factor[0]]:.1f} to {summed[of_factor[1]]:.1f}. Why the "
+        "paper's stays the same is not known."
+    )
+    before_tc, after_tc = (means.loc[("beta-tcvae", 10, sigma)] for sigma in (0.0, 0.9))
+    error = (
+        "With the constant, the KL term bounds what codes can tell of an image. It rises, from "
+        f"{before_tc['kl']:.1f} to {after_tc['kl']:.1f} nats, and the error falls from {before_tc['reconstruction']:.1f} to "
+        f"{after_tc['reconstruction']:.1f}. Why the paper's rises is not known."
+    )
+    saturated = all(abs(estimate[at] - summed[at]) < 1 for at in settings)
+    more_told = bool(after_tc["kl"] > before_tc["kl"] and after_tc["reconstruction"] < before_tc["reconstruction"])
     return [
+        (saturated and summed[of_vae[1]] < 0.8 * summed[of_vae[0]], ("yang2020.tc-hardly-moves",), tc),
+        (more_told, ("yang2020.tcvae-reconstruction",), error),
         (risen and abs(with_constant / before - 1) < 0.1, ("yang2020.kl-hardly-moves",), kl + factor),
         (risen, ("yang2020.reconstruction-hardly-moves",), factor),
     ]
@@ -218,10 +265,11 @@ def _by_factor(tables: Tables, runs: Any) -> dict[tuple[str, str], Any]:
 
 
 class Sweep:
-    """The runs of Locatello et al.'s study on dSprites: means of a setting, and agreement of scores over models."""
+    """The runs of Locatello et al.'s study on a data set: means of a setting, and agreement of scores over models."""
 
-    def __init__(self, tables: Tables) -> None:
-        runs: Any = tables.runs[tables.runs["study"].eq(STUDY) & tables.runs["dataset"].eq(DATA)]
+    def __init__(self, tables: Tables, dataset: str = DATA) -> None:
+        self.dataset = dataset
+        runs: Any = tables.runs[tables.runs["study"].eq(STUDY) & tables.runs["dataset"].eq(dataset)]
         # β-TCVAE with β = 1 is the β-VAE with β = 1, which counts once.
         self.runs: Any = runs[~(runs["method"].eq("beta-tcvae") & runs["strength"].eq(1.0))].set_index("run")
         scores: Any = tables.scores
@@ -232,6 +280,13 @@ class Sweep:
     def of(self, method: str, strength: float) -> Any:
         """The runs of a setting, by their hashes."""
         return self.runs.index[self.runs["method"].eq(method) & self.runs["strength"].eq(strength)]
+
+    def gaps(self, method: str, strength: float) -> Any:
+        """By factor, the gap between the two codes that say most about it, as a share of its entropy; mean over runs."""
+        names, sizes = zip(*FACTORS[self.dataset], strict=True)
+        information, own = self._tables.array("mutual_information"), self._tables.array("informativeness")
+        rows = [top_two_gap(without_noise(information[run], own[run])) for run in self.of(method, strength)]
+        return pd.DataFrame(rows, columns=list(names)).mean() / np.log(sizes)
 
     def mean(self, method: str, strength: float, score: str) -> float:
         return float(self.scores.loc[self.of(method, strength), score].mean())

@@ -114,7 +114,7 @@ def test_runs_of_other_data_sets_change_nothing_that_is_said_of_dsprites(tables:
     mine: Any = tables.runs[tables.runs["study"].eq("locatello2019") & tables.runs["dataset"].eq("dsprites")]
     named = {run: f"{run[:-1]}-" for run in mine["run"][:40]}
     scores: Any = tables.scores[tables.scores["run"].isin(list(named))]
-    other = {"dataset": "color-dsprites"}
+    other = {"dataset": "noisy-dsprites"}
     renamed = [frame.assign(run=frame["run"].astype(str).map(named), **other) for frame in (mine[:40], scores)]
     renamed[1] = renamed[1].assign(score=-renamed[1]["score"], seconds=1e6, reference=0.5)
     runs, rows = (pd.concat(pair) for pair in zip((tables.runs, tables.scores), renamed, strict=True))
