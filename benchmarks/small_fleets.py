@@ -2,9 +2,10 @@
 
     python benchmarks/small_fleets.py --before OTHER_CHECKOUT [--out FILE]      # needs CUDA; about two minutes
 
-Two processes, one for each checkout, build every fleet of the table and record its graph. Meanwhile the tests of kernels and
-fleets run, with --tests. Then the two are timed in turns, and a step of one β-VAE and one of 64 are profiled as
-written. Without --before there is one process. `--device cpu --tiny` tries all of this out where there is no GPU.
+With --tiles in its place both are this checkout, and only the second has HACKLE_TILES=1.
+Two processes, one for each, build every fleet of the table and record its graph. Meanwhile the tests of kernels and fleets
+run, with --tests. Then the two are timed in turns, and a step of one β-VAE and one of 64 are profiled as written. Without
+either option there is one process. `--device cpu --tiny` tries all of this out where there is no GPU.
 """
 
 from __future__ import annotations
@@ -110,12 +111,13 @@ def serve(device: str, tiny: bool) -> None:
 class Checkout:
     """A process that trains the fleets with the code of one checkout."""
 
-    def __init__(self, path: Path, device: str, tiny: bool) -> None:
+    def __init__(self, path: Path, device: str, tiny: bool, tiles: bool) -> None:
         options = ["--serve", "--device", device, *(["--tiny"] if tiny else [])]
         paths = os.pathsep.join([str(path / "src"), *filter(None, [os.environ.get("PYTHONPATH")])])
         self._process = subprocess.Popen(
             [sys.executable, str(Path(__file__).resolve()), *options],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=path, env={**os.environ, "PYTHONPATH": paths},
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=path,
+            env={**os.environ, "PYTHONPATH": paths, "HACKLE_TILES": str(int(tiles))},
         )  # fmt: skip
         self.built: dict[str, dict[str, Any]] = {}
         self.versions = ""
@@ -242,6 +244,9 @@ def table(checkouts: dict[str, Checkout], rates: dict[str, dict[str, list[float]
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--before", type=Path, default=None, help="the other checkout")
+    parser.add_argument(
+        "--tiles", action="store_true", help="this checkout without the kernels of tiles.cu and with them"
+    )
     parser.add_argument("--out", type=Path, default=Path("small-fleets.txt"))
     parser.add_argument("--seconds", type=float, default=0.5, help="to time a fleet, in each of two turns")
     parser.add_argument("--tests", action="store_true", help="run the tests of kernels and fleets, too")
@@ -256,8 +261,12 @@ def main() -> None:
     started = time.monotonic()
     options.out.parent.mkdir(parents=True, exist_ok=True)
     tests = start_tests(options.out) if options.tests else []
-    paths = {**({"before": options.before} if options.before else {}), "after": ROOT}
-    checkouts = {name: Checkout(path.resolve(), options.device, options.tiny) for name, path in paths.items()}
+    before = ROOT if options.tiles else options.before
+    paths = {**({"before": before} if before else {}), "after": ROOT}
+    checkouts = {
+        name: Checkout(path.resolve(), options.device, options.tiny, options.tiles and name == "after")
+        for name, path in paths.items()
+    }
     for checkout in checkouts.values():
         checkout.wait()
     print(f"built after {time.monotonic() - started:.0f} s", flush=True)
