@@ -185,16 +185,16 @@ struct Place {
   __device__ __forceinline__ void meet() const { barrier(1 + group, 32 * WARPS); }
 };
 
-// Weights and biases into shared memory, by all threads of the block.
+// Weights and biases, `count` of the second, into shared memory, by all threads of the block.
 __device__ __forceinline__ void load_parameters(Base base, int threads, const bf16* fine, const bf16* wide, const float* first,
-                                                const float* second) {
+                                                const float* second, int count) {
   for (int i = threadIdx.x; i < 16 * CHANNELS * 4; i += threads) copy(base, WIDE + in_rows(i >> 2, i & 3), wide + 8 * i);
   for (int i = threadIdx.x; i < TAPS * 4; i += threads) copy(base, FINE + in_rows(i >> 2, i & 3), fine + 8 * i);
   commit();
   if (threadIdx.x < 32) {
     store32(base, ZEROS + 4 * threadIdx.x, 0);
     if (first) store_float(base, BIASES + 4 * threadIdx.x, first[threadIdx.x]);
-    if (second) store_float(base, BIASES + 128 + 4 * threadIdx.x, second[threadIdx.x]);
+    if (threadIdx.x < count) store_float(base, BIASES + 128 + 4 * threadIdx.x, second[threadIdx.x]);
   }
   wait<0>();
   __syncthreads();
@@ -552,7 +552,7 @@ extern "C" __global__ void __launch_bounds__(512, 1) down_two(DownTwo a) {
   const int big = GROUPS + me.group * FORWARD_GROUP, image = big + BIG_BYTES;
   const long long model = blockIdx.y;
   load_parameters(base, 512, a.fine + model * a.fine_stride, a.wide + model * a.wide_stride,
-                  a.first_bias + model * a.first_stride, a.second_bias + model * a.second_stride);
+                  a.first_bias + model * a.first_stride, a.second_bias + model * a.second_stride, CHANNELS);
   const bf16* images = a.images + model * a.batch * SIDE * SIDE * FEW;
   const int step = 2 * gridDim.x;
   Pieces<8> pieces;
@@ -597,7 +597,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) down_two_back(DownTwoBack a
   const int small = APART ? image + IMAGE_BYTES : image, few_sums = big + SUMS_AT;
   const long long model = blockIdx.y;
   load_parameters(base, 256, a.fine + model * a.fine_stride, a.wide + model * a.wide_stride,
-                  a.first_bias + model * a.first_stride, nullptr);
+                  a.first_bias + model * a.first_stride, nullptr, 0);
   for (int part = 2 * blockIdx.x + me.group; part < a.parts; part += 2 * gridDim.x) {
     float of_wide[4][2][4][4] = {}, of_bias[8] = {};
     clear_few(me, base, few_sums);
@@ -719,8 +719,7 @@ extern "C" __global__ void __launch_bounds__(512, 1) up_two(UpTwo a) {
   const int big = GROUPS + me.group * UP_GROUP, small = big + BIG_BYTES, image = small;
   const long long model = blockIdx.y;
   load_parameters(base, 512, a.fine + model * a.fine_stride, a.wide + model * a.wide_stride,
-                  a.first_bias + model * a.first_stride, nullptr);
-  if (threadIdx.x < FEW) store_float(base, BIASES + 128 + 4 * threadIdx.x, a.second_bias[model * a.second_stride + threadIdx.x]);
+                  a.first_bias + model * a.first_stride, a.second_bias + model * a.second_stride, FEW);
   for (int which = 2 * blockIdx.x + me.group; which < a.batch; which += 2 * gridDim.x) {
     const long long at = model * a.batch + which;
     fetch_small(me, base, small, a.small + at * SMALL * SMALL * CHANNELS);
@@ -762,7 +761,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) up_two_back(UpTwoBack a) {
   const int big = GROUPS + me.group * BACK_GROUP, image = big + BIG_BYTES;
   const int small = APART ? image + IMAGE_BYTES : image, few_sums = big + SUMS_AT;
   const long long model = blockIdx.y;
-  load_parameters(base, 256, a.fine + model * a.fine_stride, a.wide + model * a.wide_stride, nullptr, nullptr);
+  load_parameters(base, 256, a.fine + model * a.fine_stride, a.wide + model * a.wide_stride, nullptr, nullptr, 0);
   for (int part = 2 * blockIdx.x + me.group; part < a.parts; part += 2 * gridDim.x) {
     float of_wide[4][2][4][4] = {}, of_bias[8] = {}, of_small_bias[8] = {}, of_last[FEW] = {};
     clear_few(me, base, few_sums);
