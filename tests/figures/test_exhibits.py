@@ -18,6 +18,7 @@ from hackle.figures import FIGURES, Exhibit, Panel, Runs, Selected, panels
 from hackle.figures.exhibit import shades
 from hackle.figures.panels import Lacking, curves, scatter, swarm
 from hackle.figures.selection import select
+from hackle.figures.style import shade
 from hackle.report import write_study_page
 from hackle.report.html import number
 from hackle.store.tables import Tables
@@ -127,6 +128,18 @@ def test_models_whose_weights_have_other_symbols_share_no_shade() -> None:
     series = shades(frame)
     assert sorted(one.name for one in series) == methods
     assert len({one.colour for one in series}) == len(methods)
+
+
+def test_of_two_methods_with_one_symbol_the_one_with_more_weights_has_its_hue() -> None:
+    """An adversarial autoencoder with γ = 50 is no FactorVAE."""
+    methods = [*["adversarial-autoencoder"] * 2, *["factor-vae"] * 3]
+    frame = pd.DataFrame({"method": methods, "strength": [50.0, 50.0, 10.0, 20.0, 50.0]})
+    frame["series"] = [f"{name} {weight:g}" for name, weight in zip(frame["method"], frame["strength"], strict=True)]
+    colours = {one.name: one.colour for one in shades(frame)}
+    reds = shades(frame[2:])
+    assert [colours[one.name] for one in reds] == [one.colour for one in reds]
+    middle = shade(2, 0, 1)
+    assert colours["adversarial-autoencoder 50"] == middle
 
 
 def test_series_may_be_conditions(sweep: Tables) -> None:

@@ -49,7 +49,8 @@ from hackle.store.tables import Tables
 
 _READINGS = {swarm: MEANS, curves: CURVES, against_strength: MEDIANS}
 _HUES = {"β": 0, "γ": 1}
-"""Hues by the symbol of a method's weight, so that no β looks like a γ; all others share a third."""
+"""Hues by the symbol of a method's weight, so that no β looks like a γ. Of several methods with one symbol that with the most
+weights has its hue; all others share a third."""
 _FEW = 8
 """The most strata that are listed one by one: a paper's data sets, but not each method on each of them."""
 
@@ -270,7 +271,11 @@ def in_order(series: Iterable[Series | str]) -> tuple[Series, ...]:
 def shades(frame: Frame) -> tuple[Series, ...]:
     """A series for each weight of runs with `series`: shades of the hue of the weight's symbol, the darker the stronger."""
     series: list[Series] = []
-    hues = frame["method"].map(lambda name: _HUES.get(words.symbol(name), 2))
+    weights = frame.groupby("method", sort=False)["series"].nunique().sort_values(ascending=False, kind="stable")
+    first = weights.index.to_series().groupby(words.symbol).first()
+    hues = frame["method"].map(
+        lambda name: _HUES.get(words.symbol(name), 2) if first[words.symbol(name)] == name else 2
+    )
     for hue, part in frame.groupby(hues, sort=False):
         names = list(part.sort_values("strength")["series"].drop_duplicates())
         series += [Series(name, shade(hue, place, len(names)), place) for place, name in enumerate(names)]
