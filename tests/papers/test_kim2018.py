@@ -233,6 +233,8 @@ def test_3d_shapes_and_its_stand_in_are_not_mixed(name: str) -> None:
     for made in (joined("shapes3d", "rooms3d"), joined("rooms3d", "cars3d")):
         found = evidence(made, name)
         assert (found.effect, found.runs) == pytest.approx((alone.effect, alone.runs))
+        stood_in = "shapes3d" not in set(made.runs["dataset"])
+        assert found.instead == ("rooms3d in place of shapes3d" if stood_in else "")
     assert evidence(joined("shapes3d", "rooms3d", latents=10), name).estimate is None
 
 

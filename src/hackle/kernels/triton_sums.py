@@ -120,10 +120,10 @@ def add_all(several: Sequence[Tensor]) -> list[Tensor]:
 
 
 def _few(parts: Tensor) -> Tensor:
-    """Not too many parts with the same sum, in float32."""
+    """Not too many parts with the same sum, in float32 and where the kernel's wide words can begin."""
     if parts.shape[1] > _MOST_PARTS or parts.dtype != torch.float32:
         return add_parts(parts)[:, None]
-    return parts.contiguous()
+    return parts.contiguous() if parts.data_ptr() % 16 == 0 else parts.clone(memory_format=torch.contiguous_format)
 
 
 def _added(several: Sequence[Tensor]) -> list[Tensor]:

@@ -3,8 +3,8 @@ Its rivals are in `rival_claims`, its variants in `variant_claims`, what models 
 `model_claims`.
 
 "Best" is the setting with the highest mean FactorVAE score. The true total correlation is the Monte-Carlo
-estimate of the scores. All models have the paper's number of latents. 3D Shapes is `shapes3d`, or where that was not
-trained its stand-in `rooms3d`; the two are never mixed.
+estimate of the scores. All models have the paper's number of latents. Where there are no runs of 3D Shapes, those of its
+stand-in `rooms3d` count, and the verdict says so; the two are never mixed.
 
 Figure 3 is one model that uses three codes, for x, y and scale, and "scores 100% (ignoring the shape factor)". Here shape is
 scored, so that such a model is right on three factors of five, and by the old metric's flaw on a fourth: 0.8 against 0.6.
@@ -34,7 +34,6 @@ from hackle.claims.measures import (
     by_seed,
     of_arrays,
     of_curve,
-    on_the_first,
     trend,
     value,
     without_noise,
@@ -42,11 +41,11 @@ from hackle.claims.measures import (
 from hackle.claims.statistics import Units, correlations
 from hackle.claims.view import Condition, Data, Frame, several
 from hackle.information.ranks import spearman
-from hackle.papers.kim2018.settings import BATCH_BETAS, settings
+from hackle.papers.kim2018.settings import BATCH_BETAS, STAND_IN, settings
 from hackle.papers.kim2018.study import BETAS
 
 PAPER = "kim2018"
-SPRITES, SHAPES = "dsprites", ("shapes3d", "rooms3d")
+SPRITES, SHAPES = "dsprites", "shapes3d"
 LEAST = 0.02
 """The smallest difference of scores, which range from 0 to 1, that counts."""
 TREND = 0.3
@@ -64,12 +63,7 @@ def runs(
     return runs if strength is None else {**runs, "strength": float(strength)}
 
 
-claim = claims_of(PAPER)
-
-
-def in_3d(measure: Measure) -> Measure:
-    """The measure on the first data set of `SHAPES` for which all conditions have runs."""
-    return on_the_first(measure, SHAPES)
+claim = claims_of(PAPER, stand_ins=STAND_IN)
 
 
 VAE, BETA, FACTOR = runs("beta-vae", strength=1), runs("beta-vae"), runs("factor-vae")
@@ -113,28 +107,28 @@ _TRADE_OFF = (
         "Figure 10",
         "On 3D Shapes FactorVAE disentangles better than a VAE.",
         "FactorVAE score of the best FactorVAE minus that of the VAE",
-        above(LEAST, in_3d(best_difference("factor_vae")), VAE_3D, FACTOR_3D),
+        above(LEAST, best_difference("factor_vae"), VAE_3D, FACTOR_3D),
     ),
     claim(
         "factor-vae-keeps-reconstruction-3d",
         "Figure 10",
         "On 3D Shapes, too, FactorVAE gives up hardly any reconstruction.",
         "relative rise of the reconstruction error from the VAE to the best FactorVAE",
-        below(0.1, in_3d(RECONSTRUCTION), VAE_3D, FACTOR_3D),
+        below(0.1, RECONSTRUCTION, VAE_3D, FACTOR_3D),
     ),
     claim(
         "same-score-3d",
         "Figure 10",
         "On 3D Shapes the best FactorVAE and the best β-VAE disentangle alike.",
         "FactorVAE score of the best FactorVAE minus that of the best β-VAE",
-        within(-0.05, 0.05, in_3d(best_difference("factor_vae")), BETA_3D, FACTOR_3D),
+        within(-0.05, 0.05, best_difference("factor_vae"), BETA_3D, FACTOR_3D),
     ),
     claim(
         "lower-reconstruction-3d",
         "Figure 10",
         "On 3D Shapes the best FactorVAE has a lower reconstruction error than the best β-VAE.",
         "relative difference of the reconstruction errors of best FactorVAE and best β-VAE",
-        below(0.0, in_3d(RECONSTRUCTION), BETA_3D, FACTOR_3D),
+        below(0.0, RECONSTRUCTION, BETA_3D, FACTOR_3D),
         paper_effect=3515 / 3570 - 1,
     ),
     claim(

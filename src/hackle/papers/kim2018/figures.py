@@ -22,14 +22,13 @@ from hackle.figures.panels import MEANS, Lacking, Panels, curves, informations, 
 from hackle.figures.selection import Runs, Selected, with_numbers
 from hackle.papers.kim2018.claims import ESTIMATE, LEAVES_OUT, PAPER
 from hackle.papers.kim2018.records import bigger_networks
-from hackle.papers.kim2018.settings import BATCH_BETAS, BOUNDS, settings
+from hackle.papers.kim2018.settings import BATCH_BETAS, BOUNDS, STAND_IN, settings
 from hackle.store.records import setting_numbers
 from hackle.store.tables import Tables
 
 exhibit = exhibits_of(PAPER)
 MARKS = ("beta_vae", "factor_vae")
 SHAPES = {"dsprites": "2D Shapes", "shapes3d": "3D Shapes"}
-STAND_IN = {"shapes3d": "rooms3d"}
 
 
 def runs_of(metrics: tuple[str, ...], *methods: str, dataset: str = "dsprites", **more: Any) -> Runs:

@@ -21,7 +21,7 @@ from hackle.figures.models import SERIES_OF_MARGINALS, marginals, sampled, trave
 from hackle.figures.panels import curves, panels
 from hackle.figures.selection import Runs, Selected
 from hackle.papers.kim2018.claims import PAPER
-from hackle.papers.kim2018.figures import BY_WEIGHT, ERROR, MARKS, PAIR, SHAPES, STAND_IN, runs_of
+from hackle.papers.kim2018.figures import BY_WEIGHT, ERROR, MARKS, PAIR, SHAPES, runs_of
 from hackle.papers.kim2018.records import (
     Test,
     bigger_networks,
@@ -31,6 +31,7 @@ from hackle.papers.kim2018.records import (
     stops_early,
     to_the_end,
 )
+from hackle.papers.kim2018.settings import STAND_IN
 from hackle.store.tables import Tables
 
 exhibit = exhibits_of(PAPER, shared_y=False)

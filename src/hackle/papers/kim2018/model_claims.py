@@ -21,7 +21,6 @@ from hackle.claims.claim import Claim
 from hackle.claims.forms import above, below
 from hackle.claims.measures import (
     INFORMATIVE,
-    Measure,
     Number,
     by_run,
     difference,
@@ -30,9 +29,8 @@ from hackle.claims.measures import (
     of_gaps,
     relative_change,
 )
-from hackle.claims.view import several
 from hackle.figures.words import DATASETS, FACTORS
-from hackle.papers.kim2018.claims import FACTOR, LEAST, SHAPES, SPRITES, claim, in_3d, runs
+from hackle.papers.kim2018.claims import FACTOR, LEAST, SHAPES, SPRITES, claim, runs
 from hackle.papers.kim2018.settings import BOUNDS
 from hackle.papers.kim2018.study import BETAS, UNSCORED
 
@@ -46,15 +44,15 @@ DIFFERENT = 0.1
 _CALLED = {"vae": ("VAE", "β"), "beta-vae": ("β-VAE", "β"), "factor-vae": ("FactorVAE", "γ")}
 
 
-def _of_bound(method: str, dataset: str | tuple[str, ...]) -> dict[str, object]:
+def _of_bound(method: str, dataset: str) -> dict[str, object]:
     """The runs of which appendix E gives the bound."""
-    weight = BOUNDS[several(dataset)[0]][method][0]
+    weight = BOUNDS[dataset][method][0]
     return runs("beta-vae" if method == "vae" else method, dataset, weight)
 
 
-def _higher_bound(name: str, first: str, second: str, shapes: str, dataset: str | tuple[str, ...]) -> Claim:
+def _higher_bound(name: str, first: str, second: str, shapes: str, dataset: str) -> Claim:
     """The claim that, of two models of appendix E, the first has the higher bound."""
-    reported = BOUNDS[several(dataset)[0]]
+    reported = BOUNDS[dataset]
     (weight, bound), (other_weight, other_bound) = reported[first], reported[second]
     (title, symbol), (other_title, other_symbol) = _CALLED[first], _CALLED[second]
     return claim(
@@ -63,21 +61,17 @@ def _higher_bound(name: str, first: str, second: str, shapes: str, dataset: str 
         f"On {shapes} the {title} with {symbol} = {weight:g} has a higher likelihood bound than the {other_title} with "
         f"{other_symbol} = {other_weight:g}.",
         f"importance-weighted bound, over all images, of {title} minus that of {other_title}, in nats",
-        above(0.0, _bound("whole_iwae", dataset), _of_bound(second, dataset), _of_bound(first, dataset)),
+        above(0.0, difference("whole_iwae"), _of_bound(second, dataset), _of_bound(first, dataset)),
         paper_effect=bound - other_bound,
-        instead=(_HUNDRED, _bound("iwae", dataset)),
+        instead=(_HUNDRED, difference("iwae")),
     )
 
 
 _HUNDRED = "the bound of 100 images in place of all"
 
 
-def _bound(score: str, dataset: str | tuple[str, ...]) -> Measure:
-    return difference(score) if isinstance(dataset, str) else in_3d(difference(score))
-
-
-def _highest_bound(name: str, shapes: str, dataset: str | tuple[str, ...]) -> Claim:
-    reported = BOUNDS[several(dataset)[0]]
+def _highest_bound(name: str, shapes: str, dataset: str) -> Claim:
+    reported = BOUNDS[dataset]
     rivals = ("beta-vae", "factor-vae")
     return claim(
         name,
@@ -86,11 +80,11 @@ def _highest_bound(name: str, shapes: str, dataset: str | tuple[str, ...]) -> Cl
         "importance-weighted bound, over all images, of the VAE minus that of β-VAE or FactorVAE, whichever is nearer, in nats",
         above(
             0.0,
-            _bound("whole_iwae", dataset),
+            difference("whole_iwae"),
             every={_CALLED[one][0]: (_of_bound(one, dataset), _of_bound("vae", dataset)) for one in rivals},
         ),
         paper_effect=reported["vae"][1] - max(reported[one][1] for one in rivals),
-        instead=(_HUNDRED, _bound("iwae", dataset)),
+        instead=(_HUNDRED, difference("iwae")),
     )
 
 
@@ -144,7 +138,7 @@ CLAIMS: tuple[Claim, ...] = (
         "On 3D Shapes both β-VAE and FactorVAE struggle with shape and scale.",
         "mean gap of the other factors minus that of shape and scale, in the model where it is smaller",
         # 3D Shapes and its stand-in have the same factors.
-        above(APART, in_3d(by_run(_gaps(SHAPES[0], _FOUND_3D, _MISSED_3D))), every=_BEST_3D),
+        above(APART, by_run(_gaps(SHAPES, _FOUND_3D, _MISSED_3D)), every=_BEST_3D),
     ),
     *(
         claim(

@@ -36,6 +36,8 @@ BOUNDS = {
     "shapes3d": {"vae": (1.0, -3517.0), "beta-vae": (32.0, -3534.0), "factor-vae": (6.0, -3520.0)},
 }
 """The weights of which appendix E gives the importance-weighted bound on the log-likelihood, and that bound in nats."""
+STAND_IN = {"shapes3d": "rooms3d"}
+"""What counts for a data set of which there are no runs."""
 BATCH_BETAS = (1, 5, 9)
 """The β at which Figure 18 shows the total correlation that a batch estimates."""
 _AUTOENCODERS = ("vae", "beta-vae", "factor-vae", "factor-vae-prior", "adversarial-autoencoder")
