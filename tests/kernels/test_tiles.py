@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import ctypes
+import sys
 from copy import copy
+from dataclasses import replace
 from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 
+from hackle.bench import Case
+from hackle.datasets import load
 from hackle.kernels import convolution, tiles
+from hackle.train.fleet import Fleet
+from hackle.train.gradients import Gradients
 from kernels.emulated import build
+from kernels.test_tower import Kernels
 
 _RUN = """
 #define RUN(name, Arguments) \\
@@ -239,3 +246,34 @@ def test_they_are_not_used_unasked(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_blocks_are_as_many_as_end_first(models: int, expected: int) -> None:
     """64 models of 32 pairs on 132 multiprocessors: two blocks each are one round of 16 pairs."""
     assert tiles.blocks_per_model(models, 32, 132) == expected
+
+
+@pytest.mark.parametrize(("method", "dataset", "models"), [("factor-vae", "dsprites", 1), ("mixed", "rooms3d", 5)])
+def test_fleets_train_as_layer_by_layer(
+    method: str, dataset: str, models: int, emulator: Emulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whole steps, as on CUDA but for where they run: parameters as rows keep them, rounded copies, `vmap`, Adam."""
+    monkeypatch.setattr(Gradients, "of", Gradients._together)
+    tower = sys.modules["hackle.kernels.tower"]
+    one_by_one = Kernels()
+    monkeypatch.setattr(one_by_one, "takes_taps_along", lambda images, features: images.shape[-1] < 16)
+    monkeypatch.setattr(tower, "triton_convolution", one_by_one)
+    monkeypatch.setattr(tower, "add_all", lambda several: [parts.float().sum(1) for parts in several])
+    for module in (tower, tiles):
+        monkeypatch.setattr(module, "on_triton", lambda *tensors, dtypes=None: True)
+    monkeypatch.setattr(tiles, "_runs_here", lambda device: True)
+    launched: list[str] = []
+    monkeypatch.setattr(tiles, "launch", lambda name, *rest: (launched.append(name), emulator.launch(name, *rest)))
+    data = load(dataset)
+    runs = [replace(run, batch_size=3) for run in Case(method, dataset).runs(models, "bfloat16")]
+    moments = []
+    for wanted in ("0", "1"):
+        monkeypatch.setenv("HACKLE_TILES", wanted)
+        fleet = Fleet(runs, data.images_on("cpu"), data.factors, data.shape)
+        for _ in range(2):
+            fleet.step()
+        moments.append([value for name, value in fleet.state.items() if name.startswith("first/")])
+        assert bool(launched) == (wanted == "1")
+    assert set(launched) == set(tiles.KERNELS)
+    for found, expected in zip(*moments, strict=True):
+        _close(found, expected.double(), 2e-3)
