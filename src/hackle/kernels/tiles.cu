@@ -33,6 +33,7 @@ LOAD(uint32_t, load32)
 LOAD(uint4, load128)
 STORE(unsigned short, store16)
 STORE(uint32_t, store32)
+STORE(uint4, store128)
 STORE(float, store_float)
 LOAD(float, load_float)
 static inline void matrices(uint32_t (&r)[4], Base base, int at) { ldmatrix4(r, base + at); }
@@ -69,6 +70,9 @@ __device__ __forceinline__ void store16(Base base, int at, unsigned short value)
 }
 __device__ __forceinline__ void store32(Base base, int at, uint32_t value) {
   asm volatile("st.shared.u32 [%0], %1;" ::"r"(base + at), "r"(value) : "memory");
+}
+__device__ __forceinline__ void store128(Base base, int at, uint4 v) {
+  asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(base + at), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w) : "memory");
 }
 __device__ __forceinline__ float load_float(Base base, int at) { return __uint_as_float(load32(base, at)); }
 __device__ __forceinline__ void store_float(Base base, int at, float value) { store32(base, at, __float_as_uint(value)); }
@@ -382,30 +386,37 @@ __device__ __forceinline__ void taps_few(const Place<WARPS>& me, Base base, int 
   }
 }
 
-// small[p, o] = Σ big[2p − 1 + t, c] wide[t, c, o] for ROWS rows of this warp.
+// small[p, o] = Σ big[2p − 1 + t, c] wide[t, c, o] for ROWS rows of this warp. A row of the big map that two of them meet, one
+// with a tap two further down, is loaded once for both.
 template <int WARPS, int ROWS>
 __device__ __forceinline__ void down(const Place<WARPS>& me, Base base, int big, float (&c)[ROWS][4][4]) {
+  const int top = 2 * me.warp * ROWS - 1;
 #pragma unroll 1
-  for (int ky = 0; ky < 4; ky++)
+  for (int half = 0; half < 2; half++)
 #pragma unroll
-    for (int kx = 0; kx < 4; kx++) {
-      const int x = 2 * (me.lane & 15) - 1 + kx;
-      const int across = in_big(0, x, me.lane >> 4);
+    for (int ky = 0; ky < 2; ky++)
 #pragma unroll
-      for (int half = 0; half < 2; half++) {
-        uint32_t b[4][2];
-        columns(b, base, WIDE + (4 * ky + kx) * 2048 + 1024 * half, in_sixteen(me.lane));
+      for (int kx = 0; kx < 4; kx++) {
+        const int x = 2 * (me.lane & 15) - 1 + kx;
+        const int from = in_big(0, x, me.lane >> 4) ^ half << 5;
+        uint32_t b[2][4][2];
 #pragma unroll
-        for (int i = 0; i < ROWS; i++) {
-          const int y = 2 * (me.warp * ROWS + i) - 1 + ky;
-          const bool inside = x >= 0 && x < BIG && y >= 0 && y < BIG;
+        for (int lower = 0; lower < 2; lower++)
+          columns(b[lower], base, WIDE + (4 * (ky + 2 * lower) + kx) * 2048 + 1024 * half, in_sixteen(me.lane));
+#pragma unroll
+        for (int i = 0; i <= ROWS; i++) {
+          const int y = top + 2 * i + ky;
+          // What the first and the last row and tap of all may be outside of.
+          const bool inside = (kx > 0 || x >= 0) && (kx < 3 || x < BIG) && (i + ky > 0 || y >= 0) && (i + ky < ROWS + 1 || y < BIG);
           uint32_t a[4];
-          matrices(a, base, or_zeros(inside, big + y * BIG_ROW, across ^ (half << 5)));
+          matrices(a, base, or_zeros(inside, big + y * BIG_ROW, from));
 #pragma unroll
-          for (int n = 0; n < 4; n++) mma(c[i][n], a, b[n][0], b[n][1]);
+          for (int n = 0; n < 4; n++) {
+            if (i < ROWS) mma(c[i < ROWS ? i : 0][n], a, b[0][n][0], b[0][n][1]);
+            if (i > 0) mma(c[i > 0 ? i - 1 : 0][n], a, b[1][n][0], b[1][n][1]);
+          }
         }
       }
-    }
 }
 
 // big[q, c] = start[c] + Σ small[p, o] wide[t, c, o] over the p and t that meet at q. A warp has one of the four phases of q;
@@ -420,26 +431,31 @@ __device__ __forceinline__ void up(const Place<WARPS>& me, Base base, int small,
     float c[ROWS][4][4];
 #pragma unroll
     for (int i = 0; i < ROWS; i++) start.put(c[i]);
-#pragma unroll 2
+#pragma unroll 1
     for (int t = 0; t < 4; t++) {
-      const int dy = py - (t >> 1), dx = px - (t & 1);
-      const int tap = (py + 1 - 2 * dy) * 4 + px + 1 - 2 * dx;
-      const int x = (me.lane & 15) + dx, across = in_rows(x, me.lane >> 4);
+      // A row of the small map is loaded once for the two taps, one above the other, that meet it.
+      const int half = t & 1, dx = px - (t >> 1);
+      const int x = (me.lane & 15) + dx, from = in_rows(x, me.lane >> 4) ^ half << 5;
+      uint32_t b[2][4][2];
 #pragma unroll
-      for (int half = 0; half < 2; half++) {
-        uint32_t b[4][2], r[4];
+      for (int lower = 0; lower < 2; lower++) {
+        const int tap = (1 - py + 2 * lower) * 4 + 1 + px - 2 * dx;
+        uint32_t r[4];
         matrices(r, base, WIDE + 2048 * tap + (weights ^ half << 5));
-        b[0][0] = r[0], b[0][1] = r[1], b[1][0] = r[2], b[1][1] = r[3];
+        b[lower][0][0] = r[0], b[lower][0][1] = r[1], b[lower][1][0] = r[2], b[lower][1][1] = r[3];
         matrices(r, base, WIDE + 2048 * tap + 1024 + (weights ^ half << 5));
-        b[2][0] = r[0], b[2][1] = r[1], b[3][0] = r[2], b[3][1] = r[3];
+        b[lower][2][0] = r[0], b[lower][2][1] = r[1], b[lower][3][0] = r[2], b[lower][3][1] = r[3];
+      }
 #pragma unroll
-        for (int i = 0; i < ROWS; i++) {
-          const int y = first + i + dy;
-          const bool inside = x >= 0 && x < SMALL && y >= 0 && y < SMALL;
-          uint32_t a[4];
-          matrices(a, base, or_zeros(inside, small + 1024 * y, across ^ half << 5));
+      for (int i = 0; i <= ROWS; i++) {
+        const int y = first + py - 1 + i;
+        const bool inside = x >= 0 && x < SMALL && (i > 0 || y >= 0) && (i < ROWS || y < SMALL);
+        uint32_t a[4];
+        matrices(a, base, or_zeros(inside, small + 1024 * y, from));
 #pragma unroll
-          for (int n = 0; n < 4; n++) mma(c[i][n], a, b[n][0], b[n][1]);
+        for (int n = 0; n < 4; n++) {
+          if (i < ROWS) mma(c[i < ROWS ? i : 0][n], a, b[1][n][0], b[1][n][1]);
+          if (i > 0) mma(c[i > 0 ? i - 1 : 0][n], a, b[0][n][0], b[0][n][1]);
         }
       }
     }
@@ -448,24 +464,31 @@ __device__ __forceinline__ void up(const Place<WARPS>& me, Base base, int small,
   }
 }
 
-// sums[t, c, o] += Σ big[2p − 1 + t, c] small[p, o]; of four warps each has the four taps of one row of the kernel.
+// sums[t, c, o] += Σ big[2p − 1 + t, c] small[p, o]; of four warps each has four taps, two columns of two rows of the kernel that
+// meet the same rows of the big map, in successive rows of the small one: what is loaded of either is used for two.
+__device__ __forceinline__ int tap_of(int warp, int which) { return 4 * ((warp >> 1) + (which & 2)) + 2 * (warp & 1) + (which & 1); }
 __device__ __forceinline__ void taps(const Place<4>& me, Base base, int big, int small, float (&sums)[4][2][4][4]) {
   const int column = (me.lane & 7) + (me.lane >> 4) * 8, chunk = me.lane >> 3 & 1;
-#pragma unroll 1
-  for (int row = 0; row < SMALL; row++) {
-    const int y = 2 * row - 1 + me.warp;
-    if (y < 0 || y >= BIG) continue;
-    uint32_t b[4][2];
-    columns(b, base, small + 1024 * row, in_sixteen(me.lane));
+  const int ky = me.warp >> 1, kx = 2 * (me.warp & 1);
+  uint32_t b[2][4][2] = {};
+  if (!ky) columns(b[1], base, small, in_sixteen(me.lane));
+#pragma unroll 2
+  for (int t = 0; t < SMALL; t++) {
+    const int row = t + 1 - ky, y = 2 * row - 1 + ky;
+    uint32_t(&own)[4][2] = b[t & 1], (&above)[4][2] = b[~t & 1];
+    columns(own, base, 0, or_zeros(row < SMALL, small + 1024 * row, in_sixteen(me.lane)));
 #pragma unroll
-    for (int kx = 0; kx < 4; kx++) {
-      const int x = 2 * column - 1 + kx;
+    for (int i = 0; i < 2; i++) {
+      const int x = 2 * column - 1 + kx + i;
 #pragma unroll
       for (int half = 0; half < 2; half++) {
         uint32_t a[4];
         turned_matrices(a, base, or_zeros(x >= 0 && x < BIG, big + y * BIG_ROW, in_big(0, x, 2 * half + chunk)));
 #pragma unroll
-        for (int n = 0; n < 4; n++) mma(sums[kx][half][n], a, b[n][0], b[n][1]);
+        for (int n = 0; n < 4; n++) {
+          mma(sums[i][half][n], a, own[n][0], own[n][1]);
+          mma(sums[2 + i][half][n], a, above[n][0], above[n][1]);
+        }
       }
     }
   }
@@ -491,18 +514,22 @@ __device__ __forceinline__ void write_sums(int row, int pair, float (&sums)[8], 
   }
 }
 
-// A warp's taps_few into the group's sums, one warp after another so that their order is always the same.
+// A warp's taps_few into the group's sums, one warp after another so that their order is always the same. The sums lie as a
+// warp's registers do, 16 bytes a lane.
 __device__ __forceinline__ void add_few(const Place<4>& me, Base base, int at, float (&few)[FEW][4][4]) {
 #pragma unroll 1
   for (int turn = 0; turn < 4; turn++) {
     if (turn == me.warp) {
 #pragma unroll
       for (int s = 0; s < FEW; s++)
-        each_pair(16 * s + me.row, me.pair, few[s], [&](int row, int n, int byte, float first, float second) {
-          const int here = at + (row * CHANNELS + n * 8) * 4 + 2 * byte;
-          store_float(base, here, load_float(base, here) + first);
-          store_float(base, here + 4, load_float(base, here + 4) + second);
-        });
+#pragma unroll
+        for (int n = 0; n < 4; n++) {
+          const int here = at + (4 * s + n) * 512 + 16 * me.lane;
+          const uint4 old = load128(base, here);
+          const float* c = few[s][n];
+          store128(base, here, make_uint4(__float_as_uint(__uint_as_float(old.x) + c[0]), __float_as_uint(__uint_as_float(old.y) + c[1]),
+                                          __float_as_uint(__uint_as_float(old.z) + c[2]), __float_as_uint(__uint_as_float(old.w) + c[3])));
+        }
     }
     me.meet();
   }
@@ -511,17 +538,20 @@ __device__ __forceinline__ void clear_few(const Place<4>& me, Base base, int at)
   for (int i = me.thread; i < TAPS * CHANNELS; i += 128) store_float(base, at + 4 * i, 0);
 }
 __device__ __forceinline__ void write_few(const Place<4>& me, Base base, int at, float* out) {
-  for (int i = me.thread; i < TAPS * CHANNELS; i += 128) out[i] = load_float(base, at + 4 * i);
+  for (int i = me.thread; i < TAPS * CHANNELS; i += 128) {
+    const int row = i / CHANNELS, n = i / 8 % 4, lane = row % 8 * 4 + i / 2 % 4;
+    out[i] = load_float(base, at + (row / 16 * 4 + n) * 512 + 16 * lane + (row & 8) + 4 * (i & 1));
+  }
 }
 __device__ __forceinline__ void write_taps(const Place<4>& me, float (&sums)[4][2][4][4], float* out) {
 #pragma unroll
-  for (int kx = 0; kx < 4; kx++)
+  for (int which = 0; which < 4; which++)
 #pragma unroll
     for (int half = 0; half < 2; half++)
-      each_pair(16 * half + me.row, me.pair, sums[kx][half], [&](int row, int n, int byte, float first, float second) {
+      each_pair(16 * half + me.row, me.pair, sums[which][half], [&](int row, int n, int byte, float first, float second) {
         float2 both;
         both.x = first, both.y = second;
-        *reinterpret_cast<float2*>(out + ((4 * me.warp + kx) * CHANNELS + row) * CHANNELS + n * 8 + byte / 2) = both;
+        *reinterpret_cast<float2*>(out + (tap_of(me.warp, which) * CHANNELS + row) * CHANNELS + n * 8 + byte / 2) = both;
       });
 }
 
