@@ -679,56 +679,75 @@ extern "C" __global__ void __launch_bounds__(256, 1) down_two_back(DownTwoBack a
 }
 
 // image[r, c] = Σ big[q, o] fine[t, c, o] over the q and t that meet at r, into an image with a border. The four pixels between
-// four positions, of which there are 33 rows of 33 blocks, are all that has these positions as neighbours: one row of the
-// product. 16 blocks are half of the first 32 columns of a row, or lie in the last column.
+// four positions, of which there are 33 rows of 33 blocks, are all that has these positions as neighbours. A row of the product
+// is a column of positions above and below the blocks; its sums are those of the block to the left of them (threads of pairs 0 and
+// 1) and of the one to the right (pairs 2 and 3), which the next position's thread adds to its own.
 template <int WARPS>
 __device__ __forceinline__ void up_few(const Place<WARPS>& me, Base base, int big, int image, float slope) {
-  constexpr int BLOCKS = (4 * FEW + 7) / 8, LAST = 66;
-  uint32_t b[8][BLOCKS][2];
-  float bias[BLOCKS][2];
+  const bool right = me.pair & 2;
+  uint32_t b[2][2][FEW][2];
+  float bias[FEW][2];
 #pragma unroll
-  for (int n = 0; n < BLOCKS; n++) {
+  for (int n = 0; n < FEW; n++) {
 #pragma unroll
-    for (int e = 0; e < 2; e++) bias[n][e] = load_float(base, BIASES + 128 + 4 * ((8 * n + 2 * me.pair + e) % FEW));
-    const int column = 8 * n + me.row, pixel = column / FEW;
+    for (int e = 0; e < 2; e++) bias[n][e] = load_float(base, BIASES + 128 + 4 * ((4 * n + 2 * (me.pair & 1) + e) % FEW));
+    const int number = 4 * n + (me.row & 3), pixel = number / FEW;
 #pragma unroll
-    for (int s = 0; s < 8; s++) {
-      const int ky = 2 * (1 - (s >> 2)) + (pixel >> 1), kx = 2 * (1 - (s >> 1 & 1)) + (pixel & 1);
-      const int row = (4 * ky + kx) * FEW + column % FEW;
+    for (int lower = 0; lower < 2; lower++)
 #pragma unroll
-      for (int h = 0; h < 2; h++)
-        b[s][n][h] = column < 4 * FEW ? load32(base, FINE + in_rows(row, 2 * (s & 1) + h) + 4 * me.pair) : 0;
-    }
-  }
-#pragma unroll 1
-  for (int tile = me.warp; tile < LAST + 3; tile += WARPS) {
-    const int along = me.lane & 15;
-    const int i = tile < LAST ? tile >> 1 : 16 * (tile - LAST) + along, j = tile < LAST ? (tile & 1) * 16 + along : BIG;
-    float c[BLOCKS][4];
+      for (int half = 0; half < 2; half++) {
+        const int ky = 2 * (1 - lower) + (pixel >> 1), kx = 2 * (me.row >> 2) + (pixel & 1);
+        const int row = (4 * ky + kx) * FEW + number % FEW;
 #pragma unroll
-    for (int n = 0; n < BLOCKS; n++)
-#pragma unroll
-      for (int e = 0; e < 4; e++) c[n][e] = bias[n][e & 1];
-#pragma unroll
-    for (int s = 0; s < 8; s++) {
-      const int y = i - 1 + (s >> 2), x = j - 1 + (s >> 1 & 1);
-      const bool inside = x >= 0 && x < BIG && y >= 0 && y < BIG;
-      uint32_t a[4];
-      matrices(a, base, or_zeros(inside, big, in_big(y, x, me.lane >> 4) ^ ((s & 1) << 5)));
-#pragma unroll
-      for (int n = 0; n < BLOCKS; n++) mma(c[n], a, b[s][n][0], b[s][n][1]);
-    }
-#pragma unroll
-    for (int h = 0; h < 2; h++) {
-      const int own = me.row + 8 * h;
-      const int row = tile < LAST ? tile >> 1 : 16 * (tile - LAST) + own, column = tile < LAST ? (tile & 1) * 16 + own : BIG;
-#pragma unroll
-      for (int n = 0; n < BLOCKS; n++) {
-        const int first = 8 * n + 2 * me.pair;
-        const int at = image + (2 * row + first / (2 * FEW)) * IMAGE_ROW + 4 * column * FEW + 2 * (first % (2 * FEW));
-        if (first < 4 * FEW && row <= BIG)
-          store32(base, at, pack(leaky(c[n][2 * h], slope), leaky(c[n][2 * h + 1], slope)));
+        for (int h = 0; h < 2; h++) b[lower][half][n][h] = load32(base, FINE + in_rows(row, 2 * half + h) + 4 * me.pair);
       }
+  }
+  const int from = in_big(0, me.lane & 15, me.lane >> 4), left = ((me.row + 7) & 7) * 4 + (me.pair ^ 2);
+#pragma unroll 1
+  for (int i = me.warp; i <= BIG; i += WARPS) {
+    float c[2][FEW][4];
+#pragma unroll
+    for (int tile = 0; tile < 2; tile++)
+#pragma unroll
+      for (int n = 0; n < FEW; n++)
+#pragma unroll
+        for (int e = 0; e < 4; e++) c[tile][n][e] = right ? 0 : bias[n][e & 1];
+#pragma unroll
+    for (int lower = 0; lower < 2; lower++) {
+      const int y = i - 1 + lower;
+      if (y < 0 || y >= BIG) continue;
+#pragma unroll
+      for (int half = 0; half < 2; half++)
+#pragma unroll
+        for (int tile = 0; tile < 2; tile++) {
+          uint32_t a[4];
+          matrices(a, base, big + y * BIG_ROW + 1024 * tile + (from ^ half << 5));
+#pragma unroll
+          for (int n = 0; n < FEW; n++) mma(c[tile][n], a, b[lower][half][n][0], b[lower][half][n][1]);
+        }
+    }
+#pragma unroll
+    for (int n = 0; n < FEW; n++) {
+      const int number = 4 * n + 2 * (me.pair & 1);
+      const int at = image + (2 * i + number / (2 * FEW)) * IMAGE_ROW + 4 * me.row * FEW + 2 * (number % (2 * FEW));
+      const auto put = [&](int column, float first, float second) {
+        store32(base, at + 4 * column * FEW, pack(leaky(first, slope), leaky(second, slope)));
+      };
+      float before[2] = {};
+#pragma unroll
+      for (int tile = 0; tile < 2; tile++) {
+        float(&own)[4] = c[tile][n];
+        float of_left[4];
+#pragma unroll
+        for (int e = 0; e < 4; e++) of_left[e] = __shfl_sync(0xFFFFFFFFu, own[e], left);
+        const bool first = me.row == 0;
+        if (!right) {
+          put(16 * tile, own[0] + (first ? before[0] : of_left[0]), own[1] + (first ? before[1] : of_left[1]));
+          put(16 * tile + 8, own[2] + (first ? of_left[0] : of_left[2]), own[3] + (first ? of_left[1] : of_left[3]));
+        }
+        before[0] = of_left[2], before[1] = of_left[3];
+      }
+      if (!right && me.row == 0) put(BIG, bias[n][0] + before[0], bias[n][1] + before[1]);
     }
   }
 }
