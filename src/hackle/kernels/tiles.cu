@@ -38,6 +38,7 @@ STORE(float, store_float)
 LOAD(float, load_float)
 static inline void matrices(uint32_t (&r)[4], Base base, int at) { ldmatrix4(r, base + at); }
 static inline void turned_matrices(uint32_t (&r)[4], Base base, int at) { ldmatrix4t(r, base + at); }
+static inline void put_matrices(const uint32_t (&r)[4], Base base, int at) { stmatrix4(r, base + at); }
 static inline void copy(Base base, int at, const void* from) { copy16(base + at, from); }
 static inline uint32_t pack_relu(float low, float high) { return pack(low < 0 ? 0 : low, high < 0 ? 0 : high); }
 #define BASE(name) \
@@ -83,6 +84,9 @@ __device__ __forceinline__ void matrices(uint32_t (&r)[4], Base base, int at) {
 __device__ __forceinline__ void turned_matrices(uint32_t (&r)[4], Base base, int at) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(base + at) : "memory");
+}
+__device__ __forceinline__ void put_matrices(const uint32_t (&r)[4], Base base, int at) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(base + at), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]) : "memory");
 }
 __device__ __forceinline__ void mma(float (&c)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) {
   asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
@@ -503,6 +507,44 @@ __device__ __forceinline__ void each_pair(int row, int pair, float (&c)[4][4], T
     for (int half = 0; half < 2; half++) then(row + 8 * half, n, 4 * pair, c[n][2 * half], c[n][2 * half + 1]);
 }
 
+// 16 positions into a map, from this lane's place: its row's and, of two chunks, its own, as of `matrices`.
+__device__ __forceinline__ void put_tile(Base base, int at, float (&c)[4][4], float slope) {
+#pragma unroll
+  for (int p = 0; p < 2; p++) {
+    uint32_t r[4];
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+      const float* own = c[2 * p + (i >> 1)] + 2 * (i & 1);
+      r[i] = pack_leaky(own[0], own[1], slope);
+    }
+    put_matrices(r, base, at ^ p << 5);
+  }
+}
+// Gradients of 16 positions through the leaky ReLU whose outputs lie there, in a register for each pair of channels: in the order of
+// `matrices`, first those of chunks 0 and 1. Their sums over positions are added to `sums`.
+__device__ __forceinline__ void gate_tile(Base base, int at, float (&c)[4][4], float slope, float (&sums)[8], uint32_t (&gated)[2][4]) {
+#pragma unroll
+  for (int p = 0; p < 2; p++) {
+    matrices(gated[p], base, at ^ p << 5);
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+      const int n = 2 * p + (i >> 1);
+      float first = c[n][2 * (i & 1)], second = c[n][2 * (i & 1) + 1];
+      gate_both(first, second, gated[p][i], slope);
+      sums[2 * n] += first;
+      sums[2 * n + 1] += second;
+      gated[p][i] = pack(first, second);
+    }
+  }
+}
+// In their outputs' place.
+__device__ __forceinline__ void gate_in_place(Base base, int at, float (&c)[4][4], float slope, float (&sums)[8]) {
+  uint32_t gated[2][4];
+  gate_tile(base, at, c, slope, sums, gated);
+  put_matrices(gated[0], base, at);
+  put_matrices(gated[1], base, at ^ 32);
+}
+
 // Sums of a thread's 8 channels over the warp, as one row of 32.
 __device__ __forceinline__ void write_sums(int row, int pair, float (&sums)[8], float* out) {
 #pragma unroll
@@ -560,9 +602,7 @@ template <int WARPS>
 __device__ __forceinline__ void first_layer(const Place<WARPS>& me, Base base, int image, int big, float slope) {
   const Start start(base, BIASES, me.pair);
   down_few(me, base, image, start, [&](int y, int x, float(&c)[4][4]) {
-    each_pair(x + me.row, me.pair, c, [&](int column, int n, int byte, float first, float second) {
-      store32(base, big + in_big(y, column, n) + byte, pack_leaky(first, second, slope));
-    });
+    put_tile(base, big + in_big(y, x + (me.lane & 15), me.lane >> 4), c, slope);
   });
 }
 
@@ -651,13 +691,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) down_two_back(DownTwoBack a
       taps(me, base, big, small, of_wide);
       me.meet();
       up(me, base, small, Start(), [&](int y, int x, float(&c)[4][4]) {
-        each_pair(me.row, me.pair, c, [&](int column, int n, int byte, float first, float second) {
-          const int here = big + in_big(y, 2 * column + x, n) + byte;
-          gate_both(first, second, load32(base, here), a.slope);
-          of_bias[2 * n] += first;
-          of_bias[2 * n + 1] += second;
-          store32(base, here, pack(first, second));
-        });
+        gate_in_place(base, big + in_big(y, 2 * (me.lane & 15) + x, me.lane >> 4), c, a.slope, of_bias);
       });
       me.meet();
       if (!APART) {
@@ -776,9 +810,7 @@ extern "C" __global__ void __launch_bounds__(512, 1) up_two(UpTwo a) {
     wait<0>();
     me.meet();
     up(me, base, small, Start(base, BIASES, me.pair), [&](int y, int x, float(&c)[4][4]) {
-      each_pair(me.row, me.pair, c, [&](int column, int n, int byte, float first, float second) {
-        store32(base, big + in_big(y, 2 * column + x, n) + byte, pack_leaky(first, second, a.slope));
-      });
+      put_tile(base, big + in_big(y, 2 * (me.lane & 15) + x, me.lane >> 4), c, a.slope);
     });
     me.meet();
     uint4* map = reinterpret_cast<uint4*>(a.big + at * BIG * BIG * CHANNELS);
@@ -835,13 +867,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) up_two_back(UpTwoBack a) {
         add_few(me, base, few_sums, few);
       }
       down_few(me, base, image, Start(), [&](int y, int x, float(&c)[4][4]) {
-        each_pair(x + me.row, me.pair, c, [&](int column, int n, int byte, float first, float second) {
-          const int here = big + in_big(y, column, n) + byte;
-          gate_both(first, second, load32(base, here), a.slope);
-          of_bias[2 * n] += first;
-          of_bias[2 * n + 1] += second;
-          store32(base, here, pack(first, second));
-        });
+        gate_in_place(base, big + in_big(y, x + (me.lane & 15), me.lane >> 4), c, a.slope, of_bias);
       });
       me.meet();
       if (!APART) {
