@@ -40,6 +40,7 @@ static inline void matrices(uint32_t (&r)[4], Base base, int at) { ldmatrix4(r, 
 static inline void turned_matrices(uint32_t (&r)[4], Base base, int at) { ldmatrix4t(r, base + at); }
 static inline void put_matrices(const uint32_t (&r)[4], Base base, int at) { stmatrix4(r, base + at); }
 static inline void copy(Base base, int at, const void* from) { copy16(base + at, from); }
+static inline void anew(int&) {}
 static inline uint32_t pack_relu(float low, float high) { return pack(low < 0 ? 0 : low, high < 0 ? 0 : high); }
 #define BASE(name) \
   SHARED(memory);  \
@@ -109,6 +110,7 @@ __device__ __forceinline__ uint32_t pack(float low, float high) {
   asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
   return both;
 }
+__device__ __forceinline__ void anew(int& value) { asm volatile("" : "+r"(value)); }
 __device__ __forceinline__ uint32_t pack_relu(float low, float high) {
   uint32_t both;
   asm("cvt.rn.relu.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
@@ -189,6 +191,13 @@ struct Place {
     thread = threadIdx.x % (32 * WARPS);
     row = lane >> 2;
     pair = lane & 3;
+  }
+  // The same, of which the compiler does not know it: what a layer computes of it lives no longer than the layer, rather than all
+  // layers' places through the loop over images, for which there are no registers.
+  __device__ __forceinline__ Place again() const {
+    Place me = *this;
+    anew(me.lane), anew(me.warp), anew(me.row), anew(me.pair);
+    return me;
   }
   __device__ __forceinline__ void meet() const { barrier(1 + group, 32 * WARPS); }
 };
@@ -330,7 +339,8 @@ struct Start {
 
 // big[q, o] = start[o] + Σ image[2q − 1 + t, c] fine[t, c, o]; `then(y, x, c)` takes 16 positions from (y, x) on.
 template <int WARPS, class Then>
-__device__ __forceinline__ void down_few(const Place<WARPS>& me, Base base, int image, const Start& start, Then then) {
+__device__ __forceinline__ void down_few(const Place<WARPS>& of, Base base, int image, const Start& start, Then then) {
+  const Place<WARPS> me = of.again();
   uint32_t b[FEW][4][2];
   int at[FEW][2];
 #pragma unroll
@@ -361,7 +371,8 @@ __device__ __forceinline__ void down_few(const Place<WARPS>& me, Base base, int 
 
 // sums[t, c, o] += Σ image[2q − 1 + t, c] big[q, o] over this warp's share of the positions.
 template <int WARPS>
-__device__ __forceinline__ void taps_few(const Place<WARPS>& me, Base base, int image, int big, float (&sums)[FEW][4][4]) {
+__device__ __forceinline__ void taps_few(const Place<WARPS>& of, Base base, int image, int big, float (&sums)[FEW][4][4]) {
+  const Place<WARPS> me = of.again();
   int at[FEW][2];
 #pragma unroll
   for (int s = 0; s < FEW; s++)
@@ -393,7 +404,8 @@ __device__ __forceinline__ void taps_few(const Place<WARPS>& me, Base base, int 
 // small[p, o] = Σ big[2p − 1 + t, c] wide[t, c, o] for ROWS rows of this warp. A row of the big map that two of them meet, one
 // with a tap two further down, is loaded once for both.
 template <int WARPS, int ROWS>
-__device__ __forceinline__ void down(const Place<WARPS>& me, Base base, int big, float (&c)[ROWS][4][4]) {
+__device__ __forceinline__ void down(const Place<WARPS>& of, Base base, int big, float (&c)[ROWS][4][4]) {
+  const Place<WARPS> me = of.again();
   const int top = 2 * me.warp * ROWS - 1;
 #pragma unroll 1
   for (int half = 0; half < 2; half++)
@@ -426,7 +438,8 @@ __device__ __forceinline__ void down(const Place<WARPS>& me, Base base, int big,
 // big[q, c] = start[c] + Σ small[p, o] wide[t, c, o] over the p and t that meet at q. A warp has one of the four phases of q;
 // `then(y, x, c)` takes 16 positions, every second one from (y, x) on.
 template <int WARPS, class Then>
-__device__ __forceinline__ void up(const Place<WARPS>& me, Base base, int small, const Start& start, Then then) {
+__device__ __forceinline__ void up(const Place<WARPS>& of, Base base, int small, const Start& start, Then then) {
+  const Place<WARPS> me = of.again();
   constexpr int ROWS = 4;
   const int py = me.warp >> 1 & 1, px = me.warp & 1;
   const int weights = in_rows((me.lane & 7) + (me.lane >> 4) * 8, me.lane >> 3 & 1);
@@ -471,7 +484,8 @@ __device__ __forceinline__ void up(const Place<WARPS>& me, Base base, int small,
 // sums[t, c, o] += Σ big[2p − 1 + t, c] small[p, o]; of four warps each has four taps, two columns of two rows of the kernel that
 // meet the same rows of the big map, in successive rows of the small one: what is loaded of either is used for two.
 __device__ __forceinline__ int tap_of(int warp, int which) { return 4 * ((warp >> 1) + (which & 2)) + 2 * (warp & 1) + (which & 1); }
-__device__ __forceinline__ void taps(const Place<4>& me, Base base, int big, int small, float (&sums)[4][2][4][4]) {
+__device__ __forceinline__ void taps(const Place<4>& of, Base base, int big, int small, float (&sums)[4][2][4][4]) {
+  const Place<4> me = of.again();
   const int column = (me.lane & 7) + (me.lane >> 4) * 8, chunk = me.lane >> 3 & 1;
   const int ky = me.warp >> 1, kx = 2 * (me.warp & 1);
   uint32_t b[2][4][2] = {};
@@ -717,7 +731,8 @@ extern "C" __global__ void __launch_bounds__(256, 1) down_two_back(DownTwoBack a
 // is a column of positions above and below the blocks; its sums are those of the block to the left of them (threads of pairs 0 and
 // 1) and of the one to the right (pairs 2 and 3), which the next position's thread adds to its own.
 template <int WARPS>
-__device__ __forceinline__ void up_few(const Place<WARPS>& me, Base base, int big, int image, float slope) {
+__device__ __forceinline__ void up_few(const Place<WARPS>& of, Base base, int big, int image, float slope) {
+  const Place<WARPS> me = of.again();
   const bool right = me.pair & 2;
   uint32_t b[2][2][FEW][2];
   float bias[FEW][2];
