@@ -41,6 +41,7 @@ static inline void turned_matrices(uint32_t (&r)[4], Base base, int at) { ldmatr
 static inline void put_matrices(const uint32_t (&r)[4], Base base, int at) { stmatrix4(r, base + at); }
 static inline void copy(Base base, int at, const void* from) { copy16(base + at, from); }
 static inline void anew(int&) {}
+static inline void expect(const void*, int) {}
 static inline uint32_t pack_relu(float low, float high) { return pack(low < 0 ? 0 : low, high < 0 ? 0 : high); }
 #define BASE(name) \
   SHARED(memory);  \
@@ -96,6 +97,10 @@ __device__ __forceinline__ void mma(float (&c)[4], const uint32_t (&a)[4], uint3
 }
 __device__ __forceinline__ void copy(Base base, int at, const void* from) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(base + at), "l"(from) : "memory");
+}
+// Memory that is needed soon, 16 bytes at least, into the second cache.
+__device__ __forceinline__ void expect(const void* from, int bytes) {
+  asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(from), "r"(bytes) : "memory");
 }
 __device__ __forceinline__ void commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 template <int N>
@@ -170,8 +175,9 @@ __device__ __forceinline__ float gated(float value, float gate, float slope) { r
 __device__ __forceinline__ uint32_t pack_leaky(float first, float second, float slope) {
   return RELU ? pack_relu(first, second) : pack(leaky(first, slope), leaky(second, slope));
 }
+template <bool ZERO>
 __device__ __forceinline__ void gate_both(float& first, float& second, uint32_t gates, float slope) {
-  if (RELU) {
+  if (ZERO) {
     if (!(gates & 0x7FFF)) first = 0;
     if (!(gates & 0x7FFF0000)) second = 0;
   } else {
@@ -536,6 +542,7 @@ __device__ __forceinline__ void put_tile(Base base, int at, float (&c)[4][4], fl
 }
 // Gradients of 16 positions through the leaky ReLU whose outputs lie there, in a register for each pair of channels: in the order of
 // `matrices`, first those of chunks 0 and 1. Their sums over positions are added to `sums`.
+template <bool ZERO>
 __device__ __forceinline__ void gate_tile(Base base, int at, float (&c)[4][4], float slope, float (&sums)[8], uint32_t (&gated)[2][4]) {
 #pragma unroll
   for (int p = 0; p < 2; p++) {
@@ -544,7 +551,7 @@ __device__ __forceinline__ void gate_tile(Base base, int at, float (&c)[4][4], f
     for (int i = 0; i < 4; i++) {
       const int n = 2 * p + (i >> 1);
       float first = c[n][2 * (i & 1)], second = c[n][2 * (i & 1) + 1];
-      gate_both(first, second, gated[p][i], slope);
+      gate_both<ZERO>(first, second, gated[p][i], slope);
       sums[2 * n] += first;
       sums[2 * n + 1] += second;
       gated[p][i] = pack(first, second);
@@ -554,7 +561,7 @@ __device__ __forceinline__ void gate_tile(Base base, int at, float (&c)[4][4], f
 // In their outputs' place.
 __device__ __forceinline__ void gate_in_place(Base base, int at, float (&c)[4][4], float slope, float (&sums)[8]) {
   uint32_t gated[2][4];
-  gate_tile(base, at, c, slope, sums, gated);
+  gate_tile<RELU>(base, at, c, slope, sums, gated);
   put_matrices(gated[0], base, at);
   put_matrices(gated[1], base, at ^ 32);
 }
@@ -663,6 +670,11 @@ extern "C" __global__ void __launch_bounds__(512, 1) down_two(DownTwo a) {
   }
 }
 
+// The image that a group does after this one, in its part that ends there or in its next part.
+__device__ __forceinline__ int image_after(int which, int end, int part) {
+  return which + 1 < end ? which + 1 : (part + 2 * static_cast<int>(gridDim.x)) * IMAGES;
+}
+
 struct DownTwoBack {
   const bf16 *images, *fine, *wide, *grad;
   const float* first_bias;
@@ -696,6 +708,10 @@ extern "C" __global__ void __launch_bounds__(256, 1) down_two_back(DownTwoBack a
         Pieces<4> pieces;
         pieces.fetch(me, own);
         pieces.place(me, base, image);
+      }
+      if (const int next = image_after(which, end, part); me.thread == 0 && next < a.batch) {
+        expect(a.images + (model * a.batch + next) * SIDE * SIDE * FEW, SIDE * SIDE * FEW * 2);
+        expect(a.grad + (model * a.batch + next) * SMALL * SMALL * CHANNELS, SMALL_BYTES);
       }
       me.meet();
       first_layer(me, base, image, big, a.slope);
@@ -822,6 +838,8 @@ extern "C" __global__ void __launch_bounds__(512, 1) up_two(UpTwo a) {
     const long long at = model * a.batch + which;
     fetch_small(me, base, small, a.small + at * SMALL * SMALL * CHANNELS);
     commit();
+    if (const int next = which + 2 * gridDim.x; me.thread == 0 && next < a.batch)
+      expect(a.small + (model * a.batch + next) * SMALL * SMALL * CHANNELS, SMALL_BYTES);
     wait<0>();
     me.meet();
     up(me, base, small, Start(base, BIASES, me.pair), [&](int y, int x, float(&c)[4][4]) {
@@ -874,6 +892,11 @@ extern "C" __global__ void __launch_bounds__(256, 1) up_two_back(UpTwoBack a) {
         pieces.add_to(of_last);
         pieces.place(me, base, image);
       }
+      if (const int next = image_after(which, end, part); me.thread == 0 && next < a.batch) {
+        expect(a.big + (model * a.batch + next) * BIG * BIG * CHANNELS, BIG_BYTES);
+        expect(a.grad + (model * a.batch + next) * SIDE * SIDE * FEW, SIDE * SIDE * FEW * 2);
+        expect(a.small + (model * a.batch + next) * SMALL * SMALL * CHANNELS, SMALL_BYTES);
+      }
       wait<0>();
       me.meet();
       {
@@ -896,16 +919,17 @@ extern "C" __global__ void __launch_bounds__(256, 1) up_two_back(UpTwoBack a) {
       down<4, 4>(me, base, big, c);
       bf16* out = a.of_small + at * SMALL * SMALL * CHANNELS;
 #pragma unroll
-      for (int i = 0; i < 4; i++)
-        each_pair(me.row, me.pair, c[i], [&](int column, int n, int byte, float first, float second) {
-          const int position = (4 * me.warp + i) * SMALL + column;
-          const uint32_t gate = load32(base, small + in_rows(position, n) + byte);
-          first = gated(first, low(gate), a.small_slope);
-          second = gated(second, high(gate), a.small_slope);
-          of_small_bias[2 * n] += first;
-          of_small_bias[2 * n + 1] += second;
-          *reinterpret_cast<uint32_t*>(out + position * CHANNELS + n * 8 + byte / 2) = pack(first, second);
-        });
+      for (int i = 0; i < 4; i++) {
+        uint32_t gated[2][4];
+        gate_tile<false>(base, small + 1024 * (4 * me.warp + i) + in_sixteen(me.lane), c[i], a.small_slope, of_small_bias, gated);
+#pragma unroll
+        for (int n = 0; n < 4; n++)
+#pragma unroll
+          for (int half = 0; half < 2; half++) {
+            const int position = (4 * me.warp + i) * SMALL + me.row + 8 * half;
+            *reinterpret_cast<uint32_t*>(out + position * CHANNELS + n * 8 + 2 * me.pair) = gated[n >> 1][2 * (n & 1) + half];
+          }
+      }
       me.meet();
     }
     const long long here = model * a.parts + part;
