@@ -210,6 +210,15 @@ def test_a_number_that_is_not_finite_reaches_what_it_meets(device: str) -> None:
     assert images[0, 0].isfinite().all()
 
 
+def test_biases_may_be_rounded_and_maps_begin_anywhere(device: str) -> None:
+    given = Layers(1, batch=2, models=1, device=device)
+    rounded = [bias.to(torch.bfloat16) for bias in (given.first, given.second)]
+    apart = torch.cat([given.images.new_zeros(1), given.images.flatten()])[1:].view_as(given.images)
+    found = tiles.down_two(apart, given.fine, rounded[0], given.wide, rounded[1], 0.0, 0.1)
+    first, second = (bias.float() for bias in rounded)
+    assert torch.equal(found, tiles.down_two(given.images, given.fine, first, given.wide, second, 0.0, 0.1))
+
+
 @pytest.mark.parametrize(
     ("images", "few", "features", "known"),
     [

@@ -143,6 +143,9 @@ constexpr int FORWARD_GROUP = BIG_BYTES + IMAGE_BYTES;
 constexpr int UP_GROUP = BIG_BYTES + SPARE_BYTES;
 constexpr int SUMS_AT = BIG_BYTES + (APART ? IMAGE_BYTES + SMALL_BYTES : SPARE_BYTES);
 constexpr int BACK_GROUP = SUMS_AT + TAPS * CHANNELS * 4;
+constexpr int SHARED_BYTES = 227 * 1024;
+static_assert(GROUPS + 2 * FORWARD_GROUP <= SHARED_BYTES && GROUPS + 2 * UP_GROUP <= SHARED_BYTES);
+static_assert(GROUPS + 2 * BACK_GROUP <= SHARED_BYTES);
 
 // Where 8 channels of a position lie: positions are 64 bytes, two of them a line of all banks. Views of every second position
 // of the big map and of successive rows of anything else meet each bank once.
@@ -648,13 +651,13 @@ extern "C" __global__ void __launch_bounds__(512, 1) down_two(DownTwo a) {
   const int step = 2 * gridDim.x;
   Pieces<8> pieces;
   int which = 2 * blockIdx.x + me.group;
-  if (which < a.batch) pieces.fetch(me, images + which * SIDE * SIDE * FEW);
+  if (which < a.batch) pieces.fetch(me, images + static_cast<long long>(which) * SIDE * SIDE * FEW);
   for (; which < a.batch; which += step) {
     pieces.place(me, base, image);
     me.meet();
     first_layer(me, base, image, big, a.slope);
     me.meet();
-    if (which + step < a.batch) pieces.fetch(me, images + (which + step) * SIDE * SIDE * FEW);
+    if (which + step < a.batch) pieces.fetch(me, images + static_cast<long long>(which + step) * SIDE * SIDE * FEW);
     const Start start(base, BIASES + 128, me.pair);
     float c[2][4][4];
     start.put(c[0]), start.put(c[1]);
