@@ -457,7 +457,7 @@ __device__ __forceinline__ void up(const Place<WARPS>& of, Base base, int small,
     float c[ROWS][4][4];
 #pragma unroll
     for (int i = 0; i < ROWS; i++) start.put(c[i]);
-#pragma unroll 1
+#pragma unroll(WARPS == 4 ? 2 : 1)  // where few warps stand by
     for (int t = 0; t < 4; t++) {
       // A row of the small map is loaded once for the two taps, one above the other, that meet it.
       const int half = t & 1, dx = px - (t >> 1);
