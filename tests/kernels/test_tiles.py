@@ -203,9 +203,8 @@ def test_neither_the_order_of_warps_nor_the_number_of_blocks_changes_a_bit(emula
 
 
 def test_matrices_are_read_without_bank_conflicts(emulator: Emulator) -> None:
-    """But in `up_few`, whose neighbouring positions begin at odd ones, too."""
     Layers(1, batch=4, models=1).all(0.0)
-    assert {name for name, extra in emulator.conflicts.items() if extra} == {"up_two"}
+    assert emulator.conflicts == dict.fromkeys(tiles.KERNELS, 0)
 
 
 def test_a_number_that_is_not_finite_reaches_what_it_meets(device: str) -> None:
@@ -216,6 +215,15 @@ def test_a_number_that_is_not_finite_reaches_what_it_meets(device: str) -> None:
     assert big[0, 1].isnan().any()
     assert images[0, 1].isnan().any()
     assert images[0, 0].isfinite().all()
+
+
+def test_biases_may_be_rounded_and_maps_begin_anywhere(device: str) -> None:
+    given = Layers(1, batch=2, models=1, device=device)
+    rounded = [bias.to(torch.bfloat16) for bias in (given.first, given.second)]
+    apart = torch.cat([given.images.new_zeros(1), given.images.flatten()])[1:].view_as(given.images)
+    found = tiles.down_two(apart, given.fine, rounded[0], given.wide, rounded[1], 0.0, 0.1)
+    first, second = (bias.float() for bias in rounded)
+    assert torch.equal(found, tiles.down_two(given.images, given.fine, first, given.wide, second, 0.0, 0.1))
 
 
 @pytest.mark.parametrize(

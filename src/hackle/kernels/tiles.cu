@@ -33,11 +33,15 @@ LOAD(uint32_t, load32)
 LOAD(uint4, load128)
 STORE(unsigned short, store16)
 STORE(uint32_t, store32)
+STORE(uint4, store128)
 STORE(float, store_float)
 LOAD(float, load_float)
 static inline void matrices(uint32_t (&r)[4], Base base, int at) { ldmatrix4(r, base + at); }
 static inline void turned_matrices(uint32_t (&r)[4], Base base, int at) { ldmatrix4t(r, base + at); }
+static inline void put_matrices(const uint32_t (&r)[4], Base base, int at) { stmatrix4(r, base + at); }
 static inline void copy(Base base, int at, const void* from) { copy16(base + at, from); }
+static inline void anew(int&) {}
+static inline void expect(const void*, int) {}
 static inline uint32_t pack_relu(float low, float high) { return pack(low < 0 ? 0 : low, high < 0 ? 0 : high); }
 #define BASE(name) \
   SHARED(memory);  \
@@ -70,6 +74,9 @@ __device__ __forceinline__ void store16(Base base, int at, unsigned short value)
 __device__ __forceinline__ void store32(Base base, int at, uint32_t value) {
   asm volatile("st.shared.u32 [%0], %1;" ::"r"(base + at), "r"(value) : "memory");
 }
+__device__ __forceinline__ void store128(Base base, int at, uint4 v) {
+  asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(base + at), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w) : "memory");
+}
 __device__ __forceinline__ float load_float(Base base, int at) { return __uint_as_float(load32(base, at)); }
 __device__ __forceinline__ void store_float(Base base, int at, float value) { store32(base, at, __float_as_uint(value)); }
 __device__ __forceinline__ void matrices(uint32_t (&r)[4], Base base, int at) {
@@ -80,6 +87,9 @@ __device__ __forceinline__ void turned_matrices(uint32_t (&r)[4], Base base, int
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(base + at) : "memory");
 }
+__device__ __forceinline__ void put_matrices(const uint32_t (&r)[4], Base base, int at) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(base + at), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]) : "memory");
+}
 __device__ __forceinline__ void mma(float (&c)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) {
   asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
                : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
@@ -87,6 +97,10 @@ __device__ __forceinline__ void mma(float (&c)[4], const uint32_t (&a)[4], uint3
 }
 __device__ __forceinline__ void copy(Base base, int at, const void* from) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(base + at), "l"(from) : "memory");
+}
+// Memory that is needed soon, 16 bytes at least, into the second cache.
+__device__ __forceinline__ void expect(const void* from, int bytes) {
+  asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(from), "r"(bytes) : "memory");
 }
 __device__ __forceinline__ void commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 template <int N>
@@ -101,6 +115,7 @@ __device__ __forceinline__ uint32_t pack(float low, float high) {
   asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
   return both;
 }
+__device__ __forceinline__ void anew(int& value) { asm volatile("" : "+r"(value)); }
 __device__ __forceinline__ uint32_t pack_relu(float low, float high) {
   uint32_t both;
   asm("cvt.rn.relu.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
@@ -128,6 +143,9 @@ constexpr int FORWARD_GROUP = BIG_BYTES + IMAGE_BYTES;
 constexpr int UP_GROUP = BIG_BYTES + SPARE_BYTES;
 constexpr int SUMS_AT = BIG_BYTES + (APART ? IMAGE_BYTES + SMALL_BYTES : SPARE_BYTES);
 constexpr int BACK_GROUP = SUMS_AT + TAPS * CHANNELS * 4;
+constexpr int SHARED_BYTES = 227 * 1024;
+static_assert(GROUPS + 2 * FORWARD_GROUP <= SHARED_BYTES && GROUPS + 2 * UP_GROUP <= SHARED_BYTES);
+static_assert(GROUPS + 2 * BACK_GROUP <= SHARED_BYTES);
 
 // Where 8 channels of a position lie: positions are 64 bytes, two of them a line of all banks. Views of every second position
 // of the big map and of successive rows of anything else meet each bank once.
@@ -160,8 +178,9 @@ __device__ __forceinline__ float gated(float value, float gate, float slope) { r
 __device__ __forceinline__ uint32_t pack_leaky(float first, float second, float slope) {
   return RELU ? pack_relu(first, second) : pack(leaky(first, slope), leaky(second, slope));
 }
+template <bool ZERO>
 __device__ __forceinline__ void gate_both(float& first, float& second, uint32_t gates, float slope) {
-  if (RELU) {
+  if (ZERO) {
     if (!(gates & 0x7FFF)) first = 0;
     if (!(gates & 0x7FFF0000)) second = 0;
   } else {
@@ -181,6 +200,13 @@ struct Place {
     thread = threadIdx.x % (32 * WARPS);
     row = lane >> 2;
     pair = lane & 3;
+  }
+  // The same, of which the compiler does not know it: what a layer computes of it lives no longer than the layer, rather than all
+  // layers' places through the loop over images, for which there are no registers.
+  __device__ __forceinline__ Place again() const {
+    Place me = *this;
+    anew(me.lane), anew(me.warp), anew(me.row), anew(me.pair);
+    return me;
   }
   __device__ __forceinline__ void meet() const { barrier(1 + group, 32 * WARPS); }
 };
@@ -322,7 +348,8 @@ struct Start {
 
 // big[q, o] = start[o] + Σ image[2q − 1 + t, c] fine[t, c, o]; `then(y, x, c)` takes 16 positions from (y, x) on.
 template <int WARPS, class Then>
-__device__ __forceinline__ void down_few(const Place<WARPS>& me, Base base, int image, const Start& start, Then then) {
+__device__ __forceinline__ void down_few(const Place<WARPS>& of, Base base, int image, const Start& start, Then then) {
+  const Place<WARPS> me = of.again();
   uint32_t b[FEW][4][2];
   int at[FEW][2];
 #pragma unroll
@@ -353,7 +380,8 @@ __device__ __forceinline__ void down_few(const Place<WARPS>& me, Base base, int 
 
 // sums[t, c, o] += Σ image[2q − 1 + t, c] big[q, o] over this warp's share of the positions.
 template <int WARPS>
-__device__ __forceinline__ void taps_few(const Place<WARPS>& me, Base base, int image, int big, float (&sums)[FEW][4][4]) {
+__device__ __forceinline__ void taps_few(const Place<WARPS>& of, Base base, int image, int big, float (&sums)[FEW][4][4]) {
+  const Place<WARPS> me = of.again();
   int at[FEW][2];
 #pragma unroll
   for (int s = 0; s < FEW; s++)
@@ -382,36 +410,45 @@ __device__ __forceinline__ void taps_few(const Place<WARPS>& me, Base base, int 
   }
 }
 
-// small[p, o] = Σ big[2p − 1 + t, c] wide[t, c, o] for ROWS rows of this warp.
+// small[p, o] = Σ big[2p − 1 + t, c] wide[t, c, o] for ROWS rows of this warp. A row of the big map that two of them meet, one
+// with a tap two further down, is loaded once for both.
 template <int WARPS, int ROWS>
-__device__ __forceinline__ void down(const Place<WARPS>& me, Base base, int big, float (&c)[ROWS][4][4]) {
+__device__ __forceinline__ void down(const Place<WARPS>& of, Base base, int big, float (&c)[ROWS][4][4]) {
+  const Place<WARPS> me = of.again();
+  const int top = 2 * me.warp * ROWS - 1;
 #pragma unroll 1
-  for (int ky = 0; ky < 4; ky++)
+  for (int half = 0; half < 2; half++)
 #pragma unroll
-    for (int kx = 0; kx < 4; kx++) {
-      const int x = 2 * (me.lane & 15) - 1 + kx;
-      const int across = in_big(0, x, me.lane >> 4);
+    for (int ky = 0; ky < 2; ky++)
 #pragma unroll
-      for (int half = 0; half < 2; half++) {
-        uint32_t b[4][2];
-        columns(b, base, WIDE + (4 * ky + kx) * 2048 + 1024 * half, in_sixteen(me.lane));
+      for (int kx = 0; kx < 4; kx++) {
+        const int x = 2 * (me.lane & 15) - 1 + kx;
+        const int from = in_big(0, x, me.lane >> 4) ^ half << 5;
+        uint32_t b[2][4][2];
 #pragma unroll
-        for (int i = 0; i < ROWS; i++) {
-          const int y = 2 * (me.warp * ROWS + i) - 1 + ky;
-          const bool inside = x >= 0 && x < BIG && y >= 0 && y < BIG;
+        for (int lower = 0; lower < 2; lower++)
+          columns(b[lower], base, WIDE + (4 * (ky + 2 * lower) + kx) * 2048 + 1024 * half, in_sixteen(me.lane));
+#pragma unroll
+        for (int i = 0; i <= ROWS; i++) {
+          const int y = top + 2 * i + ky;
+          // What the first and the last row and tap of all may be outside of.
+          const bool inside = (kx > 0 || x >= 0) && (kx < 3 || x < BIG) && (i + ky > 0 || y >= 0) && (i + ky < ROWS + 1 || y < BIG);
           uint32_t a[4];
-          matrices(a, base, or_zeros(inside, big + y * BIG_ROW, across ^ (half << 5)));
+          matrices(a, base, or_zeros(inside, big + y * BIG_ROW, from));
 #pragma unroll
-          for (int n = 0; n < 4; n++) mma(c[i][n], a, b[n][0], b[n][1]);
+          for (int n = 0; n < 4; n++) {
+            if (i < ROWS) mma(c[i < ROWS ? i : 0][n], a, b[0][n][0], b[0][n][1]);
+            if (i > 0) mma(c[i > 0 ? i - 1 : 0][n], a, b[1][n][0], b[1][n][1]);
+          }
         }
       }
-    }
 }
 
 // big[q, c] = start[c] + Σ small[p, o] wide[t, c, o] over the p and t that meet at q. A warp has one of the four phases of q;
 // `then(y, x, c)` takes 16 positions, every second one from (y, x) on.
 template <int WARPS, class Then>
-__device__ __forceinline__ void up(const Place<WARPS>& me, Base base, int small, const Start& start, Then then) {
+__device__ __forceinline__ void up(const Place<WARPS>& of, Base base, int small, const Start& start, Then then) {
+  const Place<WARPS> me = of.again();
   constexpr int ROWS = 4;
   const int py = me.warp >> 1 & 1, px = me.warp & 1;
   const int weights = in_rows((me.lane & 7) + (me.lane >> 4) * 8, me.lane >> 3 & 1);
@@ -420,26 +457,31 @@ __device__ __forceinline__ void up(const Place<WARPS>& me, Base base, int small,
     float c[ROWS][4][4];
 #pragma unroll
     for (int i = 0; i < ROWS; i++) start.put(c[i]);
-#pragma unroll 2
+#pragma unroll(WARPS == 4 ? 2 : 1)  // where few warps stand by
     for (int t = 0; t < 4; t++) {
-      const int dy = py - (t >> 1), dx = px - (t & 1);
-      const int tap = (py + 1 - 2 * dy) * 4 + px + 1 - 2 * dx;
-      const int x = (me.lane & 15) + dx, across = in_rows(x, me.lane >> 4);
+      // A row of the small map is loaded once for the two taps, one above the other, that meet it.
+      const int half = t & 1, dx = px - (t >> 1);
+      const int x = (me.lane & 15) + dx, from = in_rows(x, me.lane >> 4) ^ half << 5;
+      uint32_t b[2][4][2];
 #pragma unroll
-      for (int half = 0; half < 2; half++) {
-        uint32_t b[4][2], r[4];
+      for (int lower = 0; lower < 2; lower++) {
+        const int tap = (1 - py + 2 * lower) * 4 + 1 + px - 2 * dx;
+        uint32_t r[4];
         matrices(r, base, WIDE + 2048 * tap + (weights ^ half << 5));
-        b[0][0] = r[0], b[0][1] = r[1], b[1][0] = r[2], b[1][1] = r[3];
+        b[lower][0][0] = r[0], b[lower][0][1] = r[1], b[lower][1][0] = r[2], b[lower][1][1] = r[3];
         matrices(r, base, WIDE + 2048 * tap + 1024 + (weights ^ half << 5));
-        b[2][0] = r[0], b[2][1] = r[1], b[3][0] = r[2], b[3][1] = r[3];
+        b[lower][2][0] = r[0], b[lower][2][1] = r[1], b[lower][3][0] = r[2], b[lower][3][1] = r[3];
+      }
 #pragma unroll
-        for (int i = 0; i < ROWS; i++) {
-          const int y = first + i + dy;
-          const bool inside = x >= 0 && x < SMALL && y >= 0 && y < SMALL;
-          uint32_t a[4];
-          matrices(a, base, or_zeros(inside, small + 1024 * y, across ^ half << 5));
+      for (int i = 0; i <= ROWS; i++) {
+        const int y = first + py - 1 + i;
+        const bool inside = x >= 0 && x < SMALL && (i > 0 || y >= 0) && (i < ROWS || y < SMALL);
+        uint32_t a[4];
+        matrices(a, base, or_zeros(inside, small + 1024 * y, from));
 #pragma unroll
-          for (int n = 0; n < 4; n++) mma(c[i][n], a, b[n][0], b[n][1]);
+        for (int n = 0; n < 4; n++) {
+          if (i < ROWS) mma(c[i < ROWS ? i : 0][n], a, b[1][n][0], b[1][n][1]);
+          if (i > 0) mma(c[i > 0 ? i - 1 : 0][n], a, b[0][n][0], b[0][n][1]);
         }
       }
     }
@@ -448,24 +490,32 @@ __device__ __forceinline__ void up(const Place<WARPS>& me, Base base, int small,
   }
 }
 
-// sums[t, c, o] += Σ big[2p − 1 + t, c] small[p, o]; of four warps each has the four taps of one row of the kernel.
-__device__ __forceinline__ void taps(const Place<4>& me, Base base, int big, int small, float (&sums)[4][2][4][4]) {
+// sums[t, c, o] += Σ big[2p − 1 + t, c] small[p, o]; of four warps each has four taps, two columns of two rows of the kernel that
+// meet the same rows of the big map, in successive rows of the small one: what is loaded of either is used for two.
+__device__ __forceinline__ int tap_of(int warp, int which) { return 4 * ((warp >> 1) + (which & 2)) + 2 * (warp & 1) + (which & 1); }
+__device__ __forceinline__ void taps(const Place<4>& of, Base base, int big, int small, float (&sums)[4][2][4][4]) {
+  const Place<4> me = of.again();
   const int column = (me.lane & 7) + (me.lane >> 4) * 8, chunk = me.lane >> 3 & 1;
-#pragma unroll 1
-  for (int row = 0; row < SMALL; row++) {
-    const int y = 2 * row - 1 + me.warp;
-    if (y < 0 || y >= BIG) continue;
-    uint32_t b[4][2];
-    columns(b, base, small + 1024 * row, in_sixteen(me.lane));
+  const int ky = me.warp >> 1, kx = 2 * (me.warp & 1);
+  uint32_t b[2][4][2] = {};
+  if (!ky) columns(b[1], base, small, in_sixteen(me.lane));
+#pragma unroll 2
+  for (int t = 0; t < SMALL; t++) {
+    const int row = t + 1 - ky, y = 2 * row - 1 + ky;
+    uint32_t(&own)[4][2] = b[t & 1], (&above)[4][2] = b[~t & 1];
+    columns(own, base, 0, or_zeros(row < SMALL, small + 1024 * row, in_sixteen(me.lane)));
 #pragma unroll
-    for (int kx = 0; kx < 4; kx++) {
-      const int x = 2 * column - 1 + kx;
+    for (int i = 0; i < 2; i++) {
+      const int x = 2 * column - 1 + kx + i;
 #pragma unroll
       for (int half = 0; half < 2; half++) {
         uint32_t a[4];
         turned_matrices(a, base, or_zeros(x >= 0 && x < BIG, big + y * BIG_ROW, in_big(0, x, 2 * half + chunk)));
 #pragma unroll
-        for (int n = 0; n < 4; n++) mma(sums[kx][half][n], a, b[n][0], b[n][1]);
+        for (int n = 0; n < 4; n++) {
+          mma(sums[i][half][n], a, own[n][0], own[n][1]);
+          mma(sums[2 + i][half][n], a, above[n][0], above[n][1]);
+        }
       }
     }
   }
@@ -480,6 +530,45 @@ __device__ __forceinline__ void each_pair(int row, int pair, float (&c)[4][4], T
     for (int half = 0; half < 2; half++) then(row + 8 * half, n, 4 * pair, c[n][2 * half], c[n][2 * half + 1]);
 }
 
+// 16 positions into a map, from this lane's place: its row's and, of two chunks, its own, as of `matrices`.
+__device__ __forceinline__ void put_tile(Base base, int at, float (&c)[4][4], float slope) {
+#pragma unroll
+  for (int p = 0; p < 2; p++) {
+    uint32_t r[4];
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+      const float* own = c[2 * p + (i >> 1)] + 2 * (i & 1);
+      r[i] = pack_leaky(own[0], own[1], slope);
+    }
+    put_matrices(r, base, at ^ p << 5);
+  }
+}
+// Gradients of 16 positions through the leaky ReLU whose outputs lie there, in a register for each pair of channels: in the order of
+// `matrices`, first those of chunks 0 and 1. Their sums over positions are added to `sums`.
+template <bool ZERO>
+__device__ __forceinline__ void gate_tile(Base base, int at, float (&c)[4][4], float slope, float (&sums)[8], uint32_t (&gated)[2][4]) {
+#pragma unroll
+  for (int p = 0; p < 2; p++) {
+    matrices(gated[p], base, at ^ p << 5);
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+      const int n = 2 * p + (i >> 1);
+      float first = c[n][2 * (i & 1)], second = c[n][2 * (i & 1) + 1];
+      gate_both<ZERO>(first, second, gated[p][i], slope);
+      sums[2 * n] += first;
+      sums[2 * n + 1] += second;
+      gated[p][i] = pack(first, second);
+    }
+  }
+}
+// In their outputs' place.
+__device__ __forceinline__ void gate_in_place(Base base, int at, float (&c)[4][4], float slope, float (&sums)[8]) {
+  uint32_t gated[2][4];
+  gate_tile<RELU>(base, at, c, slope, sums, gated);
+  put_matrices(gated[0], base, at);
+  put_matrices(gated[1], base, at ^ 32);
+}
+
 // Sums of a thread's 8 channels over the warp, as one row of 32.
 __device__ __forceinline__ void write_sums(int row, int pair, float (&sums)[8], float* out) {
 #pragma unroll
@@ -491,18 +580,22 @@ __device__ __forceinline__ void write_sums(int row, int pair, float (&sums)[8], 
   }
 }
 
-// A warp's taps_few into the group's sums, one warp after another so that their order is always the same.
+// A warp's taps_few into the group's sums, one warp after another so that their order is always the same. The sums lie as a
+// warp's registers do, 16 bytes a lane.
 __device__ __forceinline__ void add_few(const Place<4>& me, Base base, int at, float (&few)[FEW][4][4]) {
 #pragma unroll 1
   for (int turn = 0; turn < 4; turn++) {
     if (turn == me.warp) {
 #pragma unroll
       for (int s = 0; s < FEW; s++)
-        each_pair(16 * s + me.row, me.pair, few[s], [&](int row, int n, int byte, float first, float second) {
-          const int here = at + (row * CHANNELS + n * 8) * 4 + 2 * byte;
-          store_float(base, here, load_float(base, here) + first);
-          store_float(base, here + 4, load_float(base, here + 4) + second);
-        });
+#pragma unroll
+        for (int n = 0; n < 4; n++) {
+          const int here = at + (4 * s + n) * 512 + 16 * me.lane;
+          const uint4 old = load128(base, here);
+          const float* c = few[s][n];
+          store128(base, here, make_uint4(__float_as_uint(__uint_as_float(old.x) + c[0]), __float_as_uint(__uint_as_float(old.y) + c[1]),
+                                          __float_as_uint(__uint_as_float(old.z) + c[2]), __float_as_uint(__uint_as_float(old.w) + c[3])));
+        }
     }
     me.meet();
   }
@@ -511,17 +604,20 @@ __device__ __forceinline__ void clear_few(const Place<4>& me, Base base, int at)
   for (int i = me.thread; i < TAPS * CHANNELS; i += 128) store_float(base, at + 4 * i, 0);
 }
 __device__ __forceinline__ void write_few(const Place<4>& me, Base base, int at, float* out) {
-  for (int i = me.thread; i < TAPS * CHANNELS; i += 128) out[i] = load_float(base, at + 4 * i);
+  for (int i = me.thread; i < TAPS * CHANNELS; i += 128) {
+    const int row = i / CHANNELS, n = i / 8 % 4, lane = row % 8 * 4 + i / 2 % 4;
+    out[i] = load_float(base, at + (row / 16 * 4 + n) * 512 + 16 * lane + (row & 8) + 4 * (i & 1));
+  }
 }
 __device__ __forceinline__ void write_taps(const Place<4>& me, float (&sums)[4][2][4][4], float* out) {
 #pragma unroll
-  for (int kx = 0; kx < 4; kx++)
+  for (int which = 0; which < 4; which++)
 #pragma unroll
     for (int half = 0; half < 2; half++)
-      each_pair(16 * half + me.row, me.pair, sums[kx][half], [&](int row, int n, int byte, float first, float second) {
+      each_pair(16 * half + me.row, me.pair, sums[which][half], [&](int row, int n, int byte, float first, float second) {
         float2 both;
         both.x = first, both.y = second;
-        *reinterpret_cast<float2*>(out + ((4 * me.warp + kx) * CHANNELS + row) * CHANNELS + n * 8 + byte / 2) = both;
+        *reinterpret_cast<float2*>(out + (tap_of(me.warp, which) * CHANNELS + row) * CHANNELS + n * 8 + byte / 2) = both;
       });
 }
 
@@ -530,9 +626,7 @@ template <int WARPS>
 __device__ __forceinline__ void first_layer(const Place<WARPS>& me, Base base, int image, int big, float slope) {
   const Start start(base, BIASES, me.pair);
   down_few(me, base, image, start, [&](int y, int x, float(&c)[4][4]) {
-    each_pair(x + me.row, me.pair, c, [&](int column, int n, int byte, float first, float second) {
-      store32(base, big + in_big(y, column, n) + byte, pack_leaky(first, second, slope));
-    });
+    put_tile(base, big + in_big(y, x + (me.lane & 15), me.lane >> 4), c, slope);
   });
 }
 
@@ -557,13 +651,13 @@ extern "C" __global__ void __launch_bounds__(512, 1) down_two(DownTwo a) {
   const int step = 2 * gridDim.x;
   Pieces<8> pieces;
   int which = 2 * blockIdx.x + me.group;
-  if (which < a.batch) pieces.fetch(me, images + which * SIDE * SIDE * FEW);
+  if (which < a.batch) pieces.fetch(me, images + static_cast<long long>(which) * SIDE * SIDE * FEW);
   for (; which < a.batch; which += step) {
     pieces.place(me, base, image);
     me.meet();
     first_layer(me, base, image, big, a.slope);
     me.meet();
-    if (which + step < a.batch) pieces.fetch(me, images + (which + step) * SIDE * SIDE * FEW);
+    if (which + step < a.batch) pieces.fetch(me, images + static_cast<long long>(which + step) * SIDE * SIDE * FEW);
     const Start start(base, BIASES + 128, me.pair);
     float c[2][4][4];
     start.put(c[0]), start.put(c[1]);
@@ -577,6 +671,11 @@ extern "C" __global__ void __launch_bounds__(512, 1) down_two(DownTwo a) {
       });
     // The next image goes where this one was, which all have read; the next map, behind a barrier, where all have now been.
   }
+}
+
+// The image that a group does after this one, in its part that ends there or in its next part.
+__device__ __forceinline__ int image_after(int which, int end, int part) {
+  return which + 1 < end ? which + 1 : (part + 2 * static_cast<int>(gridDim.x)) * IMAGES;
 }
 
 struct DownTwoBack {
@@ -613,6 +712,10 @@ extern "C" __global__ void __launch_bounds__(256, 1) down_two_back(DownTwoBack a
         pieces.fetch(me, own);
         pieces.place(me, base, image);
       }
+      if (const int next = image_after(which, end, part); me.thread == 0 && next < a.batch) {
+        expect(a.images + (model * a.batch + next) * SIDE * SIDE * FEW, SIDE * SIDE * FEW * 2);
+        expect(a.grad + (model * a.batch + next) * SMALL * SMALL * CHANNELS, SMALL_BYTES);
+      }
       me.meet();
       first_layer(me, base, image, big, a.slope);
       if (!APART) me.meet(), fetch_small(me, base, small, grad), commit();
@@ -621,13 +724,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) down_two_back(DownTwoBack a
       taps(me, base, big, small, of_wide);
       me.meet();
       up(me, base, small, Start(), [&](int y, int x, float(&c)[4][4]) {
-        each_pair(me.row, me.pair, c, [&](int column, int n, int byte, float first, float second) {
-          const int here = big + in_big(y, 2 * column + x, n) + byte;
-          gate_both(first, second, load32(base, here), a.slope);
-          of_bias[2 * n] += first;
-          of_bias[2 * n + 1] += second;
-          store32(base, here, pack(first, second));
-        });
+        gate_in_place(base, big + in_big(y, 2 * (me.lane & 15) + x, me.lane >> 4), c, a.slope, of_bias);
       });
       me.meet();
       if (!APART) {
@@ -649,56 +746,76 @@ extern "C" __global__ void __launch_bounds__(256, 1) down_two_back(DownTwoBack a
 }
 
 // image[r, c] = Σ big[q, o] fine[t, c, o] over the q and t that meet at r, into an image with a border. The four pixels between
-// four positions, of which there are 33 rows of 33 blocks, are all that has these positions as neighbours: one row of the
-// product. 16 blocks are half of the first 32 columns of a row, or lie in the last column.
+// four positions, of which there are 33 rows of 33 blocks, are all that has these positions as neighbours. A row of the product
+// is a column of positions above and below the blocks; its sums are those of the block to the left of them (threads of pairs 0 and
+// 1) and of the one to the right (pairs 2 and 3), which the next position's thread adds to its own.
 template <int WARPS>
-__device__ __forceinline__ void up_few(const Place<WARPS>& me, Base base, int big, int image, float slope) {
-  constexpr int BLOCKS = (4 * FEW + 7) / 8, LAST = 66;
-  uint32_t b[8][BLOCKS][2];
-  float bias[BLOCKS][2];
+__device__ __forceinline__ void up_few(const Place<WARPS>& of, Base base, int big, int image, float slope) {
+  const Place<WARPS> me = of.again();
+  const bool right = me.pair & 2;
+  uint32_t b[2][2][FEW][2];
+  float bias[FEW][2];
 #pragma unroll
-  for (int n = 0; n < BLOCKS; n++) {
+  for (int n = 0; n < FEW; n++) {
 #pragma unroll
-    for (int e = 0; e < 2; e++) bias[n][e] = load_float(base, BIASES + 128 + 4 * ((8 * n + 2 * me.pair + e) % FEW));
-    const int column = 8 * n + me.row, pixel = column / FEW;
+    for (int e = 0; e < 2; e++) bias[n][e] = load_float(base, BIASES + 128 + 4 * ((4 * n + 2 * (me.pair & 1) + e) % FEW));
+    const int number = 4 * n + (me.row & 3), pixel = number / FEW;
 #pragma unroll
-    for (int s = 0; s < 8; s++) {
-      const int ky = 2 * (1 - (s >> 2)) + (pixel >> 1), kx = 2 * (1 - (s >> 1 & 1)) + (pixel & 1);
-      const int row = (4 * ky + kx) * FEW + column % FEW;
+    for (int lower = 0; lower < 2; lower++)
 #pragma unroll
-      for (int h = 0; h < 2; h++)
-        b[s][n][h] = column < 4 * FEW ? load32(base, FINE + in_rows(row, 2 * (s & 1) + h) + 4 * me.pair) : 0;
-    }
-  }
-#pragma unroll 1
-  for (int tile = me.warp; tile < LAST + 3; tile += WARPS) {
-    const int along = me.lane & 15;
-    const int i = tile < LAST ? tile >> 1 : 16 * (tile - LAST) + along, j = tile < LAST ? (tile & 1) * 16 + along : BIG;
-    float c[BLOCKS][4];
+      for (int half = 0; half < 2; half++) {
+        const int ky = 2 * (1 - lower) + (pixel >> 1), kx = 2 * (me.row >> 2) + (pixel & 1);
+        const int row = (4 * ky + kx) * FEW + number % FEW;
 #pragma unroll
-    for (int n = 0; n < BLOCKS; n++)
-#pragma unroll
-      for (int e = 0; e < 4; e++) c[n][e] = bias[n][e & 1];
-#pragma unroll
-    for (int s = 0; s < 8; s++) {
-      const int y = i - 1 + (s >> 2), x = j - 1 + (s >> 1 & 1);
-      const bool inside = x >= 0 && x < BIG && y >= 0 && y < BIG;
-      uint32_t a[4];
-      matrices(a, base, or_zeros(inside, big, in_big(y, x, me.lane >> 4) ^ ((s & 1) << 5)));
-#pragma unroll
-      for (int n = 0; n < BLOCKS; n++) mma(c[n], a, b[s][n][0], b[s][n][1]);
-    }
-#pragma unroll
-    for (int h = 0; h < 2; h++) {
-      const int own = me.row + 8 * h;
-      const int row = tile < LAST ? tile >> 1 : 16 * (tile - LAST) + own, column = tile < LAST ? (tile & 1) * 16 + own : BIG;
-#pragma unroll
-      for (int n = 0; n < BLOCKS; n++) {
-        const int first = 8 * n + 2 * me.pair;
-        const int at = image + (2 * row + first / (2 * FEW)) * IMAGE_ROW + 4 * column * FEW + 2 * (first % (2 * FEW));
-        if (first < 4 * FEW && row <= BIG)
-          store32(base, at, pack(leaky(c[n][2 * h], slope), leaky(c[n][2 * h + 1], slope)));
+        for (int h = 0; h < 2; h++) b[lower][half][n][h] = load32(base, FINE + in_rows(row, 2 * half + h) + 4 * me.pair);
       }
+  }
+  const int from = in_big(0, me.lane & 15, me.lane >> 4), left = ((me.row + 7) & 7) * 4 + (me.pair ^ 2);
+#pragma unroll 1
+  for (int i = me.warp; i <= BIG; i += WARPS) {
+    float c[2][FEW][4];
+#pragma unroll
+    for (int tile = 0; tile < 2; tile++)
+#pragma unroll
+      for (int n = 0; n < FEW; n++)
+#pragma unroll
+        for (int e = 0; e < 4; e++) c[tile][n][e] = right ? 0 : bias[n][e & 1];
+#pragma unroll
+    for (int lower = 0; lower < 2; lower++) {
+      const int y = i - 1 + lower;
+      if (y < 0 || y >= BIG) continue;
+#pragma unroll
+      for (int half = 0; half < 2; half++)
+#pragma unroll
+        for (int tile = 0; tile < 2; tile++) {
+          uint32_t a[4];
+          matrices(a, base, big + y * BIG_ROW + 1024 * tile + (from ^ half << 5));
+#pragma unroll
+          for (int n = 0; n < FEW; n++) mma(c[tile][n], a, b[lower][half][n][0], b[lower][half][n][1]);
+        }
+    }
+#pragma unroll
+    for (int n = 0; n < FEW; n++) {
+      const int number = 4 * n + 2 * (me.pair & 1);
+      const int at = image + (2 * i + number / (2 * FEW)) * IMAGE_ROW + 4 * me.row * FEW + 2 * (number % (2 * FEW));
+      const auto put = [&](int column, float first, float second) {
+        store32(base, at + 4 * column * FEW, pack(leaky(first, slope), leaky(second, slope)));
+      };
+      float before[2] = {};
+#pragma unroll
+      for (int tile = 0; tile < 2; tile++) {
+        float(&own)[4] = c[tile][n];
+        float of_left[4];
+#pragma unroll
+        for (int e = 0; e < 4; e++) of_left[e] = __shfl_sync(0xFFFFFFFFu, own[e], left);
+        const bool first = me.row == 0;
+        if (!right) {
+          put(16 * tile, own[0] + (first ? before[0] : of_left[0]), own[1] + (first ? before[1] : of_left[1]));
+          put(16 * tile + 8, own[2] + (first ? of_left[0] : of_left[2]), own[3] + (first ? of_left[1] : of_left[3]));
+        }
+        before[0] = of_left[2], before[1] = of_left[3];
+      }
+      if (!right && me.row == 0) put(BIG, bias[n][0] + before[0], bias[n][1] + before[1]);
     }
   }
 }
@@ -724,12 +841,12 @@ extern "C" __global__ void __launch_bounds__(512, 1) up_two(UpTwo a) {
     const long long at = model * a.batch + which;
     fetch_small(me, base, small, a.small + at * SMALL * SMALL * CHANNELS);
     commit();
+    if (const int next = which + 2 * gridDim.x; me.thread == 0 && next < a.batch)
+      expect(a.small + (model * a.batch + next) * SMALL * SMALL * CHANNELS, SMALL_BYTES);
     wait<0>();
     me.meet();
     up(me, base, small, Start(base, BIASES, me.pair), [&](int y, int x, float(&c)[4][4]) {
-      each_pair(me.row, me.pair, c, [&](int column, int n, int byte, float first, float second) {
-        store32(base, big + in_big(y, 2 * column + x, n) + byte, pack_leaky(first, second, a.slope));
-      });
+      put_tile(base, big + in_big(y, 2 * (me.lane & 15) + x, me.lane >> 4), c, a.slope);
     });
     me.meet();
     uint4* map = reinterpret_cast<uint4*>(a.big + at * BIG * BIG * CHANNELS);
@@ -778,6 +895,11 @@ extern "C" __global__ void __launch_bounds__(256, 1) up_two_back(UpTwoBack a) {
         pieces.add_to(of_last);
         pieces.place(me, base, image);
       }
+      if (const int next = image_after(which, end, part); me.thread == 0 && next < a.batch) {
+        expect(a.big + (model * a.batch + next) * BIG * BIG * CHANNELS, BIG_BYTES);
+        expect(a.grad + (model * a.batch + next) * SIDE * SIDE * FEW, SIDE * SIDE * FEW * 2);
+        expect(a.small + (model * a.batch + next) * SMALL * SMALL * CHANNELS, SMALL_BYTES);
+      }
       wait<0>();
       me.meet();
       {
@@ -786,13 +908,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) up_two_back(UpTwoBack a) {
         add_few(me, base, few_sums, few);
       }
       down_few(me, base, image, Start(), [&](int y, int x, float(&c)[4][4]) {
-        each_pair(x + me.row, me.pair, c, [&](int column, int n, int byte, float first, float second) {
-          const int here = big + in_big(y, column, n) + byte;
-          gate_both(first, second, load32(base, here), a.slope);
-          of_bias[2 * n] += first;
-          of_bias[2 * n + 1] += second;
-          store32(base, here, pack(first, second));
-        });
+        gate_in_place(base, big + in_big(y, x + (me.lane & 15), me.lane >> 4), c, a.slope, of_bias);
       });
       me.meet();
       if (!APART) {
@@ -806,16 +922,17 @@ extern "C" __global__ void __launch_bounds__(256, 1) up_two_back(UpTwoBack a) {
       down<4, 4>(me, base, big, c);
       bf16* out = a.of_small + at * SMALL * SMALL * CHANNELS;
 #pragma unroll
-      for (int i = 0; i < 4; i++)
-        each_pair(me.row, me.pair, c[i], [&](int column, int n, int byte, float first, float second) {
-          const int position = (4 * me.warp + i) * SMALL + column;
-          const uint32_t gate = load32(base, small + in_rows(position, n) + byte);
-          first = gated(first, low(gate), a.small_slope);
-          second = gated(second, high(gate), a.small_slope);
-          of_small_bias[2 * n] += first;
-          of_small_bias[2 * n + 1] += second;
-          *reinterpret_cast<uint32_t*>(out + position * CHANNELS + n * 8 + byte / 2) = pack(first, second);
-        });
+      for (int i = 0; i < 4; i++) {
+        uint32_t gated[2][4];
+        gate_tile<false>(base, small + 1024 * (4 * me.warp + i) + in_sixteen(me.lane), c[i], a.small_slope, of_small_bias, gated);
+#pragma unroll
+        for (int n = 0; n < 4; n++)
+#pragma unroll
+          for (int half = 0; half < 2; half++) {
+            const int position = (4 * me.warp + i) * SMALL + me.row + 8 * half;
+            *reinterpret_cast<uint32_t*>(out + position * CHANNELS + n * 8 + 2 * me.pair) = gated[n >> 1][2 * (n & 1) + half];
+          }
+      }
       me.meet();
     }
     const long long here = model * a.parts + part;

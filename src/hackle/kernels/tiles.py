@@ -61,6 +61,7 @@ def take(like: Tensor, images: tuple[int, ...], fine: Tensor, wide: Tensor) -> b
     """Whether the kernels do two layers with these weights: asked for, of their shapes and dtype, and on a GPU with room."""
     return (
         asked_for()
+        and like.numel() > 0
         and on_triton(like, fine, wide, dtypes=(torch.bfloat16,))
         and between(images, fine, wide)
         and _runs_here(like.device.index)
@@ -123,13 +124,19 @@ def blocks_per_model(models: int, pairs: int, processors: int) -> int:
     return min(range(1, pairs + 1), key=time)
 
 
+@cache
+def _kernel(name: str, defines: tuple[tuple[str, int], ...], device: int) -> cuda.Kernel:
+    """A kernel of the current device, which is that one."""
+    return cuda.module(_SOURCE, dict(defines)).kernel(name, SHARED_BYTES)
+
+
 def launch(
     name: str, defines: dict[str, int], pairs: int, models: int, like: Tensor, arguments: ctypes.Structure
 ) -> None:
     """Launch a kernel, compiled with these macros, on the device of `like`."""
     device = like.device
     with torch.cuda.device(device):
-        kernel = cuda.module(_SOURCE, defines).kernel(name, SHARED_BYTES)
+        kernel = _kernel(name, tuple(defines.items()), device.index)
         blocks = blocks_per_model(models, pairs, torch.cuda.get_device_properties(device).multi_processor_count)
         kernel((blocks, models, 1), THREADS[name], arguments)
 
@@ -148,8 +155,23 @@ def _start(
 def _rows(stacked: Tensor) -> Tensor:
     """Parameters (m, …) whose models may lie apart, but contiguous each and where 16 bytes can be loaded at once."""
     eights = 16 // stacked.element_size()
-    fits = stacked[0].is_contiguous() and stacked.stride(0) % eights == 0 and stacked.data_ptr() % 16 == 0
-    return stacked if fits else stacked.contiguous()
+    fits = stacked[0].is_contiguous() and stacked.stride(0) % eights == 0 and _at_16(stacked)
+    return stacked if fits else stacked.clone(memory_format=torch.contiguous_format)
+
+
+def _bias(stacked: Tensor) -> Tensor:
+    """Biases as the kernels read them, which may be in the images' dtype."""
+    return _rows(stacked.float())
+
+
+def _whole(stacked: Tensor) -> Tensor:
+    """Images or maps, all in a row from where 16 bytes can be loaded at once: a view of a buffer may begin elsewhere."""
+    stacked = stacked.contiguous()
+    return stacked if _at_16(stacked) else stacked.clone(memory_format=torch.contiguous_format)
+
+
+def _at_16(value: Tensor) -> bool:
+    return value.data_ptr() % 16 == 0
 
 
 def _parts(batch: int) -> int:
@@ -161,8 +183,8 @@ def down_two(
 ) -> Tensor:
     """Images (m, b, 64, 64, c) to (m, b, 16, 16, 32), each layer with its bias (m, 32) and leaky ReLU."""
     models, batch = images.shape[:2]
-    images = images.contiguous()
-    parameters = fine, wide, first_bias, second_bias = [_rows(p) for p in (fine, wide, first_bias, second_bias)]
+    images = _whole(images)
+    parameters = _rows(fine), _rows(wide), _bias(first_bias), _bias(second_bias)
     out = images.new_empty(models, batch, 16, 16, 32)
     tensors = (images, *parameters, out)
     _start("down_two", images.shape[-1], batch, tensors, parameters, batch, slope, last_slope)
@@ -175,8 +197,8 @@ def down_two_back(
     """From the gradient (m, b, 16, 16, 32) in the second layer's sum, those in the first's weight and bias and in the second's
     weight, all in parts (m, n, …)."""
     models, batch, few = *images.shape[:2], images.shape[-1]
-    images, grad = images.contiguous(), grad.contiguous()
-    fine, first_bias, wide = _rows(fine), _rows(first_bias), _rows(wide)
+    images, grad = _whole(images), _whole(grad)
+    fine, first_bias, wide = _rows(fine), _bias(first_bias), _rows(wide)
     parts, sums = _parts(batch), {"dtype": torch.float32, "device": images.device}
     of_fine = torch.empty(models, parts, 4, 4, few, 32, **sums)
     of_wide = torch.empty(models, parts, 4, 4, 32, 32, **sums)
@@ -191,8 +213,8 @@ def up_two(
 ) -> tuple[Tensor, Tensor]:
     """Maps (m, b, 16, 16, 32) to the map (m, b, 32, 32, 32) and the images (m, b, 64, 64, c), by layers with bias and ReLU."""
     models, batch, few = *small.shape[:2], fine.shape[-2]
-    small = small.contiguous()
-    parameters = wide, fine, first_bias, second_bias = [_rows(p) for p in (wide, fine, first_bias, second_bias)]
+    small = _whole(small)
+    parameters = _rows(wide), _rows(fine), _bias(first_bias), _bias(second_bias)
     big, images = small.new_empty(models, batch, 32, 32, 32), small.new_empty(models, batch, 64, 64, few)
     tensors = (small, *parameters, big, images)
     _start("up_two", few, batch, tensors, parameters, batch, slope, last_slope)
@@ -206,7 +228,7 @@ def up_two_back(
     `small_slope`, was given; in parts those in the images' bias, their layer's weight, the other layer's bias and weight; and
     the first one's sums over positions."""
     models, batch, few = *small.shape[:2], fine.shape[-2]
-    grad, big, small, fine, wide = grad.contiguous(), big.contiguous(), small.contiguous(), _rows(fine), _rows(wide)
+    grad, big, small, fine, wide = _whole(grad), _whole(big), _whole(small), _rows(fine), _rows(wide)
     parts, sums = _parts(batch), {"dtype": torch.float32, "device": small.device}
     of_small = torch.empty_like(small)
     of_fine = torch.empty(models, parts, 4, 4, few, 32, **sums)

@@ -78,7 +78,7 @@ class _Kind:
 
     def whole(self, values: list[Tensor], weights: Sequence[Tensor], first_bias: Tensor) -> list[Tensor]:
         """Images and every layer's output, those computed again that were not kept."""
-        if not values[1].numel():
+        if _is_not_kept(values[1]):
             values[1] = self.forward(values[0], weights[0], first_bias, self.slopes[0])[0]
         return values
 
@@ -97,6 +97,11 @@ class _Kind:
     def taps(self, before: Tensor, behind: Tensor) -> Tensor:
         """A layer's weight gradient from the values before the layer and after it, in parts."""
         return triton_convolution.taps_in_parts(*((behind, before) if self.upward else (before, behind)))
+
+
+def _is_not_kept(value: Tensor) -> bool:
+    """Whether a map is the empty stand-in of one; maps of no images are empty, too, but have all their axes."""
+    return value.dim() < 4
 
 
 def _alone(function: Any, kind: _Kind, *arguments: Any) -> tuple[Any, ...]:
@@ -138,7 +143,7 @@ class _Tower(Stackable):
             rounded = [None] * (len(needs_parameters) - 2 * ctx.kind.layers)
             return None, *(gradients if needs_x else (None, *gradients)), *rounded
         grad, values, weights, first_bias = given[0], *ctx.kind.split(given[1:])
-        if not values[1].numel():
+        if _is_not_kept(values[1]):
             values[1] = down_layer(values[0], weights[0], first_bias, ctx.kind.slopes[0]).detach()
         gradients = _ImageGradient.apply(ctx.kind, grad, *values, *given[ctx.kind.layers + 3 :])
         return None, gradients[0], *(None for _ in needs_parameters)
@@ -189,7 +194,7 @@ def _chain(
             continue
         if not of_biases:
             of_biases.append(grad.flatten(1, 3))
-        if layer == 1 and not gate.numel():
+        if layer == 1 and _is_not_kept(gate):
             of_fine, of_bias, of_wide = tiles.down_two_back(values[0], weights[0], first_bias, weights[1], grad, slope)
             return _Parts([], [of_fine, of_wide, *reversed(of_weights)], [of_bias, *reversed(of_biases)])
         of_weights.append(beside(kind.taps, gate, grad))

@@ -69,9 +69,9 @@ constexpr int POISON = 0xFF;  // NaN as bfloat16 and as float
 // 0: warps and lanes by their number. Others: orders by chance, the same for the same seed.
 static uint64_t seed = 0;
 
-enum Kind { LDMATRIX4, LDMATRIX4T, LDMATRIX2, LDMATRIX2T, LOAD, STORE, MMA, SHUFFLE, SYNCWARP, BARRIER, KINDS };
-static const char* const names[KINDS] = {"ldmatrix4",    "ldmatrix4t", "ldmatrix2", "ldmatrix2t", "shared_load",
-                                         "shared_store", "mma",        "shuffle",   "syncwarp",   "barrier"};
+enum Kind { LDMATRIX4, LDMATRIX4T, LDMATRIX2, LDMATRIX2T, STMATRIX4, LOAD, STORE, MMA, SHUFFLE, SYNCWARP, BARRIER, KINDS };
+static const char* const names[KINDS] = {"ldmatrix4",   "ldmatrix4t",   "ldmatrix2", "ldmatrix2t", "stmatrix4",
+                                         "shared_load", "shared_store", "mma",       "shuffle",    "syncwarp", "barrier"};
 
 // What a lane brings to a collective, and where its result goes: into the stack of that lane, which waits.
 struct Operand {
@@ -501,6 +501,21 @@ static inline __attribute__((always_inline)) void ldmatrix(uint32_t* result, con
     collect(KIND, line, complete_ldmatrix<KIND, MATRICES, TRANSPOSED>);
 }
 
+static void complete_stmatrix(Warp& warp) {
+    Counter& sum = counter(STMATRIX4, warp.line);
+    ++sum.calls;
+    for (int m = 0; m < 4; ++m) {
+        uint32_t units[8];
+        for (int i = 0; i < 8; ++i) {
+            void* row = const_cast<void*>(warp.operands[8 * m + i].row);
+            check_shared(row, 16, names[STMATRIX4], warp.line);
+            for (int t = 0; t < 4; ++t) memcpy(static_cast<uint32_t*>(row) + t, warp.operands[4 * i + t].a + m, 4);
+            units[i] = uint32_t((static_cast<const unsigned char*>(row) - shared) / 16);
+        }
+        sum.extra += wavefronts(units, 8, 8) - 1;
+    }
+}
+
 static inline float widened(uint32_t bits) {
     float value;
     memcpy(&value, &bits, 4);
@@ -590,6 +605,12 @@ static inline void ldmatrix2(uint32_t (&r)[2], const void* row, int line = __bui
 }
 static inline void ldmatrix2t(uint32_t (&r)[2], const void* row, int line = __builtin_LINE()) {
     emulator::ldmatrix<emulator::LDMATRIX2T, 2, true>(r, row, line);
+}
+
+static inline void stmatrix4(const uint32_t (&r)[4], void* row, int line = __builtin_LINE()) {
+    emulator::running->operand->row = row;
+    emulator::running->operand->a = r;
+    emulator::collect(emulator::STMATRIX4, line, emulator::complete_stmatrix);
 }
 
 // c += a b; sums are rounded to float at every k, in order. A GPU sums in another order.
