@@ -40,7 +40,7 @@ class Emulator:
         self.conflicts: dict[str, int] = {}
 
     def launch(
-        self, name: str, defines: dict[str, int], pairs: int, models: int, like: Tensor, arguments: ctypes.Structure
+        self, name: str, defines: dict[str, int], units: int, models: int, like: Tensor, arguments: ctypes.Structure
     ) -> None:
         library = build.library(tiles._SOURCE, _RUN, dict(defines))
         run = getattr(library, f"run_{name}")
@@ -198,7 +198,7 @@ def test_neither_the_order_of_warps_nor_the_number_of_blocks_changes_a_bit(emula
     """Warps that did not wait for each other where they must would show here: each takes its turns by chance."""
     given = Layers(1, batch=9, models=1)
     expected = given.all(0.0)
-    for emulator.blocks, emulator.seed in [(1, 1), (2, 2), (3, 3)]:
+    for emulator.blocks, emulator.seed in [(1, 1), (2, 2), (3, 3), (9, 4)]:
         assert all(torch.equal(a, b) for a, b in zip(given.all(0.0), expected, strict=True))
 
 
@@ -250,10 +250,11 @@ def test_they_are_not_used_unasked(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not tiles.take(torch.zeros(1, 64, 64, 1), (64, 64, 1), torch.zeros(4, 4, 1, 32), torch.zeros(4, 4, 32, 32))
 
 
-@pytest.mark.parametrize(("models", "expected"), [(64, 2), (1, 32), (8, 16)])
-def test_blocks_are_as_many_as_end_first(models: int, expected: int) -> None:
-    """64 models of 32 pairs on 132 multiprocessors: two blocks each are one round of 16 pairs."""
-    assert tiles.blocks_per_model(models, 32, 132) == expected
+@pytest.mark.parametrize(("models", "units", "expected"), [(64, 64, 2), (1, 64, 64), (8, 16, 16), (24, 16, 4)])
+def test_blocks_are_as_many_as_end_first(models: int, units: int, expected: int) -> None:
+    """64 models of 64 images on 132 multiprocessors: two blocks each are one round of 16 pairs. With few models every unit
+    has a block."""
+    assert tiles.blocks_per_model(models, units, 132) == expected
 
 
 @pytest.mark.parametrize(("method", "dataset", "models"), [("factor-vae", "dsprites", 1), ("mixed", "rooms3d", 5)])

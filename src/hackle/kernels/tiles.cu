@@ -650,7 +650,7 @@ extern "C" __global__ void __launch_bounds__(512, 1) down_two(DownTwo a) {
   const bf16* images = a.images + model * a.batch * SIDE * SIDE * FEW;
   const int step = 2 * gridDim.x;
   Pieces<8> pieces;
-  int which = 2 * blockIdx.x + me.group;
+  int which = blockIdx.x + me.group * gridDim.x;
   if (which < a.batch) pieces.fetch(me, images + static_cast<long long>(which) * SIDE * SIDE * FEW);
   for (; which < a.batch; which += step) {
     pieces.place(me, base, image);
@@ -697,7 +697,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) down_two_back(DownTwoBack a
   const long long model = blockIdx.y;
   load_parameters(base, 256, a.fine + model * a.fine_stride, a.wide + model * a.wide_stride,
                   a.first_bias + model * a.first_stride, nullptr, 0);
-  for (int part = 2 * blockIdx.x + me.group; part < a.parts; part += 2 * gridDim.x) {
+  for (int part = blockIdx.x + me.group * gridDim.x; part < a.parts; part += 2 * gridDim.x) {
     float of_wide[4][2][4][4] = {}, of_bias[8] = {};
     clear_few(me, base, few_sums);
     const int end = min(a.batch, (part + 1) * IMAGES);
@@ -837,7 +837,7 @@ extern "C" __global__ void __launch_bounds__(512, 1) up_two(UpTwo a) {
   const long long model = blockIdx.y;
   load_parameters(base, 512, a.fine + model * a.fine_stride, a.wide + model * a.wide_stride,
                   a.first_bias + model * a.first_stride, a.second_bias + model * a.second_stride, FEW);
-  for (int which = 2 * blockIdx.x + me.group; which < a.batch; which += 2 * gridDim.x) {
+  for (int which = blockIdx.x + me.group * gridDim.x; which < a.batch; which += 2 * gridDim.x) {
     const long long at = model * a.batch + which;
     fetch_small(me, base, small, a.small + at * SMALL * SMALL * CHANNELS);
     commit();
@@ -879,7 +879,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) up_two_back(UpTwoBack a) {
   const int small = APART ? image + IMAGE_BYTES : image, few_sums = big + SUMS_AT;
   const long long model = blockIdx.y;
   load_parameters(base, 256, a.fine + model * a.fine_stride, a.wide + model * a.wide_stride, nullptr, nullptr, 0);
-  for (int part = 2 * blockIdx.x + me.group; part < a.parts; part += 2 * gridDim.x) {
+  for (int part = blockIdx.x + me.group * gridDim.x; part < a.parts; part += 2 * gridDim.x) {
     float of_wide[4][2][4][4] = {}, of_bias[8] = {}, of_small_bias[8] = {}, of_last[FEW] = {};
     clear_few(me, base, few_sums);
     const int end = min(a.batch, (part + 1) * IMAGES);

@@ -114,14 +114,16 @@ THREADS = {"down_two": 512, "down_two_back": 256, "up_two": 512, "up_two_back": 
 
 
 @cache
-def blocks_per_model(models: int, pairs: int, processors: int) -> int:
-    """Blocks among which a model's pairs of images (or parts) are divided: the number with which all are done first. A block
-    that begins loads weights, which takes about as long as a third of a pair. What is computed does not depend on it."""
+def blocks_per_model(models: int, units: int, processors: int) -> int:
+    """Blocks among which a model's images, or parts, are divided: the number with which all are done first. A block's two
+    groups work on one each; alone a group is faster, but not twice as fast. A block that begins loads weights, which takes
+    about as long as a third of a pair. What is computed does not depend on it."""
 
     def time(blocks: int) -> float:
-        return -(-models * blocks // processors) * (-(-pairs // blocks) + 0.3)
+        rounds = -(-units // (2 * blocks)) if 2 * blocks <= units else 1 if blocks < units else 0.6
+        return -(-models * blocks // processors) * (rounds + 0.3)
 
-    return min(range(1, pairs + 1), key=time)
+    return min(range(1, units + 1), key=time)
 
 
 @cache
@@ -131,13 +133,13 @@ def _kernel(name: str, defines: tuple[tuple[str, int], ...], device: int) -> cud
 
 
 def launch(
-    name: str, defines: dict[str, int], pairs: int, models: int, like: Tensor, arguments: ctypes.Structure
+    name: str, defines: dict[str, int], units: int, models: int, like: Tensor, arguments: ctypes.Structure
 ) -> None:
     """Launch a kernel, compiled with these macros, on the device of `like`."""
     device = like.device
     with torch.cuda.device(device):
         kernel = _kernel(name, tuple(defines.items()), device.index)
-        blocks = blocks_per_model(models, pairs, torch.cuda.get_device_properties(device).multi_processor_count)
+        blocks = blocks_per_model(models, units, torch.cuda.get_device_properties(device).multi_processor_count)
         kernel((blocks, models, 1), THREADS[name], arguments)
 
 
@@ -149,7 +151,7 @@ def _start(
     strides = [parameter.stride(0) for parameter in parameters]
     arguments = KERNELS[name](*(tensor.data_ptr() for tensor in tensors), *strides, *numbers)
     defines = {"FEW": few, "IMAGES": IMAGES, "RELU": int(arguments.slope == 0)}
-    launch(name, defines, -(-units // 2), len(tensors[0]), tensors[0], arguments)
+    launch(name, defines, units, len(tensors[0]), tensors[0], arguments)
 
 
 def _rows(stacked: Tensor) -> Tensor:
